@@ -51,22 +51,27 @@ func TestDefaultClassify(t *testing.T) {
 		{"answered before it was cancelled", cancelled, 200, nil, breaker.Success},
 		{"deadline of the caller", late, 0, context.DeadlineExceeded, breaker.Failure},
 	} {
-		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(c.err, c.status)})
-		req := newGet(t, "https://a.example/")
-		if c.ctx != nil { // it ends during the call
-			transport = weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
-				*req = *req.WithContext(c.ctx)
-				return unless(c.err, c.status).RoundTrip(req)
-			})})
-		}
-		resp, err := transport.RoundTrip(req)
-		require.ErrorIs(t, err, c.err, c.name)
-		if err == nil {
-			require.NoError(t, resp.Body.Close())
-		}
-		require.Equal(t, c.want, verdict(gate), c.name)
+		require.Equal(t, c.want, outcomeOf(c.ctx, t, unless(c.err, c.status), c.err), c.name)
 	}
+}
+
+// outcomeOf sends a request and returns the outcome that the gate counts. If ctx is not nil, it
+// becomes the context of the request during the call, and may have ended.
+func outcomeOf(ctx context.Context, t *testing.T, base http.RoundTripper, wantErr error) breaker.Outcome {
+	gate := weir.New("g", weir.Config{})
+	req := newGet(t, "https://a.example/")
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: baseFunc(func(*http.Request) (*http.Response, error) {
+		if ctx != nil {
+			*req = *req.WithContext(ctx)
+		}
+		return base.RoundTrip(req)
+	})})
+	resp, err := transport.RoundTrip(req)
+	require.ErrorIs(t, err, wantErr)
+	if err == nil {
+		require.NoError(t, resp.Body.Close())
+	}
+	return verdict(gate)
 }
 
 // unless returns a base that responds with the status, or returns err if that is not nil.

@@ -14,66 +14,69 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
+// headerCases are requests that use up policies, and the headers of the last response.
+var headerCases = []struct {
+	what     string
+	policies []weirhttp.Policy
+	n        int // number of requests; the headers are those of the last
+	policy   string
+	limit    string
+	retry    string
+}{
+	{
+		"the first of ten a second",
+		[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
+		1, `"default";q=10;w=1`, `"default";r=9;t=1`, "",
+	},
+	{
+		"one too many",
+		[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
+		11, `"default";q=10;w=1`, `"default";r=0;t=1`, "1",
+	},
+	{
+		"two policies",
+		[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
+		1, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=9;t=1, "daily";r=999;t=86314`, "",
+	},
+	{
+		"two policies, one too many for one: the other gives no time, which could be later than Retry-After",
+		[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
+		11, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=0;t=1, "daily";r=990`, "1",
+	},
+	{
+		"r/t is no more than the rate, though all is there: not r=9999;t=1",
+		[]weirhttp.Policy{{Name: "somepolicy", Rate: limiter.Per(10_000, 1000*time.Second), Burst: 10_000, By: weirhttp.ByNothing}},
+		1, `"somepolicy";q=10000;w=1000`, `"somepolicy";r=9999;t=1000`, "",
+	},
+	{
+		"nothing left: until there is one more",
+		[]weirhttp.Policy{{Name: "minute", Rate: limiter.Per(6, time.Minute), Burst: 6, By: weirhttp.ByNothing}},
+		6, `"minute";q=6;w=60`, `"minute";r=0;t=10`, "",
+	},
+	{
+		"less than a second",
+		[]weirhttp.Policy{{Name: "tenth", Rate: limiter.Per(10, 100*time.Millisecond), Burst: 10, By: weirhttp.ByNothing}},
+		11, `"tenth";q=100;w=1`, `"tenth";r=0;t=1`, "1",
+	},
+	{
+		"a second and a half",
+		[]weirhttp.Policy{{Name: "odd", Rate: limiter.Per(3, 1500*time.Millisecond), Burst: 3, By: weirhttp.ByNothing}},
+		1, `"odd";q=4;w=2`, `"odd";r=2;t=1`, "",
+	},
+	{
+		"fewer at once than in a span",
+		[]weirhttp.Policy{{Name: "smooth", Rate: limiter.Per(60, time.Minute), Burst: 2, By: weirhttp.ByNothing}},
+		3, `"smooth";q=60;w=60`, `"smooth";r=0;t=1`, "1",
+	},
+	{
+		"a wait that is rounded up",
+		[]weirhttp.Policy{{Name: "week", Rate: limiter.Per(1, 7*24*time.Hour+time.Millisecond), Burst: 1, By: weirhttp.ByNothing}},
+		2, `"week";q=1;w=604801`, `"week";r=0;t=604801`, "604801",
+	},
+}
+
 func TestRateLimitHeaders(t *testing.T) {
-	for _, c := range []struct {
-		what     string
-		policies []weirhttp.Policy
-		n        int // number of requests; the headers are those of the last
-		policy   string
-		limit    string
-		retry    string
-	}{
-		{
-			"the first of ten a second",
-			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
-			1, `"default";q=10;w=1`, `"default";r=9;t=1`, "",
-		},
-		{
-			"one too many",
-			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}},
-			11, `"default";q=10;w=1`, `"default";r=0;t=1`, "1",
-		},
-		{
-			"two policies",
-			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
-			1, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=9;t=1, "daily";r=999;t=86314`, "",
-		},
-		{
-			"two policies, one too many for one: the other gives no time, which could be later than Retry-After",
-			[]weirhttp.Policy{{Name: "default", Rate: limiter.Per(10, time.Second), Burst: 10, By: weirhttp.ByNothing}, {Name: "daily", Rate: limiter.Per(1000, 24*time.Hour), Burst: 1000, By: weirhttp.ByNothing}},
-			11, `"default";q=10;w=1, "daily";q=1000;w=86400`, `"default";r=0;t=1, "daily";r=990`, "1",
-		},
-		{
-			"r/t is no more than the rate, though all is there: not r=9999;t=1",
-			[]weirhttp.Policy{{Name: "somepolicy", Rate: limiter.Per(10_000, 1000*time.Second), Burst: 10_000, By: weirhttp.ByNothing}},
-			1, `"somepolicy";q=10000;w=1000`, `"somepolicy";r=9999;t=1000`, "",
-		},
-		{
-			"nothing left: until there is one more",
-			[]weirhttp.Policy{{Name: "minute", Rate: limiter.Per(6, time.Minute), Burst: 6, By: weirhttp.ByNothing}},
-			6, `"minute";q=6;w=60`, `"minute";r=0;t=10`, "",
-		},
-		{
-			"less than a second",
-			[]weirhttp.Policy{{Name: "tenth", Rate: limiter.Per(10, 100*time.Millisecond), Burst: 10, By: weirhttp.ByNothing}},
-			11, `"tenth";q=100;w=1`, `"tenth";r=0;t=1`, "1",
-		},
-		{
-			"a second and a half",
-			[]weirhttp.Policy{{Name: "odd", Rate: limiter.Per(3, 1500*time.Millisecond), Burst: 3, By: weirhttp.ByNothing}},
-			1, `"odd";q=4;w=2`, `"odd";r=2;t=1`, "",
-		},
-		{
-			"fewer at once than in a span",
-			[]weirhttp.Policy{{Name: "smooth", Rate: limiter.Per(60, time.Minute), Burst: 2, By: weirhttp.ByNothing}},
-			3, `"smooth";q=60;w=60`, `"smooth";r=0;t=1`, "1",
-		},
-		{
-			"a wait that is rounded up",
-			[]weirhttp.Policy{{Name: "week", Rate: limiter.Per(1, 7*24*time.Hour+time.Millisecond), Burst: 1, By: weirhttp.ByNothing}},
-			2, `"week";q=1;w=604801`, `"week";r=0;t=604801`, "604801",
-		},
-	} {
+	for _, c := range headerCases {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: c.policies}).Handler(okHandler)

@@ -19,55 +19,58 @@ func networks(list ...string) (all []netip.Prefix) {
 	return all
 }
 
+// proxyCases are requests, and the addresses of their clients. The proxies are in 10.0.0.0/8 and fd00::/8.
+var proxyCases = []struct {
+	what   string
+	peer   string
+	header string // the default if empty
+	lines  []string
+	want   string
+}{
+	{"no header", "192.0.2.1:80", "", nil, "192.0.2.1"},
+	{"a peer that is no proxy makes something up", "192.0.2.1:80", "", []string{"8.8.8.8"}, "192.0.2.1"},
+	{"a proxy", "10.0.0.1:80", "", []string{"192.0.2.7"}, "192.0.2.7"},
+	{"a proxy and a client that makes something up", "10.0.0.1:80", "", []string{"8.8.8.8, 192.0.2.7"}, "192.0.2.7"},
+	{"a client that calls itself a proxy", "10.0.0.1:80", "", []string{"10.6.6.6, 192.0.2.7"}, "192.0.2.7"},
+	{"two proxies", "10.0.0.1:80", "", []string{"192.0.2.7, 10.0.0.2"}, "192.0.2.7"},
+	{"two proxies on two lines", "10.0.0.1:80", "", []string{"8.8.8.8,192.0.2.7", "10.0.0.2"}, "192.0.2.7"},
+	{"a client that sends a line of its own", "10.0.0.1:80", "", []string{"8.8.8.8", "192.0.2.7"}, "192.0.2.7"},
+	{"proxies all the way", "10.0.0.1:80", "", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+	{"more proxies than there are", "10.0.0.1:80", "", []string{"192.0.2.7" + strings.Repeat(", 10.0.0.9", 40)}, "10.0.0.9"},
+	{"a proxy and no header", "10.0.0.1:80", "", nil, "10.0.0.1"},
+	{"garbage from a proxy", "10.0.0.1:80", "", []string{"192.0.2.7, unknown"}, "10.0.0.1"},
+	{"garbage behind a proxy", "10.0.0.1:80", "", []string{"192.0.2.7, 1.2.3, 10.0.0.2"}, "10.0.0.2"},
+	{"empty elements", "10.0.0.1:80", "", []string{"192.0.2.7, ,,", ""}, "192.0.2.7"},
+	{"spaces and tabs", "10.0.0.1:80", "", []string{"8.8.8.8,\t 192.0.2.7 \t"}, "192.0.2.7"},
+	{"with a port", "10.0.0.1:80", "", []string{"192.0.2.7:1234"}, "192.0.2.7"},
+	{"a port that is none", "10.0.0.1:80", "", []string{"192.0.2.7:99999"}, "10.0.0.1"},
+	{"IPv6", "[fd00::1]:80", "", []string{"2001:db8::7"}, "2001:db8::7"},
+	{"IPv6 in brackets", "[fd00::1]:80", "", []string{"[2001:db8::7]"}, "2001:db8::7"},
+	{"IPv6 with a port", "[fd00::1]:80", "", []string{"[2001:db8::7]:443"}, "2001:db8::7"},
+	{"IPv6 with a zone", "[fd00::1]:80", "", []string{"fe80::7%eth0"}, "fe80::7"},
+	{"a proxy with a zone", "[fd00::1%eth0]:80", "", []string{"2001:db8::7"}, "2001:db8::7"},
+	{"IPv4 in IPv6", "[::ffff:10.0.0.1]:80", "", []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
+	{"a peer without address", "@", "", []string{"192.0.2.7"}, "invalid IP"},
+	{"a peer without port", "192.0.2.1", "", nil, "192.0.2.1"},
+	{"the other header is the client's", "10.0.0.1:80", "X-Real-Ip", nil, "10.0.0.1"},
+
+	{"Forwarded", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;proto=https;by=10.0.0.1`}, "192.0.2.7"},
+	{"Forwarded in capitals", "10.0.0.1:80", "forwarded", []string{`Proto=https; FOR=192.0.2.7`}, "192.0.2.7"},
+	{"Forwarded IPv6", "10.0.0.1:80", "Forwarded", []string{`For="[2001:db8:cafe::17]:4711"`}, "2001:db8:cafe::17"},
+	{"Forwarded twice", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, for=192.0.2.7, for=10.0.0.9`}, "192.0.2.7"},
+	{"Forwarded hidden", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, for=_secret`}, "10.0.0.1"},
+	{"Forwarded without for", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, proto=http`}, "10.0.0.1"},
+	{"Forwarded with two for", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8;for=192.0.2.7`}, "10.0.0.1"},
+	{"a quotation mark that never ends", "10.0.0.1:80", "Forwarded", []string{`for="8.8.8.8, for=192.0.2.7`}, "192.0.2.7"},
+	{"a list in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a, for=8.8.8.8"`}, "192.0.2.7"},
+	{"a parameter in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a;for=8.8.8.8;x="`}, "192.0.2.7"},
+	{"an escaped quotation mark in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a\", for=8.8.8.8"`}, "192.0.2.7"},
+	{"half a quotation", "10.0.0.1:80", "Forwarded", []string{`for="192.0.2.7`}, "10.0.0.1"},
+}
+
 func TestClientIPTrustsOnlyTrustedProxies(t *testing.T) {
 	trusted := networks("10.0.0.0/8", "fd00::/8")
-	for _, c := range []struct {
-		what   string
-		peer   string
-		header string // the default if empty
-		lines  []string
-		want   string
-	}{
-		{"no header", "192.0.2.1:80", "", nil, "192.0.2.1"},
-		{"a peer that is no proxy makes something up", "192.0.2.1:80", "", []string{"8.8.8.8"}, "192.0.2.1"},
-		{"a proxy", "10.0.0.1:80", "", []string{"192.0.2.7"}, "192.0.2.7"},
-		{"a proxy and a client that makes something up", "10.0.0.1:80", "", []string{"8.8.8.8, 192.0.2.7"}, "192.0.2.7"},
-		{"a client that calls itself a proxy", "10.0.0.1:80", "", []string{"10.6.6.6, 192.0.2.7"}, "192.0.2.7"},
-		{"two proxies", "10.0.0.1:80", "", []string{"192.0.2.7, 10.0.0.2"}, "192.0.2.7"},
-		{"two proxies on two lines", "10.0.0.1:80", "", []string{"8.8.8.8,192.0.2.7", "10.0.0.2"}, "192.0.2.7"},
-		{"a client that sends a line of its own", "10.0.0.1:80", "", []string{"8.8.8.8", "192.0.2.7"}, "192.0.2.7"},
-		{"proxies all the way", "10.0.0.1:80", "", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
-		{"more proxies than there are", "10.0.0.1:80", "", []string{"192.0.2.7" + strings.Repeat(", 10.0.0.9", 40)}, "10.0.0.9"},
-		{"a proxy and no header", "10.0.0.1:80", "", nil, "10.0.0.1"},
-		{"garbage from a proxy", "10.0.0.1:80", "", []string{"192.0.2.7, unknown"}, "10.0.0.1"},
-		{"garbage behind a proxy", "10.0.0.1:80", "", []string{"192.0.2.7, 1.2.3, 10.0.0.2"}, "10.0.0.2"},
-		{"empty elements", "10.0.0.1:80", "", []string{"192.0.2.7, ,,", ""}, "192.0.2.7"},
-		{"spaces and tabs", "10.0.0.1:80", "", []string{"8.8.8.8,\t 192.0.2.7 \t"}, "192.0.2.7"},
-		{"with a port", "10.0.0.1:80", "", []string{"192.0.2.7:1234"}, "192.0.2.7"},
-		{"a port that is none", "10.0.0.1:80", "", []string{"192.0.2.7:99999"}, "10.0.0.1"},
-		{"IPv6", "[fd00::1]:80", "", []string{"2001:db8::7"}, "2001:db8::7"},
-		{"IPv6 in brackets", "[fd00::1]:80", "", []string{"[2001:db8::7]"}, "2001:db8::7"},
-		{"IPv6 with a port", "[fd00::1]:80", "", []string{"[2001:db8::7]:443"}, "2001:db8::7"},
-		{"IPv6 with a zone", "[fd00::1]:80", "", []string{"fe80::7%eth0"}, "fe80::7"},
-		{"a proxy with a zone", "[fd00::1%eth0]:80", "", []string{"2001:db8::7"}, "2001:db8::7"},
-		{"IPv4 in IPv6", "[::ffff:10.0.0.1]:80", "", []string{"::ffff:192.0.2.7"}, "192.0.2.7"},
-		{"a peer without address", "@", "", []string{"192.0.2.7"}, "invalid IP"},
-		{"a peer without port", "192.0.2.1", "", nil, "192.0.2.1"},
-		{"the other header is the client's", "10.0.0.1:80", "X-Real-Ip", nil, "10.0.0.1"},
-
-		{"Forwarded", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;proto=https;by=10.0.0.1`}, "192.0.2.7"},
-		{"Forwarded in capitals", "10.0.0.1:80", "forwarded", []string{`Proto=https; FOR=192.0.2.7`}, "192.0.2.7"},
-		{"Forwarded IPv6", "10.0.0.1:80", "Forwarded", []string{`For="[2001:db8:cafe::17]:4711"`}, "2001:db8:cafe::17"},
-		{"Forwarded twice", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, for=192.0.2.7, for=10.0.0.9`}, "192.0.2.7"},
-		{"Forwarded hidden", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, for=_secret`}, "10.0.0.1"},
-		{"Forwarded without for", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8, proto=http`}, "10.0.0.1"},
-		{"Forwarded with two for", "10.0.0.1:80", "Forwarded", []string{`for=8.8.8.8;for=192.0.2.7`}, "10.0.0.1"},
-		{"a quotation mark that never ends", "10.0.0.1:80", "Forwarded", []string{`for="8.8.8.8, for=192.0.2.7`}, "192.0.2.7"},
-		{"a list in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a, for=8.8.8.8"`}, "192.0.2.7"},
-		{"a parameter in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a;for=8.8.8.8;x="`}, "192.0.2.7"},
-		{"an escaped quotation mark in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a\", for=8.8.8.8"`}, "192.0.2.7"},
-		{"half a quotation", "10.0.0.1:80", "Forwarded", []string{`for="192.0.2.7`}, "10.0.0.1"},
-	} {
+	for _, c := range proxyCases {
 		t.Run(c.what, func(t *testing.T) {
 			p := weirhttp.Proxies{Trusted: trusted, Header: c.header}
 			r := &http.Request{RemoteAddr: c.peer, Header: http.Header{}}
