@@ -12,50 +12,54 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
+// changeCases are what happens to a breaker before a sample and after it, and what the next sample
+// shows.
+var changeCases = map[string]struct {
+	before, after func(b *breaker.Breaker)
+	state, want   string
+	since         time.Duration // before the sample
+	atMost        bool
+}{
+	"nothing": {
+		nothing, nothing, "closed", "", 2 * time.Minute, false,
+	},
+	"opened": {
+		nothing, func(b *breaker.Breaker) { open(b); time.Sleep(2 * time.Second) },
+		"open", "closed→open", 2 * time.Second, false,
+	},
+	"opened, and half-open by the clock": {
+		nothing, func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+		"half_open", "closed→half_open by open×1", 3 * time.Second, false,
+	},
+	"opened and closed": {
+		nothing, func(b *breaker.Breaker) {
+			open(b)
+			time.Sleep(8 * time.Second)
+			run(b, 3, 0)
+			time.Sleep(time.Second)
+		},
+		"closed", "closed→closed by open×1 half_open×1", 52 * time.Second, true,
+	},
+	"closed again": {
+		func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+		func(b *breaker.Breaker) { run(b, 3, 0); time.Sleep(time.Second) },
+		"closed", "half_open→closed", time.Second, false,
+	},
+	"opened twice": {
+		func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+		func(b *breaker.Breaker) { run(b, 3, 0); open(b); time.Sleep(time.Second) },
+		"open", "half_open→open by closed×1", time.Second, false,
+	},
+	"forced": {
+		nothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
+		"forced_open", "closed→forced_open", 4 * time.Second, false,
+	},
+}
+
 // TestTimesOfChanges samples a breaker with a cooldown of five seconds once a minute. The totals
 // tell what happened in between, and mostly when.
 func TestTimesOfChanges(t *testing.T) {
-	for name, c := range map[string]struct {
-		before, after func(b *breaker.Breaker)
-		state, want   string
-		since         time.Duration // before the sample
-		atMost        bool
-	}{
-		"nothing": {
-			nothing, nothing, "closed", "", 2 * time.Minute, false,
-		},
-		"opened": {
-			nothing, func(b *breaker.Breaker) { open(b); time.Sleep(2 * time.Second) },
-			"open", "closed→open", 2 * time.Second, false,
-		},
-		"opened, and half-open by the clock": {
-			nothing, func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
-			"half_open", "closed→half_open by open×1", 3 * time.Second, false,
-		},
-		"opened and closed": {
-			nothing, func(b *breaker.Breaker) {
-				open(b)
-				time.Sleep(8 * time.Second)
-				run(b, 3, 0)
-				time.Sleep(time.Second)
-			},
-			"closed", "closed→closed by open×1 half_open×1", 52 * time.Second, true,
-		},
-		"closed again": {
-			func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
-			func(b *breaker.Breaker) { run(b, 3, 0); time.Sleep(time.Second) },
-			"closed", "half_open→closed", time.Second, false,
-		},
-		"opened twice": {
-			func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
-			func(b *breaker.Breaker) { run(b, 3, 0); open(b); time.Sleep(time.Second) },
-			"open", "half_open→open by closed×1", time.Second, false,
-		},
-		"forced": {
-			nothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
-			"forced_open", "closed→forced_open", 4 * time.Second, false,
-		},
-	} {
+	for name, c := range changeCases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()

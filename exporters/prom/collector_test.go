@@ -13,6 +13,42 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
+const wantPage = `
+	# HELP weir_alert_evaluations_total Evaluations of the rule, by kind of error if one failed.
+	# TYPE weir_alert_evaluations_total counter
+	weir_alert_evaluations_total{error_type="",weir_alert_rule="errors",weir_alert_severity="page"} 7
+	# HELP weir_alert_last_evaluation_timestamp_seconds Unix time of the last evaluation.
+	# TYPE weir_alert_last_evaluation_timestamp_seconds gauge
+	weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="errors",weir_alert_severity="page"} 1.5e+09
+	# HELP weir_alert_value Value at the last evaluation. Absent if there was none.
+	# TYPE weir_alert_value gauge
+	weir_alert_value{weir_alert_rule="errors",weir_alert_severity="page"} 0.75
+	# HELP weir_breaker_calls_total Calls, by outcome.
+	# TYPE weir_breaker_calls_total counter
+	weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 12
+	# HELP weir_breaker_state 1 for the current state of the breaker, 0 for the other states.
+	# TYPE weir_breaker_state gauge
+	weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed",weir_group_key=""} 1
+	weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 0
+	# HELP weir_breaker_state_time_seconds_total Time spent in each state.
+	# TYPE weir_breaker_state_time_seconds_total counter
+	weir_breaker_state_time_seconds_total{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 1.5
+	# HELP weir_breaker_window_calls Calls in the window, by outcome.
+	# TYPE weir_breaker_window_calls gauge
+	weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 3
+	# HELP weir_breaker_window_failure_ratio Failed share of the calls in the window. Absent below the minimum of calls.
+	# TYPE weir_breaker_window_failure_ratio gauge
+	weir_breaker_window_failure_ratio{weir_breaker_name="payments",weir_group_key=""} 0.25
+	# HELP weir_exporter_skipped_samples_total Samples that were left out, by what is wrong with their series.
+	# TYPE weir_exporter_skipped_samples_total counter
+	weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"} 0
+	weir_exporter_skipped_samples_total{weir_exporter_reason="malformed"} 0
+	weir_exporter_skipped_samples_total{weir_exporter_reason="unknown"} 0
+	# HELP weir_exporter_source_panics_total Panics of sources while they were read.
+	# TYPE weir_exporter_source_panics_total counter
+	weir_exporter_source_panics_total 0
+`
+
 func TestNamesTypesAndLabels(t *testing.T) {
 	source := shows(
 		point{known("weir.breaker.state").Series("payments", "closed", ""), 1},
@@ -25,42 +61,7 @@ func TestNamesTypesAndLabels(t *testing.T) {
 		point{known("weir.alert.evaluations").Series("errors", "page", ""), 7},
 		point{known("weir.alert.last_evaluation.timestamp").Series("errors", "page"), 1.5e9},
 	)
-	want := `
-		# HELP weir_alert_evaluations_total Evaluations of the rule, by kind of error if one failed.
-		# TYPE weir_alert_evaluations_total counter
-		weir_alert_evaluations_total{error_type="",weir_alert_rule="errors",weir_alert_severity="page"} 7
-		# HELP weir_alert_last_evaluation_timestamp_seconds Unix time of the last evaluation.
-		# TYPE weir_alert_last_evaluation_timestamp_seconds gauge
-		weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="errors",weir_alert_severity="page"} 1.5e+09
-		# HELP weir_alert_value Value at the last evaluation. Absent if there was none.
-		# TYPE weir_alert_value gauge
-		weir_alert_value{weir_alert_rule="errors",weir_alert_severity="page"} 0.75
-		# HELP weir_breaker_calls_total Calls, by outcome.
-		# TYPE weir_breaker_calls_total counter
-		weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 12
-		# HELP weir_breaker_state 1 for the current state of the breaker, 0 for the other states.
-		# TYPE weir_breaker_state gauge
-		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="closed",weir_group_key=""} 1
-		weir_breaker_state{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 0
-		# HELP weir_breaker_state_time_seconds_total Time spent in each state.
-		# TYPE weir_breaker_state_time_seconds_total counter
-		weir_breaker_state_time_seconds_total{weir_breaker_name="payments",weir_breaker_state="open",weir_group_key=""} 1.5
-		# HELP weir_breaker_window_calls Calls in the window, by outcome.
-		# TYPE weir_breaker_window_calls gauge
-		weir_breaker_window_calls{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 3
-		# HELP weir_breaker_window_failure_ratio Failed share of the calls in the window. Absent below the minimum of calls.
-		# TYPE weir_breaker_window_failure_ratio gauge
-		weir_breaker_window_failure_ratio{weir_breaker_name="payments",weir_group_key=""} 0.25
-		# HELP weir_exporter_skipped_samples_total Samples that were left out, by what is wrong with their series.
-		# TYPE weir_exporter_skipped_samples_total counter
-		weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"} 0
-		weir_exporter_skipped_samples_total{weir_exporter_reason="malformed"} 0
-		weir_exporter_skipped_samples_total{weir_exporter_reason="unknown"} 0
-		# HELP weir_exporter_source_panics_total Panics of sources while they were read.
-		# TYPE weir_exporter_source_panics_total counter
-		weir_exporter_source_panics_total 0
-	`
-	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(want)))
+	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(wantPage)))
 }
 
 func TestEveryInstrumentPassesLinters(t *testing.T) {

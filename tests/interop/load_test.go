@@ -18,28 +18,33 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
+// badService returns a handler that fails, panics, breaks off and stalls in turn, and sometimes works.
+func badService() http.HandlerFunc {
+	var turn atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		switch turn.Add(1) % 7 {
+		case 0:
+			w.WriteHeader(http.StatusInternalServerError)
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.Header().Set("Content-Length", "1000")
+			fmt.Fprint(w, "and then no more")
+		case 3:
+			<-r.Context().Done()
+		default:
+			fmt.Fprint(w, strings.Repeat("x", 10_000))
+		}
+	}
+}
+
 // TestLoadLeavesNothingBehind runs clients that disconnect, time out, do not read responses, upload and stream,
 // on a server that fails, stalls and breaks connections. When they are done, no connection, permit or
 // goroutine may be left.
 func TestLoadLeavesNothingBehind(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
-		var turn atomic.Int64
-		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			switch turn.Add(1) % 7 {
-			case 0:
-				w.WriteHeader(http.StatusInternalServerError)
-			case 1:
-				panic(http.ErrAbortHandler)
-			case 2:
-				w.Header().Set("Content-Length", "1000")
-				fmt.Fprint(w, "and then no more")
-			case 3:
-				<-r.Context().Done()
-			default:
-				fmt.Fprint(w, strings.Repeat("x", 10_000))
-			}
-		}))
+		s := serve(t, p, badService())
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
 		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 

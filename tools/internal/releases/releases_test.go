@@ -102,65 +102,68 @@ func TestTheNextReleaseFollowsTheLast(t *testing.T) {
 	}
 }
 
+// badReleases are changes to a small repository after which it cannot be released, and the errors.
+var badReleases = map[string]struct {
+	version string
+	prepare func(t *testing.T, dir string)
+	green   func(context.Context) error
+	want    string
+}{
+	"CI is red": {
+		green: func(context.Context) error { return errors.New("make ci: exit status 2") }, want: "make ci: exit status 2",
+	},
+	"the tree is not clean": {
+		prepare: func(t *testing.T, dir string) { smallrepo.Write(t, dir, "weir.go", "package weir\n") },
+		want:    "the tree is not clean:\n M weir.go",
+	},
+	"a file is new": {
+		prepare: func(t *testing.T, dir string) { smallrepo.Write(t, dir, "new.go", "package weir\n") },
+		want:    "the tree is not clean:\n?? new.go",
+	},
+	"nothing is unreleased": {
+		prepare: func(t *testing.T, dir string) {
+			smallrepo.Write(t, dir, "CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n")
+			smallrepo.Commit(t, dir)
+		},
+		want: "the section Unreleased of CHANGELOG.md is empty",
+	},
+	"there is no section": {
+		prepare: func(t *testing.T, dir string) {
+			smallrepo.Write(t, dir, "CHANGELOG.md", "# Changelog\n")
+			smallrepo.Commit(t, dir)
+		},
+		want: "is empty",
+	},
+	"a program cannot be installed": {
+		prepare: func(t *testing.T, dir string) {
+			smallrepo.Write(t, dir, "extra/cmd/main.go", "package main\n\nfunc main() {}\n")
+			smallrepo.Commit(t, dir)
+		},
+		want: "github.com/weir-go/weir/extra/cmd cannot be installed: extra/go.mod has a replace directive",
+	},
+	"a module has the wrong path": {
+		prepare: func(t *testing.T, dir string) {
+			smallrepo.Write(t, dir, "more/go.mod", "module example.com/more\n")
+			smallrepo.Commit(t, dir)
+		},
+		want: `more/go.mod: the module path is "example.com/more", want "github.com/weir-go/weir/more"`,
+	},
+	"a tag is taken": {
+		prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0") },
+		want:    "",
+	},
+	"no version":            {version: "1.0", want: `version "1.0", want one such as v0.1.0`},
+	"a short version":       {version: "v1.0", want: `version "v1.0", want`},
+	"another major version": {version: "v2.0.0", want: `version "v2.0.0", want`},
+	"an older version": {
+		version: "v0.0.9",
+		prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0") },
+		want:    "version v0.0.9 is not above v0.1.0",
+	},
+}
+
 func TestWhatCannotBeReleasedIsLeftAsItIs(t *testing.T) {
-	for name, c := range map[string]struct {
-		version string
-		prepare func(t *testing.T, dir string)
-		green   func(context.Context) error
-		want    string
-	}{
-		"CI is red": {
-			green: func(context.Context) error { return errors.New("make ci: exit status 2") }, want: "make ci: exit status 2",
-		},
-		"the tree is not clean": {
-			prepare: func(t *testing.T, dir string) { smallrepo.Write(t, dir, "weir.go", "package weir\n") },
-			want:    "the tree is not clean:\n M weir.go",
-		},
-		"a file is new": {
-			prepare: func(t *testing.T, dir string) { smallrepo.Write(t, dir, "new.go", "package weir\n") },
-			want:    "the tree is not clean:\n?? new.go",
-		},
-		"nothing is unreleased": {
-			prepare: func(t *testing.T, dir string) {
-				smallrepo.Write(t, dir, "CHANGELOG.md", "# Changelog\n\n## [Unreleased]\n")
-				smallrepo.Commit(t, dir)
-			},
-			want: "the section Unreleased of CHANGELOG.md is empty",
-		},
-		"there is no section": {
-			prepare: func(t *testing.T, dir string) {
-				smallrepo.Write(t, dir, "CHANGELOG.md", "# Changelog\n")
-				smallrepo.Commit(t, dir)
-			},
-			want: "is empty",
-		},
-		"a program cannot be installed": {
-			prepare: func(t *testing.T, dir string) {
-				smallrepo.Write(t, dir, "extra/cmd/main.go", "package main\n\nfunc main() {}\n")
-				smallrepo.Commit(t, dir)
-			},
-			want: "github.com/weir-go/weir/extra/cmd cannot be installed: extra/go.mod has a replace directive",
-		},
-		"a module has the wrong path": {
-			prepare: func(t *testing.T, dir string) {
-				smallrepo.Write(t, dir, "more/go.mod", "module example.com/more\n")
-				smallrepo.Commit(t, dir)
-			},
-			want: `more/go.mod: the module path is "example.com/more", want "github.com/weir-go/weir/more"`,
-		},
-		"a tag is taken": {
-			prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0") },
-			want:    "",
-		},
-		"no version":            {version: "1.0", want: `version "1.0", want one such as v0.1.0`},
-		"a short version":       {version: "v1.0", want: `version "v1.0", want`},
-		"another major version": {version: "v2.0.0", want: `version "v2.0.0", want`},
-		"an older version": {
-			version: "v0.0.9",
-			prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0") },
-			want:    "version v0.0.9 is not above v0.1.0",
-		},
-	} {
+	for name, c := range badReleases {
 		t.Run(name, func(t *testing.T) {
 			dir := smallrepo.New(t)
 			if c.prepare != nil {
