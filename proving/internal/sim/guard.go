@@ -31,8 +31,8 @@ type Maker struct {
 	Draws bool
 	// Peer is true for another library, false for none, for weir and for the oracle.
 	Peer bool
-	// New returns a new guard for one process. It is called in the bubble, at the start of the
-	// simulation.
+	// New returns a new guard for one process. It is called in the bubble. The simulation starts when
+	// all guards are made.
 	New func(Setting) Guard
 }
 

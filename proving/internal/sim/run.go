@@ -56,8 +56,16 @@ type run struct {
 // patience is how long after its end a simulation waits for calls that have not returned.
 const patience = time.Hour
 
+// prepare makes the guards and schedules what follows from the world.
 func (r *run) prepare(maker Maker) {
-	r.began = time.Now()
+	for i, c := range r.world.Clients {
+		r.clients = append(r.clients, newClient(r, i, c))
+		for range max(c.Processes, 1) {
+			setting := Setting{World: r.world, Process: len(r.processes), Seed: r.seed, run: r}
+			r.processes = append(r.processes, &process{guard: maker.New(setting), budget: fullBudget})
+		}
+	}
+	r.began = time.Now() // some guards move the clock when they are made
 	r.timer = time.NewTimer(patience)
 	r.tally = newTally(&r.world)
 	r.service = newService(r)
@@ -67,13 +75,6 @@ func (r *run) prepare(maker Maker) {
 		r.push(event{at: r.world.Trouble.To, kind: mark, index: markAfter})
 	}
 	r.push(event{at: r.world.For + patience, kind: overdue})
-	for i, c := range r.world.Clients {
-		r.clients = append(r.clients, newClient(r, i, c))
-		for range max(c.Processes, 1) {
-			setting := Setting{World: r.world, Process: len(r.processes), Seed: r.seed, run: r}
-			r.processes = append(r.processes, &process{guard: maker.New(setting), budget: fullBudget})
-		}
-	}
 	for _, c := range r.clients {
 		c.start()
 	}
