@@ -84,7 +84,7 @@ func ExampleJoin() {
 func ExampleParts() {
 	orders := weir.Join("orders", weir.Parts{
 		Breaker: breaker.New("orders", breaker.Config{}),
-		Limiter: limiter.All(
+		Limiter: limiter.NewJoint(limiter.JointConfig{},
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)}),
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2}),
 		),

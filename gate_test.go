@@ -205,7 +205,7 @@ func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 
 func TestHoldHoldsANamedLimiter(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "g"})})
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Name: "g"}, bucket)})
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)
 	values, _ := shown(g)

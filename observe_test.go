@@ -35,7 +35,7 @@ func TestObserveYieldsTheLimit(t *testing.T) {
 	}
 
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10})
-	timeless := limiter.All(bucket, unlimited)
+	timeless := limiter.NewJoint(limiter.JointConfig{}, bucket, unlimited)
 	values, _ = shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")

@@ -60,7 +60,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
-		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "n"})},
+		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
 		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
 		"limiter.Group":         {keys},
 		"window.Calls":          {latent, last},

@@ -41,12 +41,12 @@ var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	},
 	"Named": func() (limiter.Limiter, func() limiter.Stats) {
 		inner := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-		l := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{inner}, Name: "l"})
+		l := limiter.NewJoint(limiter.JointConfig{Name: "l"}, inner)
 		return l, l.Stats
 	},
 	"Joint": func() (limiter.Limiter, func() limiter.Stats) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
-		return limiter.All(l), l.Stats
+		return limiter.NewJoint(limiter.JointConfig{}, l), l.Stats
 	},
 }
 

@@ -33,6 +33,11 @@ func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Durat
 	return joinErrors(errs)
 }
 
+// TakeEach is Take with the result of each limit, without leases and remembered refusals.
+func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
+	return l.takeFromAll(ctx, newRequestKey(key), n, time.Time{})
+}
+
 // EachAt is TakeEach at a given time.
 func (l *Limiter) EachAt(ctx context.Context, at time.Time, key string, n int) ([]limiter.Result, error) {
 	each, err := l.takeFromAll(ctx, newRequestKey(key), n, at)

@@ -74,21 +74,6 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	return r, err
 }
 
-// TakeEach is like Take, but returns the result of each limit in the order of [Config].Limits, so
-// that the caller sees which limit refused, and the From of each. Tokens have been taken only
-// if all results are OK. TakeEach uses neither leases nor remembered refusals.
-func (l *Limiter) TakeEach(ctx context.Context, key string, n int) ([]Result, error) {
-	results, err := l.takeFromAll(ctx, newRequestKey(key), max(n, 0), time.Time{})
-	if err != nil {
-		return nil, err
-	}
-	for i := range results {
-		results[i].Result = refuseNegative(results[i].Result, n)
-	}
-	l.stats.countDecision(combine(results), nil, n)
-	return results, nil
-}
-
 // Refund gives n tokens back to the key, as if they had never been taken. It never fills a limit
 // above its maximum, and does nothing if n is below 1. A window or a log gives back the oldest
 // tokens that still count, which can only make it stricter. An error means that Redis did not

@@ -71,7 +71,7 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 // A request that shadow mode allows takes no tokens, so its refund gives none back.
 func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	kinds := sources("logins", true, start)
-	foreign := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{taker{bucket(limiter.PerMinute(2), 2)}}, Name: "logins", Shadow: true})
+	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, taker{bucket(limiter.PerMinute(2), 2)})
 	kinds["foreign"] = foreign
 	for kind, l := range kinds {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
@@ -104,7 +104,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
 	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
 	last := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
-	all := limiter.All(first, shadow, robbed{exactLog(5, sec)}, last)
+	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, robbed{exactLog(5, sec)}, last)
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
 	}
@@ -114,7 +114,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	require.Equal(t, 5, first.TakeAt(start, 0).Remaining)
 	require.Equal(t, 1, shadow.TakeAt(start, 0).Remaining)
 
-	all = limiter.All(first, shadow, last)
+	all = limiter.NewJoint(limiter.JointConfig{}, first, shadow, last)
 	require.True(t, all.TakeAt(start, 2).OK, "shadow mode allows it")
 	require.True(t, all.TakeAt(start, 3).OK)
 	require.False(t, all.TakeAt(start, 1).OK)
@@ -161,7 +161,7 @@ func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
 // A LeakyBucket allows a request only if it is empty, so none of its tokens is near the limit.
 func TestALeakyBucketIsNeverNearItsLimit(t *testing.T) {
 	paced := limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "logins"}, start)
-	joint := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(paced), exactLog(100, hour)}, Name: "logins"})
+	joint := limiter.NewJoint(limiter.JointConfig{Name: "logins"}, limiter.NewJoint(limiter.JointConfig{}, paced), exactLog(100, hour))
 	for i := range 5 {
 		require.True(t, joint.TakeAt(start.Add(time.Duration(i)*sec), 1).OK)
 	}

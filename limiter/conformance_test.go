@@ -57,7 +57,9 @@ func jointLimits() limitertest.Subject {
 		return limiter.NewSlidingLogAt(c, t0)
 	})
 	return limitertest.Subject{
-		New:   func(t0 time.Time) limiter.TimedLimiter { return limiter.All(bucket.New(t0), log.New(t0)) },
+		New: func(t0 time.Time) limiter.TimedLimiter {
+			return limiter.NewJoint(limiter.JointConfig{}, bucket.New(t0), log.New(t0))
+		},
 		Limit: 5,
 		Most:  func(d time.Duration) int { return min(bucket.Most(d), log.Most(d)) },
 		Exact: true,
@@ -69,7 +71,7 @@ func namedBucket() limitertest.Subject {
 	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
 	bare := s.New
 	s.New = func(t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bare(t0)}, Name: "n"})
+		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, bare(t0))
 	}
 	return s
 }

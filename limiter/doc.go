@@ -33,7 +33,7 @@
 //	"100 per minute" at low cost            FixedWindow    2 L, around a boundary    250 B               mutex
 //	never more than L in any W              SlidingWindow  L; returned W/N late      16 B per part       mutex
 //	never more than L, and all of L         SlidingLog     L                         32 B per entry      mutex
-//	several limits at once                  All            the smallest of them      that of each        that of each
+//	several limits at once                  Joint          the smallest of them      that of each        that of each
 //	calls one at a time, and a queue        LeakyBucket    R + 1                     200 B per waiter    mutex
 //	the pace of Guava, paid afterwards      package guava  R + those of a second     200 B per waiter    mutex
 //	a limit per user, address or action     Group          as TokenBucket            45 B per key, + key a mutex

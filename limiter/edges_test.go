@@ -24,7 +24,7 @@ func TestTheLongestDebtIsOwed(t *testing.T) {
 
 func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.All(limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
+		l := limiter.NewJoint(limiter.JointConfig{}, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
 		callers := newCallers(t, l)
 		callers.start(t.Context(), "a", 1)
@@ -60,7 +60,7 @@ func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
 	take(t, l.TimedLimiter, step{0, 1, "ok"})
 	full := exactLog(1, hour)
 	take(t, full, step{0, 1, "ok"})
-	take(t, limiter.All(l, full), step{0, 1, "refused"})
+	take(t, limiter.NewJoint(limiter.JointConfig{}, l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
 	require.Equal(t, 2, l.back, "the added tokens minus the taken ones")
 	take(t, l.TimedLimiter, step{0, 1, "ok"})

@@ -66,13 +66,10 @@ func ExampleOverflow() {
 
 // A request must keep both limits, and is counted once.
 func ExampleJointConfig() {
-	search := limiter.NewJoint(limiter.JointConfig{
-		Name: "search",
-		Limiters: []limiter.Limiter{
-			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10}),
-			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
-		},
-	})
+	search := limiter.NewJoint(limiter.JointConfig{Name: "search"},
+		limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10}),
+		limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
+	)
 	for range 5 {
 		search.Take(1)
 	}

@@ -165,7 +165,7 @@ func ExampleSlidingLog() {
 }
 
 func ExampleJoint() {
-	perUser := limiter.All(
+	perUser := limiter.NewJoint(limiter.JointConfig{},
 		limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2}, noon),
 		limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 3, Window: time.Hour}, noon),
 	)
@@ -253,7 +253,7 @@ func ExampleGroup_name() {
 func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
 	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
-	ann := limiter.All(users.Get("ann"), daily) // her own limit and that of all users
+	ann := limiter.NewJoint(limiter.JointConfig{}, users.Get("ann"), daily) // her own limit and that of all users
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }
@@ -261,7 +261,7 @@ func ExampleKeyed() {
 // The service has answered 503 with a Retry-After header.
 func ExampleJoint_Hold() {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	search := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "search"})
+	search := limiter.NewJoint(limiter.JointConfig{Name: "search"}, bucket)
 	search.Hold(time.Minute)
 	r := search.Take(1)
 	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)

@@ -209,7 +209,7 @@ func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
 
 func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
 		l := newCallers(t, all)
 		l.start(t.Context(), "two", 2)
@@ -224,7 +224,7 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 
 func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
 		began := time.Now()
 		err := all.WaitAtMost(t.Context(), 2, 2*sec-1)
@@ -252,7 +252,7 @@ func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
 func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
 	before, after := exactLog(5, sec), exactLog(5, sec)
 	robbers := func() limiter.TimedLimiter { return robbed{exactLog(5, sec)} }
-	take(t, limiter.All(before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	take(t, limiter.NewJoint(limiter.JointConfig{}, before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }

@@ -137,21 +137,21 @@ func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
-		"named": limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{fresh()}, Name: "x"}),
-		"joint": limiter.All(fixedWindow(100, time.Hour), fresh()),
-		"both":  limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(fresh(), fresh())}, Name: "x"}),
+		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, fresh()),
+		"joint": limiter.NewJoint(limiter.JointConfig{}, fixedWindow(100, time.Hour), fresh()),
+		"both":  limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, fresh(), fresh())),
 	} {
 		l.(holdable).Hold(24 * time.Hour)
 		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
 	}
-	rest := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{stubborn{fresh()}}, Name: "x"})
+	rest := limiter.NewJoint(limiter.JointConfig{Name: "x"}, stubborn{fresh()})
 	rest.Hold(24 * time.Hour)
 	require.True(t, rest.Take(1).OK)
 }
 
 func TestAJointOfOneHasThePeriodOfItsLimiter(t *testing.T) {
-	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{fixedWindow(10, time.Minute)}, Name: "x"})))
-	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{stubborn{fixedWindow(10, time.Minute)}}, Name: "x"})))
+	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, fixedWindow(10, time.Minute))))
+	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, stubborn{fixedWindow(10, time.Minute)})))
 }
 
 // holdable is a limiter that can be held.

@@ -11,11 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// JointConfig configures a [Joint].
+// JointConfig configures a [Joint]. The zero value is valid.
 type JointConfig struct {
-	// Limiters are the limiters that must all allow a request. If there is none, every request is
-	// allowed. Default none.
-	Limiters []Limiter
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default: no name and no statistics.
 	Name string
@@ -25,15 +22,7 @@ type JointConfig struct {
 }
 
 // Validate returns an error that names every invalid field, or nil.
-func (c JointConfig) Validate() error {
-	faults := []error{validateCommon(0, c.Name, c.Shadow)}
-	for i, l := range c.Limiters {
-		if l == nil {
-			faults = append(faults, fmt.Errorf("limiter: Limiters[%d] is nil, must be a Limiter", i))
-		}
-	}
-	return errors.Join(faults...)
-}
+func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shadow) }
 
 // Joint combines several limits, such as one per second and one per hour. A request takes tokens from
 // all of its limiters, or from none. With a Name, a Joint gives statistics to limiters of other
@@ -59,20 +48,21 @@ type Joint struct {
 	waiting int // calls of WaitAtMost; while there is one, the members send to queue.changed
 }
 
-// All combines limiters without a name. It panics if one of them is nil.
-func All(limiters ...Limiter) *Joint { return NewJoint(JointConfig{Limiters: limiters}) }
-
-// NewJoint combines limiters. It panics with the error of c.Validate if c is invalid.
-func NewJoint(c JointConfig) *Joint {
+// NewJoint combines limiters that must all allow a request. Without limiters every request is allowed.
+// NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
+func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	j := &Joint{}
-	for _, l := range c.Limiters {
+	for i, l := range limiters {
+		if l == nil {
+			panic(fmt.Errorf("limiter: NewJoint: limiters[%d] is nil", i))
+		}
 		j.members = append(j.members, asMember(l))
 	}
-	if len(c.Limiters) == 1 {
-		j.only, _ = c.Limiters[0].(WaitLimiter)
+	if len(limiters) == 1 {
+		j.only, _ = limiters[0].(WaitLimiter)
 	}
 	j.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
 	if j.statistics != nil {

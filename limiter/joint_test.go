@@ -13,7 +13,7 @@ import (
 
 func TestAllTakesFromAllOrNone(t *testing.T) {
 	second, minute := exactLog(2, sec), exactLog(3, time.Minute)
-	both := limiter.All(second, minute)
+	both := limiter.NewJoint(limiter.JointConfig{}, second, minute)
 	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
 		step{0, 2, "ok 0/2 reset 1m0s"}, step{0, 1, "refused 0/2 retry 1s reset 1m0s"})
 	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused request took nothing here
@@ -27,7 +27,7 @@ func TestAllTakesFromAllOrNone(t *testing.T) {
 // Scenario 57, on one machine.
 func TestAllOfThreeLimits(t *testing.T) {
 	second, minute, hourly := exactLog(10, sec), exactLog(100, time.Minute), exactLog(1000, hour)
-	all := limiter.All(second, minute, hourly)
+	all := limiter.NewJoint(limiter.JointConfig{}, second, minute, hourly)
 	require.Equal(t, 10, offer(all, 11, ms))
 	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "RetryAfter is that of the limit per second")
 	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
@@ -35,14 +35,14 @@ func TestAllOfThreeLimits(t *testing.T) {
 }
 
 func TestAllWithoutLimiters(t *testing.T) {
-	take(t, limiter.All(), step{0, 1e9, "ok"})
-	require.Equal(t, math.MaxInt, limiter.All().Take(5).Remaining)
-	require.PanicsWithError(t, "limiter: Limiters[1] is nil, must be a Limiter", func() { limiter.All(exactLog(1, sec), nil) })
+	take(t, limiter.NewJoint(limiter.JointConfig{}), step{0, 1e9, "ok"})
+	require.Equal(t, math.MaxInt, limiter.NewJoint(limiter.JointConfig{}).Take(5).Remaining)
+	require.PanicsWithError(t, "limiter: NewJoint: limiters[1] is nil", func() { limiter.NewJoint(limiter.JointConfig{}, exactLog(1, sec), nil) })
 }
 
 func TestAllWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(
+		all := limiter.NewJoint(limiter.JointConfig{},
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1}),
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
 		l := newCallers(t, all)
@@ -59,7 +59,7 @@ func TestAllWaits(t *testing.T) {
 func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
 		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
-		one, two := limiter.All(a, b), limiter.All(b, a)
+		one, two := limiter.NewJoint(limiter.JointConfig{}, a, b), limiter.NewJoint(limiter.JointConfig{}, b, a)
 		count := func(l limiter.TimedLimiter) func() int {
 			return func() (n int) {
 				for range 40 {
@@ -83,7 +83,7 @@ func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 // A wait of RetryAfter is enough, also behind other waiters.
 func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.All(
+		all := limiter.NewJoint(limiter.JointConfig{},
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}),
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Hour}),
 		)

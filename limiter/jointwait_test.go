@@ -61,7 +61,7 @@ func changes(t *testing.T) map[string]func() changing {
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
 		"a log's":            refunded(limiter.NewSlidingLog(window)),
 		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: hour})),
-		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.NewTokenBucket(hourly)}, Name: "x"})),
+		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewTokenBucket(hourly))),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").Refund(1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
@@ -71,10 +71,14 @@ func changes(t *testing.T) map[string]func() changing {
 func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 	for name := range changes(t) {
 		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
-			"once":  func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(exactLog(9, hour), l) },
-			"twice": func(l limiter.TimedLimiter) *limiter.Joint { return limiter.All(limiter.All(l), exactLog(9, hour)) },
+			"once": func(l limiter.TimedLimiter) *limiter.Joint {
+				return limiter.NewJoint(limiter.JointConfig{}, exactLog(9, hour), l)
+			},
+			"twice": func(l limiter.TimedLimiter) *limiter.Joint {
+				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, l), exactLog(9, hour))
+			},
 			"named": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(l)}, Name: "x"}))
+				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, l)))
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
@@ -106,7 +110,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 		b.Take(1)
 		before := heap()
 		for range 10_000 {
-			require.Error(t, limiter.All(b).WaitAtMost(t.Context(), 1, sec))
+			require.Error(t, limiter.NewJoint(limiter.JointConfig{}, b).WaitAtMost(t.Context(), 1, sec))
 		}
 		require.Less(t, int64(heap()-before), int64(1<<18))
 		b.Refund(1)
@@ -117,7 +121,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
 		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
-		both := limiter.All(exactLog(1, sec), limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.All(minute)}, Name: "x"}))
+		both := limiter.NewJoint(limiter.JointConfig{}, exactLog(1, sec), limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, minute)))
 		require.Equal(t, 1, offer(both, 3, 300*ms))
 		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
 	}
@@ -127,9 +131,11 @@ func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 	type behind = func(limiter.TimedLimiter) waitingLimiter
 	naming := func(l limiter.TimedLimiter) waitingLimiter {
-		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "x"})
+		return limiter.NewJoint(limiter.JointConfig{Name: "x"}, l)
 	}
-	joining := func(l limiter.TimedLimiter) waitingLimiter { return limiter.All(l, exactLog(100, hour)) }
+	joining := func(l limiter.TimedLimiter) waitingLimiter {
+		return limiter.NewJoint(limiter.JointConfig{}, l, exactLog(100, hour))
+	}
 	for name, way := range map[string]behind{
 		"named": naming, "joint": joining,
 		"named joint": func(l limiter.TimedLimiter) waitingLimiter { return naming(joining(l)) },
@@ -157,8 +163,8 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
-		l := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
-		all := limiter.All(l, exactLog(100, hour))
+		l := limiter.NewJoint(limiter.JointConfig{Name: "x"}, b)
+		all := limiter.NewJoint(limiter.JointConfig{}, l, exactLog(100, hour))
 		require.True(t, all.Take(1).OK)
 		require.False(t, all.Take(1).OK)
 		callers := newCallers(t, all)
@@ -175,8 +181,8 @@ func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 }
 
 func TestALimiterInShadowModeRefusesNothingInAJoint(t *testing.T) {
-	shadow := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{exactLog(1, hour)}, Name: "x", Shadow: true})
-	all := limiter.All(shadow, exactLog(2, sec))
+	shadow := limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, exactLog(1, hour))
+	all := limiter.NewJoint(limiter.JointConfig{}, shadow, exactLog(2, sec))
 	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
 	require.EqualValues(t, 1, shadow.Stats().Shadowed)
 }
@@ -186,7 +192,7 @@ func TestPeeksAreNotCounted(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Reserve(1, limiter.Never)
 		b.Reserve(1, limiter.Never) // one token is owed, so a peek is refused
-		n := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "x"})
+		n := limiter.NewJoint(limiter.JointConfig{Name: "x"}, b)
 		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
 		keys.Get(1).Hold(sec)
 		n.Take(0)
@@ -216,14 +222,14 @@ func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 		require.True(t, g.Get(0).Take(1).OK)
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{
-			g.Get(1), limiter.All(g.Get(1)), limiter.All(exactLog(9, hour), limiter.All(g.Get(1))),
-			limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{g.Get(1)}, Name: "x"})),
+			g.Get(1), limiter.NewJoint(limiter.JointConfig{}, g.Get(1)), limiter.NewJoint(limiter.JointConfig{}, exactLog(9, hour), limiter.NewJoint(limiter.JointConfig{}, g.Get(1))),
+			limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, g.Get(1))),
 		} {
 			require.ErrorIs(t, l.Wait(t.Context(), 1), limiter.ErrLimited)
 			require.Zero(t, time.Since(began))
 		}
-		require.NoError(t, limiter.All(limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{g.Get(1)}, Name: "x", Shadow: true})).Wait(t.Context(), 1))
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, g.Get(1))).Wait(t.Context(), 1))
 		time.Sleep(hour + ms)
-		require.NoError(t, limiter.All(g.Get(1)).Wait(t.Context(), 1), "there is room now")
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{}, g.Get(1)).Wait(t.Context(), 1), "there is room now")
 	})
 }

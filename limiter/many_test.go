@@ -22,8 +22,10 @@ func TestRequestsForVeryManyTokensWait(t *testing.T) {
 	bucket := func() held { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}) }
 	for name, make := range map[string]func() held{
 		"bucket": bucket,
-		"joint":  func() held { return limiter.All(bucket()) },
-		"nested": func() held { return limiter.All(limiter.All(bucket())) },
+		"joint":  func() held { return limiter.NewJoint(limiter.JointConfig{}, bucket()) },
+		"nested": func() held {
+			return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, bucket()))
+		},
 		"key": func() held {
 			return limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Unlimited()}).Get(1)
 		},

@@ -30,12 +30,12 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 
 // named returns a Joint of one limiter with the name that observed expects.
 func named(l limiter.Limiter) *limiter.Joint {
-	return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "logins"})
+	return limiter.NewJoint(limiter.JointConfig{Name: "logins"}, l)
 }
 
 // shadow is named in shadow mode.
 func shadow(l limiter.Limiter) *limiter.Joint {
-	return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "logins", Shadow: true})
+	return limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, l)
 }
 
 func TestAJointCountsItsRequests(t *testing.T) {
@@ -159,8 +159,8 @@ func TestAJointOfOneAsksItsLimiterOnce(t *testing.T) {
 	require.Equal(t, 2, a.calls)
 }
 
-func TestJointConfigNamesInvalidFields(t *testing.T) {
-	require.PanicsWithError(t, "limiter: Limiters[0] is nil, must be a Limiter", func() { named(nil) })
+func TestNewJointPanicsOnInvalidArguments(t *testing.T) {
+	require.PanicsWithError(t, "limiter: NewJoint: limiters[0] is nil", func() { named(nil) })
 	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
 		limiter.NewJoint(limiter.JointConfig{Shadow: true})
 	})
@@ -191,8 +191,8 @@ func TestAWaitForZeroTokensIsAllowedInAnyState(t *testing.T) {
 		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Shadow: isShadow})
 		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{bucket}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{struct{ limiter.Limiter }{bucket}}, Name: "x" /*CFG c*/}).Wait(t.Context(), 0), "a limiter that is not a WaitLimiter")
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Name: "x"}, bucket).Wait(t.Context(), 0))
+		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Name: "x"}, struct{ limiter.Limiter }{bucket}).Wait(t.Context(), 0), "a limiter that is not a WaitLimiter")
 		require.NoError(t, group.Get(1).Wait(t.Context(), 0))
 	}
 }

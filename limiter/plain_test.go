@@ -24,9 +24,11 @@ func (l *plain) Refund(n int) { l.left = min(l.left+n, 5) }
 
 func TestALimiterNeedsTwoMethods(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
-		"joint": func(l limiter.Limiter) limiter.TimedLimiter { return limiter.All(l, bucket(limiter.PerHour(1), 9)) },
+		"joint": func(l limiter.Limiter) limiter.TimedLimiter {
+			return limiter.NewJoint(limiter.JointConfig{}, l, bucket(limiter.PerHour(1), 9))
+		},
 		"named": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: "n"})
+			return limiter.NewJoint(limiter.JointConfig{Name: "n"}, l)
 		},
 	} {
 		inner := &plain{left: 5}

@@ -25,8 +25,8 @@ func (w *world) build() {
 	w.paces()
 	for _, s := range w.subjects {
 		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
-			named := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{l}, Name: s.name})
-			twice := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{named}, Name: s.name})
+			named := limiter.NewJoint(limiter.JointConfig{Name: s.name}, l)
+			twice := limiter.NewJoint(limiter.JointConfig{Name: s.name}, named)
 			s.takers, s.waiters = append(s.takers, named, twice), append(s.waiters, named, twice)
 		}
 	}
@@ -167,7 +167,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 		if w.IntN(2) == 0 {
 			members = append(members, m.takers[0])
 		} else {
-			members = append(members, limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{m.takers[0]}, Name: "member"}))
+			members = append(members, limiter.NewJoint(limiter.JointConfig{Name: "member"}, m.takers[0]))
 		}
 	}
 	s.most = func() int {
@@ -177,7 +177,7 @@ func (w *world) joint(name string, of ...*subject) *subject {
 		}
 		return least
 	}
-	j := limiter.All(members...)
+	j := limiter.NewJoint(limiter.JointConfig{}, members...)
 	s.hold = func(d time.Duration) {
 		s.node.hold(w.now(), d)
 		j.Hold(d)

@@ -19,8 +19,8 @@ type refundable interface {
 func refundables() map[string]refundable {
 	return map[string]refundable{
 		"fixed": fixedWindow(5, sec), "sliding": moving(5, sec, 10), "log": exactLog(5, sec),
-		"named": limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{exactLog(5, sec)}, Name: "x"}),
-		"joint": limiter.All(fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(1000), 5)),
+		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, exactLog(5, sec)),
+		"joint": limiter.NewJoint(limiter.JointConfig{}, fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(1000), 5)),
 	}
 }
 
@@ -74,8 +74,8 @@ func TestRefundOfVeryMany(t *testing.T) {
 		"fixed":   limiter.NewFixedWindowAt(window, start),
 		"log":     limiter.NewSlidingLogAt(window, start),
 		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: sec}, start),
-		"joint":   limiter.All(limiter.NewSlidingLogAt(window, start)),
-		"named":   limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{limiter.NewSlidingLogAt(window, start)}, Name: "x"}),
+		"joint":   limiter.NewJoint(limiter.JointConfig{}, limiter.NewSlidingLogAt(window, start)),
+		"named":   limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewSlidingLogAt(window, start)),
 	} {
 		l.TakeAt(start, 2)
 		for i := range 3 {

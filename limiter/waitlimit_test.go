@@ -55,17 +55,20 @@ func obstructions() map[string]func() obstructed {
 		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
 		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
 		"named, Hold": func() obstructed {
-			n := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{empty(plain)}, Name: "n"})
+			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
 			return of(n, 1, func() { n.Hold(hour) })
 		},
 		"joint, SetRate of a member": func() obstructed {
 			b := empty(plain)
-			return of(limiter.All(b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+			return of(limiter.NewJoint(limiter.JointConfig{}, b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
 		},
-		"joint, Hold": func() obstructed { j := limiter.All(empty(plain)); return of(j, 1, func() { j.Hold(hour) }) },
+		"joint, Hold": func() obstructed {
+			j := limiter.NewJoint(limiter.JointConfig{}, empty(plain))
+			return of(j, 1, func() { j.Hold(hour) })
+		},
 		"joint, a member is emptied": func() obstructed {
 			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
-			return of(limiter.All(empty(plain), b), 1, func() { b.Take(9) })
+			return of(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})

@@ -26,7 +26,7 @@ func namedWindowTable(p Policy, name string, logs *windowLogs) *windowTable {
 	d := &decided{}
 	return &windowTable{
 		logs: logs, policy: p, series: newWindowSeries(name),
-		decided: d, named: limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{d}, Name: name, Shadow: p.Shadow}),
+		decided: d, named: limiter.NewJoint(limiter.JointConfig{Name: name, Shadow: p.Shadow}, d),
 	}
 }
 

@@ -59,7 +59,7 @@ var objects = []object{
 	}},
 	{"`inflight.Limiter`", 250, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
-		return limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{shared}, Name: "n"})
+		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
 	}},
 	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }

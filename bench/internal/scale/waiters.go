@@ -45,7 +45,7 @@ func (t timer) queue(end release) func(size int) (float64, error) {
 func wait(size int, end release) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(time.Duration(1 << 40)), Burst: size})
 	b.Take(size)
-	named := limiter.NewJoint(limiter.JointConfig{Limiters: []limiter.Limiter{b}, Name: "bench"})
+	named := limiter.NewJoint(limiter.JointConfig{Name: "bench"}, b)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var all sync.WaitGroup
