@@ -31,7 +31,7 @@ func journal(w io.Writer) *slog.Logger {
 
 // ofFlaky returns a metric of the notifier "flaky".
 func ofFlaky(m *alert.Monitor, i *stat.Instrument, attributes ...string) float64 {
-	return figures(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
+	return metrics(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
 }
 
 func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
@@ -111,7 +111,7 @@ func TestTimestampsAreInSeconds(t *testing.T) {
 		m, bad := manual(newFlaky(take), 1)
 		bad[0] = true
 		m.Evaluate(time.UnixMilli(1_500_000_001_500))
-		require.Equal(t, 1_500_000_001.5, figures(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
+		require.Equal(t, 1_500_000_001.5, metrics(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, 946_684_801.5, ofFlaky(m, instrument.NotifierLastSuccess), "a synctest bubble begins at 2000-01-01 00:00 UTC")

@@ -48,7 +48,7 @@ func (st *stage) stop() {
 
 // notifications returns how many notifications of the notifier had the outcome.
 func (st *stage) notifications(name, outcome, kind string) float64 {
-	return figures(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
+	return metrics(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
 }
 
 // flaky is a notifier whose answers a test sets.
@@ -94,8 +94,8 @@ func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{"r0 firing", "r1 firing", "r0 resolved", "r0 firing", "r1 resolved"}, f.lines())
 		require.Equal(t, 5.0, st.notifications("flaky", "delivered", ""))
-		require.Equal(t, 5.0, figures(st)[instrument.NotifierAttempts.Name+"|flaky"])
-		require.NotZero(t, figures(st)[instrument.NotifierLastSuccess.Name+"|flaky"])
+		require.Equal(t, 5.0, metrics(st)[instrument.NotifierAttempts.Name+"|flaky"])
+		require.NotZero(t, metrics(st)[instrument.NotifierLastSuccess.Name+"|flaky"])
 		st.stop()
 	})
 }
@@ -108,12 +108,12 @@ func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Empty(t, f.lines())
 		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "pauses of at most 30s, on average 15s")
-		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
 		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
 		f.answer.Store(take)
 		time.Sleep(30 * s)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
-		require.Zero(t, figures(st)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
 		st.stop()
 	})
 }

@@ -39,7 +39,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 		require.Equal(t, a.Labels["key"], a.Key)
 		labels = append(labels, a.Key)
 	}
-	return labels, figures(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
+	return labels, metrics(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
 }
 
 func TestKeysOfAnyComparableType(t *testing.T) {

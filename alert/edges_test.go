@@ -25,7 +25,7 @@ func TestValueMetricIsTheWorstMember(t *testing.T) {
 	for want, when := range map[float64]alert.Condition{1: alert.Below(5), 3: alert.Above(0)} {
 		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "each", Value: alert.Each(members, value), When: when})
 		m.Evaluate(time.Now())
-		require.Equal(t, want, figures(m)[instrument.AlertValue.Name+"|each|"], "%v", when)
+		require.Equal(t, want, metrics(m)[instrument.AlertValue.Name+"|each|"], "%v", when)
 	}
 }
 
@@ -36,7 +36,7 @@ func TestUnknownFailureIsOther(t *testing.T) {
 			alert.Rule{Name: "each", When: alert.Above(0), Value: alert.True(func() bool { return true })})
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 1.0, figures(m)["weir.notifier.notifications|x|failed|"+want], "%q", kind)
+		require.Equal(t, 1.0, metrics(m)["weir.notifier.notifications|x|failed|"+want], "%q", kind)
 		require.EqualError(t, &alert.DeliveryError{Kind: kind}, "alert: not delivered: "+want)
 	}
 }

@@ -112,8 +112,8 @@ func TestCanceledAttemptIsNoFailure(t *testing.T) {
 		st := newStage(t, slow)
 		st.set(0, true)
 		st.stop()
-		require.Zero(t, figures(st)[instrument.NotifierAttempts.Name+"|slow"])
+		require.Zero(t, metrics(st)[instrument.NotifierAttempts.Name+"|slow"])
 		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))
-		require.Equal(t, 1.0, figures(st)[instrument.NotifierPending.Name+"|slow"], "the alert is still pending")
+		require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|slow"], "the alert is still pending")
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 // evaluations returns how many evaluations of the rule ended with the error.
 func evaluations(m *alert.Monitor, rule, kind string) float64 {
-	return figures(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
+	return metrics(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
 }
 
 func TestFailingRuleDoesNotStopOthers(t *testing.T) {
@@ -49,7 +49,7 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 			require.Equal(t, 11.0, evaluations(m, "good", ""))
 			require.Equal(t, alert.Firing, m.Alerts()[0].State, "an error is no data, which keeps the alert pending")
 			require.Equal(t, alert.Firing, m.Alerts()[1].State)
-			_, shown := figures(m)[instrument.AlertValue.Name+"|bad|"]
+			_, shown := metrics(m)[instrument.AlertValue.Name+"|bad|"]
 			require.False(t, shown, "the metric has no value")
 			broken = false
 			m.Evaluate(start.Add(11 * s))
@@ -59,8 +59,8 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 }
 
 func TestNaNAndInfinityAreNoData(t *testing.T) {
-	for figure, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
-		v := see(alert.Gauge(func() float64 { return figure }))
+	for metric, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
+		v := see(alert.Gauge(func() float64 { return metric }))
 		v.requireNone(t, 0)
 		require.Empty(t, v.monitor.Alerts())
 		require.Equal(t, faults, evaluations(v.monitor, "seen", "not_finite"), "NaN is no error")
@@ -125,7 +125,7 @@ func TestRulesMayReadTheirMonitor(t *testing.T) {
 	m = alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })},
 		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.Gauge(func() float64 {
-			return float64(len(m.Alerts())) + figures(m)[instrument.AlertState.Name+"|first||firing"]
+			return float64(len(m.Alerts())) + metrics(m)[instrument.AlertState.Name+"|first||firing"]
 		})},
 		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(time.Now()); return 1 })})
 	m.Evaluate(time.Now())
@@ -188,7 +188,7 @@ func TestCanceledRuleHasNotFailed(t *testing.T) {
 		cancel()
 		time.Sleep(s)
 		require.Zero(t, evaluations(m, "x", "timeout"))
-		require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|x||inactive"])
+		require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|x||inactive"])
 		close(release)
 		synctest.Wait()
 	})

@@ -58,8 +58,8 @@ func (d *diary) lines() (lines []string) {
 // quiet returns a logger that discards everything.
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// figures returns the current metrics of the source, by instrument and attribute values.
-func figures(source stat.Source) map[string]float64 {
+// metrics returns the current metrics of the source, by instrument and attribute values.
+func metrics(source stat.Source) map[string]float64 {
 	shown := map[string]float64{}
 	for s, value := range source.Observe {
 		key := s.Instrument.Name

@@ -132,7 +132,7 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	require.Equal(t, both, shown())
 	broken = true
 	require.Equal(t, both, shown(), "a panic is no data, so the last verdict stays")
-	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
@@ -150,7 +150,7 @@ func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Equal(t, "boolean is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
-	require.Equal(t, 1.0, figures(m)[instrument.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 1.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 // Members that are left out take no memory.
@@ -174,5 +174,5 @@ func TestTooLargeGroupTakesLittleMemory(t *testing.T) {
 	m.Evaluate(time.Now())
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
-	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|x||too_many_members"])
+	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||too_many_members"])
 }

@@ -36,13 +36,13 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 		for range 50 {
 			day.Add(1)
 			time.Sleep(10 * time.Minute)
-			require.LessOrEqual(t, figures(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
+			require.LessOrEqual(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
 		}
-		require.Greater(t, figures(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
+		require.Greater(t, metrics(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
 		f.answer.Store(take)
 		time.Sleep(5 * time.Minute)
 		require.NotEmpty(t, f.lines())
-		require.Zero(t, figures(m)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"])
 		cancel()
 		synctest.Wait()
 	})

@@ -47,7 +47,8 @@ var refusalInstruments = map[string]bool{
 	instrument.BreakerCalls.Name: true, instrument.LimiterRequests.Name: true, instrument.WindowEvents.Name: true,
 }
 
-// maxRefused is the largest count believed. It is small enough for sums not to overflow.
+// maxRefused is the largest count that is used. Larger values are ignored, so that sums do not
+// overflow.
 const maxRefused = 1 << 53
 
 // Totals returns the refused calls alone.

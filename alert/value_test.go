@@ -26,7 +26,7 @@ func see(v alert.Value) *seen {
 // at evaluates and returns the value; ok is false if there is no data.
 func (v *seen) at(d time.Duration) (float64, bool) {
 	v.monitor.Evaluate(v.start.Add(d))
-	value, ok := figures(v.monitor)[instrument.AlertValue.Name+"|seen|"]
+	value, ok := metrics(v.monitor)[instrument.AlertValue.Name+"|seen|"]
 	return value, ok
 }
 
@@ -149,9 +149,9 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, []string{"b firing", "c firing"}, evaluate())
 	require.NotEqual(t, m.Alerts()[0].ID, m.Alerts()[1].ID)
 	require.Equal(t, "errors (c): firing: failure rate over 1m is 1, alerts above 0.5", m.Alerts()[1].String())
-	require.Equal(t, 2.0, figures(m)[instrument.AlertState.Name+"|errors|page|firing"])
-	require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|errors|page|inactive"])
-	require.Equal(t, 1.0, figures(m)[instrument.AlertValue.Name+"|errors|page"], "the worst")
+	require.Equal(t, 2.0, metrics(m)[instrument.AlertState.Name+"|errors|page|firing"])
+	require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|errors|page|inactive"])
+	require.Equal(t, 1.0, metrics(m)[instrument.AlertValue.Name+"|errors|page"], "the worst")
 
 	hosts["c"] = &totals{}
 	delete(hosts, "b")
@@ -160,7 +160,7 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, []string{"b resolved", "c resolved"}, evaluate())
 	at = at.Add(16 * time.Minute)
 	require.Empty(t, evaluate())
-	require.Equal(t, 2.0, figures(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
+	require.Equal(t, 2.0, metrics(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
 }
 
 func TestEachIsBounded(t *testing.T) {
@@ -184,7 +184,7 @@ func TestEachIsBounded(t *testing.T) {
 	for _, a := range m.Alerts() {
 		require.NotContains(t, []string{"one more", "and another"}, a.Key, "watched members stay")
 	}
-	require.Equal(t, 2.0, figures(m)[instrument.AlertEvaluations.Name+"|calls||too_many_members"])
+	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|calls||too_many_members"])
 }
 
 func TestInvalidMemberValueIsAnErrorOfTheRule(t *testing.T) {
@@ -195,7 +195,7 @@ func TestInvalidMemberValueIsAnErrorOfTheRule(t *testing.T) {
 			Name: name, When: alert.Above(0), Value: alert.Each(maps.All(members), func(*totals) alert.Value { return value }),
 		})
 		m.Evaluate(time.Now())
-		require.Equal(t, 1.0, figures(m)[instrument.AlertEvaluations.Name+"|"+name+"||panic"], name)
+		require.Equal(t, 1.0, metrics(m)[instrument.AlertEvaluations.Name+"|"+name+"||panic"], name)
 	}
 }
 

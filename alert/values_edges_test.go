@@ -122,7 +122,7 @@ func TestNoDataFireWithoutAnyData(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Len(t, m.Alerts(), 1)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
-	require.Equal(t, 1.0, figures(m)[instrument.AlertState.Name+"|x||firing"])
+	require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|x||firing"])
 }
 
 func TestTransitionsAreCountedByNewState(t *testing.T) {
@@ -136,7 +136,7 @@ func TestTransitionsAreCountedByNewState(t *testing.T) {
 		p.at(step.at, is(step.value))
 	}
 	for state, want := range map[string]float64{"pending": 2, "firing": 1, "inactive": 2} {
-		require.Equal(t, want, figures(p.monitor)[instrument.AlertTransitions.Name+"|probe||"+state], state)
+		require.Equal(t, want, metrics(p.monitor)[instrument.AlertTransitions.Name+"|probe||"+state], state)
 	}
 }
 

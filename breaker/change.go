@@ -20,7 +20,7 @@ type Change struct {
 	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in the
 	// state Shadow would have opened.
 	From, To State
-	// Reason is the cause in words, with its figures.
+	// Reason is the cause in words, with the numbers that led to it.
 	Reason string
 	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
 	Counts window.Counts

@@ -180,7 +180,7 @@ func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	require.Zero(t, afterOpen.Load())
 	require.Equal(t, breaker.Open, b.State())
 	require.Zero(t, b.Totals().Successes)
-	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.StatsNow().Late, "one outcome a call")
+	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.StatsNow().Late, "one outcome per call")
 }
 
 // E: many calls that reach the threshold at once open the breaker once.

@@ -186,7 +186,7 @@ func TestFoundNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
 	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
 	b := breaker.NewAt("b", c, t0)
-	p, err := b.AllowAt(modelAt(5_050)) // takes the cell of the grain 40 before
+	p, err := b.AllowAt(modelAt(5_050)) // takes the counter of the slice 40 before
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(modelAt(5_050), breaker.Success))
 	stale, err := b.AllowAt(modelAt(1_050))

@@ -225,8 +225,8 @@ func (m *modelBreaker) conclude(t time.Duration) {
 	m.enter(modelStay{state: breaker.Closed, since: m.latest(t), until: modelNever}, "calls", reason, c)
 }
 
-// lookForHung opens a closed breaker on calls that hang. They are seen by the grain
-// in which they started, for 40 grains.
+// lookForHung opens a closed breaker on calls that hang. They are seen by the slice
+// of time in which they started, for 40 slices.
 func (m *modelBreaker) lookForHung(t time.Duration) {
 	k := &m.config
 	if m.stay.state != breaker.Closed || !k.HungCalls {
@@ -236,16 +236,16 @@ func (m *modelBreaker) lookForHung(t time.Duration) {
 	if k.LastCalls == 0 {
 		size = max(size, k.Window/time.Duration(k.Buckets))
 	}
-	grain := func(t time.Duration) int64 { return int64(max(t, 0) / size) }
-	now := grain(t)
+	sliceAt := func(t time.Duration) int64 { return int64(max(t, 0) / size) }
+	now := sliceAt(t)
 	if now <= m.looked {
 		return
 	}
 	m.looked = now
 	hung := int64(0)
 	for _, c := range m.flying {
-		g := grain(c.start)
-		if !c.used && g > now-40 && time.Duration(g+1)*size <= t-k.SlowCall {
+		began := sliceAt(c.start)
+		if !c.used && began > now-40 && time.Duration(began+1)*size <= t-k.SlowCall {
 			hung++
 		}
 	}

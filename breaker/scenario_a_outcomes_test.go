@@ -23,7 +23,7 @@ func TestScenarioA37_SlowSuccesses(t *testing.T) {
 	play(t, c, "0 ssssss ...... closed")
 }
 
-func TestScenarioA38_OneOutcomeACall(t *testing.T) {
+func TestScenarioA38_OneOutcomePerCall(t *testing.T) {
 	const callers, calls = 8, 12_500
 	b := breaker.New("b", breaker.Config{MinCalls: 5, Window: time.Millisecond, Cooldown: 50 * time.Microsecond})
 	var succeeded, failed, ignored, refused atomic.Int64

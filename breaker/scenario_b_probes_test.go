@@ -73,7 +73,7 @@ func TestScenarioB58_TheSecondWaitsForTheProbe(t *testing.T) {
 	})
 }
 
-func TestScenarioB70_OneProbeAWindow(t *testing.T) {
+func TestScenarioB70_OneProbePerWindow(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, Window: 10 * time.Second}
 	play(t, c, "0 EEEE .... closed")
 	s := play(t, c, "0 EEEEE ..... open", "5 AS .r half_open", "5 b . open", "10 AS .r half_open", "10 b . open",

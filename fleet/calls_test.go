@@ -225,18 +225,18 @@ func TestCallsMetrics(t *testing.T) {
 	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
 	require.NoError(t, err)
 	seen := maps.Collect(set.Observe)
-	figure := func(name string) float64 {
+	metric := func(name string) float64 {
 		require.Contains(t, seen, name)
 		return seen[name]
 	}
 	n := name(t)
-	require.Equal(t, 1.0, figure("weir.window.events "+n+" failure"), "this node's")
-	require.Equal(t, 0.0, figure("weir.window.events "+n+" success"))
-	require.Equal(t, 4.0, figure("weir.window.size "+n), "the fleet's")
-	require.Equal(t, 0.25, figure("weir.window.error_ratio "+n))
-	require.Equal(t, 10.0, figure("weir.window.length "+n))
-	require.Equal(t, 0.0, figure("weir.window.events.late "+n))
-	require.Positive(t, figure("weir.window.flushes "+n+" success"))
-	require.Equal(t, 0.0, figure("weir.window.flushes "+n+" failure"))
-	require.Positive(t, figure("weir.window.lag "+n))
+	require.Equal(t, 1.0, metric("weir.window.events "+n+" failure"), "this node's")
+	require.Equal(t, 0.0, metric("weir.window.events "+n+" success"))
+	require.Equal(t, 4.0, metric("weir.window.size "+n), "the fleet's")
+	require.Equal(t, 0.25, metric("weir.window.error_ratio "+n))
+	require.Equal(t, 10.0, metric("weir.window.length "+n))
+	require.Equal(t, 0.0, metric("weir.window.events.late "+n))
+	require.Positive(t, metric("weir.window.flushes "+n+" success"))
+	require.Equal(t, 0.0, metric("weir.window.flushes "+n+" failure"))
+	require.Positive(t, metric("weir.window.lag "+n))
 }

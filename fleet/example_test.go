@@ -129,13 +129,13 @@ func ExampleOnOutage() {
 
 func ExampleLink() {
 	link := exampleLink()
-	// All limiters of a link go by one breaker, whose figures any exporter shows.
-	figures := 0
+	// All limiters of a link go by one breaker, whose metrics any exporter shows.
+	values := 0
 	for range link.Observe {
-		figures++
+		values++
 	}
 	for _, b := range link.Breakers() {
-		fmt.Println(b.Tripped(), figures > 0)
+		fmt.Println(b.Tripped(), values > 0)
 	}
 	// Output: false true
 }

@@ -17,8 +17,7 @@ import (
 //
 // It is a GCRA that counts in microseconds and a fraction, by the server's clock. The fraction is
 // exact while Burst times the denominator of a token's cost in µs is below 2^53, as for 3/s, 7/min
-// or 10 in 13s. Otherwise a token costs up to one part in 2^53/Burst of a µs more, and never less.
-// Keys keep their missing tokens if the rate or the burst changes.
+// or 10 in 13s. Otherwise a token costs up to Burst/2^53 µs more, and never less. Keys keep their missing tokens if the rate or the burst changes.
 type TokenBucket struct {
 	// Rate is how fast tokens arrive. Must be given, and finite.
 	Rate limiter.Rate

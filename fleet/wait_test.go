@@ -25,15 +25,15 @@ func eventually(t *testing.T, l stat.Source, waiting float64) {
 
 // observe returns the values of a source, by instrument and last attribute if there are two.
 func observe(s stat.Source) map[string]float64 {
-	figures := map[string]float64{}
+	metrics := map[string]float64{}
 	for s, value := range s.Observe {
 		name := s.Instrument.Name
 		if len(s.Values) > 1 {
 			name += " " + s.Values[len(s.Values)-1]
 		}
-		figures[name] = value
+		metrics[name] = value
 	}
-	return figures
+	return metrics
 }
 
 func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {

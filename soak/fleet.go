@@ -126,8 +126,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// visit makes requests of a random node.
-func (f *fleetUnderTest) visit(ctx context.Context, r *rand.Rand) {
+// makeRequest makes requests of a random node.
+func (f *fleetUnderTest) makeRequest(ctx context.Context, r *rand.Rand) {
 	n := f.nodes[r.IntN(len(f.nodes))]
 	f.asked.Add(1)
 	began := time.Now()

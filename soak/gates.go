@@ -54,8 +54,8 @@ func (g *gateUnderTest) changed(c breaker.Change) {
 	}
 }
 
-// visit makes a call and counts its result.
-func (g *gateUnderTest) visit(ctx context.Context) {
+// makeRequest makes a call and counts its result.
+func (g *gateUnderTest) makeRequest(ctx context.Context) {
 	defer recoverFailed()
 	g.made.Add(1)
 	ran := false

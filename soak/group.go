@@ -39,7 +39,7 @@ func newGroup(faults *faults) *groupUnderTest {
 	})}
 }
 
-func (g *groupUnderTest) visit(ctx context.Context, r *rand.Rand) {
+func (g *groupUnderTest) makeRequest(ctx context.Context, r *rand.Rand) {
 	defer recoverFailed()
 	key := resident
 	if r.IntN(20) > 0 {

@@ -135,14 +135,14 @@ func (w *workload) call(ctx context.Context, r *rand.Rand) {
 		switch r.IntN(5) {
 		case 4:
 			if w.fleet != nil {
-				w.fleet.visit(context.WithoutCancel(callCtx), r)
+				w.fleet.makeRequest(context.WithoutCancel(callCtx), r)
 			}
 		case 0:
-			w.group.visit(context.WithoutCancel(callCtx), r)
+			w.group.makeRequest(context.WithoutCancel(callCtx), r)
 		case 1:
-			w.windows[r.IntN(len(w.windows))].visit()
+			w.windows[r.IntN(len(w.windows))].makeRequest()
 		default:
-			w.gates[r.IntN(len(w.gates))].visit(callCtx)
+			w.gates[r.IntN(len(w.gates))].makeRequest(callCtx)
 		}
 		cancel()
 		if r.IntN(50) == 0 {

@@ -34,7 +34,7 @@ func TestALostCallIsFound(t *testing.T) {
 		"tokens":        func(h *gateUnderTest) { h.ran.Add(-1) },
 	} {
 		h, f := newTestGate()
-		h.visit(t.Context())
+		h.makeRequest(t.Context())
 		h.checkTotals()
 		require.Empty(t, f.list())
 		forget(h)
@@ -47,19 +47,19 @@ func TestALostCallIsFound(t *testing.T) {
 func TestALimitThatLetsTooMuchThroughIsFound(t *testing.T) {
 	h, f := newTestGate()
 	h.burst, h.rate = 0, 0
-	h.visit(t.Context())
-	h.visit(t.Context())
+	h.makeRequest(t.Context())
+	h.makeRequest(t.Context())
 	h.audit()
 	require.Equal(t, []string{"limit"}, f.kinds)
 
 	f = &faults{}
 	s := &windowUnderTest{name: "lax", limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}), limit: 3, span: time.Minute, began: time.Now()}
 	for range 3 {
-		s.visit()
+		s.makeRequest()
 	}
 	s.audit(f)
 	require.Empty(t, f.list())
-	s.visit()
+	s.makeRequest()
 	s.audit(f)
 	require.Equal(t, []string{"window"}, f.kinds)
 }

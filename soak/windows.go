@@ -38,7 +38,7 @@ func newWindows(r *rand.Rand) []*windowUnderTest {
 	return all
 }
 
-func (w *windowUnderTest) visit() {
+func (w *windowUnderTest) makeRequest() {
 	before := time.Since(w.began)
 	if !w.limiter.Take(1).OK {
 		return

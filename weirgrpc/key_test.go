@@ -23,8 +23,8 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// figures returns the values of a source by outcome, or by the last word of the instrument's name.
-func figures(s stat.Source) map[string]float64 {
+// metrics returns the values of a source by outcome, or by the last word of the instrument's name.
+func metrics(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
 	for s, v := range s.Observe {
 		name := s.Instrument.Name[strings.LastIndexByte(s.Instrument.Name, '.')+1:]

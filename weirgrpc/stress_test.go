@@ -85,11 +85,11 @@ func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 	require.Zero(t, near.Totals().Refused+got.Refused)
 	require.NotZero(t, got.Successes)
 	require.NotZero(t, got.Failures)
-	require.Zero(t, figure(near.Breaker(), "weir.breaker.late_results"))
+	require.Zero(t, metric(near.Breaker(), "weir.breaker.late_results"))
 }
 
-// figure returns the value of b's instrument with that name.
-func figure(b *breaker.Breaker, name string) (n int64) {
+// metric returns the value of b's instrument with that name.
+func metric(b *breaker.Breaker, name string) (n int64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)

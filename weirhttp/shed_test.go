@@ -89,9 +89,9 @@ func TestShedMaxWait(t *testing.T) {
 		require.Equal(t, 200, <-two)
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.Zero(t, flight.InFlight())
-		figures := observed(flight)
+		metrics := observed(flight)
 		require.Equal(t, []float64{1, 1, 2, 0}, []float64{
-			figures["requests api allowed"], figures["requests api waited"], figures["requests api refused"], figures["requests api cancelled"],
+			metrics["requests api allowed"], metrics["requests api waited"], metrics["requests api refused"], metrics["requests api cancelled"],
 		})
 	})
 }

@@ -104,10 +104,10 @@ func (m *alertmanager) known() (fingerprints []string) {
 type pager struct {
 	*httptest.Server
 	mu       sync.Mutex
-	messages []page
+	messages []pagerMessage
 }
 
-type page struct {
+type pagerMessage struct {
 	Status string
 	Alerts []struct{ Status, Fingerprint string }
 }
@@ -116,7 +116,7 @@ func newPager(t *testing.T) *pager {
 	p := &pager{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		var m page
+		var m pagerMessage
 		if json.NewDecoder(bytes.NewReader(body)).Decode(&m) == nil {
 			p.mu.Lock()
 			p.messages = append(p.messages, m)
@@ -136,7 +136,7 @@ func (p *pager) statuses() (statuses []string) {
 	return statuses
 }
 
-func (p *pager) last() page {
+func (p *pager) last() pagerMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.messages[len(p.messages)-1]

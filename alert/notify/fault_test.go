@@ -46,16 +46,16 @@ func TestLatestStateArrivesAfterEveryKindOfFailure(t *testing.T) {
 				if fault == "dropped" {
 					fault = "unreachable"
 				}
-				require.NotZero(t, w.figure("failed", fault))
-				require.Equal(t, 2.0, w.figure("delivered", ""))
+				require.NotZero(t, w.metric("failed", fault))
+				require.Equal(t, 2.0, w.metric("delivered", ""))
 
 				server.down.Store(false)
 				server.replies(200)
 				tries := len(server.requests())
 				time.Sleep(time.Minute)
 				require.Equal(t, []string{"firing"}, server.statuses(t)[tries:])
-				require.Equal(t, 3.0, w.figure("delivered", ""))
-				require.Zero(t, w.figure("dropped", ""))
+				require.Equal(t, 3.0, w.metric("delivered", ""))
+				require.Zero(t, w.metric("dropped", ""))
 				w.stop()
 				server.stop()
 			})

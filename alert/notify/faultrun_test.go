@@ -59,9 +59,9 @@ func TestRandomFailures(t *testing.T) {
 		server.answer.Store(http.HandlerFunc(acknowledged.accept))
 		time.Sleep(5 * time.Minute)
 
-		figure := map[string]float64{}
+		metric := map[string]float64{}
 		for s, v := range monitor.Observe {
-			figure[s.ID()] += v
+			metric[s.ID()] += v
 		}
 		lost, raised := 0, 0.0
 		for i := range bad {
@@ -70,16 +70,16 @@ func TestRandomFailures(t *testing.T) {
 			if got != want && (heard || want == "firing") {
 				lost++
 			}
-			raised += figure[instrument.AlertTransitions.Series(fmt.Sprint("rule", i), "", "firing").ID()]
+			raised += metric[instrument.AlertTransitions.Series(fmt.Sprint("rule", i), "", "firing").ID()]
 		}
 		notifications := func(outcome string) float64 {
-			return figure[instrument.NotifierNotifications.Series("run", outcome, "").ID()]
+			return metric[instrument.NotifierNotifications.Series("run", outcome, "").ID()]
 		}
 		t.Logf("alerts raised %v, deliveries tried %v, delivered %v, superseded %v, lost %d", raised,
-			figure[instrument.NotifierAttempts.Series("run").ID()], notifications("delivered"), notifications("superseded"), lost)
+			metric[instrument.NotifierAttempts.Series("run").ID()], notifications("delivered"), notifications("superseded"), lost)
 		require.Zero(t, lost)
 		require.Greater(t, raised, 100.0)
-		require.Zero(t, figure[instrument.NotifierPending.Series("run").ID()])
+		require.Zero(t, metric[instrument.NotifierPending.Series("run").ID()])
 		require.Zero(t, acknowledged.stale, "no state arrives after a newer one")
 		cancel()
 		synctest.Wait()

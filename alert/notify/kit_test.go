@@ -143,7 +143,7 @@ func (w *watched) set(bad bool) {
 	time.Sleep(2 * time.Second)
 }
 
-func (w *watched) figure(outcome, kind string) (value float64) {
+func (w *watched) metric(outcome, kind string) (value float64) {
 	for s, v := range w.Observe {
 		if s.Instrument == instrument.NotifierNotifications && s.Values[1] == outcome && s.Values[2] == kind {
 			value = v

@@ -96,7 +96,7 @@ func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
 	s := open(t, runOf(2*time.Second))
-	trade(t, s)
+	runShop(t, s)
 	sum, err := s.close()
 	require.NoError(t, err)
 	require.Positive(t, sum.OTelExports)

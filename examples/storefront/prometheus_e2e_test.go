@@ -14,10 +14,10 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// trade runs the shop for one run. The counts can still be read afterwards.
-func trade(t *testing.T, s *storefront) {
+// runShop runs the shop until its day is over. The counts can still be read afterwards.
+func runShop(t *testing.T, s *storefront) {
 	t.Helper()
-	s.trade(t.Context(), &silent{})
+	s.run(t.Context(), &silent{})
 	require.Positive(t, s.payments.Totals().Calls())
 }
 
@@ -35,7 +35,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	s := open(t, runOf(4*time.Second))
 	classic := startPrometheus(t, s.metrics.addr)
 	native := startPrometheus(t, s.metrics.addr, "--enable-feature=native-histograms")
-	trade(t, s)
+	runShop(t, s)
 	_, seen := s.journal.read()
 	for name, p := range map[string]*prometheusServer{"classic": classic, "native": native} {
 		t.Run(name, func(t *testing.T) {

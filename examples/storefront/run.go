@@ -34,7 +34,7 @@ func run(ctx context.Context, o options, v view, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	s.trade(ctx, v)
+	s.run(ctx, v)
 	sum, err := s.close()
 	if missing := sum.missing(); len(missing) > 0 {
 		printTo(stderr, "storefront: still zero: %s (a complete run of 5s has none)\n", strings.Join(missing, ", "))
@@ -88,8 +88,8 @@ func (s *storefront) export(ctx context.Context, o options) error {
 	return err
 }
 
-// trade runs the shop and the view until the end.
-func (s *storefront) trade(ctx context.Context, v view) {
+// run runs the shop and the view until the end.
+func (s *storefront) run(ctx context.Context, v view) {
 	ctx, cancel := context.WithDeadline(ctx, s.start.Add(s.day.run))
 	defer cancel()
 	var parts sync.WaitGroup

@@ -181,7 +181,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 		require.NoError(t, page.Add(other))
 		s := snap(t, page)
 		require.Nil(t, s.row(t, "bank").Rate, "the calls were made before")
-		require.Nil(t, s.row(t, "bank").Pulses[0])
+		require.Nil(t, s.row(t, "bank").CallRates[0])
 		require.Empty(t, s.Changes, "the changes were before")
 
 		time.Sleep(time.Second)

@@ -43,7 +43,7 @@ func subjectOf(s *stat.Series) subject {
 		return subject{class: exporterClass}
 	}
 	if len(s.Values) == 0 {
-		return subject{class: othersClass, kind: "figure", name: s.Instrument.Name}
+		return subject{class: othersClass, kind: "metric", name: s.Instrument.Name}
 	}
 	key, name := s.Instrument.Attrs[0], s.Values[0]
 	switch key {

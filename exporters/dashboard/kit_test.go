@@ -43,7 +43,7 @@ type (
 		AtMost                               bool
 		Rate, FailureRate, P50, P99, Refused *float64
 		Threshold                            *float64
-		Pulses                               [2]*float64
+		CallRates                            [2]*float64
 	}
 	alertRow struct {
 		ID, Name, Severity, State string

@@ -45,13 +45,13 @@ func TestRowOfAGate(t *testing.T) {
 		require.InDelta(t, payments.Breaker().Counts().FailureRate(), *r.FailureRate, 0.0001, "the breaker's window")
 		require.Equal(t, 0.5, *r.Threshold)
 		require.InDelta(t, 0.008, *r.P50, 0.001)
-		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.Pulses[0], 0.01, "went well")
+		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.CallRates[0], 0.01, "went well")
 
 		d := look(t, page, r.ID)
 		require.Equal(t, "payments", d.Name)
 		require.Len(t, d.History.At, 2)
 		require.Nil(t, d.History.Passed[0])
-		require.Equal(t, *r.Pulses[0], *d.History.Passed[1])
+		require.Equal(t, *r.CallRates[0], *d.History.Passed[1])
 		require.Equal(t, *r.Refused, *d.History.Refused[1])
 		require.Equal(t, []string{"closed", "closed"}, d.History.State)
 		require.NotNil(t, d.Available)
@@ -70,7 +70,7 @@ func TestRatesCoverTenSeconds(t *testing.T) {
 		}
 		r := snap(t, page).row(t, "users")
 		require.Equal(t, 95.0, *r.Rate, "the mean of 50 to 140 calls per second")
-		require.Equal(t, 140.0, *r.Pulses[0], "the last second")
+		require.Equal(t, 140.0, *r.CallRates[0], "the last second")
 
 		trail := snap(t, page).Trails[r.ID]
 		require.Len(t, trail, 16)
@@ -88,7 +88,7 @@ func TestNoRateAfterAPause(t *testing.T) {
 		time.Sleep(time.Minute)
 		r := snap(t, page).row(t, "users")
 		require.Nil(t, r.Rate, "after a minute without samples the times of the calls are unknown")
-		require.Nil(t, r.Pulses[0])
+		require.Nil(t, r.CallRates[0])
 
 		run(b, 7, 0)
 		time.Sleep(time.Second)

@@ -71,7 +71,7 @@ func (m *model) snapshot() []byte {
 	s := snapshot{
 		Title: m.config.Title, Seq: m.seq, At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(),
 		Rows: nonNil(m.published.rows), Alerts: nonNil(m.published.alerts), Notifiers: nonNil(m.published.notifiers),
-		Changes: []changeRow{}, Faults: m.published.faults, Trails: map[string][]pulses{},
+		Changes: []changeRow{}, Faults: m.published.faults, Trails: map[string][]callRates{},
 	}
 	for _, e := range m.changes {
 		s.Changes = append(s.Changes, e.changeRow())

@@ -11,16 +11,16 @@ import (
 
 // snapshot is the whole page except the views of single sources.
 type snapshot struct {
-	Title     string              `json:"title"`
-	Seq       uint64              `json:"seq"`
-	At        int64               `json:"at"`
-	Interval  int64               `json:"interval"` // ms
-	Rows      []tableRow          `json:"rows"`
-	Alerts    []alertRow          `json:"alerts"`
-	Notifiers []notifierRow       `json:"notifiers"`
-	Changes   []changeRow         `json:"changes"` // the oldest first
-	Faults    faults              `json:"faults"`
-	Trails    map[string][]pulses `json:"trails"` // by row: the calls of the last minute, if there were any
+	Title     string                 `json:"title"`
+	Seq       uint64                 `json:"seq"`
+	At        int64                  `json:"at"`
+	Interval  int64                  `json:"interval"` // ms
+	Rows      []tableRow             `json:"rows"`
+	Alerts    []alertRow             `json:"alerts"`
+	Notifiers []notifierRow          `json:"notifiers"`
+	Changes   []changeRow            `json:"changes"` // the oldest first
+	Faults    faults                 `json:"faults"`
+	Trails    map[string][]callRates `json:"trails"` // by row: the calls of the last minute, if there were any
 }
 
 // delta is what changed since the previous sample.
@@ -35,25 +35,25 @@ type delta struct {
 	Faults    faults        `json:"faults"`
 }
 
-// pulses are calls per second since the previous sample: those that succeeded or were ignored, and
+// callRates are calls per second since the previous sample: those that succeeded or were ignored, and
 // those that failed or were refused.
-type pulses [2]number
+type callRates [2]number
 
 // tableRow is a row of the table of sources.
 type tableRow struct {
-	ID          string `json:"id"`
-	Name        string `json:"name"`
-	Kind        string `json:"kind"`
-	State       string `json:"state"`
-	Since       number `json:"since"`
-	AtMost      bool   `json:"atMost,omitempty"` // the state began at Since or later
-	Rate        number `json:"rate"`
-	FailureRate number `json:"failureRate"`
-	Threshold   number `json:"threshold"` // the failure rate at which the breaker opens
-	P50         number `json:"p50"`
-	P99         number `json:"p99"`
-	Refused     number `json:"refused"`
-	Pulses      pulses `json:"pulses"`
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Kind        string    `json:"kind"`
+	State       string    `json:"state"`
+	Since       number    `json:"since"`
+	AtMost      bool      `json:"atMost,omitempty"` // the state began at Since or later
+	Rate        number    `json:"rate"`
+	FailureRate number    `json:"failureRate"`
+	Threshold   number    `json:"threshold"` // the failure rate at which the breaker opens
+	P50         number    `json:"p50"`
+	P99         number    `json:"p99"`
+	Refused     number    `json:"refused"`
+	CallRates   callRates `json:"callRates"`
 }
 
 type alertRow struct {
@@ -120,7 +120,7 @@ func (e *entry) tableRow() tableRow {
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
 		Rate: rates.passed, FailureRate: e.current.failureRate(), Threshold: e.current.threshold, Refused: rates.refused,
 		P50: e.quantiles.p50, P99: e.quantiles.p99,
-		Pulses: e.history.ratesAt(len(e.history.points) - 1).pulses(),
+		CallRates: e.history.ratesAt(len(e.history.points) - 1).callRates(),
 	}
 }
 
@@ -167,29 +167,29 @@ func (e *entry) notifierRow() notifierRow {
 	}
 }
 
-// trail returns the pulses of the last minute, or nil if there were no calls.
-func (e *entry) trail() (list []pulses) {
+// trail returns the call rates of the last minute, or nil if there were no calls.
+func (e *entry) trail() (list []callRates) {
 	points := e.history.points
 	from := points[len(points)-1].at - trailSpan.Milliseconds()
-	quiet := true
+	idle := true
 	for n, p := range points {
 		if p.at > from {
-			f := e.history.ratesAt(n).pulses()
-			quiet = quiet && f[0].value+f[1].value == 0
+			f := e.history.ratesAt(n).callRates()
+			idle = idle && f[0].value+f[1].value == 0
 			list = append(list, f)
 		}
 	}
-	if quiet {
+	if idle {
 		return nil
 	}
 	return list
 }
 
-func (f rates) pulses() pulses {
+func (f rates) callRates() callRates {
 	if !f.passed.valid {
-		return pulses{}
+		return callRates{}
 	}
-	return pulses{rounded(f.passed.value - f.failed.value), rounded(f.failed.value + f.refused.value)}
+	return callRates{rounded(f.passed.value - f.failed.value), rounded(f.failed.value + f.refused.value)}
 }
 
 func unixMillis(t time.Time) number {

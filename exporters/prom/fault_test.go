@@ -123,8 +123,8 @@ func own(t *testing.T, g prometheus.Gatherer, name string) (value int) {
 	lines, err := samples(g)
 	require.NoError(t, err)
 	for _, line := range lines {
-		if figure, ok := strings.CutPrefix(line, name+" "); ok {
-			value, err = strconv.Atoi(figure)
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err = strconv.Atoi(text)
 			require.NoError(t, err)
 			return value
 		}

@@ -12,14 +12,15 @@
 -- that in the year 2255, and the callers bound all numbers that are added to a time.
 
 -- A kind of limit has a number of keys and of numbers, and five functions:
---   look(s, key, arg) reads KEYS[key] with the arguments from ARGV[arg] on into s. It sets s.ok
+--   read(s, key, arg) reads the limit's numbers, which begin at ARGV[arg], and the value of
+--     KEYS[key], and stores both in s. It sets s.ok
 --     (whether n can be taken), s.limit, s.retry (after how many µs to retry) and s.late (whether the
 --     value is further in the future than is possible, because the clock has gone back). It returns
 --     false if a key holds a foreign value. It writes nothing.
 --   take(s) takes n tokens.
 --   refund(s, k) gives back those of k tokens that still count.
---   keep(s) writes what look has made of a late value.
---   tell(s) returns the remaining tokens, and after how many µs all tokens have returned.
+--   keep(s) writes the value that read has corrected because it was late.
+--   report(s) returns the remaining tokens, and after how many µs all tokens have returned.
 --
 -- Anyone can write to a key. Every value is checked for its length and range before it is used in
 -- arithmetic or bounds a loop. A value out of range is foreign.

@@ -9,7 +9,7 @@ local key, arg = 1, 5
 while arg <= #ARGV do
 	local kind = kinds[ARGV[arg]]
 	local s = { kind = kind }
-	if not kind.look(s, key, arg + 1) then return { -1 } end
+	if not kind.read(s, key, arg + 1) then return { -1 } end
 	states[#states + 1] = s
 	all = all and s.ok
 	key, arg = key + kind.keys, arg + kind.numbers + 1
@@ -28,6 +28,6 @@ for i, s in ipairs(states) do
 		kind.keep(s)
 	end
 	answer[at], answer[at + 1], answer[at + 3] = s.ok and 1 or 0, s.limit, s.retry
-	answer[at + 2], answer[at + 4] = kind.tell(s)
+	answer[at + 2], answer[at + 4] = kind.report(s)
 end
 return answer

@@ -21,7 +21,7 @@ local function read_window(s, held)
 	return true
 end
 
-function kinds.fixedwindow.look(s, key, arg)
+function kinds.fixedwindow.read(s, key, arg)
 	s.key, s.limit, s.span = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1])
 	s.start, s.used = now - now % s.span, 0
 	local held = call('GET', s.key)
@@ -58,7 +58,7 @@ function kinds.fixedwindow.refund(s, k)
 	end
 end
 
-function kinds.fixedwindow.tell(s)
+function kinds.fixedwindow.report(s)
 	local reset = 0
 	if s.used > 0 then reset = s.start + s.span - now end
 	return max(s.limit - s.used, 0), reset

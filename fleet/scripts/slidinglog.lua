@@ -106,7 +106,7 @@ local function due(s, goal)
 	return entry and entry.at + s.span - now
 end
 
-function kinds.slidinglog.look(s, key, arg)
+function kinds.slidinglog.read(s, key, arg)
 	s.key, s.rate_key = KEYS[key], KEYS[key + 1]
 	s.limit, s.span, s.keep_rate = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
 	s.at, s.used, s.from, s.newest = now, 0, 0, 0
@@ -195,7 +195,7 @@ function kinds.slidinglog.refund(s, k)
 	keep_log(s)
 end
 
-function kinds.slidinglog.tell(s)
+function kinds.slidinglog.report(s)
 	local reset = 0
 	if s.used > 0 then reset = s.newest + s.span - now end
 	if s.blind then reset = max(reset, s.gone + s.span - now) end

@@ -54,7 +54,7 @@ end
 -- expiry returns when a bucket no longer counts.
 local function expiry(s, bucket) return (bucket + s.buckets + 1) * s.width end
 
-function kinds.slidingwindow.look(s, key, arg)
+function kinds.slidingwindow.read(s, key, arg)
 	s.key, s.limit, s.buckets, s.width = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
 	s.held, s.newest, s.used = {}, floor(now / s.width), 0
 	local held = call('GET', s.key)
@@ -125,7 +125,7 @@ function kinds.slidingwindow.refund(s, k)
 	keep_buckets(s)
 end
 
-function kinds.slidingwindow.tell(s)
+function kinds.slidingwindow.report(s)
 	local reset = 0
 	if #s.held > 0 then reset = expiry(s, s.held[#s.held][1]) - now end
 	return max(s.limit - s.used, 0), reset

@@ -74,7 +74,7 @@ local function read_bucket(s, held)
 	return true
 end
 
-function kinds.tokenbucket.look(s, key, arg)
+function kinds.tokenbucket.read(s, key, arg)
 	s.key, s.a, s.b, s.d = KEYS[key], tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2])
 	s.burst = tonumber(ARGV[arg + 3])
 	s.q, s.r, s.limit = now, 0, s.burst
@@ -118,7 +118,7 @@ function kinds.tokenbucket.refund(s, k)
 	if s.q >= now then keep_bucket(s) else call('DEL', s.key) end
 end
 
-function kinds.tokenbucket.tell(s)
+function kinds.tokenbucket.report(s)
 	local room_q, room_r = minus(s, s.most_q, s.most_r, s.q, s.r)
 	local reset = s.q - now
 	if s.r > 0 then reset = reset + 1 end

@@ -66,7 +66,7 @@ func TestHistogramsAreAddedAndRemoved(t *testing.T) {
 	for range 3 {
 		require.Equal(t, map[string]int64{tookA: 3}, readHistograms(t, s))
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1, lineB: 2}, got)
+		require.Equal(t, metrics{lineA: 1, lineB: 2}, got)
 		require.Empty(t, own)
 	}
 	require.NoError(t, s.Add(b))
@@ -102,12 +102,12 @@ func TestInvalidHistogramsAreSkipped(t *testing.T) {
 		require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "%.200v", h)
 		want++
 		_, own := readAll(t, s)
-		require.Equal(t, figures{"skipped_samples{malformed}": want}, own, "%.200v", h)
+		require.Equal(t, metrics{"skipped_samples{malformed}": want}, own, "%.200v", h)
 	}
 	source.spreads = []spread{took("a", 7), {instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
 	require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "the first owner stays")
 	_, own := readAll(t, s)
-	require.Equal(t, figures{"skipped_samples{malformed}": want + 2, "skipped_samples{duplicate}": 1}, own)
+	require.Equal(t, metrics{"skipped_samples{malformed}": want + 2, "skipped_samples{duplicate}": 1}, own)
 }
 
 func TestASourceThatPanicsOverItsHistogramsHidesNoOther(t *testing.T) {
@@ -118,8 +118,8 @@ func TestASourceThatPanicsOverItsHistogramsHidesNoOther(t *testing.T) {
 	bad.hurt = errors.New("lost its buckets")
 	require.Equal(t, map[string]int64{tookA: 1, tookB: 2}, readHistograms(t, s))
 	got, own := readAll(t, s)
-	require.Equal(t, figures{lineA: 1}, got)
-	require.Equal(t, figures{"source_panics{}": 1}, own)
+	require.Equal(t, metrics{lineA: 1}, got)
+	require.Equal(t, metrics{"source_panics{}": 1}, own)
 	require.Contains(t, log.String(), "lost its buckets")
 }
 

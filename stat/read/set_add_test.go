@@ -15,12 +15,12 @@ func TestASourceGivenTwiceCountsOnce(t *testing.T) {
 	s := newSet(t, gate, b, b, gate)
 	for range 3 { // as new series, and as known ones
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
+		require.Equal(t, metrics{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
 		require.Empty(t, own)
 	}
 	s.Remove(gate)
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 3}, got, "the other source still shows it")
+	require.Equal(t, metrics{lineA: 3}, got, "the other source still shows it")
 }
 
 func TestASetCopiesItsSources(t *testing.T) {
@@ -28,7 +28,7 @@ func TestASetCopiesItsSources(t *testing.T) {
 	s := newSet(t, list...)
 	list[0] = shows(slow("b", 2))
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 1}, got)
+	require.Equal(t, metrics{lineA: 1}, got)
 }
 
 func TestAddAndRemove(t *testing.T) {
@@ -37,13 +37,13 @@ func TestAddAndRemove(t *testing.T) {
 	for _, step := range []struct {
 		do   string
 		call func() error
-		want figures
+		want metrics
 	}{
-		{"nothing", func() error { return nil }, figures{}},
-		{"add both", func() error { return s.Add(a, b) }, figures{lineA: 1, lineB: 2}},
-		{"add one again", func() error { return s.Add(a) }, figures{lineA: 1, lineB: 2}},
-		{"remove it and a stranger", func() error { s.Remove(a, shows(), nil); return nil }, figures{lineB: 2}},
-		{"add another of its name", func() error { return s.Add(shows(slow("a", 3))) }, figures{lineA: 3, lineB: 2}},
+		{"nothing", func() error { return nil }, metrics{}},
+		{"add both", func() error { return s.Add(a, b) }, metrics{lineA: 1, lineB: 2}},
+		{"add one again", func() error { return s.Add(a) }, metrics{lineA: 1, lineB: 2}},
+		{"remove it and a stranger", func() error { s.Remove(a, shows(), nil); return nil }, metrics{lineB: 2}},
+		{"add another of its name", func() error { return s.Add(shows(slow("a", 3))) }, metrics{lineA: 3, lineB: 2}},
 	} {
 		require.NoError(t, step.call(), step.do)
 		got, own := readAll(t, s)
@@ -59,7 +59,7 @@ func TestANameIsFreeAsSoonAsItsSourceIsRemoved(t *testing.T) {
 	s.Remove(a)
 	require.NoError(t, s.Add(shows(slow("a", 2))), "without a reading in between")
 	got, own := readAll(t, s)
-	require.Equal(t, figures{lineA: 2}, got)
+	require.Equal(t, metrics{lineA: 2}, got)
 	require.Empty(t, own)
 }
 
@@ -72,7 +72,7 @@ func TestAddRefusesAllOrNothing(t *testing.T) {
 	} {
 		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1}, got)
+		require.Equal(t, metrics{lineA: 1}, got)
 		require.Empty(t, own, "refused series do not count as skipped")
 	}
 }
@@ -83,7 +83,7 @@ func TestAddIgnoresFaultsOfEarlierSources(t *testing.T) {
 	late.show(slow("a", 9))
 	require.NoError(t, s.Add(shows(slow("b", 2))))
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 1, lineB: 2}, got)
+	require.Equal(t, metrics{lineA: 1, lineB: 2}, got)
 }
 
 func TestASourceAddedTwiceIsReadOnce(t *testing.T) {
@@ -102,5 +102,5 @@ func TestIncomparableSourcesCanBeAddedButNotFound(t *testing.T) {
 	require.NoError(t, s.Add(l))
 	s.Remove(l)
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 1}, got)
+	require.Equal(t, metrics{lineA: 1}, got)
 }

@@ -118,7 +118,7 @@ func TestANameIsFreeOnceItsSourceNoLongerShowsIt(t *testing.T) {
 		a.show()
 		require.NoError(t, s.Add(shows(slow("a", 3))))
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 3}, got)
+		require.Equal(t, metrics{lineA: 3}, got)
 		require.Empty(t, own)
 	}
 }
@@ -130,7 +130,7 @@ func TestASourceThatBlocksInAddBlocksNoReading(t *testing.T) {
 	go func() { added <- s.Add(blocking{reached, leave}) }()
 	<-reached
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 1}, got)
+	require.Equal(t, metrics{lineA: 1}, got)
 	s.Remove(shows())
 	close(leave)
 	require.NoError(t, <-added)

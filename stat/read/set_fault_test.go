@@ -23,19 +23,19 @@ func TestALaterDuplicateIsSkippedWhileTheFirstIsLive(t *testing.T) {
 	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newer series
 	for n := range 3 {
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1, lineB: 3}, got)
-		require.Equal(t, figures{"skipped_samples{duplicate}": float64(n + 1)}, own, "one per reading, counted in that reading")
+		require.Equal(t, metrics{lineA: 1, lineB: 3}, got)
+		require.Equal(t, metrics{"skipped_samples{duplicate}": float64(n + 1)}, own, "one per reading, counted in that reading")
 	}
 	late.show()
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineA: 2, lineB: 3}, got)
+	require.Equal(t, metrics{lineA: 2, lineB: 3}, got)
 }
 
 func TestLaterSeriesWithFaultsAreSkipped(t *testing.T) {
 	good := slow("a", 1)
 	source := shows(good)
 	s := newSet(t, source)
-	want := figures{}
+	want := metrics{}
 	for _, c := range []struct {
 		reason string
 		bad    *stat.Series
@@ -48,7 +48,7 @@ func TestLaterSeriesWithFaultsAreSkipped(t *testing.T) {
 		source.show(point{c.bad, 1}, good, point{c.bad, 2})
 		want["skipped_samples{"+c.reason+"}"] += 2
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1}, got)
+		require.Equal(t, metrics{lineA: 1}, got)
 		require.Equal(t, want, own)
 	}
 }
@@ -60,25 +60,25 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
 		got, own := readAll(t, s)
-		require.Equal(t, figures{lineA: 1, lineB: 2}, got, "series before the panic count")
-		require.Equal(t, figures{"source_panics{}": float64(n + 1)}, own)
+		require.Equal(t, metrics{lineA: 1, lineB: 2}, got, "series before the panic count")
+		require.Equal(t, metrics{"source_panics{}": float64(n + 1)}, own)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
 	require.Contains(t, log.String(), "source=*read_test.fake")
 	bad.points = nil
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineB: 2}, got)
+	require.Equal(t, metrics{lineB: 2}, got)
 }
 
 func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
 	captureLog(t)
 	got, own := readAll(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
-	require.Equal(t, figures{lineB: 2}, got)
-	require.Equal(t, figures{"source_panics{}": 2}, own, "once in New, once now")
+	require.Equal(t, metrics{lineB: 2}, got)
+	require.Equal(t, metrics{"source_panics{}": 2}, own, "once in New, once now")
 }
 
 // readOnce reads the set and requires that it shows each of the series once, with its value.
-func readOnce(t *testing.T, s *read.Set[string], want figures) {
+func readOnce(t *testing.T, s *read.Set[string], want metrics) {
 	got := map[string][]float64{}
 	for name, value := range s.Observe {
 		got[name] = append(got[name], value)
@@ -94,7 +94,7 @@ func readOnce(t *testing.T, s *read.Set[string], want figures) {
 // series twice or with the value of another, or miss one that is always shown.
 func TestConcurrentReadingsAndChanges(t *testing.T) {
 	stable := shows()
-	want := figures{}
+	want := metrics{}
 	for n := range 37 {
 		p := slow(fmt.Sprint("stable", n), float64(n))
 		stable.points = append(stable.points, p)

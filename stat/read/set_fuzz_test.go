@@ -17,7 +17,7 @@ type naive struct {
 	sources []*stay
 	live    map[string]shower
 	added   map[string]shower
-	own     figures
+	own     metrics
 }
 
 // stay is a source between its addition and its removal.
@@ -89,9 +89,9 @@ func faultOf(s *stat.Series) string {
 	return ""
 }
 
-func (n *naive) read() figures {
+func (n *naive) read() metrics {
 	p := n.over(n.sources)
-	got := figures{}
+	got := metrics{}
 	before := n.live
 	n.live, n.added = map[string]shower{}, map[string]shower{}
 	for id, q := range p.points {
@@ -179,7 +179,7 @@ func FuzzSet(f *testing.F) {
 			queueLength.Series(), instrument.ExporterSourcePanics.Series(),
 		}
 		sources := []*fake{{}, {}, {}}
-		set, want := newSet(t), &naive{live: map[string]shower{}, added: map[string]shower{}, own: figures{}}
+		set, want := newSet(t), &naive{live: map[string]shower{}, added: map[string]shower{}, own: metrics{}}
 		for step := 0; step < len(program); step++ {
 			op, source := program[step]%5, sources[program[step]/5%3]
 			switch op {

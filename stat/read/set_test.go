@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-type figures = map[string]float64
+type metrics = map[string]float64
 
 const (
 	lineA = "weir.breaker.slow_calls{a,}"
@@ -158,7 +158,7 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 }
 
 func TestASeriesIsFormedOnceWhileItIsLive(t *testing.T) {
-	made := figures{}
+	made := metrics{}
 	source := shows(slow("a", 1))
 	a := source.points[0]
 	s, err := read.New(func(s *stat.Series) string {
@@ -208,7 +208,7 @@ func TestASeriesThatIsNoLongerYieldedIsForgotten(t *testing.T) {
 	gone := weak.Make(source.points[0].series)
 	source.show(source.points[1])
 	got, _ := readAll(t, s)
-	require.Equal(t, figures{lineB: 2}, got)
+	require.Equal(t, metrics{lineB: 2}, got)
 	runtime.GC()
 	require.Nil(t, gone.Value(), "the set must not keep a series that is no longer shown")
 }

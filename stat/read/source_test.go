@@ -81,9 +81,9 @@ func newSet(t *testing.T, sources ...stat.Source) *read.Set[string] {
 
 // readAll reads the set once. It returns the values of the sources by name, and those of the set itself that are
 // not 0.
-func readAll(t *testing.T, s *read.Set[string]) (figures, own map[string]float64) {
+func readAll(t *testing.T, s *read.Set[string]) (metrics, own map[string]float64) {
 	t.Helper()
-	figures, own = map[string]float64{}, map[string]float64{}
+	metrics, own = map[string]float64{}, map[string]float64{}
 	for name, value := range s.Observe {
 		short, isOwn := strings.CutPrefix(name, "weir.exporter.")
 		switch {
@@ -91,11 +91,11 @@ func readAll(t *testing.T, s *read.Set[string]) (figures, own map[string]float64
 			own[short] = value
 		case isOwn:
 		default:
-			require.NotContains(t, figures, name, "yielded twice")
-			figures[name] = value
+			require.NotContains(t, metrics, name, "yielded twice")
+			metrics[name] = value
 		}
 	}
-	return figures, own
+	return metrics, own
 }
 
 // captureLog returns what is logged during the test.

@@ -12,7 +12,7 @@ import (
 )
 
 // consume makes a release of the repository in a copy, changes files of the copy, moves the tags there,
-// and uses the result. No proxy has any other module.
+// and uses the result. Modules come from the copy alone, because there is no proxy with others.
 func consume(t *testing.T, repository string, changes map[string]func(text string) string) error {
 	t.Helper()
 	dir := t.TempDir()

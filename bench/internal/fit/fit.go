@@ -28,8 +28,8 @@ func (g Growth) String() string {
 	return fmt.Sprintf("O(n^%.3g)", float64(g))
 }
 
-// Slack is how far a measured slope may be from the stated growth. It is less than the distance to √n, the
-// next growth that could be mistaken for it. Caches cause a slope even if the number of steps is constant:
+// Slack is how far a measured slope may be from the stated growth. It is less than 0.5, so that O(√n)
+// is not taken for O(1), nor for O(n). Caches cause a slope even if the number of steps is constant:
 // as the working set outgrows one cache after another, a step becomes five to ten times as expensive. That
 // is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3 over three.
 const Slack = 0.35

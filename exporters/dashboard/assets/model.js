@@ -8,17 +8,17 @@ export class Model {
     this.rows = new Map();
     this.alerts = new Map();
     this.notifiers = new Map();
-    this.trails = new Map(); // by row ID: pulses of the last minute, newest last
+    this.trails = new Map(); // by row ID: call rates of the last minute, newest last
     this.changes = []; // newest first
     this.faults = { panics: 0, skipped: 0 };
     this.at = 0; // the server's time at the last sample, in ms
-    this.heard = 0; // this browser's clock at that moment
+    this.receivedAt = 0; // this browser's clock at that moment
     this.seq = 0;
   }
 
   // now is the server's time, which may differ from this browser's.
   get now() {
-    return this.at + (this.seq ? Math.max(0, performance.now() - this.heard) : 0);
+    return this.at + (this.seq ? Math.max(0, performance.now() - this.receivedAt) : 0);
   }
 
   // snapshot replaces all data and returns the changes of state that are new.
@@ -30,7 +30,7 @@ export class Model {
     for (const part of ["rows", "alerts", "notifiers"]) this[part] = new Map(s[part].map((r) => [r.id, r]));
     this.trails = new Map(Object.entries(s.trails));
     this.changes = s.changes.slice().reverse();
-    this.meet(s);
+    this.setStatus(s);
     return first ? [] : s.changes.filter((c) => !known.has(key(c)));
   }
 
@@ -43,25 +43,25 @@ export class Model {
     for (const row of this.rows.values()) this.extend(row);
     const news = d.changes ?? [];
     this.changes = [...news.slice().reverse(), ...this.changes].slice(0, MAX_CHANGES);
-    this.meet(d);
+    this.setStatus(d);
     return news;
   }
 
-  meet(message) {
+  setStatus(message) {
     this.seq = message.seq;
     this.at = message.at;
-    this.heard = performance.now();
+    this.receivedAt = performance.now();
     this.faults = message.faults;
   }
 
-  // extend adds the latest pulses of a row. A row that is not in a delta has the same pulses as before.
+  // extend adds the latest call rates of a row. A row that is not in a delta has the same rates as before.
   extend(row) {
     let trail = this.trails.get(row.id);
     if (!trail) {
-      if (!row.pulses[0] && !row.pulses[1]) return;
+      if (!row.callRates[0] && !row.callRates[1]) return;
       this.trails.set(row.id, (trail = []));
     }
-    trail.push(row.pulses);
+    trail.push(row.callRates);
     if (trail.length > this.length) trail.shift();
   }
 }

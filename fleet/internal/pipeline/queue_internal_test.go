@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// aboard returns a queue with one lane, and a batch of three calls that is being sent.
-func aboard(t *testing.T) (l *queue, batch []*call) {
+// sentBatch returns a queue with one lane, and a batch of three calls that is being sent.
+func sentBatch(t *testing.T) (l *queue, batch []*call) {
 	t.Helper()
 	l = &queue{lanes: 1, maxBatch: 10}
 	for i := range 3 {
@@ -23,7 +23,7 @@ func aboard(t *testing.T) (l *queue, batch []*call) {
 func waiting() *call { return &call{due: time.Now().Add(time.Hour)} }
 
 func TestReturningCallersAreBatchedAgain(t *testing.T) {
-	l, batch := aboard(t)
+	l, batch := sentBatch(t)
 	l.endBatch(batch)
 	require.Equal(t, []bool{false, false, true}, []bool{batch[0].nextLeader, batch[1].nextLeader, batch[2].nextLeader})
 
@@ -40,7 +40,7 @@ func TestReturningCallersAreBatchedAgain(t *testing.T) {
 }
 
 func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
-	l, batch := aboard(t)
+	l, batch := sentBatch(t)
 	l.leave(batch[2]) // before there are answers
 	l.endBatch(batch)
 	require.True(t, batch[1].nextLeader)
@@ -48,7 +48,7 @@ func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
 	l.leave(batch[1]) // after that
 	require.Zero(t, l.busy)
 
-	l, batch = aboard(t)
+	l, batch = sentBatch(t)
 	l.leave(batch[1])
 	l.leave(batch[2])
 	l.endBatch(batch)
@@ -56,7 +56,7 @@ func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
 }
 
 func TestQueuedCallerGetsTheLaneAtOnce(t *testing.T) {
-	l, batch := aboard(t)
+	l, batch := sentBatch(t)
 	next := waiting()
 	require.False(t, l.join(next))
 	l.endBatch(batch)
