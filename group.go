@@ -58,7 +58,7 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the
 // key has now.
 //
-// All methods are safe for concurrent use.
+// All methods are safe for concurrent use. The zero value does not work: use NewGroup.
 type Group[K comparable] struct {
 	name       string
 	epoch      time.Time

@@ -40,7 +40,7 @@ type DeliveryError struct {
 	// Refused means that the receiver does not accept the alert, maybe only for now. The monitor
 	// tries it again after minutes.
 	Refused bool
-	// Pause is the minimum wait before the next attempt, up to 1h. Default: the wait that Err asks
+	// Pause is the minimum wait before the next attempt, up to 1h. Default the wait that Err asks
 	// for, if it has a method RetryAfter() time.Duration.
 	Pause time.Duration
 	// Err is the cause. It may be nil.

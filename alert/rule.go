@@ -21,7 +21,7 @@ type Rule struct {
 	When Condition
 	// Resolve is the condition under which a firing alert resolves. For example, an alert that
 	// fires above 5 % may resolve only below 2 %. Resolve points the other way than When and does
-	// not overlap with it. Default: the alert resolves as soon as When no longer holds.
+	// not overlap with it. Default none: the alert resolves as soon as When no longer holds.
 	Resolve Condition
 	// MinCalls is the least number of calls the value is computed from. With fewer calls there is
 	// no data. It requires a value that counts calls. Default 0, no minimum.
@@ -51,7 +51,7 @@ type Rule struct {
 	// annotation "summary" is the Summary of the alert if Describe is nil. Default none.
 	Annotations map[string]string
 	// Describe returns the Summary of an alert. It is called at evaluations, within Config.Budget.
-	// Default: the annotation "summary", or else the value and its condition.
+	// Default the annotation "summary", or else the value and its condition.
 	Describe func(Alert) string
 }
 

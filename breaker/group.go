@@ -37,9 +37,10 @@ import (
 // weir.breaker.group.unguarded counts these calls of Get. Call Get for each call, so that the key gets
 // its own breaker when there is room.
 //
-// All methods may be called from any number of goroutines. Get blocks only while a new key searches for
-// room, which takes some microseconds. Keys are compared as a whole, except for long keys: see
-// GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is unguarded.
+// All methods may be called from any number of goroutines. Get blocks only while a new key searches
+// for room, which takes some microseconds. Keys are compared as a whole, except for long keys: see
+// GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is unguarded. The zero value
+// does not work: use NewGroup.
 type Group[K comparable] struct {
 	name      string
 	config    GroupConfig // with its defaults

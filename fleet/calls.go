@@ -46,7 +46,7 @@ import (
 // key of about 50 bytes per bucket and 80 bytes per node, or 130 if there are more than 512 nodes.
 // A flush takes Redis about 60µs, however many nodes there are. The key, and the entry of a node,
 // expire twice Span plus two hours after the latest call. The first flush of a new node removes
-// some of the expired entries.
+// some of the expired entries. The zero value does not work: use NewCalls.
 type Calls struct {
 	name    string
 	key     string

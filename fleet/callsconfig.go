@@ -15,7 +15,7 @@ type CallsConfig struct {
 	// day, and the window moves by one bucket at a time. Default 10.
 	Buckets int
 	// Interval is the time after which other nodes know of a call, not counting a round trip, from
-	// 10ms to Span. There are two flushes per interval. Default: the length of a bucket, at most
+	// 10ms to Span. There are two flushes per interval. Default the length of a bucket, at most
 	// 1s.
 	Interval time.Duration
 }

@@ -10,17 +10,17 @@ import (
 
 // Config configures a [Limiter].
 type Config struct {
-	// Link is the Redis that stores the limits. Must be given.
+	// Link is the Redis that stores the limits. Required.
 	Link *Link
 	// Limits are the limits of each key, 1 to 10 of them. A request is allowed by all of them, or
 	// refused and taken from none. If there are several, Redis identifies each by its position:
-	// keep their order. Use [Shared] for a limit of several keys together. Must be given.
+	// keep their order. Use [Shared] for a limit of several keys together. Required.
 	Limits Limits
 
-	// OnOutage is the policy that decides while Redis is unavailable. Must be given.
+	// OnOutage is the policy that decides while Redis is unavailable. Required.
 	OnOutage OnOutage
 	// Share is this node's share of the limits while Redis is unavailable, above 0 and at most 1.
-	// Must be given if OnOutage is FailLocal, and only then. With m nodes, use 1/m.
+	// Required if OnOutage is FailLocal, and not allowed otherwise. With m nodes, use 1/m.
 	//
 	// The node limits each key by a token bucket, full at first, with that share of the rate and of
 	// the most tokens one request can take, but at least 1. In any window the node therefore
@@ -32,7 +32,7 @@ type Config struct {
 	// MaxKeys is the most keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
 	// MaxWaiters is the most callers that may wait for one key at the same time. Another caller
-	// gets limiter.ErrQueueFull. Default: no bound.
+	// gets limiter.ErrQueueFull. Default no bound.
 	MaxWaiters int
 
 	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each plus the key. Off
@@ -46,7 +46,7 @@ type Config struct {
 	// refusal that ends first is forgotten.
 	MaxDenied int
 	// MaxLease is the most tokens per key that this node takes from Redis in advance, to hand them
-	// out without a round trip each, from 2 to 1,000,000. Default: no leases.
+	// out without a round trip each, from 2 to 1,000,000. Default no leases.
 	//
 	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the
 	// limits themselves, and no more in the long run. The size of a lease follows the demand for

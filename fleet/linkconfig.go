@@ -20,7 +20,7 @@ type LinkConfig struct {
 	// Ring. A call fails if the server does not answer within Timeout, or answers that it cannot
 	// decide anything at present. It does not fail if the caller gives up sooner, or if the answer
 	// concerns a single key or slot. Change.Key is the address of the server. Classify is not used.
-	// Default: the default of package breaker, with these differences. It also opens after 5
+	// Default that of package breaker, with these differences. It also opens after 5
 	// consecutive failures. It then lets one decision try Redis after 1s to 1.25s, at random, and
 	// closes if Redis answers.
 	Breaker breaker.Config

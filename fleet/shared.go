@@ -30,11 +30,11 @@ import "errors"
 // Reset does not clear Shared limits. Refund gives tokens back to all limits. A limiter with a
 // Shared limit has no leases.
 type Shared struct {
-	// Limit is the limit of all keys together. Must be given, and not be a Shared.
+	// Limit is the limit of all keys together. It must not be a Shared. Required.
 	Limit Limit
 	// By returns the name of the limit that a key counts against: keys with the same result share
-	// one limit. It must always return the same result for a key. Default: all keys share one
-	// limit.
+	// one limit. It must always return the same result for a key. Default one limit for all
+	// keys.
 	By func(key string) string
 }
 

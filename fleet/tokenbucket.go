@@ -19,10 +19,10 @@ import (
 // exact while Burst times the denominator of a token's cost in µs is below 2^53, as for 3/s, 7/min
 // or 10 in 13s. Otherwise a token costs up to Burst/2^53 µs more, and never less. Keys keep their missing tokens if the rate or the burst changes.
 type TokenBucket struct {
-	// Rate is how fast tokens arrive. Must be given, and finite.
+	// Rate is how fast tokens arrive. It must be finite. Required.
 	Rate limiter.Rate
 	// Burst is the most tokens a bucket holds, which is also the most that one request can take, up
-	// to 2^40. Default: the tokens of one second, at least 1.
+	// to 2^40. Default the tokens of one second, at least 1.
 	Burst int
 }
 

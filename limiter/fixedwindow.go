@@ -10,6 +10,7 @@ import "time"
 // allow up to twice Limit within a moment, at the end of one window and the start of the next.
 //
 // RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// The zero value does not work: use NewFixedWindow.
 type FixedWindow struct{ *windowLimiter }
 
 // NewFixedWindow returns a limiter whose current window is empty. It panics with the error of

@@ -17,8 +17,9 @@ import (
 // is full again, is forgotten. That changes no decision, because a full bucket is like a new one. A key in
 // use is never forgotten, so new keys cannot give an old one a second burst.
 //
-// Keys are compared as a whole, not by hash. A key that is not equal to itself, such as a NaN, never has
-// room. All methods are safe for concurrent use, and none of them blocks.
+// Keys are compared as a whole, not by hash. A key that is not equal to itself, such as a NaN,
+// never has room. All methods are safe for concurrent use, and none of them blocks. The zero value
+// does not work: use NewGroup.
 type Group[K comparable] struct {
 	*statistics
 	epoch      time.Time

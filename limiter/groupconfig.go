@@ -10,7 +10,7 @@ import (
 type GroupConfig[K comparable] struct {
 	// Rate is the rate at which tokens are added for each key. Required.
 	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default: the tokens of
+	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default the tokens of
 	// one second at the Rate, at least 1.
 	Burst int
 	// MaxKeys is the most keys that are remembered, and the most keys that can be held. Default 100,000.
@@ -18,16 +18,16 @@ type GroupConfig[K comparable] struct {
 	// Overflow is what happens to a new key while all remembered keys are in use. Default RefuseNew.
 	Overflow Overflow
 	// MaxWaiters is the most callers that may wait for one key at once. Further callers get
-	// ErrQueueFull. Default: no bound.
+	// ErrQueueFull. Default no bound.
 	MaxWaiters int
-	// Tiers are the limits of keys that do not have the limits above. Default: no tiers.
+	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
 	Tiers []Tier
 	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits above,
 	// and a too large index means the last tier. TierOf is called once per decision and must be fast. A
 	// key whose tier changes begins anew in the new tier. Required with Tiers, and not allowed without.
 	TierOf func(key K) int
 	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all keys,
-	// and is a [stat.Source]. No key becomes a label of a metric. Default: no name and no statistics.
+	// and is a [stat.Source]. No key becomes a label of a metric. Default no name and no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
@@ -38,7 +38,7 @@ type GroupConfig[K comparable] struct {
 type Tier struct {
 	// Rate is the rate at which tokens are added for each key. Required.
 	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default: the tokens of
+	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default the tokens of
 	// one second at the Rate, at least 1.
 	Burst int
 }

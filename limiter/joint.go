@@ -14,7 +14,7 @@ import (
 // JointConfig configures a [Joint]. The zero value is valid.
 type JointConfig struct {
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default: no name and no statistics.
+	// [stat.Source]. Default no name and no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
@@ -35,9 +35,9 @@ func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shado
 // bound; MaxWaiters of its limiters applies only to their own queues. Its waiters are woken by changes
 // of limiters of this package. For other limiters they try again after RetryAfter.
 //
-// A Joint of limiters that are also used elsewhere never allows too many requests, but may refuse one
-// while another caller takes tokens. All methods are safe for concurrent use. Only Wait and WaitAtMost
-// block.
+// A Joint of limiters that are also used elsewhere never allows too many requests, but may refuse
+// one while another caller takes tokens. All methods are safe for concurrent use. Only Wait and
+// WaitAtMost block. The zero value does not work: use NewJoint.
 type Joint struct {
 	*statistics
 	members []member

@@ -14,10 +14,10 @@ type LeakyBucketConfig struct {
 	// Rate is the rate at which requests leave the bucket. Required.
 	Rate Rate
 	// Capacity is the most tokens that may be waited for, at least 1. A request beyond it overflows.
-	// Default: the tokens of one second at the Rate, at least 1.
+	// Default the tokens of one second at the Rate, at least 1.
 	Capacity int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default: no name and no statistics.
+	// [stat.Source]. Default no name and no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
@@ -41,7 +41,8 @@ func (c LeakyBucketConfig) Validate() error {
 // Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may go
 // now, and 0 otherwise. Its tokens never count as near the limit.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// work: use NewLeakyBucket.
 type LeakyBucket struct {
 	*statistics
 	epoch    time.Time

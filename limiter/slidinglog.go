@@ -13,6 +13,7 @@ import (
 // that is too much, use a [SlidingWindow]. Memory is released as the log shrinks.
 //
 // RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// The zero value does not work: use NewSlidingLog.
 type SlidingLog struct{ *windowLimiter }
 
 // NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c is

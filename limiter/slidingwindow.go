@@ -16,8 +16,9 @@ import (
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
 //	└─ counted, although only a part of it is in the window
 //
-// It uses 16 bytes for each part and for two more. RetryAfter is minimal for the tokens it counts. All
-// methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// It uses 16 bytes for each part and for two more. RetryAfter is minimal for the tokens it counts.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// work: use NewSlidingWindow.
 type SlidingWindow struct{ *windowLimiter }
 
 // NewSlidingWindow returns a limiter with no tokens taken. It panics with the error of c.Validate if c

@@ -14,13 +14,13 @@ type TokenBucketConfig struct {
 	// Rate is the rate at which tokens are added. Required.
 	Rate Rate
 	// Burst is the most tokens in the bucket, and the most that one request can take, up to 2^40. Off
-	// refuses all requests. Default: the tokens of one second at the Rate, at least 1.
+	// refuses all requests. Default the tokens of one second at the Rate, at least 1.
 	Burst int
-	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default:
+	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default
 	// no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default: no name and no statistics.
+	// [stat.Source]. Default no name and no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
@@ -59,7 +59,8 @@ func (c TokenBucketConfig) Validate() error {
 // needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per nanosecond;
 // then no more tokens are added.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// work: use NewTokenBucket.
 type TokenBucket struct {
 	*statistics
 	epoch time.Time

@@ -20,11 +20,11 @@ type WindowConfig struct {
 	// stays locked out. It counts requests to a [Joint] that any of its limiters refuses, but no
 	// requests that wait. Default false.
 	CountRefused bool
-	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default:
+	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default
 	// no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default: no name and no statistics.
+	// [stat.Source]. Default no name and no statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.

@@ -39,7 +39,8 @@ func (c ClientConfig) Validate() error {
 }
 
 // Client guards the calls of gRPC clients. Its methods Unary and Stream are interceptors. A Client
-// can be used by several connections and is safe for concurrent use.
+// can be used by several connections and is safe for concurrent use. The zero value does not work:
+// use NewClient.
 type Client struct {
 	gate          func(context.Context, Call) *weir.Gate
 	classify      func(error) breaker.Outcome

@@ -27,7 +27,7 @@ type ServerConfig struct {
 }
 
 // Server limits and guards the calls that a gRPC server serves. Its methods Unary and Stream are
-// interceptors. It is safe for concurrent use.
+// interceptors. It is safe for concurrent use. The zero value does not work: use NewServer.
 type Server struct {
 	rules     []Rule
 	classify  func(error) breaker.Outcome

@@ -28,7 +28,8 @@ import (
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are
-// safe for concurrent use. They do not block unless a policy has a Remote.
+// safe for concurrent use. They do not block unless a policy has a Remote. The zero value does not
+// work: use NewLimit.
 type Limit struct {
 	mu    sync.Mutex // held by Reconfigure
 	rules atomic.Pointer[rules]

@@ -22,6 +22,7 @@ import (
 // A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long
 // clients should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see
 // [weir.Gate.Hold]. A breaker that opens stays open at least as long, up to its own MaxRetryAfter.
+// The zero value does not work: use NewTransport.
 type Transport struct {
 	config TransportConfig
 	gate   func(*http.Request) *weir.Gate

@@ -20,8 +20,9 @@ import (
 // for each of its buckets and two more. From the first moment at which two goroutines record at once,
 // it takes up to 4 kB more, for counters striped over cache lines.
 //
-// Over the last calls, each method takes a lock for a moment. The window takes about 700 bytes, and 48
-// bytes per call. Ignored and refused calls count from the oldest call in the window on.
+// Over the last calls, each method takes a lock for a moment. The window takes about 700 bytes, and
+// 48 bytes per call. Ignored and refused calls count from the oldest call in the window on. The
+// zero value does not work: use NewCalls.
 type Calls struct {
 	clock   clock.Clock
 	tally   *tally.Calls

@@ -16,8 +16,8 @@ import (
 // except that the first one in each bucket takes a lock to move the window on. Readers never write:
 // old buckets leave the window with time, even if nothing is added.
 //
-// Sums wrap around, as int64 does. So Sum is correct as long as the sum of the window fits an int64,
-// however much was added before.
+// Sums wrap around, as int64 does. So Sum is correct as long as the sum of the window fits an
+// int64, however much was added before. The zero value does not work: use NewCounter.
 type Counter struct {
 	clock  clock.Clock
 	config Config

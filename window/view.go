@@ -22,9 +22,10 @@ import (
 // started again from 0, and all of the sample is counted, as with Prometheus's increase. Numbers
 // outside 0 to 2⁶⁰ are taken for the nearest bound.
 //
-// All methods may be called from any number of goroutines, but one goroutine should take the samples:
-// samples must come in the order in which the totals were read, because lower totals look like a
-// restart. A sample with lower totals and an earlier time than the latest one is ignored.
+// All methods may be called from any number of goroutines, but one goroutine should take the
+// samples: samples must come in the order in which the totals were read, because lower totals look
+// like a restart. A sample with lower totals and an earlier time than the latest one is ignored.
+// The zero value does not work: use NewView.
 type View struct {
 	clock  clock.Clock
 	config Config

@@ -11,6 +11,7 @@ import (
 // routes them. The label "instance" tells the alerts of several processes apart: see
 // alert.Config.Instance. The setting group_by: [alertname] joins them into one notification. For a
 // cluster of Alertmanagers, use one notifier per member. All methods are safe for concurrent use.
+// The zero value does not work: use NewAlertmanager.
 type Alertmanager struct{ *endpoint }
 
 // NewAlertmanager returns a notifier for the Alertmanager with the base URL c.URL, such as

@@ -14,7 +14,8 @@ import (
 )
 
 // Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook] and [NewSlack]
-// differ in the message they post. All methods are safe for concurrent use.
+// differ in the message they post. All methods are safe for concurrent use. The zero value does not
+// work: use NewWebhook, NewSignedWebhook or NewSlack.
 type Webhook struct {
 	*endpoint
 	message func(alert.Alert) any

@@ -18,7 +18,7 @@ import (
 //
 // Streams end when the [http.Server] that serves them begins its Shutdown. The page registers
 // itself with a server at the first request. Behind another kind of server, or to end streams
-// sooner, call [Page.Close].
+// sooner, call [Page.Close]. The zero value does not work: use New.
 type Page struct {
 	config  Config
 	assets  *assets

@@ -11,7 +11,7 @@ import (
 )
 
 // Registration is the sources given to one call of [Register] and added since. It is safe for
-// concurrent use.
+// concurrent use. The zero value does not work: use Register.
 type Registration struct {
 	hub *hub
 

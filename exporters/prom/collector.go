@@ -14,7 +14,8 @@ import (
 // use. A Collector must be created by [NewCollector].
 //
 // Each scrape reads every source once, on the collecting goroutine and without holding a lock. A
-// series that a source no longer yields is missing from the next scrape.
+// series that a source no longer yields is missing from the next scrape. The zero value does not
+// work: use NewCollector.
 type Collector struct {
 	set      *read.Set[*series]
 	families map[*stat.Instrument]*family

@@ -15,7 +15,7 @@ type SmoothBurstyConfig struct {
 	// MaxBurst is the idle time whose permits are stored, above 0. Default 1s.
 	MaxBurst time.Duration
 	// MaxWaiters is the most callers that may wait at once. Further callers get limiter.ErrQueueFull.
-	// Default: no bound.
+	// Default no bound.
 	MaxWaiters int
 }
 
@@ -31,7 +31,8 @@ func (c SmoothBurstyConfig) Validate() error {
 // SmoothBursty is Guava's RateLimiter without a warm-up: a pacer that stores the permits of idle time, up
 // to those of MaxBurst. Stored permits are free.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// work: use NewSmoothBursty.
 type SmoothBursty struct{ *pacer }
 
 // NewSmoothBursty returns a pacer without stored permits. It panics with the error of c.Validate if c is

@@ -20,7 +20,7 @@ type SmoothWarmingUpConfig struct {
 	// least 1. Default 3.
 	ColdFactor float64
 	// MaxWaiters is the most callers that may wait at once. Further callers get limiter.ErrQueueFull.
-	// Default: no bound.
+	// Default no bound.
 	MaxWaiters int
 }
 
@@ -48,6 +48,7 @@ func (c SmoothWarmingUpConfig) Validate() error {
 //	                threshold max
 //
 // A new limiter is cold. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// The zero value does not work: use NewSmoothWarmingUp.
 type SmoothWarmingUp struct{ *pacer }
 
 // NewSmoothWarmingUp returns a cold pacer. It panics with the error of c.Validate if c is invalid.

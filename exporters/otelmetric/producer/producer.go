@@ -15,7 +15,7 @@ import (
 )
 
 // Producer exports the distributions of sources to readers of the SDK. It is safe for concurrent
-// use and may be given to several readers. A Producer must be created by [New].
+// use and may be given to several readers. The zero value does not work: use New.
 type Producer struct {
 	set   *read.Set[series]
 	scope instrumentation.Scope
