@@ -18,7 +18,7 @@ const maxMembers = 1000
 //		return alert.FailureRate(host, 5*time.Minute)
 //	})
 //
-// Groups of breakers, gates and limiters have the method All, and so does a weirhttp.Transport.
+// Groups of breakers, gates and limiters have the method All.
 //
 // The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. A text
 // that is not UTF-8 or is longer than 1,024 bytes is cut, and a hash of the whole is appended. At
