@@ -15,6 +15,9 @@ type Config struct {
 	// MaxWaiters is the most callers that may wait for a slot at once. Further callers are refused.
 	// Default 0, no bound.
 	MaxWaiters int
+	// Queue configures the order of those who wait, and how long they wait. Default in order of arrival,
+	// for as long as their contexts allow.
+	Queue Queue
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default no name and no statistics.
 	Name string
@@ -31,6 +34,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxWaiters < 0 {
 		errs = append(errs, fmt.Errorf("inflight: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters))
+	}
+	if err := c.Queue.validate(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Shadow && c.Name == "" {
 		errs = append(errs, errors.New("inflight: Shadow is set without a Name, must have both"))

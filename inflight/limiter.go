@@ -9,10 +9,10 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Limiter bounds the number of calls in flight. Waiters are served in order of arrival, and no caller
-// overtakes them. [New] makes limiters; the zero value is not usable.
+// Limiter bounds the number of calls in flight. Waiters are served in order of arrival unless a [Queue]
+// says otherwise, and no caller overtakes them. [New] makes limiters; the zero value is not usable.
 //
-// All methods are safe for concurrent use. Only Acquire and Run block.
+// All methods are safe for concurrent use. Only Acquire, AcquireFor and Run block.
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
@@ -83,7 +83,7 @@ func New(c Config) *Limiter {
 	}
 	l := &Limiter{name: c.Name, epoch: time.Now(), statistics: newStatistics(c)}
 	l.limit.Store(uint32(c.Limit))
-	l.queue.maxWaiters = c.MaxWaiters
+	l.queue.maxWaiters, l.queue.config = c.MaxWaiters, c.Queue
 	return l
 }
 
@@ -94,18 +94,25 @@ func New(c Config) *Limiter {
 // *[FullError] at once. In shadow mode it returns at once, with a slot or, if there is none, with one
 // that is not counted.
 func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
-	err = l.acquire(ctx, &slot)
+	err = l.acquire(ctx, &slot, Caller{})
 	return
 }
 
-func (l *Limiter) acquire(ctx context.Context, slot *Slot) error {
+// AcquireFor is Acquire for a caller with a priority or a tenant, which decide about its place among
+// those who wait: see [Queue].
+func (l *Limiter) AcquireFor(ctx context.Context, c Caller) (slot Slot, err error) {
+	err = l.acquire(ctx, &slot, c)
+	return
+}
+
+func (l *Limiter) acquire(ctx context.Context, slot *Slot, c Caller) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if l.tryAcquire(slot) {
 		return nil
 	}
-	if err := l.wait(ctx, forever); err != nil {
+	if err := l.wait(ctx, c, forever); err != nil {
 		return err
 	}
 	slot.begin(l)
@@ -141,7 +148,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		panic("inflight: the function to call is nil")
 	}
 	var slot Slot
-	if err = l.acquire(ctx, &slot); err != nil {
+	if err = l.acquire(ctx, &slot, Caller{}); err != nil {
 		return err
 	}
 	returned := false

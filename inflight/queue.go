@@ -9,55 +9,77 @@ import (
 	"time"
 )
 
-// queue holds the callers that wait for a slot, in order of arrival.
+// queue holds the callers that wait for a slot.
 //
-// The goroutine that releases a slot gives it to the first waiter, so a waiter runs once, and no caller
-// can take the slot in between. No wakeup is lost: a waiter sets the bit waiting before it looks for a
-// slot once more, and a release changes the same word, so either the waiter sees the free slot or the
-// release sees the bit. A change of the limit is stored before it reads that word.
+// The goroutine that releases a slot gives it to a waiter, so a waiter runs once, and no caller can take
+// the slot in between. No wakeup is lost: a waiter sets the bit waiting before it looks for a slot once
+// more, and a release changes the same word, so either the waiter sees the free slot or the release sees
+// the bit. A change of the limit is stored before it reads that word.
 type queue struct {
+	config     Queue
 	maxWaiters int // 0 for no bound
 	length     atomic.Int64
 
-	mu          sync.Mutex
-	first, last *waiter
+	mu      sync.Mutex
+	backlog *backlog // nil until a caller waits
 }
 
-type waiter struct {
-	served     chan struct{} // closed when the waiter has a slot
-	hasSlot    bool
-	prev, next *waiter
-}
+// waiterState is what has become of a waiter.
+type waiterState uint8
+
+const (
+	stillWaits waiterState = iota
+	hasSlot
+	isLate  // waited longer than Target in an overloaded queue
+	evicted // had to leave a full queue
+)
 
 // forever is a wait without an end.
 const forever time.Duration = math.MaxInt64
 
 // wait waits for a slot for at most maxWait, and counts the outcome.
-func (l *Limiter) wait(ctx context.Context, maxWait time.Duration) error {
-	w := l.join()
+func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) error {
+	w, longest := l.join(c)
 	if w == nil {
 		l.statistics.count(refused)
 		return l.full(queueFull, 0)
 	}
 	began := l.statistics.now()
-	err := l.await(ctx, w, maxWait)
+	err := l.await(ctx, w, min(maxWait, longest))
 	l.statistics.countWait(began, err)
 	return err
 }
 
-// join adds a waiter, or returns nil if the queue is full.
-func (l *Limiter) join() *waiter {
-	q := &l.queue
+// join adds a waiter, and returns how long it waits at most. It returns nil if the queue is full.
+func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
+	q, now := &l.queue, l.queueTime()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.maxWaiters > 0 && q.length.Load() >= int64(q.maxWaiters) {
-		return nil
+	if q.backlog == nil {
+		q.backlog = &backlog{config: q.config}
 	}
-	w := &waiter{served: make(chan struct{})}
-	q.push(w)
+	if q.maxWaiters > 0 && q.backlog.length >= q.maxWaiters {
+		victim := q.backlog.victim(c)
+		if victim == nil {
+			return nil, 0
+		}
+		q.dismiss(victim, evicted, now)
+	}
+	w = &waiter{caller: c, since: now, served: make(chan struct{})}
+	q.backlog.push(w)
+	q.length.Add(1)
+	longest = q.backlog.longest()
 	l.state.word.Or(waiting)
 	l.serveLocked()
-	return w
+	return w, longest
+}
+
+// queueTime returns the time since the epoch if the queue needs it.
+func (l *Limiter) queueTime() time.Duration {
+	if l.queue.config.Target == 0 {
+		return 0
+	}
+	return time.Since(l.epoch)
 }
 
 // await blocks until w has a slot or leaves.
@@ -70,12 +92,17 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 	}
 	select {
 	case <-w.served:
-		return nil
 	case <-ctx.Done():
 	case <-timeout:
 	}
-	if l.leave(w) {
+	switch l.leave(w) {
+	case hasSlot:
 		return nil
+	case isLate:
+		return l.full(waitedTooLong, l.queue.config.Target)
+	case evicted:
+		return l.full(queueFull, 0)
+	default:
 	}
 	switch err := ctx.Err(); {
 	case err == nil:
@@ -87,18 +114,20 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 	}
 }
 
-// leave removes w, or reports that w has a slot.
-func (l *Limiter) leave(w *waiter) (hasSlot bool) {
-	l.queue.mu.Lock()
-	defer l.queue.mu.Unlock()
-	if !w.hasSlot {
-		l.queue.remove(w)
+// leave removes w if it still waits, and returns what had become of it.
+func (l *Limiter) leave(w *waiter) waiterState {
+	q := &l.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w.state == stillWaits {
+		q.backlog.remove(w, l.queueTime())
+		q.length.Add(-1)
 		l.serveLocked() // clears the bit waiting if this was the last waiter
 	}
-	return w.hasSlot
+	return w.state
 }
 
-// serveWaiters gives the free slots to the first waiters.
+// serveWaiters gives the free slots to waiters.
 func (l *Limiter) serveWaiters() {
 	l.queue.mu.Lock()
 	defer l.queue.mu.Unlock()
@@ -106,40 +135,28 @@ func (l *Limiter) serveWaiters() {
 }
 
 func (l *Limiter) serveLocked() {
-	q := &l.queue
-	for q.first != nil {
+	q, now := &l.queue, l.queueTime()
+	for q.backlog != nil && q.backlog.length > 0 {
+		w, tooLong := q.backlog.next(now)
+		if tooLong {
+			q.dismiss(w, isLate, now)
+			continue
+		}
 		if !l.state.occupyForWaiter(&l.limit) {
 			return
 		}
-		w := q.first
-		q.remove(w)
-		w.hasSlot = true
+		q.backlog.serve(w, now)
+		q.length.Add(-1)
+		w.state = hasSlot
 		close(w.served)
 	}
 	l.state.word.And(^uint64(waiting))
 }
 
-func (q *queue) push(w *waiter) {
-	if w.prev = q.last; q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
-	q.length.Add(1)
-}
-
-func (q *queue) remove(w *waiter) {
-	if w.prev == nil {
-		q.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		q.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
+// dismiss makes a waiter leave without a slot.
+func (q *queue) dismiss(w *waiter, why waiterState, now time.Duration) {
+	q.backlog.remove(w, now)
 	q.length.Add(-1)
+	w.state = why
+	close(w.served)
 }

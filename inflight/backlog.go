@@ -1,0 +1,206 @@
+package inflight
+
+import (
+	"container/heap"
+	"container/list"
+	"time"
+)
+
+// backlog orders those who wait. It has neither lock nor clock.
+//
+// The classes of priority, and in each the tenants, take turns by stride scheduling (Waldspurger and
+// Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
+// that begins to wait starts at the pass of the one served last, so nobody saves up turns.
+//
+// The backlog becomes overloaded when for an Interval all who were served had waited for longer than
+// Target. It stays so until there was nobody for the time Target; a single moment without waiters
+// happens at any load, because waits are short while it is overloaded.
+type backlog struct {
+	config  Queue
+	length  int
+	classes [priorities]class
+	pass    float64 // of the class that was served last
+
+	overloaded bool
+	late       time.Duration // since when all who were served had waited for longer than Target
+	emptied    time.Duration // when the last waiter left
+}
+
+// class is those who wait with one priority.
+type class struct {
+	length  int
+	pass    float64
+	last    float64 // the pass of the tenant that was served last
+	tenants map[string]*tenant
+	turns   tenantHeap
+	retries list.List // of *waiter, in order of arrival
+}
+
+// tenant is those who wait for one tenant of a class.
+type tenant struct {
+	name    string
+	weight  float64
+	pass    float64
+	waiters list.List // of *waiter, in order of arrival
+	turn    int       // the index in the heap
+}
+
+// waiter is a caller that waits.
+type waiter struct {
+	caller Caller
+	since  time.Duration
+	served chan struct{} // closed when the waiter has a slot or has to leave
+
+	// Guarded by the lock of the queue.
+	state  waiterState
+	tenant *tenant
+	place  *list.Element // in the list of its tenant
+	retry  *list.Element // in the list of retries, or nil
+}
+
+// push adds a waiter.
+func (b *backlog) push(w *waiter) {
+	if b.length == 0 {
+		b.late = w.since
+		b.overloaded = b.overloaded && w.since-b.emptied < b.config.Target
+	}
+	c := &b.classes[w.caller.Priority.class()]
+	if c.length == 0 {
+		c.pass = max(c.pass, b.pass)
+	}
+	t := c.tenant(w.caller.Tenant, &b.config)
+	w.tenant, w.place = t, t.waiters.PushBack(w)
+	if w.caller.Retry {
+		w.retry = c.retries.PushBack(w)
+	}
+	c.length++
+	b.length++
+}
+
+func (c *class) tenant(name string, config *Queue) *tenant {
+	if t := c.tenants[name]; t != nil {
+		return t
+	}
+	if c.tenants == nil {
+		c.tenants = map[string]*tenant{}
+	}
+	t := &tenant{name: name, weight: config.weight(name), pass: c.last}
+	c.tenants[name] = t
+	heap.Push(&c.turns, t)
+	return t
+}
+
+// remove takes a waiter out.
+func (b *backlog) remove(w *waiter, now time.Duration) {
+	c, t := &b.classes[w.caller.Priority.class()], w.tenant
+	t.waiters.Remove(w.place)
+	if w.retry != nil {
+		c.retries.Remove(w.retry)
+	}
+	if t.waiters.Len() == 0 {
+		heap.Remove(&c.turns, t.turn)
+		delete(c.tenants, t.name)
+	}
+	c.length--
+	if b.length--; b.length == 0 {
+		b.emptied = now
+	}
+}
+
+// next returns whose turn it is, and whether this waiter has waited too long and must leave instead. The
+// backlog is not empty.
+func (b *backlog) next(now time.Duration) (w *waiter, tooLong bool) {
+	var c *class
+	for i := range b.classes {
+		if other := &b.classes[i]; other.length > 0 && (c == nil || other.pass < c.pass) {
+			c = other
+		}
+	}
+	waiters := &c.turns[0].waiters
+	oldest := waiters.Front().Value.(*waiter)
+	switch {
+	case !b.overloaded:
+		return oldest, false
+	case now-oldest.since > b.config.Target:
+		return oldest, true
+	case b.config.OldestFirst:
+		return oldest, false
+	default:
+		return waiters.Back().Value.(*waiter), false
+	}
+}
+
+// serve takes a waiter out that gets a slot.
+func (b *backlog) serve(w *waiter, now time.Duration) {
+	i := w.caller.Priority.class()
+	c, t := &b.classes[i], w.tenant
+	b.pass, c.last = c.pass, t.pass
+	c.pass += 1 / b.config.share(i)
+	t.pass += 1 / t.weight
+	heap.Fix(&c.turns, t.turn)
+	if now-w.since <= b.config.Target {
+		b.late = now
+	} else if now-b.late >= b.config.interval() {
+		b.overloaded = true
+	}
+	b.remove(w, now)
+}
+
+// longest returns how long a caller that comes now waits at most, or forever.
+func (b *backlog) longest() time.Duration {
+	switch {
+	case b.config.Target == 0:
+		return forever
+	case b.overloaded:
+		return b.config.Target
+	default:
+		return b.config.interval()
+	}
+}
+
+// victim returns who has to leave a full backlog if the caller is to join it, or nil if it is the
+// caller itself.
+func (b *backlog) victim(caller Caller) *waiter {
+	lowest := len(b.classes) - 1
+	for b.classes[lowest].length == 0 {
+		lowest--
+	}
+	c := &b.classes[lowest]
+	switch own := caller.Priority.class(); {
+	case own > lowest, own == lowest && caller.Retry:
+		return nil
+	case c.retries.Len() > 0:
+		return c.retries.Back().Value.(*waiter)
+	case own < lowest:
+		return b.lastOf(c.longest())
+	}
+	longest := c.longest()
+	own, name := 1.0, caller.Tenant
+	if t := c.tenants[name]; t != nil {
+		own += float64(t.waiters.Len())
+	}
+	if longest.name == name || own/b.config.weight(name) >= longest.load() {
+		return nil
+	}
+	return b.lastOf(longest)
+}
+
+// lastOf returns the waiter of the tenant that would be served last.
+func (b *backlog) lastOf(t *tenant) *waiter {
+	if b.overloaded && !b.config.OldestFirst {
+		return t.waiters.Front().Value.(*waiter)
+	}
+	return t.waiters.Back().Value.(*waiter)
+}
+
+// longest returns the tenant with the most waiters for its weight.
+func (c *class) longest() (longest *tenant) {
+	for _, t := range c.turns {
+		if longest == nil || t.load() > longest.load() {
+			longest = t
+		}
+	}
+	return longest
+}
+
+func (t *tenant) load() float64 { return float64(t.waiters.Len()) / t.weight }

@@ -1,0 +1,55 @@
+package inflight
+
+import "fmt"
+
+// Priority orders the callers that wait. All priorities get slots: see [Queue].
+type Priority int8
+
+// The priorities, from the most to the least important.
+const (
+	Critical   Priority = 1  // a user waits, and nothing works without this call
+	Normal     Priority = 0  // the default
+	Low        Priority = -1 // can be tried again, such as a prefetch
+	Background Priority = -2 // nobody waits, such as a nightly job
+)
+
+const priorities = int(Critical-Background) + 1
+
+var priorityNames = [priorities]string{"critical", "normal", "low", "background"}
+
+// class returns the index of the priority, 0 for the most important. A priority outside the range is
+// taken for the nearest one.
+func (p Priority) class() int { return int(Critical - min(max(p, Background), Critical)) }
+
+// String returns the word of the priority, such as "critical".
+func (p Priority) String() string { return priorityNames[p.class()] }
+
+// MarshalText returns the word of the priority. It fails for a priority that has none.
+func (p Priority) MarshalText() ([]byte, error) {
+	if p < Background || p > Critical {
+		return nil, fmt.Errorf("inflight: priority %d, must be between %d and %d", int8(p), Background, Critical)
+	}
+	return []byte(p.String()), nil
+}
+
+// UnmarshalText reads the word of a priority.
+func (p *Priority) UnmarshalText(text []byte) error {
+	for i, name := range priorityNames {
+		if name == string(text) {
+			*p = Critical - Priority(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("inflight: priority %q, must be one of %q", text, priorityNames)
+}
+
+// Caller says who asks for a slot.
+type Caller struct {
+	// Priority decides how soon the caller gets a slot while others wait. Default Normal.
+	Priority Priority
+	// Tenant names those who share the slots of a priority fairly, such as customers. All callers
+	// with the same name are one tenant. Default "", which is a tenant like any other.
+	Tenant string
+	// Retry says that the same call was tried before. Retries leave a full queue first. Default false.
+	Retry bool
+}
