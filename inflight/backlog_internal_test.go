@@ -32,17 +32,18 @@ func TestABacklogServesAsAListWould(t *testing.T) {
 		now := time.Duration(0)
 		for range 500 {
 			now += time.Duration(r.IntN(int(2 * ms)))
+			action := r.IntN(6)
 			switch caller := randomCaller(r); {
-			case r.IntN(2) == 0:
+			case action < 3:
 				w := &waiter{caller: caller, since: now}
 				b.push(w)
 				all = append(all, w)
 			case len(all) == 0:
-			case r.IntN(3) == 0:
+			case action == 3:
 				i := r.IntN(len(all))
 				b.remove(all[i], now)
 				all = slices.Delete(all, i, i+1)
-			case r.IntN(3) == 0:
+			case action == 4:
 				victim := b.victim(caller)
 				requireVictim(t, all, caller, victim)
 			default:

@@ -25,7 +25,10 @@
 // The error of a refused call is a *[FullError] that matches [ErrFull] and weir.ErrRefused. It says
 // when a retry is worthwhile, by the rate at which slots are released.
 //
-// A limiter takes about 200 bytes, and 200 more per waiter. Acquiring and releasing a slot takes two
+// A server that is asked for more than it can do chooses whom it answers: see [Queue] for priorities,
+// tenants and a bound on the time spent waiting, and weirhttp.Shed for requests.
+//
+// A limiter takes about 200 bytes, 500 more once a caller has waited, and 250 per waiter. Acquiring and releasing a slot takes two
 // atomic operations, no lock and no clock. Limiters start no goroutines. A gate of package weir has a
 // bound too: see weir.Config.
 package inflight

@@ -183,5 +183,8 @@ func (l *Limiter) InFlight() int { return l.state.inFlight() }
 // Limit returns the most calls in flight.
 func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 
+// Queue returns how callers wait.
+func (l *Limiter) Queue() Queue { return l.queue.config }
+
 // Name returns the name of the limiter, or "" if it has none.
 func (l *Limiter) Name() string { return l.name }

@@ -269,6 +269,7 @@ func TestMissingArgumentsOfRules(t *testing.T) {
 	require.Panics(t, func() { weirgrpc.Guard(nil) })
 	require.Panics(t, func() { weirgrpc.Limit(nil) })
 	require.PanicsWithError(t, "weirgrpc: Shed needs a limiter", func() { weirgrpc.Shed(nil) })
+	require.PanicsWithError(t, "weirgrpc: ShedBy needs a limiter and a function", func() { weirgrpc.ShedBy(inflight.New(inflight.Config{Limit: 1}), nil) })
 	require.Panics(t, func() { weirgrpc.LimitRemote("x", nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LimitBy(nil, weirgrpc.ByPeer) })
 	require.Panics(t, func() { weirgrpc.LogRefusedCalls(nil) })

@@ -4,30 +4,58 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc/metadata"
+
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 )
 
-// Shed returns a rule that limits the number of calls in flight and refuses further calls at once.
-// A stream is in flight until its handler returns. It is not known when a slot will be free, so
-// refusals have no RetryInfo. The limiter has the metrics, can be shared, and can be changed at any
-// time. Shed panics if inFlight is nil.
+// Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as the
+// limiter's [inflight.Queue] says, and does not wait without a Target in it. A stream is in flight until
+// its handler returns. Only refusals after a wait have a RetryInfo. The limiter has the metrics, can be
+// shared, and can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
 	}
-	return Rule{func(context.Context, Call) (pass, error) {
-		p, ok := &slotPass{}, false
-		if p.slot, ok = inFlight.TryAcquire(); !ok {
-			return nil, &inflight.FullError{Name: inFlight.Name(), Limit: inFlight.Limit()}
+	return ShedBy(inFlight, func(context.Context, Call) (c inflight.Caller) { return c })
+}
+
+// ShedBy is Shed with the priority and the tenant of a call, which decide about its place among those
+// that wait. A call is a retry if gRPC says so, with grpc-previous-rpc-attempts in its metadata, or if
+// caller does. ShedBy panics if inFlight or caller is nil.
+func ShedBy(inFlight *inflight.Limiter, caller func(context.Context, Call) inflight.Caller) Rule {
+	if inFlight == nil || caller == nil {
+		panic(errors.New("weirgrpc: ShedBy needs a limiter and a function"))
+	}
+	waits := inFlight.Queue().Target > 0
+	return Rule{func(ctx context.Context, call Call) (pass, error) {
+		p := &slotPass{ctx: ctx}
+		if !waits {
+			ok := false
+			if p.slot, ok = inFlight.TryAcquire(); !ok {
+				return nil, &inflight.FullError{Name: inFlight.Name(), Limit: inFlight.Limit()}
+			}
+			return p, nil
+		}
+		c := caller(ctx, call)
+		if attempts := metadata.ValueFromIncomingContext(ctx, "grpc-previous-rpc-attempts"); len(attempts) > 0 {
+			c.Retry = c.Retry || attempts[0] != "0"
+		}
+		var err error
+		if p.slot, err = inFlight.AcquireFor(ctx, c); err != nil {
+			return nil, err
 		}
 		return p, nil
 	}}
 }
 
 // slotPass releases the slot of a call in flight.
-type slotPass struct{ slot inflight.Slot }
+type slotPass struct {
+	slot inflight.Slot
+	ctx  context.Context // of the call
+}
 
 func (*slotPass) record(breaker.Outcome) {}
-func (p *slotPass) end()                 { p.slot.Done(context.Background(), nil) }
+func (p *slotPass) end()                 { p.slot.Done(p.ctx, p.ctx.Err()) }
 func (p *slotPass) undo()                { p.end() }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -211,11 +212,18 @@ func ExampleShed() {
 	// 200
 }
 
-// Requests wait up to 50ms for a slot.
+// Requests of the shop's own pages come before those of crawlers, and each customer gets an equal share.
 func ExampleShedConfig() {
-	c := weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond}
-	fmt.Println(c.Validate())
-	// Output: <nil>
+	inFlight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 100, Queue: inflight.Queue{Target: 20 * time.Millisecond}})
+	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{Caller: func(r *http.Request) inflight.Caller {
+		c := inflight.Caller{Tenant: r.Header.Get("X-Customer")}
+		if strings.Contains(r.UserAgent(), "bot") {
+			c.Priority = inflight.Low
+		}
+		return c
+	}})
+	show(shed(hello), ask("/"))
+	// Output: 200
 }
 
 // While the handler fails, Answer writes an older page.

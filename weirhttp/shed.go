@@ -1,10 +1,10 @@
 package weirhttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/weir-go/weir/inflight"
@@ -12,9 +12,12 @@ import (
 
 // ShedConfig configures a [Shed]. The zero value is valid.
 type ShedConfig struct {
-	// MaxWait is the longest time that a request waits for a slot, up to 1h. Default 0, which
-	// refuses requests at once.
-	MaxWait time.Duration
+	// Caller returns the priority and the tenant of a request, which decide about its place among
+	// those that wait: see [inflight.Queue]. Default all requests are equal.
+	Caller func(*http.Request) inflight.Caller
+	// AttemptHeader is the header in which clients say which attempt a request is. A number above 1
+	// marks a retry, which leaves a full queue first. Default X-Envoy-Attempt-Count.
+	AttemptHeader string
 	// RetryAfter is the Retry-After of refused requests, up to 24h. Default 1s.
 	RetryAfter time.Duration
 
@@ -28,9 +31,6 @@ type ShedConfig struct {
 // Validate returns an error that names all invalid fields, or nil if there are none.
 func (c ShedConfig) Validate() error {
 	var faults []error
-	if c.MaxWait < 0 || c.MaxWait > time.Hour {
-		faults = append(faults, fmt.Errorf("weirhttp: MaxWait is %v, must be between 0 and 1h", c.MaxWait))
-	}
 	if c.RetryAfter < 0 || c.RetryAfter > 24*time.Hour {
 		faults = append(faults, fmt.Errorf("weirhttp: RetryAfter is %v, must be between 0 and 24h", c.RetryAfter))
 	}
@@ -41,9 +41,14 @@ func (c ShedConfig) Validate() error {
 // requests with status 503 and Retry-After, before the server is so busy that all its responses are
 // late:
 //
-//	inFlight := inflight.New(inflight.Config{Limit: 200, MaxWaiters: 100, Name: "api"})
-//	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{MaxWait: 50 * time.Millisecond})
+//	inFlight := inflight.New(inflight.Config{
+//		Limit: 200, MaxWaiters: 1000, Queue: inflight.Queue{Target: 20 * time.Millisecond}, Name: "api",
+//	})
+//	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
+//
+// A request waits for a slot as long as the limiter's [inflight.Queue] says. Without a Target in it,
+// requests do not wait.
 //
 // A request occupies its slot until its handler returns or panics, even if the handler has taken
 // over the connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
@@ -60,9 +65,13 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	if c.RetryAfter == 0 {
 		c.RetryAfter = time.Second
 	}
+	if c.AttemptHeader == "" {
+		c.AttemptHeader = "X-Envoy-Attempt-Count"
+	}
+	waits := inFlight.Queue().Target > 0
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			slot, ok := acquire(r.Context(), inFlight, c.MaxWait)
+			slot, ok := c.acquire(r, inFlight, waits)
 			if !ok {
 				refusal := Refusal{Status: http.StatusServiceUnavailable, RetryAfter: c.RetryAfter}
 				if name := inFlight.Name(); name != "" {
@@ -71,19 +80,25 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 				refusal.answer(w, r, c.OnRefusal, c.Answer)
 				return
 			}
-			defer slot.Done(r.Context(), nil)
+			defer func() { slot.Done(r.Context(), r.Context().Err()) }()
 			next.ServeHTTP(w, r)
 		})
 	}
 }
 
-func acquire(ctx context.Context, inFlight *inflight.Limiter, maxWait time.Duration) (slot inflight.Slot, ok bool) {
-	if maxWait == 0 {
+func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits bool) (slot inflight.Slot, ok bool) {
+	if !waits {
 		return inFlight.TryAcquire()
 	}
-	waiting, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	slot, err := inFlight.Acquire(waiting)
+	var caller inflight.Caller
+	if c.Caller != nil {
+		caller = c.Caller(r)
+	}
+	if attempt := r.Header.Get(c.AttemptHeader); attempt != "" && !caller.Retry {
+		n, err := strconv.Atoi(attempt)
+		caller.Retry = err == nil && n > 1
+	}
+	slot, err := inFlight.AcquireFor(r.Context(), caller)
 	ok = err == nil
 	return
 }

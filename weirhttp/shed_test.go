@@ -74,10 +74,12 @@ func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 	})
 }
 
-func TestShedMaxWait(t *testing.T) {
+func TestShedWaitsAsTheQueueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 2, Name: "api"})
-		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: 1500 * time.Millisecond})
+		flight := inflight.New(inflight.Config{
+			Limit: 1, MaxWaiters: 2, Queue: inflight.Queue{Target: 1500 * time.Millisecond, Interval: 1500 * time.Millisecond}, Name: "api",
+		})
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
 		h := shed(taking(time.Second))
 		start := time.Now()
 		one, two, three := sendIn(t.Context(), h), sendIn(t.Context(), h), sendIn(t.Context(), h)
@@ -98,8 +100,8 @@ func TestShedMaxWait(t *testing.T) {
 
 func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		flight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
-		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{MaxWait: time.Minute})
+		flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}, Name: "api"})
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
 		h := shed(taking(time.Second))
 		one := sendIn(t.Context(), h)
 		ctx, leave := context.WithCancel(t.Context())
@@ -124,8 +126,8 @@ func TestShedReleasesTheSlotOfAPanickingHandler(t *testing.T) {
 
 func TestShedConfigFaults(t *testing.T) {
 	flight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
-	bad := weirhttp.ShedConfig{MaxWait: -1, RetryAfter: 25 * time.Hour}
-	const want = "weirhttp: MaxWait is -1ns, must be between 0 and 1h\nweirhttp: RetryAfter is 25h0m0s, must be between 0 and 24h"
+	bad := weirhttp.ShedConfig{RetryAfter: 25 * time.Hour}
+	const want = "weirhttp: RetryAfter is 25h0m0s, must be between 0 and 24h"
 	require.EqualError(t, bad.Validate(), want)
 	require.PanicsWithError(t, want, func() { weirhttp.Shed(flight, bad) })
 	require.PanicsWithError(t, "weirhttp: Shed needs a limiter", func() { weirhttp.Shed(nil, weirhttp.ShedConfig{}) })
@@ -143,4 +145,52 @@ func TestShedWithoutANameNamesNoPolicy(t *testing.T) {
 	require.Len(t, refusals, 1)
 	require.Equal(t, http.StatusServiceUnavailable, refusals[0].Status)
 	require.Empty(t, refusals[0].Policies)
+}
+
+// A queue with room for one request keeps the one that matters most.
+func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
+	attempt := func(header, value string) http.Header { return http.Header{header: {value}} }
+	for name, c := range map[string]struct {
+		first, second http.Header
+		config        weirhttp.ShedConfig
+		stays         string
+	}{
+		"the same":             {nil, nil, weirhttp.ShedConfig{}, "first"},
+		"a retry":              {attempt("X-Envoy-Attempt-Count", "2"), nil, weirhttp.ShedConfig{}, "second"},
+		"a first attempt":      {attempt("X-Envoy-Attempt-Count", "1"), nil, weirhttp.ShedConfig{}, "first"},
+		"a header of its own":  {attempt("X-Try", "7"), nil, weirhttp.ShedConfig{AttemptHeader: "x-try"}, "second"},
+		"an odd header":        {attempt("X-Envoy-Attempt-Count", "two"), nil, weirhttp.ShedConfig{}, "first"},
+		"a higher priority":    {nil, attempt("X-Vip", "1"), weirhttp.ShedConfig{Caller: vip}, "second"},
+		"one marked by Caller": {attempt("X-Retry", "1"), nil, weirhttp.ShedConfig{Caller: vip}, "second"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}})
+			h := weirhttp.Shed(flight, c.config)(taking(time.Second))
+			ahead := sendIn(t.Context(), h)
+			statuses := map[string]int{}
+			first, second := sendWith(t, h, c.first), sendWith(t, h, c.second)
+			statuses["first"], statuses["second"] = <-first, <-second
+			require.Equal(t, 200, <-ahead)
+			other := map[string]string{"first": "second", "second": "first"}[c.stays]
+			require.Equal(t, map[string]int{c.stays: 200, other: 503}, statuses, name)
+		})
+	}
+}
+
+func vip(r *http.Request) (c inflight.Caller) {
+	if r.Header.Get("X-Vip") != "" {
+		c.Priority = inflight.Critical
+	}
+	c.Retry = r.Header.Get("X-Retry") != ""
+	return c
+}
+
+func sendWith(t *testing.T, h http.Handler, header http.Header) <-chan int {
+	t.Helper()
+	return sendIn(t.Context(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range header {
+			r.Header[http.CanonicalHeaderKey(name)] = values
+		}
+		h.ServeHTTP(w, r)
+	}))
 }

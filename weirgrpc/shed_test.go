@@ -1,0 +1,84 @@
+package weirgrpc_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/weirgrpc"
+)
+
+// A queue with room for one call keeps the one that matters most.
+func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second []string // metadata
+		stays         int
+	}{
+		"the same":          {nil, nil, 0},
+		"a retry":           {[]string{"grpc-previous-rpc-attempts", "1"}, nil, 1},
+		"a first attempt":   {[]string{"grpc-previous-rpc-attempts", "0"}, nil, 0},
+		"a higher priority": {nil, []string{"vip", "1"}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			slow := &service{unary: func(context.Context, string) (string, error) {
+				time.Sleep(time.Second)
+				return "done", nil
+			}}
+			flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}, Name: "slots"})
+			rule := weirgrpc.ShedBy(flight, func(ctx context.Context, _ weirgrpc.Call) (c inflight.Caller) {
+				if len(metadata.ValueFromIncomingContext(ctx, "vip")) > 0 {
+					c.Priority = inflight.Critical
+				}
+				return c
+			})
+			cc := serve(t, inMemory(), slow, newServer(rule), nil)
+			var answers [3]chan error
+			for i, pairs := range [][]string{nil, c.first, c.second} {
+				answers[i] = make(chan error, 1)
+				go func() {
+					_, err := call(metadata.AppendToOutgoingContext(t.Context(), pairs...), cc, get, "")
+					answers[i] <- err
+				}()
+				synctest.Wait()
+			}
+			require.NoError(t, <-answers[0])
+			require.NoError(t, <-answers[1+c.stays], name)
+			require.Equal(t, codes.ResourceExhausted, status.Code(<-answers[2-c.stays]), name)
+			synctest.Wait()
+			require.Zero(t, flight.InFlight())
+		})
+	}
+}
+
+func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &service{unary: func(context.Context, string) (string, error) {
+			time.Sleep(time.Second)
+			return "done", nil
+		}}
+		flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Minute}, Name: "slots"})
+		cc := serve(t, inMemory(), slow, newServer(weirgrpc.Shed(flight)), nil)
+		first := make(chan error, 1)
+		go func() {
+			_, err := call(t.Context(), cc, get, "")
+			first <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := call(ctx, cc, get, "")
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		synctest.Wait()
+		require.Zero(t, flight.Stats().Waiting)
+		require.NoError(t, <-first)
+		_, err = call(t.Context(), cc, get, "")
+		require.NoError(t, err)
+	})
+}
