@@ -119,9 +119,15 @@ func (s *service) changeHung(h *host, was bool) {
 	}
 }
 
-// reset fails all attempts at a host that goes down.
+// reset fails all attempts at a host that goes down. Each has an event of its own, so that the callers
+// see it one after the other.
 func (s *service) reset(h *host) {
 	now := s.run.now()
+	reset := func(a *attempt) {
+		s.pending++
+		a.failure = errReset
+		s.run.push(event{at: now, kind: fail, attempt: a, index: a.version})
+	}
 	for len(h.working) > 0 {
 		a := h.working[0]
 		left := a.ends - now
@@ -129,11 +135,11 @@ func (s *service) reset(h *host) {
 			left = a.left
 		}
 		s.stop(h, a, a.works-left)
-		a.answered(errReset)
+		reset(a)
 	}
 	for _, a := range h.queue {
 		s.leave(a)
-		a.answered(errReset)
+		reset(a)
 	}
 	h.queue = nil
 }

@@ -40,23 +40,14 @@ type slowdown struct{ times, share float64 }
 
 // place is what the service knows of an attempt.
 type place struct {
-	stage   stage
 	index   int           // in host.working
 	ends    time.Duration // when the server will have finished
 	left    time.Duration // that it still has to work, while the host hangs
 	works   time.Duration // that it works on the attempt in all
 	fails   bool
-	version int // of the event that ends it
+	failure error // of a host that has gone down meanwhile
+	version int   // of the event that ends it
 }
-
-type stage uint8
-
-const (
-	outside stage = iota
-	waiting
-	working
-	failing // the host is down
-)
 
 var (
 	errFailed = errors.New("service: internal error")
@@ -95,14 +86,12 @@ func (s *service) enter(a *attempt) {
 	switch {
 	case h.down:
 		s.pending++
-		a.stage = failing
 		s.run.push(event{at: s.run.now() + h.failTime, kind: fail, attempt: a, index: a.version})
 	case h.mayStart():
 		s.pending++
 		s.start(h, a)
 	case s.hasRoom(h):
 		s.pending++
-		a.stage = waiting
 		h.queue = append(h.queue, a)
 	default:
 		a.answered(&unavailable{"queue is full", s.RetryAfter})
@@ -130,14 +119,12 @@ func (s *service) hasRoom(h *host) bool {
 }
 
 func (s *service) leave(a *attempt) {
-	a.stage = outside
 	a.version++
 	s.pending--
 }
 
 // start lets a server work on an attempt.
 func (s *service) start(h *host, a *attempt) {
-	a.stage = working
 	a.works, a.fails = s.timeOf(h, a)
 	a.index = len(h.working)
 	h.working = append(h.working, a)
@@ -200,14 +187,19 @@ func (s *service) stop(h *host, a *attempt, worked time.Duration) {
 	s.run.tally.worked(a, worked)
 }
 
-// failed answers an attempt that reached a host that was down.
+// failed answers an attempt that found its host down.
 func (s *service) failed(a *attempt) {
 	s.leave(a)
-	retryAfter := s.RetryAfter
-	if h := s.hosts[a.host]; h.ends > 0 {
-		retryAfter = max(h.ends-s.run.now(), 0)
+	err := a.failure
+	if err == nil {
+		h := s.hosts[a.host]
+		retryAfter := s.RetryAfter
+		if h.ends > 0 {
+			retryAfter = max(h.ends-s.run.now(), 0)
+		}
+		err = &unavailable{"unavailable", retryAfter}
 	}
-	a.answered(&unavailable{"unavailable", retryAfter})
+	a.answered(err)
 }
 
 // fill starts waiting attempts while there are free servers.
