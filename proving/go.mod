@@ -15,6 +15,8 @@ require (
 	github.com/zeromicro/go-zero v1.10.3
 )
 
+require github.com/platinummonkey/go-concurrency-limits v0.10.0
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
@@ -42,7 +44,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.40.0 // indirect
 	go.uber.org/automaxprocs v1.6.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.41.0 // indirect
 	// sentinel-golang requires an old genproto, which has packages that are in genproto/googleapis/rpc too.
 	google.golang.org/genproto v0.0.0-20230410155749-daa745c078e1 // indirect

@@ -22,7 +22,7 @@ const (
 func All() []sim.Maker {
 	return slices.Concat(
 		weirRows(), goBreakerRows(), failsafeRows(), goZeroRows(), aegisRows(), hystrixRows(),
-		sentinelRows(), otherRulesRows(),
+		sentinelRows(), concurrencyLimitsRows(), otherRulesRows(),
 	)
 }
 
@@ -30,7 +30,7 @@ func All() []sim.Maker {
 func Quick() []sim.Maker {
 	main := []string{
 		Weir, Recommended, "weir throttle", "gobreaker", "gobreaker, tuned", "failsafe breaker, tuned",
-		"failsafe limiter", "failsafe limiter, tuned", "failsafe throttler",
+		"failsafe limiter", "failsafe limiter, tuned", "failsafe throttler", "concurrency-limits, tuned",
 	}
 	return slices.DeleteFunc(All(), func(m sim.Maker) bool { return !slices.Contains(main, m.Name) })
 }
@@ -41,10 +41,6 @@ type Absence struct{ Name, Reason string }
 // Left returns what is not in the tables, and why.
 func Left() []Absence {
 	return []Absence{
-		{
-			"platinummonkey/go-concurrency-limits",
-			"its module could not be downloaded where this was written, so nothing is said about it",
-		},
 		{
 			"aegis ratelimit/bbr",
 			"it guards a server, and reads the load of the machine's processor, which is not simulated",

@@ -36,13 +36,14 @@ func failsafeRows() []sim.Maker {
 		failsafePolicy(
 			sim.Maker{
 				Name: "failsafe limiter, tuned",
-				Config: "the adaptive limiter as under Basic Usage: limits 1 to 100, at first 20, and a queue of " +
-					"two to three times the limit, which is documented to avoid needless refusals",
+				Config: "the adaptive limiter with limits and a queue as under Basic Usage, because a queue is documented " +
+					"to avoid needless refusals; a call waits at most 50 ms in it, because without a bound it waits " +
+					"until its deadline",
 			}, adaptivelimiter.ErrExceeded,
 			func() failsafe.Policy[any] {
 				return adaptivelimiter.NewBuilder[any]().WithLimits(1, 100, 20).
 					WithRecentWindow(time.Second, 30*time.Second, 50).WithBaselineWindow(10).
-					WithQueueing(2, 3).Build()
+					WithQueueing(2, 3).WithMaxWaitTime(50 * time.Millisecond).Build()
 			},
 		),
 		failsafePolicy(

@@ -3,6 +3,7 @@ package guards_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,7 +91,7 @@ func TestAnErrorIsReturnedAsItIs(t *testing.T) {
 
 // isLimiter are guards that look at how long calls take and how many are in flight, not at errors.
 func isLimiter(m sim.Maker) bool {
-	return m.Name == "failsafe limiter" || m.Name == "failsafe limiter, tuned"
+	return strings.Contains(m.Name, "limit")
 }
 
 // isThrottle are guards that refuse a share of the calls, and have no state that refuses all.

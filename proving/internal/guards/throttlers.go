@@ -3,7 +3,6 @@ package guards
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/go-kratos/aegis/circuitbreaker"
 	"github.com/go-kratos/aegis/circuitbreaker/sre"
@@ -61,8 +60,9 @@ func aegisRows() []sim.Maker {
 	return []sim.Maker{
 		aegis("aegis", "sre.NewBreaker(): above 40 % failures of at least 100 calls in 3 s"),
 		aegis("aegis, tuned",
-			"at least 20 calls in 10 s: by default it does nothing below 34 calls per second",
-			sre.WithRequest(20), sre.WithWindow(10*time.Second)),
+			"WithSuccess(0.5), the ratio of the SRE book that it implements, which refuses less; at least 20 "+
+				"calls, because by default it does nothing below 34 calls per second",
+			sre.WithSuccess(0.5), sre.WithRequest(20)),
 	}
 }
 

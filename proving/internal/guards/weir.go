@@ -25,20 +25,37 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 	return sim.Maker{
 		Name: name, Config: about, Draws: config.Breaker.CooldownJitter > 0,
 		New: func(sim.Setting) sim.Guard {
-			g := &guard{refusals: []error{weir.ErrRefused}, retryAfter: weir.RetryAfter}
-			own, onChange := config, config.Breaker.OnChange
-			own.Breaker.OnChange = func(c breaker.Change) {
-				if c.To == breaker.Open {
-					g.openings.Add(1)
-				}
-				if onChange != nil {
-					onChange(c)
-				}
-			}
-			g.call = weir.New("service", own).Run
+			g, gate := newGate(config)
+			g.call = gate.Run
 			return g
 		},
 	}
+}
+
+// GateWithThrottle returns a row for a gate with a config and a throttle.
+func GateWithThrottle(name, about string, config weir.Config, t throttle.Config) sim.Maker {
+	return sim.Maker{
+		Name: name, Config: about, Draws: true,
+		New: func(sim.Setting) sim.Guard {
+			g, gate := newGate(config)
+			g.call = weir.Join("service", weir.Parts{
+				Breaker: gate.Breaker(), Limiter: gate.Limiter(), MaxWait: config.MaxWait,
+				Throttle: throttle.New("service's throttle", t),
+			}).Run
+			return g
+		},
+	}
+}
+
+// newGate returns a gate, and a guard that counts its openings.
+func newGate(config weir.Config) (*guard, *weir.Gate) {
+	g := &guard{refusals: []error{weir.ErrRefused}, retryAfter: weir.RetryAfter}
+	config.Breaker.OnChange = func(c breaker.Change) {
+		if c.To == breaker.Open {
+			g.openings.Add(1)
+		}
+	}
+	return g, weir.New("service", config)
 }
 
 // Throttle returns a row for a throttle with a config. It draws random numbers of the whole process,
