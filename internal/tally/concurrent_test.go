@@ -2,7 +2,6 @@ package tally_test
 
 import (
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -128,52 +127,63 @@ func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 	}
 }
 
-// atTheSameTime runs two functions concurrently, round after round, and a third after both.
-func atTheSameTime(rounds int, prepare, one, other, after func()) {
-	var begun, ended atomic.Int64
-	wait := func(n *atomic.Int64, round int) {
-		for spins := 1; n.Load() < int64(round); spins++ {
-			if spins%1000 == 0 {
-				runtime.Gosched()
+// atTheSameTime passes new values to one and other, which run concurrently, and then to after. For each
+// value the two goroutines wait for each other, but only briefly: on a busy machine the other one may be
+// stopped for milliseconds.
+func atTheSameTime[T any](rounds int, prepare func() T, one, other, after func(T)) {
+	const batch = 200
+	values := make([]T, batch)
+	for range rounds / batch {
+		for i := range values {
+			values[i] = prepare()
+		}
+		var reached [2]atomic.Int64
+		meet := func(me, i int) {
+			reached[me].Store(int64(i))
+			for spins := 0; spins < 200 && reached[1-me].Load() < int64(i); spins++ {
 			}
 		}
-	}
-	go func() {
-		for round := range rounds {
-			wait(&begun, round+1)
-			other()
-			ended.Add(1)
+		var second sync.WaitGroup
+		second.Go(func() {
+			for i, v := range values {
+				meet(1, i)
+				other(v)
+			}
+		})
+		for i, v := range values {
+			meet(0, i)
+			for range i % 64 { // until the other goroutine has noticed
+				reached[0].Load()
+			}
+			one(v)
 		}
-	}()
-	for round := range rounds {
-		prepare()
-		begun.Add(1)
-		for range round % 64 { // until the other goroutine has noticed
-			begun.Load()
+		second.Wait()
+		for _, v := range values {
+			after(v)
 		}
-		one()
-		wait(&ended, round+1)
-		after()
 	}
 }
 
 // TestTheLaterOfTwoCallsSeesBoth records a success and a failure at the same time in a clean window.
 // Each reads the window unless it is clean, so one of them must have read both calls.
 func TestTheLaterOfTwoCallsSeesBoth(t *testing.T) {
-	var c *tally.Calls
-	var seen [2]tally.Pair
-	record := func(i int, o tally.Outcome) {
-		if _, clean := c.Record(0, o, 0); !clean {
-			seen[i], _ = c.Rates(0, &tally.Counts{})
+	type pair struct {
+		c    *tally.Calls
+		seen [2]tally.Pair
+	}
+	record := func(p *pair, i int, o tally.Outcome) {
+		if _, clean := p.c.Record(0, o, 0); !clean {
+			p.seen[i], _ = p.c.Rates(0, &tally.Counts{})
 		}
 	}
-	atTheSameTime(testenv.Repeat(50_000, 15_000), func() {
-		c, seen = tally.New(time.Hour, 1, slow), [2]tally.Pair{}
-		c.Stripe()
-		c.Record(0, tally.Success, 0)
-	}, func() { record(0, tally.Success) }, func() { record(1, tally.Failure) }, func() {
+	atTheSameTime(testenv.Repeat(50_000, 15_000), func() *pair {
+		p := &pair{c: tally.New(time.Hour, 1, slow)}
+		p.c.Stripe()
+		p.c.Record(0, tally.Success, 0)
+		return p
+	}, func(p *pair) { record(p, 0, tally.Success) }, func(p *pair) { record(p, 1, tally.Failure) }, func(p *pair) {
 		all := tally.Pair{Calls: 3, Failures: 1}
-		require.True(t, seen[0] == all || seen[1] == all, "the success saw %v and the failure %v", seen[0], seen[1])
+		require.True(t, p.seen[0] == all || p.seen[1] == all, "the success saw %v and the failure %v", p.seen[0], p.seen[1])
 	})
 }
 
@@ -183,11 +193,11 @@ func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
 		func(c *tally.Calls) { c.Record(0, tally.Failure, 0) },
 		func(c *tally.Calls) { c.Record(0, tally.Success, slow+1) },
 	} {
-		var c *tally.Calls
-		atTheSameTime(testenv.Repeat(50_000, 15_000), func() {
-			c = tally.New(time.Hour, 1, slow)
+		atTheSameTime(testenv.Repeat(50_000, 15_000), func() *tally.Calls {
+			c := tally.New(time.Hour, 1, slow)
 			c.Record(0, tally.Success, 0)
-		}, func() { c.RatesAndMarkClean(0, &tally.Counts{}) }, func() { bad(c) }, func() {
+			return c
+		}, func(c *tally.Calls) { c.RatesAndMarkClean(0, &tally.Counts{}) }, bad, func(c *tally.Calls) {
 			require.False(t, recordSuccess(c, 0), "with a bad call in the window")
 		})
 	}
