@@ -74,12 +74,16 @@ func parse(name string, plan measure.Plan, args []string) (s settings, err error
 	flags := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
 	flags.IntVar(&s.plan.Rounds, "rounds", s.plan.Rounds, "the number of turns of each side, at least 10 for a verdict")
 	flags.DurationVar(&s.plan.Each, "each", s.plan.Each, "the duration of one turn of one side")
+	flags.IntVar(&s.plan.Allocs, "allocs", 10_000, "the number of calls over which allocations are counted")
 	flags.IntVar(&s.keys, "keys", 1_000_000, "the number of live keys of a keyed limiter")
 	flags.StringVar(&s.dir, "dir", ".", "the directory of RESULTS.md")
 	flags.IntVar(&s.upto, "upto", 10_000_000, "the largest size in the experiments on scaling")
 	only := flags.String("only", "", "compare only the rows whose names match this `regexp`")
 	if err = flags.Parse(args); err != nil {
 		return s, err
+	}
+	if s.plan.Rounds < 1 || s.plan.Allocs < 1 {
+		return s, fmt.Errorf("-rounds=%d -allocs=%d: want at least 1 of each", s.plan.Rounds, s.plan.Allocs)
 	}
 	s.only, err = regexp.Compile(*only)
 	return s, err

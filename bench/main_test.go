@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // hurry holds flags that make a command end soon. Its figures then mean nothing.
-var hurry = []string{"-rounds=6", "-each=100us", "-keys=100", "-upto=100"}
+var hurry = []string{"-rounds=6", "-each=100us", "-allocs=100", "-keys=100", "-upto=100"}
 
 func output(t *testing.T, args ...string) (string, error) {
 	t.Helper()
@@ -76,4 +77,7 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 	require.EqualError(t, err, `unknown command "faster": use compare, quick, guard or results`)
 	_, err = output(t, "quick", "-only=(")
 	require.ErrorContains(t, err, "missing closing )")
+	for _, flag := range []string{"-rounds=0", "-allocs=-1"} {
+		require.ErrorContains(t, run([]string{"quick", flag}, io.Discard), "want at least 1 of each")
+	}
 }

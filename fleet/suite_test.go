@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/limitertest"
 )
@@ -130,7 +131,7 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 			b := newLimiters(l, "suite-"+name, orError, s.limits...)
 			limitertest.Run(t, limitertest.Subject{
 				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: b, key: newKey()} },
-				Limit: s.limit, Most: s.most, Exact: true,
+				Limit: s.limit, Most: s.most, Exact: true, Seeds: testenv.Repeat(12, 4),
 			})
 		})
 	}

@@ -196,6 +196,8 @@ func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
 		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
 		_, _ = shadow.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
+	})
+	every(ctx, 250*time.Millisecond, func(int) {
 		// In every 25s one host fails for 20s, each time another one.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {

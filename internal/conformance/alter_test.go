@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
-// TestEveryAlteredOutputIsAMismatch alters one output of one step, and expects a mismatch: in a third of
+// TestEveryAlteredOutputIsAMismatch alters one output of one step, and expects a mismatch: in a ninth of
 // the sequences, at a random step that weir does not skip, for each output of the step.
 func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 	for name, p := range replayers {
@@ -22,7 +24,7 @@ func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 			altered := 0
 			for _, seq := range read(t, filepath.Join("testdata", name+suffix)) {
 				steps := replayOne(t, p, seq).steps
-				if len(steps) == 0 || random.IntN(3) > 0 {
+				if len(steps) == 0 || random.IntN(testenv.Repeat(3, 9)) > 0 {
 					continue
 				}
 				at := steps[random.IntN(len(steps))]

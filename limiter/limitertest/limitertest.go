@@ -35,6 +35,9 @@ type Subject struct {
 	// Step is about how long it takes until a token comes back. The tests advance the time in steps of
 	// this size. Default 1s.
 	Step time.Duration
+	// Seeds is the number of random sequences that each test tries, at least 1. Fewer of them suit a
+	// limiter that asks a server. Default 12.
+	Seeds int
 }
 
 // Run tests the subject in several subtests.
@@ -43,6 +46,12 @@ func Run(t *testing.T, s Subject) {
 	if s.Step == 0 {
 		s.Step = time.Second
 	}
+	if s.Seeds == 0 {
+		s.Seeds = 12
+	}
+	if s.Seeds < 0 {
+		t.Fatalf("limitertest: Seeds is %d, want at least 1", s.Seeds)
+	}
 	for name, check := range map[string]func(*run){
 		"starts full": (*run).startsFull, "peeks change nothing": (*run).peeks, "invalid requests are refused": (*run).invalid,
 		"refusals change nothing": (*run).refusals, "remaining tokens can be taken": (*run).remaining,
@@ -50,8 +59,8 @@ func Run(t *testing.T, s Subject) {
 		"never allows too many": (*run).bound, "times that go back": (*run).stale, "many at once": (*run).together,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(12) {
-				check(&run{TB: t, Subject: s, l: s.New(origin), random: rand.New(rand.NewPCG(seed, 0))})
+			for seed := range s.Seeds {
+				check(&run{TB: t, Subject: s, l: s.New(origin), random: rand.New(rand.NewPCG(uint64(seed), 0))})
 			}
 		})
 	}

@@ -37,9 +37,6 @@ func (o Outcome) Missed() (faults []string) {
 	return faults
 }
 
-// allocsOf is the number of calls over which allocations are counted.
-const allocsOf = 10_000
-
 // Run measures a row in each mode, one after the other.
 func Run(p measure.Plan, row rows.Row, modes ...measure.Mode) (Outcome, error) {
 	o := Outcome{Row: row, Modes: modes}
@@ -51,6 +48,6 @@ func Run(p measure.Plan, row rows.Row, modes ...measure.Mode) (Outcome, error) {
 		}
 		o.In = append(o.In, c)
 	}
-	o.Allocs = Allocs{measure.Allocs(weirLoop, allocsOf), measure.Allocs(peerLoop, allocsOf)}
+	o.Allocs = Allocs{measure.Allocs(weirLoop, p.Allocs), measure.Allocs(peerLoop, p.Allocs)}
 	return o, nil
 }

@@ -26,7 +26,7 @@ func idle(objects int) rows.Side {
 	}}
 }
 
-var plan = measure.Plan{Rounds: 2, Each: time.Microsecond}
+var plan = measure.Plan{Rounds: 2, Each: time.Microsecond, Allocs: 100}
 
 func TestRunMeasuresEachModeAndAllocations(t *testing.T) {
 	o, err := compare.Run(plan, rows.Row{Name: "row", Weir: idle(0), Peer: idle(3)}, measure.Modes()...)

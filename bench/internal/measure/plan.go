@@ -11,6 +11,7 @@ import (
 type Plan struct {
 	Rounds int           // the number of turns of each side
 	Each   time.Duration // the approximate duration of one turn of one side
+	Allocs int           // the number of calls over which allocations are counted
 }
 
 // Comparison has the results of two sides that took turns, with one value per round.
