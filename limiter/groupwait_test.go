@@ -183,7 +183,9 @@ func TestQueuesOfKeysDuringTraffic(t *testing.T) {
 		require.LessOrEqual(t, admitted[i].Load(), most)
 	}
 	for i := range admitted {
+		before := time.Now()
 		require.NoError(t, g.Get(fmt.Sprint(i)).Wait(t.Context(), 5))
-		require.Equal(t, 0, g.Get(fmt.Sprint(i)).Take(0).Remaining)
+		remaining := g.Get(fmt.Sprint(i)).Take(0).Remaining
+		require.LessOrEqual(t, remaining, int(time.Since(before)/(500*time.Microsecond)), "the burst was taken")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,7 +81,8 @@ func TestByHostOfAPlainHostAllocatesNothing(t *testing.T) {
 // and requests to hosts without room are not guarded.
 func TestFloodOfHostsIsBoundedAndEvictsNoFailingHost(t *testing.T) {
 	const most = 1000
-	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: most, MaxSeries: 10})
+	gate := weir.Config{Breaker: breaker.Config{Cooldown: time.Hour}} // longer than the flood
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: gate, MaxKeys: most, MaxSeries: 10})
 	base := baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "down.example" {
 			return reply(http.StatusInternalServerError), nil
