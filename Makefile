@@ -174,12 +174,12 @@ release: ## Prepare a release after make ci: V=v0.1.0 makes the commit and the t
 release-check: ## Fail if the release V=v0.1.0 is not what make release makes
 	@go run -C tools ./release -check $(V)
 
-# The last release, or before the first a commit of our choice.
-API_BASE ?= $(shell git describe --tags --abbrev=0 --match='v[0-9]*' 2>/dev/null || echo 5160908)
+# The last release, the last before V, or before the first a commit of our choice.
+API_BASE ?= $(shell git describe --tags --abbrev=0 --match='v[0-9]*' --exclude='$(V)' 2>/dev/null || echo 5160908)
 
 .PHONY: api
-api: ## Say what of the API has changed since API_BASE so that users have to change too
-	@.ci/api $(API_BASE)
+api: ## Say what of the API has changed since API_BASE so that users have to change too; fails if V=v0.1.1 must not have that
+	@.ci/api $(API_BASE) $(V)
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the database can be reached
