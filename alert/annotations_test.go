@@ -20,7 +20,7 @@ func annotated(annotations map[string]string) alert.Rule {
 }
 
 func TestAnnotationsDoNotChangeTheID(t *testing.T) {
-	var told diary
+	var told alertRecorder
 	given := map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotated(given))
 	m.Evaluate(time.Now())

@@ -16,7 +16,7 @@ import (
 // 2000.
 func TestMonitorMadeOutsideTheBubble(t *testing.T) {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
-	var told diary
+	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
 		alert.Rule{Name: "errors", Value: alert.FailureRate(calls, time.Minute), When: alert.Above(0.5)},
 		alert.Rule{Name: "slow", Value: alert.Quantile(calls, 0.5, time.Minute), When: alert.Above(1), NoData: alert.Resolve})
@@ -42,7 +42,7 @@ func TestMonitorMadeOutsideTheBubble(t *testing.T) {
 
 func TestEvaluateAtZeroAndStaleTimes(t *testing.T) {
 	bad := true
-	var told diary
+	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
 	at := func(t0 time.Time, want ...string) {

@@ -53,7 +53,7 @@ func (st *stage) notifications(name, outcome, kind string) float64 {
 
 // flaky is a notifier whose answers a test sets.
 type flaky struct {
-	diary
+	alertRecorder
 	answer   atomic.Value // of a func(alert.Alert) error
 	attempts atomic.Int64
 }
@@ -144,7 +144,7 @@ func TestHangingNotifierDoesNotDelayOthers(t *testing.T) {
 		release := make(chan struct{})
 		var entered atomic.Int64
 		hanging := alert.Func("hanging", func(context.Context, alert.Alert) error { entered.Add(1); <-release; return nil })
-		var told diary
+		var told alertRecorder
 		st := newStage(t, hanging, told.notifier("fine"))
 		st.set(0, true)
 		st.set(1, true)

@@ -22,8 +22,10 @@ type evaluator struct {
 	trackers map[string]*tracker // by the label "key"
 
 	durations latency.Histogram
-	stats     ruleStats                 // of the evaluating goroutine
-	published atomic.Pointer[ruleStats] // a copy for readers, never changed
+	// The evaluating goroutine counts in stats. Other goroutines read published, a copy that never
+	// changes.
+	stats     ruleStats
+	published atomic.Pointer[ruleStats]
 }
 
 type ruleStats struct {

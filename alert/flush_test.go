@@ -34,7 +34,7 @@ func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 }
 
 func TestFlushWithoutRun(t *testing.T) {
-	var told diary
+	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
 	require.NoError(t, m.Flush(t.Context()))

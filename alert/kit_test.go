@@ -23,32 +23,32 @@ func (c *totals) Observe(yield func(*stat.Series, float64) bool) {
 	yield(refusedCalls, float64(c.Refused))
 }
 
-// diary keeps the alerts that a notifier was told of.
-type diary struct {
+// alertRecorder keeps the alerts that a notifier was told of.
+type alertRecorder struct {
 	mu   sync.Mutex
 	told []alert.Alert
 }
 
-func (d *diary) notifier(name string) alert.Notifier {
+func (d *alertRecorder) notifier(name string) alert.Notifier {
 	return alert.Func(name, func(_ context.Context, a alert.Alert) error {
 		d.write(a)
 		return nil
 	})
 }
 
-func (d *diary) write(a ...alert.Alert) {
+func (d *alertRecorder) write(a ...alert.Alert) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.told = append(d.told, a...)
 }
 
-func (d *diary) alerts() []alert.Alert {
+func (d *alertRecorder) alerts() []alert.Alert {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return append([]alert.Alert(nil), d.told...)
 }
 
-func (d *diary) lines() (lines []string) {
+func (d *alertRecorder) lines() (lines []string) {
 	for _, a := range d.alerts() {
 		lines = append(lines, a.Rule+" "+string(a.State))
 	}

@@ -90,7 +90,7 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 }
 
 func TestMemberWithAShortenedKeyKeepsItsAlert(t *testing.T) {
-	var told diary
+	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
 		always(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
 	for range 10 {
@@ -137,7 +137,7 @@ func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_ = m.Flush(ctx)
 		cancel()
-		f.diary = diary{}
+		f.alertRecorder = alertRecorder{}
 	}
 	clear(keys)
 	m.Evaluate(at.Add(5 * s))

@@ -16,12 +16,12 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// slowly is a notifier that takes a second, and fails the first time.
-type slowly struct{ calls int }
+// slowNotifier is a notifier that takes a second, and fails the first time.
+type slowNotifier struct{ calls int }
 
-func (*slowly) Name() string { return "slowly" }
+func (*slowNotifier) Name() string { return "slowly" }
 
-func (s *slowly) Notify(context.Context, alert.Alert) error {
+func (s *slowNotifier) Notify(context.Context, alert.Alert) error {
 	time.Sleep(time.Second)
 	if s.calls++; s.calls == 1 {
 		return errors.New("not now")
@@ -31,7 +31,7 @@ func (s *slowly) Notify(context.Context, alert.Alert) error {
 
 func TestHistogramsOfAMonitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{&slowly{}}},
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{&slowNotifier{}}},
 			alert.Rule{Name: "idle", When: alert.Above(0), Value: alert.True(func() bool { return false })},
 			alert.Rule{Name: "busy", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool {
 				time.Sleep(200 * time.Millisecond)
@@ -48,9 +48,9 @@ func TestHistogramsOfAMonitor(t *testing.T) {
 			count   int64
 			seconds float64
 		}{
-			"weir.alert.evaluation.duration[idle ]":     {2, 0},
-			"weir.alert.evaluation.duration[busy page]": {2, 0.4},
-			"weir.notifier.delivery.duration[slowly]":   {2, 2}, // attempts, the failed one too
+			"weir.alert.evaluation.duration[idle ]":         {2, 0},
+			"weir.alert.evaluation.duration[busy page]":     {2, 0.4},
+			"weir.notifier.delivery.duration[slowly]": {2, 2}, // attempts, the failed one too
 		} {
 			require.Contains(t, seen, name)
 			h := seen[name]

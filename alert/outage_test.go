@@ -27,8 +27,8 @@ func call(ctx context.Context, b *breaker.Breaker, d time.Duration, err error) {
 func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := breaker.New("payments", breaker.Config{})
-		var told diary
-		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("diary")}},
+		var told alertRecorder
+		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("recorder")}},
 			alert.Rule{
 				Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute),
 				When: alert.Above(0.05), MinCalls: 20, For: 30 * time.Second,

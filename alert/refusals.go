@@ -12,7 +12,7 @@ import (
 
 // Refusals is the number of calls in the last span that were refused by a breaker, a limiter or a
 // throttle, by a gate's breaker and its limiter together, or by all members of a group. It is read
-// from the metrics that the source exports. Calls that wait and are then admitted are not refused.
+// from the metrics that the source exports. Calls that wait and are then allowed are not refused.
 // The gates of a weir.Group share the refusal counts of their limiters, so pass the group to
 // Refusals and not its gates.
 //

@@ -63,7 +63,7 @@ func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := breaker.New("service", down.config)
-				var told diary
+				var told alertRecorder
 				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("pager")}, Logger: quiet()},
 					alert.Rule{Name: "down", Value: alert.True(service.Tripped), When: alert.Above(0), For: time.Minute})
 				ctx, cancel := context.WithCancel(t.Context())

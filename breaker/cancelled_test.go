@@ -27,16 +27,16 @@ var wordings = map[string]error{
 // judged has every way to make a call that a context may cancel. Each makes a call of fn, and returns the
 // counts of the breaker.
 var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
-	"Run": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
-	"Do": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+	"Run": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
+	"Do": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		_, _ = breaker.Do(c, b, func(c ctx) (int, error) { return 0, fn(c) })
 	}),
-	"Permit.Run": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+	"Permit.Run": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		if p, err := b.Allow(); err == nil {
 			_ = p.Run(c, fn)
 		}
 	}),
-	"Done": judgedBy(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
+	"Done": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		if p, err := b.Allow(); err == nil {
 			p.Done(c, fn(c))
 		}
@@ -50,9 +50,11 @@ var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, 
 	},
 }
 
-type judging = func(func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts)
+// classifiedCall creates a breaker with a classifier. It returns a function that makes a call through
+// the breaker, and the counts of the breaker.
+type classifiedCall = func(func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts)
 
-func judgedBy(call func(ctx, *breaker.Breaker, func(ctx) error)) judging {
+func classifiedByConfig(call func(ctx, *breaker.Breaker, func(ctx) error)) classifiedCall {
 	return func(ask func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts) {
 		b := breaker.New("b", breaker.Config{Classify: ask})
 		return func(c ctx, fn func(ctx) error) { call(c, b, fn) }, b.Counts

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// lastCallsKept is how long an unused member with a window of LastCalls is kept for a failure in that
-// window, which no time empties.
+// lastCallsKept is how long an unused member is kept if its window has LastCalls and holds a failure.
+// Such a window does not become empty with time.
 const lastCallsKept = time.Hour
 
 // memory is the time after which an unused member has no calls in its window.

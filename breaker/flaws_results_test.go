@@ -33,7 +33,7 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 				time.Sleep(time.Until(until))
 				require.Equal(t, breaker.HalfOpen, b.State())
 
-				probe := hold(t, b, 2) // while half-open: no verdict, no place freed or taken
+				probe := hold(t, b, 2) // while half-open: no verdict, and no slot acquired or released
 				for _, p := range early[4:8] {
 					require.False(t, p.Record(late))
 				}

@@ -74,8 +74,8 @@ func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	require.Positive(t, live.Stats().Evictions)
 }
 
-// shadowIsOpen reports whether the breaker of the key a, in shadow mode, has said that it would open,
-// and would not have tried again since.
+// shadowIsOpen reports whether the breaker of the key a would be open, were it not in shadow mode: it
+// would have opened, and the cooldown is not over.
 func shadowIsOpen(told *recorder, u time.Time) bool {
 	for _, c := range slices.Backward(told.changes()) {
 		if c.Key == "a" {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// admit requires that a call passes at the time given, in milliseconds after t0.
-func admit(t *testing.T, b *breaker.Breaker, at int) *breaker.Permit {
+// requireAllowed requires that a call passes at the time given, in milliseconds after t0.
+func requireAllowed(t *testing.T, b *breaker.Breaker, at int) *breaker.Permit {
 	t.Helper()
 	p, err := b.AllowAt(modelAt(at))
 	require.NoError(t, err, "at %d ms", at)
@@ -22,12 +22,12 @@ func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
 	well, down := breaker.NewAt("b", c, t0), breaker.NewAt("b", c, t0)
 	for minute := range 1440 {
 		at := minute*60_000 + minute*37%6000 // at no round second
-		admit(t, down, at).RecordAt(modelAt(at), breaker.Failure)
+		requireAllowed(t, down, at).RecordAt(modelAt(at), breaker.Failure)
 		o := breaker.Success
 		if minute < 3 {
 			o = breaker.Failure // three bad minutes, and well ever after
 		}
-		admit(t, well, at).RecordAt(modelAt(at), o)
+		requireAllowed(t, well, at).RecordAt(modelAt(at), o)
 	}
 	require.Equal(t, breaker.Closed, well.StateAt(modelAt(1440*60_000)))
 	require.True(t, down.Tripped())
@@ -36,11 +36,11 @@ func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
 func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second, Probes: 2, ProbeTimeout: time.Minute}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).RecordAt(t0, breaker.Failure)
+	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
 	const hour = 3_600_000
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour)), "nobody has called")
-	admit(t, b, hour)
-	admit(t, b, hour+900) // does not begin it anew
+	requireAllowed(t, b, hour)
+	requireAllowed(t, b, hour+900) // does not begin it anew
 	err := modelDo(b, hour+999, breaker.Success)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)
@@ -55,13 +55,13 @@ func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 500 * ms}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).RecordAt(t0, breaker.Failure)
-	admit(t, b, 100)
+	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
+	requireAllowed(t, b, 100)
 	b.ForceAt(modelAt(200), breaker.Disabled)
 	b.ReleaseAt(modelAt(300))
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(650)), "the probe of before began no round of its own")
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(60_000)))
-	admit(t, b, 60_000)
+	requireAllowed(t, b, 60_000)
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_500)))
 }
 
@@ -78,14 +78,14 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 	} {
 		c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 		b := breaker.NewAt("b", c, t0)
-		admit(t, b, 0).RecordAt(t0, breaker.Failure)
-		admit(t, b, 100)
+		requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
+		requireAllowed(t, b, 100)
 		override(b, false)
 		c.HalfOpenTimeout = 50 * ms
 		require.NoError(t, b.ReconfigureAt(modelAt(200), c))
 		override(b, true)
 		require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(9_000)), name)
-		admit(t, b, 9_000)
+		requireAllowed(t, b, 9_000)
 		c.HalfOpenTimeout = 0
 		require.NoError(t, b.ReconfigureAt(modelAt(9_001), c))
 		require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(9_100)), "%s: it never gives up now", name)
@@ -95,8 +95,8 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 func TestHalfOpenTimeoutRespectsRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 50 * ms}
 	b := breaker.NewAt("b", c, t0)
-	admit(t, b, 0).RecordAt(t0, breaker.Failure)
-	p := admit(t, b, 100)
+	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
+	p := requireAllowed(t, b, 100)
 	p.SetRetryAfter(10 * time.Second)
 	require.True(t, p.RecordAt(modelAt(100), breaker.Ignored))
 	require.ErrorIs(t, modelDo(b, 10_099, breaker.Success), breaker.ErrOpen)

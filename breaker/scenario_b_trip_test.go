@@ -142,7 +142,7 @@ func TestFlawN_ScenarioB89_NoRounding(t *testing.T) {
 func TestScenarioB87_ExactlyNOfAHundred(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 7})
 	run(t, b, 1, fail)
-	var admitted atomic.Int64
+	var allowed atomic.Int64
 	var ready, wg sync.WaitGroup
 	ready.Add(100)
 	for range 100 {
@@ -150,11 +150,11 @@ func TestScenarioB87_ExactlyNOfAHundred(t *testing.T) {
 			ready.Done()
 			ready.Wait()
 			if _, err := b.Allow(); err == nil {
-				admitted.Add(1)
+				allowed.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, int64(7), admitted.Load())
+	require.Equal(t, int64(7), allowed.Load())
 	require.Equal(t, int64(93), b.Totals().Refused)
 }

@@ -201,7 +201,7 @@ func TestAShadowByHandBeginsClosedAndEmpty(t *testing.T) {
 	b.ForceAt(modelAt(1), breaker.Shadow)
 	require.NoError(t, modelDo(b, 1, breaker.Failure))
 	require.Zero(t, b.StatsAt(modelAt(1)).ShadowOpened, "the failure before is not of the shadow")
-	held := admit(t, b, 2)
+	held := requireAllowed(t, b, 2)
 	require.NoError(t, modelDo(b, 2, breaker.Failure))
 	require.NoError(t, modelDo(b, 3, breaker.Failure))
 	s := b.StatsAt(modelAt(3))

@@ -12,9 +12,9 @@ import (
 // A call whose beginning was not recorded has no duration.
 func TestACallInFlightIsNotTimedWhenTimingBegins(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
-	early := admit(t, b, 0)
+	early := requireAllowed(t, b, 0)
 	require.NoError(t, b.ReconfigureAt(modelAt(1), breaker.Config{SlowCall: ms, Latency: true, HungCalls: true}))
-	timed := admit(t, b, 1)
+	timed := requireAllowed(t, b, 1)
 	require.True(t, early.RecordAt(modelAt(10_000), breaker.Success))
 	require.True(t, timed.RecordAt(modelAt(10_000), breaker.Success))
 	require.Equal(t, window.Totals{Successes: 2, Slow: 1}, b.Totals())

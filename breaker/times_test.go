@@ -126,7 +126,7 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 			for range 19 {
 				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
 			}
-			p := admit(t, b, 0)
+			p := requireAllowed(t, b, 0)
 			require.True(t, p.RecordAt(at, breaker.Failure), name)
 			require.Equal(t, breaker.Open, b.StateAt(t0), name)
 			require.Equal(t, int64(20), b.CountsAt(t0).Failures, name)

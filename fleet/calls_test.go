@@ -185,7 +185,7 @@ func TestValidateCallsConfig(t *testing.T) {
 	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+name(t)+`" is already running`)
 }
 
-func TestWindowsOfOtherShapesAndNamesAreOthers(t *testing.T) {
+func TestWindowsWithDifferentShapesOrNamesAreSeparate(t *testing.T) {
 	l := connect(t)
 	a := join(t, l, quick)
 	a.record(window.Failure, 5)

@@ -46,9 +46,9 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	}
 	require.Error(t, process.Wait(), "the process was killed")
 
-	heir := join(t, linkTo(t, s.Options()), lasting)
-	soon(t, func() bool { return heir.Flushes() > 0 })
-	kept := heir.Counts().Failures
+	successor := join(t, linkTo(t, s.Options()), lasting)
+	soon(t, func() bool { return successor.Flushes() > 0 })
+	kept := successor.Counts().Failures
 	t.Logf("%d calls in %d flushes, %d lost", counted, flushes, counted-kept)
 	require.LessOrEqual(t, kept, counted+1, "the last call may not have been printed")
 	require.GreaterOrEqual(t, kept, atFlush[flushes-1], "all that was counted before its last flush but one had arrived")

@@ -104,7 +104,7 @@ func TestCellWithoutTheModule(t *testing.T) {
 }
 
 func TestCellWithoutRedis(t *testing.T) {
-	_, l := awayLink(t)
+	_, l := unavailableLink(t)
 	throttle := newLimiter(l, "away", rediscell.Limit(5, 3600, time.Hour), fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5})
 	for _, want := range []bool{false, false, false, true} {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)

@@ -40,13 +40,13 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 				require.LessOrEqual(t, r.RetryAfter, 2*span+span/5)
 				require.NoError(t, b.Wait(t.Context(), key, 10))
 				require.Greater(t, time.Since(began), span/2, "the tokens still count")
-				waited, admitted := time.Now(), 0
-				for r.OK = true; r.OK && admitted < 1000; {
+				waited, allowed := time.Now(), 0
+				for r.OK = true; r.OK && allowed < 1000; {
 					r, err = b.Take(t.Context(), key, 1)
 					require.NoError(t, err)
-					admitted++
+					allowed++
 				}
-				require.Less(t, admitted-1, 10*(2+int(time.Since(waited)/span)), "the limit holds again")
+				require.Less(t, allowed-1, 10*(2+int(time.Since(waited)/span)), "the limit holds again")
 			})
 		}
 	}
@@ -72,19 +72,19 @@ func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	for name, rate := range map[string]limiter.Rate{"whole": limiter.PerHour(100), "parts": limiter.Per(100, time.Hour+1)} {
 		large := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 100}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		small := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		admitted := 0
+		allowed := 0
 		for range 50 {
 			for _, b := range []*fleet.Limiter{large, small} {
 				for _, n := range []int{10, 1} {
 					r, err := b.Take(t.Context(), "user", n)
 					require.NoError(t, err)
 					if r.OK {
-						admitted += n
+						allowed += n
 					}
 				}
 			}
 		}
-		require.LessOrEqual(t, admitted, 100, name)
+		require.LessOrEqual(t, allowed, 100, name)
 		require.NoError(t, small.Refund(t.Context(), "user", 1))
 		requireTake(t, taken, large.Take, "user", 1)
 		requireTake(t, refused, large.Take, "user", 1)

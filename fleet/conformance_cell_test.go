@@ -47,7 +47,7 @@ const (
 // The limit of package rediscell returns and stores what the module of redis-cell did when it was
 // recorded, in all sequences without negative quantities. If the two have stored different values,
 // the test continues with that of the module.
-func TestCellAnswersAsTheModuleDid(t *testing.T) {
+func TestCellAnswersAsTheRecordedModule(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
 	steps := 0

@@ -60,8 +60,8 @@ func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestNoNumberOfTokensIsTooLargeWhileRedisIsAway(t *testing.T) {
-	_, l := awayLink(t)
+func TestNoNumberOfTokensIsTooLargeWhileRedisIsUnavailable(t *testing.T) {
+	_, l := unavailableLink(t)
 	for name, limits := range kinds {
 		t.Run(name, func(t *testing.T) {
 			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{OnOutage: fleet.FailLocal, Share: 1}, limits...))

@@ -28,8 +28,8 @@ type fault struct {
 	replica bool
 	happens func(s site)
 
-	forgets   int  // how often Redis may forget what was taken: each time a burst more may be admitted
-	away      bool // whether Redis is away meanwhile, for long enough to open the breaker
+	forgets   int  // how often Redis may forget what was taken: each time a burst more may be allowed
+	outage    bool // whether Redis is unavailable meanwhile, for long enough to open the breaker
 	unnoticed bool // whether nobody may notice
 }
 
@@ -38,37 +38,37 @@ func wait(d time.Duration) { <-time.After(d) }
 const outage = 700 * time.Millisecond
 
 var faults = []fault{
-	{name: "kill -9, nothing on disk", away: true, forgets: 1, happens: func(s site) {
+	{name: "kill -9, nothing on disk", outage: true, forgets: 1, happens: func(s site) {
 		s.server.Kill()
 		wait(outage)
 		s.server.Restart()
 	}},
-	{name: "kill -9, every write on disk", away: true, options: redistest.Options{AppendOnly: true}, happens: func(s site) {
+	{name: "kill -9, every write on disk", outage: true, options: redistest.Options{AppendOnly: true}, happens: func(s site) {
 		s.server.Kill()
 		wait(outage)
 		s.server.Restart()
 	}},
-	{name: "SIGSTOP for 5 s", away: true, happens: func(s site) {
+	{name: "SIGSTOP for 5 s", outage: true, happens: func(s site) {
 		s.server.Pause()
 		wait(5 * time.Second)
 		s.server.Continue()
 	}},
-	{name: "each message late by 300 ms", away: true, happens: func(s site) {
+	{name: "each message late by 300 ms", outage: true, happens: func(s site) {
 		s.proxy.Delay(300 * time.Millisecond)
 		wait(outage)
 		s.proxy.Delay(0)
 	}},
-	{name: "requests lost", away: true, happens: func(s site) {
+	{name: "requests lost", outage: true, happens: func(s site) {
 		s.proxy.Swallow(true, false)
 		wait(outage)
 		s.proxy.Swallow(false, false)
 	}},
-	{name: "answers lost", away: true, happens: func(s site) {
+	{name: "answers lost", outage: true, happens: func(s site) {
 		s.proxy.Swallow(false, true)
 		wait(outage)
 		s.proxy.Swallow(false, false)
 	}},
-	{name: "connections refused", away: true, happens: func(s site) {
+	{name: "connections refused", outage: true, happens: func(s site) {
 		s.proxy.Refuse()
 		wait(outage)
 		s.proxy.Accept()
@@ -85,13 +85,13 @@ var faults = []fault{
 			wait(outage / 40)
 		}
 	}},
-	{name: "failover to a replica", away: true, replica: true, forgets: 1, happens: func(s site) {
+	{name: "failover to a replica", outage: true, replica: true, forgets: 1, happens: func(s site) {
 		s.server.Kill()
 		wait(outage)
 		s.replica.Promote()
 		s.proxy.Lead(s.replica.Addr())
 	}},
-	{name: "a replica in the master's place", away: true, replica: true, happens: func(s site) {
+	{name: "a replica in the master's place", outage: true, replica: true, happens: func(s site) {
 		s.proxy.Lead(s.replica.Addr())
 		wait(outage)
 		s.proxy.Lead(s.server.Addr())
@@ -117,12 +117,12 @@ var faults = []fault{
 		s.fill(40_000)
 		s.server.Do("CONFIG", "SET", "maxmemory", "0")
 	}},
-	{name: "memory full, nothing evicted", away: true, options: redistest.Options{Args: []string{"--maxmemory-policy", "noeviction"}}, happens: func(s site) {
+	{name: "memory full, nothing evicted", outage: true, options: redistest.Options{Args: []string{"--maxmemory-policy", "noeviction"}}, happens: func(s site) {
 		s.server.Do("CONFIG", "SET", "maxmemory", "1")
 		wait(outage)
 		s.server.Do("CONFIG", "SET", "maxmemory", "0")
 	}},
-	{name: "loading its data", away: true, options: redistest.Options{Args: []string{
+	{name: "loading its data", outage: true, options: redistest.Options{Args: []string{
 		"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024",
 	}}, happens: func(s site) {
 		filler := s.server.Client().Pipeline()
@@ -133,7 +133,7 @@ var faults = []fault{
 		require.NoError(s.t, err)
 		s.server.Do("DEBUG", "RELOAD")
 	}},
-	{name: "too many clients", away: true, happens: func(s site) {
+	{name: "too many clients", outage: true, happens: func(s site) {
 		held := s.server.Client() // has a connection when there are none to be had
 		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1").Err())
 		s.proxy.Cut()
@@ -243,17 +243,17 @@ func (f fault) check(t *testing.T, l *load, taken int) {
 	}
 	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "Redis exceeded the allowance")
 
-	require.Zero(t, l.results["fail-closed"].away, "granted by the policy FailClosed")
-	require.Zero(t, l.results["fail-error"].away, "granted by the policy FailError")
+	require.Zero(t, l.results["fail-closed"].byPolicy, "granted by the policy FailClosed")
+	require.Zero(t, l.results["fail-error"].byPolicy, "granted by the policy FailError")
 	local := l.results["fail-local"]
-	require.LessOrEqual(t, float64(local.away), faultShare*float64(l.allowance())+1, "granted by the policy FailLocal")
+	require.LessOrEqual(t, float64(local.byPolicy), faultShare*float64(l.allowance())+1, "granted by the policy FailLocal")
 	if f.unnoticed {
 		require.Zero(t, counted.errors, "errors")
 		require.Zero(t, l.opened.Load())
 	}
-	if f.away {
-		require.Positive(t, l.results["fail-open"].away, "granted by the policy FailOpen")
-		require.Positive(t, local.away, "granted by the policy FailLocal")
+	if f.outage {
+		require.Positive(t, l.results["fail-open"].byPolicy, "granted by the policy FailOpen")
+		require.Positive(t, local.byPolicy, "granted by the policy FailLocal")
 		require.Positive(t, l.results["fail-error"].errors)
 		require.Positive(t, l.opened.Load())
 	}

@@ -34,15 +34,15 @@ const (
 type results struct {
 	limiter *fleet.Limiter
 
-	mu      sync.Mutex
-	granted int           // by Redis
-	away    int           // admitted by the policy
-	refused int           // by either
-	lost    int           // no answer, and it may have been taken
-	errors  int           // no decision
-	worst   time.Duration // of one request
-	back    time.Time     // when Redis decided for the first time after the mark
-	mark    time.Time
+	mu       sync.Mutex
+	granted  int           // by Redis
+	byPolicy int           // allowed by OnOutage, without Redis
+	refused  int           // by either
+	lost     int           // no answer, and it may have been taken
+	errors   int           // no decision
+	worst    time.Duration // of one request
+	back     time.Time     // when Redis decided for the first time after the mark
+	mark     time.Time
 }
 
 func (y *results) take(ctx context.Context) error {
@@ -54,7 +54,7 @@ func (y *results) take(ctx context.Context) error {
 	var e *fleet.StoreError
 	switch {
 	case err == nil && r.OK && r.From == fleet.FromOutage:
-		y.away++
+		y.byPolicy++
 	case err == nil && r.OK:
 		y.granted++
 	case err == nil:
@@ -98,13 +98,13 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 			}
 		}},
 	})
-	for _, away := range []fleet.OnOutage{fleet.FailOpen, fleet.FailClosed, fleet.FailLocal, fleet.FailError} {
-		c := fleet.Config{OnOutage: away, MaxDenied: fleet.Off}
-		if away == fleet.FailLocal {
+	for _, policy := range []fleet.OnOutage{fleet.FailOpen, fleet.FailClosed, fleet.FailLocal, fleet.FailError} {
+		c := fleet.Config{OnOutage: policy, MaxDenied: fleet.Off}
+		if policy == fleet.FailLocal {
 			c.Share = faultShare
 		}
 		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
-		l.results[string(away)] = &results{limiter: newLimiter(l.link, "fault-"+string(away), bucket, c)}
+		l.results[string(policy)] = &results{limiter: newLimiter(l.link, "fault-"+string(policy), bucket, c)}
 	}
 	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
 	l.results[counting] = &results{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
@@ -212,7 +212,7 @@ func (l *load) row(t *testing.T, taken int) string {
 	var policies []string
 	for _, name := range []string{"fail-open", "fail-closed", "fail-local", "fail-error"} {
 		y := l.results[name]
-		policies = append(policies, fmt.Sprintf("%s %d+%d", name, y.granted, y.away))
+		policies = append(policies, fmt.Sprintf("%s %d+%d", name, y.granted, y.byPolicy))
 	}
 	return fmt.Sprintf("%-34s | lawful %d, by Redis + by policy: %s | counted %d, granted %d, unanswered %d | worst call %s | back after %s | opened %d×",
 		strings.TrimPrefix(t.Name(), "TestFaults/"), l.allowance(), strings.Join(policies, ", "), taken, c.granted, c.lost,

@@ -46,7 +46,7 @@ func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 				b := newBucket(l, c)
 				proxy.Delay(ms)
 				before := l.Breaker().Counts()
-				var gaveUp, away atomic.Int64
+				var gaveUp, withoutRedis atomic.Int64
 				var g sync.WaitGroup
 				for range 8 {
 					g.Go(func() {
@@ -63,14 +63,14 @@ func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 					g.Go(func() {
 						for range 50 {
 							if r, err := b.Take(t.Context(), newKey(), 1); err != nil || r.From == fleet.FromOutage {
-								away.Add(1)
+								withoutRedis.Add(1)
 							}
 						}
 					})
 				}
 				g.Wait()
 				require.Positive(t, gaveUp.Load(), "the test has shown nothing")
-				require.Zero(t, away.Load(), "requests without a deadline that were decided without Redis")
+				require.Zero(t, withoutRedis.Load(), "requests without a deadline that were decided without Redis")
 				require.Zero(t, transitions(l.Breaker()))
 				require.Equal(t, before.Failures, l.Breaker().Counts().Failures)
 				require.NoError(t, l.Err())

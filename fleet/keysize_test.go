@@ -13,7 +13,7 @@ import (
 
 // A key takes the memory stated in the package comment. That includes about 80 bytes for its entry
 // and its expiry, which Redis does not count.
-func TestWhatAKeyTakesInRedis(t *testing.T) {
+func TestMemoryOfAKeyInRedis(t *testing.T) {
 	direct := client(t, server())
 	l := connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: "size:"})
 	for name, test := range map[string]struct {

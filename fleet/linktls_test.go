@@ -63,7 +63,7 @@ func TestALinkWorksOverTLS(t *testing.T) {
 	require.NoError(t, l.Err())
 }
 
-func TestALinkSaysWhyItsServerIsAway(t *testing.T) {
+func TestALinkSaysWhyItsServerIsUnavailable(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	proxy.Refuse()
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})

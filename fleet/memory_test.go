@@ -24,12 +24,12 @@ func inUse() int64 {
 
 // tables returns limiters that store something per key in this process.
 func tables(t *testing.T) map[string]*fleet.Limiter {
-	_, away := awayLink(t)
+	_, unavailable := unavailableLink(t)
 	plenty := fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: 1_000_000}
 	return map[string]*fleet.Limiter{
 		"refusals": newLimiter(connect(t), "refusals", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: 500}),
 		"leases":   newLimiter(connect(t), "leases", plenty, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10}),
-		"local":    newLimiter(away, "local", hourly, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 500}),
+		"local":    newLimiter(unavailable, "local", hourly, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 500}),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Redis stores a hash of up to 512 fields as a list, and a larger one as a table.
-func TestWhatANodeTakesInRedis(t *testing.T) {
+func TestMemoryOfANodeInRedis(t *testing.T) {
 	direct := client(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: patient})
 	for nodes, most := range map[int]int64{400: 80, 1500: 130} {

@@ -15,11 +15,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// awayTimeout is long, because the fake of an awayLink answers at once.
+// awayTimeout is long, because the fake of an unavailableLink answers at once.
 const awayTimeout = 2 * time.Second
 
-// awayLink returns a link to a Redis that became unavailable after Connect.
-func awayLink(t *testing.T) (*fake, *fleet.Link) {
+// unavailableLink returns a link to a Redis that became unavailable after Connect.
+func unavailableLink(t *testing.T) (*fake, *fleet.Link) {
 	t.Helper()
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	return f, connectTo(t, f.client(), fleet.LinkConfig{Timeout: awayTimeout, Breaker: breaker.Config{Cooldown: time.Minute, CooldownJitter: 1e-9}})
@@ -27,19 +27,19 @@ func awayLink(t *testing.T) (*fake, *fleet.Link) {
 
 // A burst of 10, of which this node has half.
 func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
-	for away, c := range map[fleet.OnOutage]struct {
-		share    float64
-		admitted int
-		refusal  limiter.Result
+	for policy, c := range map[fleet.OnOutage]struct {
+		share   float64
+		allowed int
+		refusal limiter.Result
 	}{
 		fleet.FailOpen:   {0, 30, limiter.Result{}},
 		fleet.FailClosed: {0, 0, limiter.Result{Limit: 10}},
 		fleet.FailLocal:  {0.5, 5, limiter.Result{Limit: 10}},
 	} {
-		t.Run(string(away), func(t *testing.T) {
-			_, l := awayLink(t)
-			b := newLimiter(l, "policy", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: away, Share: c.share})
-			admitted := 0
+		t.Run(string(policy), func(t *testing.T) {
+			_, l := unavailableLink(t)
+			b := newLimiter(l, "policy", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: policy, Share: c.share})
+			allowed := 0
 			for range 30 {
 				r, err := b.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
@@ -47,10 +47,10 @@ func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 				require.Equal(t, 10, r.Limit)
 				require.Equal(t, r.OK, r.RetryAfter == 0, "%+v", r)
 				if r.OK {
-					admitted++
+					allowed++
 				}
 			}
-			require.Equal(t, c.admitted, admitted)
+			require.Equal(t, c.allowed, allowed)
 			r, err := b.Take(t.Context(), "user", 11)
 			require.NoError(t, err)
 			require.Equal(t, limiter.Never, r.RetryAfter, "a request for more than the limit can never succeed")
@@ -64,8 +64,8 @@ func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
-	_, l := awayLink(t)
+func TestAShareOfTheLimitIsRefundedWhileRedisIsUnavailable(t *testing.T) {
+	_, l := unavailableLink(t)
 	b := newLimiters(l, "all", fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5},
 		fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
 	take := func(n int) limiter.Result {
@@ -84,7 +84,7 @@ func TestAShareOfTheLimitIsRefundedWhileRedisIsAway(t *testing.T) {
 }
 
 func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
-	f, l := awayLink(t)
+	f, l := unavailableLink(t)
 	b := newBucket(l, fleet.Config{OnOutage: fleet.FailClosed})
 	for range 5 {
 		r, err := b.Take(t.Context(), "user", 1)
@@ -99,7 +99,7 @@ func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
 }
 
 func TestRedisDecidesAgainWhenItIsBack(t *testing.T) {
-	f, l := awayLink(t)
+	f, l := unavailableLink(t)
 	b := newLimiter(l, "window", fleet.FixedWindow{Limit: 10, Window: time.Second}, fleet.Config{OnOutage: fleet.FailOpen})
 	for range 10 {
 		_, err := b.Take(t.Context(), "user", 1)
@@ -168,8 +168,8 @@ func TestValidateLimits(t *testing.T) {
 	}
 }
 
-func TestAShareOfAnyLimitIsKeptWhileRedisIsAway(t *testing.T) {
-	_, l := awayLink(t)
+func TestAShareOfAnyLimitIsKeptWhileRedisIsUnavailable(t *testing.T) {
+	_, l := unavailableLink(t)
 	for _, share := range []float64{1e-300, 1} {
 		for _, limit := range []fleet.Limit{
 			fleet.FixedWindow{Limit: math.MaxInt32, Window: time.Millisecond}, fleet.FixedWindow{Limit: 1, Window: time.Hour},

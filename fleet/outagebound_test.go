@@ -18,7 +18,7 @@ func TestBoundOfFailLocal(t *testing.T) {
 	const limit, span = 60, 2 * time.Second
 	for name, test := range map[string]struct {
 		kind fleet.Limit
-		most int // in any span: what the limit itself admits, and 2·limit
+		most int // in any span: what the limit itself allows, and 2·limit
 	}{
 		"log":     {fleet.SlidingLog{Limit: limit, Window: span}, 3 * limit},
 		"sliding": {fleet.SlidingWindow{Limit: limit, Window: span}, 3 * limit},
@@ -30,27 +30,27 @@ func TestBoundOfFailLocal(t *testing.T) {
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 50 * ms})
 			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})
-			var admitted []time.Time
+			var allowed []time.Time
 			began := time.Now()
 			for gone := false; time.Since(began) < 2*span; {
-				if !gone && len(admitted) >= limit {
+				if !gone && len(allowed) >= limit {
 					gone = true
 					s.Kill()
 				}
 				r, err := b.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
 				if r.OK {
-					admitted = append(admitted, time.Now())
+					allowed = append(allowed, time.Now())
 				}
 			}
 			most := 0
-			for i, first := 0, 0; i < len(admitted); i++ {
-				for admitted[i].Sub(admitted[first]) >= span {
+			for i, first := 0, 0; i < len(allowed); i++ {
+				for allowed[i].Sub(allowed[first]) >= span {
 					first++
 				}
 				most = max(most, i-first+1)
 			}
-			t.Logf("%d admitted within a span, of a limit of %d", most, limit)
+			t.Logf("%d allowed within a span, of a limit of %d", most, limit)
 			require.LessOrEqual(t, most, test.most)
 			require.Greater(t, most, 2*limit-limit/4, "the documented bound is not reached")
 		})

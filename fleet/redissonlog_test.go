@@ -167,22 +167,22 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Window: span}, orError),
 		} {
 			key, at := newKey(), begin
-			var admitted []logEntry
+			var allowed []logEntry
 			for range 60 {
 				at = at.Add(time.Duration(random.Int64N(int64(span)/4+1)) / us * us)
 				n := 1 + random.IntN(limit)
 				r, err := b.TakeAt(t.Context(), at, key, n)
 				require.NoError(t, err)
 				if r.OK {
-					admitted = append(admitted, logEntry{at.UnixMicro(), int64(n)})
+					allowed = append(allowed, logEntry{at.UnixMicro(), int64(n)})
 				}
 				sum := int64(0)
-				for _, e := range live(admitted, at.UnixMicro(), span.Microseconds()) {
+				for _, e := range live(allowed, at.UnixMicro(), span.Microseconds()) {
 					sum += e.n
 				}
 				require.LessOrEqual(t, sum, int64(limit), "%s of %d in %s, seed %d", name, limit, span, seed)
 			}
-			require.NotEmpty(t, admitted)
+			require.NotEmpty(t, allowed)
 		}
 	}
 }

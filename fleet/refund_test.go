@@ -59,8 +59,8 @@ func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
 	require.False(t, take())
 }
 
-func TestALateRefundWhileRedisIsAway(t *testing.T) {
-	_, l := awayLink(t)
+func TestALateRefundWhileRedisIsUnavailable(t *testing.T) {
+	_, l := unavailableLink(t)
 	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 10)
 	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)

@@ -164,7 +164,7 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 }
 
 func TestEachLimitSaysWhetherItRefuses(t *testing.T) {
-	_, l := awayLink(t)
+	_, l := unavailableLink(t)
 	b := newLimiters(l, "away", fleet.Config{OnOutage: fleet.FailClosed}, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})
 	each, err := b.TakeEach(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -201,8 +201,8 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 
 // An error of Redis is not a refusal, and does not count for the breaker of a gate.
 func TestGateDoesNotCountErrorsOfRedis(t *testing.T) {
-	_, away := awayLink(t)
-	b := newBucket(away, orError)
+	_, unavailable := unavailableLink(t)
+	b := newBucket(unavailable, orError)
 	guard := breaker.New("guard", breaker.Config{ConsecutiveFailures: 1})
 	gate := weir.Join("gate", weir.Parts{Breaker: guard, Remote: b.Get("user"), MaxWait: time.Second})
 	for range 8 { // the breaker before Redis opens at 5

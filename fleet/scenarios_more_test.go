@@ -49,17 +49,17 @@ func TestScenarioL53_TenASecond(t *testing.T) {
 func TestScenarioL54_ClocksThatDiffer(t *testing.T) {
 	for name, here := range ofEachKind(connect(t), "skewed", time.Hour) {
 		there := ofEachKind(connect(t), "skewed", time.Hour)[name]
-		admitted := 0
+		allowed := 0
 		for range 100 {
 			for _, node := range []anyLimiter{here, there} { // no node's clock is sent
 				r, err := node.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
 				if r.OK {
-					admitted++
+					allowed++
 				}
 			}
 		}
-		require.Equal(t, 10, admitted, name)
+		require.Equal(t, 10, allowed, name)
 	}
 }
 
@@ -111,13 +111,13 @@ func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 func TestScenarioL59_RedisHangs(t *testing.T) {
 	t.Parallel()
 	const timeout, failures = 100 * ms, 5
-	for away, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
-		t.Run(string(away), func(t *testing.T) {
+	for policy, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
+		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 2 * time.Second}})
-			c := fleet.Config{OnOutage: away}
-			if away == fleet.FailLocal {
+			c := fleet.Config{OnOutage: policy}
+			if policy == fleet.FailLocal {
 				c.Share = 0.5
 			}
 			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, c)
@@ -125,21 +125,21 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			require.NoError(t, err)
 			before := asked(s)
 			s.Pause()
-			admitted := 0
+			allowed := 0
 			for i := range 100 {
 				start := time.Now()
 				r, err := b.Take(t.Context(), "user", 1)
 				require.Less(t, time.Since(start), timeout+slack)
-				require.Equal(t, away == fleet.FailError, err != nil)
+				require.Equal(t, policy == fleet.FailError, err != nil)
 				if err == nil {
 					require.Equal(t, fleet.FromOutage, r.From)
 				}
 				if r.OK {
-					admitted++
+					allowed++
 				}
 				require.Equal(t, i >= failures-1, l.Breaker().Tripped(), "after %d calls", i+1)
 			}
-			require.Equal(t, want, admitted)
+			require.Equal(t, want, allowed)
 			s.Continue()
 			require.Eventually(t, func() bool {
 				r, err := b.Take(t.Context(), "user", 0)
@@ -189,7 +189,7 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), "divided",
 		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	const keys, each, callers = 20, 10, 64
-	var admitted [keys]atomic.Int64
+	var allowed [keys]atomic.Int64
 	var g sync.WaitGroup
 	for range callers {
 		g.Go(func() {
@@ -199,14 +199,14 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 					t.Error(err)
 				}
 				if r.OK {
-					admitted[i].Add(each / 2)
+					allowed[i].Add(each / 2)
 				}
 			}
 		})
 	}
 	g.Wait()
-	for i := range admitted {
-		require.EqualValues(t, each, admitted[i].Load(), "key %d", i)
+	for i := range allowed {
+		require.EqualValues(t, each, allowed[i].Load(), "key %d", i)
 	}
 	require.Positive(t, asked(one))
 	require.Positive(t, asked(two))

@@ -125,7 +125,7 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 	const timeout = time.Second
 	c := frail(t)
 	last := c.Nodes[2]
-	for name, harm := range map[string]struct{ away, back func() }{
+	for name, harm := range map[string]struct{ begin, end func() }{
 		"killed":  {last.Kill, func() { last.Restart() }},
 		"hanging": {last.Pause, last.Continue},
 	} {
@@ -145,10 +145,10 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 				require.Zero(t, load.other[i].Load(), "node %d", i)
 			}
 
-			harm.away()
+			harm.begin()
 			wait(3 * time.Second) // the others find that it is gone after 2 s
 			require.Eventually(t, func() bool { return slices.Contains(openOf(l), last.Addr()) }, patient, 10*ms)
-			harm.back()
+			harm.end()
 			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decisions without Redis about keys of the working servers")
 			require.Positive(t, load.other[2].Load())
 			require.Equal(t, []string{last.Addr()}, openOf(l))

@@ -57,7 +57,7 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 	t.Parallel()
 	own, all := fleet.FixedWindow{Limit: 6, Window: 24 * 365 * time.Hour}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}}
-	for policy, admitted := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
+	for policy, allowed := range map[fleet.OnOutage]int{fleet.FailOpen: 6, fleet.FailClosed: 0, fleet.FailLocal: 2, fleet.FailError: 0} {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			two := newTwoServers(t, "stand-in", time.Second)
@@ -81,7 +81,7 @@ func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 					granted++
 				}
 			}
-			require.Equal(t, admitted, granted)
+			require.Equal(t, allowed, granted)
 			require.Equal(t, []string{two.everybody.Addr()}, openOf(two.link))
 			if each, err := b.TakeEach(t.Context(), two.key, 1); policy != fleet.FailError {
 				require.NoError(t, err)

@@ -176,7 +176,7 @@ func TestAChangedRateKeepsTheTokens(t *testing.T) {
 // All nodes together get what one limiter grants. Their clocks do not matter.
 func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	const nodes, burst = 5, 50
-	var admitted atomic.Int64
+	var allowed atomic.Int64
 	var all sync.WaitGroup
 	for range nodes {
 		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: burst}, orError)
@@ -185,12 +185,12 @@ func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 				for range burst {
 					r, err := b.Take(t.Context(), "user", 1)
 					if err == nil && r.OK {
-						admitted.Add(1)
+						allowed.Add(1)
 					}
 				}
 			})
 		}
 	}
 	all.Wait()
-	require.Equal(t, int64(burst), admitted.Load())
+	require.Equal(t, int64(burst), allowed.Load())
 }

@@ -167,7 +167,7 @@ func TestProcessesShareALimit(t *testing.T) {
 }
 
 func TestWaitWithoutRedis(t *testing.T) {
-	_, l := awayLink(t)
+	_, l := unavailableLink(t)
 	require.NoError(t, newBucket(l, fleet.Config{OnOutage: fleet.FailOpen}).Wait(t.Context(), "user", 1))
 	require.ErrorIs(t, newBucket(l, orError).Wait(t.Context(), "user", 1), fleet.ErrUnavailable)
 	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})

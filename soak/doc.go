@@ -7,7 +7,7 @@
 // checks that
 //
 //   - each call ends exactly once, and none is lost
-//   - no limit admits more than its bound, in the long run or in any window
+//   - no limit allows more than its bound, in the long run or in any window
 //   - no half-open breaker uses more probes than it may
 //   - no exported counter goes back, and no scrape fails
 //   - neither memory nor goroutines grow

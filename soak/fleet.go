@@ -101,7 +101,7 @@ func (f *fleetUnderTest) sources() (all []stat.Source) {
 func (f *fleetUnderTest) serve(ctx context.Context, r *rand.Rand) {
 	defer func() { _ = os.RemoveAll(f.dir) }()
 	for ctx.Err() == nil {
-		f.starts.Add(1) // before it can admit anything
+		f.starts.Add(1) // before it can allow anything
 		server := exec.CommandContext(context.WithoutCancel(ctx), "redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
 			"--dir", f.dir, "--save", "", "--appendonly", "no")
 		if err := server.Start(); err != nil {
@@ -159,7 +159,7 @@ func (f *fleetUnderTest) makeRequest(ctx context.Context, r *rand.Rand) {
 func (f *fleetUnderTest) audit() {
 	taken := f.taken.Load()
 	if limit := float64(f.starts.Load())*fleetBurst + fleetRate*time.Since(f.began).Seconds() + 1; float64(taken) > limit {
-		f.faults.add("limit", "the fleet admitted %d, at most %.0f", taken, limit)
+		f.faults.add("limit", "the fleet allowed %d, at most %.0f", taken, limit)
 	}
 	for _, n := range f.nodes {
 		if counted := made(n.breaker.Totals()); counted > n.made.Load() {
@@ -178,7 +178,7 @@ func (f *fleetUnderTest) checkTotals() {
 		}
 	}
 	if f.taken.Load() == 0 {
-		f.faults.add("fleet", "nothing was admitted")
+		f.faults.add("fleet", "nothing was allowed")
 	}
 	_ = f.client.Close()
 }

@@ -102,8 +102,8 @@ func (g *gateUnderTest) override(r *rand.Rand) {
 
 // audit compares the counts while calls are running: no more calls can have ended than have begun.
 func (g *gateUnderTest) audit() {
-	if admitted, limit := g.admitted(), float64(g.burst)+g.rate*time.Since(g.began).Seconds()+1; float64(admitted) > limit {
-		g.faults.add("limit", "%s admitted %d, at most %.1f", g.gate.Name(), admitted, limit)
+	if allowed, limit := g.allowed(), float64(g.burst)+g.rate*time.Since(g.began).Seconds()+1; float64(allowed) > limit {
+		g.faults.add("limit", "%s allowed %d, at most %.1f", g.gate.Name(), allowed, limit)
 	}
 	t := g.gate.Totals()
 	if ended, ran := t.Calls()+t.Ignored, g.ran.Load(); ended > ran {
@@ -111,8 +111,8 @@ func (g *gateUnderTest) audit() {
 	}
 }
 
-// admitted returns how many tokens were used.
-func (g *gateUnderTest) admitted() int64 {
+// allowed returns how many tokens were used.
+func (g *gateUnderTest) allowed() int64 {
 	a := g.gate.Admissions()
 	return a.Allowed + a.Waited
 }
@@ -139,8 +139,8 @@ func (g *gateUnderTest) checkTotals() {
 	if refused := g.refusedOpen.Load(); t.Refused != refused {
 		g.faults.add("lost refusals", "%s: %d refused, %d counted", g.gate.Name(), refused, t.Refused)
 	}
-	if admitted, ran := g.admitted(), g.ran.Load(); admitted != ran {
-		g.faults.add("tokens", "%s: %d calls ran with %d tokens", g.gate.Name(), ran, admitted)
+	if allowed, ran := g.allowed(), g.ran.Load(); allowed != ran {
+		g.faults.add("tokens", "%s: %d calls ran with %d tokens", g.gate.Name(), ran, allowed)
 	}
 	if a := g.gate.Admissions(); a.Refused != g.refusedLimited.Load() {
 		g.faults.add("lost refusals", "%s: %d over the limit, %d counted", g.gate.Name(), g.refusedLimited.Load(), a.Refused)

@@ -66,7 +66,7 @@ func (g *groupUnderTest) audit() {
 		g.faults.add("room", "the group has %d members", n)
 	}
 	if ran, limit := g.residentCalls.Load(), 10+ratePerKey*time.Since(g.began).Seconds()+1; float64(ran) > limit {
-		g.faults.add("limit", "one key of the group admitted %d, at most %.1f", ran, limit)
+		g.faults.add("limit", "one key of the group allowed %d, at most %.1f", ran, limit)
 	}
 	ran := g.ran.Load() // read before the tokens: each call took one before it ran
 	if a := g.group.Admissions(); a.Allowed+a.Waited < ran {

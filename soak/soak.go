@@ -201,7 +201,7 @@ func (w *workload) finish(before int) {
 func (w *workload) String() string {
 	fleet := "no redis-server, so no fleet"
 	if f := w.fleet; f != nil {
-		fleet = fmt.Sprintf("fleet: %d asked, %d admitted, %d refused while Redis was unavailable, Redis started %d times",
+		fleet = fmt.Sprintf("fleet: %d asked, %d allowed, %d refused while Redis was unavailable, Redis started %d times",
 			f.asked.Load(), f.taken.Load(), f.unavailable.Load(), f.starts.Load())
 	}
 	var made, ran, open, limited int64

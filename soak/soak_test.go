@@ -78,7 +78,7 @@ func newTestFleet(t *testing.T) (*fleetUnderTest, *faults) {
 	return f, f.faults
 }
 
-func TestAFleetThatAdmitsTooMuchIsFound(t *testing.T) {
+func TestAFleetThatAllowsTooMuchIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		starts int64
 		lasts  time.Duration
@@ -129,7 +129,7 @@ func TestACallThatAFleetCountsWronglyIsFound(t *testing.T) {
 	require.Equal(t, []string{"lost calls", "counts"}, faults.kinds)
 }
 
-func TestAFleetThatAdmitsNothingIsFound(t *testing.T) {
+func TestAFleetThatAllowsNothingIsFound(t *testing.T) {
 	fleets, faults := newTestFleet(t)
 	fleets.checkTotals()
 	require.Equal(t, []string{"fleet"}, faults.kinds)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// windowUnderTest is a limiter with a bound for any window, and the times of what it admitted.
+// windowUnderTest is a limiter with a bound for any window, and the times of what it allowed.
 type windowUnderTest struct {
 	name    string
 	limiter limiter.Limiter
@@ -18,7 +18,7 @@ type windowUnderTest struct {
 	span    time.Duration
 
 	mu            sync.Mutex
-	before, after []time.Duration // when admitted requests began and ended
+	before, after []time.Duration // when allowed requests began and ended
 	began         time.Time
 }
 
@@ -49,8 +49,8 @@ func (w *windowUnderTest) makeRequest() {
 	w.before, w.after = append(w.before, before), append(w.after, after)
 }
 
-// audit looks for a window that holds too many. The exact time at which a request was admitted is not
-// known, but the n-th was not admitted before the n-th beginning, nor after the n-th end.
+// audit looks for a window that holds too many. The exact time at which a request was allowed is not
+// known, but the n-th was not allowed before the n-th beginning, nor after the n-th end.
 func (w *windowUnderTest) audit(faults *faults) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *windowUnderTest) audit(faults *faults) {
 	slices.Sort(w.after)
 	for i := w.limit; i < len(w.after); i++ {
 		if w.after[i]-w.before[i-w.limit] < w.span {
-			faults.add("window", "%s: %d admitted within %v", w.name, w.limit+1, w.after[i]-w.before[i-w.limit])
+			faults.add("window", "%s: %d allowed within %v", w.name, w.limit+1, w.after[i]-w.before[i-w.limit])
 		}
 	}
 	if keep := len(w.after) - 2*w.limit; keep > 0 { // enough for later requests

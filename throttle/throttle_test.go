@@ -107,7 +107,7 @@ func TestThrottleOnTheRealClock(t *testing.T) {
 	})
 }
 
-func TestThrottleShowsItsFigures(t *testing.T) {
+func TestThrottleShowsItsMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := throttle.New("t", throttle.Config{}).Fix(certain, time.Second)
 		want := map[string]float64{

@@ -49,7 +49,7 @@ func TestTheSeriesBeganWhenTheThrottleDid(t *testing.T) {
 	}
 }
 
-func TestWhatABoundNamesIsWithinIt(t *testing.T) {
+func TestConfigsAtTheirBoundsAreValid(t *testing.T) {
 	for _, c := range []throttle.Config{{K: 1}, {K: math.MaxFloat64}, {MaxRefusal: 1}, {MinCalls: 1}, {Window: time.Millisecond}} {
 		require.NoError(t, c.Validate(), "%+v", c)
 	}

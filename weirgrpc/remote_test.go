@@ -72,8 +72,8 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 
 // If a Remote returns an error, the call is neither refused nor a failure of the handler.
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
-	away := errors.New("the store is away")
-	tenants := &store{used: map[string]int{}, err: away}
+	unavailable := errors.New("the store is unavailable")
+	tenants := &store{used: map[string]int{}, err: unavailable}
 	gate := weir.New("shop", weir.Config{})
 	refusals := 0
 	server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }},
@@ -81,7 +81,7 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	err := ask(t.Context(), server, "acme")
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.NotContains(t, status.Convert(err).Message(), "store", "the cause is not sent to clients")
-	require.ErrorIs(t, err, away)
+	require.ErrorIs(t, err, unavailable)
 	require.NotErrorIs(t, err, weir.ErrRefused)
 	require.Zero(t, refusals)
 	require.Zero(t, gate.Totals().Calls())

@@ -84,9 +84,9 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 
 // If a Remote returns an error, the request is not counted as refused, and nothing is taken.
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
-	away := errors.New("the store is away")
+	unavailable := errors.New("the store is unavailable")
 	var refusals []weirhttp.Refusal
-	first, second := &store{limit: 5}, &store{limit: 5, err: away}
+	first, second := &store{limit: 5}, &store{limit: 5, err: unavailable}
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{remotely("first", first), perMinute(5, byAPIKey), remotely("second", second)},
 		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
@@ -97,8 +97,8 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	require.Empty(t, w.Header().Get("RateLimit"), "there are no headers without a decision")
 	require.NotContains(t, w.Body.String(), "store", "the cause is not sent to clients")
 	require.Len(t, refusals, 1)
-	require.ErrorIs(t, refusals[0].Err, away)
-	require.EqualError(t, refusals[0].Err, `weirhttp: policy "second" came to no decision: the store is away`)
+	require.ErrorIs(t, refusals[0].Err, unavailable)
+	require.EqualError(t, refusals[0].Err, `weirhttp: policy "second" came to no decision: the store is unavailable`)
 	require.Empty(t, refusals[0].Policies)
 	require.Zero(t, first.used["a"], "the token was given back")
 	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "the policy was not asked")

@@ -41,7 +41,7 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 		"connection refused": dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)),
 		"unknown host name":  dial(&net.DNSError{Err: "no such host", Name: host}),
 		"no answer in time":  dial(&net.DNSError{Err: "timeout", Name: host, IsTimeout: true}),
-		"no connection":      func() error { return errors.New("proxy " + host + " is away") },
+		"no connection":      func() error { return errors.New("proxy " + host + " is unavailable") },
 		"connection closed":  func() error { return &url.Error{Op: "Post", URL: address, Err: io.ErrUnexpectedEOF} },
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ type sample struct {
 
 	states                          []stateStats
 	calls                           totals
-	admitted                        float64 // by the limiter
+	allowed                         float64 // by the limiter
 	windowSuccesses, windowFailures float64 // in the breaker's window
 	threshold                       number  // the failure rate at which the breaker opens
 	reopensIn                       number  // seconds until an open breaker becomes half-open
@@ -124,7 +124,7 @@ func (r *sample) addRequests(outcome string, n float64) {
 	r.limiter = true
 	switch outcome {
 	case "allowed", "waited", "shadowed":
-		r.admitted += n
+		r.allowed += n
 	case "refused":
 		r.calls.refused += n
 	}
@@ -145,7 +145,7 @@ func (r *sample) addNotifications(outcome string, n float64) {
 func (r *sample) totals() totals {
 	c := r.calls
 	if !r.breaker {
-		c.passed = r.admitted
+		c.passed = r.allowed
 	}
 	return c
 }

@@ -31,12 +31,12 @@ func whole(n number) int {
 	return int(n)
 }
 
-// grid is the kind of the times in a sequence from the documents: see testdata/FORMATS.md.
-type grid string
+// timeGrid says how exact the times of a sequence from the documents are: see testdata/FORMATS.md.
+type timeGrid string
 
 // slack returns how far floats may be off: 0 for multiples of 1/512 s and dyadic rates, otherwise the error of a
 // clock that is read as float64 seconds since 1970.
-func (g grid) slack(rate float64) float64 {
+func (g timeGrid) slack(rate float64) float64 {
 	if g == "exact" {
 		return 0
 	}

@@ -43,7 +43,7 @@ const byFleet = "replayed by the module fleet, "
 // noReplayer says why weir is not compared with a file.
 var noReplayer = map[string]string{
 	"doc-funnel-java":   "like doc-funnel, but each credit drops its fraction, and a clock that goes back fills the funnel: not implemented",
-	"doc-tokenbucket":   "it drops the remainder at each grant, and so admits one request per second at any rate: nothing in weir does that",
+	"doc-tokenbucket":   "it drops the remainder at each grant, and so allows one request per second at any rate: nothing in weir does that",
 	"redis-cell-module": byFleet + "CL.THROTTLE by Redis",
 	"redisson":          byFleet + "RRateLimiter on Redis",
 	"redisson-3.17.5":   "an older RRateLimiter, with the faults of redisson and more",

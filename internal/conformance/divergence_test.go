@@ -52,7 +52,7 @@ var divergences = map[divergence]string{
 	oldRate:        "after a change of the rate, the reference computes what a reservation still owes from times at the old rate, and can give back many times what it took; weir never gives back more",
 	lumps:          "the reference credits only whole quotas, and so refuses requests that the withheld part would cover",
 	extra:          "a full reference does not move its time until a whole quota has leaked, and then credits more than there was room for",
-	overshoot:      "the reference admits a drop if there is room for a part of it, and so holds up to one more than its burst",
+	overshoot:      "the reference allows a drop if there is room for a part of it, and so holds up to one more than its burst",
 	anew:           "after a divergence a new bucket takes over the reference's level, but not its earlier reservations",
 	unlimited:      "without a limit, weir has infinitely many tokens and the reference has a burst of them",
 	wholeMicros:    "the reference divides whole microseconds to compute what remains: wrong if the interval is not a multiple of one, and 2^63-1 if it is less",

@@ -41,7 +41,7 @@ func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants d
 	used := h.used(at)
 	granted := false
 	if used <= h.limit {
-		granted = h.follow(at).TakeAt(at, n).OK
+		granted = h.sameState(at).TakeAt(at, n).OK
 		if granted != (used+n <= h.limit) {
 			h.mismatch("weir has ok %t for %d of %d, of which %d are used: %s", granted, n, h.limit, used, h.seq.Steps[h.at])
 		}
@@ -60,8 +60,9 @@ func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants d
 	}
 }
 
-// follow returns a SlidingLog that has allowed what the program has, a new one if their answers differed before.
-func (h *grants) follow(at time.Time) *limiter.SlidingLog {
+// sameState returns a SlidingLog that has allowed the same requests as the reference. It is a new one if
+// their answers have differed.
+func (h *grants) sameState(at time.Time) *limiter.SlidingLog {
 	if h.weir != nil {
 		return h.weir
 	}

@@ -8,11 +8,11 @@ import (
 )
 
 type funnelConfig struct {
-	Name     string `json:"name"`
-	Grid     grid   `json:"grid"`
-	Capacity number `json:"capacity"`
-	Rate     number `json:"leaking_rate"` // quota a second
-	T0       int64  `json:"t0_ns"`
+	Name     string   `json:"name"`
+	Grid     timeGrid `json:"grid"`
+	Capacity number   `json:"capacity"`
+	Rate     number   `json:"leaking_rate"` // quota a second
+	T0       int64    `json:"t0_ns"`
 }
 
 type funnelStep struct {

@@ -114,7 +114,7 @@ func (g *gbReplay) step(s gbStep) {
 	}
 	g.events = []string{}
 	if s.Op != "sleep" {
-		g.touch(s)
+		g.makeDueTransitions(s)
 	}
 	switch s.Op {
 	case "sleep":
@@ -132,8 +132,8 @@ func (g *gbReplay) step(s gbStep) {
 	g.counts(s)
 }
 
-// touch makes the transitions that are due.
-func (g *gbReplay) touch(s gbStep) {
+// makeDueTransitions makes the transitions that are due.
+func (g *gbReplay) makeDueTransitions(s gbStep) {
 	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
 		byHand.ResetAt(g.weir, g.now(s))
 		g.begin(s)

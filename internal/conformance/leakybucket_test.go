@@ -9,12 +9,12 @@ import (
 )
 
 type leakyConfig struct {
-	Name  string `json:"name"`
-	Grid  grid   `json:"grid"`
-	Rate  number `json:"rate"` // a second
-	Burst number `json:"burst"`
-	Long  bool   `json:"long_clock"` // the clock has whole seconds
-	T0    int64  `json:"t0_ns"`
+	Name  string   `json:"name"`
+	Grid  timeGrid `json:"grid"`
+	Rate  number   `json:"rate"` // a second
+	Burst number   `json:"burst"`
+	Long  bool     `json:"long_clock"` // the clock has whole seconds
+	T0    int64    `json:"t0_ns"`
 }
 
 type leakyStep struct {

@@ -60,7 +60,7 @@ func TestAMissingProgramSkipsTheTestAndFailsInCI(t *testing.T) {
 	}
 }
 
-func TestASearchIsLongInSoakAlone(t *testing.T) {
+func TestRepeatReturnsTheLargeNumberOnlyInSoak(t *testing.T) {
 	for soak, want := range map[string]int{"": 3, "false": 3, "true": 100} {
 		t.Setenv("WEIR_SOAK", soak)
 		require.Equal(t, want, testenv.Repeat(100, 3))

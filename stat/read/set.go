@@ -58,14 +58,14 @@ func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], err
 	s.values.observe, s.values.own = stat.Source.Observe, []*member{{source: own}}
 	s.histograms.init(s, own, form)
 	s.histograms.observe, s.histograms.valid, s.histograms.distributions = observeHistograms, validHistogram, true
-	if err := s.admit(s.members.missing(sources), s.instruments.learn); err != nil {
+	if err := s.addWithoutFault(s.members.missing(sources), s.instruments.learn); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// admit reads new members and adds them if their series have no fault.
-func (s *Set[T]) admit(list []*member, learn func([]newSeries) error) error {
+// addWithoutFault reads new members and adds them if their series have no fault.
+func (s *Set[T]) addWithoutFault(list []*member, learn func([]newSeries) error) error {
 	values, histograms := s.values.collect(list), s.histograms.collect(list)
 	if err := errors.Join(learn(values), learn(histograms)); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *Set[T]) Add(sources ...stat.Source) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return s.admit(list, func([]newSeries) error { return nil })
+	return s.addWithoutFault(list, func([]newSeries) error { return nil })
 }
 
 // Remove removes sources, by ==. The next reading no longer shows their series, except those that

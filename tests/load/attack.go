@@ -19,7 +19,7 @@ const slices = 10
 type answers struct {
 	metrics  vegeta.Metrics
 	requests int
-	admitted int
+	allowed  int
 	busy     time.Duration
 }
 
@@ -33,7 +33,7 @@ func (c config) attack(r *rig, pacer vegeta.Pacer, d time.Duration, into *answer
 		into.metrics.Add(result)
 		into.requests++
 		if result.Code == http.StatusOK {
-			into.admitted++
+			into.allowed++
 		}
 	}
 	into.busy += time.Since(start)
@@ -55,8 +55,8 @@ func (c config) compare(out io.Writer, pair [2]*rig) error {
 		perSecond[i] = float64(t.requests) / t.busy.Seconds()
 		fmt.Fprintf(out, "%-24s %9d %9.0f %10v %10v\n", r.name, t.requests, perSecond[i],
 			t.metrics.Latencies.P50.Round(time.Microsecond), t.metrics.Latencies.P99.Round(time.Microsecond))
-		if t.admitted != t.requests {
-			faults = append(faults, fmt.Errorf("%s: %d of %d requests failed: %v", r.name, t.requests-t.admitted, t.requests, t.metrics.Errors))
+		if t.allowed != t.requests {
+			faults = append(faults, fmt.Errorf("%s: %d of %d requests failed: %v", r.name, t.requests-t.allowed, t.requests, t.metrics.Errors))
 		}
 		faults = append(faults, r.close())
 	}
@@ -64,19 +64,19 @@ func (c config) compare(out io.Writer, pair [2]*rig) error {
 	return errors.Join(faults...)
 }
 
-// tolerance is the most by which the admitted number may be off.
+// tolerance is the most by which the allowed number may be off.
 const tolerance = 0.01
 
-// measure offers three times as many requests as the limit admits.
+// measure offers three times as many requests as the limit allows.
 func (c config) measure(out io.Writer, r *rig) error {
 	var t answers
 	c.attack(r, vegeta.Rate{Freq: 3 * rate, Per: time.Second}, c.duration, &t)
 	expected := burst + rate*t.metrics.Latest.Sub(t.metrics.Earliest).Seconds()
-	off := float64(t.admitted)/expected - 1
-	fmt.Fprintf(out, "%-24s %9d %9d %9.0f %7.2f%%\n", r.name, t.requests, t.admitted, expected, 100*off)
+	off := float64(t.allowed)/expected - 1
+	fmt.Fprintf(out, "%-24s %9d %9d %9.0f %7.2f%%\n", r.name, t.requests, t.allowed, expected, 100*off)
 	err := r.close()
 	if math.Abs(off) > tolerance {
-		err = errors.Join(err, fmt.Errorf("%s: %d requests admitted, want %.0f within 1 %%", r.name, t.admitted, expected))
+		err = errors.Join(err, fmt.Errorf("%s: %d requests allowed, want %.0f within 1 %%", r.name, t.allowed, expected))
 	}
 	return err
 }

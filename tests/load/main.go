@@ -5,8 +5,8 @@
 //	go run -C tests ./load -duration 1s      a few seconds
 //
 // It runs a server and a client with weir and without, in alternating slices, so that the machine is the same for both.
-// It offers three times as many requests as a limit admits, and compares the number admitted with the expected one,
-// including the burst. It looks for goroutines, connections and permits that are left behind. It fails if the admitted
+// It offers three times as many requests as a limit allows, and compares the number allowed with the expected one,
+// including the burst. It looks for goroutines, connections and permits that are left behind. It fails if the allowed
 // number is off by more than 1 %, or if anything is left.
 package main
 
@@ -49,7 +49,7 @@ func (c config) run(out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\n%-24s %9s %9s %9s %8s\n", "a limit of 300/s", "offered", "admitted", "expected", "off by")
+	fmt.Fprintf(out, "\n%-24s %9s %9s %9s %8s\n", "a limit of 300/s", "offered", "allowed", "expected", "off by")
 	for _, r := range []*rig{c.limitedServer("server, Limit"), c.limitedClient("client, Transport")} {
 		if err := c.measure(out, r); err != nil {
 			return err

@@ -20,7 +20,7 @@ func TestTokenBucketDecidesLikeRateLimiter(t *testing.T) {
 	t0 := time.Unix(0, 0)
 	peer := rate.NewLimiter(64, 10)
 	own := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(64), Burst: 10}, t0)
-	random, at, admitted := rand.New(rand.NewPCG(1, 2)), t0, 0
+	random, at, allowed := rand.New(rand.NewPCG(1, 2)), t0, 0
 	for range 10_000 {
 		at = at.Add(time.Duration(random.IntN(6)) * time.Second / 64)
 		n := 1 + random.IntN(5)
@@ -28,11 +28,11 @@ func TestTokenBucketDecidesLikeRateLimiter(t *testing.T) {
 		require.Equalf(t, want, own.TakeAt(at, n).OK, "%d at %v", n, at.Sub(t0))
 		require.Equal(t, int(peer.TokensAt(at)), own.TakeAt(at, 0).Remaining)
 		if want {
-			admitted++
+			allowed++
 		}
 	}
-	require.Greater(t, admitted, 1000)
-	require.Less(t, admitted, 9000)
+	require.Greater(t, allowed, 1000)
+	require.Less(t, allowed, 9000)
 }
 
 func TestHandlersAnswerLikeRateLimiter(t *testing.T) {

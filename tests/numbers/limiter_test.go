@@ -81,11 +81,11 @@ func TestAWaitRefusesLikeALargerBurst(t *testing.T) {
 }
 
 func TestMostTokensInASecond(t *testing.T) {
-	b, admitted := bucket(50), 0
+	b, allowed := bucket(50), 0
 	for n := range 1_000_000 {
 		if b.TakeAt(t0.Add(time.Duration(n)*time.Microsecond), 1).OK {
-			admitted++
+			allowed++
 		}
 	}
-	require.Equal(t, 50+perSecond-1, admitted, "the last token of the second comes at its end")
+	require.Equal(t, 50+perSecond-1, allowed, "the last token of the second comes at its end")
 }

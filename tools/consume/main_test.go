@@ -66,7 +66,7 @@ func TestTheVersionAfterARelease(t *testing.T) {
 	require.Equal(t, "v0.10.0", version)
 }
 
-func TestWhatAStrangerCannotUseIsFound(t *testing.T) {
+func TestMistakesThatOnlyUsersWouldSeeAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		change func(text string) string

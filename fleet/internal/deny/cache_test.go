@@ -51,7 +51,7 @@ func TestARefusalIsRepeatedWithoutAskingUntilItsTimeIsUp(t *testing.T) {
 	})
 }
 
-func TestWhatIsRefusedAndWhatIsAsked(t *testing.T) {
+func TestWhichRequestsTheCacheRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(limiter.PerSecond(1), 10)
 		s.Take(7)
@@ -140,7 +140,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 	})
 }
 
-func TestWhatIsForgotten(t *testing.T) {
+func TestWhenRefusalsAreForgotten(t *testing.T) {
 	forget := func(s *server) { s.Refund(1); s.cache.Forget("k") }
 	raise := func(s *server) { _ = s.SetRate(limiter.PerSecond(1000)); s.cache.Forget("k") }
 	for name, change := range map[string]func(*server){"after a refund": forget, "after a raise of the limit": raise} {
@@ -169,7 +169,7 @@ func TestWhatIsForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRemembered(t *testing.T) {
+func TestWhichRefusalsAreNotRemembered(t *testing.T) {
 	c := deny.New(8, time.Hour)
 	refused := limiter.Result{Limit: 10, RetryAfter: time.Hour, ResetAfter: time.Hour}
 	for _, test := range []struct {

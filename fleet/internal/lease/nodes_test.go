@@ -18,14 +18,14 @@ import (
 
 // limit bounds the grants in any span, m·Max included.
 type bound interface {
-	admit(at time.Time, n int) bool
+	allow(at time.Time, n int) bool
 }
 
 // atRate is the bound of a token bucket: burst plus rate·span in any span. A bucket of that size
 // never refuses.
 type atRate struct{ *limiter.TokenBucket }
 
-func (b atRate) admit(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
+func (b atRate) allow(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
 
 // inSpan bounds every span of one length.
 type inSpan struct {
@@ -34,7 +34,7 @@ type inSpan struct {
 	log  []time.Time
 }
 
-func (b *inSpan) admit(at time.Time, n int) bool {
+func (b *inSpan) allow(at time.Time, n int) bool {
 	for range n {
 		b.log = append(b.log, at)
 	}
@@ -42,8 +42,8 @@ func (b *inSpan) admit(at time.Time, n int) bool {
 	return len(b.log) <= b.most
 }
 
-// admission is a grant at a time.
-type admission struct {
+// grantAt is a grant at a time.
+type grantAt struct {
 	at time.Time
 	n  int
 }
@@ -51,18 +51,18 @@ type admission struct {
 // fleet is several nodes with one server.
 type fleet struct {
 	server *server
-	purses []*lease.Pool
+	pools  []*lease.Pool
 
-	mu       sync.Mutex
-	admitted []admission
-	total    int
-	held     int // answers that came out of purses
+	mu      sync.Mutex
+	allowed []grantAt
+	total   int
+	held    int // answers that came out of pools
 }
 
 func newFleet(s *server, nodes int) *fleet {
 	f := &fleet{server: s}
 	for range nodes {
-		f.purses = append(f.purses, lease.New(s, config))
+		f.pools = append(f.pools, lease.New(s, config))
 	}
 	return f
 }
@@ -70,7 +70,7 @@ func newFleet(s *server, nodes int) *fleet {
 // take takes n tokens on a node.
 func (f *fleet) take(t *testing.T, node, n int) {
 	var decided time.Time
-	r, held, err := f.purses[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
+	r, held, err := f.pools[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
 	if err != nil {
 		t.Error(err)
 	}
@@ -83,7 +83,7 @@ func (f *fleet) take(t *testing.T, node, n int) {
 		f.held++
 	}
 	if r.OK {
-		f.admitted = append(f.admitted, admission{decided, n})
+		f.allowed = append(f.allowed, grantAt{decided, n})
 		f.total += n
 	}
 }
@@ -92,7 +92,7 @@ func (f *fleet) take(t *testing.T, node, n int) {
 func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	end := time.Now().Add(d)
 	var g sync.WaitGroup
-	for node := range f.purses {
+	for node := range f.pools {
 		for range 3 {
 			pace := time.Duration(1 + r.IntN(100))
 			r := rand.New(rand.NewPCG(r.Uint64(), 1))
@@ -113,7 +113,7 @@ func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	g.Wait()
 }
 
-func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
+func TestInAnySpanAFleetAllowsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 	for _, nodes := range []int{3, 10} {
 		rate, burst := 150*nodes, 100*nodes // some of what they ask for, but not all
 		spare := nodes * config.Max
@@ -138,15 +138,15 @@ func TestInAnySpanAFleetAdmitsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 						}
 						f := newFleet(s, nodes)
 						f.run(t, rand.New(rand.NewPCG(seed, 7)), 10*time.Second)
-						slices.SortStableFunc(f.admitted, func(a, b admission) int { return a.at.Compare(b.at) })
-						for _, a := range f.admitted {
-							require.Truef(t, most.admit(a.at, a.n), "%d more at %s exceed the bound", a.n, a.at)
+						slices.SortStableFunc(f.allowed, func(a, b grantAt) int { return a.at.Compare(b.at) })
+						for _, a := range f.allowed {
+							require.Truef(t, most.allow(a.at, a.n), "%d more at %s exceed the bound", a.n, a.at)
 						}
 						held := s.granted - f.total
 						require.GreaterOrEqual(t, held, 0, "more tokens were handed out than granted")
 						require.LessOrEqual(t, held, spare, "held")
-						require.Greater(t, f.held, len(f.admitted)/20, "the test has shown too little")
-						for _, p := range f.purses {
+						require.Greater(t, f.held, len(f.allowed)/20, "the test has shown too little")
+						for _, p := range f.pools {
 							require.NoError(t, p.Close(t.Context()))
 						}
 						require.Equal(t, s.granted, f.total, "all unused tokens are given back")
@@ -162,7 +162,7 @@ func TestABusyKeyBelowItsLimitCostsFewRoundTrips(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		f := newFleet(s, 3)
 		var g sync.WaitGroup
-		for node := range f.purses {
+		for node := range f.pools {
 			g.Go(func() {
 				for range 3000 {
 					f.take(t, node, 1)
@@ -181,7 +181,7 @@ func TestAtTheLimitThereAreNoLeasesAndNothingIsLost(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		f := newFleet(s, 3)
 		var g sync.WaitGroup
-		for node := range f.purses {
+		for node := range f.pools {
 			g.Go(func() {
 				for range 5000 {
 					f.take(t, node, 1)

@@ -75,7 +75,7 @@ func warm(t *testing.T, p *lease.Pool, key string) {
 	}
 }
 
-func TestWhatTheResultSays(t *testing.T) {
+func TestResultsOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1000}))
 		p := lease.New(s, config)
@@ -166,20 +166,20 @@ func TestKeysBeyondTheBoundAreForgottenAndNothingIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(1, 1_000_000))
 		p := lease.New(s, config)
-		admitted := 0
+		allowed := 0
 		for i := range 1000 {
 			for range 5 {
 				r, _, err := p.Take(t.Context(), fmt.Sprint(i), 1)
 				require.NoError(t, err)
 				require.True(t, r.OK)
-				admitted++
+				allowed++
 			}
 			require.LessOrEqual(t, lease.Keys(p), config.Keys)
 		}
-		require.LessOrEqual(t, s.granted-admitted, config.Keys*config.Max)
-		require.Positive(t, s.granted-admitted)
+		require.LessOrEqual(t, s.granted-allowed, config.Keys*config.Max)
+		require.Positive(t, s.granted-allowed)
 		require.NoError(t, p.Close(t.Context()))
-		require.Equal(t, admitted, s.granted)
+		require.Equal(t, allowed, s.granted)
 	})
 }
 
@@ -188,7 +188,7 @@ func TestManyAtOnce(t *testing.T) {
 	p := lease.New(s, lease.Config{Max: 50, Keys: 3, Age: time.Millisecond, Timeout: time.Minute})
 	var g sync.WaitGroup
 	var mu sync.Mutex
-	admitted := 0
+	allowed := 0
 	for i := range 16 {
 		g.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
@@ -200,7 +200,7 @@ func TestManyAtOnce(t *testing.T) {
 				}
 				if answer.OK {
 					mu.Lock()
-					admitted += n
+					allowed += n
 					mu.Unlock()
 				}
 			}
@@ -208,7 +208,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	g.Wait()
 	require.NoError(t, p.Close(t.Context()))
-	require.Equal(t, admitted, s.granted)
+	require.Equal(t, allowed, s.granted)
 }
 
 func BenchmarkTakeHeld(b *testing.B) {

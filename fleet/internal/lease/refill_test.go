@@ -95,13 +95,13 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 		warm(t, p, "k")
 		warm(t, p, "k")
 		s.way = func() time.Duration { return 100 * time.Millisecond }
-		admitted := s.granted // all but what is handed out below
+		allowed := s.granted // all but what is handed out below
 		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
 		time.Sleep(50 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, admitted+1, s.granted)
+		require.Equal(t, allowed+1, s.granted)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestNothingIsHeldAfterAnError(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, config)
 		warm(t, p, "k")
-		s.err = errors.New("away")
+		s.err = errors.New("unavailable")
 		_, held, err := p.Take(t.Context(), "k", 1)
 		require.True(t, held, "held tokens can be taken")
 		require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 	})
 }
 
-func TestWhatIsHeldIsHandedOutAfterMoreWasRefused(t *testing.T) {
+func TestHeldTokensAreHandedOutAfterALargerRequestWasRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(1, 40))
 		p := lease.New(s, config)

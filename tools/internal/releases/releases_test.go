@@ -162,7 +162,7 @@ var badReleases = map[string]struct {
 	},
 }
 
-func TestWhatCannotBeReleasedIsLeftAsItIs(t *testing.T) {
+func TestAReleaseThatFailsChangesNothing(t *testing.T) {
 	for name, c := range badReleases {
 		t.Run(name, func(t *testing.T) {
 			dir := smallrepo.New(t)
