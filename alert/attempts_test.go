@@ -38,7 +38,7 @@ func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		bad := false
-		f := newFlaky(take)
+		f := newFlaky(accept)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: journal(&log)},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
 		deliver := func(answers ...error) {
@@ -108,7 +108,7 @@ func TestFirstFailureAndRecoveryOfARuleAreLogged(t *testing.T) {
 
 func TestTimestampsAreInSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, bad := manual(newFlaky(take), 1)
+		m, bad := manual(newFlaky(accept), 1)
 		bad[0] = true
 		m.Evaluate(time.UnixMilli(1_500_000_001_500))
 		require.Equal(t, 1_500_000_001.5, metrics(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
@@ -119,7 +119,7 @@ func TestTimestampsAreInSeconds(t *testing.T) {
 }
 
 func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
-	m, bad := manual(newFlaky(take), 2)
+	m, bad := manual(newFlaky(accept), 2)
 	start := time.Now()
 	for _, step := range []struct {
 		at             time.Duration
@@ -203,7 +203,7 @@ func TestDeadlineExceededIsATimeout(t *testing.T) {
 }
 
 func TestRepeatIsDueAfterExactlyRepeat(t *testing.T) {
-	r := &repeating{flaky: newFlaky(take), every: time.Minute}
+	r := &repeating{flaky: newFlaky(accept), every: time.Minute}
 	m, bad := manual(r, 1)
 	bad[0] = true
 	start := time.Now()

@@ -54,7 +54,7 @@ func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 		require.Len(t, before, 2)
 		two.cutShort(t.Context())
 		require.Equal(t, before, two.Alerts())
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		require.NoError(t, two.Flush(t.Context()))
 		require.ElementsMatch(t, []string{"first firing", "second firing"}, f.lines())
 	})
@@ -63,7 +63,7 @@ func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 // The alert fires in a canceled evaluation and is resolved in the next.
 func TestUndeliveredAlertThatResolvedIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &repeating{flaky: newFlaky(take), every: time.Minute}
+		r := &repeating{flaky: newFlaky(accept), every: time.Minute}
 		two := newTwoRules(r)
 		two.bad = true
 		two.cutShort(t.Context())
@@ -129,7 +129,7 @@ func TestRunWaitsForTheAttemptInProgress(t *testing.T) {
 func TestPanicOfRunLeavesNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := journal(writer(func(string) { panic("full") }))
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(take)}, Logger: full},
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(accept)}, Logger: full},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return math.Inf(1) })})
 		require.PanicsWithValue(t, "full", func() { m.Run(t.Context()) })
 		synctest.Wait()

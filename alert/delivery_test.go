@@ -79,11 +79,11 @@ var errFlaky = errors.New("not now")
 
 func fail(alert.Alert) error { return errFlaky }
 
-func take(alert.Alert) error { return nil }
+func accept(alert.Alert) error { return nil }
 
 func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(take)
+		f := newFlaky(accept)
 		st := newStage(t, f)
 		st.set(0, true)
 		st.set(1, true)
@@ -110,7 +110,7 @@ func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "pauses of at most 30s, on average 15s")
 		require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
 		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(30 * s)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
 		require.Zero(t, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
@@ -120,7 +120,7 @@ func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 
 func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(take)
+		f := newFlaky(accept)
 		st := newStage(t, f)
 		st.set(0, true)
 		f.answer.Store(fail)
@@ -131,7 +131,7 @@ func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 			st.set(1, false)
 		}
 		st.set(0, false)
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"r0 firing", "r0 resolved", "r1 resolved"}, f.lines())
 		require.Greater(t, st.notifications("flaky", "superseded", ""), 30.0)
@@ -184,7 +184,7 @@ func TestPanickingNotifierIsTriedAgain(t *testing.T) {
 		st := newStage(t, f)
 		st.set(0, true)
 		require.NotZero(t, st.notifications("flaky", "failed", "panic"))
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
 		st.stop()

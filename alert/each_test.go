@@ -87,10 +87,12 @@ func TestNaNKeysTakeNoMemory(t *testing.T) {
 	require.Equal(t, 3.0, errors)
 }
 
-// long is a key whose text is too long for a label.
-type long int
+// longTextKey is a key whose text is too long for a label.
+type longTextKey int
 
-func (l long) String() string { return strings.Repeat("k", 100_000) + strings.Repeat("l", int(l)) }
+func (l longTextKey) String() string {
+	return strings.Repeat("k", 100_000) + strings.Repeat("l", int(l))
+}
 
 // broken is a key whose String method panics.
 type broken int
@@ -98,7 +100,7 @@ type broken int
 func (broken) String() string { panic("no words") }
 
 func TestKeyTextIsBounded(t *testing.T) {
-	labels, _ := keysOf(t, "panic", long(1), long(2))
+	labels, _ := keysOf(t, "panic", longTextKey(1), longTextKey(2))
 	require.Len(t, labels, 2, "the hashes differ")
 	for _, label := range labels {
 		require.Len(t, label, 1024)

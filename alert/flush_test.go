@@ -21,7 +21,7 @@ func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 		st.set(0, true)
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, f.lines())
-		time.AfterFunc(20*s, func() { f.answer.Store(take) })
+		time.AfterFunc(20*s, func() { f.answer.Store(accept) })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		st.cancel()
@@ -55,7 +55,7 @@ func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
 }
 
 func TestOldestAlertIsDeliveredFirst(t *testing.T) {
-	f := newFlaky(take)
+	f := newFlaky(accept)
 	m, bad := manual(f, 5)
 	for _, rule := range []int{3, 0, 4, 1, 2} {
 		bad[rule] = true

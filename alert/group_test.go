@@ -38,12 +38,12 @@ func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
 			monitor := alert.NewMonitor(alert.Config{Logger: quiet()},
 				alert.Rule{Name: "shard fails", Value: c.value, When: alert.Above(0.5), MinCalls: 5})
 			eu, us := shard{"eu", 1}, shard{"us", 2}
-			require.NoError(t, c.call(eu, fine))
-			require.NoError(t, c.call(us, fine))
+			require.NoError(t, c.call(eu, succeed))
+			require.NoError(t, c.call(us, succeed))
 			monitor.Evaluate(time.Now())
 			for range 3 { // members stay the same from one evaluation to the next
 				for range 10 {
-					require.NoError(t, c.call(eu, fine))
+					require.NoError(t, c.call(eu, succeed))
 					require.Error(t, c.call(us, down))
 				}
 				monitor.Evaluate(time.Now())

@@ -14,37 +14,37 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// veteran is a member with a long history: a tenth of its calls failed, a fifth were refused, and
+// memberWithHistory is a member with a long history: a tenth of its calls failed, a fifth were refused, and
 // all took a second.
-type veteran struct {
+type memberWithHistory struct {
 	totals
 	window.Latency
 }
 
-func newVeteran() *veteran {
-	v := &veteran{totals: totals{Successes: 900_000, Failures: 100_000, Slow: 900_000, Refused: 200_000}}
+func newVeteran() *memberWithHistory {
+	v := &memberWithHistory{totals: totals{Successes: 900_000, Failures: 100_000, Slow: 900_000, Refused: 200_000}}
 	v.Counts[150] = 1_000_000
 	v.Max = time.Second
 	return v
 }
 
-func (v *veteran) LifetimeLatency() window.Latency { return v.Latency }
+func (v *memberWithHistory) LifetimeLatency() window.Latency { return v.Latency }
 
 // judged lists all values over calls, with conditions that the history of a veteran meets.
-func judged() map[string]func(*veteran) alert.Value {
-	return map[string]func(*veteran) alert.Value{
-		"FailureRate": func(v *veteran) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
-		"SlowRate":    func(v *veteran) alert.Value { return alert.SlowRate(v, 5*time.Minute) },
-		"Rate":        func(v *veteran) alert.Value { return alert.Rate(v, 5*time.Minute) },
-		"Refusals":    func(v *veteran) alert.Value { return alert.Refusals(v, 5*time.Minute) },
-		"Burn":        func(v *veteran) alert.Value { return alert.BurnRate(v, 0.99, time.Hour, 5*time.Minute) },
-		"Quantile":    func(v *veteran) alert.Value { return alert.Quantile(v, 0.5, 5*time.Minute) },
+func judged() map[string]func(*memberWithHistory) alert.Value {
+	return map[string]func(*memberWithHistory) alert.Value{
+		"FailureRate": func(v *memberWithHistory) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
+		"SlowRate":    func(v *memberWithHistory) alert.Value { return alert.SlowRate(v, 5*time.Minute) },
+		"Rate":        func(v *memberWithHistory) alert.Value { return alert.Rate(v, 5*time.Minute) },
+		"Refusals":    func(v *memberWithHistory) alert.Value { return alert.Refusals(v, 5*time.Minute) },
+		"Burn":        func(v *memberWithHistory) alert.Value { return alert.BurnRate(v, 0.99, time.Hour, 5*time.Minute) },
+		"Quantile":    func(v *memberWithHistory) alert.Value { return alert.Quantile(v, 0.5, 5*time.Minute) },
 	}
 }
 
 // watchVeterans watches the members by the value. It returns a function that evaluates once and
 // returns the alerts.
-func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value) func() []alert.Alert {
+func watchVeterans(members map[string]*memberWithHistory, value func(*memberWithHistory) alert.Value) func() []alert.Alert {
 	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
 		Name: "x", When: alert.Above(0.001), Value: alert.Each(maps.All(members), value),
 	})
@@ -59,7 +59,7 @@ func watchVeterans(members map[string]*veteran, value func(*veteran) alert.Value
 func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 	for name, value := range judged() {
 		host := newVeteran()
-		members := map[string]*veteran{"h": host}
+		members := map[string]*memberWithHistory{"h": host}
 		evaluate := watchVeterans(members, value)
 		for i := range 20 {
 			members["h"] = host
@@ -79,7 +79,7 @@ func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 }
 
 func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
-	members := map[string]*veteran{}
+	members := map[string]*memberWithHistory{}
 	for i := range 1200 {
 		members[fmt.Sprint(i)] = newVeteran()
 	}

@@ -48,9 +48,9 @@ func TestHistogramsOfAMonitor(t *testing.T) {
 			count   int64
 			seconds float64
 		}{
-			"weir.alert.evaluation.duration[idle ]":         {2, 0},
-			"weir.alert.evaluation.duration[busy page]":     {2, 0.4},
-			"weir.notifier.delivery.duration[slowly]": {2, 2}, // attempts, the failed one too
+			"weir.alert.evaluation.duration[idle ]":     {2, 0},
+			"weir.alert.evaluation.duration[busy page]": {2, 0.4},
+			"weir.notifier.delivery.duration[slowly]":   {2, 2}, // attempts, the failed one too
 		} {
 			require.Contains(t, seen, name)
 			h := seen[name]
@@ -61,18 +61,18 @@ func TestHistogramsOfAMonitor(t *testing.T) {
 	})
 }
 
-// strange is a notifier that fails with an unknown Kind.
-type strange struct{}
+// unknownKindNotifier is a notifier that fails with an unknown Kind.
+type unknownKindNotifier struct{}
 
-func (strange) Name() string { return "strange" }
+func (unknownKindNotifier) Name() string { return "strange" }
 
-func (strange) Notify(context.Context, alert.Alert) error {
+func (unknownKindNotifier) Notify(context.Context, alert.Alert) error {
 	return &alert.DeliveryError{Kind: "made up", Permanent: true, Err: errors.New("strange")}
 }
 
 func TestFailureOfUnknownKindIsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{strange{}}, Logger: slog.New(slog.DiscardHandler)},
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{unknownKindNotifier{}}, Logger: slog.New(slog.DiscardHandler)},
 			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.True(func() bool { return true })})
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))

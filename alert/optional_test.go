@@ -22,7 +22,7 @@ func (r *repeating) Repeat() time.Duration { return r.every }
 
 func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &repeating{flaky: newFlaky(take), every: time.Minute}
+		r := &repeating{flaky: newFlaky(accept), every: time.Minute}
 		st := newStage(t, r)
 		st.set(0, true)
 		time.Sleep(10*time.Minute + 30*s)
@@ -60,7 +60,7 @@ func TestBatchNotifierGetsManyAlertsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	b := &batch{flaky: newFlaky(take)}
+	b := &batch{flaky: newFlaky(accept)}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}}, alert.Rule{
 		Name: "x", When: alert.Above(0),
 		Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),

@@ -39,7 +39,7 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 			require.LessOrEqual(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
 		}
 		require.Greater(t, metrics(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(5 * time.Minute)
 		require.NotEmpty(t, f.lines())
 		require.Zero(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"])
@@ -51,14 +51,14 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 // A receiver that was told that an alert fires is told that it resolved, however long it was down.
 func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(take)
+		f := newFlaky(accept)
 		st := newStage(t, f)
 		st.set(0, true)
 		f.answer.Store(fail)
 		st.set(0, false)
 		time.Sleep(3 * time.Hour)
 		require.Empty(t, st.Alerts())
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 firing", "r0 resolved"}, f.lines())
 		st.stop()
@@ -74,7 +74,7 @@ func TestAlertThatMayHaveArrivedIsResolved(t *testing.T) {
 		f.answer.Store(fail)
 		st.set(0, false)
 		time.Sleep(time.Hour)
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		st.stop()

@@ -36,7 +36,7 @@ func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 			require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|flaky"], "the alert is still pending")
 			require.Zero(t, st.notifications("flaky", "dropped", ""))
 
-			f.answer.Store(take)
+			f.answer.Store(accept)
 			time.Sleep(test.want)
 			require.Contains(t, f.lines(), "r0 firing")
 			require.Zero(t, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
@@ -50,7 +50,7 @@ func TestNewStateOfARefusedAlertIsSentAtOnce(t *testing.T) {
 		f := newFlaky(refuse)
 		st := newStage(t, f)
 		st.set(0, true)
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		st.set(0, false)
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		require.Equal(t, 1.0, st.notifications("flaky", "superseded", ""))
@@ -105,7 +105,7 @@ func TestFlushRetriesRefusedAlertsOnce(t *testing.T) {
 		require.EqualError(t, err, `alert: notifier "flaky" refused 2 alerts`)
 		require.ErrorContains(t, m.Flush(t.Context()), "refused 2 alerts")
 		require.EqualValues(t, 4, f.attempts.Load())
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, []string{"r0 firing", "r1 firing"}, f.lines())
 	})
@@ -119,7 +119,7 @@ func TestRefusalIsLoggedOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Hour)
-		f.answer.Store(take)
+		f.answer.Store(accept)
 		time.Sleep(6 * time.Minute)
 		cancel()
 		synctest.Wait()
@@ -157,13 +157,13 @@ func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 	})
 }
 
-// spoilt is a batch notifier that fails if a bad alert is in the batch.
-type spoilt struct {
+// failingBatch is a batch notifier that fails if a bad alert is in the batch.
+type failingBatch struct {
 	batch
 	err error
 }
 
-func (b *spoilt) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+func (b *failingBatch) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	for _, a := range alerts {
 		if a.Key == "77" {
 			b.sizes = append(b.sizes, len(alerts))
@@ -183,7 +183,7 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &spoilt{batch{flaky: newFlaky(take)}, err}
+				b := &failingBatch{batch{flaky: newFlaky(accept)}, err}
 				keys := map[string]int{}
 				for i := range 150 {
 					keys[fmt.Sprint(i)] = i
@@ -215,7 +215,7 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 // An unreachable receiver says nothing about the alerts.
 func TestUnreachableReceiverKeepsBatchesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &spoilt{batch{flaky: newFlaky(take)}, &alert.DeliveryError{Kind: "unreachable"}}
+		b := &failingBatch{batch{flaky: newFlaky(accept)}, &alert.DeliveryError{Kind: "unreachable"}}
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(map[string]int{"77": 1, "78": 2}))
 		m.Evaluate(time.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -237,7 +237,7 @@ func TestDeliveryTimePerAlertIsConstant(t *testing.T) {
 		r.Name = fmt.Sprint("r", i)
 		rules = append(rules, r)
 	}
-	f := newFlaky(take)
+	f := newFlaky(accept)
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Budget: time.Minute}, rules...)
 	m.Evaluate(time.Now())
 	began := time.Now()

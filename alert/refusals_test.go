@@ -21,7 +21,7 @@ import (
 
 func down(context.Context) error { return errDown }
 
-func fine(context.Context) error { return nil }
+func succeed(context.Context) error { return nil }
 
 // tenAnHour allows ten calls per hour.
 func tenAnHour() limiter.Rate { return limiter.Per(10, time.Hour) }
@@ -31,13 +31,13 @@ func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 	v := see(alert.Refusals(gate, time.Minute))
 	v.require(t, 0, 0)
 	for i := range 19 {
-		err := gate.Run(t.Context(), fine)
+		err := gate.Run(t.Context(), succeed)
 		require.Equal(t, i >= 10, errors.Is(err, weir.ErrRefused))
 	}
 	v.require(t, s, 9) // by the limiter
 	gate.Breaker().Force(breaker.ForcedOpen)
 	for range 4 {
-		require.ErrorIs(t, gate.Run(t.Context(), fine), weir.ErrRefused)
+		require.ErrorIs(t, gate.Run(t.Context(), succeed), weir.ErrRefused)
 	}
 	v.require(t, 2*s, 13) // and by the breaker
 	v.require(t, 2*time.Minute, 0)
@@ -49,7 +49,7 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
 	breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})
 	for _, key := range []string{"a", "b"} {
-		require.NoError(t, breakers.Get(key).Run(t.Context(), fine))
+		require.NoError(t, breakers.Get(key).Run(t.Context(), succeed))
 	}
 	search := throttle.New("search", throttle.Config{})
 	hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
@@ -61,7 +61,7 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 	}{
 		"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
 		"group of limiters":  {users, func(key string) error { return orRefused(users.Get(key).Take(1).OK) }, 3},
-		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), fine) }, 3},
+		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), succeed) }, 3},
 		"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
 		"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},
 		"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
@@ -121,7 +121,7 @@ func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 	refuse := func(key string, calls int) {
 		gates.Get(key).Breaker().Force(breaker.ForcedOpen)
 		for range calls {
-			require.ErrorIs(t, gates.Get(key).Run(t.Context(), fine), weir.ErrRefused)
+			require.ErrorIs(t, gates.Get(key).Run(t.Context(), succeed), weir.ErrRefused)
 		}
 	}
 	v := see(alert.Refusals(gates, time.Minute))

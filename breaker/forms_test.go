@@ -142,11 +142,11 @@ func TestEveryFormPanicsWithoutAFunctionAndTakesNothing(t *testing.T) {
 	}
 }
 
-// asks is an error with a method RetryAfter.
-type asks time.Duration
+// retryAfterError is an error with a method RetryAfter.
+type retryAfterError time.Duration
 
-func (asks) Error() string               { return "come back later" }
-func (a asks) RetryAfter() time.Duration { return time.Duration(a) }
+func (retryAfterError) Error() string               { return "come back later" }
+func (a retryAfterError) RetryAfter() time.Duration { return time.Duration(a) }
 
 func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 	gone, cancel := context.WithCancel(bg())
@@ -181,7 +181,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 func TestDonePassesOnTheRetryAfterOfAnError(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Second})
 	p := hold(t, b, 1)[0]
-	require.True(t, p.Done(bg(), asks(30*time.Second)))
+	require.True(t, p.Done(bg(), retryAfterError(30*time.Second)))
 	var e *breaker.OpenError
 	require.ErrorAs(t, b.Check(), &e)
 	require.Greater(t, e.RetryAfter(), 20*time.Second)

@@ -32,8 +32,8 @@ func call(t *testing.T, g *breaker.Group[string], u time.Time, key string, o bre
 	p.RecordAt(u, o)
 }
 
-// press adds the given number of new keys, each of which must replace another key.
-func press(g *breaker.Group[string], u time.Time, keys int) {
+// addKeys adds the given number of new keys, each of which must replace another key.
+func addKeys(g *breaker.Group[string], u time.Time, keys int) {
 	for i := range keys {
 		g.GetAt(u, fmt.Sprint("pressing ", u.UnixNano(), " ", i))
 	}
@@ -55,28 +55,28 @@ func TestGroupGivesEachKeyOneBreaker(t *testing.T) {
 	}
 }
 
-// words is a key that counts the calls of its String method, which uses the group.
-type words struct{ n int }
+// countingKey is a key that counts the calls of its String method, which uses the group.
+type countingKey struct{ n int }
 
 var (
 	rendered   atomic.Int64
-	wordsGroup atomic.Pointer[breaker.Group[words]]
+	wordsGroup atomic.Pointer[breaker.Group[countingKey]]
 )
 
-func (w words) String() string {
+func (w countingKey) String() string {
 	rendered.Add(1)
 	if w.n > 0 {
-		wordsGroup.Load().Get(words{w.n - 1})
+		wordsGroup.Load().Get(countingKey{w.n - 1})
 	}
 	return fmt.Sprint("key ", w.n/2)
 }
 
 func TestGroupMakesTheTextOfAKeyOnce(t *testing.T) {
-	g := breaker.NewGroup[words]("g", breaker.GroupConfig{})
+	g := breaker.NewGroup[countingKey]("g", breaker.GroupConfig{})
 	wordsGroup.Store(g)
 	rendered.Store(0)
 	for range 3 {
-		g.Get(words{3})
+		g.Get(countingKey{3})
 		groupLines(g)
 	}
 	require.EqualValues(t, 4, rendered.Load())

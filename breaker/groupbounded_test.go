@@ -52,26 +52,26 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	require.Greater(t, refusals, 200)
 }
 
-// kept reports whether the group still has the breaker that prepare has changed, after many keys have
+// isKept reports whether the group still has the breaker that prepare has changed, after many keys have
 // competed for its room at the time u.
-func kept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
+func isKept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
 	g := group(1, c)
 	b := g.GetAt(t0, "me")
 	prepare(b)
-	press(g, u, 20)
+	addKeys(g, u, 20)
 	return maps.Collect(g.All())["me"] == b
 }
 
-// at makes a call at t0 that ends later.
-func at(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
+// callAt makes a call at t0 that ends later.
+func callAt(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
 	return func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(t0)
 		p.RecordAt(after(end), o)
 	}
 }
 
-// begin begins a call at t0.
-func begin(b *breaker.Breaker) { _, _ = b.AllowAt(t0) }
+// beginCall begins a call at t0.
+func beginCall(b *breaker.Breaker) { _, _ = b.AllowAt(t0) }
 
 func neverTrip(window.Counts) (string, bool) { return "", false }
 
@@ -86,17 +86,17 @@ var evictionCases = map[string]struct {
 	kept    bool
 }{
 	"fresh":                        {prepare: func(*breaker.Breaker) {}},
-	"failed a window ago":          {prepare: at(0, breaker.Failure), at: evictionWindow},
-	"failed since":                 {prepare: at(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
-	"succeeded since":              {prepare: at(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
-	"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: at(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
-	"ignored since":                {prepare: at(9*time.Second, breaker.Ignored), at: 18 * time.Second},
-	"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
-	"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: at(0, breaker.Failure), at: time.Minute, kept: true},
-	"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { at(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
-	"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
-	"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: at(0, breaker.Failure), at: evictionWindow},
-	"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: at(0, breaker.Failure), at: evictionWindow},
+	"failed a window ago":          {prepare: callAt(0, breaker.Failure), at: evictionWindow},
+	"failed since":                 {prepare: callAt(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
+	"succeeded since":              {prepare: callAt(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
+	"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: callAt(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
+	"ignored since":                {prepare: callAt(9*time.Second, breaker.Ignored), at: 18 * time.Second},
+	"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: callAt(0, breaker.Failure), at: time.Minute, kept: true},
+	"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: callAt(0, breaker.Failure), at: time.Minute, kept: true},
+	"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { callAt(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
+	"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callAt(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
+	"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
 	"asked to wait": {prepare: func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(t0)
 		p.SetRetryAfter(time.Minute)
@@ -116,24 +116,24 @@ var evictionCases = map[string]struct {
 	"open at first, and nobody came":          {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
 	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
 	"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
-	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: evictionWindow},
-	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: at(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
-	"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: at(0, breaker.Failure)},
+	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
+	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: callAt(0, breaker.Failure)},
 	"released, as others are not":             {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
-	"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Success), at: time.Hour},
-	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: at(0, breaker.Failure), at: time.Hour, kept: true},
-	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: at(2*time.Second, breaker.Success), at: time.Hour, kept: true},
-	"a call in flight":                        {prepare: begin, at: time.Hour},
-	"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: begin, at: time.Hour, kept: true},
-	"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: 11 * time.Second, kept: true},
-	"a call in flight that hung":              {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: begin, at: time.Minute},
+	"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: callAt(0, breaker.Success), at: time.Hour},
+	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: callAt(0, breaker.Failure), at: time.Hour, kept: true},
+	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: callAt(2*time.Second, breaker.Success), at: time.Hour, kept: true},
+	"a call in flight":                        {prepare: beginCall, at: time.Hour},
+	"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: beginCall, at: time.Hour, kept: true},
+	"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: beginCall, at: 11 * time.Second, kept: true},
+	"a call in flight that hung":              {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: beginCall, at: time.Minute},
 	"a caller that waits":                     {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
 }
 
 func TestScenarioA45MembersInUseAreNotEvicted(t *testing.T) {
 	for name, c := range evictionCases {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.kept, kept(c.config, after(c.at), c.prepare))
+			require.Equal(t, c.kept, isKept(c.config, after(c.at), c.prepare))
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 func evictAll(g *breaker.Group[string], u time.Time) {
 	before := g.Stats().Evictions
 	for i := range 3 { // u last, each with keys of its own
-		press(g, u.Add(time.Duration(i-2)), g.Len())
+		addKeys(g, u.Add(time.Duration(i-2)), g.Len())
 	}
 	if g.Stats().Evictions < before+int64(g.Len()) {
 		panic("they stay")
@@ -89,7 +89,7 @@ func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
 		woken := 0
 		old.AfterOpen(func() { woken++ })
 		time.Sleep(time.Minute)
-		press(g, time.Now(), 20)
+		addKeys(g, time.Now(), 20)
 		g.Get("a").OpenFor(time.Second)
 		require.Equal(t, 1, woken)
 	})

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crowded is a group whose keys have many callers, each with a breaker from another call of Get, and other
+// busyGroup is a group whose keys have many callers, each with a breaker from another call of Get, and other
 // keys compete for the same room. It counts the results of each key itself.
-type crowded struct {
+type busyGroup struct {
 	group   *breaker.Group[string]
 	mu      sync.Mutex
 	handles [12][]*breaker.Breaker
@@ -24,7 +24,7 @@ type crowded struct {
 }
 
 // handle returns a breaker of the key from a call of Get now or earlier.
-func (c *crowded) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
+func (c *busyGroup) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := &c.handles[key]
@@ -36,7 +36,7 @@ func (c *crowded) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
 	return b
 }
 
-func (c *crowded) book(key int, o breaker.Outcome) {
+func (c *busyGroup) book(key int, o breaker.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o == breaker.Failure {
@@ -47,7 +47,7 @@ func (c *crowded) book(key int, o breaker.Outcome) {
 }
 
 // rush makes calls of all keys at the time u, while it evicts members.
-func (c *crowded) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
+func (c *busyGroup) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
 	c.counts = [12]window.Counts{}
 	var wg sync.WaitGroup
 	for worker := range 6 {
@@ -83,7 +83,7 @@ func assertOpen(t *testing.T, err error) {
 // got their breaker and whether it was evicted or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const rounds, limit = 300, 15
-	c := &crowded{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}
+	c := &busyGroup{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}
 	open := 0
 	for round := range rounds {
 		u := after(time.Duration(round) * time.Minute)

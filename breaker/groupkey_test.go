@@ -82,13 +82,13 @@ func TestGroupAcceptsKeysUpToMaxText(t *testing.T) {
 	require.Equal(t, breaker.ForcedClosed, g.Get(key).State())
 }
 
-// wordy is a key whose text is longer than the key.
-type wordy int
+// longTextKey is a key whose text is longer than the key.
+type longTextKey int
 
-func (wordy) String() string { return strings.Repeat("日本", 1<<20) }
+func (longTextKey) String() string { return strings.Repeat("日本", 1<<20) }
 
 func TestGroupBoundsTheTextOfAKey(t *testing.T) {
-	g := breaker.NewGroup[wordy]("g", breaker.GroupConfig{})
+	g := breaker.NewGroup[longTextKey]("g", breaker.GroupConfig{})
 	g.Get(1).OpenFor(time.Hour)
 	err := g.Get(1).Check()
 	require.ErrorContains(t, err, "日本日本")

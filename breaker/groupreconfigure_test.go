@@ -79,9 +79,9 @@ func TestGroupReconfigurePinsNoMember(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := group(100, same)
-			press(g, t0, 100)
+			addKeys(g, t0, 100)
 			reconfigure(g)
-			press(g, after(time.Hour), 100)
+			addKeys(g, after(time.Hour), 100)
 			require.Equal(t, breaker.GroupStats{Members: 100, Evictions: 100}, g.Stats())
 		})
 	}
@@ -99,7 +99,7 @@ func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
 	own := g.GetAt(t0, "own")
 	evictAll(g, after(time.Minute)) // it is given to a breaker that was evicted
 	require.NoError(t, own.ReconfigureAt(after(time.Minute), breaker.Config{MinCalls: 3}))
-	press(g, after(time.Hour), 20)
+	addKeys(g, after(time.Hour), 20)
 	require.Equal(t, 3, opensAfter(t, g.GetAt(after(time.Hour), "own"), after(time.Hour)))
 	require.Zero(t, g.Stats().Unguarded, "the other place is in turn everybody's")
 }
@@ -180,7 +180,7 @@ func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
 		g, u := group(2, breaker.Config{Initial: c.old}), after(time.Hour)
 		b := g.GetAt(t0, "a")
 		require.NoError(t, g.ReconfigureAt(t0, breaker.Config{Initial: c.initial}))
-		press(g, u, 10)
+		addKeys(g, u, 10)
 		require.Equal(t, c.old, b.StateAt(u), "%v, then %v", c.old, c.initial)
 		require.Equal(t, c.initial, g.GetAt(u, "b").StateAt(u), "%v, then %v", c.old, c.initial)
 	}

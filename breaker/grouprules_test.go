@@ -34,7 +34,7 @@ func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
 			}
 			p.RecordAt(u, o)
 		}
-		press(g, u, 10)
+		addKeys(g, u, 10)
 	}
 	require.Zero(t, refused)
 	require.NotEmpty(t, g.Stats().Evictions)
@@ -59,8 +59,8 @@ func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 			p, err := a.AllowAt(u)
 			q, none := b.AllowAt(u)
 			require.NoError(t, none)
-			press(live, u, 6) // which evict the breaker of the first call of a minute while it is in flight
-			press(shadow, u, 6)
+			addKeys(live, u, 6) // which evict the breaker of the first call of a minute while it is in flight
+			addKeys(shadow, u, 6)
 			if err != nil {
 				refused++
 			} else {

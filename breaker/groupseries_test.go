@@ -92,7 +92,7 @@ func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 		m.read(t, g, 1, 2)
 		for range 9 {
 			time.Sleep(time.Minute)
-			press(g, time.Now(), 20)
+			addKeys(g, time.Now(), 20)
 			_ = g.Get("b").Run(bg(), succeed)
 			lines := m.read(t, g, 1, 2)
 			require.InDelta(t, 1, lines["calls success a"], 0)
@@ -103,7 +103,7 @@ func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 		_ = g.Get("b").Run(bg(), succeed)
 		require.NotContains(t, m.read(t, g, 1, 2), "calls success a")
 		time.Sleep(time.Minute)
-		press(g, time.Now(), 20)
+		addKeys(g, time.Now(), 20)
 		require.NotContains(t, maps.Collect(g.All()), "a")
 		lines := m.read(t, g, 0, 2)
 		require.InDelta(t, 0, lines["calls success b"], 0)

@@ -55,10 +55,10 @@ func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
 func TestGroupWithLastCallsEvictsAMemberUnusedForAnHour(t *testing.T) {
 	g := group(1, breaker.Config{LastCalls: 5})
 	call(t, g, t0, "a", breaker.Failure)
-	press(g, t0, 1)
-	press(g, after(time.Hour-1), 1)
+	addKeys(g, t0, 1)
+	addKeys(g, after(time.Hour-1), 1)
 	require.Zero(t, g.Stats().Evictions)
-	press(g, after(2*time.Hour), 1)
+	addKeys(g, after(2*time.Hour), 1)
 	require.EqualValues(t, 1, g.Stats().Evictions)
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelCrowd is many goroutines that call through one breaker while other goroutines change the breaker.
+// modelCallers is many goroutines that call through one breaker while other goroutines change the breaker.
 // It counts the result of every call itself.
-type modelCrowd struct {
+type modelCallers struct {
 	breaker *breaker.Breaker
 	calls   int           // of each goroutine
 	fails   atomic.Int64  // how many of a hundred calls fail
@@ -27,7 +27,7 @@ type modelCrowd struct {
 }
 
 // outcome draws what a call comes to.
-func (c *modelCrowd) outcome(rnd *rand.Rand) breaker.Outcome {
+func (c *modelCallers) outcome(rnd *rand.Rand) breaker.Outcome {
 	switch n := rnd.Int64N(100); {
 	case n < 3:
 		return breaker.Ignored
@@ -38,7 +38,7 @@ func (c *modelCrowd) outcome(rnd *rand.Rand) breaker.Outcome {
 }
 
 // ask makes a call through a permit, and now and then reports it twice.
-func (c *modelCrowd) ask(rnd *rand.Rand) {
+func (c *modelCallers) ask(rnd *rand.Rand) {
 	c.made.Add(1)
 	p, err := c.breaker.Allow()
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *modelCrowd) ask(rnd *rand.Rand) {
 }
 
 // run makes a call through Run; some of them panic.
-func (c *modelCrowd) run(rnd *rand.Rand) {
+func (c *modelCallers) run(rnd *rand.Rand) {
 	c.made.Add(1)
 	o, called := c.outcome(rnd), false
 	defer func() {
@@ -102,7 +102,7 @@ func modelYield(times int) {
 }
 
 // play makes all calls on eight goroutines, and repeats each of others until the calls have ended.
-func (c *modelCrowd) play(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
+func (c *modelCallers) play(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
 	c.done = make(chan struct{})
 	var callers, rest sync.WaitGroup
 	for i := range uint64(8) {
@@ -144,8 +144,8 @@ func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	return []breaker.Config{c, slow, last, quick}
 }
 
-// modelHand changes a breaker by hand, in every way except by forcing the state never.
-func modelHand(b *breaker.Breaker, configs []breaker.Config, never breaker.State) func(*rand.Rand) {
+// modelOverrider changes a breaker by hand, in every way except by forcing the state never.
+func modelOverrider(b *breaker.Breaker, configs []breaker.Config, never breaker.State) func(*rand.Rand) {
 	return func(rnd *rand.Rand) {
 		modelYield(rnd.IntN(300))
 		switch rnd.IntN(10) {

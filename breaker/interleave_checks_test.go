@@ -22,7 +22,7 @@ type modelWatch struct {
 	halfOpenTimeout bool // a Config of the breaker has one
 }
 
-func (w *modelWatch) tell(c breaker.Change) {
+func (w *modelWatch) record(c breaker.Change) {
 	if !w.busy.CompareAndSwap(false, true) {
 		w.twice.Store(true)
 	}
@@ -90,8 +90,8 @@ func TestModelLegalAllowsTheClockToReopenOnlyWithAHalfOpenTimeout(t *testing.T) 
 	}
 }
 
-// modelLook checks that what a breaker shows is sound at any moment.
-func modelLook(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
+// modelReader checks that what a breaker shows is sound at any moment.
+func modelReader(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	var last window.Totals
 	return func(*rand.Rand) {
 		s, now := b.StatsNow(), b.Totals()

@@ -20,14 +20,14 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 	lateInAll := int64(0)
 	for seed := range uint64(12) {
 		watch := &modelWatch{}
-		configs := modelConfigs(watch.tell)
+		configs := modelConfigs(watch.record)
 		if watch.halfOpenTimeout = seed%2 > 0; !watch.halfOpenTimeout {
 			configs = configs[:3] // the last one has a HalfOpenTimeout
 		}
-		b := breaker.New("crowd", configs[int(seed)%len(configs)])
-		c := &modelCrowd{breaker: b, calls: 4000}
+		b := breaker.New("b", configs[int(seed)%len(configs)])
+		c := &modelCallers{breaker: b, calls: 4000}
 		const never = breaker.Disabled // under which calls are not counted
-		left, right := modelHand(b, configs, never), modelHand(b, configs, never)
+		left, right := modelOverrider(b, configs, never), modelOverrider(b, configs, never)
 		weather := func(rnd *rand.Rand) {
 			c.fails.Store([]int64{0, 5, 30, 90}[rnd.IntN(4)])
 			modelYield(2000)
@@ -38,7 +38,7 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 			} else {
 				c.run(rnd)
 			}
-		}, left, right, weather, modelLook(t, b))
+		}, left, right, weather, modelReader(t, b))
 
 		total, late := b.Totals(), b.StatsNow().Late
 		require.Equal(t, int64(8*c.calls), c.made.Load())
@@ -64,12 +64,12 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 // are neither counted nor late.
 func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	watch := &modelWatch{halfOpenTimeout: true}
-	configs := modelConfigs(watch.tell)
-	b := breaker.New("crowd", configs[0])
-	c := &modelCrowd{breaker: b, calls: 5000}
+	configs := modelConfigs(watch.record)
+	b := breaker.New("b", configs[0])
+	c := &modelCallers{breaker: b, calls: 5000}
 	c.fails.Store(40)
-	left, right := modelHand(b, configs, breaker.Closed), modelHand(b, configs, breaker.Closed)
-	c.play(7, c.ask, left, right, modelLook(t, b))
+	left, right := modelOverrider(b, configs, breaker.Closed), modelOverrider(b, configs, breaker.Closed)
+	c.play(7, c.ask, left, right, modelReader(t, b))
 
 	total := b.Totals()
 	require.Equal(t, c.counted[breaker.Success].Load(), total.Successes)
@@ -131,7 +131,7 @@ func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 	configs := probeConfigs(4)
 	for seed := range uint64(3) {
 		b := breaker.New("probes", configs[len(configs)-1])
-		c := &modelCrowd{breaker: b, calls: 3000}
+		c := &modelCallers{breaker: b, calls: 3000}
 		var probes probesInFlight
 		c.play(seed, func(rnd *rand.Rand) {
 			probes.ask(t, b, rnd, int64(len(configs)))

@@ -42,9 +42,9 @@ func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 
 // allow returns a call, or the error that refuses it.
 func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
-	m.settle(t)
+	m.enterDue(t)
 	m.lookForHung(t)
-	m.settle(t)
+	m.enterDue(t)
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
 	switch m.stay.state {
 	case breaker.Open, breaker.ForcedOpen:
@@ -66,7 +66,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		if c.shadow, _ = m.shadow.allow(t); c.shadow == nil {
 			m.shadowRefused++
 		}
-		m.tell()
+		m.reportShadow()
 	default:
 	}
 	m.flying = append(m.flying, c)
@@ -77,7 +77,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.seen(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
-		m.settle(t)
+		m.enterDue(t)
 		return m.refuse(t)
 	}
 	return nil
@@ -148,7 +148,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	}
 	c.used = true
 	if c.visit == m.visit {
-		m.settle(t)
+		m.enterDue(t)
 	}
 	if c.visit != m.visit {
 		m.late++
@@ -168,7 +168,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	case m.stay.state == breaker.Shadow:
 		if c.shadow != nil {
 			m.shadow.done(c.shadow, t, o, after)
-			m.tell()
+			m.reportShadow()
 		}
 	case m.stay.state != breaker.ForcedClosed && r.judged():
 		m.judge(t)

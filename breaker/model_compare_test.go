@@ -88,7 +88,7 @@ func (r *modelRun) fail(what string, want, got any) {
 		fmt.Fprintln(&last, s)
 	}
 	r.t.Fatalf("%s, step %d: the breaker is not as its model\n%s\nmodel %v since %v\nconfig %s\nlast steps\n%s",
-		r.name, len(r.steps), modelDifference(what, want, got), r.model.stay.state, r.model.stay.since, modelTell(r.given), last.String())
+		r.name, len(r.steps), modelDifference(what, want, got), r.model.stay.state, r.model.stay.since, modelFields(r.given), last.String())
 }
 
 // modelDifference returns the fields in which two structs differ.
@@ -119,8 +119,8 @@ func modelShown(v any) any {
 	return v
 }
 
-// modelTell prints the fields of a config that are not zero.
-func modelTell(c breaker.Config) string {
+// modelFields returns the fields of a config that are not zero.
+func modelFields(c breaker.Config) string {
 	v, fields := reflect.ValueOf(c), []string(nil)
 	for i := range v.NumField() {
 		switch f := v.Field(i); {

@@ -69,7 +69,7 @@ func (m *modelBreaker) set(s modelStay) {
 
 // hand is how every verb by hand begins.
 func (m *modelBreaker) hand(t time.Duration) time.Duration {
-	m.settle(t)
+	m.enterDue(t)
 	return m.latest(t)
 }
 
@@ -99,7 +99,7 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	}
 	if m.shadow != nil {
 		m.shadow.reconfigure(given, c)
-		m.tell()
+		m.reportShadow()
 	}
 	if m.stay.state == breaker.HalfOpen {
 		m.conclude(t)

@@ -103,7 +103,7 @@ func (r *modelRun) reconfigure(at time.Duration) {
 		c.Probes, c.MinCalls = old.Probes, old.MinCalls
 	}
 	r.given = c
-	r.note(at, "reconfigure", modelTell(c))
+	r.note(at, "reconfigure", modelFields(c))
 	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
 	r.model.reconfigure(at, c)
 }

@@ -120,8 +120,8 @@ func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
 	return brought
 }
 
-// settle enters the stays that are due.
-func (m *modelBreaker) settle(t time.Duration) {
+// enterDue enters the stays that are due.
+func (m *modelBreaker) enterDue(t time.Duration) {
 	for _, s := range m.due(m.stay, t) {
 		m.enter(s, "clock", s.reason, window.Counts{})
 	}
@@ -156,8 +156,8 @@ func (m *modelBreaker) begin(s modelStay) {
 	}
 }
 
-// tell reports the openings of the shadow.
-func (m *modelBreaker) tell() {
+// reportShadow reports the openings of the shadow.
+func (m *modelBreaker) reportShadow() {
 	for _, c := range m.shadow.changes[m.told:] {
 		if c.To == breaker.Open {
 			m.shadowOpened++

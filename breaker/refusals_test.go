@@ -65,7 +65,7 @@ func TestAnOuterBreakerStaysClosedWhileAnInnerOneRefuses(t *testing.T) {
 }
 
 // The calls of an errgroup count until the first failure cancels the others.
-func TestOfCallsCancelledTogetherTheFirstFailuresCount(t *testing.T) {
+func TestFailuresBeforeTheCallsAreCancelledCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fanOut := func(of func(context.Context) context.Context) window.Counts {
 			b := breaker.New("b", breaker.Config{FailureRate: breaker.Off})

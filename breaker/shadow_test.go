@@ -113,7 +113,7 @@ func (r *shadowRun) end(at time.Duration, c *shadowCall) {
 
 func (r *shadowRun) reconfigure(at time.Duration) {
 	c := r.config()
-	r.note(at, "reconfigure", modelTell(c))
+	r.note(at, "reconfigure", modelFields(c))
 	r.begun = true
 	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
 	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), r.would.on(c)))
@@ -152,7 +152,7 @@ func (r *shadowRun) fail(what string, want, got any) {
 		steps += s.String() + "\n"
 	}
 	r.t.Fatalf("%s, step %d: in shadow mode it is not as a real one\n%s\nconfig %s\nlast steps\n%s",
-		r.name, len(r.steps), modelDifference(what, want, got), modelTell(r.given), steps)
+		r.name, len(r.steps), modelDifference(what, want, got), modelFields(r.given), steps)
 }
 
 func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {

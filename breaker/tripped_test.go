@@ -61,7 +61,7 @@ func TestTrippedOfAnEvictedBreaker(t *testing.T) {
 		g := group(1, breaker.Config{Initial: initial})
 		b := g.GetAt(t0, "a")
 		require.Equal(t, want, b.Tripped(), "%v, new", initial)
-		press(g, after(time.Minute), 1)
+		addKeys(g, after(time.Minute), 1)
 		require.EqualValues(t, 1, g.Stats().Evictions)
 		require.Equal(t, initial, b.StateAt(after(time.Minute)))
 		require.Equal(t, want, b.Tripped(), "%v, evicted", initial)

@@ -23,7 +23,7 @@ type fleetModel struct {
 	shape  fleet.CallsConfig
 	now    time.Duration // the server's time
 	nodes  []*modelNode
-	wires  []*onTheWire // to the server, in no order
+	wires  []*flushInFlight // to the server, in no order
 	counts []counted
 	dead   []*modelNode
 }
@@ -36,11 +36,11 @@ type modelNode struct {
 	flushed  map[int64]int64 // calls by number of the flush
 	arrived  int64           // number of its latest flush that the server took
 	delay    time.Duration   // how long the latest request took that was answered; below 0 for none
-	pending  *onTheWire      // what it waits for
+	pending  *flushInFlight  // what it waits for
 	deadline time.Duration
 }
 
-type onTheWire struct {
+type flushInFlight struct {
 	fleet.Message
 	node  *modelNode
 	sent  time.Duration
@@ -106,7 +106,7 @@ func (m *fleetModel) send(n *modelNode, faults bool) {
 	way := func() time.Duration {
 		return time.Duration(m.rand.Int64N(int64(20*time.Millisecond))).Truncate(time.Microsecond) + time.Microsecond
 	}
-	w := &onTheWire{Message: n.Send(n.local(m.now)), node: n, sent: m.now, due: m.now + way(), delay: n.delay}
+	w := &flushInFlight{Message: n.Send(n.local(m.now)), node: n, sent: m.now, due: m.now + way(), delay: n.delay}
 	w.heard = w.due + way()
 	n.pending, n.deadline = w, m.now+modelTimeout
 	if sum := w.sum(); len(w.Deltas) > 0 {
@@ -137,7 +137,7 @@ func (m *fleetModel) send(n *modelNode, faults bool) {
 // advance delivers messages that are due.
 func (m *fleetModel) advance(d time.Duration) {
 	until := m.now + d
-	slices.SortStableFunc(m.wires, func(a, b *onTheWire) int { return cmp.Compare(a.due, b.due) })
+	slices.SortStableFunc(m.wires, func(a, b *flushInFlight) int { return cmp.Compare(a.due, b.due) })
 	for len(m.wires) > 0 && m.wires[0].due <= until {
 		w := m.wires[0]
 		m.wires = m.wires[1:]
@@ -147,7 +147,7 @@ func (m *fleetModel) advance(d time.Duration) {
 	m.now = until
 }
 
-func (m *fleetModel) deliver(w *onTheWire) {
+func (m *fleetModel) deliver(w *flushInFlight) {
 	reply, err := w.Deliver(m.t.Context(), m.now)
 	require.NoError(m.t, err)
 	m.apply(w)
@@ -160,7 +160,7 @@ func (m *fleetModel) deliver(w *onTheWire) {
 }
 
 // apply updates the model as the server should update its state.
-func (m *fleetModel) apply(w *onTheWire) {
+func (m *fleetModel) apply(w *flushInFlight) {
 	n := w.node
 	if len(w.Deltas) == 0 || w.Number <= n.arrived {
 		return
@@ -207,14 +207,14 @@ func plus(a, b window.Counts) window.Counts {
 
 // kill replaces a node by a new one, without a last flush.
 func (m *fleetModel) kill(l *fleet.Link, name string, i int) {
-	m.wires = slices.DeleteFunc(m.wires, func(w *onTheWire) bool { return w.node == m.nodes[i] })
+	m.wires = slices.DeleteFunc(m.wires, func(w *flushInFlight) bool { return w.node == m.nodes[i] })
 	m.dead = append(m.dead, m.nodes[i])
 	m.nodes = slices.Delete(m.nodes, i, i+1)
 	m.join(l, name)
 }
 
-// told returns what the server knows of a node.
-func (m *fleetModel) told(n *modelNode) (sum int64) {
+// serverSum returns what the server knows of a node.
+func (m *fleetModel) serverSum(n *modelNode) (sum int64) {
 	for _, c := range m.counts {
 		if c.node == n {
 			sum += calls(c.calls)
@@ -223,15 +223,15 @@ func (m *fleetModel) told(n *modelNode) (sum int64) {
 	return sum
 }
 
-func (w *onTheWire) sum() (sum int64) {
+func (w *flushInFlight) sum() (sum int64) {
 	for _, d := range w.Deltas {
 		sum += calls(d.Calls)
 	}
 	return sum
 }
 
-// settle makes the network reliable until everything is delivered.
-func (m *fleetModel) settle() {
+// deliverAll makes the network reliable until everything is delivered.
+func (m *fleetModel) deliverAll() {
 	for range 400 {
 		m.step(false)
 	}
@@ -259,17 +259,17 @@ func TestCallsMatchModelOnABadNetwork(t *testing.T) {
 					m.kill(l, name(t), m.rand.IntN(len(m.nodes)))
 				}
 			}
-			m.settle()
+			m.deliverAll()
 			for _, n := range m.nodes {
 				require.Zero(t, n.Lost())
-				require.Equal(t, n.counted, m.told(n), "each call once, in time or late")
+				require.Equal(t, n.counted, m.serverSum(n), "each call once, in time or late")
 			}
 			for _, n := range m.dead {
 				told := int64(0)
 				for number := range n.arrived {
 					told += n.flushed[number+1]
 				}
-				require.Equal(t, told, m.told(n), "each call once that arrived")
+				require.Equal(t, told, m.serverSum(n), "each call once that arrived")
 				require.GreaterOrEqual(t, n.arrived, int64(len(n.flushed))-1, "one flush is lost at most")
 			}
 			n := m.nodes[0]

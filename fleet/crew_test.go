@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// crew is three nodes, each with its own client, and what they have counted together.
-type crew struct {
+// threeNodes is three nodes, each with its own client, and what they have counted together.
+type threeNodes struct {
 	t        *testing.T
 	nodes    []member
 	recorded int64
@@ -40,12 +40,12 @@ func linkWithin(t *testing.T, o *redis.Options, timeout time.Duration) *fleet.Li
 	})
 }
 
-func newCrew(t *testing.T, o *redis.Options) *crew {
+func newCrew(t *testing.T, o *redis.Options) *threeNodes {
 	return newCrewWithin(t, o, 100*time.Millisecond)
 }
 
-func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *crew {
-	c := &crew{t: t}
+func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *threeNodes {
+	c := &threeNodes{t: t}
 	for range 3 {
 		own := *o
 		c.nodes = append(c.nodes, join(t, linkWithin(t, &own, timeout), lasting))
@@ -57,7 +57,7 @@ func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *crew 
 }
 
 // work lets every node count one failure per millisecond.
-func (c *crew) work(d time.Duration) {
+func (c *threeNodes) work(d time.Duration) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range d.Milliseconds() {
@@ -70,7 +70,7 @@ func (c *crew) work(d time.Duration) {
 }
 
 // requireAll waits until every node knows of each call once.
-func (c *crew) requireAll() {
+func (c *threeNodes) requireAll() {
 	c.t.Helper()
 	want := failures(c.recorded)
 	for _, n := range c.nodes {
@@ -85,7 +85,7 @@ func (c *crew) requireAll() {
 }
 
 // requireAgreement waits until all nodes have the same counts, and returns the number of failures.
-func (c *crew) requireAgreement() int64 {
+func (c *threeNodes) requireAgreement() int64 {
 	c.t.Helper()
 	soon(c.t, func() bool {
 		counts := c.nodes[0].Counts()
@@ -100,7 +100,7 @@ func (c *crew) requireAgreement() int64 {
 }
 
 // requireFault waits until the first node reports the fault.
-func (c *crew) requireFault(want string) {
+func (c *threeNodes) requireFault(want string) {
 	c.t.Helper()
 	require.Eventually(c.t, func() bool {
 		e, ok := errors.AsType[*fleet.StoreError](c.nodes[0].Err())

@@ -21,8 +21,8 @@ type fake struct {
 	addr string
 
 	mu      sync.Mutex
-	answers map[string]string // by command, in RESP: "" for none ever
-	asked   []string          // the commands of which there is an answer, in small letters
+	answers map[string]string // by command, in RESP; "" means that no reply comes
+	asked   []string          // the commands received that have an answer, in lower case
 }
 
 // newFake starts a server of version 7 without scripts and modules.

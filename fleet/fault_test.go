@@ -220,7 +220,7 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	}
 	g.Wait()
 	server.Continue()
-	l.settle(t)
+	l.awaitClosed(t)
 	require.Eventually(t, func() bool {
 		require.NoError(t, y.take(t.Context()))
 		return y.granted > granted

@@ -142,7 +142,7 @@ func (l *load) run(t *testing.T, fault func()) {
 	stop()
 	g.Wait()
 	l.took = time.Since(l.began)
-	l.settle(t)
+	l.awaitClosed(t)
 }
 
 // decidedByRedis reports whether Redis has decided for all limiters since the end of the fault.
@@ -158,8 +158,8 @@ func (l *load) decidedByRedis() bool {
 	return true
 }
 
-// settle waits until the breaker is closed.
-func (l *load) settle(t *testing.T) {
+// awaitClosed waits until the breaker is closed.
+func (l *load) awaitClosed(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		_, err := l.results[counting].limiter.Take(t.Context(), "k", 0)

@@ -17,15 +17,15 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// loses is a hook that loses the first reply for which at least callers callers wait.
-type loses struct {
+// replyLoser is a hook that loses the first reply for which at least callers callers wait.
+type replyLoser struct {
 	callers int
 	done    atomic.Bool
 }
 
-func (*loses) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*replyLoser) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *loses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *replyLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if n, ok := cmd.Args()[min(2, len(cmd.Args())-1)].(int); ok && cmd.Name() == "evalsha" && n >= h.callers && h.done.CompareAndSwap(false, true) {
 			_ = next(ctx, cmd)
@@ -36,7 +36,7 @@ func (h *loses) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (*loses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (*replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
@@ -45,7 +45,7 @@ func TestLostReplyOfABatchIsOneFailure(t *testing.T) {
 	t.Parallel()
 	const many = 10
 	c := client(t, redistest.Start(t))
-	hook := &loses{callers: many}
+	hook := &replyLoser{callers: many}
 	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
 	b := newBucket(l, orError)
 	_, err := b.Take(t.Context(), "user", 1) // the server knows the script

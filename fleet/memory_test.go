@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// inUse returns the size of the heap.
-func inUse() int64 {
+// memoryInUse returns the size of the heap.
+func memoryInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC() // what the first has freed of pools
@@ -42,7 +42,7 @@ func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	} {
 		for table, b := range tables(t) {
 			t.Run(table+", "+name, func(t *testing.T) {
-				before := inUse()
+				before := memoryInUse()
 				for i := range 30 {
 					k := key(i)
 					for range 4 {
@@ -50,7 +50,7 @@ func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 						require.NoError(t, err)
 					}
 				}
-				require.Less(t, inUse()-before, int64(2<<20), "bytes for 30 keys of 1 MB")
+				require.Less(t, memoryInUse()-before, int64(2<<20), "bytes for 30 keys of 1 MB")
 				runtime.KeepAlive(b)
 			})
 		}
@@ -66,7 +66,7 @@ func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := tables(t)[name]
-			before := inUse()
+			before := memoryInUse()
 			for i := range test.keys * 3 / 2 {
 				key := fmt.Sprintf("%06d", i) + strings.Repeat("}", fleet.MaxKey-6)
 				for range 2 {
@@ -74,7 +74,7 @@ func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			grown := inUse() - before
+			grown := memoryInUse() - before
 			t.Logf("%d bytes for each of %d keys", grown/int64(test.keys), test.keys)
 			require.Less(t, grown, int64(test.keys*test.bytes+300_000))
 			runtime.KeepAlive(b)

@@ -33,23 +33,23 @@ func frail(t *testing.T) *redistest.Cluster {
 	return c
 }
 
-// taker has the method of a Limiter that these tests use.
-type taker interface {
+// anyLimiterOfRing has the method of a Limiter that these tests use.
+type anyLimiterOfRing interface {
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 }
 
 // counter returns a limiter with a limit that is never reached.
-func counter(l *fleet.Link, name string, c fleet.Config) taker {
+func counter(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
 	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, c)
 }
 
 // tenASecond returns a limiter of ten per second.
-func tenASecond(l *fleet.Link, name string, c fleet.Config) taker {
+func tenASecond(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
 	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Window: time.Second}, c)
 }
 
 // three returns a limiter with three Redis keys per user and limits that are never reached.
-func three(l *fleet.Link, name string, c fleet.Config) taker {
+func three(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
 	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
 		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
 }
@@ -77,7 +77,7 @@ type shardLoad struct {
 	worst         atomic.Int64
 }
 
-func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster, b taker, prefix string) {
+func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster, b anyLimiterOfRing, prefix string) {
 	keys := make([]string, 60)
 	homes := make([]int, len(keys))
 	for i := range keys {

@@ -14,7 +14,7 @@ import (
 
 func TestThrottleForgetsWhatIsAsOldAsItsWindow(t *testing.T) {
 	th := throttle.NewAt("t", throttle.Config{Window: 10 * time.Second}, t0)
-	feed(t, th, t0, 0, 1)
+	recordResults(t, th, t0, 0, 1)
 	require.EqualValues(t, 1, th.CountsAt(after(10*time.Second-1)).Failures)
 	require.Zero(t, th.CountsAt(after(10*time.Second)).Failures)
 }
@@ -33,7 +33,7 @@ func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {
 func TestThrottleRefusesWhereTheRandomNumberIsBelowTheProbability(t *testing.T) {
 	for number, refuses := range map[float64]bool{0: true, math.Nextafter(0.5, 0): true, 0.5: false, 0.9: false} {
 		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).Fix(func() float64 { return number }, never)
-		feed(t, th, t0, 0, 1)
+		recordResults(t, th, t0, 0, 1)
 		require.InDelta(t, 0.5, th.RefusalRateAt(t0), 0, "one failure: 1/(1+1)")
 		_, err := th.AllowAt(t0)
 		require.Equal(t, refuses, err != nil, "%v", number)

@@ -13,15 +13,15 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// certain is a source of chance that refuses whatever may be refused; with it and no
+// alwaysBelow is a source of chance that refuses whatever may be refused; with it and no
 // bounds, a call is refused if and only if the probability is above 0.
-func certain() float64 { return 0 }
+func alwaysBelow() float64 { return 0 }
 
 // never is an interval after which no call is always allowed.
 const never = time.Duration(math.MaxInt64)
 
-// feed records results at the time u without asking the throttle.
-func feed(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
+// recordResults records results at the time u without asking the throttle.
+func recordResults(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
 	t.Helper()
 	permits := make([]throttle.Permit, good+bad)
 	for i := range permits {
@@ -61,7 +61,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 		{1e300, 1, 99, 0},
 	} {
 		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).Fix(seeded(), never)
-		feed(t, th, t0, c.good, c.bad)
+		recordResults(t, th, t0, c.good, c.bad)
 		require.InDelta(t, c.want, th.RefusalRateAt(t0), 1e-12, "K %v, %d good, %d bad", c.k, c.good, c.bad)
 
 		const calls = 100_000
@@ -81,7 +81,7 @@ func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 	var runs [2]string
 	for i := range runs {
 		th := throttle.NewAt("t", throttle.Config{}, t0).Fix(seeded(), time.Second)
-		feed(t, th, t0, 10, 50)
+		recordResults(t, th, t0, 10, 50)
 		for range 200 {
 			_, err := th.AllowAt(t0)
 			runs[i] += fmt.Sprint(err == nil)[:1]
@@ -94,7 +94,7 @@ func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 
 func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
 	for least, calls := range map[int]int{0: 20, 7: 7, 1: 1} {
-		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).Fix(certain, never)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).Fix(alwaysBelow, never)
 		for n := range calls {
 			p, err := th.AllowAt(t0)
 			require.NoError(t, err, "MinCalls %d after %d failures", least, n)
@@ -110,7 +110,7 @@ func TestThrottleCountsItsRefusalsAmongTheRequestsOnlyIfToldTo(t *testing.T) {
 		refuse := 0.0
 		c := throttle.Config{CountRefused: counted, MaxRefusal: 1}
 		th := throttle.NewAt("t", c, t0).Fix(func() float64 { return refuse }, never)
-		feed(t, th, t0, 10, 20)
+		recordResults(t, th, t0, 10, 20)
 		require.InDelta(t, 10.0/31, th.RefusalRateAt(t0), 1e-12)
 		for range 70 {
 			_, err := th.AllowAt(t0)
@@ -125,7 +125,7 @@ func TestThrottleCountsItsRefusalsAmongTheRequestsOnlyIfToldTo(t *testing.T) {
 func TestThrottleBoundsTheProbability(t *testing.T) {
 	rate := func(c throttle.Config, good, bad int) float64 {
 		th := throttle.NewAt("t", c, t0)
-		feed(t, th, t0, good, bad)
+		recordResults(t, th, t0, good, bad)
 		return th.RefusalRateAt(t0)
 	}
 	require.InDelta(t, 0.99, rate(throttle.Config{}, 0, 500), 0, "one call in a hundred passes by default")
@@ -135,8 +135,8 @@ func TestThrottleBoundsTheProbability(t *testing.T) {
 
 func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
 	for every, want := range map[time.Duration]int{time.Second: 10, 100 * time.Millisecond: 100, never: 0} {
-		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).Fix(certain, every)
-		feed(t, th, t0, 0, 20)
+		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).Fix(alwaysBelow, every)
+		recordResults(t, th, t0, 0, 20)
 		passed, last := 0, t0
 		for at := t0; !at.After(t0.Add(10 * time.Second)); at = at.Add(time.Millisecond) {
 			if _, err := th.AllowAt(at); err == nil {
@@ -151,7 +151,7 @@ func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
 func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 	dice := 0.0
 	th := throttle.NewAt("t", throttle.Config{}, t0).Fix(func() float64 { return dice }, time.Second)
-	feed(t, th, t0, 0, 20)
+	recordResults(t, th, t0, 0, 20)
 	allowed := func(after time.Duration) bool {
 		_, err := th.AllowAt(t0.Add(after))
 		return err == nil
@@ -210,8 +210,8 @@ func TestThrottleRecoversAfterAnOutage(t *testing.T) {
 
 func TestThrottleRefusesNothingAfterASilence(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).Fix(certain, never)
-		feed(t, th, t0, 0, 20)
+		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).Fix(alwaysBelow, never)
+		recordResults(t, th, t0, 0, 20)
 		for range 500 {
 			_, err := th.AllowAt(t0)
 			require.Error(t, err)

@@ -50,7 +50,7 @@ func TestThrottleRunsAndClassifies(t *testing.T) {
 }
 
 func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
-	th := throttle.New("search", throttle.Config{}).Fix(certain, never)
+	th := throttle.New("search", throttle.Config{}).Fix(alwaysBelow, never)
 	for range 20 {
 		_ = th.Run(bg(), fail)
 	}
@@ -91,7 +91,7 @@ func TestThrottlePermitCountsOnce(t *testing.T) {
 
 func TestThrottleOnTheRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := throttle.New("t", throttle.Config{}).Fix(certain, time.Second)
+		th := throttle.New("t", throttle.Config{}).Fix(alwaysBelow, time.Second)
 		for range 20 {
 			require.ErrorIs(t, th.Run(bg(), fail), errDown)
 		}
@@ -109,7 +109,7 @@ func TestThrottleOnTheRealClock(t *testing.T) {
 
 func TestThrottleShowsItsMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := throttle.New("t", throttle.Config{}).Fix(certain, time.Second)
+		th := throttle.New("t", throttle.Config{}).Fix(alwaysBelow, time.Second)
 		want := map[string]float64{
 			"calls success": 0, "calls failure": 0, "calls ignored": 0, "calls refused": 0,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,

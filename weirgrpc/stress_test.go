@@ -19,10 +19,10 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// hostile answers, fails, panics, is late or waits, with another behaviour for each call.
-type hostile struct{ calls atomic.Int64 }
+// faultyService answers, fails, panics, is late or waits, with another behaviour for each call.
+type faultyService struct{ calls atomic.Int64 }
 
-func (h *hostile) behave(ctx context.Context) error {
+func (h *faultyService) behave(ctx context.Context) error {
 	switch h.calls.Add(1) % 7 {
 	case 0:
 		panic("hostile")
@@ -50,7 +50,7 @@ func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 	never := weir.Config{Breaker: breaker.Config{FailureRate: breaker.Off}}
 	near, far := weir.New("near", never), weir.New("far", never)
 	places := inflight.New(inflight.Config{Limit: callers / 4, Name: "places"})
-	h := &hostile{}
+	h := &faultyService{}
 	shop := &service{
 		unary:  func(ctx context.Context, in string) (string, error) { return in, h.behave(ctx) },
 		stream: func(s grpc.ServerStream) error { return errors.Join(h.behave(s.Context()), send(s, "a", "b")) },

@@ -39,14 +39,14 @@ func sendAnyhow(ctx context.Context, h http.Handler) {
 	<-done
 }
 
-// ending is a context that the handler ends.
-type ending struct {
+// endedContext is a context that the handler ends.
+type endedContext struct {
 	context.Context
 	err   error
 	ended atomic.Bool
 }
 
-func (e *ending) Err() error {
+func (e *endedContext) Err() error {
 	if e.ended.Load() {
 		return e.err
 	}
@@ -54,12 +54,12 @@ func (e *ending) Err() error {
 }
 
 func endsWith(ctx context.Context, err error) func() context.Context {
-	return func() context.Context { return &ending{Context: ctx, err: err} }
+	return func() context.Context { return &endedContext{Context: ctx, err: err} }
 }
 
 func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
 	gone, late := endsWith(t.Context(), context.Canceled), endsWith(t.Context(), context.DeadlineExceeded)
-	end := func(r *http.Request) { r.Context().(*ending).ended.Store(true) }
+	end := func(r *http.Request) { r.Context().(*endedContext).ended.Store(true) }
 	for _, c := range []struct {
 		what                     string
 		ctx                      context.Context

@@ -28,7 +28,7 @@ func TestLongKeysAreNotKept(t *testing.T) {
 		"combined":                         perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
 		"remote": {Name: "minute", By: byAPIKey, Remote: func(key string) limiter.Remote {
 			users.Get(key).Take(1)
-			return bottomless{}
+			return unlimitedRemote{}
 		}},
 	} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}).Handler(okHandler)

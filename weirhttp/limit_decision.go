@@ -38,7 +38,7 @@ func (d *decision) decide(ctx context.Context, countRefused bool) error {
 		if a := &d.answers[i]; a.table == nil {
 			remotes++
 		} else {
-			a.look(now, d.cost)
+			a.peek(now, d.cost)
 		}
 	}
 	switch {
@@ -80,7 +80,7 @@ func (d *decision) refund(at time.Time, taken []answer) {
 	for i := range taken {
 		if a := &taken[i]; a.table != nil {
 			a.refund(at, d.cost)
-			a.look(at, 0)
+			a.peek(at, 0)
 		}
 	}
 }
@@ -90,15 +90,15 @@ func (d *decision) refund(at time.Time, taken []answer) {
 func (d *decision) countRefusal(at time.Time, countRefused bool) {
 	for i := range d.answers {
 		a := &d.answers[i]
-		looked := a.reply
-		if a.table == nil || looked.OK && !countRefused {
+		peeked := a.reply
+		if a.table == nil || peeked.OK && !countRefused {
 			continue
 		}
-		if a.take(at, d.cost); a.OK != looked.OK { // it has changed since look
+		if a.take(at, d.cost); a.OK != peeked.OK { // it has changed since peek
 			if a.OK {
 				a.refund(at, d.cost)
 			}
-			a.reply = looked
+			a.reply = peeked
 		}
 	}
 }
@@ -124,12 +124,12 @@ func (d *decision) retryAfter() (wait time.Duration) {
 
 func (a *answer) refused() bool { return a.given && !a.OK }
 
-// look sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.
-func (a *answer) look(at time.Time, n int) {
+// peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.
+func (a *answer) peek(at time.Time, n int) {
 	a.given = true
-	a.reply = a.table.look(at, a.key, n)
+	a.reply = a.table.peek(at, a.key, n)
 	if a.switchToNetwork() {
-		a.reply = a.table.look(at, a.key, n)
+		a.reply = a.table.peek(at, a.key, n)
 	}
 	a.OK = a.OK || a.quota.policy.Shadow
 }
@@ -137,7 +137,7 @@ func (a *answer) look(at time.Time, n int) {
 // take takes n and counts the request in the statistics. A shadow refuses nothing.
 func (a *answer) take(at time.Time, n int) {
 	a.reply = a.table.take(at, a.key, n)
-	if a.switchToNetwork() { // the room was there when look was called
+	if a.switchToNetwork() { // the room was there when peek was called
 		a.reply = a.table.take(at, a.key, n)
 	}
 }

@@ -29,8 +29,8 @@ type keyTable interface {
 	// take takes n from the quota of the key, all or none, and counts the request in the
 	// statistics. If the policy is a shadow, the reply is always OK.
 	take(at time.Time, key quotaKey, n int) reply
-	// look returns what take would return without a shadow. It takes and counts nothing.
-	look(at time.Time, key quotaKey, n int) reply
+	// peek returns what take would return without a shadow. It takes and counts nothing.
+	peek(at time.Time, key quotaKey, n int) reply
 	// refund gives back n that were taken at the time.
 	refund(at time.Time, key quotaKey, n int)
 	// drain takes n, or what is left if that is less. It reports whether there was room for the
@@ -89,7 +89,7 @@ func (b *bucketTable) take(at time.Time, key quotaKey, n int) reply {
 	return b.reply(b.Get(key).TakeAt(at, n))
 }
 
-func (b *bucketTable) look(at time.Time, key quotaKey, n int) reply {
+func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
 	return b.reply(b.uncounted.LookAt(at, key, n))
 }
 
@@ -110,7 +110,7 @@ func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 			return r.room
 		}
 		// The present time may be before that of a concurrent take, and show less than is left.
-		n = min(n-1, b.look(time.Now(), key, 1).Remaining)
+		n = min(n-1, b.peek(time.Now(), key, 1).Remaining)
 	}
 	return true
 }

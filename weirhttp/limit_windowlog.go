@@ -42,8 +42,8 @@ func (l *windowLog) take(c windowLimit, at int64, n int) limiter.Result {
 	return l.result(c, at, n)
 }
 
-// look returns whether take would succeed, and takes nothing.
-func (l *windowLog) look(c windowLimit, at int64, n int) limiter.Result {
+// peek returns whether take would succeed, and takes nothing.
+func (l *windowLog) peek(c windowLimit, at int64, n int) limiter.Result {
 	l.expire(c, at)
 	if n > 0 && int64(n) <= c.limit-l.used {
 		n = 0

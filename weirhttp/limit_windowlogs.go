@@ -45,7 +45,7 @@ func (p Policy) windowLimit() windowLimit {
 func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 	e := t.byKey[key]
 	if e == nil {
-		if r := t.look(at, key, n); !r.OK || n == 0 || !r.room {
+		if r := t.peek(at, key, n); !r.OK || n == 0 || !r.room {
 			return r
 		}
 		if len(t.byKey) >= t.maxKeys && !t.evictIdle(at) {
@@ -63,13 +63,13 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 	return reply{Result: r, next: e.untilNext(t.limit, at), room: true}
 }
 
-// look returns what take would return, and takes nothing.
-func (t *windowLogs) look(at int64, key quotaKey, n int) reply {
+// peek returns what take would return, and takes nothing.
+func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
 	if e := t.byKey[key]; e != nil {
-		return reply{Result: e.look(t.limit, at, n), next: e.untilNext(t.limit, at), room: true}
+		return reply{Result: e.peek(t.limit, at, n), next: e.untilNext(t.limit, at), room: true}
 	}
 	var none windowLog
-	r := none.look(t.limit, at, n)
+	r := none.peek(t.limit, at, n)
 	if r.OK && n > 0 && len(t.byKey) >= t.maxKeys && !t.oldest.idle(t.limit, at) {
 		return t.lookWithoutRoom(at, n)
 	}
@@ -88,7 +88,7 @@ func (t *windowLogs) lookWithoutRoom(at int64, n int) reply {
 	limit := int(t.limit.limit)
 	switch t.overflow {
 	case limiter.ShareNew:
-		return reply{Result: t.shared.look(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
+		return reply{Result: t.shared.peek(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
 	case limiter.PassNew:
 		return reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
 	case limiter.RefuseNew:

@@ -32,7 +32,7 @@ func namedWindowTable(p Policy, name string, logs *windowLogs) *windowTable {
 
 func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 	if n == 0 { // there is nothing to count
-		return w.look(at, key, 0)
+		return w.peek(at, key, 0)
 	}
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
@@ -42,10 +42,10 @@ func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 	return reply
 }
 
-func (w *windowTable) look(at time.Time, key quotaKey, n int) reply {
+func (w *windowTable) peek(at time.Time, key quotaKey, n int) reply {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	return w.logs.look(offset(at, w.logs.epoch), key, n)
+	return w.logs.peek(offset(at, w.logs.epoch), key, n)
 }
 
 func (w *windowTable) refund(at time.Time, key quotaKey, n int) {

@@ -13,17 +13,17 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// bottomless is a remote limit that allows all requests.
-type bottomless struct{}
+// unlimitedRemote is a remote limit that allows all requests.
+type unlimitedRemote struct{}
 
-func (bottomless) Take(context.Context, int) (limiter.Result, error) {
+func (unlimitedRemote) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 9, Remaining: 9}, nil
 }
 
 func TestPolicyFaults(t *testing.T) {
 	bucket := weirhttp.Policy{Name: "p", Rate: limiter.PerSecond(1), By: weirhttp.ByIP}
 	window := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Second, By: weirhttp.ByIP}
-	remote := weirhttp.Policy{Name: "p", Remote: func(string) limiter.Remote { return bottomless{} }, By: weirhttp.ByIP}
+	remote := weirhttp.Policy{Name: "p", Remote: func(string) limiter.Remote { return unlimitedRemote{} }, By: weirhttp.ByIP}
 	for _, c := range []struct {
 		of     weirhttp.Policy
 		change func(*weirhttp.Policy)

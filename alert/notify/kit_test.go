@@ -171,11 +171,11 @@ func resolved() alert.Alert {
 // recorder is a receiver that keeps the latest state of each alert.
 type recorder struct {
 	mu    sync.Mutex
-	known map[string]heard
+	known map[string]alertStatus
 	stale int // messages older than the known state
 }
 
-type heard struct {
+type alertStatus struct {
 	status string
 	starts time.Time
 }
@@ -194,14 +194,14 @@ func (l *recorder) accept(_ http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.known == nil {
-		l.known = map[string]heard{}
+		l.known = map[string]alertStatus{}
 	}
 	for _, a := range m.Alerts {
 		before := l.known[a.Labels["alertname"]]
 		if a.StartsAt.Before(before.starts) || a.StartsAt.Equal(before.starts) && before.status == "resolved" {
 			l.stale++
 		}
-		l.known[a.Labels["alertname"]] = heard{a.Status, a.StartsAt}
+		l.known[a.Labels["alertname"]] = alertStatus{a.Status, a.StartsAt}
 	}
 }
 

@@ -36,7 +36,7 @@ type telemetry struct {
 // file is empty it discards the exports.
 func newTelemetry(ctx context.Context, every time.Duration, file string, sources ...stat.Source) (*telemetry, error) {
 	t := &telemetry{}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.note))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.addError))
 	exporter, err := t.open(ctx, file)
 	if err != nil {
 		return nil, err
@@ -79,9 +79,9 @@ func (t *telemetry) open(ctx context.Context, file string) (sdk.Exporter, error)
 	return stdoutmetric.New(stdoutmetric.WithWriter(f))
 }
 
-// note records errors of the SDK, which the SDK would otherwise print into the live view. It ignores an
+// addError records errors of the SDK, which the SDK would otherwise print into the live view. It ignores an
 // export that the shutdown cancelled, because one more export follows.
-func (t *telemetry) note(err error) {
+func (t *telemetry) addError(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.faults.Add(1)
 		t.fault.Store(&err)
@@ -92,9 +92,9 @@ func (t *telemetry) note(err error) {
 func (t *telemetry) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	t.note(t.provider.Shutdown(ctx))
+	t.addError(t.provider.Shutdown(ctx))
 	if t.file != nil {
-		t.note(t.file.Close())
+		t.addError(t.file.Close())
 	}
 	if n := t.faults.Load(); n > 0 {
 		return fmt.Errorf("errors of OpenTelemetry: %d, the latest: %w", n, *t.fault.Load())

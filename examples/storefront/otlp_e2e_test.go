@@ -47,13 +47,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.t.Errorf("%s %s: %v", request.Method, request.URL, err)
 		return
 	}
-	r.take(&export)
+	r.add(&export)
 	answer, _ := proto.Marshal(&collector.ExportMetricsServiceResponse{})
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	_, _ = w.Write(answer)
 }
 
-func (r *receiver) take(export *collector.ExportMetricsServiceRequest) {
+func (r *receiver) add(export *collector.ExportMetricsServiceRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range export.ResourceMetrics {

@@ -20,7 +20,7 @@ func line(f snapshot, news []event) string {
 
 // page formats a snapshot as lines no wider than width.
 func page(f snapshot, width int, color bool) []string {
-	p := pen{width: width, color: color}
+	p := lineWriter{width: width, color: color}
 	p.text("weir storefront, %.1f s of %.1f s", min(f.at, f.run).Seconds(), f.run.Seconds())
 	p.text("")
 	p.labelled("now", behaviorHue(f.phase.behavior), strings.ToUpper(f.phase.name), f.phase.description)
@@ -32,10 +32,10 @@ func page(f snapshot, width int, color bool) []string {
 	p.text("paid     %7d      refused by the breaker %6d", f.sum.Succeeded, f.sum.RefusedOpen)
 	p.text("failed   %7d      refused by the limit   %6d   over %d/s", f.sum.Failed, f.sum.RefusedLimited, ordersPerSecond)
 	p.text("")
-	p.strip("service", f.past, func(s interval) (string, hue) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
-	p.strip("failing", f.past, func(s interval) (string, hue) { return height(s.failing), failingHue(s.failing) })
-	p.strip("breaker", f.past, func(s interval) (string, hue) { return breakerMark(s.breaker), breakerHue(s.breaker) })
-	p.strip("alert", f.past, func(s interval) (string, hue) { return alertMark(s.alert), alertHue(s.alert) })
+	p.strip("service", f.past, func(s interval) (string, textColor) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
+	p.strip("failing", f.past, func(s interval) (string, textColor) { return height(s.failing), failingHue(s.failing) })
+	p.strip("breaker", f.past, func(s interval) (string, textColor) { return breakerMark(s.breaker), breakerHue(s.breaker) })
+	p.strip("alert", f.past, func(s interval) (string, textColor) { return alertMark(s.alert), alertHue(s.alert) })
 	p.text("")
 	p.news(f.events)
 	p.text("")

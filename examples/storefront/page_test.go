@@ -20,9 +20,9 @@ func outage() snapshot {
 		events:    day.begun(4 * time.Second),
 		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/",
 	}
-	f.past.note(snapshot{at: 0, run: f.run, breaker: breaker.Closed})
-	f.past.note(snapshot{at: 1800 * time.Millisecond, run: f.run, breaker: breaker.Closed})
-	f.past.note(f)
+	f.past.add(snapshot{at: 0, run: f.run, breaker: breaker.Closed})
+	f.past.add(snapshot{at: 1800 * time.Millisecond, run: f.run, breaker: breaker.Closed})
+	f.past.add(f)
 	return f
 }
 
@@ -82,7 +82,7 @@ func TestColorChangesOnlyColors(t *testing.T) {
 func TestHistoryKeepsTheWorstValuesOfAnInterval(t *testing.T) {
 	var h history
 	at := func(state breaker.State, failing float64, alerts alertState) {
-		h.note(snapshot{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: alerts})
+		h.add(snapshot{at: time.Second, run: time.Minute, breaker: state, failing: failing, alert: alerts})
 	}
 	at(breaker.Closed, 0.1, inactive)
 	at(breaker.HalfOpen, 0.9, pending)
@@ -90,7 +90,7 @@ func TestHistoryKeepsTheWorstValuesOfAnInterval(t *testing.T) {
 	at(breaker.HalfOpen, 0.2, inactive)
 
 	require.Equal(t, history{{breaker: breaker.Open, failing: 0.9, alert: firing}}, h)
-	h.note(snapshot{at: 2 * time.Minute, run: time.Minute})
+	h.add(snapshot{at: 2 * time.Minute, run: time.Minute})
 	require.Len(t, h, columns, "a late snapshot belongs to the last interval")
 }
 

@@ -7,35 +7,37 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hue is a text color, as numbered by ECMA-48.
-type hue int
+// textColor is a text color, as numbered by ECMA-48.
+type textColor int
 
 const (
-	plain  hue = 0
-	red    hue = 31
-	green  hue = 32
-	yellow hue = 33
+	plain  textColor = 0
+	red    textColor = 31
+	green  textColor = 32
+	yellow textColor = 33
 )
 
-func behaviorHue(c behavior) hue { return [...]hue{answers: green, failsHalf: yellow, hangs: red}[c] }
-
-func breakerHue(s breaker.State) hue {
-	return map[breaker.State]hue{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
+func behaviorHue(c behavior) textColor {
+	return [...]textColor{answers: green, failsHalf: yellow, hangs: red}[c]
 }
 
-func alertHue(a alertState) hue {
-	return [...]hue{inactive: green, pending: yellow, firing: red}[a]
+func breakerHue(s breaker.State) textColor {
+	return map[breaker.State]textColor{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
 }
 
-func failingHue(share float64) hue {
+func alertHue(a alertState) textColor {
+	return [...]textColor{inactive: green, pending: yellow, firing: red}[a]
+}
+
+func failingHue(share float64) textColor {
 	if share > tooMany {
 		return red
 	}
 	return green
 }
 
-// pen writes lines that fit into the width.
-type pen struct {
+// lineWriter writes lines that fit into the width.
+type lineWriter struct {
 	width int
 	color bool
 	lines []string
@@ -44,11 +46,11 @@ type pen struct {
 // piece is a part of a line.
 type piece struct {
 	text string
-	hue  hue
+	hue  textColor
 }
 
 // write adds a line with the pieces, and cuts it at the width.
-func (p *pen) write(pieces ...piece) {
+func (p *lineWriter) write(pieces ...piece) {
 	var b strings.Builder
 	left := p.width
 	for _, piece := range pieces {
@@ -64,18 +66,18 @@ func (p *pen) write(pieces ...piece) {
 	p.lines = append(p.lines, strings.TrimRight(b.String(), " "))
 }
 
-func (p *pen) text(format string, args ...any) {
+func (p *lineWriter) text(format string, args ...any) {
 	p.write(piece{text: " " + fmt.Sprintf(format, args...)})
 }
 
-func (p *pen) labelled(label string, h hue, word, note string) {
+func (p *lineWriter) labelled(label string, h textColor, word, note string) {
 	p.write(piece{text: fmt.Sprintf(" %-9s", label)}, piece{text: fmt.Sprintf("%-11s", word), hue: h}, piece{text: note})
 }
 
 // barWidth is the length of a full bar, in characters.
 const barWidth = columns
 
-func (p *pen) bar(label string, h hue, share float64, figure string) {
+func (p *lineWriter) bar(label string, h textColor, share float64, figure string) {
 	full := int(barWidth*min(max(share, 0), 1) + 0.5)
 	p.write(
 		piece{text: fmt.Sprintf(" %-9s", label)},
@@ -85,7 +87,7 @@ func (p *pen) bar(label string, h hue, share float64, figure string) {
 }
 
 // strip draws the history with one character per interval.
-func (p *pen) strip(label string, past history, mark func(interval) (string, hue)) {
+func (p *lineWriter) strip(label string, past history, mark func(interval) (string, textColor)) {
 	pieces := []piece{{text: fmt.Sprintf(" %-9s", label)}}
 	for _, s := range past {
 		text, h := mark(s)
@@ -100,7 +102,7 @@ func (p *pen) strip(label string, past history, mark func(interval) (string, hue
 }
 
 // news writes the latest events. Its height is the same with fewer events.
-func (p *pen) news(events []event) {
+func (p *lineWriter) news(events []event) {
 	const room = 4
 	latest := events[max(len(events)-room, 0):]
 	for _, e := range latest {

@@ -107,9 +107,9 @@ func TestErrorsOfTheSDKAreNotPrinted(t *testing.T) {
 
 func TestACancelledExportIsNoError(t *testing.T) {
 	var tel telemetry
-	tel.note(fmt.Errorf("upload: %w", context.Canceled))
+	tel.addError(fmt.Errorf("upload: %w", context.Canceled))
 	require.Zero(t, tel.faults.Load())
-	tel.note(fmt.Errorf("upload: %w", context.DeadlineExceeded))
+	tel.addError(fmt.Errorf("upload: %w", context.DeadlineExceeded))
 	require.EqualValues(t, 1, tel.faults.Load())
 }
 

@@ -54,7 +54,7 @@ func (l *sampler) sample() snapshot {
 		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(),
 	}
 	f.sum.OTelExports = l.telemetry.exporter.taken.Load()
-	l.past.note(f)
+	l.past.add(f)
 	f.past = l.past
 	return f
 }
@@ -101,8 +101,8 @@ type interval struct {
 	failing  float64
 }
 
-// note adds a snapshot. An interval without a snapshot gets the values of the next one.
-func (h *history) note(f snapshot) {
+// add adds a snapshot. An interval without a snapshot gets the values of the next one.
+func (h *history) add(f snapshot) {
 	now := interval{behavior: f.phase.behavior, breaker: f.breaker, alert: f.alert, failing: f.failing}
 	last := min(int(columns*f.at/f.run), columns-1)
 	for len(*h) <= last {

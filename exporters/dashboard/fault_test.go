@@ -47,14 +47,14 @@ func TestPanickingSourceDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// moody is a breaker whose Latency panics.
-type moody struct{ *breaker.Breaker }
+// panickingLatency is a breaker whose Latency panics.
+type panickingLatency struct{ *breaker.Breaker }
 
-func (moody) Latency() window.Latency { panic("broken") }
+func (panickingLatency) Latency() window.Latency { panic("broken") }
 
 func TestPanickingLatencyDoesNotAffectOthers(t *testing.T) {
 	quietly(t)
-	page := handler(moody{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
+	page := handler(panickingLatency{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
 	s := snap(t, page)
 	require.Len(t, s.Rows, 2)
 	require.Equal(t, 2.0, s.Faults.Panics, "one panic in New")
@@ -84,10 +84,10 @@ func TestBlockingSourceDelaysOnlyNewSamples(t *testing.T) {
 	})
 }
 
-// twin is a source that yields a series of another source from its second reading on.
-type twin struct{ reads int }
+// duplicateSource is a source that yields a series of another source from its second reading on.
+type duplicateSource struct{ reads int }
 
-func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
+func (s *duplicateSource) Observe(yield func(*stat.Series, float64) bool) {
 	if s.reads++; s.reads > 1 {
 		if !yield(instrument.BreakerSlowCalls.Series("bank", ""), 1) {
 			return
@@ -96,7 +96,7 @@ func (s *twin) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 func TestDuplicateSeriesIsCounted(t *testing.T) {
-	page := handler(breaker.New("bank", breaker.Config{}), &twin{})
+	page := handler(breaker.New("bank", breaker.Config{}), &duplicateSource{})
 	require.Equal(t, 1.0, snap(t, page).Faults.Skipped)
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// point is an entry at one sample. It is small because there are many.
+// point holds the values of an entry at one sample. It is small because there are many.
 type point struct {
 	at    int64 // Unix time in milliseconds
 	calls totals

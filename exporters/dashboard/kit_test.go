@@ -109,7 +109,7 @@ func (s snapshot) row(t *testing.T, name string) row {
 	return row{}
 }
 
-func look(t *testing.T, page http.Handler, id string) (d detail) {
+func readDetail(t *testing.T, page http.Handler, id string) (d detail) {
 	t.Helper()
 	w := get(page, "/source.json?id="+id)
 	require.Equal(t, http.StatusOK, w.Code, w.Body)

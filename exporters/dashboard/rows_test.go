@@ -47,7 +47,7 @@ func TestRowOfAGate(t *testing.T) {
 		require.InDelta(t, 0.008, *r.P50, 0.001)
 		require.InDelta(t, *r.Rate-float64(payments.Totals().Failures)/span, *r.CallRates[0], 0.01, "went well")
 
-		d := look(t, page, r.ID)
+		d := readDetail(t, page, r.ID)
 		require.Equal(t, "payments", d.Name)
 		require.Len(t, d.History.At, 2)
 		require.Nil(t, d.History.Passed[0])
@@ -94,11 +94,11 @@ func TestNoRateAfterAPause(t *testing.T) {
 		time.Sleep(time.Second)
 		r = snap(t, page).row(t, "users")
 		require.Equal(t, 7.0, *r.Rate)
-		require.Len(t, look(t, page, r.ID).History.At, 3)
+		require.Len(t, readDetail(t, page, r.ID).History.At, 3)
 
 		time.Sleep(6 * time.Minute)
 		snap(t, page)
-		require.Len(t, look(t, page, r.ID).History.At, 1, "older points are removed")
+		require.Len(t, readDetail(t, page, r.ID).History.At, 1, "older points are removed")
 	})
 }
 
@@ -178,7 +178,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 		require.Equal(t, 1.0, s.Notifiers[0].Delivered)
 		require.Len(t, s.Changes, 2)
 
-		d := look(t, page, s.Alerts[0].ID)
+		d := readDetail(t, page, s.Alerts[0].ID)
 		require.Equal(t, "alert", d.Class)
 		require.Equal(t, []string{"inactive", "firing"}, d.History.State)
 		require.Equal(t, 1.0, *d.History.Value[1])
@@ -192,7 +192,7 @@ func TestUserDefinedSourcesHaveRows(t *testing.T) {
 	r := snap(t, page).row(t, "mail")
 	require.Equal(t, "queue", r.Kind)
 	require.Empty(t, r.State)
-	d := look(t, page, r.ID)
+	d := readDetail(t, page, r.ID)
 	require.Equal(t, "other", d.Class)
 	require.Equal(t, "shop.queue.length", d.Metrics[0].Instrument)
 	require.Equal(t, 2.0, *d.Metrics[0].Value)
@@ -205,7 +205,7 @@ func TestDetailHasEveryMetricOfASource(t *testing.T) {
 		n++
 	}
 	page := handler(b)
-	d := look(t, page, snap(t, page).Rows[0].ID)
+	d := readDetail(t, page, snap(t, page).Rows[0].ID)
 	require.Len(t, d.Metrics, n)
 	require.Equal(t, "weir.breaker.state", d.Metrics[0].Instrument)
 	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Metrics[0].Attrs, "without the naming attribute")
@@ -248,7 +248,7 @@ func TestNamesAreEncodedAndTruncated(t *testing.T) {
 	rows := snap(t, page).Rows
 	require.Len(t, rows, 3)
 	for n, want := range []string{"", strings.ReplaceAll(evil, "\xff", "\uFFFD"), long} {
-		require.Equal(t, want, look(t, page, rows[n].ID).Name, "all of it")
+		require.Equal(t, want, readDetail(t, page, rows[n].ID).Name, "all of it")
 		require.Len(t, rows[n].ID, 12)
 	}
 }

@@ -43,10 +43,10 @@ func (o *tally) ObserveFloat64(metric.Float64Observable, float64, ...metric.Obse
 	o.observed++
 }
 
-// still is a source that does not allocate.
-type still []point
+// fixedSource is a source that does not allocate.
+type fixedSource []point
 
-func (s still) Observe(yield func(*stat.Series, float64) bool) {
+func (s fixedSource) Observe(yield func(*stat.Series, float64) bool) {
 	for _, p := range s {
 		if !yield(p.series, p.value) {
 			return
@@ -58,9 +58,9 @@ func (s still) Observe(yield func(*stat.Series, float64) bool) {
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {
-		s := make(still, 37)
+		s := make(fixedSource, 37)
 		for i := range s {
-			s[i] = point{known("weir.breaker.calls").Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
+			s[i] = point{instrumentNamed("weir.breaker.calls").Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
 		}
 		sources[k] = s
 	}

@@ -36,19 +36,19 @@ func TestKindsOfInstruments(t *testing.T) {
 		want       metricdata.Aggregation
 		attrs      []attribute.KeyValue
 	}{
-		{known("weir.breaker.calls"), []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
+		{instrumentNamed("weir.breaker.calls"), []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.outcome", "success"),
 		}},
-		{known("weir.breaker.state.time"), []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
+		{instrumentNamed("weir.breaker.state.time"), []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{known("weir.breaker.state"), []string{"a", "open", ""}, sum(false), []attribute.KeyValue{
+		{instrumentNamed("weir.breaker.state"), []string{"a", "open", ""}, sum(false), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
-		{known("weir.breaker.window.failure_ratio"), []string{"a", ""}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
+		{instrumentNamed("weir.breaker.window.failure_ratio"), []string{"a", ""}, metricdata.Gauge[float64]{}, []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"),
 		}},
-		{known("weir.alert.evaluations"), []string{"a", "page", ""}, sum(true), []attribute.KeyValue{
+		{instrumentNamed("weir.alert.evaluations"), []string{"a", "page", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.alert.rule", "a"), attribute.String("weir.alert.severity", "page"),
 		}},
 	} {
@@ -109,7 +109,7 @@ func TestExporterMetricsExistFromTheStart(t *testing.T) {
 
 func TestSourceGivenTwiceIsObservedOnce(t *testing.T) {
 	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{known("weir.limiter.requests").Series("a", "allowed"), 5})
+	gate := shows(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
 	r := register(t, gate, b, b, gate)
 	for range 3 { // as fresh series, and as known ones
 		require.Equal(t, map[string]float64{
@@ -142,7 +142,7 @@ func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
 	queue := &stat.Instrument{Name: "shop.queue.length", Kind: stat.UpDown}
 	first, second := shows(slow("a", 1)), shows()
 	r := register(t, first, second)
-	second.show(slow("a", 2), slow("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: known("weir.breaker.calls")}, 1})
+	second.show(slow("a", 2), slow("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: instrumentNamed("weir.breaker.calls")}, 1})
 	for n := range 2 {
 		require.Equal(t, map[string]float64{
 			"weir.breaker.slow_calls{weir.breaker.name=a}":                  1,

@@ -82,7 +82,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "the first registration still has the source")
 	require.ErrorContains(t, registration.Add(a, nil), "is nil")
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "all or nothing")
-	require.NoError(t, registration.Add(shows(slow("a", 3)), still{slow("c", 4)}))
+	require.NoError(t, registration.Add(shows(slow("a", 3)), fixedSource{slow("c", 4)}))
 	require.Len(t, collect(t, r), 3)
 	require.NoError(t, registration.Unregister())
 	require.Empty(t, collect(t, r), "not even sources that are not comparable")

@@ -51,7 +51,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow returns a point of a breaker with that name.
 func slow(name string, value float64) point {
-	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
+	return point{instrumentNamed("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 // collect returns the values of a collection by series, as in
@@ -104,8 +104,8 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns weir's instrument of that name.
-func known(name string) *stat.Instrument {
+// instrumentNamed returns weir's instrument of that name.
+func instrumentNamed(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

@@ -123,7 +123,7 @@ func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {
-		sources[k] = still(breakerLike(fmt.Sprintf("breaker-%d", k)).points)
+		sources[k] = fixedSource(breakerLike(fmt.Sprintf("breaker-%d", k)).points)
 	}
 	return sources
 }

@@ -51,15 +51,15 @@ const wantPage = `
 
 func TestNamesTypesAndLabels(t *testing.T) {
 	source := shows(
-		point{known("weir.breaker.state").Series("payments", "closed", ""), 1},
-		point{known("weir.breaker.state").Series("payments", "open", ""), 0},
-		point{known("weir.breaker.calls").Series("payments", "success", ""), 12},
-		point{known("weir.breaker.state.time").Series("payments", "open", ""), 1.5},
-		point{known("weir.breaker.window.failure_ratio").Series("payments", ""), 0.25},
-		point{known("weir.breaker.window.calls").Series("payments", "failure", ""), 3},
-		point{known("weir.alert.value").Series("errors", "page"), 0.75},
-		point{known("weir.alert.evaluations").Series("errors", "page", ""), 7},
-		point{known("weir.alert.last_evaluation.timestamp").Series("errors", "page"), 1.5e9},
+		point{instrumentNamed("weir.breaker.state").Series("payments", "closed", ""), 1},
+		point{instrumentNamed("weir.breaker.state").Series("payments", "open", ""), 0},
+		point{instrumentNamed("weir.breaker.calls").Series("payments", "success", ""), 12},
+		point{instrumentNamed("weir.breaker.state.time").Series("payments", "open", ""), 1.5},
+		point{instrumentNamed("weir.breaker.window.failure_ratio").Series("payments", ""), 0.25},
+		point{instrumentNamed("weir.breaker.window.calls").Series("payments", "failure", ""), 3},
+		point{instrumentNamed("weir.alert.value").Series("errors", "page"), 0.75},
+		point{instrumentNamed("weir.alert.evaluations").Series("errors", "page", ""), 7},
+		point{instrumentNamed("weir.alert.last_evaluation.timestamp").Series("errors", "page"), 1.5e9},
 	)
 	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(wantPage)))
 }
@@ -93,7 +93,7 @@ func TestDescribeSendsAllInstrumentsWithoutSources(t *testing.T) {
 
 func TestSourceGivenTwiceIsExportedOnce(t *testing.T) {
 	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{known("weir.limiter.requests").Series("a", "allowed"), 5})
+	gate := shows(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
 	_, r := register(t, gate, b, b, gate)
 	require.Equal(t, []string{
 		`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 3`,
@@ -104,10 +104,10 @@ func TestSourceGivenTwiceIsExportedOnce(t *testing.T) {
 
 func TestCountersHaveACreationTime(t *testing.T) {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
-	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{known("weir.limiter.limit").Series("a"), 3}
+	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{instrumentNamed("weir.limiter.limit").Series("a"), 3}
 	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
 	source := shows(counter, unsaid, gauge)
-	source.spreads = []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Sum: 7}}}
+	source.spreads = []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Sum: 7}}}
 	source.spreads[0].series.Created = began
 	_, r := register(t, source)
 	for range 2 {
@@ -142,7 +142,7 @@ func TestUnusualNamesRoundTrip(t *testing.T) {
 	source := &fake{}
 	for n, name := range names {
 		// Instrument.Series would have replaced the invalid byte.
-		source.points = append(source.points, point{&stat.Series{Instrument: known("weir.breaker.slow_calls"), Values: []string{name, ""}}, float64(n)})
+		source.points = append(source.points, point{&stat.Series{Instrument: instrumentNamed("weir.breaker.slow_calls"), Values: []string{name, ""}}, float64(n)})
 	}
 	_, r := register(t, source)
 	families, err := r.Gather()
@@ -164,7 +164,7 @@ func TestAllocationsOfCollectDoNotGrow(t *testing.T) {
 	allocs := func(breakers int) float64 {
 		sources := make([]stat.Source, breakers)
 		for n := range sources {
-			sources[n] = still(breakerLike(strings.Repeat("b", n+1)).points)
+			sources[n] = fixedSource(breakerLike(strings.Repeat("b", n+1)).points)
 		}
 		c := prom.NewCollector(sources...)
 		ch := make(chan prometheus.Metric, 37*breakers+10)
@@ -179,10 +179,10 @@ func TestAllocationsOfCollectDoNotGrow(t *testing.T) {
 	require.LessOrEqual(t, allocs(100), 7.0+raceAllocs)
 }
 
-// still is a source that does not allocate.
-type still []point
+// fixedSource is a source that does not allocate.
+type fixedSource []point
 
-func (s still) Observe(yield func(*stat.Series, float64) bool) {
+func (s fixedSource) Observe(yield func(*stat.Series, float64) bool) {
 	for _, p := range s {
 		if !yield(p.series, p.value) {
 			return

@@ -75,9 +75,9 @@ func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
 	source := shows(good)
 	_, r := register(t, source)
 	for reason, bad := range map[string]*stat.Series{
-		"malformed": {Instrument: known("weir.breaker.calls")},
+		"malformed": {Instrument: instrumentNamed("weir.breaker.calls")},
 		"unknown":   queueLength.Series(),
-		"duplicate": known("weir.exporter.source_panics").Series(),
+		"duplicate": instrumentNamed("weir.exporter.source_panics").Series(),
 	} {
 		require.Zero(t, skipped(t, r, reason))
 		source.show(point{bad, 1}, good, point{bad, 2})

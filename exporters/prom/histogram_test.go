@@ -43,7 +43,7 @@ func TestHistogramsEqualPrometheusHistograms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	for _, size := range []int{0, 1, 2, 5, 50, 5000} {
 		theirs := prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "h", Help: "h.", Buckets: known("weir.breaker.call.duration").Bounds,
+			Name: "h", Help: "h.", Buckets: instrumentNamed("weir.breaker.call.duration").Bounds,
 			NativeHistogramBucketFactor: math.Exp2(1.0 / 8), NativeHistogramZeroThreshold: math.Ldexp(1, -20),
 		})
 		ours := window.NewCallsAt(window.CallsConfig{Latency: true}, start)
@@ -56,7 +56,7 @@ func TestHistogramsEqualPrometheusHistograms(t *testing.T) {
 		require.NoError(t, theirs.Write(&want))
 
 		l := ours.LifetimeLatency()
-		_, r := register(t, &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), l.Histogram()}}})
+		_, r := register(t, &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), l.Histogram()}}})
 		got := histogram(t, r)
 		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "sums are exact to a microsecond per call")
 		got.SampleSum, got.CreatedTimestamp = want.Histogram.SampleSum, want.Histogram.CreatedTimestamp
@@ -83,7 +83,7 @@ func TestHistogramsAsText(t *testing.T) {
 }
 
 func TestEmptyHistogramIsNative(t *testing.T) {
-	_, r := register(t, &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Schema: 3}}}})
+	_, r := register(t, &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Schema: 3}}}})
 	require.Len(t, histogram(t, r).PositiveSpan, 1, "without a span Prometheus would take it for a classic histogram")
 }
 
@@ -108,7 +108,7 @@ func TestHistogramsOfGatesAndBreakers(t *testing.T) {
 }
 
 func TestInvalidHistogramIsSkipped(t *testing.T) {
-	source := &fake{spreads: []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}}
+	source := &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}}
 	_, r := register(t, source)
 	for _, bad := range []stat.Histogram{{Schema: 30}, {Counts: []int64{-1}}, {Offset: math.MaxInt}} {
 		source.spreads[0].histogram = bad

@@ -64,7 +64,7 @@ func TestSecondCollectorIsRefusedAndCanBeAddedToTheFirst(t *testing.T) {
 func TestScraperThatDoesNotReadDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := shows(slow("a", 1))
-		source.spreads = []spread{{known("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}
+		source.spreads = []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}
 		c, r := register(t, source)
 		stuck := make(chan prometheus.Metric)
 		go c.Collect(stuck)

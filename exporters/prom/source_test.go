@@ -69,7 +69,7 @@ func shows(points ...point) *fake { return &fake{points: points} }
 
 // slow returns a point of a breaker with that name.
 func slow(name string, value float64) point {
-	return point{known("weir.breaker.slow_calls").Series(name, ""), value}
+	return point{instrumentNamed("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
@@ -79,18 +79,18 @@ func breakerLike(name string) *fake {
 	f := &fake{}
 	for n, state := range breakerStates {
 		f.points = append(f.points,
-			point{known("weir.breaker.state").Series(name, state, ""), float64(1 - min(n, 1))},
-			point{known("weir.breaker.transitions").Series(name, state, ""), float64(n)},
-			point{known("weir.breaker.state.time").Series(name, state, ""), float64(n) + 0.25})
+			point{instrumentNamed("weir.breaker.state").Series(name, state, ""), float64(1 - min(n, 1))},
+			point{instrumentNamed("weir.breaker.transitions").Series(name, state, ""), float64(n)},
+			point{instrumentNamed("weir.breaker.state.time").Series(name, state, ""), float64(n) + 0.25})
 	}
 	for n, outcome := range []string{"success", "failure", "ignored", "refused"} {
 		f.points = append(f.points,
-			point{known("weir.breaker.calls").Series(name, outcome, ""), float64(1000 - n)},
-			point{known("weir.breaker.window.calls").Series(name, outcome, ""), float64(10 - n)})
+			point{instrumentNamed("weir.breaker.calls").Series(name, outcome, ""), float64(1000 - n)},
+			point{instrumentNamed("weir.breaker.window.calls").Series(name, outcome, ""), float64(10 - n)})
 	}
 	for n, i := range []*stat.Instrument{
-		known("weir.breaker.slow_calls"), known("weir.breaker.late_results"), known("weir.breaker.abandoned_probes"), known("weir.breaker.dropped_changes"),
-		known("weir.breaker.window.failure_ratio"), known("weir.breaker.window.slow_ratio"), known("weir.breaker.threshold.failure_ratio"), known("weir.breaker.threshold.min_calls"),
+		instrumentNamed("weir.breaker.slow_calls"), instrumentNamed("weir.breaker.late_results"), instrumentNamed("weir.breaker.abandoned_probes"), instrumentNamed("weir.breaker.dropped_changes"),
+		instrumentNamed("weir.breaker.window.failure_ratio"), instrumentNamed("weir.breaker.window.slow_ratio"), instrumentNamed("weir.breaker.threshold.failure_ratio"), instrumentNamed("weir.breaker.threshold.min_calls"),
 	} {
 		f.points = append(f.points, point{i.Series(name, ""), float64(n) / 4})
 	}
@@ -169,8 +169,8 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns weir's instrument of that name.
-func known(name string) *stat.Instrument {
+// instrumentNamed returns weir's instrument of that name.
+func instrumentNamed(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

@@ -23,8 +23,8 @@ func (n Counts) Plus(m Counts) Counts {
 	return n
 }
 
-// pair returns the counts that a counter counts.
-func (n *Counts) pair(counter int) Pair {
+// pairOf returns the two numbers of n that a counter of Calls holds.
+func (n *Counts) pairOf(counter int) Pair {
 	switch counter {
 	case calls:
 		return Pair{n.Successes + n.Failures, n.Failures}

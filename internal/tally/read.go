@@ -97,7 +97,7 @@ func (c *Calls) totalNow(counter int, rolls uint64) Pair {
 
 // window returns what a counter has counted in the window that ends at the offset, and after since.
 func (c *Calls) window(counter int, at time.Duration, since *Counts) Pair {
-	start := since.pair(counter)
+	start := since.pairOf(counter)
 	if c.last != nil {
 		return c.last.window(counter, start)
 	}
@@ -111,7 +111,7 @@ func (c *Calls) window(counter int, at time.Duration, since *Counts) Pair {
 		now := c.totalNow(counter, rolls)
 		switch {
 		case c.rolls.Load() != rolls || c.ring.Newest() != newest:
-			start = since.pair(counter)
+			start = since.pairOf(counter)
 		case first > newest: // all buckets of the window began with the present totals
 			return Pair{}
 		default:

@@ -204,7 +204,7 @@ func (s source) Predict(ahead int64, n int) (retryAfter time.Duration, ok bool) 
 
 func (p *pacer) now() time.Duration { return clampTime(time.Since(p.epoch)) }
 
-// The bounds of time, such that no sum of two times and a microsecond overflows.
+// Times are clamped to these bounds, so that no sum of two times and a microsecond overflows.
 const (
 	firstTime time.Duration = -1 << 61
 	lastTime  time.Duration = 1<<62 - 1

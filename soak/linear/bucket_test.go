@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// take is a request for n tokens, or a refund if n is below 0.
-type take struct {
+// takeEvent is a request for n tokens, or a refund if n is below 0.
+type takeEvent struct {
 	key string
 	n   int
 	at  time.Duration
@@ -28,7 +28,7 @@ func bucketModel() porcupine.Model {
 		Partition: byKey,
 		Init:      func() any { return time.Duration(-1 << 60) },
 		Step: func(state, input, output any) (bool, any) {
-			full, in := state.(time.Duration), input.(take)
+			full, in := state.(time.Duration), input.(takeEvent)
 			if in.n < 0 {
 				return true, full + time.Duration(in.n)*token
 			}
@@ -52,7 +52,7 @@ func bucketModel() porcupine.Model {
 func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 	index := map[string]int{}
 	for _, op := range history {
-		key := op.Input.(take).key
+		key := op.Input.(takeEvent).key
 		i, known := index[key]
 		if !known {
 			i, index[key] = len(parts), len(parts)
@@ -67,7 +67,7 @@ func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.TimedLimiter)) func(*client) {
 	return func(c *client) {
 		key, l := of(c)
-		in := take{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
+		in := takeEvent{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
 		if c.IntN(6) == 0 {
 			in.n = -1
 			c.do(in, func() any { l.Refund(1); return nil })

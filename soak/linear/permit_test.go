@@ -59,8 +59,8 @@ func (s *breakerState) allow(permit int64) bool {
 	return true
 }
 
-// settle models Record, and reports whether the result counted.
-func (s *breakerState) settle(e *event) bool {
+// record models Record, and reports whether the result counted.
+func (s *breakerState) record(e *event) bool {
 	epoch := s.given[e.permit]
 	delete(s.given, e.permit)
 	if epoch != s.epoch {
@@ -109,7 +109,7 @@ func permitModel() porcupine.Model {
 			}
 			for _, s := range append(before, was) {
 				s = s.clone()
-				does := s.settle
+				does := s.record
 				if e.asks {
 					does = func(e *event) bool { return s.allow(e.permit) }
 				}
@@ -124,8 +124,8 @@ func permitModel() porcupine.Model {
 	return model.ToModel()
 }
 
-// does is like do, for an event, which records its own time.
-func (c *client) does(e *event, fn func() any) {
+// doEvent is like do, for an event, which records its own time.
+func (c *client) doEvent(e *event, fn func() any) {
 	c.do(e, fn)
 	op := c.ops[len(c.ops)-1]
 	e.called, e.returned = op.Call, op.Return
@@ -149,7 +149,7 @@ func TestPermits(t *testing.T) {
 			}
 			if len(mine) == 0 || len(mine) < 3 && c.IntN(2) == 0 {
 				in := &event{asks: true, permit: permits.Add(1)}
-				c.does(in, func() any {
+				c.doEvent(in, func() any {
 					p, err := b.Allow()
 					if err != nil {
 						return false
@@ -161,7 +161,7 @@ func TestPermits(t *testing.T) {
 			}
 			for number, p := range mine {
 				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures than ignored calls
-				c.does(in, func() any { return p.Record(in.outcome) })
+				c.doEvent(in, func() any { return p.Record(in.outcome) })
 				delete(mine, number)
 				return
 			}

@@ -48,7 +48,7 @@ func windowModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return windowState{} },
 		Step: func(state, input, output any) (bool, any) {
-			s, in := state.(windowState), input.(take)
+			s, in := state.(windowState), input.(takeEvent)
 			if in.n < 0 {
 				s.giveBack(-in.n)
 				return true, s

@@ -97,7 +97,7 @@ func TestASourceAddedTwiceIsReadOnce(t *testing.T) {
 }
 
 func TestIncomparableSourcesCanBeAddedButNotFound(t *testing.T) {
-	l := still{slow("a", 1)}
+	l := fixedSource{slow("a", 1)}
 	s := newSet(t, l)
 	require.NoError(t, s.Add(l))
 	s.Remove(l)

@@ -58,7 +58,7 @@ func BenchmarkSetParallel(b *testing.B) {
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {
-		s := make(still, 37)
+		s := make(fixedSource, 37)
 		for i := range s {
 			s[i] = point{instrument.BreakerCalls.Series(fmt.Sprintf("breaker-%d", k), strconv.Itoa(i), ""), float64(i)}
 		}

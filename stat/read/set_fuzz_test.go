@@ -15,16 +15,16 @@ import (
 // reading, or when it was added since.
 type naive struct {
 	sources []*stay
-	live    map[string]shower
-	added   map[string]shower
+	live    map[string]shownSeries
+	added   map[string]shownSeries
 	own     metrics
 }
 
 // stay is a source between its addition and its removal.
 type stay struct{ *fake }
 
-// shower is a series and the first source in the set that showed it.
-type shower struct {
+// shownSeries is a series and the first source in the set that showed it.
+type shownSeries struct {
 	series *stat.Series
 	source *stay
 }
@@ -93,12 +93,12 @@ func (n *naive) read() metrics {
 	p := n.over(n.sources)
 	got := metrics{}
 	before := n.live
-	n.live, n.added = map[string]shower{}, map[string]shower{}
+	n.live, n.added = map[string]shownSeries{}, map[string]shownSeries{}
 	for id, q := range p.points {
 		n.live[id] = before[id]
 		if before[id].series != q.series || !slices.Contains(n.sources, before[id].source) {
 			first := slices.IndexFunc(n.sources, func(s *stay) bool { return s.shows(q.series) })
-			n.live[id] = shower{q.series, n.sources[first]}
+			n.live[id] = shownSeries{q.series, n.sources[first]}
 		}
 		got[line(q.series)] = q.value
 	}
@@ -138,7 +138,7 @@ func (n *naive) add(s *fake) bool {
 	}
 	for id, q := range p.points {
 		if owner := n.owner(id); owner.series != q.series || !slices.Contains(n.sources, owner.source) {
-			n.added[id] = shower{q.series, came}
+			n.added[id] = shownSeries{q.series, came}
 		}
 	}
 	n.sources = append(n.sources, came)
@@ -146,7 +146,7 @@ func (n *naive) add(s *fake) bool {
 }
 
 // owner returns the series and source that showed the ID last.
-func (n *naive) owner(id string) shower {
+func (n *naive) owner(id string) shownSeries {
 	if added, ok := n.added[id]; ok {
 		return added
 	}
@@ -155,7 +155,7 @@ func (n *naive) owner(id string) shower {
 
 func (n *naive) remove(s *fake) {
 	n.sources = slices.DeleteFunc(n.sources, func(other *stay) bool { return other.fake == s })
-	maps.DeleteFunc(n.added, func(_ string, one shower) bool { return one.source.fake == s })
+	maps.DeleteFunc(n.added, func(_ string, one shownSeries) bool { return one.source.fake == s })
 }
 
 func (f *fake) shows(s *stat.Series) bool {
@@ -179,7 +179,7 @@ func FuzzSet(f *testing.F) {
 			queueLength.Series(), instrument.ExporterSourcePanics.Series(),
 		}
 		sources := []*fake{{}, {}, {}}
-		set, want := newSet(t), &naive{live: map[string]shower{}, added: map[string]shower{}, own: metrics{}}
+		set, want := newSet(t), &naive{live: map[string]shownSeries{}, added: map[string]shownSeries{}, own: metrics{}}
 		for step := 0; step < len(program); step++ {
 			op, source := program[step]%5, sources[program[step]/5%3]
 			switch op {

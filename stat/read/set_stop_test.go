@@ -30,7 +30,7 @@ func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
 }
 
 func TestASourceThatIgnoresTheStopIsNotRead(t *testing.T) {
-	s := newSet(t, deaf{shows(slow("a", 1), slow("b", 2))}, shows(slow("c", 3)))
+	s := newSet(t, unstoppableSource{shows(slow("a", 1), slow("b", 2))}, shows(slow("c", 3)))
 	require.Len(t, names(s), 7, "with those of the set itself")
 	for range s.Observe {
 		break
@@ -39,10 +39,10 @@ func TestASourceThatIgnoresTheStopIsNotRead(t *testing.T) {
 	require.Empty(t, own, "no panic is counted")
 }
 
-// deaf is a source that goes on after yield has returned false.
-type deaf struct{ source stat.Source }
+// unstoppableSource is a source that goes on after yield has returned false.
+type unstoppableSource struct{ source stat.Source }
 
-func (d deaf) Observe(yield func(*stat.Series, float64) bool) {
+func (d unstoppableSource) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range d.source.Observe {
 		yield(s, v)
 	}

@@ -51,10 +51,10 @@ func (f *fake) show(points ...point) {
 
 func shows(points ...point) *fake { return &fake{points: points} }
 
-// still is a source that allocates nothing and cannot be compared.
-type still []point
+// fixedSource is a source that allocates nothing and cannot be compared.
+type fixedSource []point
 
-func (s still) Observe(yield func(*stat.Series, float64) bool) {
+func (s fixedSource) Observe(yield func(*stat.Series, float64) bool) {
 	for _, p := range s {
 		if !yield(p.series, p.value) {
 			return

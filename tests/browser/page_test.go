@@ -158,7 +158,7 @@ func TestAThousandSourcesAppearWithinASecond(t *testing.T) {
 
 func TestNothingIsWiderThanAPhone(t *testing.T) {
 	shop := newShop()
-	shop.open(t)
+	shop.startCallers(t)
 	sources := append(many(60), shop.sources...)
 	sources = append(sources, opened(t, strings.Repeat("verylongname", 900)), opened(t, strings.Repeat("many short words ", 600)))
 	b, s := newTab(t), serve(t, quick, sources...)

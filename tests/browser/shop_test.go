@@ -52,8 +52,8 @@ func newShop() *shop {
 	return s
 }
 
-// open starts callers that run until the test ends.
-func (s *shop) open(t *testing.T) {
+// startCallers starts callers that run until the test ends.
+func (s *shop) startCallers(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var work sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 // TestScreenshots checks every form of the page with axe, and saves screenshots if the flag is set.
 func TestScreenshots(t *testing.T) {
 	shop := newShop()
-	shop.open(t)
+	shop.startCallers(t)
 	b, s := newTab(t), serve(t, dashboard.Config{Title: "storefront", Interval: 250 * time.Millisecond, History: time.Minute}, shop.sources...)
 	b.visit(s)
 	b.until(`document.querySelector(".spark .good[d^=M]")`)

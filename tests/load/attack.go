@@ -24,7 +24,7 @@ type answers struct {
 }
 
 // attack sends requests to the rig for the duration, and counts the responses.
-func (c config) attack(r *rig, pacer vegeta.Pacer, d time.Duration, into *answers) {
+func (c config) attack(r *loadServer, pacer vegeta.Pacer, d time.Duration, into *answers) {
 	workers := uint64(c.workers)
 	attacker := vegeta.NewAttacker(vegeta.Client(r.client), vegeta.Workers(workers), vegeta.MaxWorkers(workers))
 	target := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: r.url})
@@ -40,7 +40,7 @@ func (c config) attack(r *rig, pacer vegeta.Pacer, d time.Duration, into *answer
 }
 
 // compare runs a pair as fast as possible, in alternating slices.
-func (c config) compare(out io.Writer, pair [2]*rig) error {
+func (c config) compare(out io.Writer, pair [2]*loadServer) error {
 	var results [2]answers
 	for range slices {
 		for i, r := range pair {
@@ -68,7 +68,7 @@ func (c config) compare(out io.Writer, pair [2]*rig) error {
 const tolerance = 0.01
 
 // measure offers three times as many requests as the limit allows.
-func (c config) measure(out io.Writer, r *rig) error {
+func (c config) measure(out io.Writer, r *loadServer) error {
 	var t answers
 	c.attack(r, vegeta.Rate{Freq: 3 * rate, Per: time.Second}, c.duration, &t)
 	expected := burst + rate*t.metrics.Latest.Sub(t.metrics.Earliest).Seconds()

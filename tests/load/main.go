@@ -41,7 +41,7 @@ type config struct {
 func (c config) run(out io.Writer) error {
 	before := countGoroutines()
 	fmt.Fprintf(out, "%-24s %9s %9s %10s %10s\n", "with and without weir", "requests", "per s", "p50", "p99")
-	for _, pair := range [][2]*rig{
+	for _, pair := range [][2]*loadServer{
 		{c.bareServer("server, bare"), c.guardedServer("server, weir")},
 		{c.bareServer("client, bare"), c.guardedClient("client, weir")},
 	} {
@@ -50,7 +50,7 @@ func (c config) run(out io.Writer) error {
 		}
 	}
 	fmt.Fprintf(out, "\n%-24s %9s %9s %9s %8s\n", "a limit of 300/s", "offered", "allowed", "expected", "off by")
-	for _, r := range []*rig{c.limitedServer("server, Limit"), c.limitedClient("client, Transport")} {
+	for _, r := range []*loadServer{c.limitedServer("server, Limit"), c.limitedClient("client, Transport")} {
 		if err := c.measure(out, r); err != nil {
 			return err
 		}

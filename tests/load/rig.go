@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// rig is a server on loopback and a client that calls it.
-type rig struct {
+// loadServer is a server on loopback and a client that calls it.
+type loadServer struct {
 	name   string
 	url    string
 	server *http.Server
@@ -36,7 +36,7 @@ const (
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello, world") }
 
 // newRig starts a server with the handler, and returns it with a client whose transport guard wraps.
-func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *rig {
+func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *loadServer {
 	var protocols http.Protocols
 	protocols.SetHTTP1(!c.http2)
 	protocols.SetUnencryptedHTTP2(c.http2)
@@ -44,7 +44,7 @@ func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper
 	if err != nil {
 		panic(err)
 	}
-	r := &rig{name: name, url: "http://" + listener.Addr().String() + "/"}
+	r := &loadServer{name: name, url: "http://" + listener.Addr().String() + "/"}
 	r.server = &http.Server{Handler: h, Protocols: &protocols, ReadHeaderTimeout: time.Minute, ConnState: r.count}
 	r.base = &http.Transport{Protocols: &protocols, MaxIdleConnsPerHost: c.workers}
 	r.client = &http.Client{Transport: guard(r.base)}
@@ -52,7 +52,7 @@ func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper
 	return r
 }
 
-func (r *rig) count(_ net.Conn, s http.ConnState) {
+func (r *loadServer) count(_ net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
 		r.open.Add(1)
@@ -64,12 +64,12 @@ func (r *rig) count(_ net.Conn, s http.ConnState) {
 
 func unguarded(base http.RoundTripper) http.RoundTripper { return base }
 
-func (c config) bareServer(name string) *rig {
+func (c config) bareServer(name string) *loadServer {
 	return c.newRig(name, http.HandlerFunc(hello), unguarded)
 }
 
 // guardedServer uses all three kinds of middleware, and two policies that never refuse.
-func (c config) guardedServer(name string) *rig {
+func (c config) guardedServer(name string) *loadServer {
 	flight := inflight.New(inflight.Config{Limit: 1000, Name: "server"})
 	b := breaker.New("handler", breaker.Config{Active: true})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
@@ -81,7 +81,7 @@ func (c config) guardedServer(name string) *rig {
 	return r
 }
 
-func (c config) limitedServer(name string) *rig {
+func (c config) limitedServer(name string) *loadServer {
 	flight := inflight.New(inflight.Config{Limit: 1000, Name: "server"})
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
@@ -91,15 +91,15 @@ func (c config) limitedServer(name string) *rig {
 	return r
 }
 
-func (c config) guardedClient(name string) *rig {
+func (c config) guardedClient(name string) *loadServer {
 	return c.gated(name, weir.Config{Rate: limiter.PerSecond(1e6), Burst: 1e6})
 }
 
-func (c config) limitedClient(name string) *rig {
+func (c config) limitedClient(name string) *loadServer {
 	return c.gated(name, weir.Config{Rate: limiter.PerSecond(rate), Burst: burst})
 }
 
-func (c config) gated(name string, gate weir.Config) *rig {
+func (c config) gated(name string, gate weir.Config) *loadServer {
 	gate.Breaker.Active = true
 	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
 	r := c.newRig(name, http.HandlerFunc(hello), func(base http.RoundTripper) http.RoundTripper {
@@ -111,7 +111,7 @@ func (c config) gated(name string, gate weir.Config) *rig {
 }
 
 // close closes all connections. It returns an error if any connection or permit is left.
-func (r *rig) close() error {
+func (r *loadServer) close() error {
 	r.base.CloseIdleConnections()
 	err := r.server.Close()
 	var faults []error

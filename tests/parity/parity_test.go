@@ -55,7 +55,7 @@ func TestEveryInstrumentOfTheLibrary(t *testing.T) {
 			continue // see TestHistograms
 		}
 		families++
-		if i == known("weir.exporter.source_panics") || i == known("weir.exporter.skipped_samples") {
+		if i == instrumentNamed("weir.exporter.source_panics") || i == instrumentNamed("weir.exporter.skipped_samples") {
 			continue // both exporters show these themselves
 		}
 		for _, v := range []string{"a", "b"} {
@@ -107,7 +107,7 @@ func plain(r rune) rune {
 func TestAwkwardTextAndValues(t *testing.T) {
 	var all points
 	for n, name := range []string{`quo"ted`, "two\nlines", `back\slash`, "bad\xffbyte", strings.Repeat("long", 2500), "", "{}=,", "流量"} {
-		s := &stat.Series{Instrument: known("weir.alert.value"), Values: []string{name, "page"}}
+		s := &stat.Series{Instrument: instrumentNamed("weir.alert.value"), Values: []string{name, "page"}}
 		all = append(all, point{s, []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, 1e-300, 1 << 53}[n]})
 	}
 	same(t, 3, all)
@@ -225,8 +225,8 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns the instrument of the library with the given name.
-func known(name string) *stat.Instrument {
+// instrumentNamed returns the instrument of the library with the given name.
+func instrumentNamed(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// place is a piece of text that is hard to read.
-type place struct {
+// finding is a piece of text that is hard to read.
+type finding struct {
 	file string
 	line int
 	kind string
 	text string
 }
 
-func (p place) String() string {
+func (p finding) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.file, p.line, p.kind, shorten(p.text))
 }
 
@@ -73,18 +73,18 @@ var kinds = []kind{
 }
 
 // scan finds the places in the blocks of a file.
-func scan(file string, blocks []block) (places []place) {
+func scan(file string, blocks []block) (places []finding) {
 	for _, b := range blocks {
 		for i, line := range b.lines {
 			for _, k := range kinds {
 				if k.matches(line) {
-					places = append(places, place{file, b.first + i, k.name, line})
+					places = append(places, finding{file, b.first + i, k.name, line})
 				}
 			}
 		}
 		for _, sentence := range sentences(b.lines) {
 			if words(sentence) > maxWords {
-				places = append(places, place{file, b.first, longSentence, sentence})
+				places = append(places, finding{file, b.first, longSentence, sentence})
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func readLimit(name string) (int, error) {
 }
 
 // scanTree scans the files in dir that git knows, and new files that git does not ignore.
-func scanTree(ctx context.Context, dir string) (places []place, err error) {
+func scanTree(ctx context.Context, dir string) (places []finding, err error) {
 	command := exec.CommandContext(ctx, "git", "-C", dir, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list, err := command.Output()
 	if err != nil {
@@ -95,7 +95,7 @@ func scanTree(ctx context.Context, dir string) (places []place, err error) {
 }
 
 // list has one line per place.
-func list(places []place) string {
+func list(places []finding) string {
 	var b strings.Builder
 	for _, p := range places {
 		fmt.Fprintln(&b, p)
@@ -104,7 +104,7 @@ func list(places []place) string {
 }
 
 // summary has one line per kind of place, and the total.
-func summary(places []place) string {
+func summary(places []finding) string {
 	counts := map[string]int{}
 	for _, p := range places {
 		counts[p.kind]++

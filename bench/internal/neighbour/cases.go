@@ -17,7 +17,7 @@ func All() []Case {
 		{"atomic words, 64 bytes apart", true, words(8)},
 		{"atomic words, 128 bytes apart", true, words(16)},
 		{"window.Calls, allocated in a row", false, many(record)},
-		{"TokenBuckets, allocated in a row", false, many(take)},
+		{"TokenBuckets, allocated in a row", false, many(takeLoop)},
 		{"breakers, allocated in a row", false, many(run)},
 		{"members of a breaker.Group, with Get", false, members},
 		{"keys of a limiter.Group", false, keys},
@@ -60,7 +60,7 @@ func record() measure.Loop {
 	}
 }
 
-func take() measure.Loop {
+func takeLoop() measure.Loop {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
 	return func(n int) (right int) {
 		for range n {

@@ -18,7 +18,7 @@ func (t timer) waiters() Experiment {
 	return Experiment{
 		File: "waiters", Title: "A queue of n callers", X: "waiters", Y: "ns per waiter", Sizes: decades(1, 100_000),
 		Lines: []Line{
-			{Name: "join and be served", Says: fit.Constant, Cost: t.queue(serve)},
+			{Name: "join and be served", Says: fit.Constant, Cost: t.queue(serveWaiters)},
 			{Name: "join and give up", Says: fit.Constant, Cost: t.queue(giveUp)},
 			{Name: "n goroutines on a channel", Says: fit.Constant, Cost: t.channel},
 		},
@@ -30,7 +30,7 @@ func (t timer) waiters() Experiment {
 // release ends the wait of all callers.
 type release func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
 
-func serve(b *limiter.TokenBucket, _ context.CancelFunc, size int) { b.Refund(size) }
+func serveWaiters(b *limiter.TokenBucket, _ context.CancelFunc, size int) { b.Refund(size) }
 
 func giveUp(_ *limiter.TokenBucket, cancel context.CancelFunc, _ int) { cancel() }
 

@@ -201,14 +201,14 @@ func exported(t *testing.T) metrics {
 	monitor.Evaluate(time.Now())
 	known := metrics{}
 	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor, breaker.NewGroup[string]("hosts", breaker.GroupConfig{}))
-	known.add(t, everything{})
+	known.add(t, allInstruments{})
 	return known
 }
 
-// everything is a source with one series per instrument, without label values.
-type everything struct{}
+// allInstruments is a source with one series per instrument, without label values.
+type allInstruments struct{}
 
-func (everything) Observe(yield func(*stat.Series, float64) bool) {
+func (allInstruments) Observe(yield func(*stat.Series, float64) bool) {
 	set, err := read.New(func(*stat.Series) int { return 0 })
 	if err != nil {
 		panic(err)

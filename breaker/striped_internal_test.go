@@ -12,11 +12,11 @@ import (
 
 // hammer makes the given number of calls from several goroutines.
 func hammer(calls int64, call func()) {
-	const crowd = 4
+	const callers = 4
 	var all sync.WaitGroup
-	for range crowd {
+	for range callers {
 		all.Go(func() {
-			for range calls / crowd {
+			for range calls / callers {
 				call()
 			}
 		})
@@ -26,7 +26,7 @@ func hammer(calls int64, call func()) {
 
 func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 	const calls = 100_000
-	b := New("crowded", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
+	b := New("striped", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
 	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
 	hammer(calls/2, call)
 	b.phase.Load().tally.Stripe()
@@ -44,7 +44,7 @@ func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 
 func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 	const calls = 50_000
-	b := New("crowded", Config{Initial: Open, Cooldown: time.Hour})
+	b := New("striped", Config{Initial: Open, Cooldown: time.Hour})
 	call := func() {
 		_ = b.Run(t.Context(), func(context.Context) error { panic("called") })
 		_, _ = Do(t.Context(), b, func(context.Context) (int, error) { panic("called") })

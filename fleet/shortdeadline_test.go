@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// hurry has contexts that end before Redis can answer.
-var hurry = map[string]func(context.Context) (context.Context, context.CancelFunc){
+// shortContexts make contexts that end before Redis can answer.
+var shortContexts = map[string]func(context.Context) (context.Context, context.CancelFunc){
 	"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, time.Duration(300+rand.IntN(900))*time.Microsecond)
 	},
@@ -33,7 +33,7 @@ var hurry = map[string]func(context.Context) (context.Context, context.CancelFun
 // breaker of Redis.
 func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 	t.Parallel()
-	for how, hurried := range hurry {
+	for how, shorten := range shortContexts {
 		for leases, c := range map[string]fleet.Config{
 			"no leases": {OnOutage: fleet.FailOpen}, "leases": {OnOutage: fleet.FailOpen, MaxLease: 2},
 		} {
@@ -51,7 +51,7 @@ func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
 				for range 8 {
 					g.Go(func() {
 						for range 50 {
-							ctx, cancel := hurried(t.Context())
+							ctx, cancel := shorten(t.Context())
 							if _, err := b.Take(ctx, newKey(), 1); err != nil {
 								gaveUp.Add(1)
 							}
@@ -100,7 +100,7 @@ func TestShortDeadlinesCloseNoConnections(t *testing.T) {
 func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 	t.Parallel()
 	const timeout = 100 * ms
-	for how, hurried := range hurry {
+	for how, shorten := range shortContexts {
 		for _, callers := range []int{1, 16} {
 			t.Run(fmt.Sprintf("%s, %d callers", how, callers), func(t *testing.T) {
 				t.Parallel()
@@ -115,7 +115,7 @@ func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 					g.Go(func() {
 						for !l.Breaker().Tripped() && time.Since(began) < patient {
 							start := time.Now()
-							ctx, cancel := hurried(t.Context())
+							ctx, cancel := shorten(t.Context())
 							_, err := b.Take(ctx, newKey(), 1)
 							cancel()
 							if took := time.Since(start); err == nil || took > timeout+slack {
