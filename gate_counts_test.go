@@ -18,6 +18,37 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
+// outcomeCounts counts calls by how they ended for the caller.
+type outcomeCounts struct{ succeeded, failed, panicked, open, limited atomic.Int64 }
+
+// call makes the i-th call, which succeeds, fails or panics.
+func (c *outcomeCounts) call(g *weir.Gate, i int) {
+	defer func() {
+		if recover() != nil {
+			c.panicked.Add(1)
+		}
+	}()
+	err := g.Run(bg(), func(context.Context) error {
+		switch {
+		case i%101 == 0:
+			panic("boom")
+		case i%3 == 0:
+			return errDown
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		c.succeeded.Add(1)
+	case errors.Is(err, breaker.ErrOpen):
+		c.open.Add(1)
+	case errors.Is(err, limiter.ErrLimited):
+		c.limited.Add(1)
+	default:
+		c.failed.Add(1)
+	}
+}
+
 // Many goroutines make calls that succeed, fail and panic. Each call is counted exactly once.
 func TestEveryCallHasOneOutcome(t *testing.T) {
 	const callers, calls = 8, 5000
@@ -25,48 +56,24 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 		Rate: limiter.PerSecond(1e6), Burst: 1000,
 		Breaker: breaker.Config{MinCalls: 5, Window: time.Millisecond, Cooldown: 100 * time.Microsecond},
 	})
-	var succeeded, failed, panicked, open, limited atomic.Int64
-	call := func(i int) {
-		defer func() {
-			if recover() != nil {
-				panicked.Add(1)
-			}
-		}()
-		err := g.Run(bg(), func(context.Context) error {
-			switch {
-			case i%101 == 0:
-				panic("boom")
-			case i%3 == 0:
-				return errDown
-			}
-			return nil
-		})
-		switch {
-		case err == nil:
-			succeeded.Add(1)
-		case errors.Is(err, breaker.ErrOpen):
-			open.Add(1)
-		case errors.Is(err, limiter.ErrLimited):
-			limited.Add(1)
-		default:
-			failed.Add(1)
-		}
-	}
+	var c outcomeCounts
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
 			for i := range calls {
-				call(i)
+				c.call(g, i)
 			}
 		})
 	}
 	wg.Wait()
-	require.Equal(t, int64(callers*calls), succeeded.Load()+failed.Load()+panicked.Load()+open.Load()+limited.Load())
+	made := c.succeeded.Load() + c.failed.Load() + c.panicked.Load()
+	require.Equal(t, int64(callers*calls), made+c.open.Load()+c.limited.Load())
 	total := g.Totals()
-	require.Equal(t, succeeded.Load()+failed.Load()+panicked.Load(), total.Calls()+figure(g.Breaker(), "weir.breaker.late_results"))
-	require.Equal(t, open.Load(), total.Refused)
-	require.Equal(t, limited.Load(), g.Admissions().Refused)
-	require.Equal(t, total.Calls()+figure(g.Breaker(), "weir.breaker.late_results"), g.Admissions().Allowed)
+	recorded := total.Calls() + metricOf(g.Breaker(), "weir.breaker.late_results")
+	require.Equal(t, made, recorded)
+	require.Equal(t, c.open.Load(), total.Refused)
+	require.Equal(t, c.limited.Load(), g.Admissions().Refused)
+	require.Equal(t, recorded, g.Admissions().Allowed)
 }
 
 func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
@@ -146,8 +153,8 @@ func TestObserveYieldsWaitingCallsAndWaits(t *testing.T) {
 	}
 }
 
-// figure returns the figure of b with that name.
-func figure(b *breaker.Breaker, name string) (n int64) {
+// metricOf returns the value of the metric of b with that name.
+func metricOf(b *breaker.Breaker, name string) (n int64) {
 	for s, v := range b.Observe {
 		if s.Instrument.Name == name {
 			n = int64(v)

@@ -208,7 +208,7 @@ func TestHoldHoldsANamedLimiter(t *testing.T) {
 	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Name: "g"}, bucket)})
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)
-	values, _ := shown(g)
+	values, _ := readMetrics(g)
 	require.InDelta(t, 1, values["weir.limiter.period"], 0)
 }
 

@@ -238,7 +238,7 @@ func TestKeptGateFollowsItsKey(t *testing.T) {
 		for i := range 4 {
 			g.Get(fmt.Sprint("other", i))
 		}
-		values, _ := shown(g)
+		values, _ := readMetrics(g)
 		require.InDelta(t, 3, values["weir.breaker.group.evictions"], 0)
 		require.ErrorContains(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: -7}}), "MinCalls is -7")
 		require.NoError(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: 3}}))
@@ -249,7 +249,7 @@ func TestKeptGateFollowsItsKey(t *testing.T) {
 		require.True(t, g.Get("a").Tripped())
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
 		require.EqualValues(t, 3, kept.Totals().Failures)
-		values, _ = shown(g)
+		values, _ = readMetrics(g)
 		require.Zero(t, values["weir.breaker.group.unguarded"])
 	})
 }

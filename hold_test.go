@@ -201,14 +201,14 @@ func TestHeldCallsAreCounted(t *testing.T) {
 		gate   *weir.Gate
 		source stat.Source
 	}{{g, g}, {group.Get("a"), group}} {
-		before, _ := shown(shows.source)
+		before, _ := readMetrics(shows.source)
 		require.NotContains(t, before, "weir.limiter.requests")
 		shows.gate.Hold(time.Hour)
 		for range 3 {
 			require.Error(t, shows.gate.Run(t.Context(), succeed))
 		}
 		require.Equal(t, limiter.Stats{Refused: 3}, shows.gate.Admissions())
-		after, _ := shown(shows.source)
+		after, _ := readMetrics(shows.source)
 		require.InDelta(t, 3, after["weir.limiter.requests"], 0)
 		require.Zero(t, shows.gate.Totals().Refused, "the breaker has refused no call")
 	}

@@ -96,7 +96,7 @@ func TestRefusalOfARemoteTakesNoToken(t *testing.T) {
 	require.Equal(t, [2]int{2, 0}, j.left())
 	require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
 	require.EqualValues(t, 3, j.Breaker().Counts().Calls())
-	values, _ := shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
+	values, _ := readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
 	require.Contains(t, values, "weir.limiter.requests")
 	require.NotContains(t, values, "weir.limiter.limit")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// shown returns the values and the series of a source by the names of their instruments.
-func shown(s stat.Source) (values map[string]float64, series map[string]*stat.Series) {
+// readMetrics returns the values and the series of a source by the names of their instruments.
+func readMetrics(s stat.Source) (values map[string]float64, series map[string]*stat.Series) {
 	values, series = map[string]float64{}, map[string]*stat.Series{}
 	for line, v := range s.Observe {
 		values[line.Instrument.Name], series[line.Instrument.Name] = v, line
@@ -23,12 +23,12 @@ func shown(s stat.Source) (values map[string]float64, series map[string]*stat.Se
 }
 
 func TestObserveYieldsTheLimit(t *testing.T) {
-	values, _ := shown(weir.New("g", weir.Config{Rate: limiter.PerSecond(2), Burst: 10}))
+	values, _ := readMetrics(weir.New("g", weir.Config{Rate: limiter.PerSecond(2), Burst: 10}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.InDelta(t, 5, values["weir.limiter.period"], 0)
 
 	unlimited := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()})
-	values, _ = shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: unlimited}))
+	values, _ = readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: unlimited}))
 	require.Contains(t, values, "weir.limiter.requests")
 	for _, name := range []string{"available", "limit", "period"} {
 		require.NotContains(t, values, "weir.limiter."+name)
@@ -36,7 +36,7 @@ func TestObserveYieldsTheLimit(t *testing.T) {
 
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10})
 	timeless := limiter.NewJoint(limiter.JointConfig{}, bucket, unlimited)
-	values, _ = shown(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
+	values, _ = readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")
 }
@@ -46,7 +46,7 @@ func TestLimiterCountersHaveACreationTime(t *testing.T) {
 		began := time.Now()
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1)}})
 		time.Sleep(time.Hour)
-		_, series := shown(g)
+		_, series := readMetrics(g)
 		for _, name := range []string{"requests", "tokens", "evictions"} {
 			require.Equal(t, began, series["weir.limiter."+name].Created, name)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// booked returns the number of calls in the metrics of the group, including late results.
-func booked[K comparable](g *Group[K]) (n int) {
+// countedCalls returns the number of calls in the metrics of the group, including late results.
+func countedCalls[K comparable](g *Group[K]) (n int) {
 	for s, v := range g.Observe {
 		if s.Instrument == instrument.BreakerCalls || s.Instrument == instrument.BreakerLateResults {
 			n += int(v)
@@ -64,7 +64,7 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 		}
 	}
 	close(results)
-	require.Equal(t, rounds, booked(g))
+	require.Equal(t, rounds, countedCalls(g))
 	t.Logf("evicted in %d of %d rounds", first, rounds)
 }
 
@@ -91,9 +91,9 @@ func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 	b := g.Get(0)
 	require.Error(t, b.Refuse("a reason"))
 	g.Get(1)
-	require.Equal(t, 1, booked(g))
+	require.Equal(t, 1, countedCalls(g))
 	_, _ = b.refuse(&OpenError{}), b.refuse(&OpenError{})
-	require.Equal(t, 3, booked(g))
+	require.Equal(t, 3, countedCalls(g))
 	require.EqualValues(t, 2, g.Get(0).Totals().Refused)
 }
 

@@ -129,7 +129,7 @@ func TestAfterOpenIsCalledForEveryWayToOpen(t *testing.T) {
 		}},
 		"a half-open time that is over": {brief, half, func(b *breaker.Breaker) {
 			probe(b)
-			for b.Check() == nil { // at once, but for a coarse clock
+			for b.Check() == nil { // ends at once, unless the clock is coarse
 				runtime.Gosched()
 			}
 		}},

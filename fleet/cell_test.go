@@ -67,11 +67,11 @@ func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 	require.Equal(t, rediscell.Reply{Limit: 16, Remaining: 15, RetryAfter: -1, ResetAfter: 2}, ask(1))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 1"}, f.commands())
 
-	f.says("cl.throttle", integers(1, 16, 0, 2, 32))
+	f.setReply("cl.throttle", integers(1, 16, 0, 2, 32))
 	require.Equal(t, [5]int64{1, 16, 0, 2, 32}, numbersOf(ask(3)))
-	f.says("cl.throttle", integers(1, 16, 0, 0, 32))
+	f.setReply("cl.throttle", integers(1, 16, 0, 0, 32))
 	require.Equal(t, [5]int64{1, 16, 0, 1, 32}, numbersOf(ask(1)), "a refusal never says 0")
-	f.says("cl.throttle", integers(1, 16, 16, -1, 0))
+	f.setReply("cl.throttle", integers(1, 16, 16, -1, 0))
 	f.commands()
 	require.Equal(t, [5]int64{1, 16, 16, -1, 0}, numbersOf(ask(1_000_000)))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 17"}, f.commands())
@@ -79,7 +79,7 @@ func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
 	require.Equal(t, [5]int64{0, 16, 14, -1, 4}, numbersOf(ask(0)), "the module would store a request for 0")
 	require.Contains(t, f.commands()[0], "evalsha")
 
-	f.says("cl.throttle", "-ERR unknown command 'CL.THROTTLE', with args beginning with:\r\n")
+	f.setReply("cl.throttle", "-ERR unknown command 'CL.THROTTLE', with args beginning with:\r\n")
 	require.Equal(t, int64(14), ask(1).Remaining, "without the module, the script decides")
 	require.Len(t, f.commands(), 2)
 	ask(1)

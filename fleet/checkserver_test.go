@@ -16,7 +16,7 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 	} {
 		f := newFake(t, map[string]string{"command": answer, "cl.throttle": integers(0, 16, 15, -1, 2), "eval": integers(1), "evalsha": integers(0, 0, 0, 2, 0)})
 		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
-		f.says("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
+		f.setReply("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
 		f.commands()
 		throttle := newLimiter(l, "cell", seed, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module, and is decided by the script

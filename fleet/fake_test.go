@@ -86,8 +86,8 @@ func (f *fake) answer(command string, args []string) string {
 	return text
 }
 
-// says changes a reply.
-func (f *fake) says(command, answer string) {
+// setReply changes a reply.
+func (f *fake) setReply(command, answer string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answers[command] = answer

@@ -21,7 +21,7 @@ func TestRefusalsOfTheModuleAreNotRemembered(t *testing.T) {
 	})
 	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", rediscell.Limit(0, 10, time.Second), orError)
 	requireTake(t, refused, b.Take, "user", 1)
-	f.says("cl.throttle", integers(0, 1, 0, -1, 1))
+	f.setReply("cl.throttle", integers(0, 1, 0, -1, 1))
 	requireTake(t, taken, b.Take, "user", 1)
 }
 

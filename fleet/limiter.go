@@ -160,7 +160,7 @@ func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Dura
 }
 
 // tokensReturned forgets refusals that may no longer hold because tokens have returned to the
-// key, and has its waiters ask again. With a Shared limit that concerns all keys.
+// key, and has its waiters ask again. If there is a Shared limit, it does so for all keys.
 func (l *Limiter) tokensReturned(k requestKey) {
 	if l.shared {
 		l.denied.ForgetAll()

@@ -55,7 +55,7 @@ func TestOldServerIsDetectedAfterConnect(t *testing.T) {
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromOutage, r.From)
-	f.says("info", bulk("redis_version:4.0.0\r\n"))
+	f.setReply("info", bulk("redis_version:4.0.0\r\n"))
 	_, err = b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, fleet.ErrServer, "no policy applies to a server that cannot be used")
 }

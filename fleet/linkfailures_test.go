@@ -140,7 +140,7 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	asked := len(f.commands())
 	require.LessOrEqual(t, asked, int(time.Since(began)/time.Second), "at most once a second")
 	require.GreaterOrEqual(t, asked, 3, "the cooldown must not grow")
-	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
+	f.setReply("evalsha", integers(1, 10, 9, 0, 100_000))
 	began = time.Now()
 	for take() != fleet.FromServer {
 		require.Less(t, time.Since(began), 1250*ms+slack)

@@ -106,7 +106,7 @@ func TestRedisDecidesAgainWhenItIsBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.True(t, l.Breaker().Tripped())
-	f.says("evalsha", integers(1, 10, 9, 0, 100_000))
+	f.setReply("evalsha", integers(1, 10, 9, 0, 100_000))
 	l.Breaker().OpenFor(0)
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestRedisDecidesAgainWhenItIsBack(t *testing.T) {
 func TestAServiceStartsWithoutRedis(t *testing.T) {
 	f := newFake(t, nil)
 	c := f.client()
-	f.says("info", "-LOADING Redis is loading the dataset in memory\r\n")
+	f.setReply("info", "-LOADING Redis is loading the dataset in memory\r\n")
 	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
 	require.NoError(t, err)
 	r, err := newBucket(l, fleet.Config{OnOutage: fleet.FailLocal, Share: 0.1}).Take(t.Context(), "user", 1)

@@ -103,7 +103,7 @@ func TestARateIsKeptWhileItsKeyIsUsed(t *testing.T) {
 	require.Greater(t, direct.PTTL(t.Context(), log+":rate").Val(), 23*time.Hour)
 }
 
-// A longer window may include deleted entries. Until it no longer does, nothing is allowed.
+// A longer window may include entries that were deleted. As long as it does, nothing is allowed.
 func TestLongerWindowIncludesDeletedEntries(t *testing.T) {
 	l := newLog(t, 10, time.Second)
 	require.True(t, l.take(0, 10))

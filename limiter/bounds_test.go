@@ -1,9 +1,7 @@
 package limiter_test
 
 import (
-	"context"
 	"math"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,15 +19,6 @@ const lastMoment time.Duration = 1<<62 - 1
 type waitingLimiter interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
-}
-
-func allWindows(c limiter.WindowConfig, t0 time.Time) map[string]waitingLimiter {
-	sliding := limiter.WindowConfig{Limit: c.Limit, Window: c.Window, CountRefused: c.CountRefused, MaxWaiters: c.MaxWaiters}
-	return map[string]waitingLimiter{
-		"fixed":   limiter.NewFixedWindowAt(c, t0),
-		"sliding": limiter.NewSlidingWindowAt(sliding, t0),
-		"log":     limiter.NewSlidingLogAt(c, t0),
-	}
 }
 
 func TestConfigsAcceptTheirBounds(t *testing.T) {
@@ -60,92 +49,6 @@ func TestRatiosAtTheirBounds(t *testing.T) {
 		require.Equal(t, c.events, events, c.why)
 		require.Equal(t, c.period, period, c.why)
 	}
-}
-
-func TestMaxWaitersBoundsTheQueueOfAWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.WindowConfig{Limit: 1, Window: hour, MaxWaiters: 1}, time.Now()) {
-			require.True(t, w.Take(1).OK, name)
-			newCallers(t, w).start(ctx, "w", 1)
-			require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, limiter.Never), limiter.ErrQueueFull, name)
-		}
-		leave()
-	})
-}
-
-func TestAWindowRefusesTooManyTokensForeverWhileACallerWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, leave := context.WithCancel(t.Context())
-		for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
-			require.True(t, w.Take(2).OK, name)
-			newCallers(t, w).start(ctx, "w", 1)
-			for _, n := range []int{3, -1} {
-				r := w.Take(n)
-				require.False(t, r.OK, "%s: Take(%d)", name, n)
-				require.Equal(t, limiter.Never, r.RetryAfter, "%s: Take(%d)", name, n)
-			}
-			require.EqualError(t, w.Wait(t.Context(), 3), "limiter: more than the limit (limit 2)", name)
-		}
-		leave()
-	})
-}
-
-// Take is called when there are enough tokens for the waiter and for the caller.
-func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Minute) // not at a window boundary
-		ctx, leave := context.WithCancel(t.Context())
-		for _, later := range []time.Duration{2 * hour, math.MaxInt64} {
-			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
-				require.True(t, w.Take(2).OK, name)
-				newCallers(t, w).start(ctx, "w", 1)
-				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
-			}
-		}
-		leave()
-	})
-}
-
-func TestAnEmptyWindowHasNoResetAfterAtAnEarlierTime(t *testing.T) {
-	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: sec}, start) {
-		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
-	}
-}
-
-func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
-	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
-		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
-		w.Refund(1)
-		take(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
-	}
-}
-
-// Two callers wait for tokens that were taken in two buckets. The next caller needs another window, and
-// only the first of the tokens that are taken now.
-func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
-		require.True(t, w.Take(1).OK)
-		time.Sleep(500 * ms)
-		require.True(t, w.Take(1).OK)
-		l := newCallers(t, w)
-		l.start(t.Context(), "a", 1)
-		l.start(t.Context(), "b", 1)
-		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", show(w.Take(1)))
-		l.want(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
-	})
-}
-
-func TestASlidingLogKeepsOneEntryPerTime(t *testing.T) {
-	const takes = 1000
-	log := exactLog(2*takes, sec)
-	require.Zero(t, testing.AllocsPerRun(1, func() {
-		for range takes {
-			log.TakeAt(start, 1)
-		}
-	}))
-	take(t, log, step{0, 1, "refused"})
 }
 
 func TestTokensThatReturnAtTheLastTimeAreNotLost(t *testing.T) {
@@ -190,32 +93,6 @@ func TestADebtTooLongForTheNewRateIsOwedForever(t *testing.T) {
 	}
 	require.NoError(t, b.SetRateAt(start, limiter.Every(100*year)))
 	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
-}
-
-// The rate becomes so low that the next token comes after the life of the bucket.
-func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
-	for _, c := range []struct {
-		age   time.Duration
-		burst int
-		slow  time.Duration
-		want  string
-	}{
-		{80 * year, 1, 36 * year, "refused 0/1 retry never reset never"}, // in nanoseconds
-		{0, 3, 100 * year, "refused 0/3 retry never reset never"},        // in longer units
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: c.burst}, time.Now().Add(-c.age))
-			require.True(t, b.Take(c.burst).OK)
-			ctx, leave := context.WithCancel(t.Context())
-			callers := newCallers(t, b)
-			for range 30 {
-				callers.start(ctx, "w", 1)
-			}
-			require.NoError(t, b.SetRate(limiter.Every(c.slow)))
-			require.Equal(t, c.want, show(b.Take(c.burst)))
-			leave()
-		})
-	}
 }
 
 func TestTakeFastTakesAllTokens(t *testing.T) {
@@ -272,84 +149,5 @@ func TestAnUnlimitedReservationCanBeCancelledUntilItIsDue(t *testing.T) {
 		r := bucket(limiter.Unlimited(), 0).ReserveAt(start.Add(sec), 5, 0)
 		require.True(t, r.OK)
 		require.Equal(t, want, r.CancelAt(start.Add(sec+after)), "%s after", after)
-	}
-}
-
-func TestALeakyBucketAcceptsUpToItsCapacity(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 3})
-		began := time.Now()
-		require.NoError(t, b.Wait(t.Context(), 0))
-		require.NoError(t, b.Wait(t.Context(), 3))
-		require.Zero(t, time.Since(began))
-	})
-}
-
-func TestALeakyBucketCountsWaiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
-		callers := newCallers(t, b)
-		for _, who := range []string{"a", "b", "c"} {
-			callers.start(t.Context(), who, 1)
-		}
-		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
-		require.NoError(t, b.WaitAtMost(t.Context(), 1, 1500*ms))
-		callers.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
-		require.Equal(t, 1500*ms, time.Since(callers.began))
-	})
-}
-
-func TestALeakyBucketRefusesAfterItsLife(t *testing.T) {
-	for _, perSecond := range []float64{1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(perSecond)})
-			time.Sleep(200 * year)
-			require.NoError(t, b.Wait(t.Context(), 1), "the first request to an empty bucket")
-			require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrLimited)
-		})
-	}
-}
-
-func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Every(year), Capacity: 1000})
-		time.Sleep(40 * year)
-		require.NoError(t, b.Wait(t.Context(), 40))
-		ctx, leave := context.WithCancel(t.Context())
-		callers := newCallers(t, b)
-		callers.start(ctx, "w", 300)
-		require.EqualError(t, b.Wait(t.Context(), 1), "limiter: no tokens left (limit 1000)")
-		leave()
-		callers.all.Wait()
-	})
-}
-
-func TestPacersCountWaiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-		callers := newCallers(t, s)
-		for _, who := range []string{"a", "b", "c"} {
-			callers.start(t.Context(), who, 1)
-		}
-		err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
-		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
-		require.NoError(t, s.WaitAtMost(t.Context(), 1, 3*sec))
-		require.Equal(t, 3*sec, time.Since(callers.began))
-	})
-}
-
-// Each request comes at another time. With CountRefused, refused requests are stored too.
-func TestASlidingLogKeepsAtMostLimitEntries(t *testing.T) {
-	const limit, requests = 1000, 200_000
-	for _, countRefused := range []bool{false, true} {
-		before := heap()
-		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: hour, CountRefused: countRefused}, start)
-		for i := range requests {
-			log.TakeAt(start.Add(time.Duration(i)*ms), 1)
-		}
-		grown := int64(heap() - before)
-		t.Logf("%d bytes, refused requests count: %v", grown, countRefused)
-		require.Less(t, grown, int64(50*limit))
-		runtime.KeepAlive(log)
 	}
 }

@@ -51,7 +51,7 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 				near = 0
 			}
 			require.Equal(t, limiter.Stats{Allowed: 1, Refused: 3, Waited: 1, Cancelled: 1, Near: near}, l.Stats(), kind)
-			figures := observed(t, l)
+			figures := readMetrics(t, l)
 			require.EqualValues(t, 3, figures["weir.limiter.requests refused"], kind)
 			require.EqualValues(t, 2, figures["weir.limiter.limit"], kind)
 		}
@@ -64,7 +64,7 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 		require.False(t, l.TakeAt(start, 1).OK, kind)
 		require.Empty(t, l.Name(), kind)
 		require.Zero(t, l.Stats(), kind)
-		require.Empty(t, observed(t, l), kind)
+		require.Empty(t, readMetrics(t, l), kind)
 	}
 }
 

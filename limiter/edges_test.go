@@ -173,16 +173,16 @@ func TestAPeekIsAllowedWithCountRefused(t *testing.T) {
 
 func TestEveryKeyIsRememberedOrCountedAsEvicted(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)
-	admitted := 0
+	allowed := 0
 	for round := range 5 {
 		for i := range 100 {
 			if g.Get(100*round+i).TakeAt(start.Add(time.Duration(round)*time.Minute), 1).OK {
-				admitted++
+				allowed++
 			}
 		}
-		require.EqualValues(t, admitted, int64(g.Len())+g.Evictions(), "round %d", round)
+		require.EqualValues(t, allowed, int64(g.Len())+g.Evictions(), "round %d", round)
 	}
-	require.Greater(t, admitted, 400)
+	require.Greater(t, allowed, 400)
 }
 
 // New keys evict idle keys, by taking their slot or by a rebuild of the table. Then the idle keys are asked for at the

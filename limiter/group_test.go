@@ -58,16 +58,16 @@ func TestGroupLimitsEachKey(t *testing.T) {
 func TestGroupIsBounded(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
 	take(t, member{g, "exhausted"}, step{0, 1, "ok"})
-	admitted := 0
+	allowed := 0
 	for i := range testenv.Repeat(1_000_000, 200_000) {
 		if g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*10*us), 1).OK {
-			admitted++
+			allowed++
 		}
 		if i%1000 == 0 {
 			take(t, member{g, "exhausted"}, step{time.Duration(i) * 10 * us, 1, "refused"})
 		}
 	}
-	require.InDelta(t, 10_000, admitted, 300, "keys in use stay, and new keys are refused")
+	require.InDelta(t, 10_000, allowed, 300, "keys in use stay, and new keys are refused")
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Zero(t, g.Evictions())
 
@@ -169,7 +169,7 @@ func TestGroupTakeAllocatesNothing(t *testing.T) {
 
 func TestGroupDuringTraffic(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10})
-	admitted := together(8, func() bool {
+	allowed := together(8, func() bool {
 		n := 0
 		for i := range 5000 {
 			if g.Get("shared").TakeAt(start, 1).OK {
@@ -183,7 +183,7 @@ func TestGroupDuringTraffic(t *testing.T) {
 		}
 		return n > 10
 	})
-	require.Zero(t, admitted)
+	require.Zero(t, allowed)
 	require.False(t, g.Get("shared").TakeAt(start, 1).OK)
 }
 

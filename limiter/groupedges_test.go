@@ -47,13 +47,13 @@ func TestGroupIsBoundedAfterEvictions(t *testing.T) {
 		for key := range 3 {
 			require.True(t, g.Get(key).TakeAt(start, 1).OK)
 		}
-		admitted := 0
+		allowed := 0
 		for key := range 100 {
 			if g.Get(10+key).TakeAt(start.Add(10*sec), 1).OK {
-				admitted++
+				allowed++
 			}
 		}
-		require.Equal(t, 3, admitted)
+		require.Equal(t, 3, allowed)
 		require.Equal(t, 3, g.Len())
 		require.EqualValues(t, 3, g.Evictions())
 	}
@@ -201,7 +201,7 @@ func TestTheQueueOfAKeyIsRemoved(t *testing.T) {
 
 func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited(), Name: "logins"})
-	figures := observed(t, g)
+	figures := readMetrics(t, g)
 	require.NotContains(t, figures, instrument.LimiterLimit.Name)
 	require.NotContains(t, figures, instrument.LimiterPeriod.Name)
 	require.Contains(t, figures, instrument.LimiterKeys.Name)

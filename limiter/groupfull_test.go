@@ -54,13 +54,13 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 		for key := range keys {
 			require.True(t, g.Get(key).Take(1).OK)
 		}
-		admitted := 0
+		allowed := 0
 		for key := range keys {
 			if g.Get(keys + key).Take(1).OK {
-				admitted++
+				allowed++
 			}
 		}
-		require.Equal(t, 2, admitted)
+		require.Equal(t, 2, allowed)
 		require.ErrorIs(t, g.Get(5000).WaitAtMost(t.Context(), 1, time.Minute-1), limiter.ErrLimited)
 		began := time.Now()
 		var served, full atomic.Int32
@@ -112,10 +112,10 @@ func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 func TestANaNKeyHasNoRoom(t *testing.T) {
 	for overflow, want := range map[limiter.Overflow]int{limiter.RefuseNew: 0, limiter.PassNew: 100, limiter.ShareNew: 3} {
 		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerHour(1), Burst: 3, Overflow: overflow})
-		admitted := 0
+		allowed := 0
 		for i := range 100 {
 			if g.Get(math.NaN()).Take(1).OK {
-				admitted++
+				allowed++
 			}
 			cancelled, cancel := context.WithTimeout(t.Context(), time.Duration(i%2))
 			_ = g.Get(math.NaN()).Wait(cancelled, 2)
@@ -123,7 +123,7 @@ func TestANaNKeyHasNoRoom(t *testing.T) {
 			g.Get(math.NaN()).Hold(hour)
 			g.Get(math.NaN()).Refund(1)
 		}
-		require.Equal(t, want, min(admitted, 100), "%s", overflow)
+		require.Equal(t, want, min(allowed, 100), "%s", overflow)
 		require.Zero(t, g.Len())
 		require.True(t, g.Get(1).Take(1).OK)
 	}

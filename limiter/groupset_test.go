@@ -85,11 +85,11 @@ func TestAGroupIsReconfigured(t *testing.T) {
 	require.True(t, g.Get("aa").TakeAt(start, 3).OK, "nothing is refused in shadow mode")
 	require.EqualValues(t, 1, g.Stats().Shadowed)
 	require.EqualValues(t, 2, g.Stats().Allowed)
-	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"])
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.requests shadowed"])
 	c.Shadow = false
 	require.NoError(t, g.ReconfigureAt(start, c))
 	require.False(t, g.Get("aa").TakeAt(start, 3).OK)
-	require.EqualValues(t, 1, observed(t, g)["weir.limiter.requests shadowed"], "a metric that was shown stays")
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.requests shadowed"], "a metric that was shown stays")
 
 	before := g.Get("a").TakeAt(start, 0)
 	for name, change := range map[string]func(c *limiter.GroupConfig[string]){

@@ -126,7 +126,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 			"weir.limiter.tokens allowed": 11, "weir.limiter.tokens waited": 4, "weir.limiter.tokens refused": 4, "weir.limiter.tokens cancelled": 0,
 			"weir.limiter.near_limit": 2, "weir.limiter.waiting": 0, "weir.limiter.limit": 10, "weir.limiter.period": 10,
 			"weir.limiter.keys": 2, "weir.limiter.evictions": 0,
-		}, observed(t, g))
+		}, readMetrics(t, g))
 		waits := g.Waits()
 		require.EqualValues(t, 1, waits.Count())
 		require.InDelta(t, 3, waits.Sum, 1e-6)
@@ -159,30 +159,30 @@ func TestAGroupInShadowRefusesNothing(t *testing.T) {
 func TestQueuesOfKeysDuringTraffic(t *testing.T) {
 	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(2000), Burst: 5})
 	began := time.Now()
-	var admitted [3]atomic.Int64
+	var allowed [3]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 12 {
 		wg.Go(func() {
-			key := worker % len(admitted)
+			key := worker % len(allowed)
 			for i := range 60 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%7+1)*time.Millisecond)
 				if g.Get(fmt.Sprint(key)).Wait(ctx, 1) == nil {
-					admitted[key].Add(1)
+					allowed[key].Add(1)
 				}
 				cancel()
 				if g.Get(fmt.Sprint(key)).Take(1).OK {
-					admitted[key].Add(1)
+					allowed[key].Add(1)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	most := 5 + int64(time.Since(began).Seconds()*2000) + 1
-	for i := range admitted {
-		require.Positive(t, admitted[i].Load())
-		require.LessOrEqual(t, admitted[i].Load(), most)
+	for i := range allowed {
+		require.Positive(t, allowed[i].Load())
+		require.LessOrEqual(t, allowed[i].Load(), most)
 	}
-	for i := range admitted {
+	for i := range allowed {
 		before := time.Now()
 		require.NoError(t, g.Get(fmt.Sprint(i)).Wait(t.Context(), 5))
 		remaining := g.Get(fmt.Sprint(i)).Take(0).Remaining

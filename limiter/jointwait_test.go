@@ -19,7 +19,7 @@ type changing struct {
 
 // changes returns all ways in which a limiter can have more tokens than it predicted.
 func changes(t *testing.T) map[string]func() changing {
-	hourly := limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}
+	hourly, window := limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}, limiter.WindowConfig{Limit: 1, Window: hour}
 	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
 		require.True(t, l.Take(1).OK)
 		return l
@@ -39,7 +39,6 @@ func changes(t *testing.T) map[string]func() changing {
 			return changing{empty(g.Get("k")), func() { change(g) }}
 		}
 	}
-	window := limiter.WindowConfig{Limit: 1, Window: hour}
 	return map[string]func() changing{
 		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
 		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
@@ -60,7 +59,7 @@ func changes(t *testing.T) map[string]func() changing {
 		},
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
 		"a log's":            refunded(limiter.NewSlidingLog(window)),
-		"a sliding window's": refunded(limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: hour})),
+		"a sliding window's": refunded(limiter.NewSlidingWindow(window)),
 		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewTokenBucket(hourly))),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").Refund(1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: limiter.Unlimited()}) }),

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// observed returns the metrics of a source by instrument and outcome.
-func observed(t *testing.T, s stat.Source) map[string]float64 {
+// readMetrics returns the metrics of a source by instrument and outcome.
+func readMetrics(t *testing.T, s stat.Source) map[string]float64 {
 	figures := map[string]float64{}
 	for series, value := range s.Observe {
 		key := series.Instrument.Name
@@ -71,7 +71,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 			"weir.limiter.tokens refused": 3, "weir.limiter.tokens cancelled": 3,
 			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 0, "weir.limiter.limit": 10,
 			"weir.limiter.period": 10,
-		}, observed(t, l))
+		}, readMetrics(t, l))
 	})
 }
 
@@ -87,7 +87,7 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 4, stats.Shadowed)
 	require.Zero(t, stats.Refused)
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
-	require.EqualValues(t, 14, observed(t, l)["weir.limiter.tokens shadowed"])
+	require.EqualValues(t, 14, readMetrics(t, l)["weir.limiter.tokens shadowed"])
 
 	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
 	for range 3 {
@@ -124,7 +124,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	l = named(bucket(limiter.Unlimited(), 0))
 	require.True(t, l.TakeAt(start, 5).OK)
 	require.Zero(t, l.Stats().Near)
-	require.NotContains(t, observed(t, l), "weir.limiter.available")
+	require.NotContains(t, readMetrics(t, l), "weir.limiter.available")
 }
 
 // The Joint tries again after each RetryAfter.
@@ -180,7 +180,7 @@ func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum
-		require.InDelta(t, want, observed(t, l)["weir.limiter.tokens refused"], 0)
+		require.InDelta(t, want, readMetrics(t, l)["weir.limiter.tokens refused"], 0)
 	}
 }
 

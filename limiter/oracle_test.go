@@ -26,7 +26,7 @@ type levelOracle struct {
 	ceiling float64       // the most tokens at ceilAt; rises at the rate
 	ceilAt  time.Duration
 	filled  time.Duration // when it was last filled
-	acts    []admitted    // all tokens taken, with times
+	acts    []takenTokens // all tokens taken, with times
 }
 
 func newLevelOracle(every time.Duration, burst int) *levelOracle {
@@ -59,7 +59,7 @@ func (o *levelOracle) room(at time.Duration) float64 {
 
 func (o *levelOracle) take(at time.Duration, n int) {
 	o.level = o.room(at) - float64(n)
-	o.acts = append(o.acts, admitted{at, n})
+	o.acts = append(o.acts, takenTokens{at, n})
 }
 
 func (o *levelOracle) refund(n int) { o.level = min(o.level+float64(n), o.burst) }
@@ -89,11 +89,11 @@ type journalOracle struct {
 	since   func(at time.Duration) time.Duration
 	counts  bool                                 // CountRefused
 	part    func(at time.Duration) time.Duration // the start of the bucket of a time; nil for a log
-	taken   []admitted
+	taken   []takenTokens
 	present time.Duration
 }
 
-type admitted struct {
+type takenTokens struct {
 	at time.Duration
 	n  int
 }
@@ -114,7 +114,7 @@ func (o *journalOracle) room(at time.Duration) float64 {
 
 func (o *journalOracle) take(at time.Duration, n int) {
 	o.present = at
-	o.taken = append(o.taken, admitted{at, n})
+	o.taken = append(o.taken, takenTokens{at, n})
 }
 
 // refuse counts a refused request, up to the limit per bucket.

@@ -120,17 +120,17 @@ func TestTokenBucketAsAPacer(t *testing.T) {
 		}
 		l.want(arrival{"a", 0, nil}, arrival{"b", 2 * sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 3 * sec, nil}, arrival{"e", 4 * sec, nil})
 	})
-	b, admitted := bucket(limiter.PerMinute(7), 1), []int{0, 0, 0}
+	b, allowed := bucket(limiter.PerMinute(7), 1), []int{0, 0, 0}
 	for at := time.Duration(0); at <= 120*sec; {
 		r := b.TakeAt(start.Add(at), 1)
 		for i, until := range []time.Duration{sec, 60 * sec, 120 * sec} {
 			if r.OK && at <= until {
-				admitted[i]++
+				allowed[i]++
 			}
 		}
 		at += r.RetryAfter
 	}
-	require.Equal(t, []int{1, 8, 15}, admitted)
+	require.Equal(t, []int{1, 8, 15}, allowed)
 
 	c := bucket(limiter.PerSecond(2), 1) // scenario 44, the smooth one
 	for i := range 7 {

@@ -72,7 +72,7 @@ func (w *world) book(b *limiter.TokenBucket, o *levelOracle, limit time.Duration
 	}
 	w.check((r.Delay-delay).Abs() <= moment, "reserved: Reserve(%d) may act in %s, not %s", n, r.Delay, delay)
 	o.level -= float64(n)
-	o.acts = append(o.acts, admitted{at + r.Delay, n})
+	o.acts = append(o.acts, takenTokens{at + r.Delay, n})
 	return booking{r, n, at + r.Delay}, true
 }
 
@@ -82,7 +82,7 @@ func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 	o.advance(at)
 	w.check(r.Cancel(), "reserved: a reservation for %s cannot be cancelled", r.due)
 	w.check(!r.Cancel(), "reserved: a reservation can be cancelled twice")
-	o.acts = slices.Delete(o.acts, slices.Index(o.acts, admitted{r.due, r.n}), slices.Index(o.acts, admitted{r.due, r.n})+1)
+	o.acts = slices.Delete(o.acts, slices.Index(o.acts, takenTokens{r.due, r.n}), slices.Index(o.acts, takenTokens{r.due, r.n})+1)
 	before := o.level
 	o.level = b.Tokens()
 	most := min(before+float64(r.n), o.burst)
@@ -91,7 +91,7 @@ func (w *world) cancelled(b *limiter.TokenBucket, o *levelOracle, r booking) {
 
 // bounded checks every span between two times at which tokens were taken.
 func (w *world) bounded(o *levelOracle, interval time.Duration, burst int) {
-	slices.SortStableFunc(o.acts, func(a, b admitted) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(o.acts, func(a, b takenTokens) int { return cmp.Compare(a.at, b.at) })
 	for i, first := range o.acts {
 		sum := 0
 		for _, last := range o.acts[i:] {

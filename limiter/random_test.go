@@ -180,6 +180,14 @@ func (w *world) take(s *subject) {
 	w.check(float64(r.Remaining) >= math.Floor(max(left, 0)-edge) || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
 }
 
+// waitAndRecord records the result of a wait, and when it ended.
+func (w *world) waitAndRecord(g *waitingCaller, wait func() error) {
+	err := wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, event{g, w.now(), err})
+}
+
 func (w *world) wait(s *subject) {
 	n, limit := 1+w.IntN(s.most()), limiter.Never
 	g := &waitingCaller{n: n, until: -1, where: s.node}
@@ -205,13 +213,10 @@ func (w *world) wait(s *subject) {
 	s.queue = append(s.queue, g)
 	w.waitingCallers = append(w.waitingCallers, g)
 	l := s.waiters[w.IntN(len(s.waiters))]
-	go func() {
-		err := l.WaitAtMost(ctx, n, limit)
-		leave()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.events = append(w.events, event{g, w.now(), err})
-	}()
+	go w.waitAndRecord(g, func() error {
+		defer leave()
+		return l.WaitAtMost(ctx, n, limit)
+	})
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()

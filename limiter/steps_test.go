@@ -55,11 +55,11 @@ func bucket(r limiter.Rate, burst int) *limiter.TokenBucket {
 }
 
 // offer makes n requests for one token, evenly over a span, and returns how many were allowed.
-func offer(l limiter.TimedLimiter, n int, over time.Duration) (admitted int) {
+func offer(l limiter.TimedLimiter, n int, over time.Duration) (allowed int) {
 	for i := range n {
 		if l.TakeAt(start.Add(time.Duration(float64(over)/float64(n)*float64(i))), 1).OK {
-			admitted++
+			allowed++
 		}
 	}
-	return admitted
+	return allowed
 }

@@ -19,8 +19,8 @@ type obstructed struct {
 	obstruct func()
 }
 
-// of returns an obstructed for a limiter without tokens.
-func of(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
+// obstruct returns an obstructed for a limiter without tokens.
+func obstruct(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
 	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
@@ -32,7 +32,7 @@ type pace interface {
 
 func paced(p pace) obstructed {
 	p.Reserve(1, limiter.Never)
-	return of(p, 1, func() { p.Reserve(7200, limiter.Never) })
+	return obstruct(p, 1, func() { p.Reserve(7200, limiter.Never) })
 }
 
 // obstructions returns all limiters with WaitAtMost, with all changes that can make a wait longer.
@@ -48,27 +48,27 @@ func obstructions() map[string]func() obstructed {
 		return func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})
 			g.Get("k").Take(1)
-			return of(g.Get("k"), 1, func() { change(g) })
+			return obstruct(g.Get("k"), 1, func() { change(g) })
 		}
 	}
 	return map[string]func() obstructed{
-		"bucket, SetRate": func() obstructed { b := empty(plain); return of(b, 1, func() { _ = b.SetRate(hourly) }) },
-		"bucket, Hold":    func() obstructed { b := empty(plain); return of(b, 1, func() { b.Hold(hour) }) },
+		"bucket, SetRate": func() obstructed { b := empty(plain); return obstruct(b, 1, func() { _ = b.SetRate(hourly) }) },
+		"bucket, Hold":    func() obstructed { b := empty(plain); return obstruct(b, 1, func() { b.Hold(hour) }) },
 		"named, Hold": func() obstructed {
 			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
-			return of(n, 1, func() { n.Hold(hour) })
+			return obstruct(n, 1, func() { n.Hold(hour) })
 		},
 		"joint, SetRate of a member": func() obstructed {
 			b := empty(plain)
-			return of(limiter.NewJoint(limiter.JointConfig{}, b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+			return obstruct(limiter.NewJoint(limiter.JointConfig{}, b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
 		},
 		"joint, Hold": func() obstructed {
 			j := limiter.NewJoint(limiter.JointConfig{}, empty(plain))
-			return of(j, 1, func() { j.Hold(hour) })
+			return obstruct(j, 1, func() { j.Hold(hour) })
 		},
 		"joint, a member is emptied": func() obstructed {
 			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
-			return of(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
+			return obstruct(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})

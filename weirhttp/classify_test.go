@@ -178,7 +178,7 @@ func TestInvalidRequestIsNotAFailure(t *testing.T) {
 }
 
 func TestUnsupportedSchemeHasItsOwnGate(t *testing.T) {
-	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{})
+	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{})
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
 		require.Error(t, err)

@@ -145,7 +145,7 @@ func ExamplePolicy() {
 	r.Header.Set("X-Api-Key", "key-of-acme")
 	show(limit.Handler(hello), r, "RateLimit-Policy")
 	show(limit.Handler(hello), r, "RateLimit-Policy")
-	fmt.Println(observed(limit)["requests planned shadowed"], "would have been refused")
+	fmt.Println(readMetrics(limit)["requests planned shadowed"], "would have been refused")
 	// Output:
 	// 200 RateLimit-Policy: "free";q=100;w=3600
 	// 200 RateLimit-Policy: "gold";q=10000;w=3600

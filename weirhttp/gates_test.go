@@ -20,7 +20,7 @@ func perHost(c weir.Config) gateFunc {
 func TestErrorsAndMetricsHaveTheNameOfTheGroup(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"shop", "bank"} {
-		hosts := weir.NewGroup[string](name, weir.GroupConfig{Gate: fragile()})
+		hosts := weir.NewGroup[string](name, weir.GroupConfig{Gate: opensAfterOneFailure()})
 		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: always(500)})}
 		_, _ = get(client, "http://a.example")
 		_, err := get(client, "http://a.example")

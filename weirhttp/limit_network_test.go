@@ -53,7 +53,7 @@ func TestFloodFromOneNetworkRefusesOnlyThatNetwork(t *testing.T) {
 		require.Equal(t, "4320", w.Header().Get("Retry-After"), "20 requests per day: the exact time")
 		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "the key has not been evicted")
 
-		seen := observed(l)
+		seen := readMetrics(l)
 		require.LessOrEqual(t, seen["keys day"], 1000.0)
 		require.LessOrEqual(t, seen["keys day by network"], 250.0)
 		require.GreaterOrEqual(t, seen["requests day by network allowed"], 20+120+19.0)
@@ -78,7 +78,7 @@ func TestFloodFromManyNetworksIsBounded(t *testing.T) {
 	for i := range 20_000 {
 		request{from: fmt.Sprintf("%d.%d.%d.1:1", 1+i>>16, i>>8&0xff, i&0xff)}.send(h)
 	}
-	seen := observed(l)
+	seen := readMetrics(l)
 	require.LessOrEqual(t, seen["keys day"], 1000.0)
 	require.LessOrEqual(t, seen["keys day by network"], 250.0)
 	require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code)
@@ -119,7 +119,7 @@ func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 		policy.Shadow = true
 		require.NoError(t, l.Reconfigure(config()))
 		require.Equal(t, 200, request{from: "198.51.100.4:1"}.send(h).Code)
-		require.InDelta(t, 1, observed(l)["requests day by network shadowed"], 0)
+		require.InDelta(t, 1, readMetrics(l)["requests day by network shadowed"], 0)
 		policy.Shadow = false
 		require.NoError(t, l.Reconfigure(config()))
 		require.Equal(t, 429, request{from: "198.51.100.4:1"}.send(h).Code)
@@ -159,7 +159,7 @@ func TestRequestCountedByNetworkIsCountedOnce(t *testing.T) {
 			for range 3 {
 				request{from: "198.51.100.1:1"}.send(h)
 			}
-			seen := observed(l)
+			seen := readMetrics(l)
 			require.InDelta(t, 1, seen["requests day allowed"], 0)
 			require.InDelta(t, 0, seen["requests day refused"]+seen["requests day shadowed"], 0)
 			require.InDelta(t, 2, seen["requests day by network allowed"], 0)

@@ -84,8 +84,8 @@ func TestPolicyWhen(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{"gold": 3, "tin": 1, "lead": 1}, passed)
-	require.Equal(t, [3]float64{3, 2, 0}, counted(l, "gold"))
-	require.Equal(t, [3]float64{2, 8, 0}, counted(l, "others"))
+	require.Equal(t, [3]float64{3, 2, 0}, requestCounts(l, "gold"))
+	require.Equal(t, [3]float64{2, 8, 0}, requestCounts(l, "others"))
 }
 
 func TestShadowPolicy(t *testing.T) {
@@ -97,8 +97,8 @@ func TestShadowPolicy(t *testing.T) {
 		require.Equal(t, i < 3, w.Code == 200)
 		require.NotContains(t, w.Header().Get("RateLimit")+w.Header().Get("RateLimit-Policy"), "strict")
 	}
-	require.Equal(t, [3]float64{1, 0, 2}, counted(l, "strict"), "requests that another policy refuses are not counted")
-	require.Equal(t, [3]float64{3, 2, 0}, counted(l, "minute"))
+	require.Equal(t, [3]float64{1, 0, 2}, requestCounts(l, "strict"), "requests that another policy refuses are not counted")
+	require.Equal(t, [3]float64{3, 2, 0}, requestCounts(l, "minute"))
 }
 
 func TestCost(t *testing.T) {

@@ -61,7 +61,7 @@ func TestReconfigureOfAShadow(t *testing.T) {
 		policy.Shadow = false
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
 		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "requests in shadow mode are taken from the quota")
-		require.Equal(t, [3]float64{2, 1, 3}, counted(l, "minute"), "the counters continue")
+		require.Equal(t, [3]float64{2, 1, 3}, requestCounts(l, "minute"), "the counters continue")
 	})
 }
 
@@ -90,7 +90,7 @@ func TestReconfigureDuringRequests(t *testing.T) {
 	}
 	for i := range 200 {
 		require.NoError(t, l.Reconfigure(policies(100+i%2)))
-		observed(l)
+		readMetrics(l)
 	}
 	all.Wait()
 	require.LessOrEqual(t, passed.Load(), int64(101), "Reconfigure has not refilled a quota")

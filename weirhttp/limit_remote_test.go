@@ -101,7 +101,7 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	require.EqualError(t, refusals[0].Err, `weirhttp: policy "second" came to no decision: the store is unavailable`)
 	require.Empty(t, refusals[0].Policies)
 	require.Zero(t, first.used["a"], "the token was given back")
-	require.Equal(t, [3]float64{0, 0, 0}, counted(l, "minute"), "the policy was not asked")
+	require.Equal(t, [3]float64{0, 0, 0}, requestCounts(l, "minute"), "the policy was not asked")
 }
 
 func TestDisconnectedClientIsNotRefused(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLocalAndRemotePoliciesTakeAllOrNone(t *testing.T) {
 					require.Equal(t, i < 2, w.Code == 200)
 				}
 				require.Equal(t, [2]int{2, 2}, [2]int{first.used["a"], last.used["a"]})
-				require.InDelta(t, 2, counted(l, "local")[0], 0)
+				require.InDelta(t, 2, requestCounts(l, "local")[0], 0)
 			})
 		})
 	}

@@ -53,8 +53,8 @@ func perMinute(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "minute", Rate: limiter.PerMinute(float64(n)), Burst: n, By: by}
 }
 
-// observed returns the values of a source by instrument, name and outcome.
-func observed(s stat.Source) map[string]float64 {
+// readMetrics returns the values of a source by instrument, name and outcome.
+func readMetrics(s stat.Source) map[string]float64 {
 	all := map[string]float64{}
 	for series, v := range s.Observe {
 		all[strings.TrimPrefix(series.Instrument.Name, "weir.limiter.")+" "+strings.TrimSpace(strings.Join(series.Values, " "))] = v
@@ -62,9 +62,9 @@ func observed(s stat.Source) map[string]float64 {
 	return all
 }
 
-// counted returns how many requests a policy has allowed, refused and shadowed.
-func counted(l *weirhttp.Limit, policy string) [3]float64 {
-	all := observed(l)
+// requestCounts returns how many requests a policy has allowed, refused and shadowed.
+func requestCounts(l *weirhttp.Limit, policy string) [3]float64 {
+	all := readMetrics(l)
 	return [3]float64{all["requests "+policy+" allowed"], all["requests "+policy+" refused"], all["requests "+policy+" shadowed"]}
 }
 

@@ -180,13 +180,13 @@ func TestFloodOfKeysInAWindow(t *testing.T) {
 			require.Equal(t, stranger, request{key: "stranger"}.send(h).Code, overflow)
 			if overflow == limiter.RefuseNew {
 				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "a client of another network")
-				require.InDelta(t, 2, observed(l)["keys window by network"], 0)
+				require.InDelta(t, 2, readMetrics(l)["keys window by network"], 0)
 			}
-			require.InDelta(t, 1000, observed(l)["keys window"], 0)
+			require.InDelta(t, 1000, readMetrics(l)["keys window"], 0)
 
 			time.Sleep(time.Hour)
 			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all keys are idle, so there is room")
-			require.InDelta(t, 2, observed(l)["evictions window"], 0)
+			require.InDelta(t, 2, readMetrics(l)["evictions window"], 0)
 		})
 	}
 }
@@ -197,14 +197,14 @@ func TestMetricsOfAWindow(t *testing.T) {
 		for range 5 {
 			request{}.send(l.Handler(okHandler))
 		}
-		all := observed(l)
-		require.Equal(t, [3]float64{2, 3, 0}, counted(l, "window"))
+		all := readMetrics(l)
+		require.Equal(t, [3]float64{2, 3, 0}, requestCounts(l, "window"))
 		require.Equal(t, [4]float64{1, 0, 2, 60}, [4]float64{all["keys window"], all["evictions window"], all["limit window"], all["period window"]})
 		bucket := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "window", Rate: limiter.PerMinute(2), By: weirhttp.ByIP}}})
-		for line := range observed(bucket) {
+		for line := range readMetrics(bucket) {
 			require.Contains(t, all, line, "both forms have the same series")
 		}
-		require.Len(t, observed(bucket), len(all))
+		require.Len(t, readMetrics(bucket), len(all))
 	})
 }
 
@@ -250,7 +250,7 @@ func TestReconfigureOfAShadowWindow(t *testing.T) {
 			require.Equal(t, 200, w.Code)
 			require.Empty(t, w.Header().Get("RateLimit"))
 		}
-		require.Equal(t, [3]float64{2, 0, 3}, counted(l, "window"))
+		require.Equal(t, [3]float64{2, 0, 3}, requestCounts(l, "window"))
 		policy.Shadow = false
 		require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
 		require.Equal(t, 429, request{}.send(l.Handler(okHandler)).Code, "requests in shadow mode are taken from the quota")

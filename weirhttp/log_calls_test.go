@@ -19,7 +19,7 @@ import (
 func TestLogRefusedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
+		transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{
 			Base:      always(500),
 			OnRefusal: weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil))),
 		})

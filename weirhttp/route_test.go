@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// logged returns how often slog.Default logged a missing route during f.
-func logged(t *testing.T, f func()) int {
+// countMissingRouteLogs returns how often slog.Default logged a missing route during f.
+func countMissingRouteLogs(t *testing.T, f func()) int {
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	var log bytes.Buffer
@@ -40,8 +40,8 @@ func TestByRouteLogsAMissingRouteOnce(t *testing.T) {
 		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(100, c.by)}})
 		inner := http.NewServeMux()
 		inner.Handle("/a", limit.Handler(okHandler))
-		require.Zero(t, logged(t, func() { request{path: "/a"}.send(inner) }), what)
-		require.Equal(t, c.want, logged(t, func() {
+		require.Zero(t, countMissingRouteLogs(t, func() { request{path: "/a"}.send(inner) }), what)
+		require.Equal(t, c.want, countMissingRouteLogs(t, func() {
 			for range 5 {
 				request{path: "/secret"}.send(limit.Handler(okHandler))
 			}

@@ -70,7 +70,7 @@ func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 			"requests api allowed": 3, "requests api refused": 1, "requests api waited": 0, "requests api cancelled": 0,
 			"tokens api allowed": 3, "tokens api refused": 1, "tokens api waited": 0, "tokens api cancelled": 0, "available api": 2, "limit api": 2,
 			"near_limit api": 1, "waiting api": 0,
-		}, observed(flight))
+		}, readMetrics(flight))
 	})
 }
 
@@ -91,7 +91,7 @@ func TestShedWaitsAsTheQueueSays(t *testing.T) {
 		require.Equal(t, 200, <-two)
 		require.Equal(t, 2*time.Second, time.Since(start))
 		require.Zero(t, flight.InFlight())
-		metrics := observed(flight)
+		metrics := readMetrics(flight)
 		require.Equal(t, []float64{1, 1, 2, 0}, []float64{
 			metrics["requests api allowed"], metrics["requests api waited"], metrics["requests api refused"], metrics["requests api cancelled"],
 		})
@@ -110,7 +110,7 @@ func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 		<-gone
 		require.Equal(t, 200, <-one)
 		require.Equal(t, 200, <-last)
-		require.Equal(t, 1.0, observed(flight)["requests api cancelled"])
+		require.Equal(t, 1.0, readMetrics(flight)["requests api cancelled"])
 		require.Zero(t, flight.InFlight())
 	})
 }

@@ -72,7 +72,7 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
-// fragile returns a config of a gate that opens for a minute after one failure.
-func fragile() weir.Config {
+// opensAfterOneFailure returns a config of a gate that opens for a minute after one failure.
+func opensAfterOneFailure() weir.Config {
 	return weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
 }

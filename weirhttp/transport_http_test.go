@@ -261,7 +261,7 @@ func TestRedirectsUseTheGateOfEachHost(t *testing.T) {
 	first := serve(t, http1, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, target.URL+"/there", http.StatusFound)
 	})
-	group := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: fragile()})
+	group := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: opensAfterOneFailure()})
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	defer client.CloseIdleConnections()
 

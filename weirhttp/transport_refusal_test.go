@@ -21,7 +21,7 @@ import (
 
 func TestErrorHasTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Transport: weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{Base: always(500)})}
+		client := &http.Client{Transport: weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: always(500)})}
 		get := func() error {
 			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
 			if err == nil {
@@ -113,7 +113,7 @@ func TestCallerWaitsForATokenOrCancels(t *testing.T) {
 
 func TestOnRefusalAndFallback(t *testing.T) {
 	var refusals []string
-	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{
+	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{
 		Base: always(503),
 		OnRefusal: func(req *http.Request, err *weirhttp.RefusedError) {
 			refusals = append(refusals, req.Method+" "+err.Host)

@@ -15,7 +15,7 @@ import (
 
 func TestEachHostHasItsOwnGate(t *testing.T) {
 	down := map[string]bool{"a.example": true}
-	transport := weirhttp.NewTransport(perHost(fragile()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if down[req.URL.Host] {
 			return nil, errDown
 		}
@@ -39,7 +39,7 @@ func TestPanicOfTheBaseIsAFailure(t *testing.T) {
 }
 
 func TestRequestsWithoutAGateAreSent(t *testing.T) {
-	payments := weir.New("payments", fragile())
+	payments := weir.New("payments", opensAfterOneFailure())
 	transport := weirhttp.NewTransport(func(r *http.Request) *weir.Gate {
 		if r.URL.Host == "payments.example" {
 			return payments
@@ -56,7 +56,7 @@ func TestRequestsWithoutAGateAreSent(t *testing.T) {
 
 func TestKeyOfAnyType(t *testing.T) {
 	type key struct{ host, method string }
-	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: fragile()})
+	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: opensAfterOneFailure()})
 	transport := weirhttp.NewTransport(weirhttp.Per(group, func(req *http.Request) key {
 		return key{weirhttp.ByHost(req), req.Method}
 	}), weirhttp.TransportConfig{Base: always(500)})

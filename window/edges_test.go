@@ -40,7 +40,7 @@ func TestSeriesAreCreatedWithTheWindow(t *testing.T) {
 }
 
 func TestTheDefaultSpanIsInTheMetrics(t *testing.T) {
-	seen := shown(t, window.NewCalls(window.CallsConfig{Name: "queue"}))
+	seen := readMetrics(t, window.NewCalls(window.CallsConfig{Name: "queue"}))
 	require.InDelta(t, 10, seen["weir.window.length"], 0)
 	require.InDelta(t, 0, seen["weir.window.coverage"], 0.01)
 }

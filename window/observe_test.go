@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// shown returns the values of a source, by instrument and second attribute.
-func shown(t *testing.T, s stat.Source) map[string]float64 {
+// readMetrics returns the values of a source, by instrument and second attribute.
+func readMetrics(t *testing.T, s stat.Source) map[string]float64 {
 	t.Helper()
 	seen := map[string]float64{}
 	for line, v := range s.Observe {
@@ -34,7 +34,7 @@ func TestMetricsOfAWindowOverTime(t *testing.T) {
 		require.Equal(t, map[string]float64{
 			"weir.window.events success": 0, "weir.window.events failure": 0, "weir.window.events ignored": 0, "weir.window.events refused": 0,
 			"weir.window.events.late": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
-		}, shown(t, c), "values that do not exist are left out")
+		}, readMetrics(t, c), "values that do not exist are left out")
 
 		for range 9 {
 			c.Record(window.Success, 100*time.Millisecond)
@@ -43,7 +43,7 @@ func TestMetricsOfAWindowOverTime(t *testing.T) {
 		c.Record(window.Ignored, 0)
 		c.Refuse()
 		time.Sleep(4 * time.Second)
-		seen := shown(t, c)
+		seen := readMetrics(t, c)
 		require.InDelta(t, 0.1, seen["weir.window.latency 0.5"], 0.01)
 		require.InDelta(t, 0.4, seen["weir.window.latency 0.99"], 0.04)
 		for _, q := range []string{"0.5", "0.9", "0.99"} {
@@ -56,7 +56,7 @@ func TestMetricsOfAWindowOverTime(t *testing.T) {
 		}, seen)
 
 		time.Sleep(time.Minute)
-		seen = shown(t, c)
+		seen = readMetrics(t, c)
 		require.InDelta(t, 1, seen["weir.window.coverage"], 0)
 		require.InDelta(t, 9, seen["weir.window.events success"], 0, "totals do not age")
 		require.InDelta(t, 0, seen["weir.window.size"], 0)
@@ -71,12 +71,12 @@ func TestMetricsOfAWindowOverCalls(t *testing.T) {
 	require.Equal(t, map[string]float64{
 		"weir.window.events success": 0, "weir.window.events failure": 1, "weir.window.events ignored": 0, "weir.window.events refused": 0,
 		"weir.window.events.late": 0, "weir.window.size": 1, "weir.window.error_ratio": 1, "weir.window.coverage": 0.25,
-	}, shown(t, c))
+	}, readMetrics(t, c))
 	for range 5 {
 		c.Record(window.Success, 0)
 	}
-	require.InDelta(t, 1, shown(t, c)["weir.window.coverage"], 0)
-	require.InDelta(t, 4, shown(t, c)["weir.window.size"], 0)
+	require.InDelta(t, 1, readMetrics(t, c)["weir.window.coverage"], 0)
+	require.InDelta(t, 4, readMetrics(t, c)["weir.window.size"], 0)
 }
 
 func TestLateCallsAreCounted(t *testing.T) {
@@ -90,7 +90,7 @@ func TestLateCallsAreCounted(t *testing.T) {
 	c.RefuseAt(at(-1))
 	require.EqualValues(t, 2, c.Late())
 	require.EqualValues(t, 3, c.CountsAt(at(14.9)).Calls(), "all are in the newest bucket")
-	require.InDelta(t, 2, shown(t, c)["weir.window.events.late"], 0)
+	require.InDelta(t, 2, readMetrics(t, c)["weir.window.events.late"], 0)
 }
 
 func TestAWindowWithoutANameHasNoMetrics(t *testing.T) {

@@ -29,7 +29,7 @@ func TestInvalidHealthConfigs(t *testing.T) {
 		group, err := promrules.Health(c.config)
 		if c.want == "" {
 			require.NoError(t, err, "%+v", c.config)
-			rules(t, group)
+			writeRules(t, group)
 			continue
 		}
 		require.EqualError(t, err, c.want)
@@ -57,7 +57,7 @@ func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 			t.Run(fmt.Sprint(scrape, " ", interval), func(t *testing.T) {
 				group, err := promrules.Health(promrules.HealthConfig{Scrape: scrape, Interval: interval})
 				require.NoError(t, err)
-				dir, every := rules(t, group), max(min(scrape, 15*time.Second), 5*time.Second)
+				dir, every := writeRules(t, group), max(min(scrape, 15*time.Second), 5*time.Second)
 				const firing = `count by (alertname, weir_alert_rule) (ALERTS{alertstate="firing"})`
 				const ever = `count by (alertname, weir_alert_rule) (last_over_time(ALERTS{alertstate="firing"}[40m]))`
 				name := func(rule string) string {
@@ -86,7 +86,7 @@ func TestRestartIsNoOutage(t *testing.T) {
 	of := func(key, state string) string {
 		return `{weir_breaker_name="g",weir_group_key="` + key + `",weir_breaker_state="` + state + `"}`
 	}
-	promtoolTest(t, rules(t, group), "weir_breaker_name", 15*time.Second, 15*time.Second, []series{
+	promtoolTest(t, writeRules(t, group), "weir_breaker_name", 15*time.Second, 15*time.Second, []series{
 		{"weir_breaker_state" + of("a", "open"), "0x10 1 1 1 0x40"},
 		{"weir_breaker_state" + of("_other", "open"), "0x10 3 3 3 0 1 1 0x38"},
 		{"weir_breaker_transitions_total" + of("a", "closed"), "50x12 0x40"},

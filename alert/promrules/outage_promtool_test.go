@@ -37,7 +37,7 @@ func TestOutagePagesOnce(t *testing.T) {
 		t.Run(scrape.String(), func(t *testing.T) {
 			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
 			require.NoError(t, err)
-			dir, every := rules(t, health), min(scrape, 15*time.Second)
+			dir, every := writeRules(t, health), min(scrape, 15*time.Second)
 			// Two scrapes and two evaluations, a minute until a client with few calls notices, and
 			// three probes.
 			slack := 2*scrape + 2*every + time.Minute

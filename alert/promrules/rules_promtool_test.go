@@ -28,8 +28,8 @@ func promtool(t *testing.T, dir, name, text string, command ...string) {
 	require.NoError(t, err, "%.3000s", out)
 }
 
-// rules writes the rules to a file and checks it with promtool.
-func rules(t *testing.T, group []promrules.Rule) (dir string) {
+// writeRules writes the rules to a file and checks it with promtool.
+func writeRules(t *testing.T, group []promrules.Rule) (dir string) {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, promrules.Write(&b, map[string][]promrules.Rule{"test": group}))
@@ -70,7 +70,7 @@ func calls(outcome string) string {
 func TestBurnRateRules(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
-	dir := rules(t, group)
+	dir := writeRules(t, group)
 	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed,
 	// and a quarter were refused.
 	check(t, dir, "1m", []series{
@@ -92,7 +92,7 @@ func TestBurnRateRules(t *testing.T) {
 func TestBurnRateRulesEqualThoseOfAProcess(t *testing.T) {
 	group, err := promrules.BurnRate("payments", 0.999)
 	require.NoError(t, err)
-	dir := rules(t, group[:2])
+	dir := writeRules(t, group[:2])
 	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
 		t.Run(name, func(t *testing.T) {
 			payments := &source{}
@@ -123,7 +123,7 @@ func (s *source) Totals() window.Totals { return window.Totals(*s) }
 func TestHealthRules(t *testing.T) {
 	health, err := promrules.Health(promrules.HealthConfig{})
 	require.NoError(t, err)
-	dir := rules(t, health)
+	dir := writeRules(t, health)
 	quiet := []series{
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="open"}`, "0x60"},
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="closed"}`, "1x60"},
@@ -162,7 +162,7 @@ func TestInvalidObjectives(t *testing.T) {
 func TestNamesAreQuoted(t *testing.T) {
 	group, err := promrules.BurnRate("a \"b\" \\ c\nd: {{ <é>", 0.999)
 	require.NoError(t, err)
-	rules(t, group)
+	writeRules(t, group)
 }
 
 func TestWriteRefusesInvalidRules(t *testing.T) {

@@ -33,13 +33,13 @@ func (m *meter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (met
 	return noop.Registration{}, nil
 }
 
-// tally counts the observations.
-type tally struct {
+// observationCounter counts the observations.
+type observationCounter struct {
 	noop.Observer
 	observed int
 }
 
-func (o *tally) ObserveFloat64(metric.Float64Observable, float64, ...metric.ObserveOption) {
+func (o *observationCounter) ObserveFloat64(metric.Float64Observable, float64, ...metric.ObserveOption) {
 	o.observed++
 }
 
@@ -71,7 +71,7 @@ func TestCollectionAllocatesNothingPerSeries(t *testing.T) {
 	var p provider
 	_, err := otelmetric.Register(&p, breakers(50)...)
 	require.NoError(t, err)
-	ctx, o := t.Context(), &tally{}
+	ctx, o := t.Context(), &observationCounter{}
 	allocs := testing.AllocsPerRun(20, func() { _ = p.meter.callback(ctx, o) })
 	require.LessOrEqual(t, allocs, 4.0, "one per collection, and some by the garbage collector")
 	require.Equal(t, 21*(50*37+4), o.observed, "the series and 4 of the exporter")

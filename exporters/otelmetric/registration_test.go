@@ -248,7 +248,7 @@ func (r *busyRegistration) Unregister() error {
 }
 
 func (p *busyProvider) collect() {
-	var o tally
+	var o observationCounter
 	for _, f := range p.callbacks {
 		_ = f(context.Background(), &o)
 	}

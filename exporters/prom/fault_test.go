@@ -109,16 +109,16 @@ func TestPanickingSourceHidesNoOther(t *testing.T) {
 
 func skipped(t *testing.T, g prometheus.Gatherer, reason string) int {
 	t.Helper()
-	return own(t, g, fmt.Sprintf("weir_exporter_skipped_samples_total{weir_exporter_reason=%q}", reason))
+	return exporterMetric(t, g, fmt.Sprintf("weir_exporter_skipped_samples_total{weir_exporter_reason=%q}", reason))
 }
 
 func panics(t *testing.T, g prometheus.Gatherer) int {
 	t.Helper()
-	return own(t, g, "weir_exporter_source_panics_total")
+	return exporterMetric(t, g, "weir_exporter_source_panics_total")
 }
 
-// own scrapes once and returns one of the exporter's metrics.
-func own(t *testing.T, g prometheus.Gatherer, name string) (value int) {
+// exporterMetric scrapes once and returns one of the exporter's metrics.
+func exporterMetric(t *testing.T, g prometheus.Gatherer, name string) (value int) {
 	t.Helper()
 	lines, err := samples(g)
 	require.NoError(t, err)

@@ -49,7 +49,7 @@ func draw(t *testing.T, c chart.Chart) (root element, source string) {
 	return root, b.String()
 }
 
-func keys() chart.Chart {
+func keysChart() chart.Chart {
 	return chart.Chart{Title: `Keys & "costs"`, X: "keys", Y: "ns", Lines: []chart.Line{
 		{Name: "weir", Points: []chart.Point{{1, 30}, {1000, 40}, {1e7, 90}}},
 		{Name: "<peer>", Points: []chart.Point{{1, 100}, {1000, 300}}},
@@ -57,7 +57,7 @@ func keys() chart.Chart {
 }
 
 func TestChartIsWellFormedAndHasAllLabels(t *testing.T) {
-	root, source := draw(t, keys())
+	root, source := draw(t, keysChart())
 	var words []string
 	for _, text := range root.all("text") {
 		words = append(words, text.Text)
@@ -70,7 +70,7 @@ func TestChartIsWellFormedAndHasAllLabels(t *testing.T) {
 }
 
 func TestScalesAreLogarithmic(t *testing.T) {
-	root, _ := draw(t, keys())
+	root, _ := draw(t, keysChart())
 	var dots []string
 	for _, dot := range root.all("circle") {
 		dots = append(dots, dot.attr("cx")+" "+dot.attr("cy"))
@@ -102,5 +102,5 @@ var errFull = errors.New("full")
 func (full) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
-	require.ErrorIs(t, keys().Write(full{}), errFull)
+	require.ErrorIs(t, keysChart().Write(full{}), errFull)
 }

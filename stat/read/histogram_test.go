@@ -38,8 +38,8 @@ func (s *timed) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 
 func times(spreads ...spread) *timed { return &timed{spreads: spreads} }
 
-// took returns a spread of n calls of one second.
-func took(name string, calls int64) spread {
+// durationsOf returns a spread of n calls of one second.
+func durationsOf(name string, calls int64) spread {
 	return spread{instrument.BreakerCallDuration.Series(name, ""), stat.Histogram{Schema: 3, Counts: []int64{calls}, Sum: float64(calls)}}
 }
 
@@ -60,7 +60,7 @@ const (
 )
 
 func TestHistogramsAreAddedAndRemoved(t *testing.T) {
-	a, b := times(took("a", 3)), times(took("b", 5))
+	a, b := times(durationsOf("a", 3)), times(durationsOf("b", 5))
 	a.points = []point{slow("a", 1)}
 	s := newSet(t, a, shows(slow("b", 2)), a)
 	for range 3 {
@@ -70,10 +70,10 @@ func TestHistogramsAreAddedAndRemoved(t *testing.T) {
 		require.Empty(t, own)
 	}
 	require.NoError(t, s.Add(b))
-	require.ErrorContains(t, s.Add(times(took("a", 9))), "two different series are weir.breaker.call.duration")
+	require.ErrorContains(t, s.Add(times(durationsOf("a", 9))), "two different series are weir.breaker.call.duration")
 	require.Equal(t, map[string]int64{tookA: 3, tookB: 5}, readHistograms(t, s))
 	s.Remove(a)
-	require.NoError(t, s.Add(times(took("a", 9))), "the name is free again")
+	require.NoError(t, s.Add(times(durationsOf("a", 9))), "the name is free again")
 	require.Equal(t, map[string]int64{tookA: 9, tookB: 5}, readHistograms(t, s))
 	b.spreads = nil
 	require.Equal(t, map[string]int64{tookA: 9}, readHistograms(t, s))
@@ -82,7 +82,7 @@ func TestHistogramsAreAddedAndRemoved(t *testing.T) {
 }
 
 func TestInvalidHistogramsAreSkipped(t *testing.T) {
-	good := took("a", 1)
+	good := durationsOf("a", 1)
 	source := times(good)
 	s := newSet(t, source)
 	want := 0.0
@@ -104,7 +104,7 @@ func TestInvalidHistogramsAreSkipped(t *testing.T) {
 		_, own := readAll(t, s)
 		require.Equal(t, metrics{"skipped_samples{malformed}": want}, own, "%.200v", h)
 	}
-	source.spreads = []spread{took("a", 7), {instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
+	source.spreads = []spread{durationsOf("a", 7), {instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}, good, {nil, stat.Histogram{}}}
 	require.Equal(t, map[string]int64{tookA: 1}, readHistograms(t, s), "the first owner stays")
 	_, own := readAll(t, s)
 	require.Equal(t, metrics{"skipped_samples{malformed}": want + 2, "skipped_samples{duplicate}": 1}, own)
@@ -112,9 +112,9 @@ func TestInvalidHistogramsAreSkipped(t *testing.T) {
 
 func TestASourceThatPanicsOverItsHistogramsHidesNoOther(t *testing.T) {
 	log := captureLog(t)
-	bad := times(took("a", 1))
+	bad := times(durationsOf("a", 1))
 	bad.points = []point{slow("a", 1)}
-	s := newSet(t, bad, times(took("b", 2)))
+	s := newSet(t, bad, times(durationsOf("b", 2)))
 	bad.hurt = errors.New("lost its buckets")
 	require.Equal(t, map[string]int64{tookA: 1, tookB: 2}, readHistograms(t, s))
 	got, own := readAll(t, s)
@@ -127,7 +127,7 @@ func TestReadingHistogramsAllocatesNothing(t *testing.T) {
 	for _, c := range []struct {
 		sources []stat.Source
 		each    int64
-	}{{breakers(100), 0}, {[]stat.Source{times(took("a", 1), took("b", 2))}, 3}} {
+	}{{breakers(100), 0}, {[]stat.Source{times(durationsOf("a", 1), durationsOf("b", 2))}, 3}} {
 		s := newSet(t, c.sources...)
 		calls := int64(0)
 		count := func(_ string, h stat.Histogram) bool {

@@ -94,7 +94,7 @@ var refusedSources = map[string]struct {
 		`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all others by Observe`,
 	},
 	"two distributions of one name": {
-		[]stat.Source{times(took("a", 1)), times(took("a", 1))},
+		[]stat.Source{times(durationsOf("a", 1)), times(durationsOf("a", 1))},
 		`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 	},
 	"bounds of a gauge": {

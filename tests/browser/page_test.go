@@ -27,14 +27,14 @@ func TestTransitionsAreShownAndAnnounced(t *testing.T) {
 	bank, post := breaker.New("bank", breaker.Config{}), breaker.New("post", breaker.Config{})
 	b, s := newTab(t), serve(t, quick, bank, post)
 	b.visit(s)
-	b.says("#status", "Live")
+	b.requireText("#status", "Live")
 	require.Equal(t, "bank: closed,post: closed", eval[string](b, states))
 	require.Contains(t, b.text(".aside"), "None since this page was opened.")
 
 	fail(t, post)
 	b.until(states + ` === "post: open,bank: closed"`) // sorted by severity, without a reload
-	b.says(".change", "post")
-	b.says(".chip", "1 open")
+	b.requireText(".change", "post")
+	b.requireText(".chip", "1 open")
 	require.Equal(t, "post is now open", b.text("#spoken"))
 
 	// The state is shown by a shape and a word, not only by a color.
@@ -77,7 +77,7 @@ func TestPageWorksByKeyboardAlone(t *testing.T) {
 	}
 	require.NotEqual(t, "none", eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"), "the focus is visible")
 	b.press("Enter")
-	b.says("h1", "post")
+	b.requireText("h1", "post")
 	require.Equal(t, "H1", eval[string](b, "document.activeElement.tagName"))
 
 	for eval[string](b, "document.activeElement.role ?? ''") != "slider" {
@@ -92,7 +92,7 @@ func TestPageWorksByKeyboardAlone(t *testing.T) {
 	require.Regexp(t, `successful 0/s`, eval[string](b, "document.activeElement.ariaValueText"))
 
 	b.press("Escape")
-	b.says("h1", "Sources")
+	b.requireText("h1", "Sources")
 	require.Equal(t, "post", eval[string](b, "document.activeElement.innerText"), "the focus has returned")
 }
 
@@ -116,7 +116,7 @@ func TestSearchAndStatesNarrowTheTable(t *testing.T) {
 	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "SERVICE-011"))
 	require.Equal(t, 10, eval[int](b, `document.querySelectorAll(".sources tbody tr").length`))
 	b.do(chromedp.SendKeys(chromedp.CSS("input[type=search]"), "x"))
-	b.says(".empty", "No sources match.")
+	b.requireText(".empty", "No sources match.")
 	b.press("Escape")
 
 	b.click(".chip:nth-child(2)")
@@ -172,7 +172,7 @@ func TestNothingIsWiderThanAPhone(t *testing.T) {
 		require.Equal(t, 375, eval[int](b, wide), b.text("h1")[:10])
 		require.LessOrEqual(t, eval[float64](b, `document.querySelector("h1").getBoundingClientRect().height`), 200.0)
 		b.press("Escape")
-		b.says("h1", "Sources")
+		b.requireText("h1", "Sources")
 	}
 	require.Equal(t, "table", eval[string](b, `document.querySelector(".sources").role`), "a screen reader sees the cards as a table")
 	require.Equal(t, "row", eval[string](b, `document.querySelector(".sources tbody tr").role`))
@@ -203,13 +203,13 @@ func TestPagePollsIfThereIsNoStream(t *testing.T) {
 		t.Cleanup(func() { _ = other.Body.Close() })
 	}
 	b.visit(s)
-	b.says("#status", "Polling")
+	b.requireText("#status", "Polling")
 	fail(t, bank)
 	b.until(states + ` === "bank: open"`)
-	b.says(".change", "bank")
+	b.requireText(".change", "bank")
 
 	leave()
-	b.says("#status", "Live") // the page has tried again
+	b.requireText("#status", "Live") // the page has tried again
 }
 
 func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
@@ -217,19 +217,19 @@ func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
 	b, s := newTab(t), serve(t, quick, bank)
 	b.excuse()
 	b.visit(s)
-	b.says("#status", "Live")
+	b.requireText("#status", "Live")
 
 	address := s.Listener.Addr().String()
 	s.CloseClientConnections()
 	s.Close()
-	b.says("#status", "Connection lost")
+	b.requireText("#status", "Connection lost")
 	require.Equal(t, "bank: closed", eval[string](b, states), "the last values stay")
 
 	again := &http.Server{Addr: address, Handler: s.Config.Handler, ReadHeaderTimeout: time.Second}
 	go func() { _ = again.ListenAndServe() }()
 	t.Cleanup(func() { _ = again.Close() })
 	fail(t, bank)
-	b.says("#status", "Live")
+	b.requireText("#status", "Live")
 	b.until(states + ` === "bank: open"`)
 }
 
@@ -239,7 +239,7 @@ func TestPageReportsABrokenSource(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(old) })
 	b, s := newTab(t), serve(t, quick, breaker.New("bank", breaker.Config{}), &broken{})
 	b.visit(s)
-	b.says("#faults", "ended in a panic")
+	b.requireText("#faults", "ended in a panic")
 	require.Equal(t, "bank: closed", eval[string](b, states))
 	b.accessible("with a notice")
 }
@@ -254,11 +254,11 @@ func TestPageReportsARemovedSource(t *testing.T) {
 	b.excuse()
 	b.visit(s)
 	b.click(".sources tbody a")
-	b.says("h1", "bank")
+	b.requireText("h1", "bank")
 	s.page.Remove(bank)
-	b.says(".source .notice", "This source has been removed.")
+	b.requireText(".source .notice", "This source has been removed.")
 	b.press("Escape")
-	b.says(".empty", "There are no sources yet.")
+	b.requireText(".empty", "There are no sources yet.")
 	b.accessible("without sources")
 }
 
@@ -277,19 +277,19 @@ func TestAHiddenPageCausesNoSampling(t *testing.T) {
 	source := &counted{Breaker: breaker.New("bank", breaker.Config{})}
 	b, s := newTab(t), serve(t, quick, source)
 	b.visit(s)
-	b.says("#status", "Live")
+	b.requireText("#status", "Live")
 	hide := func(hidden bool) {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(
 			`Object.defineProperty(document, "hidden", {value: %v, configurable: true}); document.dispatchEvent(new Event("visibilitychange"))`, hidden)))
 	}
 	hide(true)
-	b.says("#status", "Paused")
+	b.requireText("#status", "Paused")
 	b.until(`performance.now() > 1000`)
 	before := source.reads.Load()
 	b.until(`performance.now() > 3000`)
 	require.LessOrEqual(t, source.reads.Load(), before+1)
 
 	hide(false)
-	b.says("#status", "Live")
+	b.requireText("#status", "Live")
 	require.Eventually(t, func() bool { return source.reads.Load() > before+3 }, 5*time.Second, 20*time.Millisecond)
 }

@@ -20,9 +20,9 @@ func TestScreenshots(t *testing.T) {
 		b.until(`performance.now() > 12000`)
 	}
 	shop.down.Store(true)
-	b.says(".sources tr", "open")
-	b.says(".change", "search")
-	b.says(".list", "firing")
+	b.requireText(".sources tr", "open")
+	b.requireText(".change", "search")
+	b.requireText(".list", "firing")
 
 	for _, form := range []struct {
 		name          string
@@ -32,17 +32,17 @@ func TestScreenshots(t *testing.T) {
 			b.size(form.width, form.height)
 			b.scheme(scheme)
 			b.do(chromedp.Evaluate[chromedp.Void]("location.hash = ''"))
-			b.says("h1", "Sources")
+			b.requireText("h1", "Sources")
 			b.accessible("table, " + form.name + ", " + scheme)
 			b.shoot("table-" + form.name + "-" + scheme)
 			for _, source := range []string{"search", "search is open"} {
 				b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("a")].find(a => a.innerText === "` + source + `").click()`))
-				b.says("h1", source)
+				b.requireText("h1", source)
 				b.until(`document.querySelector(".plot path")`)
 				b.accessible(source + ", " + form.name + ", " + scheme)
 				b.shoot(source + "-" + form.name + "-" + scheme)
 				b.press("Escape")
-				b.says("h1", "Sources")
+				b.requireText("h1", "Sources")
 			}
 		}
 	}

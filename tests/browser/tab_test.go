@@ -144,8 +144,8 @@ func (b *tab) text(selector string) string {
 	return eval[string](b, `document.querySelector(`+quote(selector)+`).innerText`)
 }
 
-// says waits until the text of an element contains something.
-func (b *tab) says(selector, what string) {
+// requireText waits until the text of an element contains something.
+func (b *tab) requireText(selector, what string) {
 	b.t.Helper()
 	b.until(`[...document.querySelectorAll(` + quote(selector) + `)].some(e => e.innerText.includes(` + quote(what) + `))`)
 }

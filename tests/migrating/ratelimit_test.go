@@ -124,8 +124,8 @@ func TestOnlyTheDelayOfRateLimiterDecreases(t *testing.T) {
 	})
 }
 
-// reserved takes the whole burst of 10, and then makes two reservations of 5 tokens at a rate of 10.
-func reserved(t *testing.T) (peer *rate.Limiter, peerReservations [2]*rate.Reservation, own *limiter.TokenBucket, ownReservations [2]*limiter.Reservation) {
+// reserveAll takes the whole burst of 10, and then makes two reservations of 5 tokens at a rate of 10.
+func reserveAll(t *testing.T) (peer *rate.Limiter, peerReservations [2]*rate.Reservation, own *limiter.TokenBucket, ownReservations [2]*limiter.Reservation) {
 	t.Helper()
 	peer, own = rate.NewLimiter(10, 10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 10})
 	require.True(t, peer.AllowN(time.Now(), 10))
@@ -138,7 +138,7 @@ func reserved(t *testing.T) (peer *rate.Limiter, peerReservations [2]*rate.Reser
 
 func TestBothReturnAllTokensOfTheLastReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		peer, peerReservations, own, ownReservations := reserved(t)
+		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[1].Cancel()
 		require.True(t, ownReservations[1].Cancel())
 		require.Equal(t, -5.0, peer.Tokens())
@@ -148,7 +148,7 @@ func TestBothReturnAllTokensOfTheLastReservation(t *testing.T) {
 
 func TestBothKeepTheTokensOfAnEarlierReservation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		peer, peerReservations, own, ownReservations := reserved(t)
+		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[0].Cancel()
 		require.True(t, ownReservations[0].Cancel())
 		require.Equal(t, -10.0, peer.Tokens())
@@ -158,7 +158,7 @@ func TestBothKeepTheTokensOfAnEarlierReservation(t *testing.T) {
 
 func TestOnlyRateLimiterCreditsASecondCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		peer, peerReservations, own, ownReservations := reserved(t)
+		peer, peerReservations, own, ownReservations := reserveAll(t)
 		peerReservations[1].Cancel()
 		peerReservations[1].Cancel()
 		require.True(t, ownReservations[1].Cancel())

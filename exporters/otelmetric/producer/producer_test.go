@@ -50,7 +50,7 @@ func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	}
 }
 
-func took(name string, h stat.Histogram) spread {
+func durationsOf(name string, h stat.Histogram) spread {
 	return spread{known("weir.breaker.call.duration").Series(name, ""), h}
 }
 
@@ -109,7 +109,7 @@ func TestHistogramsEqualThoseOfTheSDK(t *testing.T) {
 	want := rm.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
 
 	l := ours.LifetimeLatency()
-	got := points(t, collect(t, reader(t, &spreads{took("a", l.Histogram())}))[0])[0]
+	got := points(t, collect(t, reader(t, &spreads{durationsOf("a", l.Histogram())}))[0])[0]
 	require.Equal(t, want.Count, got.Count)
 	require.Equal(t, want.Scale, got.Scale)
 	require.Equal(t, want.PositiveBucket, got.PositiveBucket)
@@ -122,8 +122,8 @@ func TestEachSeriesIsAPoint(t *testing.T) {
 	sizes := &stat.Instrument{Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"queue", "kind"}, Help: "Help."}
 	source := &spreads{
 		{sizes.Series("x", ""), stat.Histogram{Schema: -4, Offset: -3, Counts: []int64{1, 0, 2}, Sum: 7}},
-		took("a", stat.Histogram{Schema: 3, Zero: 2, ZeroThreshold: 0.5, Offset: 8, Counts: []int64{5}, Sum: 9, Max: 2}),
-		took("b", stat.Histogram{}),
+		durationsOf("a", stat.Histogram{Schema: 3, Zero: 2, ZeroThreshold: 0.5, Offset: 8, Counts: []int64{5}, Sum: 9, Max: 2}),
+		durationsOf("b", stat.Histogram{}),
 	}
 	for _, s := range *source {
 		s.series.Created = began
@@ -186,12 +186,12 @@ func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
 
-	good := took("good", stat.Histogram{Schema: 3, Counts: []int64{1}})
+	good := durationsOf("good", stat.Histogram{Schema: 3, Counts: []int64{1}})
 	source := &spreads{good}
 	r := reader(t, source)
 	*source = spreads{
-		took("bad", stat.Histogram{Schema: 99}), took("bad", stat.Histogram{Counts: []int64{math.MinInt64}}), good,
-		took("good", stat.Histogram{}), took("quo\"ted\n\xff", stat.Histogram{Sum: -1}), took("never said", stat.Histogram{}),
+		durationsOf("bad", stat.Histogram{Schema: 99}), durationsOf("bad", stat.Histogram{Counts: []int64{math.MinInt64}}), good,
+		durationsOf("good", stat.Histogram{}), durationsOf("quo\"ted\n\xff", stat.Histogram{Sum: -1}), durationsOf("never said", stat.Histogram{}),
 	}
 	got := points(t, collect(t, r)[0])
 	require.Len(t, got, 2)
@@ -202,7 +202,7 @@ func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 
 func TestSourcesComeAndGo(t *testing.T) {
 	one := stat.Histogram{Counts: []int64{1}, Sum: 1}
-	a, b := &spreads{took("a", one)}, &spreads{took("b", one)}
+	a, b := &spreads{durationsOf("a", one)}, &spreads{durationsOf("b", one)}
 	p, err := producer.New(a)
 	require.NoError(t, err)
 	names := func() (list []string) {
@@ -220,7 +220,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 	}
 	require.NoError(t, p.Add(b, a))
 	require.Equal(t, []string{"a", "b"}, names())
-	require.ErrorContains(t, p.Add(&spreads{took("b", one)}), "two different series are")
+	require.ErrorContains(t, p.Add(&spreads{durationsOf("b", one)}), "two different series are")
 	p.Remove(a)
 	require.Equal(t, []string{"b"}, names())
 }

@@ -32,8 +32,8 @@ var update = flag.Bool("update", false, "rewrite alerts.yml")
 // command is the import path of the program that writes alerts.yml.
 const command = "github.com/weir-go/weir/cmd/weir-rules"
 
-// written returns what the command writes.
-func written(t *testing.T, args ...string) string {
+// outputOf returns what the command writes.
+func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", command}, args...)...).Output()
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func health(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
 }
 
 func TestRulesAreUpToDate(t *testing.T) {
-	want := written(t)
+	want := outputOf(t)
 	if *update {
 		require.NoError(t, os.WriteFile("alerts.yml", []byte(want), 0o644))
 	}
@@ -63,7 +63,7 @@ func TestRulesDependOnTheIntervals(t *testing.T) {
 		var want strings.Builder
 		want.WriteString("# Written by weir-rules.\n")
 		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": health(t, c)}))
-		require.Equal(t, want.String(), written(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
+		require.Equal(t, want.String(), outputOf(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
 	}
 	err := exec.CommandContext(t.Context(), "go", "run", command, "-scrape", "1h").Run()
 	require.Error(t, err, "promrules.Health refuses it")
