@@ -1,0 +1,84 @@
+package main
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
+	"github.com/failsafe-go/failsafe-go/failsafehttp"
+	"github.com/platinummonkey/go-concurrency-limits/core"
+	"github.com/platinummonkey/go-concurrency-limits/limit"
+	limiters "github.com/platinummonkey/go-concurrency-limits/limiter"
+	"github.com/platinummonkey/go-concurrency-limits/strategy"
+
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// guard is what stands before the handler.
+type guard struct {
+	name string
+	wrap func(http.Handler) (http.Handler, error)
+}
+
+// guards returns the guards in the order of the table. All but the first keep the documented defaults of
+// their libraries, except for a limit, a bound of the queue and its target.
+func guards() []guard {
+	return []guard{
+		{"none", func(h http.Handler) (http.Handler, error) { return h, nil }},
+		{"weir, fixed: Limit 10, no queue", shed(inflight.Config{Limit: servers})},
+		{"weir, fixed: Limit 10, queue with Target 20ms", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: queue})},
+		{"weir, the same, oldest first", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
+		{"failsafe-go adaptive limiter", func(h http.Handler) (http.Handler, error) {
+			return failsafehttp.NewHandler(h, adaptivelimiter.NewWithDefaults[*http.Response]()), nil
+		}},
+		{"failsafe-go adaptive limiter, queue 2 to 3", func(h http.Handler) (http.Handler, error) {
+			return failsafehttp.NewHandler(h, adaptivelimiter.NewBuilder[*http.Response]().WithQueueing(2, 3).Build()), nil
+		}},
+		{"go-concurrency-limits, Vegas", vegas},
+		{"go-concurrency-limits, Gradient2", gradient2},
+	}
+}
+
+var (
+	queue       = inflight.Queue{Target: 20 * time.Millisecond}
+	oldestFirst = inflight.Queue{Target: 20 * time.Millisecond, OldestFirst: true}
+)
+
+func shed(c inflight.Config) func(http.Handler) (http.Handler, error) {
+	return func(h http.Handler) (http.Handler, error) {
+		return weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{})(h), nil
+	}
+}
+
+func vegas(h http.Handler) (http.Handler, error) {
+	l, err := limiters.NewDefaultLimiterWithDefaults("vegas", strategy.NewSimpleStrategy(servers), limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance)
+	return limited(h, l), err
+}
+
+// gradient2 has the windows of NewDefaultLimiterWithDefaults.
+func gradient2(h http.Handler) (http.Handler, error) {
+	l, err := limiters.NewDefaultLimiter(
+		limit.NewDefaultGradient2Limit("gradient2", limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance),
+		int64(time.Second), int64(time.Second), int64(100*time.Microsecond), 100,
+		strategy.NewSimpleStrategy(servers), limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance,
+	)
+	return limited(h, l), err
+}
+
+// limited refuses requests that the limiter has no token for, as the library's gRPC interceptors do.
+func limited(h http.Handler, l core.Limiter) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, ok := l.Acquire(r.Context())
+		if !ok {
+			http.Error(w, "limited", http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+		if r.Context().Err() != nil {
+			token.OnDropped()
+			return
+		}
+		token.OnSuccess()
+	})
+}
