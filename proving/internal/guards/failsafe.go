@@ -39,6 +39,7 @@ func failsafeRows() []sim.Maker {
 				Config: "the adaptive limiter with limits and a queue as under Basic Usage, because a queue is documented " +
 					"to avoid needless refusals; a call waits at most 50 ms in it, because without a bound it waits " +
 					"until its deadline",
+				Draws: true, // which calls it refuses when its queue is nearly full
 			}, adaptivelimiter.ErrExceeded,
 			func() failsafe.Policy[any] {
 				return adaptivelimiter.NewBuilder[any]().WithLimits(1, 100, 20).

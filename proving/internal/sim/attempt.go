@@ -124,6 +124,7 @@ func (a *attempt) send(ctx context.Context) error {
 		panic("sim: a guard has called the function twice")
 	}
 	a.sent, a.sentAt = true, r.now()
+	r.service.pending++
 	r.push(event{at: a.sentAt, kind: enter, attempt: a})
 	r.notify()
 	r.mu.Unlock()

@@ -12,7 +12,7 @@ type service struct {
 	hosts   []*host
 	inForce []bool // the faults
 	cold    []cold
-	pending int // attempts that are not over for the service
+	pending int // attempts that were sent and are not over for the service
 }
 
 // host is one host of the service, with the conditions of its faults.
@@ -85,15 +85,13 @@ func (s *service) enter(a *attempt) {
 	h := s.hosts[a.host]
 	switch {
 	case h.down:
-		s.pending++
 		s.run.push(event{at: s.run.now() + h.failTime, kind: fail, attempt: a, index: a.version})
 	case h.mayStart():
-		s.pending++
 		s.start(h, a)
 	case s.hasRoom(h):
-		s.pending++
 		h.queue = append(h.queue, a)
 	default:
+		s.leave(a)
 		a.answered(&unavailable{"queue is full", s.RetryAfter})
 	}
 }
