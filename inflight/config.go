@@ -10,26 +10,31 @@ const maxLimit = 1_000_000_000
 
 // Config configures a [Limiter].
 type Config struct {
-	// Limit is the most calls in flight, from 1 to 1,000,000,000. Required.
+	// Limit is the most calls in flight, from 1 to 1,000,000,000. Required unless Adaptive is set;
+	// then the default is the most.
 	Limit int
+	// Adaptive lets the limiter find how many calls the service can take, from 1 to Limit, by their
+	// latency and their late failures: see the package comment. It costs two readings of the clock
+	// per call, or per one call in several if there are more than 5,000 per second. Default false.
+	Adaptive bool
 	// MaxWaiters is the most callers that may wait for a slot at once. Further callers are refused.
 	// Default 0, no bound.
 	MaxWaiters int
-	// Queue configures the order of those who wait, and how long they wait. Default in order of arrival,
-	// for as long as their contexts allow.
+	// Queue configures the order of those who wait, and how long they wait. Default in order of
+	// arrival, for as long as their contexts allow.
 	Queue Queue
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default no name and no statistics.
 	Name string
-	// Shadow allows all calls and counts those that would have been refused or would have waited. It
-	// requires a Name. Default false.
+	// Shadow allows all calls and counts those that would have been refused or would have waited.
+	// It requires a Name. Default false.
 	Shadow bool
 }
 
 // Validate returns an error that names all invalid fields, or nil if there are none.
 func (c Config) Validate() error {
 	var errs []error
-	if c.Limit < 1 || c.Limit > maxLimit {
+	if (c.Limit < 1 || c.Limit > maxLimit) && !(c.Limit == 0 && c.Adaptive) {
 		errs = append(errs, fmt.Errorf("inflight: Limit is %d, must be between 1 and %d", c.Limit, maxLimit))
 	}
 	if c.MaxWaiters < 0 {

@@ -8,9 +8,9 @@
 //	})
 //	if errors.Is(err, inflight.ErrFull) { … } // the call was not made
 //
-// Each call occupies a slot until it has ended. If there is none, a caller waits for one, in order of
-// arrival, or does without: see [Limiter.TryAcquire]. A call that is not a function call acquires its
-// slot and says when it has ended:
+// Each call occupies a slot until it has ended. If there is none, a caller waits for one, in order
+// of arrival, or does without: see [Limiter.TryAcquire]. A call that is not a function call
+// acquires its slot and says when it has ended:
 //
 //	slot, err := reports.Acquire(ctx)
 //	if err != nil {
@@ -18,17 +18,34 @@
 //	}
 //	defer func() { slot.Done(ctx, err) }()
 //
-// A bound on calls in flight follows the latency of the service, which a rate limit does not: L slots
-// allow L divided by the latency calls per second. The bound of a healthy service is about its calls
-// per second times its latency in seconds (Little's law), plus a reserve.
+// A bound on calls in flight follows the latency of the service, which a rate limit does not: L
+// slots allow L divided by the latency calls per second. The bound of a healthy service is about
+// its calls per second times its latency in seconds (Little's law), plus a reserve.
+//
+// # An adaptive limit
+//
+// With Config.Adaptive the limiter finds the limit. It refuses nothing as long as calls take about
+// as long as usual. Only if most calls of late took about eight times as long as usual, or calls
+// failed after more than twice the usual time, and the calls in flight will take long too, it
+// bounds them. The limit is then the one at which calls take about four times as long as usual, by
+// Little's law, and the service has just enough of a queue to work on. While calls fail late, the
+// limit is halved, down to one call. When it has not been reached for two seconds, nothing is
+// refused any more.
+//
+// What is usual is learned while nothing is wrong. A service that has become slower by itself is
+// found out by trials: if doubling the limit leaves the latency as it is, that is the usual one
+// from then on. Errors that come early, and deadlines that are shorter than what is usual, teach
+// nothing: a breaker is for those. The first 20 calls only teach. See adaptation.go for the
+// sources.
 //
 // The error of a refused call is a *[FullError] that matches [ErrFull] and weir.ErrRefused. It says
 // when a retry is worthwhile, by the rate at which slots are released.
 //
-// A server that is asked for more than it can do chooses whom it answers: see [Queue] for priorities,
-// tenants and a bound on the time spent waiting, and weirhttp.Shed for requests.
+// A server that is asked for more than it can do chooses whom it answers: see [Queue] for
+// priorities, tenants and a bound on the time spent waiting, and weirhttp.Shed for requests.
 //
-// A limiter takes about 200 bytes, 500 more once a caller has waited, and 250 per waiter. Acquiring and releasing a slot takes two
-// atomic operations, no lock and no clock. Limiters start no goroutines. A gate of package weir has a
-// bound too: see weir.Config.
+// A limiter takes about 200 bytes, 600 more if it adapts, 500 more once a caller has waited, and
+// 250 per waiter. Acquiring and releasing a slot takes two atomic operations, no lock and no clock
+// if the limit is fixed. Limiters start no goroutines. A gate of package weir has a bound too: see
+// weir.Config.
 package inflight

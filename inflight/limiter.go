@@ -1,7 +1,9 @@
 package inflight
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
-	algorithm  algorithm // nil for a fixed limit
+	adaptive   *adaptive // nil for a fixed limit
 	epoch      time.Time
 	name       string
 	statistics *statistics // nil if the limiter has no name
@@ -82,7 +84,11 @@ func New(c Config) *Limiter {
 		panic(err)
 	}
 	l := &Limiter{name: c.Name, epoch: time.Now(), statistics: newStatistics(c)}
-	l.limit.Store(uint32(c.Limit))
+	if c.Adaptive {
+		l.adaptive = newAdaptive(l.epoch, cmp.Or(c.Limit, maxLimit), &l.limit)
+	} else {
+		l.limit.Store(uint32(c.Limit))
+	}
 	l.queue.maxWaiters, l.queue.config = c.MaxWaiters, c.Queue
 	return l
 }
@@ -132,12 +138,21 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 // tryAcquire fills in a zero slot, or reports false. It counts no refusal.
 func (l *Limiter) tryAcquire(slot *Slot) bool {
 	inFlight := l.state.occupy(&l.limit)
+	for inFlight == 0 && l.raise() {
+		inFlight = l.state.occupy(&l.limit)
+	}
 	if inFlight == 0 {
 		return l.statistics.allowInShadow()
 	}
 	slot.begin(l)
 	l.statistics.countAllowed(inFlight, l.limit.Load())
 	return true
+}
+
+// raise reports whether there may be a slot, because the limit adapts and is higher now.
+func (l *Limiter) raise() bool {
+	word := l.state.word.Load()
+	return l.adaptive != nil && word&waiting == 0 && l.adaptive.raise(int(uint32(word)))
 }
 
 // Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns an
@@ -165,8 +180,11 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 }
 
 // SetLimit changes the limit. Calls in flight beyond a lower limit continue. If n is not between 1 and
-// 1,000,000,000, SetLimit returns an error and changes nothing.
+// 1,000,000,000, or the limit adapts, SetLimit returns an error and changes nothing.
 func (l *Limiter) SetLimit(n int) error {
+	if l.adaptive != nil {
+		return errors.New("inflight: the limit adapts and cannot be set")
+	}
 	if err := (Config{Limit: n}).Validate(); err != nil {
 		return err
 	}

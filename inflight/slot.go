@@ -16,7 +16,7 @@ import (
 // leave it occupied, or use [Limiter.Run].
 type Slot struct {
 	limiter *Limiter
-	start   time.Duration // since the epoch of the limiter, if it has an algorithm
+	start   time.Duration // since the epoch of the limiter, if it adapts
 	done    atomic.Bool
 }
 
@@ -33,7 +33,7 @@ func (s *Slot) Done(ctx context.Context, err error) {
 		return
 	}
 	o := window.Success
-	if s.limiter.algorithm != nil {
+	if s.limiter.adaptive != nil {
 		o = verdict.On[window.Outcome](ctx, err, nil)
 	}
 	s.end(o)
@@ -42,8 +42,8 @@ func (s *Slot) Done(ctx context.Context, err error) {
 // begin makes the slot one of l. The slot was just occupied.
 func (s *Slot) begin(l *Limiter) {
 	s.limiter = l
-	if l.algorithm != nil {
-		s.start = time.Since(l.epoch)
+	if l.adaptive != nil {
+		s.start = l.adaptive.begin()
 	}
 }
 
@@ -54,22 +54,10 @@ func (s *Slot) end(o window.Outcome) {
 	}
 }
 
-// algorithm adapts the limit to what is seen of the calls. It is safe for concurrent use.
-type algorithm interface {
-	// update is called when a call that held a slot has ended, and returns the limit from now on, from
-	// 1 to maxLimit. now is the time since the limiter was made, latency the duration of the call, and
-	// inFlight the number of calls in flight including this one. failed says that the service failed,
-	// and ignored that the call says nothing about the service, because its caller cancelled it or an
-	// inner guard refused it.
-	update(now, latency time.Duration, inFlight int, failed, ignored bool) (limit int)
-}
-
 // endCall releases the slot of a call that began at start.
 func (l *Limiter) endCall(start time.Duration, o window.Outcome) {
-	if l.algorithm != nil {
-		now := time.Since(l.epoch)
-		limit := l.algorithm.update(now, now-start, l.InFlight(), o == window.Failure, o != window.Success && o != window.Failure)
-		l.limit.Store(uint32(limit)) // before the release, which serves the waiters of a higher limit too
+	if l.adaptive != nil { // before the release, which serves the waiters of a higher limit too
+		l.adaptive.end(start, l.InFlight(), o == window.Failure, o != window.Success && o != window.Failure)
 	}
 	if l.state.release() {
 		l.serveWaiters()

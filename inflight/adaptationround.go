@@ -1,0 +1,226 @@
+package inflight
+
+import (
+	"math"
+	"time"
+)
+
+// round is a span in which the limit does not change. Only calls that began in it count, since the
+// latency of the others belongs to another limit.
+//
+// The limit of the next round follows from Little's law (Little, 1961): L calls in flight of a
+// latency W make L/W calls per second, so with the limit L·target/W the latency will be target, if
+// there is a queue. Netflix's gradient2 and Vegas, and TCP BBR, use the same relation; they compare
+// with a latency without load, for which Envoy's adaptive concurrency has to lower the limit now
+// and then.
+//
+// A service may also have become slow by itself: then a lower limit does not make it faster, and
+// only loses throughput. Each cut of the limit shows that. If the latency stays nearly the same
+// though the limit is less than half, the limit is doubled for a trial, and if the latency still
+// stays the same, it is the usual latency from now on.
+type round struct {
+	since      time.Duration // when it began
+	settled    bool          // no more calls are in flight than the limit
+	area, gone float64       // those of the adaptation when it settled
+	n, failed  float64       // timed calls that have begun and ended in it, and late failures among them
+	sum        float64       // of the latencies of these calls
+	highest    int           // the most calls in flight
+	lastHit    time.Duration // when the limit was last reached, in any round
+	cut        observation   // before the limit was cut; its limit is 0 if it was not
+	trial      trial
+	low        observation // before the limit was doubled
+	lastTrial  time.Duration
+}
+
+// trial is a step of finding out whether the service is slow by itself. Each takes a round.
+type trial int
+
+const (
+	noTrial  trial = iota
+	before         // measures the latency
+	doubling       // doubles the limit, and waits until it has an effect
+	after          // measures the latency again
+)
+
+// observation is a limit and the mean latency with it.
+type observation struct{ limit, latency float64 }
+
+const (
+	// few and many bound the number of calls that a round looks at. Within, it is twice the limit.
+	few, many = 4, 20
+	// maxCut and minCut bound the factor of the first cut, least that of the others.
+	maxCut, minCut = 0.4, 0.2
+	maxGrowth      = 2.0
+	// freeAfter is how long the limit must not have been reached until the calls are not bound any
+	// more.
+	freeAfter = 2 * time.Second
+	// trialEvery is how often it is tried whether the service is slow by itself, if a limit is as
+	// low as it may be without failures.
+	trialEvery = 30 * time.Second
+	// precise is the number of calls that a trial measures a latency by. The ratio of two is then
+	// right within 12 % (one standard deviation), and √2 is three of these from 1 and from 2.
+	precise = 150
+)
+
+// bind begins to bound the calls, after one that took some latency.
+func (a *adaptation) bind(latency float64) {
+	inFlight := float64(a.inFlight)
+	expected := a.expected()
+	a.bounding, a.score = true, 0
+	r := &a.round
+	r.lastHit, r.lastTrial = a.now, a.now-trialEvery/2
+	r.trial = noTrial
+	r.cut = observation{inFlight, expected}
+	r.next(a, inFlight*min(max(a.usual.target()/max(latency, expected), minCut), maxCut))
+}
+
+// next begins a round with a limit.
+func (r *round) next(a *adaptation, limit float64) {
+	a.limit = min(max(limit, 1), a.most)
+	r.begin(a)
+}
+
+func (r *round) begin(a *adaptation) {
+	r.since, r.settled = a.now, false
+	r.n, r.failed, r.sum, r.highest = 0, 0, 0, 0
+	r.settle(a)
+}
+
+// reached notes that the limit was reached.
+func (r *round) reached(a *adaptation) {
+	r.lastHit = a.now
+	r.highest = max(r.highest, int(a.whole()))
+}
+
+// ended counts a call, and ends the round if it has seen enough.
+func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
+	r.highest = max(r.highest, a.inFlight)
+	a.usual.last = a.now
+	began := a.now - latency
+	if began < r.since {
+		return
+	}
+	r.n++
+	r.sum += float64(latency)
+	if late {
+		r.failed++
+	}
+	limit := math.Floor(a.limit)
+	failing := r.failed >= 3 && r.failed > (0.1+2*a.usual.late)*r.n
+	if !failing && (r.n < max(min(2*limit, many), few) || r.measures(a, limit)) {
+		return
+	}
+	inUse := r.inUse(a)
+	if inUse {
+		r.lastHit = a.now
+	} else if a.now-r.lastHit > freeAfter {
+		a.free()
+		return
+	}
+	r.next(a, limit*r.factor(a, observation{limit, r.latency(a)}, inUse, failing))
+}
+
+// measures reports whether a trial needs more calls to measure the latency by. A latency that is
+// well needs no trial.
+func (r *round) measures(a *adaptation, limit float64) bool {
+	return r.trial != noTrial && a.gone()-r.gone < max(limit, precise) && r.latency(a) > a.usual.target()
+}
+
+// free ends the bounding.
+func (a *adaptation) free() {
+	a.bounding = false
+	a.round.next(a, max(a.limit, easy))
+}
+
+// settle begins to measure the latency when no more calls are in flight than the limit allows.
+func (r *round) settle(a *adaptation) {
+	if !r.settled && float64(a.inFlight) <= a.limit {
+		r.settled, r.area, r.gone = true, a.area, a.gone()
+	}
+}
+
+// gone returns how many useful calls have ended since ever.
+func (a *adaptation) gone() float64 { return float64(a.started) - float64(a.inFlight) - a.useless }
+
+// latency returns the mean latency by Little's law: the calls in flight divided by the calls that
+// have ended per time. The mean of the calls that began in the round would be too small as long as
+// most of them have not ended, because the shortest end first. With few calls in flight it is the
+// better one.
+func (r *round) latency(a *adaptation) float64 {
+	if a.limit <= many/2 || !r.inUse(a) {
+		return r.sum / max(r.n, 1)
+	}
+	return max(a.area-r.area, 1) / max(a.gone()-r.gone+1, 1)
+}
+
+// inUse reports whether the limit makes a difference.
+func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*float64(a.whole()) }
+
+// factor returns the limit of the next round as a multiple of that of this one.
+func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float64 {
+	f := min(max(a.usual.target()/o.latency, minCut), maxGrowth)
+	switch {
+	case failing:
+		// The latency that was taken for the usual one was not.
+		a.usual.mean = min(a.usual.mean, a.usual.healthy)
+		r.cut.limit, r.trial = 0, noTrial
+		return min(f, 0.5)
+	case r.trial != noTrial && inUse && f < 1:
+		return r.try(a, o)
+	case f < 0.9:
+		return r.lower(a, o, f)
+	}
+	r.trial = noTrial
+	if f < 1.1 || !inUse {
+		return 1
+	}
+	r.cut.limit = 0
+	return f
+}
+
+// try makes the next step of a trial.
+func (r *round) try(a *adaptation, o observation) float64 {
+	switch r.trial {
+	case before:
+		r.low, r.trial = o, doubling
+		return maxGrowth
+	case doubling:
+		r.trial = after
+		return 1
+	default:
+		r.trial = noTrial
+		if o.latency < math.Sqrt2*r.low.latency {
+			a.usual.mean = o.latency
+			return maxGrowth
+		}
+		return r.low.limit / o.limit
+	}
+}
+
+// lower returns the factor of a cut, or begins a trial if it seems that cuts do not help.
+func (r *round) lower(a *adaptation, o observation, f float64) float64 {
+	r.trial = noTrial
+	if o.limit <= maxCut*r.cut.limit {
+		useless := o.latency > r.cut.latency*math.Sqrt(o.limit/r.cut.limit)
+		r.cut.limit = 0
+		if useless {
+			return r.startTrial(a)
+		}
+	}
+	if r.cut.limit == 0 {
+		r.cut = o
+	}
+	f = max(f, min(1, easy/o.limit))
+	if f == 1 && a.now-r.lastTrial > trialEvery {
+		return r.startTrial(a)
+	}
+	return f
+}
+
+// startTrial begins a trial with the same limit, unless calls fail or hardly any are allowed.
+func (r *round) startTrial(a *adaptation) float64 {
+	if r.failed == 0 && a.limit >= few {
+		r.trial, r.lastTrial = before, a.now
+	}
+	return 1
+}

@@ -1,0 +1,180 @@
+package inflight_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/sentinel"
+)
+
+// hanging makes calls that last until their deadline, one every 10 ms, and returns how many were
+// made.
+func hanging(l *inflight.Limiter, calls int, result func(context.Context) error) (made int) {
+	var wg sync.WaitGroup
+	for range calls {
+		time.Sleep(10 * time.Millisecond)
+		slot, ok := l.TryAcquire()
+		if !ok {
+			continue
+		}
+		made++
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			<-ctx.Done()
+			slot.Done(ctx, result(ctx))
+		})
+	}
+	wg.Wait()
+	return made
+}
+
+// quick makes calls of 20 ms, one after the other.
+func quick(l *inflight.Limiter, calls int) {
+	for range calls {
+		if slot, ok := l.TryAcquire(); ok {
+			time.Sleep(20 * time.Millisecond)
+			slot.Done(context.Background(), nil)
+		}
+	}
+}
+
+func TestAdaptiveRefusesCallsToAServiceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := inflight.New(inflight.Config{Adaptive: true})
+		quick(l, 100)
+		require.Less(t, hanging(l, 2000, context.Context.Err), 300)
+		require.Equal(t, 1, l.Limit())
+		quick(l, 200)
+		require.Equal(t, 50, l.Limit(), "the service is well, and the limit was not reached for two seconds")
+	})
+}
+
+func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
+	for name, result := range map[string]error{"cancelled": context.Canceled, "refused": sentinel.ErrRefused} {
+		synctest.Test(t, func(t *testing.T) {
+			l := inflight.New(inflight.Config{Adaptive: true})
+			quick(l, 100)
+			for range 1000 {
+				slot, ok := l.TryAcquire()
+				require.True(t, ok, name)
+				ctx, cancel := context.WithCancel(t.Context())
+				time.Sleep(time.Second)
+				cancel()
+				slot.Done(ctx, result)
+			}
+			require.Equal(t, 50, l.Limit(), name)
+		})
+	}
+}
+
+func TestAdaptiveNeverExceedsLimit(t *testing.T) {
+	l := inflight.New(inflight.Config{Adaptive: true, Limit: 3})
+	for range 3 {
+		_, ok := l.TryAcquire()
+		require.True(t, ok)
+	}
+	_, ok := l.TryAcquire()
+	require.False(t, ok)
+	require.Equal(t, 3, l.Limit())
+	require.EqualError(t, l.SetLimit(5), "inflight: the limit adapts and cannot be set")
+	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000000")
+}
+
+func TestAdaptiveServesThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := inflight.New(inflight.Config{Adaptive: true})
+		quick(l, 100)
+		hanging(l, 2000, context.Context.Err)
+		require.Equal(t, 1, l.Limit())
+		var served atomic.Int64
+		for range 200 {
+			go func() {
+				if l.Run(t.Context(), func(context.Context) error {
+					time.Sleep(20 * time.Millisecond)
+					return nil
+				}) == nil {
+					served.Add(1)
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.EqualValues(t, 200, served.Load(), "one after the other they would take 4 s")
+		require.Zero(t, l.InFlight())
+	})
+}
+
+func TestAdaptiveStorm(t *testing.T) {
+	const most = 40
+	l := inflight.New(inflight.Config{Adaptive: true, Limit: most, MaxWaiters: 20})
+	var inFlight, highest atomic.Int64
+	var outside atomic.Bool // of 1 to most
+	var wg sync.WaitGroup
+	for seed := range uint64(16) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 3))
+			for range 2000 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(1000))*time.Microsecond)
+				_ = l.Run(ctx, func(context.Context) error {
+					n := inFlight.Add(1)
+					for h := highest.Load(); n > h && !highest.CompareAndSwap(h, n); h = highest.Load() {
+					}
+					if r.IntN(100) == 0 {
+						<-ctx.Done()
+					}
+					inFlight.Add(-1)
+					return []error{nil, nil, errors.New("any"), ctx.Err()}[r.IntN(4)]
+				})
+				cancel()
+				if l.Limit() < 1 || l.Limit() > most {
+					outside.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, highest.Load(), int64(most))
+	require.False(t, outside.Load())
+	require.Zero(t, l.InFlight())
+}
+
+func TestAdaptiveAllocatesNothing(t *testing.T) {
+	l := inflight.New(inflight.Config{Adaptive: true})
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		slot, _ := l.TryAcquire()
+		slot.Done(t.Context(), nil)
+	}))
+}
+
+func BenchmarkAdaptive(b *testing.B) {
+	for name, c := range map[string]inflight.Config{"fixed": {Limit: 1000}, "adaptive": {Adaptive: true}} {
+		l := inflight.New(c)
+		call := func() {
+			slot, _ := l.TryAcquire()
+			slot.Done(b.Context(), nil)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				call()
+			}
+		})
+		b.Run(name+"/parallel", func(b *testing.B) {
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					call()
+				}
+			})
+		})
+	}
+}

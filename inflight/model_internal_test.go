@@ -1,0 +1,150 @@
+package inflight
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"time"
+)
+
+// model is a service with servers and one queue. It is called at random times through an
+// adaptation, and nothing is real but the adaptation.
+type model struct {
+	bound    adaptation
+	random   *rand.Rand
+	now      time.Duration
+	events   events
+	queue    []*modelCall
+	busy     int
+	inFlight int
+	started  uint64
+	run      int // which one
+
+	rate    float64 // of calls, per second
+	servers int
+	times   func(*rand.Rand) time.Duration
+	timeout func(*rand.Rand) time.Duration
+	fails   float64 // share of calls that fail at once
+	tally
+}
+
+// tally is what happened in a run. A call counts when it ends.
+type tally struct {
+	good, failed, refused, most int // most calls in flight
+	slowest                     time.Duration
+}
+
+type modelCall struct {
+	began, takes time.Duration
+	left         bool // its caller has an error, or has gone
+}
+
+type event struct {
+	at   time.Duration
+	what func()
+}
+
+type events []event
+
+func (e events) Len() int           { return len(e) }
+func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// newModel returns a service of ten servers that take 50 ms for a call, half of whose capacity is
+// used.
+func newModel(seed uint64) *model {
+	return &model{
+		bound: newAdaptation(maxLimit), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
+		times: exponential(50 * time.Millisecond), timeout: always(time.Second),
+	}
+}
+
+func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
+}
+
+func always(d time.Duration) func(*rand.Rand) time.Duration {
+	return func(*rand.Rand) time.Duration { return d }
+}
+
+func (m *model) after(d time.Duration, what func()) { heap.Push(&m.events, event{m.now + d, what}) }
+
+// pass lets time pass, and returns what happened in it.
+func (m *model) pass(d time.Duration) tally {
+	m.tally = tally{}
+	m.run++
+	run, until := m.run, m.now+d
+	var arrive func()
+	arrive = func() {
+		if m.run == run {
+			m.offer()
+			m.after(time.Duration(m.random.ExpFloat64()/m.rate*float64(time.Second)), arrive)
+		}
+	}
+	arrive()
+	m.fill()
+	for len(m.events) > 0 && m.events[0].at < until {
+		e := heap.Pop(&m.events).(event)
+		m.now = e.at
+		e.what()
+	}
+	m.now = until
+	return m.tally
+}
+
+// offer makes a call, unless the bound refuses it.
+func (m *model) offer() {
+	if m.inFlight >= int(m.bound.whole()) {
+		m.bound.tick(m.now, m.started, m.inFlight)
+		if m.bound.full(); m.inFlight >= int(m.bound.whole()) {
+			m.refused++
+			return
+		}
+	}
+	m.inFlight++
+	m.started++
+	m.most = max(m.most, m.inFlight)
+	c := &modelCall{began: m.now, takes: m.times(m.random)}
+	if m.random.Float64() < m.fails {
+		m.end(c, true)
+		return
+	}
+	m.after(m.timeout(m.random), func() { m.end(c, true) })
+	m.queue = append(m.queue, c)
+	m.fill()
+}
+
+// fill lets free servers begin to work. They also work on calls whose callers have gone.
+func (m *model) fill() {
+	for m.busy < m.servers && len(m.queue) > 0 {
+		c := m.queue[0]
+		m.queue = m.queue[1:]
+		m.busy++
+		m.after(c.takes, func() {
+			m.busy--
+			m.end(c, false)
+			m.fill()
+		})
+	}
+}
+
+func (m *model) end(c *modelCall, failed bool) {
+	if c.left {
+		return
+	}
+	c.left = true
+	m.bound.tick(m.now, m.started, m.inFlight)
+	m.bound.ended(m.now-c.began, failed)
+	m.inFlight--
+	if failed {
+		m.failed++
+		return
+	}
+	m.good++
+	m.slowest = max(m.slowest, m.now-c.began)
+}
