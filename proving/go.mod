@@ -15,7 +15,7 @@ require (
 	github.com/zeromicro/go-zero v1.10.3
 )
 
-require github.com/platinummonkey/go-concurrency-limits v0.8.0
+require github.com/platinummonkey/go-concurrency-limits v0.10.0
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
