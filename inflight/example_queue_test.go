@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/weir-go/weir/inflight"
@@ -21,7 +22,7 @@ func ExampleCaller() {
 			slot.Done(context.Background(), err)
 		}()
 		for l.Stats().Waiting == 0 {
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 		}
 		return answer
 	}
