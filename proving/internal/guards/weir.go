@@ -2,20 +2,21 @@ package guards
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/proving/internal/sim"
 	"github.com/weir-go/weir/throttle"
 )
 
-// recommended is the gate that the README recommends, if that is not weir.Config{}.
-var recommended *weir.Config
-
 func weirRows() []sim.Maker {
-	rows := []sim.Maker{Gate(Weir, "weir.Config{}: a breaker with its defaults", weir.Config{})}
-	if recommended != nil {
-		rows = append(rows, Gate(Recommended, "what the README recommends", *recommended))
+	rows := []sim.Maker{
+		Gate(Weir, "weir.Config{}: a breaker with its defaults", weir.Config{}),
+		Adaptive(Recommended, "inflight.Config{Adaptive: true} around a gate whose breaker has a Cooldown of 1 s, so "+
+			"that it costs little where it opens and need not; a call without a slot is refused at once",
+			weir.Config{Breaker: breaker.Config{Cooldown: time.Second}}),
 	}
 	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}))
 }
@@ -27,6 +28,27 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 		New: func(sim.Setting) sim.Guard {
 			g, gate := newGate(config)
 			g.call = gate.Run
+			return g
+		},
+	}
+}
+
+// Adaptive returns a row for an adaptive bound on calls in flight around a gate with a config.
+func Adaptive(name, about string, config weir.Config) sim.Maker {
+	return sim.Maker{
+		Name: name, Config: about, Draws: config.Breaker.CooldownJitter > 0,
+		New: func(sim.Setting) sim.Guard {
+			g, gate := newGate(config)
+			bound := inflight.New(inflight.Config{Adaptive: true})
+			g.call = func(ctx context.Context, f func(context.Context) error) error {
+				slot, ok := bound.TryAcquire()
+				if !ok {
+					return inflight.ErrFull
+				}
+				err := gate.Run(ctx, f)
+				slot.Done(ctx, err)
+				return err
+			}
 			return g
 		},
 	}
