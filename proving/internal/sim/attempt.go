@@ -169,8 +169,8 @@ func (a *attempt) answered(err error) {
 	}
 }
 
-// expire ends the attempt at its deadline. A process that was suspended finds the deadline and perhaps
-// an answer at the same time. Like a select of Go, it takes either.
+// expire ends the attempt at its deadline. A process that was suspended finds the deadline and
+// perhaps an answer at the same time, and takes either.
 func (a *attempt) expire() {
 	c := a.call.client
 	if c.Suspended.holds(c.run.now()) {

@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 )
 
-// inBubble runs f in a bubble of testing/synctest, and returns an error if f panics or leaves goroutines
-// behind.
+// inBubble runs f in a bubble of testing/synctest, and returns an error if f panics or leaves
+// goroutines behind.
 //
-// A bubble needs a *testing.T, and a program has none: testing.RunTests runs nothing without the flags
-// of a test binary, and testing.Main ends the process. A zero T is enough, because synctest.Test only
-// derives the T of the bubble from it. It prints nothing, and bubbles may run in parallel.
+// A bubble needs a *testing.T, and a program has none: testing.RunTests runs nothing without the
+// flags of a test binary, and testing.Main ends the process. A zero T is enough, because
+// synctest.Test only derives the T of the bubble from it. It prints nothing, and bubbles may run in
+// parallel.
 func inBubble(f func()) error {
 	var panicked, left error
 	passed := false

@@ -52,8 +52,8 @@ func (c *client) start() {
 	}
 }
 
-// arriveAfter schedules a call of an open loop, after the previous one at t. The integral of the rate
-// between two calls is drawn, so that a surge moves calls but changes none.
+// arriveAfter schedules a call of an open loop, after the previous one at t. The integral of the
+// rate between two calls is drawn, so that a surge moves calls but changes none.
 func (c *client) arriveAfter(index int, t time.Duration) {
 	k := newCall(c, openLoop, index)
 	due := -math.Log1p(-k.random.next())

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// deadline is the context of an attempt. It is not one of package context, because the timer of such a
-// context fires while its process is suspended, and costs more than the rest of a call.
+// deadline is the context of an attempt. It is not one of package context, because the timer of
+// such a context fires while its process is suspended, and is one more timer of the runtime.
 type deadline struct {
 	run     *run
 	attempt *attempt // whose context it is

@@ -21,8 +21,8 @@ func (d Draw) AboutTime(x time.Duration) time.Duration { return time.Duration(d.
 // Between returns a value from low to high, all equally likely.
 func (d Draw) Between(low, high float64) float64 { return low + (high-low)*d.Float64() }
 
-// Distribution is a distribution of times. At maps a number from 0 to 1 to a time, so that a call has
-// the same time whenever and wherever it is served.
+// Distribution is a distribution of times. At maps a number from 0 to 1 to a time, so that a call
+// has the same time whenever and wherever it is served.
 type Distribution struct {
 	Name string
 	At   func(u float64) time.Duration
@@ -49,8 +49,8 @@ func Lognormal(mean time.Duration, sigma float64) Distribution {
 	}}
 }
 
-// Bimodal returns two exponential distributions: of the first, and for a share of calls of the second
-// mean, as of a cache and its misses.
+// Bimodal returns two exponential distributions: of the first, and for a share of calls of the
+// second mean, as of a cache and its misses.
 func Bimodal(hit, miss time.Duration, misses float64) Distribution {
 	return Distribution{"bimodal", func(u float64) time.Duration {
 		if u < misses {

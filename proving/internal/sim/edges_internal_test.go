@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A context of package context that is derived from that of a call ends at the deadline of the call.
+// A context of package context that is derived from that of a call ends at the deadline of the
+// call.
 func TestADerivedContextEndsAtTheDeadline(t *testing.T) {
 	waits := 0
 	w := World{Service: healthy, Clients: []Client{{Rate: 100, Timeout: 700 * ms}}, For: 5 * sec}

@@ -47,7 +47,8 @@ func (q queue) world(calls int) World {
 
 const seeds = 20
 
-// student is the two-sided 99.9 % quantile of Student's t distribution with seeds - 1 degrees of freedom.
+// student is the two-sided 99.9 % quantile of Student's t distribution with seeds - 1 degrees of
+// freedom.
 const student = 3.883
 
 // interval returns the mean of one value per seed, and half of its 99.9 % confidence interval.
@@ -138,8 +139,8 @@ func TestLossAgreesWithErlang(t *testing.T) {
 				f := Run(w, None(), seed)
 				lost = append(lost, float64(f.Failed)/float64(f.Offered))
 			}
-			// Among the states with all servers busy, each further waiting call is as likely as the one
-			// before times the load. Only the last state refuses.
+			// Among the states with all servers busy, each further waiting call is as likely as the
+			// one before times the load. Only the last state refuses.
 			b := erlangB(q.servers, q.offered())
 			sum, last := 1-b, b
 			for range q.room {

@@ -7,8 +7,8 @@ type event struct {
 	at      time.Duration
 	kind    kind
 	attempt *attempt
-	// index is that of a mark, of the fault of a toggle, or of the client of an arrival, and otherwise
-	// the version of the attempt.
+	// index is that of a mark, of the fault of a toggle, or of the client of an arrival, and
+	// otherwise the version of the attempt.
 	index int
 }
 

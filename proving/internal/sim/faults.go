@@ -105,7 +105,8 @@ func (s *service) setConditions(n int) {
 	s.fill(h)
 }
 
-// changeHung stops the work on a host that hangs now, and resumes that of a host that does no longer.
+// changeHung stops the work on a host that hangs now, and resumes that of a host that does no
+// longer.
 func (s *service) changeHung(h *host, was bool) {
 	now := s.run.now()
 	for _, a := range h.working {
@@ -119,8 +120,8 @@ func (s *service) changeHung(h *host, was bool) {
 	}
 }
 
-// reset fails all attempts at a host that goes down. Each has an event of its own, so that the callers
-// see it one after the other.
+// reset fails all attempts at a host that goes down. Each has an event of its own, so that the
+// callers see it one after the other.
 func (s *service) reset(h *host) {
 	now := s.run.now()
 	reset := func(a *attempt) {

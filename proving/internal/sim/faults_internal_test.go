@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faulty returns a service of 50 servers that answers 200 calls per second in 100 ms each, so that 20
-// are busy. It has faults.
+// faulty returns a service of 50 servers that answers 200 calls per second in 100 ms each, so that
+// 20 are busy. It has faults.
 func faulty(faults ...Fault) World {
 	return World{
 		Service: Service{Servers: 50, Time: Constant(100 * ms), Queue: 1e6},
@@ -78,8 +78,8 @@ func TestLostCapacityFinishesWhatItHasBegun(t *testing.T) {
 		}
 		require.Less(t, busy, 5)
 	}
-	// Five servers begin ten calls each in a second. About 20 are busy when the capacity falls, so the
-	// first begins 75 ms later, when four are left.
+	// Five servers begin ten calls each in a second. About 20 are busy when the capacity falls, so
+	// the first begins 75 ms later, when four are left.
 	require.InDelta(t, 5*10*4.9, served, 5)
 }
 

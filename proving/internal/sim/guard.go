@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Guard decides which calls of one process reach the service. All processes of a client have a guard
-// of their own. If it has a method Close(), Run calls it at the end: all goroutines of the guard must
-// have ended then.
+// Guard decides which calls of one process reach the service. All processes of a client have a
+// guard of their own. If it has a method Close(), Run calls it at the end: all goroutines of the
+// guard must have ended then.
 type Guard interface {
-	// Call calls f once, unless the guard refuses the call. It returns the error of f as it is, so it
-	// returns nil only if f did. Several goroutines use it at the same time.
+	// Call calls f once, unless the guard refuses the call. It returns the error of f as it is, so
+	// it returns nil only if f did. Several goroutines use it at the same time.
 	Call(ctx context.Context, f func(context.Context) error) error
-	// Refusal reports whether err, which Call returned, is a refusal of the guard, and when the guard
-	// says that it is worth calling again. The time is 0 if the guard does not say.
+	// Refusal reports whether err, which Call returned, is a refusal of the guard, and when the
+	// guard says that it is worth calling again. The time is 0 if the guard does not say.
 	Refusal(err error) (retryAfter time.Duration, refused bool)
-	// Openings returns how often the guard has begun to refuse all calls. It is 0 for a guard without
-	// that state.
+	// Openings returns how often the guard has begun to refuse all calls. It is 0 for a guard
+	// without that state.
 	Openings() int
 }
 
@@ -31,8 +31,8 @@ type Maker struct {
 	Draws bool
 	// Peer is true for another library, false for none, for weir and for the oracle.
 	Peer bool
-	// New returns a new guard for one process. It is called in the bubble. The simulation starts when
-	// all guards are made.
+	// New returns a new guard for one process. It is called in the bubble. The simulation starts
+	// when all guards are made.
 	New func(Setting) Guard
 }
 

@@ -91,8 +91,8 @@ func TestAGuardMayGiveUpBeforeTheDeadline(t *testing.T) {
 	}
 }
 
-// The service must not depend on which of two goroutines that wake at once comes first, and must see
-// calls that a guard has held back at the moment that it lets them go.
+// The service must not depend on which of two goroutines that wake at once comes first, and must
+// see calls that a guard has held back at the moment that it lets them go.
 func TestAGuardMayHoldCallsBack(t *testing.T) {
 	w := World{
 		Service: Service{Servers: 1, Time: Exponential(10 * ms), Queue: 1e6},

@@ -23,10 +23,10 @@ func (none) Refusal(error) (time.Duration, bool) { return 0, false }
 
 func (none) Openings() int { return 0 }
 
-// Oracle returns a guard that looks into the service: it lets a call through if the service will answer
-// it within its deadline, as far as that follows from its present state. It knows how long each call
-// takes, and what waits in front of it. It does not know which calls will fail, and no coming fault. It
-// shows what is possible, and no guard of a client can do what it does.
+// Oracle returns a guard that looks into the service: it lets a call through if the service will
+// answer it within its deadline, as far as that follows from its present state. It knows how long
+// each call takes, and what waits in front of it. It does not know which calls will fail, and no
+// coming fault. It shows what is possible, and no guard of a client can do what it does.
 func Oracle() Maker {
 	return Maker{
 		Name:   "oracle",

@@ -46,8 +46,8 @@ func simple(seed uint64) map[string]sim.World {
 	}
 }
 
-// No guard is better than the one that sees the service. The oracle does not know which calls will fail
-// and when a fault will begin, so luck may give another guard a few calls more.
+// No guard is better than the one that sees the service. The oracle does not know which calls will
+// fail and when a fault will begin, so luck may give another guard a few calls more.
 func TestNoGuardAnswersMoreThanTheOracle(t *testing.T) {
 	const seeds = 2
 	best, all := map[string]int{}, map[string]map[string]int{}

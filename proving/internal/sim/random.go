@@ -1,8 +1,8 @@
 package sim
 
-// random is a stream of numbers that depends only on its key: SplitMix64 of Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators" (OOPSLA 2014). Each call and each attempt has its own, so
-// that no call changes the numbers of another.
+// random is a stream of numbers that depends only on its key: SplitMix64 of Steele, Lea and Flood,
+// "Fast splittable pseudorandom number generators" (OOPSLA 2014). Each call and each attempt has
+// its own, so that no call changes the numbers of another.
 type random uint64
 
 // randomFor returns the stream of a key.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Run runs the world with guards of one kind, and returns what it shows. The seed stands for all random
-// numbers of the service and its callers. Several runs may go on at the same time.
+// Run runs the world with guards of one kind, and returns what it shows. The seed stands for all
+// random numbers of the service and its callers. Several runs may go on at the same time.
 //
 // It panics if the world is invalid, if a guard panics, or if a guard breaks the contract of Guard.
 func Run(world World, maker Maker, seed uint64) Figures {
@@ -30,9 +30,9 @@ func Run(world World, maker Maker, seed uint64) Figures {
 	return r.tally.figures()
 }
 
-// run is one simulation. A single goroutine, the driver, takes one event after another and waits after
-// each until all others are blocked, so that events at one instant have an order too. Each attempt has
-// a goroutine of its own, in which the guard decides.
+// run is one simulation. A single goroutine, the driver, takes one event after another and waits
+// after each until all others are blocked, so that events at one instant have an order too. Each
+// attempt has a goroutine of its own, in which the guard decides.
 type run struct {
 	world     World
 	guardName string
@@ -99,8 +99,8 @@ func (r *run) unlocked(f func()) {
 	f()
 }
 
-// sleep waits, without the lock, until the next event is due. It returns false if the run is over, or if
-// another goroutine woke the driver, because there may be an earlier event then.
+// sleep waits, without the lock, until the next event is due. It returns false if the run is over,
+// or if another goroutine woke the driver, because there may be an earlier event then.
 func (r *run) sleep() bool {
 	for len(r.events) > 0 && r.events[0].stale() {
 		r.events.pop()
@@ -127,8 +127,8 @@ func (r *run) now() time.Duration { return time.Since(r.began) }
 // push adds an event. A goroutine other than the driver calls notify too.
 func (r *run) push(e event) { r.events.push(e) }
 
-// notify tells the driver that a goroutine has changed something. It matters only if a guard woke that
-// goroutine by itself, for otherwise the driver waits for it anyway.
+// notify tells the driver that a goroutine has changed something. It matters only if a guard woke
+// that goroutine by itself, for otherwise the driver waits for it anyway.
 func (r *run) notify() {
 	r.woken = true
 	if r.sleeping {

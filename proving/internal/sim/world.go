@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// World is what a guard is put into: a service, its faults over time, and those who call it. All its
-// times count from the start of the simulation.
+// World is what a guard is put into: a service, its faults over time, and those who call it. All
+// its times count from the start of the simulation.
 type World struct {
 	Service Service
 	// Faults change the service over time. Where two overlap, both apply.
@@ -31,16 +31,16 @@ type Service struct {
 	Time Distribution
 	// Queue is the most calls that wait at one host. Further calls fail at once.
 	Queue int
-	// Hosts is the number of equal hosts behind the service's name. Each call goes to one at random.
-	// Default 1.
+	// Hosts is the number of equal hosts behind the service's name. Each call goes to one at
+	// random. Default 1.
 	Hosts int
 	// ErrorRate is the share of calls that fail on a good day, 0 to 1.
 	ErrorRate float64
 	// DropsAbandoned is true for a service that notices that a waiting caller has gone. The call is
 	// then neither served nor does it fill the queue.
 	DropsAbandoned bool
-	// RetryAfter is what the service says with the failures of a full queue or an outage. Default 0,
-	// nothing.
+	// RetryAfter is what the service says with the failures of a full queue or an outage. Default
+	// 0, nothing.
 	RetryAfter time.Duration
 }
 
@@ -50,11 +50,11 @@ type Fault struct {
 	// Down fails all calls after FailTime, without a server. Those that wait or are served when it
 	// begins fail at once.
 	Down bool
-	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on the
-	// latter. Default 1 ms for Down, and the usual time for ErrorRate.
+	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on
+	// the latter. Default 1 ms for Down, and the usual time for ErrorRate.
 	FailTime time.Duration
-	// TellsEnd makes a service that is down say with each failure how long the fault still lasts, in
-	// place of Service.RetryAfter.
+	// TellsEnd makes a service that is down say with each failure how long the fault still lasts,
+	// in place of Service.RetryAfter.
 	TellsEnd bool
 	// ErrorRate is the share of calls that fail, 0 to 1.
 	ErrorRate float64
@@ -62,16 +62,16 @@ type Fault struct {
 	Slower float64
 	// SlowShare is the share of calls that Slower applies to, 0 to 1. Default 1.
 	SlowShare float64
-	// Capacity is the share of servers of each host that work, rounded to a number of servers, at least
-	// one. Those that do not finish the call that they have. NoCapacity is a hang: all work stops, and
-	// goes on at the end. Default 1.
+	// Capacity is the share of servers of each host that work, rounded to a number of servers, at
+	// least one. Those that do not finish the call that they have. NoCapacity is a hang: all work
+	// stops, and goes on at the end. Default 1.
 	Capacity float64
 	// Period alternates the fault: it is in force in the first half of each period. Default always.
 	Period time.Duration
 	// Host is the only host that the fault is at, counted from 1. Default all hosts.
 	Host int
-	// Cold makes the calls after the fault slower: the first by this factor, and less so with each call
-	// that was served, until ColdCalls calls were served by all hosts together. Default 1.
+	// Cold makes the calls after the fault slower: the first by this factor, and less so with each
+	// call that was served, until ColdCalls calls were served by all hosts together. Default 1.
 	Cold      float64
 	ColdCalls int
 }
@@ -83,12 +83,14 @@ const NoCapacity = -1
 type Client struct {
 	// Processes is the number of processes, each with a guard of its own. Default 1.
 	Processes int
-	// Rate is the calls per second of all processes together, as a Poisson process. 0 for a closed loop.
+	// Rate is the calls per second of all processes together, as a Poisson process. 0 for a closed
+	// loop.
 	Rate float64
-	// Users are the callers of a closed loop in each process: each waits for its answer, thinks, and
-	// calls again.
+	// Users are the callers of a closed loop in each process: each waits for its answer, thinks,
+	// and calls again.
 	Users int
-	// Think is the mean time between the end of a call and the next call of the same user, exponential.
+	// Think is the mean time between the end of a call and the next call of the same user,
+	// exponential.
 	Think time.Duration
 	// Timeout is the deadline of each attempt.
 	Timeout time.Duration
@@ -102,15 +104,17 @@ type Client struct {
 	Backoff time.Duration
 	// ObeysRetryAfter makes retries wait at least as long as a refusal or the service said.
 	ObeysRetryAfter bool
-	// Budget bounds retries by a token bucket in each process, as Marc Brooker describes: a good call
-	// adds Budget tokens, and a retry takes one. The bucket holds 10, and is full at first. Default no
-	// bound.
+	// Budget bounds retries by a token bucket in each process, as Marc Brooker describes: a good
+	// call adds Budget tokens, and a retry takes one. The bucket holds 10, and is full at first.
+	// Default no bound.
 	Budget float64
 	// From and To bound the time in which calls begin. Default always.
 	From, To time.Duration
-	// Suspended stops all processes of the client, as SIGSTOP does: no call is offered, and answers,
-	// timeouts and retries that fall into this time arrive at its end, at one instant. A call that has
-	// both an answer and a timeout then takes either. Timers of the guard itself go on.
+	// Suspended stops all processes of the client, as SIGSTOP does: no call is offered, and
+	// answers, timeouts and retries that fall into this time arrive at its end, at one instant. A
+	// call that has both an answer and a timeout then takes either, with the same chance. That is
+	// milder than the process of package suspend, whose calls took the timeout nearly always.
+	// Timers of the guard itself go on.
 	Suspended Span
 	// Surge multiplies Rate in some spans of time, such as a peak.
 	Surge []Surge

@@ -32,8 +32,8 @@ func makers() []sim.Maker {
 	})
 }
 
-// callUntilStopped calls the service until some time after the process was stopped, and returns the exit
-// code of the process.
+// callUntilStopped calls the service until some time after the process was stopped, and returns the
+// exit code of the process.
 func callUntilStopped(address string) int {
 	fmt.Fprintln(os.Stdout, "calling")
 	var group sync.WaitGroup

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package suspend stops a real process with SIGSTOP while it calls a healthy service through guards. It
-// shows that the simulation of a suspended process is no invention: what the process finds when it goes
-// on are timeouts, all at once.
+// Package suspend stops a real process with SIGSTOP while it calls a healthy service through
+// guards. It shows that the simulation of a suspended process is no invention: what the process
+// finds when it goes on are timeouts, all at once.
 package suspend
 
 import (
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The test asserts that the experiment works, and logs what the guards do. The time is real, because a
-// stopped process is.
+// The test asserts that the experiment works, and logs what the guards do. The time is real,
+// because a stopped process is.
 func TestAStoppedProcessCallsAHealthyService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 13 s")
