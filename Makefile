@@ -66,7 +66,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-386 test-valkey examples consume soak-minute bench-guard api vuln
+	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-386 test-valkey examples consume soak-minute bench-guard proving-quick api vuln
 
 .PHONY: race
 race: deps
@@ -138,6 +138,12 @@ bench-guard: ## Fail where a cost has doubled
 	@go run -C bench . guard
 bench-results: deps ## Measure everything and write bench/RESULTS.md
 	@go run -C bench . results
+
+.PHONY: proving proving-quick
+proving: ## Compare how well guards protect, in virtual time, and write docs/protection.md; half an hour
+	@go run -C proving . whole
+proving-quick: ## The main rows of that, in about a minute; fails where a goal that was reached is lost
+	@go run -C proving . quick
 
 .PHONY: benchmarks benchstat
 benchmarks: ## Run the packages' own benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt

@@ -21,7 +21,7 @@ var silenceGoZero = sync.OnceFunc(func() {
 
 func goZeroRows() []sim.Maker {
 	return []sim.Maker{{
-		Name: "go-zero", Config: "breaker.NewBreaker(): it has nothing to configure", Peer: true,
+		Name: "go-zero", Config: "NewBreaker of its package breaker: it has nothing to configure", Peer: true,
 		New: func(s sim.Setting) sim.Guard {
 			silenceGoZero()
 			seedByClock(s)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// abandonedQueue: the service works on calls that nobody waits for any more.
+// abandonedQueue: the service works on calls whose callers have gone.
 func abandonedQueue() Scenario {
 	return Scenario{
 		Name:  "abandoned-queue",

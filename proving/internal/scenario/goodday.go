@@ -41,7 +41,7 @@ func failingDay(name string, errors, rate float64, long time.Duration) Scenario 
 			w.For = long
 			return w
 		},
-		Goals: []Goal{both(atMost("at most 1 refusal per million calls, of all seeds", falseRefusals, 1))},
+		Goals: []Goal{atMostRefused(1)},
 	}
 }
 
@@ -60,6 +60,15 @@ func busyDay(name string, load float64, word string, times func(time.Duration) s
 			w.For = 290 * time.Second
 			return w
 		},
-		Goals: []Goal{both(atMost(fmt.Sprintf("at most %.0f refusals per million calls, of all seeds", perMillion), falseRefusals, perMillion))},
+		Goals: []Goal{atMostRefused(perMillion)},
 	}
+}
+
+// atMostRefused bounds the refusals of all seeds together.
+func atMostRefused(perMillion float64) Goal {
+	text := "at most one call refused in a million"
+	if perMillion > 1 {
+		text = fmt.Sprintf("at most %.0f calls refused in a million", perMillion)
+	}
+	return both(atMost(text, falseRefusals, perMillion))
 }

@@ -12,7 +12,7 @@ func hang() Scenario {
 		Name:  "hang",
 		Title: "Hang: 20 × slower",
 		Text: "All calls that begin within 20 s take 20 times as long, at 200 calls per second and half of the " +
-			"capacity. Most of them time out, and the queue is full of calls that nobody waits for.",
+			"capacity. Most of them time out, and the queue is full of calls whose callers have gone.",
 		World: func(d sim.Draw) sim.World {
 			w := steady(d, 200, 0.5)
 			during(&w, d.AboutTime(20*time.Second), sim.Fault{Slower: d.About(20)})

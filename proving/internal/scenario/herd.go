@@ -12,11 +12,13 @@ func herdOfRetriers() Scenario {
 		Name:  "herd-of-retriers",
 		Title: "A thousand obedient retriers",
 		Text: "1,000 calls begin within ten seconds of an outage of 30 s, in one process. Each is retried until it is " +
-			"answered, and not before the time that a refusal names. Retries of callers to whom nobody names a time " +
+			"answered, and not before the time that a refusal names. Retries without such a time " +
 			"come after a second or two. All calls should be answered soon after the end, and not all at once.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 20, 0.1)
+			w := steady(d, 5, 0.1)
+			w.Service = service(d, d.About(1000), 50*time.Millisecond, sim.Exponential)
 			during(&w, 30*time.Second, sim.Fault{Down: true})
+			w.Clients[0].To = w.Trouble.From // its calls are not meant to be seen in the figures
 			w.Clients = append(w.Clients[:1], sim.Client{
 				Rate: 100, From: w.Trouble.To - 15*time.Second, To: w.Trouble.To - 5*time.Second,
 				Timeout: time.Second, Retries: 200, Backoff: d.AboutTime(time.Second), ObeysRetryAfter: true,

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// Marc Brooker compares retries that are bounded by a token bucket with retries behind a breaker, in "Fixing
-// retries with token buckets and circuit breakers" (2022): for which share of failing calls does each
-// protect the service, and what do its callers see? The two scenarios differ in the budget alone.
+// Marc Brooker compares retries that a token bucket bounds with retries behind a breaker: "Fixing retries
+// with token buckets and circuit breakers" (2022). How well does each protect the service, and what do
+// its callers see? The two scenarios differ in the budget alone.
 
 // retriesWithBudget: each good call earns a tenth of a retry.
 func retriesWithBudget() Scenario {

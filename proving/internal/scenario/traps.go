@@ -108,7 +108,7 @@ func deploymentFaster() Scenario {
 		"A bound that halves with the latency has to grow with the throughput.")
 }
 
-// deployment changes the time of all calls after a minute, for good.
+// deployment changes the time of all calls after a minute, until the end.
 func deployment(name, title string, before, after float64, why string) Scenario {
 	return Scenario{
 		Name:  name,
