@@ -14,8 +14,8 @@ import (
 
 // acquire acquires the tokens and the permit of a call. It panics if missing is set.
 //
-// The first two cases are shortcuts for gates without a limit and for gates with their own bucket,
-// whose breaker is closed. Neither reads the clock more often than needed.
+// The first cases are shortcuts for gates without a rate limit and for gates with their own bucket,
+// whose breaker is closed. None reads the clock more often than needed.
 func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool) error {
 	if missing {
 		panic("weir: the function to call is nil")
@@ -26,12 +26,24 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool
 	}
 	held := g.lastHold.Load() != 0
 	if g.onlyBreaker && !held {
-		return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
+		if g.inFlight == nil {
+			return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
+		}
+		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(permit), g.ownSlots) {
+			if g.ownWord != nil && gatehook.TryOccupy(g.ownWord, g.ownLimit) || g.takeSlotFast(permit) {
+				return nil
+			}
+			*permit = breaker.Permit{}
+		}
+		return g.acquireSlowly(ctx, g.now(), permit)
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
 	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
 		if takeFast(g.bucket, at, 1) {
+			if g.inFlight != nil {
+				return g.acquireSlotFast(ctx, permit)
+			}
 			g.admissions.allowed.Add(1)
 			return nil
 		}
@@ -51,36 +63,38 @@ func (g *Gate) acquireSlowly(ctx context.Context, now time.Time, permit *breaker
 	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; recordThrottle takes its place
 		return err
 	}
-	if err := g.acquireTokens(ctx, now, permit); err != nil {
-		return err
-	}
-	hooks.Tell(gatehook.NoEscape(permit), g.recordThrottle)
-	return nil
+	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0) // the listener of a slot replaces it
+	return g.acquireTokens(ctx, now, permit)
 }
 
-// acquireTokens acquires the tokens and then the permit. It waits if the gate allows that.
+// acquireTokens acquires the tokens, then the slot and then the permit. It waits if the gate allows
+// that.
 func (g *Gate) acquireTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if held := g.heldUntil(now); !held.IsZero() {
 		return g.waitOutHold(ctx, now, held, permit)
 	}
 	if g.limiter != nil {
 		if r := g.takeToken(now); !r.OK {
-			return g.waitOrRefuse(ctx, now, r, false, permit)
+			return g.waitOrRefuse(ctx, now, r, nothing, permit)
 		}
 	}
 	if g.remote != nil {
 		return g.acquireFromRemote(ctx, permit)
 	}
-	if g.limiter == nil {
+	if g.limiter == nil && g.inFlight == nil {
 		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}
-	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
+	return g.acquireSlot(ctx, now, permit)
 }
 
-// acquireFromRemote acquires the remote's token and then the permit, for a call that has its token
-// of the limiter. The remote is asked last because it is the slowest, so a hold may have begun
-// meanwhile.
+// acquireFromRemote acquires the remote's token, then the slot and then the permit, for a call that
+// has its token of the limiter. The remote is asked after the limiter because it is slower, so a hold
+// may have begun meanwhile. It is not asked about a call for which there is no slot.
 func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
+	if g.inFlight != nil && g.maxWait() <= 0 && slotHooks.IsFull(g.inFlight) {
+		g.refundLocal()
+		return g.refuseSlot()
+	}
 	r, err := g.remote.Take(ctx, 1)
 	now := g.now()
 	switch {
@@ -88,20 +102,21 @@ func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) er
 		g.refundLocal()
 		return g.undecided(ctx, g.notRefused(err))
 	case !r.OK:
-		return g.waitOrRefuse(ctx, now, r, true, permit)
+		return g.waitOrRefuse(ctx, now, r, token, permit)
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
 		g.Refund(ctx)
 		return g.waitOutHold(ctx, now, held, permit)
 	}
-	return g.acquirePermit(ctx, now, permit, &g.admissions.allowed)
+	return g.acquireSlot(ctx, now, permit)
 }
 
-// acquirePermit acquires the permit of a call that has its tokens, and counts the call. The breaker
-// may have opened since it was checked.
-func (g *Gate) acquirePermit(ctx context.Context, now time.Time, permit *breaker.Permit, count *atomic.Int64) error {
+// acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the call.
+// The breaker may have opened since it was checked.
+func (g *Gate) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
 	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	if err != nil {
+		s.release()
 		g.Refund(ctx)
 		return err
 	}

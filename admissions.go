@@ -14,7 +14,19 @@ import (
 // the calls that a hold has refused. Shadowed and Near are 0. Without a limit, only the calls that
 // a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
 // group.
-func (g *Gate) Admissions() limiter.Stats { return g.admissions.stats() }
+func (g *Gate) Admissions() limiter.Stats {
+	s := g.admissions.stats()
+	s.Allowed += g.atOnce()
+	return s
+}
+
+// atOnce returns the number of calls that are counted with the slots in flight.
+func (g *Gate) atOnce() int64 {
+	if g.ownWord == nil {
+		return 0
+	}
+	return slotHooks.AtOnce(g.inFlight)
+}
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
@@ -27,6 +39,7 @@ type admissions struct {
 	lastRefusal atomic.Pointer[limiter.LimitedError]
 	once        sync.Once
 	metrics     *instrument.LimiterSeries
+	bound       atomic.Pointer[instrument.InFlightSeries]
 }
 
 func (a *admissions) stats() limiter.Stats {

@@ -12,15 +12,15 @@
 //
 // Each call takes these steps:
 //
-//	check the breaker ──► take a token ──► acquire a permit ──► call ──► record the outcome
-//	 refused if open       refused if       refused if half-            success, failure
-//	                       none is left     open and all probe          or ignored
-//	                                        slots are taken
+//	check the breaker ──► take a token ──► take a slot ──► acquire a permit ──► call ──► record the outcome
+//	 refused if open       refused if       refused if      refused if half-            success, failure
+//	                       none is left     all are in      open and all probe          or ignored
+//	                                        flight          slots are taken
 //
-// So an open breaker spends no token, and a call over the limit occupies no probe slot.
+// So an open breaker spends no token, and a call over a limit occupies no probe slot.
 //
-// The error of a refused call matches [ErrRefused], and breaker.ErrOpen or limiter.ErrLimited. It
-// says why the call was refused, and [RetryAfter] returns when to retry.
+// The error of a refused call matches [ErrRefused], and breaker.ErrOpen, limiter.ErrLimited or
+// inflight.ErrFull. It says why the call was refused, and [RetryAfter] returns when to retry.
 //
 // [DoOr] calls a fallback if a call is refused:
 //
@@ -38,6 +38,6 @@
 // limit that a fleet of processes shares.
 //
 // The parts can be used without a gate: package breaker has circuit breakers, package limiter has
-// rate limiters, package window counts calls in moving windows, and package alert evaluates alert
+// rate limiters, package inflight bounds calls in flight, package window counts calls in moving windows, and package alert evaluates alert
 // rules. The exporters are separate modules. This module depends on the standard library only.
 package weir

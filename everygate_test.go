@@ -7,7 +7,9 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 )
 
 // plain is a limiter that is not a WaitLimiter and cannot be held.
@@ -40,6 +42,14 @@ func everyGate() map[string]*weir.Gate {
 		"a key without room":            full(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
 		"a key without room, a rate":    full(rate),
 		"a rate, and time to wait":      weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Second}),
+		"slots":                         weir.New("g", weir.Config{MaxConcurrent: 1}),
+		"slots, and time to wait":       weir.New("g", weir.Config{MaxConcurrent: 1, MaxWait: time.Second}),
+		"slots and a rate":              weir.New("g", weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}),
+		"slots, timed calls":            weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute}}),
+		"slots, calls that may hang":    weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}}),
+		"a key with slots":              hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get("a"),
+		"a key with slots and a rate":   hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}}).Get("a"),
+		"a key without room, slots":     full(weir.Config{MaxConcurrent: 1}),
 	}
 	for name, l := range map[string]limiter.Limiter{
 		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
@@ -49,6 +59,19 @@ func everyGate() map[string]*weir.Gate {
 		"a limiter in the shade": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Shadow: true}),
 	} {
 		gates["joined, "+name] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: l})
+	}
+	for name, p := range map[string]weir.Parts{
+		"slots":                          {},
+		"slots and a bucket":             {Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
+		"slots and a remote":             {Remote: newRemote(1000)},
+		"slots, a remote, time to wait":  {Remote: newRemote(1000), MaxWait: time.Second},
+		"slots and a throttle":           {Throttle: throttle.New("t", throttle.Config{K: 1e9})},
+		"slots, a throttle and a bucket": {Throttle: throttle.New("t", throttle.Config{K: 1e9}), Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
+	} {
+		p.Breaker, p.InFlight = breaker.New("b", breaker.Config{}), inflight.New(inflight.Config{Limit: 1})
+		gates["joined, "+name] = weir.Join("g", p)
+		p.InFlight = inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
+		gates["joined, named "+name] = weir.Join("g", p)
 	}
 	gates["joined, a remote"] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1000)})
 	gates["joined, a remote and a bucket, time to wait"] = weir.Join("g", weir.Parts{

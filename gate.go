@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/sentinel"
@@ -30,7 +31,8 @@ var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) b
 // wait.
 var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
 
-// Gate guards the calls to one service with a breaker and, optionally, with limits. [New], [Join]
+// Gate guards the calls to one service with a breaker and, optionally, with limits of their rate and
+// of the calls in flight. [New], [Join]
 // and [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
 type Gate struct {
 	name     string
@@ -41,10 +43,16 @@ type Gate struct {
 	remote   limiter.Remote       // nil if there is none
 	throttle *throttle.Throttle   // nil if there is none
 
-	recordThrottle func(breaker.Outcome) // records an outcome with the throttle
-	onlyBreaker    bool                  // there is nothing besides the breaker
-	bucket         *limiter.TokenBucket  // the limiter, if its epoch and that of the breaker are the gate's
-	admissions     *admissions
+	onlyBreaker bool                 // there is nothing besides the breaker and inFlight
+	bucket      *limiter.TokenBucket // the limiter, if its epoch and that of the breaker are the gate's
+	admissions  *admissions
+
+	inFlight *inflight.Limiter                  // nil if there is none
+	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
+	ownSlots gatehook.Listener[breaker.Outcome] // slots, if no other gate shares inFlight
+	ownWord  *atomic.Uint64                     // and so its words
+	ownLimit *atomic.Uint32
+	keyed    interface{ current() *Gate } // nil for a gate that is not in a group or has no inFlight
 
 	lastHold *atomic.Int64 // 0 if hold need not be asked
 	hold     interface {
@@ -63,6 +71,9 @@ func New(name string, c Config) *Gate {
 	g.admissions.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	g.onlyBreaker = c.Rate == limiter.Rate{}
+	if c.MaxConcurrent > 0 {
+		g.newInFlight(c.MaxConcurrent)
+	}
 	if !g.onlyBreaker {
 		g.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
@@ -77,8 +88,8 @@ func newGate(name string, a *admissions) *Gate {
 }
 
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
-// call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError] or a
-// [*limiter.LimitedError]. If ctx is already done, Run returns the error of ctx and counts nothing.
+// call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError], a
+// [*limiter.LimitedError] or an [*inflight.FullError]. If ctx is already done, Run returns the error of ctx and counts nothing.
 // If a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
@@ -123,9 +134,13 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 }
 
 // Allow acquires the permit for a call that is not a function call, or returns the error that Run
-// would return. The caller records the outcome with the permit: see [breaker.Permit].
+// would return. The caller records the outcome with the permit: see [breaker.Permit]. A forgotten
+// permit keeps its slot in flight until the garbage collector finds it.
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	err = g.acquire(ctx, &permit, false)
+	if err == nil && g.inFlight != nil {
+		releaseIfForgotten(&permit)
+	}
 	return
 }
 

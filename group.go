@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/limiter"
 )
@@ -52,8 +54,8 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
-// one token bucket. Call Get for each call, so that the key gets its own gate as soon as there is
-// room.
+// one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets
+// its own gate as soon as there is room.
 //
 // A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the
 // key has now.
@@ -66,6 +68,9 @@ type Group[K comparable] struct {
 	buckets    *limiter.Group[K] // nil if there is no limit
 	admissions admissions
 	holds      holdTable[K]
+
+	maxConcurrent atomic.Int64
+	withoutRoom   *inflight.Limiter // of all keys without room; nil if there is no bound
 
 	mu sync.Mutex // held by Reconfigure
 }
@@ -84,6 +89,10 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		name: name, epoch: time.Now(),
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holdTable[K]{max: maxKeys},
+	}
+	if n := c.Gate.MaxConcurrent; n > 0 {
+		g.maxConcurrent.Store(int64(n))
+		g.withoutRoom = slotHooks.New(name, n)
 	}
 	g.admissions.setMaxWait(c.Gate.MaxWait)
 	if r := c.Gate.Rate; r != (limiter.Rate{}) {
@@ -117,6 +126,7 @@ func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
 	if !stored.CompareAndSwap(nil, gate) {
 		gate, _ = stored.Load().(*Gate) // of a concurrent caller
 	}
+	g.applyMaxConcurrent(gate) // Reconfigure may have missed it
 	return gate
 }
 
@@ -125,6 +135,7 @@ type keyedGate[K comparable] struct {
 	Gate
 	bucket limiter.Keyed[K]
 	hold   keyHold[K]
+	group  *Group[K] // nil without a bound on calls in flight
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
@@ -133,6 +144,10 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	}, hold: keyHold[K]{table: &g.holds, key: key}}
 	k.Gate.hold = &k.hold
 	k.onlyBreaker = g.buckets == nil
+	if g.withoutRoom != nil {
+		k.group = g
+		g.setInFlight(k)
+	}
 	if g.buckets != nil {
 		k.bucket = g.buckets.Get(key)
 		k.limiter, k.timed = &k.bucket, &k.bucket
@@ -158,14 +173,17 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 // Reconfigure replaces the config of all keys, including those added later. Breakers keep their
 // states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
 // [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate
-// can be changed, to limiter.Unlimited() too, but not be added or removed. If c is invalid or adds
-// or removes the Rate, Reconfigure returns an error and changes nothing.
+// and MaxConcurrent can be changed, the Rate to limiter.Unlimited() too, but not be added or removed.
+// If c is invalid or adds or removes one of them, Reconfigure returns an error and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
 	if (c.Rate == limiter.Rate{}) != (g.buckets == nil) {
 		return fmt.Errorf("weir: Rate is %v, must be set if and only if NewGroup was given a Rate", c.Rate)
+	}
+	if (c.MaxConcurrent == 0) != (g.withoutRoom == nil) {
+		return fmt.Errorf("weir: MaxConcurrent is %d, must be set if and only if NewGroup was given a MaxConcurrent", c.MaxConcurrent)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,6 +192,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 			return err
 		}
 	}
+	g.setMaxConcurrent(c.MaxConcurrent)
 	g.admissions.setMaxWait(c.MaxWait)
 	return g.breakers.Reconfigure(c.Breaker)
 }
@@ -181,7 +200,7 @@ func (g *Group[K]) Reconfigure(c Config) error {
 // Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
 // next call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for
 // keys that no longer exist, such as a host that was shut down. Calls that wait continue to wait
-// with the new bucket.
+// with the new bucket. Calls in flight do not count in the new bound on calls in flight.
 func (g *Group[K]) Forget(key K) bool {
 	known := g.breakers.Forget(key)
 	key = keytext.Bounded(key)

@@ -39,7 +39,7 @@ var mayImport = map[string][]string{
 	"alert/promrules":     {},
 	"cmd/weir-rules":      {"alert/promrules"},
 	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
-	"weir":                {"stat", "window", "breaker", "limiter", "throttle", "internal"},
+	"weir":                {"stat", "window", "breaker", "inflight", "limiter", "throttle", "internal"},
 	"weirhttp":            {"weir", "stat", "breaker", "inflight", "limiter", "internal"},
 }
 
@@ -67,7 +67,7 @@ var moduleImports = map[string][]string{
 		"weir", "inflight", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
-	"weirhttp/otelweir": {"weir", "breaker", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
+	"weirhttp/otelweir": {"weir", "breaker", "inflight", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
 }
 
 // commandModules are modules that no other module imports. They may import everything.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/throttle"
@@ -30,7 +31,10 @@ type Parts struct {
 	// spends no token. The outcome recorded with the gate's permit is recorded with it too. Its
 	// metrics are those of a breaker, so its name must differ from that of Breaker. Default none.
 	Throttle *throttle.Throttle
-	// MaxWait is the longest time that a call waits for Limiter and Remote together: see
+	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
+	// Default no bound.
+	InFlight *inflight.Limiter
+	// MaxWait is the longest time that a call waits for Limiter, Remote and InFlight together: see
 	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. A
 	// Remote that refuses a call that then waits counts both the refusal and the wait. Default 0,
 	// which refuses calls at once.
@@ -53,8 +57,8 @@ func (p Parts) Validate() error {
 	if p.MaxWait <= 0 {
 		return errors.Join(errs...)
 	}
-	if p.Limiter == nil && p.Remote == nil {
-		fault("MaxWait is %v, must be 0 without a Limiter and a Remote", p.MaxWait)
+	if p.Limiter == nil && p.Remote == nil && p.InFlight == nil {
+		fault("MaxWait is %v, must be 0 without a Limiter, a Remote and an InFlight", p.MaxWait)
 	}
 	if _, ok := p.Limiter.(limiter.WaitLimiter); p.Limiter != nil && !ok {
 		fault("MaxWait is %v, must be 0 because Limiter is a %T, which is not a limiter.WaitLimiter", p.MaxWait, p.Limiter)
@@ -78,8 +82,15 @@ func Join(name string, p Parts) *Gate {
 	g.breaker, g.limiter, g.remote = p.Breaker, p.Limiter, p.Remote
 	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
 	g.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
-	if g.throttle = p.Throttle; g.throttle != nil {
-		g.recordThrottle = func(o breaker.Outcome) { throttles.Record(p.Throttle, o) }
+	g.throttle = p.Throttle
+	if p.InFlight != nil {
+		g.setInFlight(p.InFlight)
 	}
 	return g
 }
+
+// throttleListener records the outcome of a call with the throttle.
+type throttleListener struct{ *throttle.Throttle }
+
+// Ended implements [gatehook.Listener].
+func (l throttleListener) Ended(_ time.Duration, o breaker.Outcome) { throttles.Record(l.Throttle, o) }

@@ -26,12 +26,16 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 			}
 		}
 	}
-	if g.limiter == nil && g.remote == nil {
+	if g.limiter == nil && g.remote == nil && g.inFlight == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	metrics := g.admissions.series(g.name, g.epoch)
-	if !g.admissions.observe(metrics, yield) || g.limiter == nil {
+	tokens := g.limiter != nil || g.remote != nil
+	if !g.admissions.observe(metrics, g.atOnce(), tokens, yield) {
+		return
+	}
+	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, l.InFlight(), l.Limit(), yield) || g.limiter == nil {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
@@ -55,21 +59,27 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 }
 
 // Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the
-// limits of all keys together. A Group is a [stat.Source].
+// limits of all keys together: the calls in flight of all keys, and the limits of each. A Group is a
+// [stat.Source].
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range g.breakers.Observe {
 		if !yield(s, v) {
 			return
 		}
 	}
-	if g.buckets == nil {
+	if g.buckets == nil && g.withoutRoom == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	metrics := g.admissions.series(g.name, g.epoch)
+	if !g.admissions.observe(metrics, 0, g.buckets != nil, yield) {
+		return
+	}
+	if g.withoutRoom != nil && !g.admissions.observeInFlight(g.name, g.inFlight(), g.withoutRoom.Limit(), yield) || g.buckets == nil {
+		return
+	}
 	evictions, limit, period := bridge.GroupFigures(g.buckets)
-	if !g.admissions.observe(metrics, yield) || !yield(metrics.Keys, float64(g.buckets.Len())) ||
-		!yield(metrics.Evictions, float64(evictions)) {
+	if !yield(metrics.Keys, float64(g.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) {
 		return
 	}
 	if limit < math.MaxInt && yield(metrics.Limit, float64(limit)) {
@@ -94,13 +104,28 @@ func (a *admissions) series(name string, began time.Time) *instrument.LimiterSer
 	return a.metrics
 }
 
-// observe yields the counts. It reports whether yield wants more.
-func (a *admissions) observe(metrics *instrument.LimiterSeries, yield func(*stat.Series, float64) bool) bool {
+// observeInFlight yields the calls in flight and their bound. It reports whether yield wants more.
+func (a *admissions) observeInFlight(name string, calls, limit int, yield func(*stat.Series, float64) bool) bool {
+	bound := a.bound.Load()
+	if bound == nil {
+		a.bound.CompareAndSwap(nil, instrument.NewInFlightSeries(name))
+		bound = a.bound.Load()
+	}
+	return bound.Yield(calls, limit, yield)
+}
+
+// observe yields the counts. atOnce calls were allowed besides those of a, and tokens says whether calls
+// take tokens. It reports whether yield wants more.
+func (a *admissions) observe(metrics *instrument.LimiterSeries, atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
 	for i, n := range [...]*atomic.Int64{
 		instrument.Allowed: &a.allowed, instrument.Refused: &a.refused, instrument.Waited: &a.waited, instrument.Cancelled: &a.cancelled,
 	} {
-		calls := float64(n.Load()) // a call takes one token
-		if !yield(metrics.Requests[i], calls) || !yield(metrics.Tokens[i], calls) {
+		calls := float64(n.Load())
+		if i == instrument.Allowed {
+			calls += float64(atOnce)
+		}
+		// A call takes one token.
+		if !yield(metrics.Requests[i], calls) || tokens && !yield(metrics.Tokens[i], calls) {
 			return false
 		}
 	}

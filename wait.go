@@ -6,16 +6,25 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 )
 
-// waitOrRefuse continues a call that a limit has refused. If hasToken is set, the call has its
-// token of the limiter, and the remote has refused it.
-func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, hasToken bool, permit *breaker.Permit) error {
+// acquired is what a call has before it waits.
+type acquired uint8
+
+const (
+	nothing acquired = iota
+	token            // of the limiter
+	tokens           // of the limiter and of the remote
+)
+
+// waitOrRefuse continues a call that the limiter or the remote has refused.
+func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has acquired, permit *breaker.Permit) error {
 	if g.maxWait() > 0 {
-		return g.waitAndAcquire(ctx, hasToken, permit)
+		return g.waitAndAcquire(ctx, has, permit)
 	}
-	if hasToken {
+	if has == token {
 		g.refundLocal()
 	}
 	var until time.Time
@@ -33,15 +42,16 @@ func (g *Gate) waitOutHold(ctx context.Context, now, held time.Time, permit *bre
 		g.admissions.refused.Add(1)
 		return g.admissions.refusal(g.name, limiter.Held, 0, held)
 	}
-	return g.waitAndAcquire(ctx, false, permit)
+	return g.waitAndAcquire(ctx, nothing, permit)
 }
 
-// waitAndAcquire waits for the tokens and then acquires the permit.
-func (g *Gate) waitAndAcquire(ctx context.Context, hasToken bool, permit *breaker.Permit) error {
-	if err := g.wait(ctx, hasToken); err != nil {
+// waitAndAcquire waits for the tokens and the slot, and then acquires the permit.
+func (g *Gate) waitAndAcquire(ctx context.Context, has acquired, permit *breaker.Permit) error {
+	s, err := g.wait(ctx, has, permit)
+	if err != nil {
 		return err
 	}
-	return g.acquirePermit(ctx, g.now(), permit, &g.admissions.waited)
+	return g.acquirePermit(ctx, g.now(), s, permit, &g.admissions.waited)
 }
 
 // These errors are the causes that end a wait early.
@@ -50,30 +60,39 @@ var (
 	errForgotten = errors.New("weir: the key was forgotten")
 )
 
-// wait waits for the tokens of a call. If the breaker opens meanwhile, the call is refused.
-func (g *Gate) wait(ctx context.Context, hasToken bool) error {
+// wait waits for the tokens and the slot of a call. If the breaker opens meanwhile, the call is
+// refused.
+func (g *Gate) wait(ctx context.Context, has acquired, permit *breaker.Permit) (slot, error) {
 	began := g.admissions.beginWait()
-	last := g.now().Add(g.maxWait())
-	err, cause := g.waitWhileClosed(ctx, last, hasToken)
-	for errors.Is(cause, errForgotten) { // the key has a new breaker and a new bucket
-		err, cause = g.waitWhileClosed(ctx, last, false)
+	w := wait{permit: permit, last: g.now().Add(g.maxWait()), has: has}
+	err, cause := g.waitWhileClosed(ctx, &w)
+	for errors.Is(cause, errForgotten) { // the key has a new breaker, a new bucket and new slots
+		err, cause = g.waitWhileClosed(ctx, &w)
 	}
 	g.admissions.endWait(began, err == nil)
 	switch {
 	case err == nil:
-		return nil
+		return w.slot, nil
 	case errors.Is(err, ErrRefused):
 		g.admissions.refused.Add(1)
-		return g.withReason(err)
+		return w.slot, g.withReason(err)
 	case errors.Is(cause, errOpened):
-		return g.refusalOfBreaker()
+		return w.slot, g.refusalOfBreaker()
 	}
-	return g.undecided(ctx, err)
+	return w.slot, g.undecided(ctx, err)
+}
+
+// wait is the wait of a call.
+type wait struct {
+	permit *breaker.Permit
+	last   time.Time // when it ends
+	has    acquired
+	slot   slot // at the end of a successful wait
 }
 
 // waitWhileClosed is waitForTokens that also ends if the breaker opens or the key of the gate is
 // forgotten. In these cases cause is errOpened or errForgotten.
-func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken bool) (err, cause error) {
+func (g *Gate) waitWhileClosed(ctx context.Context, w *wait) (err, cause error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer hooks.AfterOpen(g.breaker, func(opened bool) {
@@ -83,7 +102,7 @@ func (g *Gate) waitWhileClosed(ctx context.Context, last time.Time, hasToken boo
 			cancel(errForgotten)
 		}
 	})()
-	err = g.waitForTokens(waiting, last, hasToken)
+	err = g.waitForTokens(waiting, w)
 	if err != nil && !errors.Is(err, ErrRefused) && ctx.Err() == nil {
 		cause = context.Cause(waiting)
 	}
@@ -99,33 +118,51 @@ func (g *Gate) refusalOfBreaker() error {
 	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
-// waitForTokens waits until the call has its tokens and the gate is not held, at most until last.
-// It checks for a hold after each wait, because a hold may begin meanwhile and not every limit can
-// be held.
-func (g *Gate) waitForTokens(ctx context.Context, last time.Time, hasToken bool) error {
-	for ; ; hasToken = false {
-		if !hasToken {
-			if err := g.waitForLimiter(ctx, last); err != nil {
-				return err
-			}
+// waitForTokens waits until the call has its tokens and its slot, and the gate is not held. It checks
+// for a hold after each wait, because a hold may begin meanwhile and not every limit can be held. If it
+// returns an error, the call has nothing.
+func (g *Gate) waitForTokens(ctx context.Context, w *wait) error {
+	for {
+		held, err := g.waitOnce(ctx, w)
+		if err != nil || held.IsZero() {
+			return err
 		}
-		held := g.heldUntil(g.now())
-		if !held.IsZero() {
-			g.refundLocal()
-		} else {
-			if err := g.waitForRemote(ctx, last); err != nil {
-				g.refundLocal()
-				return err
-			}
-			if held = g.heldUntil(g.now()); held.IsZero() {
-				return nil
-			}
-			g.Refund(ctx)
-		}
-		if err := g.sleepUntil(ctx, held, last); err != nil {
+		if err := g.sleepUntil(ctx, held, w.last); err != nil {
 			return err
 		}
 	}
+}
+
+// waitOnce waits for what the call does not have. If it returns an error or the end of a hold, the call
+// has nothing.
+func (g *Gate) waitOnce(ctx context.Context, w *wait) (held time.Time, err error) {
+	has := w.has
+	w.has = nothing // of the next turn
+	if has < token {
+		if err := g.waitForLimiter(ctx, w.last); err != nil {
+			return held, err
+		}
+	}
+	if has < tokens {
+		if held = g.heldUntil(g.now()); !held.IsZero() {
+			g.refundLocal()
+			return held, nil
+		}
+		if err := g.waitForRemote(ctx, w.last); err != nil {
+			g.refundLocal()
+			return held, err
+		}
+	}
+	if held = g.heldUntil(g.now()); held.IsZero() {
+		if w.slot, err = g.waitForSlot(ctx, w.last, w.permit); err == nil {
+			held = g.heldUntil(g.now())
+		}
+	}
+	if err != nil || !held.IsZero() {
+		w.slot.release()
+		g.Refund(ctx)
+	}
+	return held, err
 }
 
 // waitForLimiter waits for a token of the limiter, at most until last.
@@ -175,6 +212,11 @@ func sleep(ctx context.Context, d time.Duration) error {
 // withReason adds the gate's name to an error of a limiter that has none. If a hold was the reason
 // that no token was available in time, the Reason becomes limiter.Held.
 func (g *Gate) withReason(err error) error {
+	if full, ok := errors.AsType[*inflight.FullError](err); ok && full.Name == "" {
+		e := *full
+		e.Name = g.name
+		return &e
+	}
 	limited, ok := errors.AsType[*limiter.LimitedError](err)
 	if !ok {
 		return err

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
@@ -63,7 +64,7 @@ func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong boo
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
 		return false
 	}
-	if b.active.Load() > 0 || b.changes.isBusy() || p.isBusy(at) {
+	if b.active.Load() > 0 || b.changes.isBusy() || p.isBusy(at) || b.hasBusyGate() {
 		return false
 	}
 	if p.shadow != nil {
@@ -81,6 +82,16 @@ func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong boo
 // isBusy reports whether the service asked to wait, or calls are in flight that may hang.
 func (p *phase) isBusy(at time.Duration) bool {
 	return time.Duration(p.live.retryAt.Load()) > at || p.flights.any(at)
+}
+
+// hasBusyGate reports whether the breaker has a gate whose calls hold slots in flight. Another gate for
+// its key would not count them.
+func (b *Breaker) hasBusyGate() bool {
+	if b.member == nil {
+		return false
+	}
+	gate := b.member.gate.Load()
+	return gate != nil && gatehook.IsBusy(gate)
 }
 
 // isUnchanged reports whether the breaker is still in its first state and no call waits for the end of

@@ -9,14 +9,19 @@ import (
 // A gate uses these functions of a breaker that are not part of the API.
 var _ = func() bool {
 	gatehook.Breaker = gatehook.Hooks[Breaker, Permit, Outcome]{
-		Admit:      (*Breaker).admit,
-		AdmitAfter: (*Breaker).admitAfter,
-		AdmitAt:    (*Breaker).admitAt,
-		CheckAt:    (*Breaker).checkAt,
-		Refuse:     (*Breaker).refuseFor,
-		AfterOpen:  (*Breaker).afterOpen,
-		Tell:       func(m *Permit, f func(Outcome)) { m.onOutcome = f },
-		Attached:   (*Breaker).attached,
+		Admit:       (*Breaker).admit,
+		AdmitAfter:  (*Breaker).admitAfter,
+		AdmitAt:     (*Breaker).admitAt,
+		CheckAt:     (*Breaker).checkAt,
+		Refuse:      (*Breaker).refuseFor,
+		AfterOpen:   (*Breaker).afterOpen,
+		AdmitClosed: (*Breaker).admitClosed,
+		Tell: func(m *Permit, l gatehook.Listener[Outcome], start time.Duration) {
+			m.listener, m.listenStart = l, start
+		},
+		Told:     func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
+		Live:     (*Breaker).live,
+		Attached: (*Breaker).attached,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{
 		ForceAt:   (*Breaker).forceAt,
@@ -39,6 +44,20 @@ func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
+	return true
+}
+
+// admitClosed is admitAfter that reads the clock if the breaker needs the time. It also sets the
+// listener.
+func (b *Breaker) admitClosed(m *Permit, l gatehook.Listener[Outcome]) bool {
+	p := b.phase.Load()
+	if !p.fast {
+		return false
+	}
+	if p.timed {
+		m.start = b.now()
+	}
+	m.breaker, m.phase, m.listener = b, p, l
 	return true
 }
 

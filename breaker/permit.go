@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/verdict"
 )
 
@@ -36,14 +37,15 @@ type Permit struct {
 	phase       *phase
 	shadowPhase *phase // the phase of the shadow, if the shadow let the call through
 	start       time.Duration
-	retryAfter  time.Duration // the wait that the service asked for
-	onOutcome   func(Outcome) // called once with the recorded outcome; nil for none
-	flight      int64         // the part of flights that counts the call
-	slot        int32         // HalfOpen: the slot of the probe
-	slotUse     uint32        // HalfOpen: the number of that use of the slot
-	returned    bool          // the function of Run, Do or DoResult has returned
-	recorded    bool          // set by Run, Do and DoResult, which do not share the permit
-	active      bool          // the call is counted in Breaker.active
+	retryAfter  time.Duration              // the wait that the service asked for
+	listener    gatehook.Listener[Outcome] // told of the recorded outcome once; nil for none
+	listenStart time.Duration              // for the listener
+	flight      int64                      // the part of flights that counts the call
+	slot        int32                      // HalfOpen: the slot of the probe
+	slotUse     uint32                     // HalfOpen: the number of that use of the slot
+	returned    bool                       // the function of Run, Do or DoResult has returned
+	recorded    bool                       // set by Run, Do and DoResult, which do not share the permit
+	active      bool                       // the call is counted in Breaker.active
 	used        atomic.Bool
 }
 

@@ -9,9 +9,9 @@ import (
 // record records a result and reports whether it counted.
 func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	at = b.read(at)
-	if f := m.onOutcome; f != nil {
-		m.onOutcome = nil // record may be called again for this permit
-		f(o)
+	if l := m.listener; l != nil {
+		m.listener = nil // record may be called again for this permit
+		l.Ended(m.listenStart, o)
 	}
 	m.phase.flights.end(m.flight)
 	if m.active {

@@ -87,7 +87,7 @@ func TestAdaptiveNeverExceedsLimit(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, 3, l.Limit())
 	require.EqualError(t, l.SetLimit(5), "inflight: the limit adapts and cannot be set")
-	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000000")
+	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000")
 }
 
 func TestAdaptiveServesThoseWhoWait(t *testing.T) {

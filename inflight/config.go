@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// maxLimit keeps a number of calls in 31 bits, and sums of two of them in 32.
-const maxLimit = 1_000_000_000
+// maxLimit keeps the number of calls in flight in 21 bits.
+const maxLimit = 1_000_000
 
 // Config configures a [Limiter].
 type Config struct {
-	// Limit is the most calls in flight, from 1 to 1,000,000,000. Required unless Adaptive is set;
+	// Limit is the most calls in flight, from 1 to 1,000,000. Required unless Adaptive is set;
 	// then the default is the most.
 	Limit int
 	// Adaptive lets the limiter find how many calls the service can take, from 1 to Limit, by their

@@ -81,16 +81,19 @@ const sameMoment = time.Millisecond
 
 // full returns the error of a call that got no slot. Calls that are refused until the same moment share
 // one error, so that refusals under load do not allocate.
-func (l *Limiter) full(r reason, wait time.Duration) *FullError {
+func (l *Limiter) full(r reason, wait time.Duration) *FullError { return l.fullAs(l.name, r, wait) }
+
+// fullAs is full for a call of a gate, which has its own name.
+func (l *Limiter) fullAs(name string, r reason, wait time.Duration) *FullError {
 	now := time.Since(l.epoch)
 	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.length.Load()+1))
 	limit := l.Limit()
-	if e := l.lastFull.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait {
+	if e := l.lastFull.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
 			return e
 		}
 	}
-	e := &FullError{Name: l.name, Limit: limit, Until: until, reason: r, wait: wait}
+	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait}
 	l.lastFull.Store(e)
 	return e
 }

@@ -18,7 +18,8 @@ import (
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
-	adaptive   *adaptive // nil for a fixed limit
+	abandoned  atomic.Int64 // slots whose calls were forgotten
+	adaptive   *adaptive    // nil for a fixed limit
 	epoch      time.Time
 	name       string
 	statistics *statistics // nil if the limiter has no name
@@ -26,57 +27,6 @@ type Limiter struct {
 	turnover   turnover
 	lastFull   atomic.Pointer[FullError]
 }
-
-// slots is the number of calls in flight, whether callers wait, and how many calls have ended:
-//
-//	bits 0 to 30   calls in flight
-//	bit 31         callers wait
-//	bits 32 to 63  calls that have ended, modulo 2^32
-//
-// They share a word so that the end of a call is one addition, whose result says whether a caller
-// waits. The lower half is at least any limit while callers wait, so one comparison keeps new calls
-// from overtaking them. The ended calls cost nothing, and show how fast slots are released.
-type slots struct{ word atomic.Uint64 }
-
-const (
-	waiting  = 1 << 31
-	oneEnded = 1 << 32
-)
-
-// occupy takes a slot unless callers wait, and returns the calls in flight then, or 0 if there is no
-// slot.
-func (s *slots) occupy(limit *atomic.Uint32) (inFlight uint32) {
-	for {
-		old := s.word.Load()
-		n := uint32(old)
-		if n >= limit.Load() {
-			return 0
-		}
-		if s.word.CompareAndSwap(old, old+1) {
-			return n + 1
-		}
-	}
-}
-
-// occupyForWaiter is occupy for the first waiter.
-func (s *slots) occupyForWaiter(limit *atomic.Uint32) bool {
-	for {
-		old := s.word.Load()
-		if uint32(old)&^waiting >= limit.Load() {
-			return false
-		}
-		if s.word.CompareAndSwap(old, old+1) {
-			return true
-		}
-	}
-}
-
-// release ends a call and reports whether callers wait.
-func (s *slots) release() bool { return s.word.Add(oneEnded-1)&waiting != 0 }
-
-func (s *slots) inFlight() int { return int(uint32(s.word.Load()) &^ waiting) }
-
-func (s *slots) ended() uint32 { return uint32(s.word.Load() >> 32) }
 
 // New returns a limiter with no call in flight. It panics with the error of c.Validate if c is invalid.
 func New(c Config) *Limiter {
@@ -121,7 +71,7 @@ func (l *Limiter) acquire(ctx context.Context, slot *Slot, c Caller) error {
 	if err := l.wait(ctx, c, forever); err != nil {
 		return err
 	}
-	slot.begin(l)
+	slot.limiter, slot.start = l, l.startTime()
 	return nil
 }
 
@@ -137,22 +87,39 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 
 // tryAcquire fills in a zero slot, or reports false. It counts no refusal.
 func (l *Limiter) tryAcquire(slot *Slot) bool {
+	start, held, ok := l.occupy()
+	if held {
+		slot.limiter, slot.start = l, start
+	}
+	return ok
+}
+
+// occupy takes a slot if there is one and no caller waits. start is for endCall. In shadow mode a call
+// is allowed even if it holds no slot.
+func (l *Limiter) occupy() (start time.Duration, held, ok bool) {
 	inFlight := l.state.occupy(&l.limit)
-	for inFlight == 0 && l.raise() {
+	for inFlight == 0 && (l.reclaim() || l.raise()) {
 		inFlight = l.state.occupy(&l.limit)
 	}
 	if inFlight == 0 {
-		return l.statistics.allowInShadow()
+		return 0, false, l.statistics.allowInShadow()
 	}
-	slot.begin(l)
-	l.statistics.countAllowed(inFlight, l.limit.Load())
-	return true
+	l.statistics.countNear(inFlight, &l.limit)
+	return l.startTime(), true, true
+}
+
+// startTime returns the time at which a call with a slot begins, if the limit adapts.
+func (l *Limiter) startTime() time.Duration {
+	if l.adaptive == nil {
+		return 0
+	}
+	return l.adaptive.begin()
 }
 
 // raise reports whether there may be a slot, because the limit adapts and is higher now.
 func (l *Limiter) raise() bool {
 	word := l.state.word.Load()
-	return l.adaptive != nil && word&waiting == 0 && l.adaptive.raise(int(uint32(word)))
+	return l.adaptive != nil && word&waiting == 0 && l.adaptive.raise(int(word&flyBits))
 }
 
 // Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns an
@@ -180,7 +147,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 }
 
 // SetLimit changes the limit. Calls in flight beyond a lower limit continue. If n is not between 1 and
-// 1,000,000,000, or the limit adapts, SetLimit returns an error and changes nothing.
+// 1,000,000, or the limit adapts, SetLimit returns an error and changes nothing.
 func (l *Limiter) SetLimit(n int) error {
 	if l.adaptive != nil {
 		return errors.New("inflight: the limit adapts and cannot be set")
@@ -189,7 +156,7 @@ func (l *Limiter) SetLimit(n int) error {
 		return err
 	}
 	l.limit.Store(uint32(n))
-	if l.state.word.Load()&waiting != 0 {
+	if l.state.hasWaiters() {
 		l.serveWaiters()
 	}
 	return nil

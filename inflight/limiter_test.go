@@ -112,7 +112,7 @@ func TestSetLimit(t *testing.T) {
 		require.NoError(t, l.SetLimit(3))
 		synctest.Wait()
 		require.EqualValues(t, 2, flying.Load())
-		require.EqualError(t, l.SetLimit(0), "inflight: Limit is 0, must be between 1 and 1000000000")
+		require.EqualError(t, l.SetLimit(0), "inflight: Limit is 0, must be between 1 and 1000000")
 		require.NoError(t, l.SetLimit(1))
 		first.Done(t.Context(), nil)
 		synctest.Wait()
@@ -163,16 +163,16 @@ func TestConfigFaults(t *testing.T) {
 		config inflight.Config
 		want   string
 	}{
-		{inflight.Config{}, "inflight: Limit is 0, must be between 1 and 1000000000"},
+		{inflight.Config{}, "inflight: Limit is 0, must be between 1 and 1000000"},
 		{inflight.Config{Limit: math.MinInt, MaxWaiters: -2}, "inflight: Limit is " + text(math.MinInt) +
-			", must be between 1 and 1000000000\ninflight: MaxWaiters is -2, must be at least 1 (or 0 for no bound)"},
-		{inflight.Config{Limit: 1_000_000_001}, "inflight: Limit is 1000000001, must be between 1 and 1000000000"},
+			", must be between 1 and 1000000\ninflight: MaxWaiters is -2, must be at least 1 (or 0 for no bound)"},
+		{inflight.Config{Limit: 1_000_001}, "inflight: Limit is 1000001, must be between 1 and 1000000"},
 		{inflight.Config{Limit: 1, Shadow: true}, "inflight: Shadow is set without a Name, must have both"},
 	} {
 		require.EqualError(t, c.config.Validate(), c.want)
 		require.PanicsWithError(t, c.want, func() { inflight.New(c.config) })
 	}
-	require.NoError(t, inflight.New(inflight.Config{Limit: 1_000_000_000}).SetLimit(1))
+	require.NoError(t, inflight.New(inflight.Config{Limit: 1_000_000}).SetLimit(1))
 }
 
 // The limiter is created outside, like a package variable, and used in two synctest bubbles.

@@ -69,7 +69,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q.backlog.push(w)
 	q.length.Add(1)
 	longest = q.backlog.longest()
-	l.state.word.Or(waiting)
+	l.state.setWaiters()
 	l.serveLocked()
 	return w, longest
 }
@@ -116,6 +116,7 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 
 // leave removes w if it still waits, and returns what had become of it.
 func (l *Limiter) leave(w *waiter) waiterState {
+	l.reclaim()
 	q := &l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -150,7 +151,7 @@ func (l *Limiter) serveLocked() {
 		w.state = hasSlot
 		close(w.served)
 	}
-	l.state.word.And(^uint64(waiting))
+	l.state.clearWaiters()
 }
 
 // dismiss makes a waiter leave without a slot.

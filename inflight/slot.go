@@ -39,14 +39,6 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	s.end(o)
 }
 
-// begin makes the slot one of l. The slot was just occupied.
-func (s *Slot) begin(l *Limiter) {
-	s.limiter = l
-	if l.adaptive != nil {
-		s.start = l.adaptive.begin()
-	}
-}
-
 // end releases the slot once.
 func (s *Slot) end(o window.Outcome) {
 	if s.limiter != nil && !s.done.Load() && s.done.CompareAndSwap(false, true) {

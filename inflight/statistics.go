@@ -43,17 +43,18 @@ const (
 // whose methods count nothing.
 type statistics struct {
 	shadow bool
-	counts [instrument.LimiterOutcomes]atomic.Int64
+	counts [instrument.LimiterOutcomes]atomic.Int64 // except those allowed at once, which the slots count
 	near   atomic.Int64
 	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
 	series *instrument.LimiterSeries
+	bound  *instrument.InFlightSeries
 }
 
 func newStatistics(c Config) *statistics {
 	if c.Name == "" {
 		return nil
 	}
-	return &statistics{shadow: c.Shadow, series: instrument.NewLimiterSeries(c.Name, time.Now())}
+	return &statistics{shadow: c.Shadow, series: instrument.NewLimiterSeries(c.Name, time.Now()), bound: instrument.NewInFlightSeries(c.Name)}
 }
 
 func (s *statistics) count(outcome int) {
@@ -62,20 +63,19 @@ func (s *statistics) count(outcome int) {
 	}
 }
 
-// countAllowed counts a call that got a slot at once.
-func (s *statistics) countAllowed(inFlight, limit uint32) {
-	if s == nil {
-		return
-	}
-	s.counts[allowed].Add(1)
-	if 5*uint64(inFlight) > 4*uint64(limit) {
+// countNear counts a call that got a slot at once if most of the limit is in use. The slots count all
+// such calls.
+func (s *statistics) countNear(inFlight uint32, limit *atomic.Uint32) {
+	if s != nil && 5*inFlight > 4*limit.Load() {
 		s.near.Add(1)
 	}
 }
 
+func (s *statistics) shadows() bool { return s != nil && s.shadow }
+
 // allowInShadow reports whether a call without a slot is allowed, and counts it then.
 func (s *statistics) allowInShadow() bool {
-	if s == nil || !s.shadow {
+	if !s.shadows() {
 		return false
 	}
 	s.counts[shadowed].Add(1)
@@ -119,7 +119,7 @@ func (l *Limiter) Stats() Stats {
 		return Stats{}
 	}
 	return Stats{
-		Allowed: s.counts[allowed].Load(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
+		Allowed: l.state.atOnce(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
 		Cancelled: s.counts[cancelled].Load(), Shadowed: s.counts[shadowed].Load(),
 		Near: s.near.Load(), Waiting: l.queue.length.Load(),
 	}
@@ -153,16 +153,17 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	}
 	for i := range s.counts {
 		n := float64(s.counts[i].Load())
+		if i == allowed {
+			n = float64(l.state.atOnce())
+		}
 		if i == shadowed && !s.shadow && n == 0 {
 			continue
 		}
-		if !yield(s.series.Requests[i], n) || !yield(s.series.Tokens[i], n) {
+		if !yield(s.series.Requests[i], n) {
 			return
 		}
 	}
-	limit := l.Limit()
 	_ = yield(s.series.Near, float64(s.near.Load())) &&
 		yield(s.series.Waiting, float64(l.queue.length.Load())) &&
-		yield(s.series.Available, float64(max(limit-l.InFlight(), 0))) &&
-		yield(s.series.Limit, float64(limit))
+		s.bound.Yield(l.InFlight(), l.Limit(), yield)
 }

@@ -75,9 +75,7 @@ func TestALimiterWithANameCounts(t *testing.T) {
 		require.Equal(t, map[string]float64{
 			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 			"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
-			"weir.limiter.tokens allowed": 2, "weir.limiter.tokens waited": 1,
-			"weir.limiter.tokens refused": 2, "weir.limiter.tokens cancelled": 1,
-			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 2, "weir.limiter.limit": 2,
+			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.calls": 0, "weir.inflight.limit": 2,
 		}, observed(t, l))
 	})
 }
@@ -90,8 +88,8 @@ func TestALoweredLimitIsObserved(t *testing.T) {
 	}
 	require.NoError(t, l.SetLimit(1))
 	figures := observed(t, l)
-	require.Zero(t, figures["weir.limiter.available"], "never negative")
-	require.EqualValues(t, 1, figures["weir.limiter.limit"])
+	require.EqualValues(t, 3, figures["weir.inflight.calls"])
+	require.EqualValues(t, 1, figures["weir.inflight.limit"])
 }
 
 func TestShadowMode(t *testing.T) {

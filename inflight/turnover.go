@@ -11,7 +11,7 @@ import (
 type turnover struct {
 	mu    sync.Mutex
 	since time.Duration
-	ended uint32        // the calls that had ended then, modulo 2^32
+	ended int64         // the calls that had ended then
 	mean  time.Duration // between two ends, over the span before; 0 if there is none
 }
 
@@ -21,9 +21,8 @@ const span = 100 * time.Millisecond
 // longestRetry bounds the estimate, since load may change within it.
 const longestRetry = time.Second
 
-// untilFree returns the time until the caller at a place in the queue gets a slot. 2^32 calls between
-// two refusals make one estimate too long; the bound holds for it too.
-func (t *turnover) untilFree(now time.Duration, ended uint32, place int64) time.Duration {
+// untilFree returns the time until the caller at a place in the queue gets a slot.
+func (t *turnover) untilFree(now time.Duration, ended, place int64) time.Duration {
 	t.mu.Lock()
 	mean := t.update(now, ended)
 	t.mu.Unlock()
@@ -35,13 +34,13 @@ func (t *turnover) untilFree(now time.Duration, ended uint32, place int64) time.
 
 // update returns the mean time between two ends of calls. If no call has ended since the last span, it
 // returns the time that has passed: the next end is not expected sooner.
-func (t *turnover) update(now time.Duration, ended uint32) time.Duration {
+func (t *turnover) update(now time.Duration, ended int64) time.Duration {
 	elapsed := now - t.since
 	n := ended - t.ended
 	if elapsed < span && t.mean > 0 {
 		return t.mean
 	}
-	if n == 0 {
+	if n <= 0 {
 		return max(elapsed, t.mean)
 	}
 	mean := elapsed / time.Duration(n)

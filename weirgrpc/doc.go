@@ -46,9 +46,10 @@
 //
 // # Refusals
 //
-// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen
-// or limiter.ErrLimited. As a status it is Unavailable if a breaker is open or a throttle refuses
-// the call, and ResourceExhausted if a limit is reached or the service has asked to wait.
+// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen,
+// limiter.ErrLimited or inflight.ErrFull. As a status it is Unavailable if a breaker is open or a
+// throttle refuses the call, and ResourceExhausted if a limit is reached or the service has asked to
+// wait.
 //
 // The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is
 // known, a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its
@@ -75,8 +76,8 @@
 // A stream has one outcome: that of its first message, or of its end if that comes first. So a long
 // stream does not occupy a probe slot, and a stream that has sent a message is a success however it
 // ends. A client's stream that is never read has its outcome when its context is done or its
-// connection is closed. Until then it occupies its probe slot, for breaker.Config.ProbeTimeout at
-// most.
+// connection is closed. Until then it occupies its slot of weir.Config.MaxConcurrent, and its probe
+// slot for breaker.Config.ProbeTimeout at most.
 //
 // # With other interceptors
 //

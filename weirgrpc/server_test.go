@@ -128,7 +128,7 @@ func TestShed(t *testing.T) {
 		_, err = call(t.Context(), cc, get, "")
 		require.NoError(t, err)
 		require.Equal(t, map[string]float64{
-			"allowed": 3, "refused": 1, "cancelled": 0, "waited": 0, "near_limit": 1, "waiting": 0, "available": 2, "limit": 2,
+			"allowed": 3, "refused": 1, "cancelled": 0, "waited": 0, "near_limit": 1, "waiting": 0, "calls": 0, "limit": 2,
 		}, metrics(places))
 	})
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // RefusedError is the error of a request that was not sent. It matches what Err matches:
-// weir.ErrRefused, and breaker.ErrOpen or limiter.ErrLimited. [weir.RetryAfter] returns its wait,
-// also for the [*net/url.Error] that an http.Client returns.
+// weir.ErrRefused, and breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. [weir.RetryAfter]
+// returns its wait, also for the [*net/url.Error] that an http.Client returns.
 type RefusedError struct {
 	// Host is the host of the request as ByHost returns it.
 	Host string

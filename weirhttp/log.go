@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -39,6 +40,9 @@ func (e *RefusedError) attrs() []slog.Attr {
 	}
 	if limited, ok := errors.AsType[*limiter.LimitedError](e.Err); ok {
 		attrs = append(attrs, slog.String("weir.limiter.name", limited.Name))
+	}
+	if full, ok := errors.AsType[*inflight.FullError](e.Err); ok {
+		attrs = append(attrs, slog.String("weir.limiter.name", full.Name))
 	}
 	if wait := weir.RetryAfter(e.Err); wait > 0 && wait != limiter.Never {
 		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))

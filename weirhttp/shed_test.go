@@ -68,8 +68,7 @@ func TestShedRefusesRequestsBeyondTheLimit(t *testing.T) {
 		require.Zero(t, flight.InFlight())
 		require.Equal(t, map[string]float64{
 			"requests api allowed": 3, "requests api refused": 1, "requests api waited": 0, "requests api cancelled": 0,
-			"tokens api allowed": 3, "tokens api refused": 1, "tokens api waited": 0, "tokens api cancelled": 0, "available api": 2, "limit api": 2,
-			"near_limit api": 1, "waiting api": 0,
+			"near_limit api": 1, "waiting api": 0, "weir.inflight.calls api": 0, "weir.inflight.limit api": 2,
 		}, readMetrics(flight))
 	})
 }

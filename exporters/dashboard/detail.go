@@ -15,6 +15,8 @@ type detail struct {
 	Waiting   float64        `json:"waiting"`
 	Available number         `json:"available"`
 	Limit     number         `json:"limit"`
+	InFlight  number         `json:"inFlight"`
+	MaxFlight number         `json:"maxFlight"` // the most calls in flight
 	Changes   []changeRow    `json:"changes"`
 	History   historyColumns `json:"history"`
 	Metrics   []metricRow    `json:"metrics"`
@@ -52,6 +54,7 @@ func (m *model) detail(id string) (*detail, bool) {
 		ID: l.id, Name: l.name, Severity: l.severity, Class: classNames[l.class],
 		At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(), Length: m.config.History.Milliseconds(),
 		Reopens: l.current.reopensIn, Waiting: l.current.waiting, Available: l.current.available, Limit: l.current.limit,
+		InFlight: l.current.inFlight, MaxFlight: l.current.inFlightLimit,
 		Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
 	if l.class == alertsClass {

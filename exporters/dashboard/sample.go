@@ -18,6 +18,7 @@ type sample struct {
 	waiting                         float64
 	available                       number
 	limit                           number
+	inFlight, inFlightLimit         number
 
 	value             number  // of an alert
 	lastEvaluation    float64 // Unix time in seconds; 0 for never
@@ -68,6 +69,10 @@ func (r *sample) add(s *stat.Series, value float64) {
 		r.available = exact(value)
 	case instrument.LimiterLimit:
 		r.limit = exact(value)
+	case instrument.InFlightCalls:
+		r.inFlight = exact(value)
+	case instrument.InFlightLimit:
+		r.inFlightLimit = exact(value)
 	case instrument.AlertValue:
 		r.value = rounded(value)
 	case instrument.AlertLastEvaluation:

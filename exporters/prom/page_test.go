@@ -47,6 +47,7 @@ value of the moment and cannot be summed. A distribution is a histogram with exp
 var sections = []struct{ prefix, title string }{
 	{"weir.breaker.", "Circuit breakers"},
 	{"weir.limiter.", "Limiters"},
+	{"weir.inflight.", "Calls in flight"},
 	{"weir.window.", "Windows"},
 	{"weir.alert.", "Alert rules"},
 	{"weir.notifier.", "Notifiers"},

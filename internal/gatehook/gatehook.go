@@ -28,10 +28,23 @@ type Hooks[B, P, O any] struct {
 	// outside all locks. f must not block and must not panic. stop cancels the call of f, and reports
 	// whether f was not called.
 	AfterOpen func(b *B, f func(opened bool)) (stop func() bool)
-	// Tell makes p call f once with the outcome that is recorded with p, whether it counts or not.
-	Tell func(p *P, f func(O))
+	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, as Tell does too
+	// with a start of 0, and reports whether it did. If not, nothing was refused or counted.
+	AdmitClosed func(b *B, p *P, l Listener[O]) bool
+	// Tell makes p call l once with start and the outcome that is recorded with p, whether it counts or
+	// not. It replaces an earlier l. The permit may be zero, and filled in afterwards.
+	Tell func(p *P, l Listener[O], start time.Duration)
+	// Told returns the arguments of Tell.
+	Told func(p *P) (l Listener[O], start time.Duration)
+	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
+	Live func(b *B) *B
 	// Attached returns where a group of gates keeps the gate of b, or nil if b is not in a group.
 	Attached func(b *B) Place
+}
+
+// Listener is told how a call has ended.
+type Listener[O any] interface {
+	Ended(start time.Duration, o O)
 }
 
 // Place holds one value. *atomic.Value implements it.

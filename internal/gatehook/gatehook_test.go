@@ -58,6 +58,10 @@ func recurse(depth int) int {
 	return v.a
 }
 
+type listener func(breaker.Outcome)
+
+func (l listener) Ended(_ time.Duration, o breaker.Outcome) { l(o) }
+
 // TestHooksAreSet asserts the types that gates assert.
 func TestHooksAreSet(t *testing.T) {
 	hooks, ok := gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
@@ -66,7 +70,9 @@ func TestHooksAreSet(t *testing.T) {
 	var p breaker.Permit
 	require.NoError(t, hooks.Admit(b, &p))
 	var told []breaker.Outcome
-	hooks.Tell(&p, func(o breaker.Outcome) { told = append(told, o) })
+	hooks.Tell(&p, listener(func(o breaker.Outcome) { told = append(told, o) }), time.Second)
+	_, start := hooks.Told(&p)
+	require.Equal(t, time.Second, start)
 	require.True(t, p.Record(breaker.Failure))
 	require.Equal(t, []breaker.Outcome{breaker.Failure}, told)
 	require.Equal(t, int64(1), b.Totals().Failures)

@@ -5,7 +5,7 @@ const (
 	limiterOutcome = "weir.limiter.outcome"
 )
 
-// Instruments of limiters.
+// Instruments of limiters, and of bounds on calls in flight.
 var (
 	LimiterRequests = counter("weir.limiter.requests", "{request}",
 		"Requests for tokens, by outcome.", limiterName, limiterOutcome)
@@ -19,6 +19,10 @@ var (
 		"Tokens that can be taken now.", limiterName)
 	LimiterLimit = gauge("weir.limiter.limit", "{token}",
 		"Most tokens that can be taken at once.", limiterName)
+	InFlightCalls = upDown("weir.inflight.calls", "{call}",
+		"Calls in flight.", limiterName)
+	InFlightLimit = gauge("weir.inflight.limit", "{call}",
+		"Most calls in flight at once.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
 	LimiterKeys = upDown("weir.limiter.keys", "{key}",

@@ -23,6 +23,19 @@ type LimiterSeries struct {
 	Available, Limit, Period, Keys, Evictions *stat.Series
 }
 
+// InFlightSeries holds the series of a bound on calls in flight.
+type InFlightSeries struct{ Calls, Limit *stat.Series }
+
+// NewInFlightSeries returns the series for a name.
+func NewInFlightSeries(name string) *InFlightSeries {
+	return &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
+}
+
+// Yield yields the calls in flight and the bound. It reports whether yield wants more.
+func (s *InFlightSeries) Yield(calls, limit int, yield func(*stat.Series, float64) bool) bool {
+	return yield(s.Calls, float64(calls)) && yield(s.Limit, float64(limit))
+}
+
 // NewLimiterSeries returns the series for a name. Those of counters began at created.
 func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 	s := &LimiterSeries{

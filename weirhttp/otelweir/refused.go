@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -26,6 +27,9 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 		}
 		if limited, ok := errors.AsType[*limiter.LimitedError](err.Err); ok {
 			attrs = append(attrs, attribute.String("weir.limiter.name", limited.Name))
+		}
+		if full, ok := errors.AsType[*inflight.FullError](err.Err); ok {
+			attrs = append(attrs, attribute.String("weir.limiter.name", full.Name))
 		}
 		return appendWait(attrs, weir.RetryAfter(err.Err))
 	})

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// gates compares a limiter and a breaker in one call.
+// gates compares a limiter and a breaker in one call, and a gate with a bound on calls in flight with one
+// without.
 func gates() []Row {
 	return []Row{
 		{
@@ -27,7 +28,52 @@ func gates() []Row {
 			Weir: gateDo(), Peer: failsafeBoth(),
 			Why: "the executor of failsafe-go allocates per call and policy; it also supports retries and hedges, which weir does not",
 		},
+		{
+			Name: "gate: MaxConcurrent, against none and half a reading", Serial: 1, Floor: true,
+			Weir: gateInFlight(weir.Config{MaxConcurrent: 100}), Peer: gateAndHalfAReading(weir.Config{}),
+			Why: "at a ratio of 1, a slot costs half a reading of the clock",
+		},
+		{
+			Name: "gate: Rate and MaxConcurrent, against Rate and half a reading", Serial: 1, Floor: true,
+			Weir: gateInFlight(weir.Config{MaxConcurrent: 100, Rate: limiter.PerSecond(1e8), Burst: plenty}),
+			Peer: gateAndHalfAReading(weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty}),
+			Why:  "at a ratio of 1, a slot costs half a reading of the clock",
+		},
 	}
+}
+
+func gateInFlight(c weir.Config) Side {
+	return Side{"weir.Do", "a gate with MaxConcurrent", func() measure.Loop {
+		g := weir.New("bench", c)
+		ctx := context.Background()
+		return func(n int) (right int) {
+			for range n {
+				if v, err := weir.Do(ctx, g, succeed); err == nil {
+					right += v
+				}
+			}
+			return right
+		}
+	}}
+}
+
+// gateAndHalfAReading reads the clock with every second call.
+func gateAndHalfAReading(c weir.Config) Side {
+	return Side{"weir.Do, time.Since(epoch)", "the same gate without MaxConcurrent, and a reading of the clock with every second call", func() measure.Loop {
+		g, epoch := weir.New("bench", c), time.Now()
+		ctx := context.Background()
+		return func(n int) (right int) {
+			for i := range n {
+				if i&1 == 0 && time.Since(epoch) < 0 {
+					continue
+				}
+				if v, err := weir.Do(ctx, g, succeed); err == nil {
+					right += v
+				}
+			}
+			return right
+		}
+	}}
 }
 
 func gateDo() Side {

@@ -93,7 +93,7 @@ export class SourceView {
   }
 
   showTiles() {
-    const { row, alert, reopens, waiting, available, limit } = this.data;
+    const { row, alert, reopens, waiting, available, limit, inFlight, maxFlight } = this.data;
     const tiles = [];
     if (row && this.data.class === "calls") {
       tiles.push(["Rate", rate(row.rate)], ["Refused", rate(row.refused)]);
@@ -101,6 +101,7 @@ export class SourceView {
       if (reopens !== null) tiles.push(["Half-open", `in ${span(reopens * 1000)}`]);
       if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
       if (limit !== null) tiles.push(["Available", figure(available), `of ${figure(limit)}`]);
+      if (maxFlight !== null) tiles.push(["In flight", figure(inFlight), `of ${figure(maxFlight)}`]);
       if (waiting) tiles.push(["Waiting", figure(waiting)]);
     } else if (alert) {
       tiles.push(["Value", figure(alert.value)], ["Firing", figure(alert.firing)], ["Pending", figure(alert.pending)]);

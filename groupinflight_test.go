@@ -1,0 +1,158 @@
+package weir_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/limiter"
+)
+
+func TestEachKeyHasItsOwnSlots(t *testing.T) {
+	g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
+	require.NoError(t, g.Get("a").Run(bg(), func(context.Context) error {
+		require.ErrorIs(t, g.Get("a").Run(bg(), succeed), inflight.ErrFull)
+		require.NoError(t, g.Get("b").Run(bg(), succeed))
+		require.Equal(t, 1, inFlight(g))
+		return nil
+	}))
+	require.Zero(t, inFlight(g))
+	require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
+}
+
+// Keys without room share one bound.
+func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
+	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: weir.Config{MaxConcurrent: 1}})
+	for i := range 10 {
+		_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
+	}
+	require.NoError(t, g.Get("late").Run(bg(), func(context.Context) error {
+		require.ErrorIs(t, g.Get("later").Run(bg(), succeed), inflight.ErrFull)
+		require.Equal(t, 1, inFlight(g))
+		return nil
+	}))
+	require.NoError(t, g.Get("later").Run(bg(), succeed))
+}
+
+// A key whose call is in flight keeps its gate, however many other keys come.
+func TestAKeyWithCallsInFlightIsNotEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{MaxKeys: 4, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 1}})
+		come := func() {
+			for i := range 100 {
+				time.Sleep(time.Minute) // so that no window has calls
+				_ = g.Get(fmt.Sprint(i)).Run(bg(), succeed)
+			}
+		}
+		held := g.Get("held")
+		require.NoError(t, held.Run(bg(), func(context.Context) error {
+			come()
+			require.Same(t, held, g.Get("held"))
+			require.ErrorIs(t, g.Get("held").Run(bg(), succeed), inflight.ErrFull)
+			return nil
+		}))
+		come()
+		require.NotSame(t, held, g.Get("held"), "it was evicted")
+
+		// The gate that was kept uses the slots that the key has now.
+		require.NoError(t, held.Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("held").Run(bg(), succeed), inflight.ErrFull)
+			require.ErrorIs(t, held.Run(bg(), succeed), inflight.ErrFull)
+			return nil
+		}))
+		require.NoError(t, g.Get("held").Run(bg(), succeed))
+		require.Zero(t, inFlight(g))
+	})
+}
+
+// Calls that wait for a slot of a forgotten key get one of its new slots.
+func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}})
+		old := g.Get("a")
+		permit, err := old.Allow(bg())
+		require.NoError(t, err)
+		began, got := time.Now(), make(chan error, 1)
+		go func() { got <- old.Run(t.Context(), succeed) }()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.True(t, g.Forget("a"))
+		require.NoError(t, <-got)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Zero(t, inFlight(g))
+		permit.Record(breaker.Success) // of the old slots
+		require.Zero(t, inFlight(g))
+		require.NoError(t, old.Run(bg(), succeed))
+	})
+}
+
+func TestReconfigureChangesMaxConcurrent(t *testing.T) {
+	g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
+	a := g.Get("a")
+	require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 2}))
+	for _, gate := range []*weir.Gate{a, g.Get("b")} {
+		require.NoError(t, gate.Run(bg(), func(context.Context) error {
+			return gate.Run(bg(), func(context.Context) error {
+				require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull)
+				return nil
+			})
+		}))
+	}
+	require.EqualError(t, g.Reconfigure(weir.Config{}), "weir: MaxConcurrent is 0, must be set if and only if NewGroup was given a MaxConcurrent")
+	require.EqualError(t, hosts(weir.GroupConfig{}).Reconfigure(weir.Config{MaxConcurrent: 3}),
+		"weir: MaxConcurrent is 3, must be set if and only if NewGroup was given a MaxConcurrent")
+	values, _ := readMetrics(g)
+	require.InDelta(t, 2, values["weir.inflight.limit"], 0)
+}
+
+// Many goroutines call few keys in little room, so that keys are evicted all the time, and forget and
+// reconfigure them. No key ever has more calls in flight than its bound, and no slot is lost. (A forgotten
+// key may have its old calls too, so no key is forgotten here that is called.)
+func TestStormOfKeys(t *testing.T) {
+	const keys, bound, callers, rounds = 12, 2, 8, 400
+	g := hosts(weir.GroupConfig{MaxKeys: 6, MaxSeries: breaker.Off, Gate: weir.Config{
+		MaxConcurrent: bound, MaxWait: time.Millisecond,
+		Breaker: breaker.Config{Window: time.Millisecond, FailureRate: breaker.Off},
+	}})
+	var flying [keys]atomic.Int64
+	var kept [keys]*weir.Gate
+	for i := range kept {
+		kept[i] = g.Get(fmt.Sprint(i))
+	}
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for i := range rounds {
+				key := (caller*7 + i*5) % keys
+				gate := g.Get(fmt.Sprint(key))
+				if i%3 == 0 {
+					gate = kept[key]
+				}
+				_ = gate.Run(t.Context(), func(context.Context) error {
+					defer flying[key].Add(-1)
+					if n := flying[key].Add(1); n > bound+bound { // those without room share another bound
+						t.Errorf("key %d has %d calls in flight", key, n)
+					}
+					return nil
+				})
+				if i%50 == 0 {
+					g.Forget("nobody")
+					if err := g.Reconfigure(weir.Config{MaxConcurrent: 1 + i/50%bound, MaxWait: time.Millisecond, Breaker: breaker.Config{Window: time.Millisecond, FailureRate: breaker.Off}}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, inFlight(g))
+}

@@ -1,0 +1,110 @@
+package inflight
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/window"
+)
+
+// A gate uses these functions of a limiter that are not part of the API.
+var _ = func() bool {
+	gatehook.InFlight = gatehook.Slots[Limiter, window.Outcome]{
+		New:    newForGate,
+		Occupy: (*Limiter).occupy,
+		Of: func(l gatehook.Listener[window.Outcome]) *Limiter {
+			of, _ := l.(*listener)
+			return (*Limiter)(of)
+		},
+		OccupyUncounted: (*Limiter).occupyUncounted,
+		Wait:            waitInGate,
+		Refuse:          (*Limiter).refuse,
+		IsFull:          (*Limiter).isFull,
+		Word:            func(l *Limiter) (*atomic.Uint64, *atomic.Uint32) { return &l.state.word, &l.limit },
+		Listener:        func(l *Limiter) gatehook.Listener[window.Outcome] { return (*listener)(l) },
+		Abandon:         (*Limiter).abandon,
+		AtOnce:          func(l *Limiter) int64 { return l.state.atOnce() },
+	}
+	return true
+}()
+
+// listener releases the slots of calls of a gate.
+type listener Limiter
+
+// Ended implements [gatehook.Listener].
+func (l *listener) Ended(start time.Duration, o window.Outcome) {
+	of := (*Limiter)(l)
+	if of.adaptive != nil {
+		of.endCall(start, o)
+	} else if of.state.release() { // as in endCall, which is not inlined
+		of.serveWaiters()
+	}
+}
+
+// newForGate returns a limiter with a name and without statistics, since the gate counts its calls.
+func newForGate(name string, limit int) *Limiter {
+	l := New(Config{Limit: limit})
+	l.name = name
+	return l
+}
+
+func waitInGate(ctx context.Context, l *Limiter, maxWait time.Duration) (start time.Duration, held bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
+	}
+	start, held, ok := l.occupyUncounted()
+	if ok {
+		return start, held, nil
+	}
+	if err := l.wait(ctx, Caller{}, maxWait); err != nil {
+		return 0, false, err
+	}
+	return l.startTime(), true, nil
+}
+
+// occupyUncounted is occupy for a call that a gate counts.
+func (l *Limiter) occupyUncounted() (start time.Duration, held, ok bool) {
+	if l.statistics != nil {
+		return l.occupy()
+	}
+	for !l.state.occupyUncounted(&l.limit) {
+		if !l.reclaim() && !l.raise() {
+			return 0, false, false
+		}
+	}
+	return l.startTime(), true, true
+}
+
+// refuse counts a refused call and returns its error, which has the name if the limiter has none.
+func (l *Limiter) refuse(name string) error {
+	l.statistics.count(refused)
+	if l.name != "" {
+		name = l.name
+	}
+	return l.fullAs(name, noSlot, 0)
+}
+
+func (l *Limiter) isFull() bool {
+	n := uint32(l.state.word.Load() & lowBits)
+	return n >= l.limit.Load() && l.abandoned.Load() == 0 && l.adaptive == nil && !l.statistics.shadows()
+}
+
+// abandon releases the slot of a call whose end was forgotten. The slot is free when the limiter is next
+// full: this may run in a goroutine that must not wake a waiter in a testing/synctest bubble.
+func (l *Limiter) abandon() { l.abandoned.Add(1) }
+
+// reclaim releases the abandoned slots, and reports whether there were any.
+func (l *Limiter) reclaim() bool {
+	if l.abandoned.Load() == 0 {
+		return false
+	}
+	n := l.abandoned.Swap(0)
+	for range n {
+		if l.state.release() {
+			l.serveWaiters()
+		}
+	}
+	return n > 0
+}

@@ -1,0 +1,84 @@
+package inflight
+
+import (
+	"sync/atomic"
+
+	"github.com/weir-go/weir/internal/gatehook"
+)
+
+// slots is the number of calls in flight, whether callers wait, and how many calls got a slot at once:
+//
+//	bits 0 to 20   calls in flight
+//	bit 21         callers wait
+//	bits 22 to 63  calls that got a slot at once, except uncounted ones, modulo 2^42
+//
+// They share a word so that a call takes one exchange at its start, and one addition at its end, whose
+// result says whether a caller waits. The count comes with them for nothing, and with it the number of
+// calls that have ended. The lower bits are more than any limit while callers wait, so one comparison
+// also keeps new calls from overtaking them.
+type slots struct {
+	word   atomic.Uint64
+	others atomic.Int64 // calls that got a slot and are not counted in word
+}
+
+const (
+	waiting  = 1 << 21
+	oneCall  = 1 << sumShift
+	lowBits  = gatehook.LowBits
+	flyBits  = waiting - 1
+	sumShift = gatehook.SlotBits
+)
+
+// occupy takes a slot unless callers wait, and returns the calls in flight then, or 0 if there is no
+// slot.
+func (s *slots) occupy(limit *atomic.Uint32) (inFlight uint32) {
+	for {
+		old := s.word.Load()
+		n := uint32(old & lowBits)
+		if n >= limit.Load() {
+			return 0
+		}
+		if s.word.CompareAndSwap(old, old+oneCall+1) {
+			return n + 1
+		}
+	}
+}
+
+// occupyUncounted is occupy for a call that atOnce does not count.
+func (s *slots) occupyUncounted(limit *atomic.Uint32) bool { return s.occupyOther(limit, lowBits) }
+
+// occupyForWaiter is occupy for the first waiter.
+func (s *slots) occupyForWaiter(limit *atomic.Uint32) bool { return s.occupyOther(limit, flyBits) }
+
+func (s *slots) occupyOther(limit *atomic.Uint32, mask uint64) bool {
+	for {
+		old := s.word.Load()
+		n := uint32(old & mask)
+		if n >= limit.Load() {
+			return false
+		}
+		if s.word.CompareAndSwap(old, old+1) {
+			s.others.Add(1)
+			return true
+		}
+	}
+}
+
+// release ends a call and reports whether callers wait.
+func (s *slots) release() bool { return s.word.Add(^uint64(0))&waiting != 0 }
+
+func (s *slots) hasWaiters() bool { return s.word.Load()&waiting != 0 }
+
+func (s *slots) setWaiters()   { s.word.Or(waiting) }
+func (s *slots) clearWaiters() { s.word.And(^uint64(waiting)) }
+
+func (s *slots) inFlight() int { return int(s.word.Load() & flyBits) }
+
+// atOnce returns the number of calls that got a slot at once.
+func (s *slots) atOnce() int64 { return int64(s.word.Load() >> sumShift) }
+
+// ended returns the number of calls that have ended.
+func (s *slots) ended() int64 {
+	word := s.word.Load()
+	return int64(word>>sumShift) + s.others.Load() - int64(word&flyBits)
+}

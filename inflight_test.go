@@ -1,0 +1,276 @@
+package weir_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// inFlight returns the calls in flight of a gate or a group, or -1 if it has no bound.
+func inFlight(s stat.Source) int {
+	calls := -1
+	for series, v := range s.Observe {
+		if series.Instrument.Name == "weir.inflight.calls" {
+			calls = int(v)
+		}
+	}
+	return calls
+}
+
+// endings are the ways in which the function of a call ends.
+var endings = map[string]func(cancel func()) error{
+	"success":   func(func()) error { return nil },
+	"an error":  func(func()) error { return errDown },
+	"a panic":   func(func()) error { panic("boom") },
+	"Goexit":    func(func()) error { runtime.Goexit(); return nil },
+	"cancelled": func(cancel func()) error { cancel(); return context.Canceled },
+}
+
+// forms are all ways to make a call. Each returns the error of the gate.
+var forms = map[string]func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error{
+	"Run": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error { return g.Run(ctx, fn) },
+	"Do": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		_, err := weir.Do(ctx, g, func(ctx context.Context) (int, error) { return 1, fn(ctx) })
+		return err
+	},
+	"DoOr": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		_, err := weir.DoOr(ctx, g, func(ctx context.Context) (int, error) { return 1, fn(ctx) },
+			func(_ context.Context, err error) (int, error) { return 0, err })
+		return err
+	},
+	"DoResult": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		_, err := weir.DoResult(ctx, g, func(ctx context.Context) (int, error) { return 1, fn(ctx) },
+			func(_ int, err error) breaker.Outcome {
+				if err != nil {
+					return breaker.Failure
+				}
+				return breaker.Success
+			})
+		return err
+	},
+	"Permit.Done": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		permit, err := g.Allow(ctx)
+		if err != nil {
+			return err
+		}
+		defer permit.Record(breaker.Failure)
+		err = fn(ctx)
+		permit.Done(ctx, err)
+		return err
+	},
+	"Permit.Run": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		permit, err := g.Allow(ctx)
+		if err != nil {
+			return err
+		}
+		return permit.Run(ctx, fn)
+	},
+	"Permit.Record, not made": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
+		permit, err := g.Allow(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			permit.Record(breaker.Ignored)
+			permit.Record(breaker.Ignored)
+			g.Refund(ctx)
+		}()
+		return fn(ctx)
+	},
+}
+
+// In every gate with slots, every form of call takes a slot, and returns it however it ends.
+func TestEverySlotComesBack(t *testing.T) {
+	for kind, g := range everyGate() {
+		if inFlight(g) < 0 {
+			continue
+		}
+		for form, call := range forms {
+			for ending, end := range endings {
+				ctx, cancel := context.WithCancel(t.Context())
+				during := -1
+				done := make(chan struct{})
+				go func() { // Goexit ends it
+					defer close(done)
+					defer func() { _ = recover() }()
+					_ = call(ctx, g, func(context.Context) error {
+						during = inFlight(g)
+						return end(cancel)
+					})
+				}()
+				<-done
+				cancel()
+				require.Equal(t, 1, during, "%s, %s, %s: during the call", kind, form, ending)
+				require.Zero(t, inFlight(g), "%s, %s, %s", kind, form, ending)
+			}
+			g.Breaker().Reset()
+		}
+	}
+}
+
+// A second call finds the only slot occupied.
+func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
+	for kind, g := range everyGate() {
+		if inFlight(g) < 0 || strings.Contains(kind, "time to wait") {
+			continue
+		}
+		available := func() float64 {
+			values, _ := readMetrics(g)
+			return values["weir.limiter.available"]
+		}
+		require.NoError(t, g.Run(bg(), func(context.Context) error {
+			before, counted := available(), g.Admissions()
+			for form, call := range forms {
+				err := call(bg(), g, func(context.Context) error { t.Errorf("%s, %s: the call was made", kind, form); return nil })
+				require.ErrorIs(t, err, weir.ErrRefused, kind)
+				require.ErrorIs(t, err, inflight.ErrFull, kind)
+				var refused *inflight.FullError
+				require.ErrorAs(t, err, &refused)
+				require.Contains(t, []string{"g", "hosts", "in flight"}, refused.Name, kind)
+				require.Equal(t, 1, refused.Limit, kind)
+				wait := weir.RetryAfter(err)
+				require.True(t, wait >= time.Millisecond && wait <= time.Second, "%s: %v", kind, wait)
+			}
+			require.InDelta(t, before, available(), 0.5, "%s: the token is given back", kind)
+			now := g.Admissions()
+			require.Equal(t, counted.Refused+int64(len(forms)), now.Refused, kind)
+			require.Equal(t, counted.Allowed, now.Allowed, kind)
+			return nil
+		}), kind)
+		require.Zero(t, inFlight(g), kind)
+	}
+}
+
+// A permit that nothing refers to any more is found by the garbage collector.
+func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
+	for kind, g := range everyGate() {
+		if inFlight(g) < 0 {
+			continue
+		}
+		_, err := g.Allow(bg())
+		require.NoError(t, err, kind)
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return g.Run(bg(), succeed) == nil
+		}, 10*time.Second, time.Millisecond, kind)
+
+		permit, err := g.Allow(bg())
+		require.NoError(t, err, kind)
+		for range 3 {
+			runtime.GC()
+			time.Sleep(time.Millisecond) // for cleanups
+		}
+		require.Equal(t, 1, inFlight(g), "%s: the permit is in use", kind)
+		require.True(t, permit.Record(breaker.Success), kind)
+		runtime.GC()
+		require.NoError(t, g.Run(bg(), succeed), kind)
+		require.Zero(t, inFlight(g), kind)
+	}
+}
+
+// A breaker that refuses a call after the call has its slot gets no slot either.
+func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
+	g := weir.New("g", weir.Config{MaxConcurrent: 5, Breaker: breaker.Config{Probes: 1, Cooldown: time.Nanosecond}})
+	g.Breaker().OpenFor(0)
+	permit, err := g.Allow(bg())
+	require.NoError(t, err)
+	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
+	require.Equal(t, 1, inFlight(g))
+	permit.Record(breaker.Success)
+	require.Zero(t, inFlight(g))
+}
+
+// tripping is a limiter that opens a breaker with each token.
+type tripping struct {
+	limiter.Limiter
+	breaker *breaker.Breaker
+}
+
+func (l tripping) Take(n int) limiter.Result {
+	l.breaker.OpenFor(time.Hour)
+	return l.Limiter.Take(n)
+}
+
+func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2})
+	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: tripping{bucket, b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
+	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
+	require.Zero(t, inFlight(g))
+	require.Equal(t, 2, bucket.Take(0).Remaining)
+	require.Zero(t, g.Admissions().Allowed)
+}
+
+// An open breaker is asked before the slots are.
+func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
+	g := weir.New("g", weir.Config{MaxConcurrent: 1})
+	require.NoError(t, g.Run(bg(), func(context.Context) error {
+		g.Breaker().Force(breaker.ForcedOpen)
+		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
+		return nil
+	}))
+	require.Zero(t, g.Admissions().Refused)
+}
+
+// In shadow mode a call without a slot is made, and returns none.
+func TestSlotsInShadowMode(t *testing.T) {
+	slots := inflight.New(inflight.Config{Limit: 1, Name: "in flight", Shadow: true})
+	for _, maxWait := range []time.Duration{0, time.Second} {
+		for _, l := range []limiter.Limiter{nil, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})} {
+			g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: l, InFlight: slots, MaxWait: maxWait})
+			require.NoError(t, g.Run(bg(), func(context.Context) error {
+				require.NoError(t, g.Run(bg(), succeed))
+				permit, err := g.Allow(bg())
+				require.NoError(t, err)
+				permit.Record(breaker.Success)
+				require.Equal(t, 1, slots.InFlight())
+				return nil
+			}))
+			require.Zero(t, slots.InFlight())
+			require.EqualValues(t, 3, g.Admissions().Allowed)
+		}
+	}
+	require.EqualValues(t, 8, slots.Stats().Shadowed)
+}
+
+func TestCallsWithASlotAllocateNothing(t *testing.T) {
+	free := weir.New("g", weir.Config{MaxConcurrent: 2})
+	both := weir.New("g", weir.Config{MaxConcurrent: 2, Rate: limiter.PerSecond(1e9), Burst: 1 << 30})
+	key := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 2}}).Get("a")
+	ctx := bg()
+	for name, g := range map[string]*weir.Gate{"slots": free, "slots and a rate": both, "a key": key} {
+		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(ctx, succeed) }), name)
+	}
+	taken := weir.New("g", weir.Config{MaxConcurrent: 1})
+	permit, err := taken.Allow(ctx)
+	require.NoError(t, err)
+	synctest.Test(t, func(*testing.T) { // in which no time passes, so that all refusals share an error
+		_ = taken.Run(ctx, succeed)
+		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = taken.Run(ctx, succeed) }), "refused")
+	})
+	permit.Record(breaker.Success)
+}
+
+func TestTheHooksOfSlotsAreSet(t *testing.T) {
+	_, ok := gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
+	require.True(t, ok)
+	require.False(t, gatehook.IsBusy(nil))
+	g := weir.New("g", weir.Config{MaxConcurrent: 1})
+	require.False(t, gatehook.IsBusy(g))
+	require.NoError(t, g.Run(bg(), func(context.Context) error {
+		require.True(t, gatehook.IsBusy(g))
+		return nil
+	}))
+}

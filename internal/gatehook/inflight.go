@@ -1,0 +1,57 @@
+package gatehook
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Slots are functions of bounds on calls in flight of type L, for calls with outcomes of type O.
+type Slots[L, O any] struct {
+	// New returns a bound with a name that has no statistics.
+	New func(name string, limit int) *L
+	// Word returns the words for TryOccupy of a bound of New.
+	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
+	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok, the call is
+	// allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal is not counted.
+	Occupy func(l *L) (start time.Duration, held, ok bool)
+	// OccupyUncounted is Occupy for a call that AtOnce does not count if the bound has no statistics.
+	OccupyUncounted func(l *L) (start time.Duration, held, ok bool)
+	// Wait is OccupyUncounted that waits for a slot for at most maxWait, and counts the outcome.
+	Wait func(ctx context.Context, l *L, maxWait time.Duration) (start time.Duration, held bool, err error)
+	// Refuse counts a refusal and returns its error, which has the name if the bound has none.
+	Refuse func(l *L, name string) error
+	// IsFull reports whether Occupy would refuse a call.
+	IsFull func(l *L) bool
+	// Listener returns the listener that releases the slot of a call.
+	Listener func(l *L) Listener[O]
+	// Of returns the bound of such a listener, or nil for any other.
+	Of func(l Listener[O]) *L
+	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may call it,
+	// also from outside the testing/synctest bubble of l.
+	Abandon func(l *L)
+	// AtOnce returns the number of calls that Occupy has given a slot.
+	AtOnce func(l *L) int64
+}
+
+// The word of a bound has the calls in flight in its lower bits, which are more than any limit while
+// callers wait, and in the others the calls that got a slot at once.
+const (
+	SlotBits = 22
+	LowBits  = 1<<SlotBits - 1
+	oneCall  = 1<<SlotBits + 1
+)
+
+// TryOccupy is Occupy for a bound of New, and is inlined. It may fail although there is a slot.
+func TryOccupy(word *atomic.Uint64, limit *atomic.Uint32) bool {
+	old := word.Load()
+	n := uint32(old & LowBits)
+	return n < limit.Load() && word.CompareAndSwap(old, old+oneCall)
+}
+
+// InFlight holds the Slots of package inflight.
+var InFlight any
+
+// IsBusy reports whether calls of a gate in a group hold slots. Package weir sets it. The gate is what is
+// kept at the Place of a breaker.
+var IsBusy func(gate any) bool
