@@ -158,3 +158,22 @@ func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
 		}
 	})
 }
+
+// An adaptive bound gets its slots back from a gate too, however the calls end.
+func TestAGateTakesAnAdaptiveBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slots := inflight.New(inflight.Config{Adaptive: true})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{FailureRate: breaker.Off}), InFlight: slots})
+		for range 500 {
+			first, err := g.Allow(bg())
+			require.NoError(t, err)
+			require.NoError(t, g.Run(bg(), func(context.Context) error {
+				time.Sleep(time.Millisecond)
+				require.Equal(t, 2, slots.InFlight())
+				return nil
+			}))
+			first.Record(breaker.Failure)
+		}
+		require.Zero(t, slots.InFlight())
+	})
+}
