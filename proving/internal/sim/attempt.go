@@ -17,12 +17,11 @@ type attempt struct {
 	done   chan struct{} // receives once the caller has a result
 
 	// These are drawn, and belong to the attempt whatever happens to it.
-	host        int
-	time        time.Duration // that a server works on it on a good day
-	luck        float64       // it fails if this is below the error rate
-	backoff     float64       // 0 to 1
-	slow        float64       // a fault slows it down if this is below the fault's share
-	answerFirst bool          // on waking, an answer is seen before the timeout
+	host    int
+	time    time.Duration // that a server works on it on a good day
+	luck    float64       // it fails if this is below the error rate
+	backoff float64       // 0 to 1
+	slow    float64       // a fault slows it down if this is below the fault's share
 
 	sent    bool
 	sentAt  time.Duration
@@ -43,7 +42,6 @@ func newAttempt(k *call, number int) *attempt {
 	a.time = max(s.Time.At(r.next()), 0)
 	a.luck = r.next()
 	a.backoff = r.next()
-	a.answerFirst = r.next() < 0.5
 	a.slow = r.next()
 	return a
 }
@@ -169,16 +167,13 @@ func (a *attempt) answered(err error) {
 	}
 }
 
-// expire ends the attempt at its deadline. A process that was suspended finds the deadline and
-// perhaps an answer at the same time, and takes either.
+// expire ends the attempt at its deadline. A process that was suspended may find an answer at the same
+// time, and takes the timeout.
 func (a *attempt) expire() {
 	c := a.call.client
 	if c.Suspended.holds(c.run.now()) {
 		c.run.push(event{at: c.Suspended.To, kind: expire, attempt: a})
 		return
-	}
-	if a.pending && a.answerFirst {
-		a.end(a.answer)
 	}
 	a.end(context.DeadlineExceeded)
 	a.ctx.end(context.DeadlineExceeded)

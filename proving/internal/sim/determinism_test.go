@@ -47,7 +47,7 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 		first := sim.Run(busy(), maker, 1)
 		require.NotEqual(t, first, sim.Run(busy(), maker, 2))
 		times := 5
-		if testing.Short() {
+		if testing.Short() || !sim.Long {
 			times = 1
 		}
 		for _, processors := range []int{1, 2} {

@@ -112,9 +112,8 @@ type Client struct {
 	From, To time.Duration
 	// Suspended stops all processes of the client, as SIGSTOP does: no call is offered, and
 	// answers, timeouts and retries that fall into this time arrive at its end, at one instant. A
-	// call that has both an answer and a timeout then takes either, with the same chance. That is
-	// milder than the process of package suspend, whose calls took the timeout nearly always.
-	// Timers of the guard itself go on.
+	// call that has both an answer and a timeout then takes the timeout, as nearly all calls of the
+	// process of package suspend do. Timers of the guard itself go on.
 	Suspended Span
 	// Surge multiplies Rate in some spans of time, such as a peak.
 	Surge []Surge
