@@ -55,7 +55,7 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 	near(239*s, 3*time.Second)
 	v.requireNone(t, 250*s)
 	calls.record(0, 2*time.Second)
-	near(10*time.Hour, 2*time.Second) // however long nobody looked
+	near(10*time.Hour, 2*time.Second) // however long there was no evaluation
 	v.requireNone(t, 20*time.Hour)
 }
 

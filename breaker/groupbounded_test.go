@@ -113,7 +113,7 @@ var evictionCases = map[string]struct {
 	"released":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
 	"of a config of its own":                  {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
 	"open at first":                           {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
-	"open at first, and nobody came":          {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
+	"open at first, and never called":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
 	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
 	"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
 	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow},

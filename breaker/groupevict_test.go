@@ -129,7 +129,7 @@ func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 		func() { unguarded.ForceAt(u, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(u) },
 	} {
 		do()
-		require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "d").StateAt(u), "nobody changes the breaker of all such keys")
+		require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "d").StateAt(u), "the breaker of all such keys cannot be changed")
 	}
 	require.EqualValues(t, 3, unguarded.Totals().Failures)
 }

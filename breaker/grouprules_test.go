@@ -59,7 +59,7 @@ func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 			p, err := a.AllowAt(u)
 			q, none := b.AllowAt(u)
 			require.NoError(t, none)
-			addKeys(live, u, 6) // which evict the breaker of the first call of a minute while it is in flight
+			addKeys(live, u, 6) // the new keys evict a, while its first call of the minute is in flight
 			addKeys(shadow, u, 6)
 			if err != nil {
 				refused++

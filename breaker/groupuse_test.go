@@ -34,7 +34,7 @@ func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 	require.Equal(t, breaker.Closed, g.GetAt(after(time.Second), "b").StateAt(u))
 }
 
-// Of members that are all idle, the one that nobody has asked for lately goes.
+// If all members are idle, the one that was not asked for recently is evicted.
 func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
 	g := group(3, breaker.Config{})
 	for _, key := range []string{"a", "b", "c", "d"} { // all have been asked for, and one goes

@@ -38,18 +38,18 @@ func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 	b := breaker.NewAt("b", c, t0)
 	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
 	const hour = 3_600_000
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour)), "nobody has called")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour)), "there was no call")
 	requireAllowed(t, b, hour)
 	requireAllowed(t, b, hour+900) // does not begin it anew
 	err := modelDo(b, hour+999, breaker.Success)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, breaker.HalfOpen, e.State)
-	require.Equal(t, modelAt(hour+6000), e.Until, "it gives up, and cools down, before a place falls back")
+	require.Equal(t, modelAt(hour+6000), e.Until, "it gives up, and cools down, before a slot is free again")
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(hour+1000).Add(-1)))
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(hour+1000)))
 	require.ErrorIs(t, modelDo(b, hour+5999, breaker.Success), breaker.ErrOpen)
-	require.NoError(t, modelDo(b, 2*hour, breaker.Success), "half-open again for as long as nobody calls")
+	require.NoError(t, modelDo(b, 2*hour, breaker.Success), "half-open again until the next call")
 }
 
 func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {

@@ -57,7 +57,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		maps.Copy(want, changed)
 		require.Equal(t, want, observe(b))
 
-		time.Sleep(4 * time.Second) // half-open for two seconds, and nobody has called
+		time.Sleep(4 * time.Second) // half-open for two seconds, without a call
 		maps.Copy(want, map[string]float64{
 			"state open": 0, "state half_open": 1, "transitions half_open": 1, "state.time open": 5, "state.time half_open": 2,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls refused": 0,

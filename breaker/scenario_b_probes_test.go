@@ -39,7 +39,7 @@ func TestScenarioB15B16_IgnoredProbes(t *testing.T) {
 func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	c := fast()
 	c.HalfOpenTimeout = time.Second
-	s := play(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open") // nobody calls
+	s := play(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open") // there is no call
 	s.do("3600 A . half_open", "3600.999 - - half_open", "3601 - - open", "3605.999 S r open 100 0 5 5 1", "3606.2 SSS ... half_open", "3606.9 S . closed")
 	var at []time.Duration
 	for _, change := range s.told.changes() {

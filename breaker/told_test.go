@@ -49,7 +49,7 @@ func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
 	}})
 	b.Force(breaker.ForcedOpen)
 	require.Equal(t, []breaker.State{breaker.ForcedOpen}, told)
-	require.Zero(t, b.StatsNow().Dropped, "nobody is there who missed it")
+	require.Zero(t, b.StatsNow().Dropped, "there is no callback that missed it")
 }
 
 func TestACallbackThatPanicsIsLogged(t *testing.T) {

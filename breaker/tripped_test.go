@@ -19,7 +19,7 @@ func TestTrippedHoldsFromTheOpeningUntilTheBreakerIsClosed(t *testing.T) {
 		for range 3 { // the service stays down
 			time.Sleep(time.Second)
 			require.Equal(t, breaker.HalfOpen, b.State())
-			require.True(t, b.Tripped(), "half-open, and nobody has called")
+			require.True(t, b.Tripped(), "half-open, without a call")
 			run(t, b, 1, fail)
 			require.True(t, b.Tripped(), "open again")
 		}

@@ -105,7 +105,7 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 		soon(t, func() bool { return n.Lag() < time.Second })
 	}
 	late := join(t, l, quick)
-	soon(t, func() bool { return late.Counts() == want }, "who joins is told")
+	soon(t, func() bool { return late.Counts() == want }, "a node that joins learns of them")
 	require.Zero(t, late.Totals(), "a new node counts no calls of its time before")
 }
 

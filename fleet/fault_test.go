@@ -30,7 +30,7 @@ type fault struct {
 
 	forgets   int  // how often Redis may forget what was taken: each time a burst more may be allowed
 	outage    bool // whether Redis is unavailable meanwhile, for long enough to open the breaker
-	unnoticed bool // whether nobody may notice
+	unnoticed bool // whether no caller may notice
 }
 
 func wait(d time.Duration) { <-time.After(d) }

@@ -104,7 +104,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
 	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
 	last := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
-	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, robbed{exactLog(5, sec)}, last)
+	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, rivalCallers{exactLog(5, sec)}, last)
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
 	}

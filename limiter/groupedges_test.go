@@ -238,10 +238,10 @@ func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	})
 }
 
-// robbed is a limiter whose tokens other callers take right after each peek.
-type robbed struct{ limiter.TimedLimiter }
+// rivalCallers is a limiter whose tokens other callers take right after each peek.
+type rivalCallers struct{ limiter.TimedLimiter }
 
-func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
+func (l rivalCallers) TakeAt(t time.Time, n int) limiter.Result {
 	r := l.TimedLimiter.TakeAt(t, n)
 	if n == 0 {
 		l.TimedLimiter.TakeAt(t, r.Remaining)
@@ -251,8 +251,8 @@ func (l robbed) TakeAt(t time.Time, n int) limiter.Result {
 
 func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
 	before, after := exactLog(5, sec), exactLog(5, sec)
-	robbers := func() limiter.TimedLimiter { return robbed{exactLog(5, sec)} }
-	take(t, limiter.NewJoint(limiter.JointConfig{}, before, robbers(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	rivals := func() limiter.TimedLimiter { return rivalCallers{exactLog(5, sec)} }
+	take(t, limiter.NewJoint(limiter.JointConfig{}, before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }

@@ -9,7 +9,7 @@ import (
 
 // keyQueues is the wait queues of a Group: one for each key that a caller waits for.
 type keyQueues[K comparable] struct {
-	count atomic.Int64 // of queues, so that no lock is taken while nobody waits
+	count atomic.Int64 // of queues, so that no lock is taken while no caller waits
 
 	mu    sync.Mutex
 	byKey map[K]*keyQueue
@@ -90,8 +90,7 @@ type keySource[K comparable] struct {
 	key   K
 }
 
-// acquire lets nobody wait for a key that there is no room for. An idle key may lose its room while it is
-// held.
+// acquire refuses to wait for a key without room. An idle key may lose its room while it is held.
 func (s keySource[K]) acquire(n int) (r Result) {
 	if !s.group.acquire(&r, time.Since(s.group.epoch), s.key, n) && s.group.overflow == RefuseNew {
 		r.ResetAfter = noWait

@@ -12,7 +12,8 @@ func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
 	g.acquire(r, at, key, n)
 }
 
-// peek fills in what take would answer after ahead other tokens had been taken.
+// peek fills r with the result that take would have after ahead more tokens were taken, and takes
+// nothing.
 func (g *Group[K]) peek(r *Result, at time.Duration, key K, ahead int64, n int) {
 	waiting := int64(0)
 	if q := g.queues.of(key); q != nil {

@@ -78,7 +78,7 @@ func (j *Joint) unsubscribe(w wakeup) {
 	}
 }
 
-// lacksRoom reports whether a limiter is a key of a Group that has no room for it, so that nobody may wait.
+// lacksRoom reports whether a limiter is a key of a Group that has no room for it, so that no caller may wait.
 func (j *Joint) lacksRoom(n int) bool {
 	for _, m := range j.members {
 		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.shadows() && k.lacksRoom(n) {

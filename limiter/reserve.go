@@ -24,8 +24,8 @@ type Reservation struct {
 
 // promise is a right to tokens that are not yet in the bucket.
 type promise struct {
-	end    int64  // the position at which the bucket is full if nothing follows
-	serial uint64 // of the reservation; 0 means none
+	end    int64  // the position at which the bucket is full, unless more tokens are taken
+	serial uint64 // the number of the reservation, or 0 for none
 }
 
 // Reserve takes n tokens that may be added later, if that takes at most maxWait. Later requests wait

@@ -57,17 +57,17 @@ func (c Config) Validate() error {
 }
 
 func (c Config) orDefault() Config {
-	c.K = either(c.K, 2)
-	c.MinCalls = either(c.MinCalls, 20)
-	c.MaxRefusal = either(c.MaxRefusal, 0.99)
-	c.Window = either(c.Window, 10*time.Second)
+	c.K = valueOr(c.K, 2)
+	c.MinCalls = valueOr(c.MinCalls, 20)
+	c.MaxRefusal = valueOr(c.MaxRefusal, 0.99)
+	c.Window = valueOr(c.Window, 10*time.Second)
 	return c
 }
 
-// either returns zero if v is 0, and otherwise v.
-func either[T int | float64 | time.Duration](v, zero T) T {
+// valueOr returns v, or the default if v is 0.
+func valueOr[T int | float64 | time.Duration](v, otherwise T) T {
 	if v == 0 {
-		return zero
+		return otherwise
 	}
 	return v
 }

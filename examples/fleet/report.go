@@ -69,15 +69,15 @@ func (d *collector) add(process int, m message) {
 	if m.Alert == "" {
 		return
 	}
-	where := d.firing[m.Alert]
-	if where == nil {
-		where = map[int]bool{}
-		d.firing[m.Alert] = where
+	processes := d.firing[m.Alert]
+	if processes == nil {
+		processes = map[int]bool{}
+		d.firing[m.Alert] = processes
 	}
-	if before := len(where); !m.Resolved {
-		where[process] = true
+	if before := len(processes); !m.Resolved {
+		processes[process] = true
 		d.sum.AlertsFired += int64(1 - min(before, 1))
-	} else if delete(where, process); before == 1 && len(where) == 0 {
+	} else if delete(processes, process); before == 1 && len(processes) == 0 {
 		d.sum.AlertsResolved++
 	}
 }

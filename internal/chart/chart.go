@@ -76,25 +76,25 @@ func (c Chart) Write(w io.Writer) error {
 
 // scales returns scales that contain all points.
 func (c Chart) scales() (x, y scale) {
-	x, y = empty(left, width-right), empty(height-bottom, top)
+	x, y = emptyScale(left, width-right), emptyScale(height-bottom, top)
 	for _, line := range c.Lines {
 		for _, p := range line.Points {
-			x.reach(p.X)
-			y.reach(p.Y)
+			x.extend(p.X)
+			y.extend(p.Y)
 		}
 	}
-	return x.whole(), y.whole()
+	return x.toPowersOfTen(), y.toPowersOfTen()
 }
 
 func (l Line) draw(b *strings.Builder, i int, x, y scale) {
 	var path []string
 	for _, p := range l.Points {
-		path = append(path, fmt.Sprintf("%.1f,%.1f", x.at(p.X), y.at(p.Y)))
+		path = append(path, fmt.Sprintf("%.1f,%.1f", x.pixel(p.X), y.pixel(p.Y)))
 	}
 	fmt.Fprintf(b, `<g class="c%d"><polyline class="line" points="%s"/>`, i%colours, strings.Join(path, " "))
 	for _, p := range l.Points {
 		fmt.Fprintf(b, `<circle class="dot" cx="%.1f" cy="%.1f" r="3"><title>%s: %s at %s</title></circle>`,
-			x.at(p.X), y.at(p.Y), html.EscapeString(l.Name), Number(p.Y), Number(p.X))
+			x.pixel(p.X), y.pixel(p.Y), html.EscapeString(l.Name), Number(p.Y), Number(p.X))
 	}
 	b.WriteString("</g>\n")
 }

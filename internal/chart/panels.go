@@ -80,15 +80,15 @@ func (p Panels) scales() (x, y linear) {
 func (p Panel) draw(b *strings.Builder, x, y linear) {
 	if p.To > p.From {
 		fmt.Fprintf(b, `<rect class="shade" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n",
-			x.at(p.From), plotTop, x.at(p.To)-x.at(p.From), panelHeight-plotTop-plotBottom)
+			x.pixel(p.From), plotTop, x.pixel(p.To)-x.pixel(p.From), panelHeight-plotTop-plotBottom)
 	}
 	text(b, plotLeft, plotTop-6, "", p.Name)
 	for _, v := range y.ticks() {
-		fmt.Fprintf(b, `<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%[2]f"/>`+"\n", plotLeft, y.at(v), panelWidth-plotRight)
-		text(b, plotLeft-4, y.at(v)+3, `class="tick" text-anchor="end"`, Number(v))
+		fmt.Fprintf(b, `<line class="grid" x1="%d" y1="%.1f" x2="%d" y2="%[2]f"/>`+"\n", plotLeft, y.pixel(v), panelWidth-plotRight)
+		text(b, plotLeft-4, y.pixel(v)+3, `class="tick" text-anchor="end"`, Number(v))
 	}
 	for _, v := range x.ticks() {
-		text(b, x.at(v), panelHeight-plotBottom+13, `class="tick" text-anchor="middle"`, Number(v))
+		text(b, x.pixel(v), panelHeight-plotBottom+13, `class="tick" text-anchor="middle"`, Number(v))
 	}
 	for i, line := range p.Lines {
 		fmt.Fprintf(b, `<g class="c%d"><polyline class="line" points="%s"/></g>`+"\n", i%colours, line.path(x, y))
@@ -103,7 +103,7 @@ func (l Line) path(x, y linear) string {
 		if i > 0 && i < len(l.Points)-1 && l.Points[i-1].Y == p.Y && l.Points[i+1].Y == p.Y {
 			continue
 		}
-		path = append(path, fmt.Sprintf("%.1f,%.1f", x.at(p.X), y.at(p.Y)))
+		path = append(path, fmt.Sprintf("%.1f,%.1f", x.pixel(p.X), y.pixel(p.Y)))
 	}
 	return strings.Join(path, " ")
 }
@@ -122,7 +122,7 @@ func (p Panels) legend(b *strings.Builder, at float64) {
 // linear maps values from 0 to hi to pixels.
 type linear struct{ hi, from, to float64 }
 
-func (s linear) at(v float64) float64 {
+func (s linear) pixel(v float64) float64 {
 	if s.hi == 0 {
 		return s.from
 	}

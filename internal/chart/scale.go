@@ -12,13 +12,14 @@ type scale struct {
 	from, to float64 // pixels
 }
 
-func empty(from, to float64) scale { return scale{math.Inf(1), math.Inf(-1), from, to} }
+// emptyScale returns a scale without values, for the pixels from one end to the other.
+func emptyScale(from, to float64) scale { return scale{math.Inf(1), math.Inf(-1), from, to} }
 
-// reach extends the scale to v.
-func (s *scale) reach(v float64) { s.lo, s.hi = min(s.lo, log(v)), max(s.hi, log(v)) }
+// extend extends the scale to v.
+func (s *scale) extend(v float64) { s.lo, s.hi = min(s.lo, log(v)), max(s.hi, log(v)) }
 
-// whole extends the scale to powers of ten at both ends. It covers at least one.
-func (s scale) whole() scale {
+// toPowersOfTen extends the scale to powers of ten at both ends. It covers at least one.
+func (s scale) toPowersOfTen() scale {
 	if s.lo > s.hi {
 		s.lo, s.hi = 0, 1
 	}
@@ -27,14 +28,15 @@ func (s scale) whole() scale {
 	return s
 }
 
-func (s scale) at(v float64) float64 {
+// pixel returns the pixel of a value.
+func (s scale) pixel(v float64) float64 {
 	return s.from + (log(v)-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
 // grid draws a line for each power of ten.
 func (s scale) grid(b *strings.Builder, ends func(at float64) (x1, y1, x2, y2 float64)) {
 	for e := s.lo; e <= s.hi; e++ {
-		x1, y1, x2, y2 := ends(s.at(math.Pow(10, e)))
+		x1, y1, x2, y2 := ends(s.pixel(math.Pow(10, e)))
 		fmt.Fprintf(b, `<line class="grid" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`+"\n", x1, y1, x2, y2)
 	}
 }
@@ -42,7 +44,7 @@ func (s scale) grid(b *strings.Builder, ends func(at float64) (x1, y1, x2, y2 fl
 // labels writes a label for each power of ten.
 func (s scale) labels(b *strings.Builder, attributes string, place func(at float64) (x, y float64)) {
 	for e := s.lo; e <= s.hi; e++ {
-		x, y := place(s.at(math.Pow(10, e)))
+		x, y := place(s.pixel(math.Pow(10, e)))
 		text(b, x, y, attributes, Number(math.Pow(10, e)))
 	}
 }

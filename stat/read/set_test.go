@@ -117,7 +117,7 @@ var refusedSources = map[string]struct {
 		[]stat.Source{ofInstrument("shop.x", stat.Gauge, "a"), ofInstrument("shop.x", stat.Gauge, "b")},
 		`stat: the instrument shop.x is not one of those that the set was made with`,
 	},
-	"a name of ours": {
+	"a name that weir uses": {
 		[]stat.Source{ofInstrument("weir.breaker.calls", stat.Counter)},
 		`stat: the instrument weir.breaker.calls is not one of those that the set was made with`,
 	},

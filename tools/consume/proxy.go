@@ -15,7 +15,7 @@ import (
 )
 
 // writeProxy writes the released modules of a checkout to the directory dir, in the layout that the go
-// command reads from a module proxy. What a module contains is taken from its tag.
+// command reads from a module proxy. The content of a module is taken from its tag.
 func writeProxy(ctx context.Context, checkout, version, dir string) error {
 	list, err := modules.List(ctx, checkout)
 	if err != nil {

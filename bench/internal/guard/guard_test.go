@@ -13,8 +13,8 @@ import (
 
 func idle() measure.Loop { return func(n int) int { return n } }
 
-// thing is a cost with bounds for twice the floor, and for 0.4 of the peer.
-func thing() rows.Guarded {
+// guarded returns an operation that may cost twice the floor, and 0.4 times as much as the peer.
+func guarded() rows.Guarded {
 	side := rows.Side{Name: "peer", Make: idle}
 	return rows.Guarded{Name: "thing", Weir: side, Floor: side, Peer: side, ByFloor: 3.2, ByPeer: 0.64}
 }
@@ -39,7 +39,7 @@ func TestWatch(t *testing.T) {
 		{"a machine with a fast clock", []float64{4, 0.4}, false},
 		{"a machine with fast locks", []float64{2, 0.8}, false},
 	} {
-		f, err := guard.Watch(reads(step.ratios...), thing())
+		f, err := guard.Watch(reads(step.ratios...), guarded())
 		require.NoError(t, err)
 		require.Equal(t, step.slower, f.Slower(), step.name)
 		require.Equal(t, len(step.ratios)/2, f.Attempts, step.name)
@@ -56,7 +56,7 @@ func TestFindingString(t *testing.T) {
 		{1, 0.4, "thing                      1.00 of the floor (bound 3.20), 0.40 of peer (bound 0.64): " +
 			"ok, but a doubled cost would pass: lower the bounds to 1.60 and 0.64"},
 	} {
-		require.Equal(t, step.want, guard.Finding{Guarded: thing(), Floor: step.floor, Peer: step.peer}.String())
+		require.Equal(t, step.want, guard.Finding{Guarded: guarded(), Floor: step.floor, Peer: step.peer}.String())
 	}
 }
 
@@ -80,7 +80,7 @@ func TestQuickestIgnoresDisturbedTurns(t *testing.T) {
 }
 
 func TestUnexpectedResultsAreAnError(t *testing.T) {
-	g := thing()
+	g := guarded()
 	g.Peer.Make = func() measure.Loop { return func(int) int { return 0 } }
 	meter := func(_, other measure.Loop) (float64, error) {
 		_, err := measure.RunTogether(16, other)

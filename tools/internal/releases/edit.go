@@ -18,7 +18,7 @@ import (
 const changelog = "CHANGELOG.md"
 
 // edit makes all changes of a release to the files in the directory root. The result depends on
-// nothing but the files, the version and the date.
+// only the files, the version and the date.
 func edit(ctx context.Context, root, version string, date time.Time) error {
 	list, err := modules.List(ctx, root)
 	if err != nil {
