@@ -103,8 +103,9 @@ func (g *Gate) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) (
 }
 
 // hold lets the end of the call release the slot. It releases the slot and returns false if the key of
-// the gate was evicted or forgotten meanwhile. Whoever evicts a key looks for slots after it has made
-// the eviction visible, and hold looks for an eviction after it has the slot, so one sees the other.
+// the gate was evicted or forgotten meanwhile. The function that evicts a key looks for slots after it
+// has made the eviction visible, and hold looks for an eviction after it has the slot, so one sees the
+// other.
 func (s slot) hold(permit *breaker.Permit) bool {
 	if s.gate.current() != s.gate {
 		s.release()

@@ -12,8 +12,8 @@ import (
 // raised. It goes on to bound the calls when there is evidence of congestion, and bounds them by
 // Little's law (see adaptationround.go) until the bound has not been reached for freeAfter.
 //
-// The evidence is a cumulative sum (Page, "Continuous Inspection Schemes", 1954) over calls: a slow
-// call adds 1, a call that failed late adds 2, any other call subtracts 1. So it takes a majority
+// The evidence is a cumulative sum (Page, "Continuous Inspection Schemes", 1954) over calls: 1 is
+// added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So it takes a majority
 // of slow calls, or a third of failed ones, and enough of them. A call is slow if it takes several
 // times as long as on a good day: see usual. A failure is late if the call took longer than twice
 // the usual time, which is how timeouts look; other failures are the business of a breaker, unless
@@ -43,7 +43,7 @@ const (
 	// lateFailure is what a late failure adds to the score.
 	lateFailure = 2
 	// easy is the limit at first, and the least limit as long as no call fails late: a shorter
-	// queue than that is nobody's trouble.
+	// queue than that does no harm.
 	easy = 50
 	// headroom is the factor by which a limit without evidence is raised.
 	headroom = 1.25

@@ -125,7 +125,7 @@ func TestErrorsTeachNothing(t *testing.T) {
 	})
 }
 
-// What the bound is for.
+// The situations that the bound is for.
 
 func TestLostCapacity(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {

@@ -10,10 +10,10 @@ import (
 //
 // The classes of priority, and in each the tenants, take turns by stride scheduling (Waldspurger and
 // Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
-// that begins to wait starts at the pass of the one served last, so nobody saves up turns.
+// that begins to wait starts at the pass of the one served last, so turns cannot be saved up.
 //
 // The backlog becomes overloaded when for an Interval all who were served had waited for longer than
-// Target. It stays so until there was nobody for the time Target; a single moment without waiters
+// Target. It stays so until there was no waiter for the time Target; a single moment without waiters
 // happens at any load, because waits are short while it is overloaded.
 type backlog struct {
 	config  Queue
@@ -58,7 +58,7 @@ type waiter struct {
 	retry  *list.Element // in the list of retries, or nil
 }
 
-// push adds a waiter.
+// push lets a caller wait.
 func (b *backlog) push(w *waiter) {
 	if b.length == 0 {
 		b.late = w.since

@@ -32,7 +32,7 @@
 // limit is halved, down to one call. When it has not been reached for two seconds, nothing is
 // refused any more.
 //
-// What is usual is learned while nothing is wrong. A service that has become slower by itself is
+// The usual latency is learned while nothing is wrong. A service that has become slower by itself is
 // found out by trials: if doubling the limit leaves the latency as it is, that is the usual one
 // from then on. Errors that come early, and deadlines that are shorter than what is usual, teach
 // nothing: a breaker is for those. The first 20 calls only teach. See adaptation.go for the
@@ -44,7 +44,7 @@
 // A server that is asked for more than it can do chooses whom it answers: see [Queue] for
 // priorities, tenants and a bound on the time spent waiting, and weirhttp.Shed for requests.
 //
-// A limiter takes about 200 bytes, 600 more if it adapts, 500 more once a caller has waited, and
+// A limiter needs about 200 bytes, 600 more if it adapts, 500 more once a caller has waited, and
 // 250 per waiter. Acquiring and releasing a slot takes two atomic operations, no lock and no clock
 // if the limit is fixed. Limiters start no goroutines. A gate of package weir has a bound too: see
 // weir.Config.

@@ -10,7 +10,7 @@ const (
 	Critical   Priority = 1  // a user waits, and nothing works without this call
 	Normal     Priority = 0  // the default
 	Low        Priority = -1 // can be tried again, such as a prefetch
-	Background Priority = -2 // nobody waits, such as a nightly job
+	Background Priority = -2 // no user waits, such as for a nightly job
 )
 
 const priorities = int(Critical-Background) + 1

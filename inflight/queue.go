@@ -50,7 +50,7 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) err
 	return err
 }
 
-// join adds a waiter, and returns how long it waits at most. It returns nil if the queue is full.
+// join lets a caller wait, and returns for how long at most. It returns nil if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q, now := &l.queue, l.queueTime()
 	q.mu.Lock()

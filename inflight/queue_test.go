@@ -24,10 +24,10 @@ const ms = time.Millisecond
 type line struct {
 	t       *testing.T
 	limiter *inflight.Limiter
-	next    chan struct{} // who has the slot waits for it
+	next    chan struct{} // the caller with the slot waits for it
 	all     sync.WaitGroup
 	mu      sync.Mutex
-	log     []string // who got the slot, or left with an error
+	log     []string // the callers that got the slot, or left with an error
 }
 
 func newLine(t *testing.T, c inflight.Config) *line {
@@ -148,7 +148,7 @@ func TestAnOverloadedQueueServesTheNewestWithinTarget(t *testing.T) {
 	}
 }
 
-// A queue that was overloaded is not when nobody has waited for the time Target.
+// A queue is no longer overloaded when no caller has waited for the time Target.
 func TestAnOverloadEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms}})

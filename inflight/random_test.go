@@ -20,7 +20,7 @@ type caller struct {
 	done   bool       // the result was received
 }
 
-// bound is the oracle of a limiter: who has a slot, and who waits, in order of arrival.
+// bound is the oracle of a limiter: the callers with a slot, and those that wait, in order of arrival.
 type bound struct {
 	limit          int
 	flying, queued []*caller
@@ -34,7 +34,7 @@ func (b *bound) serve() {
 }
 
 // After each of many random steps, exactly those callers have a slot that the oracle says, so no wakeup is
-// lost, nobody overtakes a waiter, and a caller that leaves takes nothing.
+// lost, no caller overtakes a waiter, and a caller that leaves takes nothing.
 func TestRandomStepsAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) { compare(t, rand.New(rand.NewPCG(seed, 1))) })

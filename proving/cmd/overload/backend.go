@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What the handler can do.
+// The capacity of the handler.
 const (
 	servers  = 10
 	work     = 20 * time.Millisecond

@@ -18,7 +18,7 @@ type queue struct {
 
 const meanTime = 10 * time.Millisecond
 
-// erlangB returns the probability that all of c servers are busy, if nobody waits.
+// erlangB returns the probability that all of c servers are busy, if no call can wait.
 func erlangB(c int, offered float64) float64 {
 	b := 1.0
 	for i := 1; i <= c; i++ {

@@ -40,7 +40,7 @@ func TestABrokenGuardIsReported(t *testing.T) {
 		"no error for an attempt that failed": func(context.Context, func(context.Context) error) error { return nil },
 		"have not returned": func(context.Context, func(context.Context) error) error {
 			for {
-				time.Sleep(10 * time.Minute)
+				<-time.After(10 * time.Minute)
 			}
 		},
 		"the bubble has not ended": func(ctx context.Context, f func(context.Context) error) error {
@@ -104,7 +104,7 @@ func TestAGuardMayHoldCallsBack(t *testing.T) {
 			all = append(all, Run(w, Maker{Name: "batches", New: func(s Setting) Guard {
 				return testGuard(func(ctx context.Context, f func(context.Context) error) error {
 					// One second after the other, all calls of a second go together.
-					time.Sleep(time.Second - s.run.now()%time.Second)
+					<-time.After(time.Second - s.run.now()%time.Second)
 					return f(ctx)
 				})
 			}}, 5))

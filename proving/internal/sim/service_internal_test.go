@@ -93,7 +93,7 @@ func TestWorkForCallersThatHaveGoneIsWasted(t *testing.T) {
 
 	w.Service.DropsAbandoned = true
 	_, f = recorded(w, 1)
-	require.InDelta(t, 10*sec, f.Worked, float64(200*ms), "nothing but what began in time")
+	require.InDelta(t, 10*sec, f.Worked, float64(200*ms), "only the calls that began in time")
 	require.Equal(t, f.Worked-time.Duration(f.Good)*100*ms, f.Wasted)
 }
 

@@ -150,7 +150,7 @@ func (y *tally) figures() Figures {
 	f := y.fig
 	f.Openings = y.openings[markEnd] - y.openings[markWarm]
 	f.OpeningsMeanwhile = y.openings[markAfter] - y.openings[markTrouble]
-	f.Crowd = crowd(y.sends)
+	f.Crowd = largestShare(y.sends)
 	f.UntilProtected, f.UntilBack = -1, -1
 	if w := y.world; w.Trouble != (Span{}) {
 		f.UntilProtected = y.protect.first(w.Trouble.To-w.Trouble.From, func(s step) bool { return 2*s.sent <= s.offered })
@@ -163,8 +163,8 @@ func (y *tally) figures() Figures {
 	return f
 }
 
-// crowd returns the largest share of times that fall into the same 10 ms.
-func crowd(times []time.Duration) float64 {
+// largestShare returns the largest share of times that fall into the same 10 ms.
+func largestShare(times []time.Duration) float64 {
 	most, first := 0, 0
 	for i, t := range times {
 		for t-times[first] >= 10*time.Millisecond {
