@@ -37,6 +37,9 @@ func writeAll(s settings, page report.Page) error {
 	if err := write(filepath.Join(s.docs, "protection.md"), page.Write); err != nil {
 		return err
 	}
+	if err := write(filepath.Join(charts, "figures.csv"), page.WriteFigures); err != nil {
+		return err
+	}
 	return write(s.record, report.NewRecord(page.Results).Write)
 }
 
@@ -94,7 +97,8 @@ func versions() (all []string) {
 func isPeer(path string) bool {
 	switch path {
 	case "github.com/afex/hystrix-go", "github.com/alibaba/sentinel-golang", "github.com/failsafe-go/failsafe-go",
-		"github.com/go-kratos/aegis", "github.com/sony/gobreaker/v2", "github.com/zeromicro/go-zero":
+		"github.com/go-kratos/aegis", "github.com/platinummonkey/go-concurrency-limits", "github.com/sony/gobreaker/v2",
+		"github.com/zeromicro/go-zero":
 		return true
 	}
 	return false

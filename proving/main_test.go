@@ -70,6 +70,7 @@ func TestWholeWritesThePageTheChartsAndTheRecord(t *testing.T) {
 	require.NoFileExists(t, stale, "the chart of a scenario that is gone")
 	for _, sc := range s.scenarios {
 		require.Contains(t, page, "protection/"+sc.Name+".svg")
+		require.Contains(t, read(t, s.docs, "protection", "figures.csv"), "\n"+sc.Name+",")
 		require.Contains(t, read(t, s.docs, "protection", sc.Name+".svg"), "</svg>")
 	}
 }

@@ -65,6 +65,8 @@ func (p Page) writeReading(b *strings.Builder) {
 		"A goal binds `weir.Config{}` or the gate that the README recommends, or both. \"The best\" is the best of the peers " +
 			"and of no guard at all. Where another guard is better than weir in the first column, the page says so.",
 		"An *opening* is each time that a guard begins to refuse all calls. A failed probe of an open breaker is another one.",
+		"A table shows the figures that its scenario is about. All figures of all rows are in " +
+			"[protection/figures.csv](protection/figures.csv).",
 		"Charts show the run of the first seed, in calls per second by their beginning. The trouble is shaded.",
 	} {
 		paragraph(b, text)

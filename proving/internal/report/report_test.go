@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -213,6 +214,19 @@ func TestTextHasTheTableAndTheGoals(t *testing.T) {
 	require.NoError(t, report.Text(&b, run(matrix(sim.None(), weir()))[1]))
 	require.Equal(t, "\nwell: A good day\n  guard  good, %\n  none       100\n  weir       100\n"+
 		"  reached weir: nearly all is good: 100, ≥ 99\n", b.String())
+}
+
+func TestAllFiguresOfAllRowsAreWritten(t *testing.T) {
+	var out bytes.Buffer
+	results := run(matrix(sim.None(), maker("refuser", true, refuser{})))
+	require.NoError(t, report.Page{Results: results}.WriteFigures(&out))
+	rows, err := csv.NewReader(&out).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 1+2*2*len(scenario.AllColumns()))
+	require.Contains(t, rows, []string{"outage", "refuser", "refused", "%", "100", "100", "100"})
+	require.Contains(t, rows, []string{"outage", "refuser", "sent meanwhile", "%", "0", "0", "0"})
+	require.Contains(t, rows, []string{"well", "none", "false trips per million", "", "0", "0", "0"})
+	require.Contains(t, rows, []string{"well", "none", "good meanwhile", "%", "NaN", "NaN", "NaN"})
 }
 
 func TestPicturesAreWellFormed(t *testing.T) {

@@ -56,6 +56,19 @@ var (
 	allOpenings = Column{Title: "openings of all seeds", Total: true, Of: func(f sim.Figures) float64 { return float64(f.Openings) }}
 )
 
+// falseTrips are the openings while nothing was wrong.
+var falseTrips = Column{Title: "false trips per million", Total: true, Of: func(f sim.Figures) float64 {
+	return 1e6 * ratio(float64(f.Openings-f.OpeningsMeanwhile), float64(f.Offered))
+}}
+
+// AllColumns returns the figures that are known of every scenario.
+func AllColumns() []Column {
+	return []Column{
+		good, failed, refused, goodMeanwhile, failedMeanwhile, refusedMeanwhile, sentMeanwhile, goodAfter, wasted,
+		protectedAfter, backAfter, medianWait, slowest, openings, reopenings, falseTrips, falseRefusals,
+	}
+}
+
 // share returns a figure in percent of some calls.
 func share(title string, of func(sim.Figures) (part, all int), more bool) Column {
 	return Column{Title: title, Unit: "%", More: more, Of: func(f sim.Figures) float64 {

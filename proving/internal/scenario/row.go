@@ -50,6 +50,7 @@ func sum(runs []sim.Figures) (all sim.Figures) {
 		all.OfferedUnhurried += f.OfferedUnhurried
 		all.RefusedUnhurried += f.RefusedUnhurried
 		all.Openings += f.Openings
+		all.OpeningsMeanwhile += f.OpeningsMeanwhile
 	}
 	return all
 }
