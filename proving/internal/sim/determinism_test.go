@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/proving/internal/guards"
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
@@ -40,7 +39,7 @@ func busy() sim.World {
 func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	for _, maker := range append(guards.All(), sim.None(), sim.Oracle()) {
+	for _, maker := range append(makers(), sim.None(), sim.Oracle()) {
 		if maker.Draws {
 			continue
 		}

@@ -46,6 +46,14 @@ func simple(seed uint64) map[string]sim.World {
 	}
 }
 
+// makers returns all guards, or under the race detector the main ones.
+func makers() []sim.Maker {
+	if sim.Long {
+		return guards.All()
+	}
+	return guards.Quick()
+}
+
 // No guard is better than the one that sees the service. The oracle does not know which calls will
 // fail and when a fault will begin, so luck may give another guard a few calls more.
 func TestNoGuardAnswersMoreThanTheOracle(t *testing.T) {
@@ -60,7 +68,7 @@ func TestNoGuardAnswersMoreThanTheOracle(t *testing.T) {
 			if all[name] == nil {
 				all[name] = map[string]int{}
 			}
-			for _, m := range append(guards.All(), sim.None()) {
+			for _, m := range append(makers(), sim.None()) {
 				all[name][m.Name] += sim.Run(w, m, seed).Good
 			}
 		}
