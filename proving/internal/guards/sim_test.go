@@ -36,3 +36,28 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 		})
 	}
 }
+
+// Guards that draw numbers of the whole process show other figures in each run with the same seed. They
+// differ by no more than the figures of ten seeds do.
+func TestFiguresOfOneSeedDifferLessThanThoseOfTen(t *testing.T) {
+	for _, m := range guards.All() {
+		if !m.Draws {
+			continue
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			for name, of := range map[string]func(sim.Figures) float64{
+				"good": func(f sim.Figures) float64 { return float64(f.Good) / float64(f.Offered) },
+				"sent": func(f sim.Figures) float64 { return float64(f.SentMeanwhile) / float64(f.OfferedMeanwhile) },
+			} {
+				low, high := 1.0, 0.0
+				for seed := range uint64(10) {
+					v := of(sim.Run(fleet(), m, seed))
+					low, high = min(low, v), max(high, v)
+				}
+				again := of(sim.Run(fleet(), m, 7))
+				require.LessOrEqual(t, again, high+(high-low), name)
+				require.GreaterOrEqual(t, again, low-(high-low), name)
+			}
+		})
+	}
+}
