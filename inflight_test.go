@@ -122,35 +122,45 @@ func TestEverySlotComesBack(t *testing.T) {
 
 // A second call finds the only slot occupied.
 func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
-	for kind, g := range everyGate() {
-		if inFlight(g) < 0 || strings.Contains(kind, "time to wait") {
-			continue
-		}
-		available := func() float64 {
-			values, _ := readMetrics(g)
-			return values["weir.limiter.available"]
-		}
-		require.NoError(t, g.Run(bg(), func(context.Context) error {
-			before, counted := available(), g.Admissions()
-			for form, call := range forms {
-				err := call(bg(), g, func(context.Context) error { t.Errorf("%s, %s: the call was made", kind, form); return nil })
-				require.ErrorIs(t, err, weir.ErrRefused, kind)
-				require.ErrorIs(t, err, inflight.ErrFull, kind)
-				var refused *inflight.FullError
-				require.ErrorAs(t, err, &refused)
-				require.Contains(t, []string{"g", "hosts", "in flight"}, refused.Name, kind)
-				require.Equal(t, 1, refused.Limit, kind)
-				wait := weir.RetryAfter(err)
-				require.True(t, wait >= time.Millisecond && wait <= time.Second, "%s: %v", kind, wait)
+	synctest.Test(t, func(t *testing.T) { // in which no time passes, so that no bucket is filled meanwhile
+		for kind, g := range everyGate() {
+			if inFlight(g) < 0 || strings.Contains(kind, "time to wait") {
+				continue
 			}
-			require.InDelta(t, before, available(), 0.5, "%s: the token is given back", kind)
-			now := g.Admissions()
-			require.Equal(t, counted.Refused+int64(len(forms)), now.Refused, kind)
-			require.Equal(t, counted.Allowed, now.Allowed, kind)
-			return nil
-		}), kind)
-		require.Zero(t, inFlight(g), kind)
-	}
+			require.NoError(t, g.Run(bg(), func(context.Context) error {
+				before, counted := availableTokens(g), g.Admissions()
+				for form, call := range forms {
+					err := call(bg(), g, func(context.Context) error { t.Errorf("%s, %s: the call was made", kind, form); return nil })
+					requireFull(t, err, kind)
+				}
+				require.InDelta(t, before, availableTokens(g), 0.5, "%s: the token is given back", kind)
+				now := g.Admissions()
+				require.Equal(t, counted.Refused+int64(len(forms)), now.Refused, kind)
+				require.Equal(t, counted.Allowed, now.Allowed, kind)
+				return nil
+			}), kind)
+			require.Zero(t, inFlight(g), kind)
+		}
+	})
+}
+
+// availableTokens returns what the metrics of a gate say about its limiter.
+func availableTokens(g *weir.Gate) float64 {
+	values, _ := readMetrics(g)
+	return values["weir.limiter.available"]
+}
+
+// requireFull fails unless err says that a bound of one call in flight was reached.
+func requireFull(t *testing.T, err error, kind string) {
+	t.Helper()
+	require.ErrorIs(t, err, weir.ErrRefused, kind)
+	require.ErrorIs(t, err, inflight.ErrFull, kind)
+	var refused *inflight.FullError
+	require.ErrorAs(t, err, &refused)
+	require.Contains(t, []string{"g", "hosts", "in flight"}, refused.Name, kind)
+	require.Equal(t, 1, refused.Limit, kind)
+	wait := weir.RetryAfter(err)
+	require.True(t, wait >= time.Millisecond && wait <= time.Second, "%s: %v", kind, wait)
 }
 
 // A permit that nothing refers to any more is found by the garbage collector.

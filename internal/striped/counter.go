@@ -25,10 +25,15 @@ type stripes [stripeCount]struct {
 
 // Add adds delta.
 func (c *Counter) Add(delta uint64) {
-	// A failed swap means that another goroutine added at the same time.
-	if n := c.word.Load(); c.stripes.Load() != nil || !c.word.CompareAndSwap(n, n+delta) {
+	if !c.addToWord(c.word.Load(), delta) {
 		c.addStriped(delta)
 	}
+}
+
+// addToWord adds delta to the word, of which n was read. It fails if the counter is striped, or if
+// another goroutine has added meanwhile.
+func (c *Counter) addToWord(n, delta uint64) bool {
+	return c.stripes.Load() == nil && c.word.CompareAndSwap(n, n+delta)
 }
 
 // AddWord adds delta to the word that Word returns, even if the counter is striped.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -64,29 +63,6 @@ func TestUncontendedCounterIsNotStriped(t *testing.T) {
 		c.Add(1)
 	}
 	require.EqualValues(t, 100_000, c.Word())
-}
-
-// TestCollisionStripes adds from several goroutines until two additions collide.
-func TestCollisionStripes(t *testing.T) {
-	if runtime.GOMAXPROCS(0) == 1 {
-		t.Skip("goroutines collide on several processors only")
-	}
-	var c striped.Counter
-	var added atomic.Uint64
-	var adding sync.WaitGroup
-	for range 2 * runtime.GOMAXPROCS(0) {
-		adding.Go(func() {
-			for end := time.Now().Add(10 * time.Second); c.Word() == c.Load() && time.Now().Before(end); {
-				for range 1000 {
-					c.Add(1)
-				}
-				added.Add(1000)
-			}
-		})
-	}
-	adding.Wait()
-	require.Less(t, c.Word(), added.Load(), "two additions collided")
-	require.Equal(t, added.Load(), c.Load())
 }
 
 // TestEveryStripeCounts empties the pool before each addition, so that each picks a stripe anew.
