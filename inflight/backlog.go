@@ -3,6 +3,7 @@ package inflight
 import (
 	"container/heap"
 	"container/list"
+	"math"
 	"time"
 )
 
@@ -31,6 +32,7 @@ type class struct {
 	length  int
 	pass    float64
 	last    float64 // the pass of the tenant that was served last
+	weight  float64 // of all tenants that wait
 	tenants map[string]*tenant
 	turns   tenantHeap
 	retries list.List // of *waiter, in order of arrival
@@ -65,9 +67,7 @@ func (b *backlog) push(w *waiter) {
 		b.overloaded = b.overloaded && w.since-b.emptied < b.config.Target
 	}
 	c := &b.classes[w.caller.Priority.class()]
-	if c.length == 0 {
-		c.pass = max(c.pass, b.pass)
-	}
+	c.pass = b.firstPass(w.caller.Priority.class())
 	t := c.tenant(w.caller.Tenant, &b.config)
 	w.tenant, w.place = t, t.waiters.PushBack(w)
 	if w.caller.Retry {
@@ -86,6 +86,7 @@ func (c *class) tenant(name string, config *Queue) *tenant {
 	}
 	t := &tenant{name: name, weight: config.weight(name), pass: c.last}
 	c.tenants[name] = t
+	c.weight += t.weight
 	heap.Push(&c.turns, t)
 	return t
 }
@@ -100,8 +101,11 @@ func (b *backlog) remove(w *waiter, now time.Duration) {
 	if t.waiters.Len() == 0 {
 		heap.Remove(&c.turns, t.turn)
 		delete(c.tenants, t.name)
+		c.weight -= t.weight
 	}
-	c.length--
+	if c.length--; c.length == 0 {
+		c.weight = 0 // exactly
+	}
 	if b.length--; b.length == 0 {
 		b.emptied = now
 	}
@@ -138,12 +142,49 @@ func (b *backlog) serve(w *waiter, now time.Duration) {
 	c.pass += 1 / b.config.share(i)
 	t.pass += 1 / t.weight
 	heap.Fix(&c.turns, t.turn)
-	if now-w.since <= b.config.Target {
+	if b.config.Target == 0 || now-w.since <= b.config.Target {
 		b.late = now
 	} else if now-b.late >= b.config.interval() {
 		b.overloaded = true
 	}
 	b.remove(w, now)
+}
+
+// place returns how many waiters would be served up to and including a caller that joined now, if the
+// oldest are served first and no other caller comes.
+func (b *backlog) place(caller Caller) (place float64) {
+	own := caller.Priority.class()
+	place = b.classes[own].place(caller.Tenant, &b.config)
+	pass := b.firstPass(own) + (place-1)/b.config.share(own)
+	for i := range b.classes {
+		if c := &b.classes[i]; i != own {
+			turns := math.Ceil((pass - c.pass) * b.config.share(i))
+			place += min(max(turns, 0), float64(c.length))
+		}
+	}
+	return place
+}
+
+// firstPass returns the pass of a class from which a caller that joins now is counted.
+func (b *backlog) firstPass(class int) float64 {
+	c := &b.classes[class]
+	if c.length == 0 {
+		return max(c.pass, b.pass)
+	}
+	return c.pass
+}
+
+// place returns the place of a caller among those of its class. It takes all tenants to have enough
+// waiters for their turns, so it may be too late, but is never beyond the last of the class.
+func (c *class) place(name string, config *Queue) float64 {
+	n, all, weight := 1.0, c.weight, 0.0
+	if t := c.tenants[name]; t != nil {
+		n, weight = n+float64(t.waiters.Len()), t.weight
+	} else {
+		weight = config.weight(name)
+		all += weight
+	}
+	return min(math.Ceil(n*all/weight), float64(c.length+1))
 }
 
 // longest returns how long a caller that comes now waits at most, or forever.

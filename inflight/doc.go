@@ -39,7 +39,7 @@
 // sources.
 //
 // The error of a refused call is a *[FullError] that matches [ErrFull] and weir.ErrRefused. It says
-// when a retry is worthwhile, by the rate at which slots are released.
+// when a retry is worthwhile, by the rate at which slots are released and the waiters before it.
 //
 // A server that is asked for more than it can do chooses whom it answers: see [Queue] for
 // priorities, tenants and a bound on the time spent waiting, and weirhttp.Shed for requests.

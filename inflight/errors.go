@@ -18,8 +18,10 @@ type FullError struct {
 	Name string
 	// Limit is the most calls in flight.
 	Limit int
-	// Until is when a slot is expected for the call, by the rate at which slots were released lately.
-	// It is at most 1s later than the refusal. It is zero if nothing is known.
+	// Until is when a slot is expected for the call, by the rate at which slots were released lately
+	// and by the waiters that would be served before: see Queue.Shares and Queue.TenantWeight. It does
+	// not foresee callers that come later. It is at most 1s later than the refusal. It is zero if
+	// nothing is known.
 	Until time.Time
 
 	reason reason
@@ -79,21 +81,23 @@ func (e *FullError) RetryAfter() time.Duration {
 // sameMoment is how much earlier than another a refusal may end to share its error.
 const sameMoment = time.Millisecond
 
-// full returns the error of a call that got no slot. Calls that are refused until the same moment share
-// one error, so that refusals under load do not allocate.
-func (l *Limiter) full(r reason, wait time.Duration) *FullError { return l.fullAs(l.name, r, wait) }
+// full returns the error of a call that got no slot. Calls of a priority that are refused until the same
+// moment share one error, so that refusals under load do not allocate.
+func (l *Limiter) full(c Caller, r reason, wait time.Duration) *FullError {
+	return l.fullAs(l.name, c, r, wait)
+}
 
 // fullAs is full for a call of a gate, which has its own name.
-func (l *Limiter) fullAs(name string, r reason, wait time.Duration) *FullError {
+func (l *Limiter) fullAs(name string, c Caller, r reason, wait time.Duration) *FullError {
 	now := time.Since(l.epoch)
-	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.length.Load()+1))
-	limit := l.Limit()
-	if e := l.lastFull.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
+	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.place(c)))
+	limit, last := l.Limit(), &l.lastFull[c.Priority.class()]
+	if e := last.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
 			return e
 		}
 	}
 	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait}
-	l.lastFull.Store(e)
+	last.Store(e)
 	return e
 }

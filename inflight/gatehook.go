@@ -83,7 +83,7 @@ func (l *Limiter) refuse(name string) error {
 	if l.name != "" {
 		name = l.name
 	}
-	return l.fullAs(name, noSlot, 0)
+	return l.fullAs(name, Caller{}, noSlot, 0)
 }
 
 func (l *Limiter) isFull() bool {

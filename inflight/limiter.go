@@ -25,7 +25,7 @@ type Limiter struct {
 	statistics *statistics // nil if the limiter has no name
 	queue      queue
 	turnover   turnover
-	lastFull   atomic.Pointer[FullError]
+	lastFull   [priorities]atomic.Pointer[FullError]
 }
 
 // New returns a limiter with no call in flight. It panics with the error of c.Validate if c is invalid.

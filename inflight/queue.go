@@ -42,7 +42,7 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) err
 	w, longest := l.join(c)
 	if w == nil {
 		l.statistics.count(refused)
-		return l.full(queueFull, 0)
+		return l.full(c, queueFull, 0)
 	}
 	began := l.statistics.now()
 	err := l.await(ctx, w, min(maxWait, longest))
@@ -52,11 +52,14 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) err
 
 // join lets a caller wait, and returns for how long at most. It returns nil if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
-	q, now := &l.queue, l.queueTime()
+	q, now := &l.queue, time.Since(l.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.backlog == nil {
 		q.backlog = &backlog{config: q.config}
+	}
+	if q.backlog.length == 0 {
+		l.turnover.resume(now, l.state.ended())
 	}
 	if q.maxWaiters > 0 && q.backlog.length >= q.maxWaiters {
 		victim := q.backlog.victim(c)
@@ -72,14 +75,6 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	l.state.setWaiters()
 	l.serveLocked()
 	return w, longest
-}
-
-// queueTime returns the time since the epoch if the queue needs it.
-func (l *Limiter) queueTime() time.Duration {
-	if l.queue.config.Target == 0 {
-		return 0
-	}
-	return time.Since(l.epoch)
 }
 
 // await blocks until w has a slot or leaves.
@@ -99,19 +94,29 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 	case hasSlot:
 		return nil
 	case isLate:
-		return l.full(waitedTooLong, l.queue.config.Target)
+		return l.full(w.caller, waitedTooLong, l.queue.config.Target)
 	case evicted:
-		return l.full(queueFull, 0)
+		return l.full(w.caller, queueFull, 0)
 	default:
 	}
 	switch err := ctx.Err(); {
 	case err == nil:
-		return l.full(waitedTooLong, maxWait)
+		return l.full(w.caller, waitedTooLong, maxWait)
 	case errors.Is(err, context.DeadlineExceeded):
-		return l.full(deadlinePassed, 0)
+		return l.full(w.caller, deadlinePassed, 0)
 	default:
 		return err
 	}
+}
+
+// place returns how many waiters would be served up to and including a caller that joined now.
+func (q *queue) place(c Caller) float64 {
+	if q.length.Load() == 0 {
+		return 1
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.backlog.place(c)
 }
 
 // leave removes w if it still waits, and returns what had become of it.
@@ -121,7 +126,7 @@ func (l *Limiter) leave(w *waiter) waiterState {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.state == stillWaits {
-		q.backlog.remove(w, l.queueTime())
+		q.backlog.remove(w, time.Since(l.epoch))
 		q.length.Add(-1)
 		l.serveLocked() // clears the bit waiting if this was the last waiter
 	}
@@ -136,7 +141,7 @@ func (l *Limiter) serveWaiters() {
 }
 
 func (l *Limiter) serveLocked() {
-	q, now := &l.queue, l.queueTime()
+	q, now := &l.queue, time.Since(l.epoch)
 	for q.backlog != nil && q.backlog.length > 0 {
 		w, tooLong := q.backlog.next(now)
 		if tooLong {
@@ -152,6 +157,7 @@ func (l *Limiter) serveLocked() {
 		close(w.served)
 	}
 	l.state.clearWaiters()
+	l.turnover.pause(now, l.state.ended())
 }
 
 // dismiss makes a waiter leave without a slot.

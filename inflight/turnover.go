@@ -5,39 +5,72 @@ import (
 	"time"
 )
 
-// turnover estimates, from the number of calls that have ended, how often a slot is released. It is
-// asked only about refused calls, so calls that have a slot do not pay for it, and neither they nor
-// their ends read the clock. The mean is taken over the time since an earlier refusal.
+// turnover estimates, from the number of calls that have ended, how often a slot is released while all
+// are in use. It is told when the first caller waits and when none waits any more, and counts only the
+// time between. Before the first caller waits it counts all time. Calls that get a slot at once do not
+// pay for it: neither they nor their ends read the clock.
 type turnover struct {
 	mu    sync.Mutex
 	since time.Duration
 	ended int64         // the calls that had ended then
 	mean  time.Duration // between two ends, over the span before; 0 if there is none
+
+	paused   bool
+	pausedAt time.Duration
+	endedAt  int64 // the calls that had ended when it was paused
 }
 
-// span is the shortest time over which turnover takes a mean, unless there is no earlier one.
-const span = 100 * time.Millisecond
+const (
+	// span is the shortest time over which turnover takes a mean, unless there is no earlier one.
+	span = 100 * time.Millisecond
+	// enoughEnds is the number of ends whose mean is better than that of the span before.
+	enoughEnds = 10
+	// longestRetry bounds the estimate, since load may change within it.
+	longestRetry = time.Second
+)
 
-// longestRetry bounds the estimate, since load may change within it.
-const longestRetry = time.Second
+// resume notes that a caller waits and none did before.
+func (t *turnover) resume(now time.Duration, ended int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused {
+		t.since += now - t.pausedAt
+		t.ended += ended - t.endedAt
+	} else {
+		t.mean = t.update(now, ended)
+		t.since, t.ended = now, ended
+	}
+	t.paused = false
+}
 
-// untilFree returns the time until the caller at a place in the queue gets a slot.
-func (t *turnover) untilFree(now time.Duration, ended, place int64) time.Duration {
+// pause notes that no caller waits any more.
+func (t *turnover) pause(now time.Duration, ended int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.paused {
+		t.paused, t.pausedAt, t.endedAt = true, now, ended
+	}
+}
+
+// untilFree returns the time until the caller at a place in the queue, from 1, gets a slot.
+func (t *turnover) untilFree(now time.Duration, ended int64, place float64) time.Duration {
 	t.mu.Lock()
 	mean := t.update(now, ended)
 	t.mu.Unlock()
-	if mean > longestRetry/time.Duration(place) {
-		return longestRetry
-	}
-	return mean * time.Duration(place)
+	return time.Duration(min(float64(mean)*place, float64(longestRetry)))
 }
 
 // update returns the mean time between two ends of calls. If no call has ended since the last span, it
 // returns the time that has passed: the next end is not expected sooner.
 func (t *turnover) update(now time.Duration, ended int64) time.Duration {
-	elapsed := now - t.since
-	n := ended - t.ended
-	if elapsed < span && t.mean > 0 {
+	if t.paused {
+		now, ended = t.pausedAt, t.endedAt
+	}
+	if now < t.since { // the clock went back, as in a testing/synctest bubble
+		t.since, t.ended = now, ended
+	}
+	elapsed, n := now-t.since, ended-t.ended
+	if elapsed < span && n < enoughEnds && t.mean > 0 {
 		return t.mean
 	}
 	if n <= 0 {

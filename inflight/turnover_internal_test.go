@@ -13,7 +13,7 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 	for _, step := range []struct {
 		at    time.Duration
 		ended int64
-		place int64
+		place float64
 		want  time.Duration
 		why   string
 	}{
@@ -31,4 +31,27 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 	} {
 		require.Equal(t, step.want, to.untilFree(step.at, step.ended, step.place), step.why)
 	}
+}
+
+// Slots are rarely released while few are in use. That says nothing about when a full limiter has one.
+func TestTurnoverCountsOnlyWhileCallersWait(t *testing.T) {
+	const ms = time.Millisecond
+	var to turnover
+	to.resume(10*time.Second, 10)
+	require.Equal(t, time.Second, to.untilFree(10*time.Second, 10, 1), "nothing better is known")
+	require.Equal(t, 5*ms, to.untilFree(10*time.Second+50*ms, 20, 1), "ten calls suffice")
+	to.pause(10*time.Second+60*ms, 22)
+	to.pause(time.Minute, 30) // no caller waits any more, again
+	require.Equal(t, 5*ms, to.untilFree(time.Hour, 40, 1), "60ms for 12 calls")
+	to.resume(2*time.Hour, 50)
+	require.Equal(t, 10*ms, to.untilFree(2*time.Hour+40*ms, 48, 1), "100ms for 10 calls")
+	require.Equal(t, 10*ms, to.untilFree(2*time.Hour+80*ms, 49, 1), "the last span counts")
+}
+
+func TestTurnoverWithAClockThatWentBack(t *testing.T) {
+	const ms = time.Millisecond
+	var to turnover
+	require.Equal(t, 10*ms, to.untilFree(time.Second, 100, 1))
+	require.Equal(t, 10*ms, to.untilFree(-time.Hour, 110, 1))
+	require.Equal(t, 20*ms, to.untilFree(-time.Hour+200*ms, 120, 1))
 }
