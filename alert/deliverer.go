@@ -34,7 +34,7 @@ type deliverer struct {
 }
 
 type deliveryStats struct {
-	attempts, delivered, superseded, postponed, dropped int64
+	attempts, delivered, superseded, refusals, dropped int64
 	failed                                              [len(kinds)]int64
 	pending, alerts                                     int // undelivered, and all in the queue
 	lastSuccess                                         time.Time
@@ -217,7 +217,7 @@ func (d *deliverer) count(alerts int, failed *DeliveryError) {
 // publish is called with the lock held.
 func (d *deliverer) publish() {
 	stats, q := d.stats, d.queue
-	stats.superseded, stats.postponed, stats.dropped = q.superseded, q.postponed, q.dropped
+	stats.superseded, stats.refusals, stats.dropped = q.superseded, q.refusals, q.dropped
 	stats.pending, stats.alerts = q.pending(), len(q.entries)
 	d.published.Store(&stats)
 }

@@ -123,7 +123,7 @@ func newNotifierSeries(d *deliverer) notifierSeries {
 	}
 	count(notifications.Series(name, "delivered", ""), func(s *deliveryStats) int64 { return s.delivered })
 	count(notifications.Series(name, "superseded", ""), func(s *deliveryStats) int64 { return s.superseded })
-	count(notifications.Series(name, "refused", ""), func(s *deliveryStats) int64 { return s.postponed })
+	count(notifications.Series(name, "refused", ""), func(s *deliveryStats) int64 { return s.refusals })
 	count(notifications.Series(name, "dropped", ""), func(s *deliveryStats) int64 { return s.dropped })
 	count(instrument.NotifierAttempts.Series(name), func(s *deliveryStats) int64 { return s.attempts })
 	count(instrument.NotifierPending.Series(name), func(s *deliveryStats) int64 { return int64(s.pending) })

@@ -17,7 +17,7 @@ type queue struct {
 	refused    *list.List // entries to try again later, the earliest first
 	unreported *list.List // entries still to deliver that the monitor no longer reports, the oldest first
 
-	superseded, postponed, dropped int64
+	superseded, refusals, dropped int64
 }
 
 const (

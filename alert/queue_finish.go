@@ -69,7 +69,7 @@ func (q *queue) postpone(e *entry, now time.Time) {
 	case !e.reported && now.Sub(e.refusedAt) >= refusedLimit:
 		q.dropped++
 	default:
-		q.postponed++
+		q.refusals++
 		e.retryAt = now.Add(q.retry)
 		q.appendTo(q.refused, e)
 	}

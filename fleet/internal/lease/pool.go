@@ -151,7 +151,8 @@ func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	return lease{}
 }
 
-// awaitRefill waits for the refill of another caller, and takes n tokens from it if it has enough.
+// awaitRefill waits for the refill of another caller, and then takes n tokens of the lease if it holds
+// as many.
 func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (limiter.Result, bool, error) {
 	select {
 	case <-refill:
