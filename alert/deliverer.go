@@ -35,9 +35,9 @@ type deliverer struct {
 
 type deliveryStats struct {
 	attempts, delivered, superseded, refusals, dropped int64
-	failed                                              [len(kinds)]int64
-	pending, alerts                                     int // undelivered, and all in the queue
-	lastSuccess                                         time.Time
+	failed                                             [len(kinds)]int64
+	pending, alerts                                    int // undelivered, and all in the queue
+	lastSuccess                                        time.Time
 }
 
 func newDeliverer(n Notifier, timeout time.Duration, logger *slog.Logger) *deliverer {

@@ -34,18 +34,18 @@ func (f Finding) String() string {
 		f.Name, f.Floor, f.ByFloor, f.Peer, f.Guarded.Peer.Name, f.ByPeer, f.verdict())
 }
 
-// roomy is the highest factor that Notices may return, so that a doubled cost is always detected.
-const roomy = 1.9
+// maxNotice is the highest factor that Notices may return, so that a doubled cost is always detected.
+const maxNotice = 1.9
 
-// usual is the factor between a measured ratio and its bound.
-const usual = 1.6
+// margin is the factor between a measured ratio and its bound.
+const margin = 1.6
 
 func (f Finding) verdict() string {
 	switch {
 	case f.Slower():
 		return "TOO SLOW"
-	case f.Notices() > roomy:
-		return fmt.Sprintf("ok, but a doubled cost would pass: lower the bounds to %.2f and %.2f", usual*f.Floor, usual*f.Peer)
+	case f.Notices() > maxNotice:
+		return fmt.Sprintf("ok, but a doubled cost would pass: lower the bounds to %.2f and %.2f", margin*f.Floor, margin*f.Peer)
 	}
 	return fmt.Sprintf("ok, detects × %.2f", f.Notices())
 }
