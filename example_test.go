@@ -12,7 +12,7 @@ import (
 )
 
 func Example() {
-	payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(2), Burst: 2})
+	payments := weir.New("payments", weir.Config{Rate: limiter.PerMinute(2), Burst: 2})
 	for range 3 {
 		receipt, err := weir.Do(context.Background(), payments, func(context.Context) (string, error) {
 			return "paid", nil // a call to the payment service

@@ -174,7 +174,7 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 		require.Eventually(t, func() bool {
 			runtime.GC()
 			return g.Run(bg(), succeed) == nil
-		}, 10*time.Second, time.Millisecond, kind)
+		}, 30*time.Second, time.Millisecond, kind)
 
 		permit, err := g.Allow(bg())
 		require.NoError(t, err, kind)

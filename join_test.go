@@ -86,19 +86,21 @@ func TestCallTakesATokenOfLimiterAndRemote(t *testing.T) {
 }
 
 func TestRefusalOfARemoteTakesNoToken(t *testing.T) {
-	j := join(0)
-	for range 3 {
-		require.NoError(t, j.Run(bg(), succeed))
-	}
-	err := j.Run(bg(), succeed)
-	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.InDelta(t, 20, weir.RetryAfter(err).Seconds(), 1)
-	require.Equal(t, [2]int{2, 0}, j.left())
-	require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
-	require.EqualValues(t, 3, j.Breaker().Counts().Calls())
-	values, _ := readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
-	require.Contains(t, values, "weir.limiter.requests")
-	require.NotContains(t, values, "weir.limiter.limit")
+	synctest.Test(t, func(t *testing.T) {
+		j := join(0)
+		for range 3 {
+			require.NoError(t, j.Run(bg(), succeed))
+		}
+		err := j.Run(bg(), succeed)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.InDelta(t, 20, weir.RetryAfter(err).Seconds(), 1)
+		require.Equal(t, [2]int{2, 0}, j.left())
+		require.Equal(t, limiter.Stats{Allowed: 3, Refused: 1}, j.Admissions())
+		require.EqualValues(t, 3, j.Breaker().Counts().Calls())
+		values, _ := readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1)}))
+		require.Contains(t, values, "weir.limiter.requests")
+		require.NotContains(t, values, "weir.limiter.limit")
+	})
 }
 
 // An error of a remote is not a refusal, and the service has not failed.

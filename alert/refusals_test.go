@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -44,44 +45,46 @@ func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 }
 
 func TestRefusalsOfEveryKindOfSource(t *testing.T) {
-	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10, Name: "bucket"})
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10, Name: "users"})
-	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
-	breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})
-	for _, key := range []string{"a", "b"} {
-		require.NoError(t, breakers.Get(key).Run(t.Context(), succeed))
-	}
-	search := throttle.New("search", throttle.Config{})
-	hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
-	for name, c := range map[string]struct {
-		of   stat.Source
-		call func(key string) error
-		want float64
-	}{
-		"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
-		"group of limiters":  {users, func(key string) error { return orRefused(users.Get(key).Take(1).OK) }, 3},
-		"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), succeed) }, 3},
-		"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
-		"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},
-		"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
-		"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
-	} {
-		v := see(alert.Refusals(c.of, time.Minute))
-		v.require(t, 0, 0)
-		refused := 0.0
-		for i := range 23 { // 12 of one key and 11 of another
-			if errors.Is(c.call([]string{"a", "b"}[i%2]), weir.ErrRefused) {
-				refused++
+	synctest.Test(t, func(t *testing.T) {
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: tenAnHour(), Burst: 10, Name: "bucket"})
+		users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: tenAnHour(), Burst: 10, Name: "users"})
+		gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
+		breakers := breaker.NewGroup[string]("shards", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 10}, MaxSeries: 1})
+		for _, key := range []string{"a", "b"} {
+			require.NoError(t, breakers.Get(key).Run(t.Context(), succeed))
+		}
+		search := throttle.New("search", throttle.Config{})
+		hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
+		for name, c := range map[string]struct {
+			of   stat.Source
+			call func(key string) error
+			want float64
+		}{
+			"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
+			"group of limiters":  {users, func(key string) error { return orRefused(users.Get(key).Take(1).OK) }, 3},
+			"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), succeed) }, 3},
+			"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
+			"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},
+			"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
+			"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
+		} {
+			v := see(alert.Refusals(c.of, time.Minute))
+			v.require(t, 0, 0)
+			refused := 0.0
+			for i := range 23 { // 12 of one key and 11 of another
+				if errors.Is(c.call([]string{"a", "b"}[i%2]), weir.ErrRefused) {
+					refused++
+				}
 			}
+			if c.want == someRefused {
+				require.Positive(t, refused, name)
+			} else {
+				require.Equal(t, c.want, refused, name)
+			}
+			v.require(t, s, refused)
 		}
-		if c.want == someRefused {
-			require.Positive(t, refused, name)
-		} else {
-			require.Equal(t, c.want, refused, name)
-		}
-		v.require(t, s, refused)
-	}
+	})
 }
 
 // someRefused stands for the number of refusals of a source that refuses at random.

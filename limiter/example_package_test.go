@@ -10,23 +10,24 @@ import (
 
 // A limit for all calls with statistics, a limit per user, and a call that waits for its token.
 func Example() {
-	signups := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(30), Burst: 2, Name: "signups"})
+	signups := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(30), Burst: 2, Name: "signups"})
 	for range 3 {
 		if r := signups.Take(1); !r.OK {
-			fmt.Println("too many, try again in", r.RetryAfter.Round(time.Second))
+			fmt.Println("too many, try again in", r.RetryAfter.Round(time.Minute))
 		}
 	}
 	fmt.Println(signups.Stats().Refused, "refused")
 
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(5), Burst: 1})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(5), Burst: 1})
 	fmt.Println(users.Get("ann").Take(1).OK, users.Get("ann").Take(1).OK, users.Get("bob").Take(1).OK)
 
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(5), Burst: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	fmt.Println(users.Get("ann").Wait(ctx, 1)) // in 200 ms
+	fmt.Println(uploads.Wait(ctx, 1), uploads.Wait(ctx, 1)) // the second one waits for 200 ms
 	// Output:
-	// too many, try again in 2s
+	// too many, try again in 2m0s
 	// 1 refused
 	// true false true
-	// <nil>
+	// <nil> <nil>
 }

@@ -25,8 +25,8 @@ func ExampleTokenBucket() {
 }
 
 func ExampleTokenBucket_Wait() {
-	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
 	fmt.Println(uploads.Wait(ctx, 1))

@@ -82,7 +82,7 @@ func ExampleClientConfig() {
 
 func ExampleServer() {
 	inFlight := inflight.New(inflight.Config{Limit: 100, Name: "in flight"})
-	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(2), Burst: 2, Name: "clients"})
+	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(inFlight),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
@@ -95,12 +95,12 @@ func ExampleServer() {
 	client := grpc_health_v1.NewHealthClient(conn)
 	for range 3 {
 		_, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
-		fmt.Println(status.Code(err), retryAfter(err).Round(10*time.Second))
+		fmt.Println(status.Code(err), retryAfter(err).Round(10*time.Minute))
 	}
 	// Output:
 	// OK 0s
 	// OK 0s
-	// ResourceExhausted 30s
+	// ResourceExhausted 30m0s
 }
 
 // Clients choose the deadlines, so this server ignores calls that exceed them.

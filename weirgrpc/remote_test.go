@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -58,16 +59,18 @@ func ask(ctx context.Context, s *weirgrpc.Server, tenant string) error {
 }
 
 func TestRemoteLimitsEachKey(t *testing.T) {
-	tenants := &store{used: map[string]int{}}
-	server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
-	for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
-		require.Equal(t, want, status.Code(ask(t.Context(), server, "acme")))
-	}
-	err := ask(t.Context(), server, "acme")
-	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.ErrorContains(t, err, "tenants")
-	require.InDelta(t, 3*time.Second, weir.RetryAfter(err), float64(time.Second))
-	require.NoError(t, ask(t.Context(), server, "emca"))
+	synctest.Test(t, func(t *testing.T) {
+		tenants := &store{used: map[string]int{}}
+		server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
+		for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
+			require.Equal(t, want, status.Code(ask(t.Context(), server, "acme")))
+		}
+		err := ask(t.Context(), server, "acme")
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.ErrorContains(t, err, "tenants")
+		require.InDelta(t, 3*time.Second, weir.RetryAfter(err), float64(time.Second))
+		require.NoError(t, ask(t.Context(), server, "emca"))
+	})
 }
 
 // If a Remote returns an error, the call is neither refused nor a failure of the handler.

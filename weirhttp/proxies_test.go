@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/weirhttp"
 )
 
@@ -102,9 +103,9 @@ func TestClientIPOfAMegabyteOfHopsIsFast(t *testing.T) {
 		for _, header := range []string{"X-Forwarded-For", "Forwarded"} {
 			trusted.Header = header
 			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{header: {list}}}
-			start := time.Now()
+			start := testenv.Running()
 			require.True(t, trusted.ClientIP(r).Is4())
-			require.Less(t, time.Since(start), time.Second, "%.20q…", list)
+			require.Less(t, testenv.Running()-start, time.Second, "%.20q…", list)
 		}
 	}
 }

@@ -149,5 +149,5 @@ func (p *prometheusServer) await() {
 	require.Eventually(p.t, func() bool {
 		result := p.query(`timestamp(weir_exporter_source_panics_total)`)
 		return len(result) == 1 && p.number(result[0]) > now
-	}, 10*time.Second, 50*time.Millisecond, "no scrape of the storefront")
+	}, 30*time.Second, 50*time.Millisecond, "no scrape of the storefront")
 }

@@ -76,7 +76,7 @@ func TestEndedServersAreForgotten(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return gone.Value() == nil
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	runtime.KeepAlive(page)
 }
 

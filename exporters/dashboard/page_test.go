@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -117,20 +118,22 @@ func TestAssetsAreImmutableUnderAVersionedPath(t *testing.T) {
 }
 
 func TestETags(t *testing.T) {
-	page := handler(breaker.New("payments", breaker.Config{}))
-	id := snap(t, page).Rows[0].ID
-	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
-		first := get(page, path)
-		require.Equal(t, http.StatusOK, first.Code, path)
-		require.Equal(t, "no-cache", first.Header().Get("Cache-Control"), path)
-		tag := first.Header().Get("ETag")
-		require.Regexp(t, `^"[\w-]{16}"$`, tag, path)
+	synctest.Test(t, func(t *testing.T) {
+		page := handler(breaker.New("payments", breaker.Config{}))
+		id := snap(t, page).Rows[0].ID
+		for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
+			first := get(page, path)
+			require.Equal(t, http.StatusOK, first.Code, path)
+			require.Equal(t, "no-cache", first.Header().Get("Cache-Control"), path)
+			tag := first.Header().Get("ETag")
+			require.Regexp(t, `^"[\w-]{16}"$`, tag, path)
 
-		again := get(page, path, "If-None-Match", `"other", `+tag)
-		require.Equal(t, http.StatusNotModified, again.Code, path)
-		require.Empty(t, again.Body.String(), path)
-		require.Equal(t, http.StatusOK, get(page, path, "If-None-Match", `"other"`).Code, path)
-	}
+			again := get(page, path, "If-None-Match", `"other", `+tag)
+			require.Equal(t, http.StatusNotModified, again.Code, path)
+			require.Empty(t, again.Body.String(), path)
+			require.Equal(t, http.StatusOK, get(page, path, "If-None-Match", `"other"`).Code, path)
+		}
+	})
 }
 
 func TestPageIsReadOnly(t *testing.T) {

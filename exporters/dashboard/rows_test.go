@@ -188,14 +188,16 @@ func TestAlertsAndNotifiers(t *testing.T) {
 }
 
 func TestUserDefinedSourcesHaveRows(t *testing.T) {
-	page := handler(newFake("mail"))
-	r := snap(t, page).row(t, "mail")
-	require.Equal(t, "queue", r.Kind)
-	require.Empty(t, r.State)
-	d := readDetail(t, page, r.ID)
-	require.Equal(t, "other", d.Class)
-	require.Equal(t, "shop.queue.length", d.Metrics[0].Instrument)
-	require.Equal(t, 2.0, *d.Metrics[0].Value)
+	synctest.Test(t, func(t *testing.T) {
+		page := handler(newFake("mail"))
+		r := snap(t, page).row(t, "mail")
+		require.Equal(t, "queue", r.Kind)
+		require.Empty(t, r.State)
+		d := readDetail(t, page, r.ID)
+		require.Equal(t, "other", d.Class)
+		require.Equal(t, "shop.queue.length", d.Metrics[0].Instrument)
+		require.Equal(t, 2.0, *d.Metrics[0].Value)
+	})
 }
 
 func TestDetailHasEveryMetricOfASource(t *testing.T) {

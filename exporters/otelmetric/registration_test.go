@@ -165,7 +165,7 @@ func TestProvidersAreGarbageCollected(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return last.Value() == nil
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 }
 
 func TestProvidersWithoutAnAddress(t *testing.T) {

@@ -59,17 +59,19 @@ func TestARefundUndoesTheLastRequest(t *testing.T) {
 }
 
 func TestARefundOfAnEarlierRequest(t *testing.T) {
-	l := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-	_, ok := l.Reserve(3, 0)
-	require.True(t, ok)
-	_, ok = l.Reserve(2, limiter.Never)
-	require.True(t, ok)
-	l.Refund(3)
-	wait, _ := l.Reserve(1, limiter.Never)
-	require.InDelta(t, 2*sec, wait, float64(sec/2), "two permits are still to be paid")
-	l.Refund(math.MaxInt)
-	require.True(t, l.Take(1).OK)
-	require.False(t, l.Take(1).OK)
+	synctest.Test(t, func(t *testing.T) {
+		l := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
+		_, ok := l.Reserve(3, 0)
+		require.True(t, ok)
+		_, ok = l.Reserve(2, limiter.Never)
+		require.True(t, ok)
+		l.Refund(3)
+		wait, _ := l.Reserve(1, limiter.Never)
+		require.InDelta(t, 2*sec, wait, float64(sec/2), "two permits are still to be paid")
+		l.Refund(math.MaxInt)
+		require.True(t, l.Take(1).OK)
+		require.False(t, l.Take(1).OK)
+	})
 }
 
 // A pacer in a Joint behaves like other limiters.
