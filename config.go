@@ -20,8 +20,18 @@ type Config struct {
 	Burst int
 	// MaxConcurrent is the most calls in flight, up to 1,000,000 (a bulkhead). A call takes its slot
 	// after its token. A call without a slot gives its token back, and is refused with an
-	// *inflight.FullError. Default 0, no bound.
+	// *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
 	MaxConcurrent int
+	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent. The
+	// gate learns from the durations of the calls, and from their outcomes as the breaker gets them:
+	// see package inflight. While calls take about as long as usual, it refuses none. Once most calls
+	// take several times as long or time out, it allows only as many at once as the service answers
+	// in about four times the usual time. Soon after the service has recovered it refuses none again.
+	//
+	// Use it for a service that can be overloaded or lose capacity. A breaker notices that late, and
+	// then refuses all calls. It costs two readings of the clock per call, or per one call in several
+	// if there are more than 5,000 per second, and about 800 bytes. Default false.
+	Adaptive bool
 	// MaxWait is the longest time that a call waits for a token, a slot and the end of a hold (see
 	// Gate.Hold) together. Waiting calls are refused when the breaker opens. A gate with a MaxWait
 	// keeps a histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
@@ -34,7 +44,7 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("weir: "+format, args...)) }
-	if c.MaxConcurrent != 0 && (inflight.Config{Limit: c.MaxConcurrent}).Validate() != nil {
+	if c.bounded() && (inflight.Config{Limit: c.MaxConcurrent, Adaptive: c.Adaptive}).Validate() != nil {
 		fault("MaxConcurrent is %d, must be between 1 and 1000000 (or 0 for no bound)", c.MaxConcurrent)
 	}
 	if c.MaxWait < 0 {
@@ -44,8 +54,8 @@ func (c Config) Validate() error {
 		if c.Burst != 0 {
 			fault("Burst is %d, must be 0 without a Rate", c.Burst)
 		}
-		if c.MaxWait > 0 && c.MaxConcurrent == 0 {
-			fault("MaxWait is %v, must be 0 without a Rate and a MaxConcurrent", c.MaxWait)
+		if c.MaxWait > 0 && !c.bounded() {
+			fault("MaxWait is %v, must be 0 without a Rate, a MaxConcurrent and Adaptive", c.MaxWait)
 		}
 	} else if err := c.bucket().Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("weir: %w", err))
@@ -55,6 +65,9 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// bounded reports whether calls take a slot.
+func (c Config) bounded() bool { return c.MaxConcurrent != 0 || c.Adaptive }
 
 func (c Config) bucket() limiter.TokenBucketConfig {
 	return limiter.TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}

@@ -51,6 +51,19 @@ func everyGate() map[string]*weir.Gate {
 		"a key with slots and a rate":   hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}}).Get("a"),
 		"a key without room, slots":     full(weir.Config{MaxConcurrent: 1}),
 	}
+	for name, c := range map[string]weir.Config{
+		"slots":                           {},
+		"slots, and time to wait":         {MaxWait: time.Second},
+		"slots and a rate":                {Rate: limiter.PerSecond(1000)},
+		"slots, a rate, and time to wait": {Rate: limiter.PerSecond(1000), MaxWait: time.Second},
+		"slots, timed calls":              {Breaker: breaker.Config{SlowCall: time.Minute}},
+		"slots, calls that may hang":      {Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}},
+	} {
+		c.Adaptive, c.MaxConcurrent = true, 1
+		gates["adaptive "+name] = weir.New("g", c)
+		gates["a key with adaptive "+name] = hosts(weir.GroupConfig{Gate: c}).Get("a")
+		gates["a key without room, adaptive "+name] = full(c)
+	}
 	for name, l := range map[string]limiter.Limiter{
 		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
 		"a named bucket":         limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Name: "n"}),
@@ -72,6 +85,10 @@ func everyGate() map[string]*weir.Gate {
 		gates["joined, "+name] = weir.Join("g", p)
 		p.InFlight = inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
 		gates["joined, named "+name] = weir.Join("g", p)
+		p.InFlight = inflight.New(inflight.Config{Limit: 1, Adaptive: true})
+		gates["joined, adaptive "+name] = weir.Join("g", p)
+		p.InFlight = inflight.New(inflight.Config{Limit: 1, Adaptive: true, Name: "in flight"})
+		gates["joined, named adaptive "+name] = weir.Join("g", p)
 	}
 	gates["joined, a remote"] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1000)})
 	gates["joined, a remote and a bucket, time to wait"] = weir.Join("g", weir.Parts{

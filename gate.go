@@ -71,8 +71,8 @@ func New(name string, c Config) *Gate {
 	g.admissions.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	g.onlyBreaker = c.Rate == limiter.Rate{}
-	if c.MaxConcurrent > 0 {
-		g.newInFlight(c.MaxConcurrent)
+	if c.bounded() {
+		g.newInFlight(c)
 	}
 	if !g.onlyBreaker {
 		g.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)

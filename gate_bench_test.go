@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/limiter"
@@ -31,4 +32,45 @@ func BenchmarkGateRunLimited(b *testing.B) {
 			b.Fatal("let through")
 		}
 	}
+}
+
+// BenchmarkGateInFlight compares gates with a bound on calls in flight with one without, and with half a
+// reading of the clock.
+func BenchmarkGateInFlight(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		config weir.Config
+	}{
+		{"none", weir.Config{}},
+		{"fixed", weir.Config{MaxConcurrent: 1000}},
+		{"adaptive", weir.Config{Adaptive: true}},
+		{"rate", weir.Config{Rate: limiter.PerSecond(2e9), Burst: 1 << 30}},
+		{"rate-adaptive", weir.Config{Rate: limiter.PerSecond(2e9), Burst: 1 << 30, Adaptive: true}},
+	} {
+		g, ctx := weir.New("g", c.config), context.Background()
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if g.Run(ctx, succeed) != nil {
+					b.Fatal("refused")
+				}
+			}
+		})
+		b.Run(c.name+"/parallel", func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					if g.Run(ctx, succeed) != nil {
+						b.Error("refused")
+					}
+				}
+			})
+		})
+	}
+	b.Run("time.Since", func(b *testing.B) {
+		epoch := time.Now()
+		for b.Loop() {
+			_ = time.Since(epoch)
+		}
+	})
 }

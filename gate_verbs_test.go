@@ -108,7 +108,9 @@ func TestConfigValidateNamesAllFaults(t *testing.T) {
 		want   string
 	}{
 		{weir.Config{MaxWait: -1}, "weir: MaxWait is -1ns, must be at least 0"},
-		{weir.Config{MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Rate and a MaxConcurrent"},
+		{weir.Config{MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Rate, a MaxConcurrent and Adaptive"},
+		{weir.Config{Adaptive: true, MaxConcurrent: -1}, "weir: MaxConcurrent is -1, must be between 1 and 1000000 (or 0 for no bound)"},
+		{weir.Config{Adaptive: true, MaxConcurrent: 1_000_001}, "weir: MaxConcurrent is 1000001, must be between 1 and 1000000 (or 0 for no bound)"},
 		{weir.Config{MaxConcurrent: -1}, "weir: MaxConcurrent is -1, must be between 1 and 1000000 (or 0 for no bound)"},
 		{weir.Config{MaxConcurrent: 1_000_001, Burst: 1}, "weir: MaxConcurrent is 1000001, must be between 1 and 1000000 (or 0 for no bound)\nweir: Burst is 1, must be 0 without a Rate"},
 		{weir.Config{Burst: 1}, "weir: Burst is 1, must be 0 without a Rate"},

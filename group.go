@@ -19,8 +19,9 @@ type GroupConfig struct {
 	// Gate configures the gate of each key. Group.Reconfigure replaces it. Default the defaults of
 	// Config.
 	Gate Config
-	// MaxKeys is how many keys the group can have. A key takes about 3 KB: see breaker.GroupConfig.
-	// The group also keeps up to MaxKeys token buckets and as many holds. Default 10,000.
+	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
+	// Gate.Adaptive: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
+	// many holds. Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
@@ -53,6 +54,8 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [breaker.Group]. Its token bucket is evicted separately, when the bucket is full again: see
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
+// An evicted or forgotten key has a new adaptive bound, which learns anew, when it comes again.
+//
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets
 // its own gate as soon as there is room.
@@ -69,6 +72,7 @@ type Group[K comparable] struct {
 	admissions admissions
 	holds      holdTable[K]
 
+	adaptive      bool
 	maxConcurrent atomic.Int64
 	withoutRoom   *inflight.Limiter // of all keys without room; nil if there is no bound
 
@@ -90,9 +94,10 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holdTable[K]{max: maxKeys},
 	}
-	if n := c.Gate.MaxConcurrent; n > 0 {
+	if n := c.Gate.MaxConcurrent; c.Gate.bounded() {
+		g.adaptive = c.Gate.Adaptive
 		g.maxConcurrent.Store(int64(n))
-		g.withoutRoom = slotHooks.New(name, n)
+		g.withoutRoom = slotHooks.New(name, n, g.adaptive)
 	}
 	g.admissions.setMaxWait(c.Gate.MaxWait)
 	if r := c.Gate.Rate; r != (limiter.Rate{}) {
@@ -173,8 +178,9 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 // Reconfigure replaces the config of all keys, including those added later. Breakers keep their
 // states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
 // [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate
-// and MaxConcurrent can be changed, the Rate to limiter.Unlimited() too, but not be added or removed.
-// If c is invalid or adds or removes one of them, Reconfigure returns an error and changes nothing.
+// and MaxConcurrent can be changed, the Rate to limiter.Unlimited() too, but not be added or removed,
+// except MaxConcurrent with Adaptive. Adaptive cannot be changed. If c is invalid or changes what
+// cannot be changed, Reconfigure returns an error and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -182,7 +188,10 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	if (c.Rate == limiter.Rate{}) != (g.buckets == nil) {
 		return fmt.Errorf("weir: Rate is %v, must be set if and only if NewGroup was given a Rate", c.Rate)
 	}
-	if (c.MaxConcurrent == 0) != (g.withoutRoom == nil) {
+	if c.Adaptive != g.adaptive {
+		return fmt.Errorf("weir: Adaptive is %t, must be %t as NewGroup was given it", c.Adaptive, g.adaptive)
+	}
+	if !g.adaptive && (c.MaxConcurrent == 0) != (g.withoutRoom == nil) {
 		return fmt.Errorf("weir: MaxConcurrent is %d, must be set if and only if NewGroup was given a MaxConcurrent", c.MaxConcurrent)
 	}
 	g.mu.Lock()

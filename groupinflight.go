@@ -17,7 +17,7 @@ func (g *Group[K]) setInFlight(k *keyedGate[K]) {
 	if hooks.Attached(k.breaker) == nil {
 		k.Gate.setInFlight(g.withoutRoom)
 	} else {
-		k.Gate.setInFlight(slotHooks.New(g.name, int(g.maxConcurrent.Load())))
+		k.Gate.setInFlight(slotHooks.New(g.name, int(g.maxConcurrent.Load()), g.adaptive))
 	}
 }
 
@@ -40,8 +40,9 @@ func (g *Group[K]) applyMaxConcurrent(gate *Gate) {
 	if gate.inFlight == nil {
 		return
 	}
-	for n := int(g.maxConcurrent.Load()); gate.inFlight.Limit() != n; n = int(g.maxConcurrent.Load()) {
-		setLimit(gate.inFlight, n)
+	for set, n := int64(-1), g.maxConcurrent.Load(); set != n; n = g.maxConcurrent.Load() {
+		setLimit(gate.inFlight, int(n))
+		set = n
 	}
 }
 
@@ -52,11 +53,13 @@ func setLimit(l *inflight.Limiter, n int) {
 	}
 }
 
-// inFlight returns the calls in flight of all keys.
-func (g *Group[K]) inFlight() (calls int) {
-	calls = g.withoutRoom.InFlight()
+// inFlight returns the calls in flight of all keys, and the lowest bound of a key. Only adaptive bounds
+// differ.
+func (g *Group[K]) inFlight() (calls, limit int) {
+	calls, limit = g.withoutRoom.InFlight(), g.withoutRoom.Limit()
 	for _, gate := range g.All() {
 		calls += gate.inFlight.InFlight()
+		limit = min(limit, gate.inFlight.Limit())
 	}
-	return calls
+	return calls, limit
 }

@@ -18,35 +18,39 @@ import (
 )
 
 func TestEachKeyHasItsOwnSlots(t *testing.T) {
-	g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
-	require.NoError(t, g.Get("a").Run(bg(), func(context.Context) error {
-		require.ErrorIs(t, g.Get("a").Run(bg(), succeed), inflight.ErrFull)
-		require.NoError(t, g.Get("b").Run(bg(), succeed))
-		require.Equal(t, 1, inFlight(g))
-		return nil
-	}))
-	require.Zero(t, inFlight(g))
-	require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{Gate: c})
+		require.NoError(t, g.Get("a").Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("a").Run(bg(), succeed), inflight.ErrFull)
+			require.NoError(t, g.Get("b").Run(bg(), succeed))
+			require.Equal(t, 1, inFlight(g))
+			return nil
+		}))
+		require.Zero(t, inFlight(g))
+		require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
+	})
 }
 
 // Keys without room share one bound.
 func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
-	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: weir.Config{MaxConcurrent: 1}})
-	for i := range 10 {
-		_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
-	}
-	require.NoError(t, g.Get("late").Run(bg(), func(context.Context) error {
-		require.ErrorIs(t, g.Get("later").Run(bg(), succeed), inflight.ErrFull)
-		require.Equal(t, 1, inFlight(g))
-		return nil
-	}))
-	require.NoError(t, g.Get("later").Run(bg(), succeed))
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
+		for i := range 10 {
+			_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
+		}
+		require.NoError(t, g.Get("late").Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("later").Run(bg(), succeed), inflight.ErrFull)
+			require.Equal(t, 1, inFlight(g))
+			return nil
+		}))
+		require.NoError(t, g.Get("later").Run(bg(), succeed))
+	})
 }
 
 // A key whose call is in flight keeps its gate, however many other keys come.
 func TestAKeyWithCallsInFlightIsNotEvicted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{MaxKeys: 4, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 1}})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{MaxKeys: 4, MaxSeries: breaker.Off, Gate: c})
 		come := func() {
 			for i := range 100 {
 				time.Sleep(time.Minute) // so that no window has calls
@@ -76,8 +80,9 @@ func TestAKeyWithCallsInFlightIsNotEvicted(t *testing.T) {
 
 // Calls that wait for a slot of a forgotten key get one of its new slots.
 func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxWait = time.Minute
+		g := hosts(weir.GroupConfig{Gate: c})
 		old := g.Get("a")
 		permit, err := old.Allow(bg())
 		require.NoError(t, err)
@@ -96,33 +101,64 @@ func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
 }
 
 func TestReconfigureChangesMaxConcurrent(t *testing.T) {
-	g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
-	a := g.Get("a")
-	require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 2}))
-	for _, gate := range []*weir.Gate{a, g.Get("b")} {
-		require.NoError(t, gate.Run(bg(), func(context.Context) error {
-			return gate.Run(bg(), func(context.Context) error {
-				require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull)
-				return nil
-			})
-		}))
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{Gate: c})
+		a := g.Get("a")
+		c.MaxConcurrent = 2
+		require.NoError(t, g.Reconfigure(c))
+		for _, gate := range []*weir.Gate{a, g.Get("b")} {
+			require.NoError(t, gate.Run(bg(), func(context.Context) error {
+				return gate.Run(bg(), func(context.Context) error {
+					require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull)
+					return nil
+				})
+			}))
+		}
+		values, _ := readMetrics(g)
+		require.InDelta(t, 2, values["weir.inflight.limit"], 0)
+	})
+}
+
+// What cannot be changed is named in the error, and nothing is changed.
+func TestReconfigureNeitherAddsNorRemovesABound(t *testing.T) {
+	const bound = "weir: MaxConcurrent is %d, must be set if and only if NewGroup was given a MaxConcurrent"
+	const adaptive = "weir: Adaptive is %t, must be %t as NewGroup was given it"
+	for _, c := range []struct {
+		from, to weir.Config
+		want     string
+	}{
+		{weir.Config{MaxConcurrent: 1}, weir.Config{}, fmt.Sprintf(bound, 0)},
+		{weir.Config{}, weir.Config{MaxConcurrent: 3}, fmt.Sprintf(bound, 3)},
+		{weir.Config{MaxConcurrent: 1}, weir.Config{MaxConcurrent: 2, Adaptive: true}, fmt.Sprintf(adaptive, true, false)},
+		{weir.Config{}, weir.Config{Adaptive: true}, fmt.Sprintf(adaptive, true, false)},
+		{weir.Config{Adaptive: true}, weir.Config{}, fmt.Sprintf(adaptive, false, true)},
+		{weir.Config{Adaptive: true, MaxConcurrent: 1}, weir.Config{MaxConcurrent: 2}, fmt.Sprintf(adaptive, false, true)},
+	} {
+		g := hosts(weir.GroupConfig{Gate: c.from})
+		require.NoError(t, g.Get("a").Run(bg(), succeed))
+		before, _ := readMetrics(g)
+		require.EqualError(t, g.Reconfigure(c.to), c.want)
+		after, _ := readMetrics(g)
+		require.Equal(t, before, after)
 	}
-	require.EqualError(t, g.Reconfigure(weir.Config{}), "weir: MaxConcurrent is 0, must be set if and only if NewGroup was given a MaxConcurrent")
-	require.EqualError(t, hosts(weir.GroupConfig{}).Reconfigure(weir.Config{MaxConcurrent: 3}),
-		"weir: MaxConcurrent is 3, must be set if and only if NewGroup was given a MaxConcurrent")
-	values, _ := readMetrics(g)
-	require.InDelta(t, 2, values["weir.inflight.limit"], 0)
 }
 
 // Many goroutines call few keys in little room, so that keys are evicted all the time, and forget and
 // reconfigure them. No key ever has more calls in flight than its bound, and no slot is lost. (A forgotten
 // key may have its old calls too, so no key is forgotten here that is called.)
 func TestStormOfKeys(t *testing.T) {
+	for _, adaptive := range []bool{false, true} {
+		t.Run(fmt.Sprintf("adaptive=%t", adaptive), func(t *testing.T) { stormOfKeys(t, adaptive) })
+	}
+}
+
+func stormOfKeys(t *testing.T, adaptive bool) {
 	const keys, bound, callers, rounds = 12, 2, 8, 400
-	g := hosts(weir.GroupConfig{MaxKeys: 6, MaxSeries: breaker.Off, Gate: weir.Config{
-		MaxConcurrent: bound, MaxWait: time.Millisecond,
+	c := weir.Config{
+		MaxConcurrent: bound, Adaptive: adaptive, MaxWait: time.Millisecond,
 		Breaker: breaker.Config{Window: time.Millisecond, FailureRate: breaker.Off},
-	}})
+	}
+	g := hosts(weir.GroupConfig{MaxKeys: 6, MaxSeries: breaker.Off, Gate: c})
 	var flying [keys]atomic.Int64
 	var kept [keys]*weir.Gate
 	for i := range kept {
@@ -146,7 +182,9 @@ func TestStormOfKeys(t *testing.T) {
 				})
 				if i%50 == 0 {
 					g.Forget("nobody")
-					if err := g.Reconfigure(weir.Config{MaxConcurrent: 1 + i/50%bound, MaxWait: time.Millisecond, Breaker: breaker.Config{Window: time.Millisecond, FailureRate: breaker.Off}}); err != nil {
+					next := c
+					next.MaxConcurrent = 1 + i/50%bound
+					if err := g.Reconfigure(next); err != nil {
 						t.Error(err)
 					}
 				}

@@ -78,9 +78,13 @@ func (g *Gate) acquireSlotFast(ctx context.Context, permit *breaker.Permit) erro
 	return g.waitOrRefuseSlot(ctx, permit)
 }
 
-// newInFlight gives the gate a bound of its own, which counts the calls that it allows at once.
-func (g *Gate) newInFlight(limit int) {
-	g.setInFlight(slotHooks.New(g.name, limit))
+// newInFlight gives the gate a bound of its own. A fixed one counts the calls that it allows at once. An
+// adaptive one is told when each call begins, so the shortcuts do not take its slots.
+func (g *Gate) newInFlight(c Config) {
+	g.setInFlight(slotHooks.New(g.name, c.MaxConcurrent, c.Adaptive))
+	if c.Adaptive {
+		return
+	}
 	g.ownSlots = g.slots
 	g.ownWord, g.ownLimit = slotHooks.Word(g.inFlight)
 }

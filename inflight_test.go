@@ -192,14 +192,17 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 
 // A breaker that refuses a call after the call has its slot gets no slot either.
 func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
-	g := weir.New("g", weir.Config{MaxConcurrent: 5, Breaker: breaker.Config{Probes: 1, Cooldown: time.Nanosecond}})
-	g.Breaker().OpenFor(0)
-	permit, err := g.Allow(bg())
-	require.NoError(t, err)
-	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
-	require.Equal(t, 1, inFlight(g))
-	permit.Record(breaker.Success)
-	require.Zero(t, inFlight(g))
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxConcurrent, c.Breaker = 5, breaker.Config{Probes: 1, Cooldown: time.Nanosecond}
+		g := weir.New("g", c)
+		g.Breaker().OpenFor(0)
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
+		require.Equal(t, 1, inFlight(g))
+		permit.Record(breaker.Success)
+		require.Zero(t, inFlight(g))
+	})
 }
 
 // tripping is a limiter that opens a breaker with each token.
@@ -225,13 +228,15 @@ func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 
 // An open breaker is asked before the slots are.
 func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
-	g := weir.New("g", weir.Config{MaxConcurrent: 1})
-	require.NoError(t, g.Run(bg(), func(context.Context) error {
-		g.Breaker().Force(breaker.ForcedOpen)
-		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
-		return nil
-	}))
-	require.Zero(t, g.Admissions().Refused)
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := weir.New("g", c)
+		require.NoError(t, g.Run(bg(), func(context.Context) error {
+			g.Breaker().Force(breaker.ForcedOpen)
+			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
+			return nil
+		}))
+		require.Zero(t, g.Admissions().Refused)
+	})
 }
 
 // In shadow mode a call without a slot is made, and returns none.
@@ -259,8 +264,9 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 	free := weir.New("g", weir.Config{MaxConcurrent: 2})
 	both := weir.New("g", weir.Config{MaxConcurrent: 2, Rate: limiter.PerSecond(1e9), Burst: 1 << 30})
 	key := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 2}}).Get("a")
+	adaptive := weir.New("g", weir.Config{Adaptive: true})
 	ctx := bg()
-	for name, g := range map[string]*weir.Gate{"slots": free, "slots and a rate": both, "a key": key} {
+	for name, g := range map[string]*weir.Gate{"slots": free, "slots and a rate": both, "a key": key, "adaptive": adaptive} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(ctx, succeed) }), name)
 	}
 	taken := weir.New("g", weir.Config{MaxConcurrent: 1})

@@ -2,6 +2,7 @@ package weir_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,16 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
+// withBothBounds runs a test in a bubble, with the config of a fixed bound of one call in flight, and with
+// that of an adaptive one.
+func withBothBounds(t *testing.T, test func(t *testing.T, c weir.Config)) {
+	for _, adaptive := range []bool{false, true} {
+		t.Run(fmt.Sprintf("adaptive=%t", adaptive), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, weir.Config{MaxConcurrent: 1, Adaptive: adaptive}) })
+		})
+	}
+}
+
 // occupied returns a gate whose only slot is held until release is called.
 func occupied(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 	g = weir.New("g", c)
@@ -24,8 +35,9 @@ func occupied(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 }
 
 func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, release := occupied(t, weir.Config{MaxConcurrent: 1, MaxWait: time.Minute})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxWait = time.Minute
+		g, release := occupied(t, c)
 		began := time.Now()
 		var order []int
 		var wg sync.WaitGroup
@@ -49,8 +61,9 @@ func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
 
 // A call that has waited 4s for its token waits at most 6s more for its slot.
 func TestMaxWaitIsOneBudgetForTokenAndSlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.Every(4 * time.Second), Burst: 1, MaxConcurrent: 1, MaxWait: 10 * time.Second})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.Rate, c.Burst, c.MaxWait = limiter.Every(4*time.Second), 1, 10*time.Second
+		g := weir.New("g", c)
 		hold := make(chan struct{})
 		go func() { _ = g.Run(t.Context(), func(context.Context) error { <-hold; return nil }) }()
 		synctest.Wait()
@@ -80,8 +93,9 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 		"a long hold":        {func(g *weir.Gate, _ func()) { g.Hold(time.Hour) }, inflight.ErrFull},
 		"MaxWait is over":    {func(*weir.Gate, func()) { time.Sleep(time.Minute) }, inflight.ErrFull},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			g, release := occupied(t, weir.Config{Rate: limiter.PerHour(1), Burst: rate, MaxConcurrent: 1, MaxWait: time.Minute})
+		withBothBounds(t, func(t *testing.T, c weir.Config) {
+			c.Rate, c.Burst, c.MaxWait = limiter.PerHour(1), rate, time.Minute
+			g, release := occupied(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			got := make(chan error, 1)
@@ -103,8 +117,9 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 
 // A call that gets its slot during a hold gives it back, waits for the end of the hold and takes another.
 func TestACallWithASlotWaitsOutAHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, release := occupied(t, weir.Config{MaxConcurrent: 1, MaxWait: time.Minute})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxWait = time.Minute
+		g, release := occupied(t, c)
 		began := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -123,8 +138,9 @@ func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 
 // A call that got its token waits for its slot no longer than the deadline of its context.
 func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g, release := occupied(t, weir.Config{MaxConcurrent: 1, MaxWait: time.Minute})
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxWait = time.Minute
+		g, release := occupied(t, c)
 		defer release()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -139,12 +155,12 @@ func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 
 // A remote is not asked about a call for which there is no slot, and gets its token back after a wait.
 func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, maxWait := range []time.Duration{0, time.Second} {
 			remote, bucket := newRemote(10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 9})
 			g := weir.Join("g", weir.Parts{
 				Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, Remote: remote, MaxWait: maxWait,
-				InFlight: inflight.New(inflight.Config{Limit: 1}),
+				InFlight: inflight.New(inflight.Config{Limit: 1, Adaptive: c.Adaptive}),
 			})
 			require.NoError(t, g.Run(t.Context(), func(context.Context) error {
 				before := remote.bucket.Take(0).Remaining
@@ -156,24 +172,5 @@ func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
 				return nil
 			}))
 		}
-	})
-}
-
-// An adaptive bound gets its slots back from a gate too, however the calls end.
-func TestAGateTakesAnAdaptiveBound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slots := inflight.New(inflight.Config{Adaptive: true})
-		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{FailureRate: breaker.Off}), InFlight: slots})
-		for range 500 {
-			first, err := g.Allow(bg())
-			require.NoError(t, err)
-			require.NoError(t, g.Run(bg(), func(context.Context) error {
-				time.Sleep(time.Millisecond)
-				require.Equal(t, 2, slots.InFlight())
-				return nil
-			}))
-			first.Record(breaker.Failure)
-		}
-		require.Zero(t, slots.InFlight())
 	})
 }

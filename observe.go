@@ -59,8 +59,8 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 }
 
 // Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the
-// limits of all keys together: the calls in flight of all keys, and the limits of each. A Group is a
-// [stat.Source].
+// limits of all keys together: the calls in flight of all keys, and the limits of each. Of adaptive
+// bounds the limit is the lowest one. A Group is a [stat.Source].
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range g.breakers.Observe {
 		if !yield(s, v) {
@@ -75,7 +75,12 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if !g.admissions.observe(metrics, 0, g.buckets != nil, yield) {
 		return
 	}
-	if g.withoutRoom != nil && !g.admissions.observeInFlight(g.name, g.inFlight(), g.withoutRoom.Limit(), yield) || g.buckets == nil {
+	if g.withoutRoom != nil {
+		if calls, limit := g.inFlight(); !g.admissions.observeInFlight(g.name, calls, limit, yield) {
+			return
+		}
+	}
+	if g.buckets == nil {
 		return
 	}
 	evictions, limit, period := bridge.GroupFigures(g.buckets)

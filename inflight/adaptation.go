@@ -58,6 +58,18 @@ func newAdaptation(most int) adaptation {
 // whole returns the limit, from 1 to most.
 func (a *adaptation) whole() uint32 { return uint32(a.limit) }
 
+// setMost changes the highest limit.
+func (a *adaptation) setMost(most int) {
+	a.most = float64(most)
+	switch {
+	case !a.bounding:
+		a.limit = min(max(a.limit, easy), a.most)
+	case a.limit > a.most:
+		a.round.trial = noTrial
+		a.round.next(a, a.most)
+	}
+}
+
 // setEvery says that one call in n is timed.
 func (a *adaptation) setEvery(n float64) {
 	if n != a.every {

@@ -89,6 +89,14 @@ func (a *adaptive) raise(inFlight int) bool {
 	return int(a.bound.whole()) > inFlight
 }
 
+// setMost changes the highest limit.
+func (a *adaptive) setMost(most int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bound.setMost(most)
+	a.store()
+}
+
 func (a *adaptive) store() {
 	if b := a.bound.bounding; b != a.bounding.Load() {
 		a.reached.Store(false)

@@ -86,8 +86,73 @@ func TestAdaptiveNeverExceedsLimit(t *testing.T) {
 	_, ok := l.TryAcquire()
 	require.False(t, ok)
 	require.Equal(t, 3, l.Limit())
-	require.EqualError(t, l.SetLimit(5), "inflight: the limit adapts and cannot be set")
 	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000")
+}
+
+// SetLimit bounds a limit that adapts, whether it bounds the calls or not.
+func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := inflight.New(inflight.Config{Adaptive: true, Limit: 3})
+		for range 3 {
+			_, ok := l.TryAcquire()
+			require.True(t, ok)
+		}
+		var served atomic.Int64
+		for range 200 {
+			go func() {
+				if _, err := l.Acquire(t.Context()); err == nil {
+					served.Add(1)
+				}
+			}()
+		}
+		synctest.Wait()
+		require.Zero(t, served.Load())
+		require.NoError(t, l.SetLimit(103))
+		synctest.Wait()
+		require.EqualValues(t, 100, served.Load(), "SetLimit serves those who wait")
+		require.EqualError(t, l.SetLimit(-1), "inflight: Limit is -1, must be between 1 and 1000000")
+		require.Equal(t, 103, l.Limit())
+		require.NoError(t, l.SetLimit(0))
+		synctest.Wait()
+		require.EqualValues(t, 200, served.Load(), "0 stands for the default")
+
+		l = inflight.New(inflight.Config{Adaptive: true})
+		quick(l, 100)
+		require.NoError(t, l.SetLimit(2))
+		require.Equal(t, 2, l.Limit())
+		require.NoError(t, l.SetLimit(40))
+		hanging(l, 2000, context.Context.Err)
+		require.Equal(t, 1, l.Limit())
+		require.NoError(t, l.SetLimit(30))
+		require.Equal(t, 1, l.Limit(), "the service hangs")
+		quick(l, 200)
+		require.Equal(t, 30, l.Limit())
+	})
+}
+
+// A lower highest limit lowers a limit that bounds calls.
+func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := inflight.New(inflight.Config{Adaptive: true})
+		quick(l, 100)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		for range 300 { // 1,000 calls per second, of which each takes ten times as long as usual
+			wg.Go(func() {
+				if slot, ok := l.TryAcquire(); ok {
+					time.Sleep(200 * time.Millisecond)
+					slot.Done(t.Context(), nil)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		bound := l.Limit()
+		_, ok := l.TryAcquire()
+		require.False(t, ok, "calls are bounded at %d", bound)
+		require.Greater(t, bound, 10)
+		require.NoError(t, l.SetLimit(10))
+		require.Equal(t, 10, l.Limit())
+	})
 }
 
 func TestAdaptiveServesThoseWhoWait(t *testing.T) {

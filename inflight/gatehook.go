@@ -44,8 +44,8 @@ func (l *listener) Ended(start time.Duration, o window.Outcome) {
 }
 
 // newForGate returns a limiter with a name and without statistics, since the gate counts its calls.
-func newForGate(name string, limit int) *Limiter {
-	l := New(Config{Limit: limit})
+func newForGate(name string, limit int, adaptive bool) *Limiter {
+	l := New(Config{Limit: limit, Adaptive: adaptive})
 	l.name = name
 	return l
 }
@@ -88,7 +88,7 @@ func (l *Limiter) refuse(name string) error {
 
 func (l *Limiter) isFull() bool {
 	n := uint32(l.state.word.Load() & lowBits)
-	return n >= l.limit.Load() && l.abandoned.Load() == 0 && l.adaptive == nil && !l.statistics.shadows()
+	return n >= l.limit.Load() && l.abandoned.Load() == 0 && !l.statistics.shadows() && !l.raise()
 }
 
 // abandon releases the slot of a call whose end was forgotten. The slot is free when the limiter is next

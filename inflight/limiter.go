@@ -3,7 +3,6 @@ package inflight
 import (
 	"cmp"
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -146,18 +145,22 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 	return err
 }
 
-// SetLimit changes the limit. Calls in flight beyond a lower limit continue. If n is not between 1 and
-// 1,000,000, or the limit adapts, SetLimit returns an error and changes nothing.
+// SetLimit replaces Config.Limit, so it bounds a limit that adapts. Calls in flight beyond a lower limit
+// continue. If Config.Validate refuses n, SetLimit returns its error and changes nothing.
 func (l *Limiter) SetLimit(n int) error {
-	if l.adaptive != nil {
-		return errors.New("inflight: the limit adapts and cannot be set")
-	}
-	if err := (Config{Limit: n}).Validate(); err != nil {
+	if err := (Config{Limit: n, Adaptive: l.adaptive != nil}).Validate(); err != nil {
 		return err
 	}
-	l.limit.Store(uint32(n))
-	if l.state.hasWaiters() {
+	if l.adaptive == nil {
+		l.limit.Store(uint32(n))
+	} else {
+		l.adaptive.setMost(cmp.Or(n, maxLimit))
+	}
+	for l.state.hasWaiters() {
 		l.serveWaiters()
+		if l.adaptive == nil || !l.adaptive.raise(l.InFlight()) {
+			break
+		}
 	}
 	return nil
 }

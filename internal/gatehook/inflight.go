@@ -9,8 +9,8 @@ import (
 // Slots are functions of bounds on calls in flight of type L, for calls with outcomes of type O.
 type Slots[L, O any] struct {
 	// New returns a bound with a name that has no statistics.
-	New func(name string, limit int) *L
-	// Word returns the words for TryOccupy of a bound of New.
+	New func(name string, limit int, adaptive bool) *L
+	// Word returns the words for TryOccupy of a fixed bound of New.
 	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
 	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok, the call is
 	// allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal is not counted.
@@ -21,7 +21,7 @@ type Slots[L, O any] struct {
 	Wait func(ctx context.Context, l *L, maxWait time.Duration) (start time.Duration, held bool, err error)
 	// Refuse counts a refusal and returns its error, which has the name if the bound has none.
 	Refuse func(l *L, name string) error
-	// IsFull reports whether Occupy would refuse a call.
+	// IsFull reports whether Occupy would refuse a call. An adaptive bound learns that it was asked.
 	IsFull func(l *L) bool
 	// Listener returns the listener that releases the slot of a call.
 	Listener func(l *L) Listener[O]

@@ -1,0 +1,234 @@
+package weir_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// adaptiveGates returns gates with an adaptive bound of each origin.
+func adaptiveGates() map[string]*weir.Gate {
+	c := weir.Config{Adaptive: true}
+	tokens := weir.Config{Adaptive: true, Rate: limiter.PerSecond(1e6)}
+	waits := weir.Config{Adaptive: true, MaxWait: 10 * time.Millisecond}
+	return map[string]*weir.Gate{
+		"weir.Config":             weir.New("g", c),
+		"weir.Config, a rate":     weir.New("g", tokens),
+		"weir.Config, a MaxWait":  weir.New("g", waits),
+		"weir.Parts":              weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: inflight.New(inflight.Config{Adaptive: true})}),
+		"a key":                   hosts(weir.GroupConfig{Gate: c}).Get("a"),
+		"a key without room":      full(c),
+		"a key, a rate":           hosts(weir.GroupConfig{Gate: tokens}).Get("a"),
+		"a breaker that is timed": weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{SlowCall: time.Minute}}),
+	}
+}
+
+// limitOf returns the bound on calls in flight in the metrics of a gate or a group.
+func limitOf(g stat.Source) int {
+	values, _ := readMetrics(g)
+	return int(values["weir.inflight.limit"])
+}
+
+// service has servers that take 20 ms for a call, and a queue.
+type service struct {
+	servers chan struct{} // a value per idle server
+	taken   int           // by lose
+}
+
+func newService(servers int) *service {
+	s := &service{servers: make(chan struct{}, servers)}
+	for range servers {
+		s.servers <- struct{}{}
+	}
+	return s
+}
+
+// call waits for a server and for the server's answer. It gives up when ctx is done.
+func (s *service) call(ctx context.Context) error {
+	select {
+	case <-s.servers:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	time.Sleep(20 * time.Millisecond)
+	s.servers <- struct{}{}
+	return nil
+}
+
+// lose takes servers away, and restore brings them back.
+func (s *service) lose(servers int) {
+	for range servers {
+		<-s.servers
+	}
+	s.taken += servers
+}
+
+func (s *service) restore() {
+	for ; s.taken > 0; s.taken-- {
+		s.servers <- struct{}{}
+	}
+}
+
+// result is what became of calls.
+type result struct{ good, failed, refused atomic.Int64 }
+
+// offer makes 250 calls per second for a time, each with a second to live, and waits for their ends.
+func (s *service) offer(g *weir.Gate, random *rand.Rand, d time.Duration) *result {
+	r := new(result)
+	var wg sync.WaitGroup
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(time.Duration(random.ExpFloat64() * float64(4*time.Millisecond)))
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			switch err := g.Run(ctx, s.call); {
+			case err == nil:
+				r.good.Add(1)
+			case weir.RetryAfter(err) > 0: // refused
+				r.refused.Add(1)
+			default:
+				r.failed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	return r
+}
+
+// A service that answers 500 calls per second is asked for 250. While it has two of its ten servers it
+// answers 100. The gate refuses the others then, so hardly any call fails, and nothing before or after.
+func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
+	const seconds = 20
+	for name := range adaptiveGates() {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, s, random := adaptiveGates()[name], newService(10), rand.New(rand.NewPCG(1, 2))
+				well := s.offer(g, random, seconds*time.Second)
+				require.Zero(t, well.failed.Load())
+				require.Zero(t, well.refused.Load())
+
+				s.lose(8)
+				bad := s.offer(g, random, seconds*time.Second)
+				require.Greater(t, bad.good.Load(), int64(90*seconds), "of 100 per second")
+				require.Greater(t, bad.refused.Load(), int64(100*seconds), "of 150 per second")
+				require.Less(t, bad.failed.Load(), int64(20))
+				require.Less(t, limitOf(g), 50)
+				require.Zero(t, g.Breaker().Totals().Refused)
+
+				s.restore()
+				s.offer(g, random, 5*time.Second)
+				well = s.offer(g, random, seconds*time.Second)
+				require.Zero(t, well.failed.Load())
+				require.Zero(t, well.refused.Load())
+				require.GreaterOrEqual(t, limitOf(g), 50)
+			})
+		})
+	}
+}
+
+// slowly is a call that lasts a second, fifty times as long as usual.
+func slowly(err error) func(context.Context) error {
+	return func(context.Context) error {
+		time.Sleep(time.Second)
+		return err
+	}
+}
+
+// However a call is made, the bound gets its duration and the outcome that the breaker gets.
+func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
+	const refusing, indifferent = 1, 50
+	for ending, c := range map[string]struct {
+		call func(context.Context) error
+		want int
+	}{
+		"a slow success":   {slowly(nil), refusing},
+		"a late failure":   {slowly(errDown), refusing},
+		"a panic":          {func(ctx context.Context) error { _ = slowly(nil)(ctx); panic("boom") }, refusing},
+		"Goexit":           {func(ctx context.Context) error { _ = slowly(nil)(ctx); runtime.Goexit(); return nil }, refusing},
+		"an early failure": {fail, indifferent},
+		"an early success": {succeed, indifferent},
+		"a late refusal":   {slowly(weir.ErrRefused), indifferent},
+	} {
+		for form, call := range forms {
+			want := c.want
+			if form == "Permit.Record, not made" {
+				want = indifferent // it records that the outcome is to be ignored
+			}
+			synctest.Test(t, func(t *testing.T) {
+				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+				learn(t, g)
+				for range 100 {
+					done := make(chan struct{})
+					go func() { // Goexit ends it
+						defer close(done)
+						defer func() { _ = recover() }()
+						_ = call(t.Context(), g, c.call)
+					}()
+					<-done
+				}
+				require.Equal(t, want, limitOf(g), "%s, %s", ending, form)
+			})
+		}
+	}
+}
+
+// learn makes calls of 20 ms, so that the gate knows how long they take.
+func learn(t *testing.T, g *weir.Gate) {
+	for range 100 {
+		require.NoError(t, g.Run(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }))
+	}
+}
+
+// The time that a call waits for its token says nothing about the service.
+func TestAWaitForATokenDoesNotCountAsLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Adaptive: true, Rate: limiter.PerSecond(1), Burst: 100, MaxWait: time.Minute})
+		learn(t, g)
+		began := time.Now()
+		for range 100 {
+			require.NoError(t, g.Run(t.Context(), succeed))
+		}
+		require.Greater(t, time.Since(began), 90*time.Second)
+		require.Equal(t, 50, limitOf(g))
+	})
+}
+
+// The bound of one key follows that key alone, and the metric of the group shows the lowest one.
+func TestEachKeyHasItsOwnAdaptiveBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Adaptive: true}})
+		for _, key := range []string{"slow", "quick"} {
+			learn(t, g.Get(key))
+		}
+		for range 100 {
+			_ = g.Get("slow").Run(t.Context(), slowly(nil))
+			_ = g.Get("quick").Run(t.Context(), succeed)
+		}
+		require.Equal(t, 1, limitOf(g.Get("slow")))
+		require.Equal(t, 50, limitOf(g.Get("quick")))
+		require.Equal(t, 1, limitOf(g))
+
+		require.True(t, g.Forget("slow"))
+		require.Equal(t, 50, limitOf(g.Get("slow")), "it learns anew")
+		require.Equal(t, 50, limitOf(g))
+
+		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true, MaxConcurrent: 3}))
+		require.Equal(t, 3, limitOf(g.Get("slow")))
+		require.Equal(t, 3, limitOf(g.Get("new")))
+		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true}))
+		require.Equal(t, 50, limitOf(g), "0 stands for the highest limit of package inflight")
+	})
+}
