@@ -1,0 +1,115 @@
+package inflight_test
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/inflight"
+)
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // for what a sync.Pool held
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// waited returns a limiter for whose slot a caller has waited.
+func waited(t *testing.T, c inflight.Config) *inflight.Limiter {
+	l := inflight.New(c)
+	held, _ := l.TryAcquire()
+	got := make(chan struct{})
+	go func() {
+		slot, _ := l.Acquire(t.Context())
+		slot.Done(t.Context(), nil)
+		close(got)
+	}()
+	synctest.Wait()
+	held.Done(t.Context(), nil)
+	<-got
+	require.Zero(t, l.InFlight())
+	return l
+}
+
+// The package comment states these numbers of bytes.
+func TestALimiterNeedsFewBytes(t *testing.T) {
+	for name, c := range map[string]struct {
+		config inflight.Config
+		waited bool
+		bytes  int64
+	}{
+		"fixed":         {inflight.Config{Limit: 1}, false, 260},
+		"adaptive":      {inflight.Config{Adaptive: true}, false, 260 + 550},
+		"waited":        {inflight.Config{Limit: 1}, true, 260 + 850},
+		"named":         {inflight.Config{Limit: 1, Name: "n"}, false, 260 + 2000},
+		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, true, 260 + 850 + 2000 + 2200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 3000 // enough to make allocations of the runtime negligible
+			var kept [n]*inflight.Limiter
+			before := heapInUse()
+			for i := range kept {
+				if c.waited {
+					kept[i] = waited(t, c.config)
+				} else {
+					kept[i] = inflight.New(c.config)
+				}
+			}
+			each := (heapInUse() - before) / n
+			runtime.KeepAlive(&kept)
+			require.InEpsilon(t, c.bytes, each, 0.1, name)
+		})
+	}
+}
+
+// wait lets n callers wait, and returns the bytes that each needs beside its goroutine, and the number of
+// goroutines that run then for each.
+func wait(t *testing.T, n int, c inflight.Config, caller func(i int) inflight.Caller) (bytes int64, goroutines int) {
+	l := inflight.New(c)
+	held := make([]inflight.Slot, c.Limit)
+	for i := range held {
+		held[i], _ = l.TryAcquire()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	begin := make(chan struct{})
+	callers := make([]inflight.Caller, n)
+	for i := range n {
+		callers[i] = caller(i)
+		go func() {
+			<-begin
+			_, _ = l.AcquireFor(ctx, callers[i])
+		}()
+	}
+	synctest.Wait()
+	before, goroutinesBefore := heapInUse(), runtime.NumGoroutine()
+	close(begin)
+	synctest.Wait()
+	bytes, goroutines = (heapInUse()-before)/int64(n), runtime.NumGoroutine()-goroutinesBefore
+	cancel()
+	synctest.Wait()
+	return bytes, goroutines
+}
+
+func TestAWaiterNeedsFewBytesAndNoGoroutine(t *testing.T) {
+	for name, c := range map[string]struct {
+		config inflight.Config
+		caller func(i int) inflight.Caller
+		bytes  int64
+	}{
+		"plain":         {inflight.Config{Limit: 1}, func(int) (c inflight.Caller) { return }, 320},
+		"with a Target": {inflight.Config{Limit: 1, Queue: inflight.Queue{Target: ms}}, func(int) (c inflight.Caller) { return }, 320 + 370},
+		"tenants":       {inflight.Config{Limit: 1}, func(i int) inflight.Caller { return inflight.Caller{Tenant: strconv.Itoa(i)} }, 320 + 160},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			bytes, goroutines := wait(t, 2000, c.config, c.caller)
+			require.InEpsilon(t, c.bytes, bytes, 0.1, name)
+			require.Zero(t, goroutines)
+		})
+	}
+}
