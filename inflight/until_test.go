@@ -145,3 +145,21 @@ func TestUntilUnderSteadyLoad(t *testing.T) {
 		s.requireMedians(0.4, callers[1:]...)
 	})
 }
+
+// Calls take five times as long as in the burst before.
+func TestUntilFollowsTheRateOfReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, 4, inflight.Queue{})
+		for _, took := range []time.Duration{20 * ms, 100 * ms} {
+			for range 40 {
+				s.all.Go(func() { s.work(inflight.Caller{}, took) })
+			}
+			synctest.Wait()
+			time.Sleep(5*took - 1) // 16 calls have ended, 4 run, and 20 wait
+			got := s.refusal(inflight.Caller{}).RetryAfter()
+			require.InEpsilon(t, 5*took, got, 0.4, "the next caller gets a slot when 40 have ended: %v", got)
+			s.all.Wait()
+			time.Sleep(time.Hour)
+		}
+	})
+}
