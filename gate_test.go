@@ -51,7 +51,7 @@ func TestGateLimitsCalls(t *testing.T) {
 
 func TestOpenGateSpendsNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("payments", weir.Config{Rate: limiter.PerHour(1), Burst: 100})
+		g := weir.New("payments", weir.Config{Rate: limiter.PerHour(1), Burst: 100, Breaker: breaker.Config{FailureRun: breaker.Off}})
 		for range 20 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
@@ -72,7 +72,7 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 // the other.
 func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2}})
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2, FailureRun: breaker.Off}})
 		for range 20 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
@@ -173,7 +173,7 @@ func TestCallsWaitUpToMaxWait(t *testing.T) {
 
 func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 20, MaxWait: time.Hour, Breaker: breaker.Config{MinCalls: 21}})
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 20, MaxWait: time.Hour, Breaker: breaker.Config{MinCalls: 21, FailureRun: breaker.Off}})
 		for range 19 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}

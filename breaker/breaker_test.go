@@ -37,7 +37,9 @@ func run(t *testing.T, b *breaker.Breaker, n int, fn func(context.Context) error
 
 func open(t *testing.T, b *breaker.Breaker) {
 	t.Helper()
-	run(t, b, 20, fail)
+	for calls := 0; calls < 20 && b.State() != breaker.Open; calls++ {
+		run(t, b, 1, fail)
+	}
 	require.Equal(t, breaker.Open, b.State())
 }
 
@@ -118,7 +120,7 @@ func TestTheWholeCycle(t *testing.T) {
 
 func TestOldFailuresDoNotTripABreakerThatHasJustClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{Window: time.Minute})
+		b := breaker.New("b", breaker.Config{Window: time.Minute, FailureRun: breaker.Off})
 		open(t, b)
 		time.Sleep(5 * time.Second)
 		run(t, b, 3, succeed)
@@ -133,7 +135,7 @@ func TestOldFailuresDoNotTripABreakerThatHasJustClosed(t *testing.T) {
 
 func TestCountsOfAnOpenBreakerShowWhatOpenedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{Cooldown: time.Hour})
+		b := breaker.New("b", breaker.Config{Cooldown: time.Hour, FailureRun: breaker.Off})
 		open(t, b)
 		time.Sleep(30 * time.Minute)
 		refused(t, b)
@@ -144,7 +146,7 @@ func TestCountsOfAnOpenBreakerShowWhatOpenedIt(t *testing.T) {
 
 func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("payments", breaker.Config{})
+		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off})
 		open(t, b)
 		until := time.Now().Add(5 * time.Second)
 		time.Sleep(2 * time.Second)

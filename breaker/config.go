@@ -41,6 +41,14 @@ type Config struct {
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
+	// FailureRun is the number of failures in a run at which the breaker opens, however far apart they
+	// are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
+	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by one
+	// failure for every ten calls in the window. Slow calls are no part of it. Default: the number of
+	// failures at which a FailureRate of MinCalls calls is reached, but enough that chance opens the
+	// breaker less than once in a million calls if 40 % of FailureRate fail. With the other defaults
+	// that is 10, and Off if LastCalls is set or FailureRate is Off.
+	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
 	// panics, the result counts and the panic propagates. Default none.
@@ -125,6 +133,7 @@ type Config struct {
 const (
 	maxLastCalls = 100_000
 	maxProbes    = 10_000
+	maxRun       = 100_000
 	maxFactor    = 100
 )
 
@@ -149,6 +158,12 @@ func (c Config) validateRules(fs *faults) {
 	}
 	if c.ConsecutiveFailures < 0 {
 		fs.add("ConsecutiveFailures is %d, must be at least 1, or 0 for never", c.ConsecutiveFailures)
+	}
+	switch {
+	case c.FailureRun < Off || c.FailureRun > maxRun:
+		fs.add("FailureRun is %d, must lie between 1 and %d, or Off", c.FailureRun, maxRun)
+	case c.FailureRun > 0 && c.FailureRate == Off:
+		fs.add("FailureRun is %d, must be 0 or Off if FailureRate is Off", c.FailureRun)
 	}
 	if c.MinCalls < 0 {
 		fs.add("MinCalls is %d, must be at least 1", c.MinCalls)
@@ -235,6 +250,7 @@ func (c Config) orDefault() Config {
 		c.Window = either(c.Window, 10*time.Second, Off)
 		c.Buckets = either(c.Buckets, 10, Off)
 	}
+	c.FailureRun = either(c.FailureRun, c.defaultRun(), math.MaxInt)
 	c.Cooldown = either(c.Cooldown, 5*time.Second, 0)
 	c.CooldownFactor = either(c.CooldownFactor, 1, Off)
 	c.MaxCooldown = either(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)

@@ -29,7 +29,7 @@
 // refuses all calls until the cooldown is over. Then it is half-open: it lets a few calls through as
 // probes, and their results close it or open it again.
 //
-//	         failure rate reached              cooldown over
+//	         failures reach a limit            cooldown over
 //	Closed ───────────────────────► Open ───────────────────────► HalfOpen
 //	   ▲                              ▲                            │    │
 //	   │                              └────────────────────────────┘    │
@@ -52,6 +52,23 @@
 //
 // In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
 // returns how many times it would have opened and how many calls it would have refused.
+//
+// # Runs of failures
+//
+// A window of ten seconds that holds few calls says little, and one that is full of successes takes
+// long to turn. So a breaker also opens on a run of failures, which is counted in calls and not in
+// time: 10 failures in a row open it, even if hours lie between them, and so do 12 failures and 2
+// successes. A success takes back FailureRate / (1 − FailureRate) failures, one by default, so a run
+// gets longer only while more than FailureRate of the calls fail. A busy breaker needs a longer run, by
+// one failure per ten calls in the window: a total outage opens it after about a tenth of the window,
+// and failures in a shorter lump do not open it.
+//
+// This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of the
+// calls fail by chance, each by itself, at least a million calls lie between two openings on average
+// (Lorden 1971). docs/numbers.md has the exact numbers, and those for failures that come in lumps.
+// Config.FailureRun sets the length of the run and switches it off.
+//
+// # Other limits
 //
 // A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures, on the
 // result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset

@@ -58,7 +58,8 @@ func (b *Breaker) evictNow(t time.Time) {
 }
 
 // isIdle reports whether a new breaker with the rules would decide as this breaker in phase p does,
-// except for consecutive failures that are older than the window. The lock is held.
+// except for consecutive failures and runs of failures that are older than the window. The lock is
+// held.
 func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong bool) bool {
 	asNew := p.isUnchanged(at) && p.state == r.config.Initial // Group.Reconfigure may have changed Initial
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {

@@ -20,7 +20,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *breaker.Breaker
 		var seen []breaker.State
-		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, OnChange: func(c breaker.Change) {
+		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, FailureRun: breaker.Off, OnChange: func(c breaker.Change) {
 			seen = append(seen, c.To)
 			_, _, _, _ = b.State(), b.Counts(), b.Totals(), b.StatsNow()
 			for range b.Observe {
@@ -102,7 +102,7 @@ func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 func TestFlawT_ARuleThatPanicsLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
-		b := breaker.New("b", breaker.Config{Trip: func(window.Counts) (string, bool) {
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, Trip: func(window.Counts) (string, bool) {
 			if panics {
 				panic("trip")
 			}
@@ -127,7 +127,7 @@ func TestFlawO_BlockedSharedCountsBlockNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		store := make(chan struct{})
-		b := breaker.New("b", breaker.Config{SharedCounts: func() window.Counts {
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, SharedCounts: func() window.Counts {
 			if asked.Add(1) == 1 {
 				<-store
 			}

@@ -139,7 +139,7 @@ func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
 func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-		b := breaker.New("b", breaker.Config{})
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
 		for range 50 {
 			ctx, cancel := context.WithCancel(bg())
 			time.AfterFunc(time.Millisecond, cancel)

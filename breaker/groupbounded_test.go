@@ -19,7 +19,7 @@ import (
 
 // Scenario 45. A small group that evicts all the time decides as a map that keeps every breaker.
 func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
-	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2}
+	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2, FailureRun: breaker.Off}
 	g, r := group(20, c), rand.New(rand.NewPCG(4, 5))
 	all := map[string]*breaker.Breaker{}
 	at, refusals := time.Duration(0), 0

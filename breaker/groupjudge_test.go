@@ -83,7 +83,7 @@ func assertOpen(t *testing.T, err error) {
 // got their breaker and whether it was evicted or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const rounds, limit = 300, 15
-	c := &busyGroup{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1})}
+	c := &busyGroup{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}
 	open := 0
 	for round := range rounds {
 		u := after(time.Duration(round) * time.Minute)

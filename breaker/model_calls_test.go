@@ -171,6 +171,9 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 			m.reportShadow()
 		}
 	case m.stay.state != breaker.ForcedClosed && r.judged():
+		if m.config.FailureRun != breaker.Off {
+			m.run = append(m.run, r)
+		}
 		m.judge(t)
 	}
 	return true

@@ -99,6 +99,10 @@ func modelDifference(what string, want, got any) string {
 	}
 	var b strings.Builder
 	for i := range w.NumField() {
+		if !w.Type().Field(i).IsExported() {
+			fmt.Fprintf(&b, "%s: %s: model %v, breaker %v\n", what, w.Type().Field(i).Name, w.Field(i), g.Field(i))
+			continue
+		}
 		if mine, its := w.Field(i).Interface(), g.Field(i).Interface(); mine != its {
 			fmt.Fprintf(&b, "%s: %s: model %v, breaker %v\n", what, w.Type().Field(i).Name, modelShown(mine), modelShown(its))
 		}

@@ -90,6 +90,9 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
 		m.flying, m.looked = nil, -1
 	}
+	if c := m.config; c.FailureRun == breaker.Off || c.FailureRate != old.FailureRate {
+		m.run = nil
+	}
 	if m.config.HalfOpenTimeout != old.HalfOpenTimeout {
 		for _, s := range []*modelStay{&m.stay, m.under} {
 			if s != nil && s.state == breaker.HalfOpen {

@@ -2,10 +2,12 @@ package breaker_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/window"
 )
 
@@ -31,6 +33,14 @@ func modelDefaults(c breaker.Config) breaker.Config {
 	}
 	if c.MinCalls == 0 {
 		c.MinCalls = 20
+	}
+	switch {
+	case c.FailureRun != 0:
+	case c.LastCalls > 0 || c.FailureRate == breaker.Off:
+		c.FailureRun = breaker.Off
+	default:
+		chance := int(cusum.Least(1e6, 0.4*c.FailureRate, c.FailureRate))
+		c.FailureRun = max(chance, int(math.Ceil(c.FailureRate*float64(c.MinCalls)-1e-6)))
 	}
 	if c.LastCalls == 0 {
 		def(&c.Window, 10*time.Second, 0)
@@ -135,6 +145,10 @@ func (m *modelBreaker) judge(t time.Duration) {
 	c, k := m.counted(t), &m.config
 	if reason := m.rates(c); reason != "" {
 		m.open(t, "calls", reason, c)
+		return
+	}
+	if run, reason := m.run.reached(k, c); reason != "" {
+		m.open(t, "calls", reason, run)
 		return
 	}
 	if n := int64(k.ConsecutiveFailures); n > 0 && m.streak >= n {

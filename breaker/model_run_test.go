@@ -3,6 +3,7 @@ package breaker_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,7 +59,13 @@ const ms = time.Millisecond
 func (r *modelRun) config() (c breaker.Config) {
 	c.FailureRate = modelPick(r, 0, 0, 0.25, 1.0/3, 0.57, 0.75, 1, breaker.Off)
 	c.ConsecutiveFailures = modelPick(r, 0, 0, 0, 0, 2, 3, 5)
+	if c.FailureRate != breaker.Off {
+		c.FailureRun = modelPick(r, 0, 0, breaker.Off, 1, 2, 3, 5, 8)
+	}
 	c.MinCalls = modelPick(r, 1, 2, 3, 4, 5, 8, 0, 1)
+	if c.FailureRun > 0 && r.draw(2) == 0 {
+		c.MinCalls = 100 // so that no rate opens it first
+	}
 	if r.draw(2) == 0 {
 		c.SlowCall = modelPick(r, 2*ms, 5*ms, 20*ms)
 		c.SlowRate = modelPick(r, 0, 0.25, 0.75, 1, breaker.Off)
@@ -169,6 +176,7 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 		"half_open to open by calls": 200, "half_open to open by clock": 50, "half_open to open by hand": 20,
 		"half_open to closed by calls": 200, "half_open to closed by hand": 10,
 		"half_open to forced_open by hand": 10, "half_open to shadow by hand": 10,
+		"a run with successes":          10,
 		"forced_open to closed by hand": 10, "forced_open to open by hand": 10, "forced_open to half_open by hand": 10,
 	} {
 		require.GreaterOrEqual(t, seen[what], least, "the steps have been dull: %s", what)
@@ -182,6 +190,9 @@ func (r *modelRun) tally(seen map[string]int) {
 	}
 	for _, c := range r.model.changes {
 		seen[fmt.Sprintf("%v to %v by %v", c.From, c.To, c.Origin())]++
+		if strings.Contains(c.Reason, " of the last ") && c.Counts.Successes > 0 {
+			seen["a run with successes"]++
+		}
 	}
 	seen["late"] += int(r.model.late)
 	seen["abandoned"] += int(r.model.abandoned)

@@ -43,7 +43,7 @@ func (r *modelRun) step() {
 	case n < 84:
 		r.check(at)
 	case n < 87:
-		r.sick = modelPick(r, 0, 0, 1, 5, 10)
+		r.sick = modelPick(r, 0, 0, 1, 5, 7, 10)
 	default:
 		r.evidence = window.Counts{Successes: int64(2 + r.draw(6)), Failures: int64(r.draw(3)), Slow: int64(r.draw(3))}
 		*r.model.evidence = r.evidence

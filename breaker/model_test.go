@@ -32,6 +32,7 @@ type modelBreaker struct {
 	looked  int64         // HungCalls: the time slice of the last check
 	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
+	run      modelResults   // judged while closed, since Reconfigure last began them anew
 	results  []modelResult  // in the order in which they came
 	newest   int64          // the bucket of the last of them
 	evidence *window.Counts // what Config.SharedCounts returns
@@ -147,7 +148,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.stay.asked = math.MinInt64
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.looked, m.flying = -1, nil
-	m.shadow = nil
+	m.shadow, m.run = nil, nil
 	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed

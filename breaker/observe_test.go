@@ -128,7 +128,7 @@ func TestObserveWhileCallsAreMade(t *testing.T) {
 
 func TestStatsOfABreakerThatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{})
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
 		open(t, b)
 		opened := time.Now()
 		time.Sleep(time.Minute)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
@@ -54,6 +55,7 @@ type recovery struct {
 // live is what changes while a phase lasts. The phases of one epoch share it.
 type live struct {
 	retryAt atomic.Int64                  // the time before which the service asked not to be called
+	run     cusum.Counter                 // Closed: the run of failures
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	seen    int64                         // evicted: the calls that were counted or passed on; guarded by Breaker.mu

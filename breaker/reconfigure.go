@@ -56,6 +56,9 @@ func (p *phase) withRules(r *rules, at time.Duration) *phase {
 		next.tally.SetStreak(p.tally.Streak())
 	}
 	next.tally.SetSlow(r.config.SlowCall)
+	if !next.runs || r.failureRate != old.failureRate {
+		next.live.run.Clear() // its score was by another rate
+	}
 	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
 		next.flights = newFlights(r)
 	}

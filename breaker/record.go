@@ -3,6 +3,7 @@ package breaker
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -26,6 +27,10 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	case p.results == areProbes:
 		return b.recordProbe(m, o, at) || b.recordLate(m, o, at)
 	}
+	var run cusum.Run
+	if o == Failure && p.results == areJudged {
+		run = p.countFailure()
+	}
 	streak, clean := p.tally.Record(at, verdictOf(o), m.took(at))
 	if m.retryAfter > 0 && p.results == areJudged {
 		p.askRetry(at, m.retryAfter)
@@ -36,7 +41,7 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 		}
 	}
 	if p.results == areJudged && o <= Failure && (!clean || p.asked) {
-		b.judge(p, at, streak)
+		b.judge(p, at, streak, run)
 	}
 	if p.shadow != nil {
 		p.tellShadow(m, o, at)
@@ -68,11 +73,16 @@ func (p *phase) askRetry(at, after time.Duration) {
 func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }
 
 // judge opens the breaker if the calls of a closed phase reach a limit. Successes are judged too: a
-// success may be the call that reaches MinCalls. streak is the number of consecutive failures at this
-// call. The tally may say less by now, but a later success does not undo what was reached.
-func (b *Breaker) judge(p *phase, at time.Duration, streak int64) {
-	calls, slow := p.tally.RatesAndMarkClean(at, &p.floor)
-	if why, reached := p.limitReached(at, calls, slow, streak); reached {
-		b.trip(p, at, why, calls)
+// success may be the call that reaches MinCalls. streak and run are the consecutive failures and the
+// run at this call if it failed. They may be shorter by now, but a later success does not undo what
+// was reached.
+func (b *Breaker) judge(p *phase, at time.Duration, streak int64, run cusum.Run) {
+	if run == 0 {
+		p.countSuccess()
+	}
+	e := evidence{streak: streak, run: run}
+	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.live.run)
+	if why, reached := p.limitReached(at, &e); reached {
+		b.trip(p, at, why, e.calls)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
@@ -17,6 +18,7 @@ type rules struct {
 	slowRate    rate
 	minCalls    int64
 	consecutive int64
+	run         cusum.Rule
 	needs
 }
 
@@ -25,6 +27,7 @@ type needs struct {
 	timed   bool // the duration of the call matters
 	watched bool // the call is counted while in flight
 	asked   bool // Trip or SharedCounts is asked at every result
+	runs    bool // runs of failures are looked for
 }
 
 func newRules(c Config) *rules {
@@ -33,9 +36,10 @@ func newRules(c Config) *rules {
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		needs: needs{
 			timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active,
-			asked: c.Trip != nil || c.SharedCounts != nil,
+			asked: c.Trip != nil || c.SharedCounts != nil, runs: c.FailureRun != math.MaxInt,
 		},
 	}
+	r.run = cusum.NewRule(int64(r.failureRate), int64(c.FailureRun))
 	if c.LastCalls > 0 {
 		r.minCalls = min(r.minCalls, int64(c.LastCalls))
 	}
@@ -79,15 +83,26 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
+// evidence is what a result is judged by.
+type evidence struct {
+	calls, slow tally.Pair // of the window
+	streak      int64      // consecutive failures, 0 for a success
+	run         cusum.Run  // the run of failures, empty for a success
+}
+
 // limitReached returns why the calls of the phase open the breaker, if they do. It calls functions of
 // the user, so no lock is held.
-func (p *phase) limitReached(at time.Duration, calls, slow tally.Pair, streak int64) (c cause, reached bool) {
+func (p *phase) limitReached(at time.Duration, e *evidence) (c cause, reached bool) {
 	r := p.rules
-	if reason, reached := r.rateReached(calls, slow); reached {
+	if reason, reached := r.rateReached(e.calls, e.slow); reached {
 		return cause{reason, byCalls}, true
 	}
-	if streak >= r.consecutive && p.consecutive(streak) >= r.consecutive {
-		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(streak), r.consecutive), byCalls}, true
+	if r.run.Reached(e.run, e.calls.Calls/busyShare) {
+		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
+		return cause{r.runReason(e.run), byCalls}, true
+	}
+	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {
+		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), r.consecutive), byCalls}, true
 	}
 	if r.config.Trip != nil {
 		if reason, trip := r.config.Trip(p.counts(at)); trip {

@@ -59,7 +59,7 @@ func TestScenarioA07_ABurstAcrossTheWindowsEdge(t *testing.T) {
 
 func TestScenarioA08_IdleForLongSeesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{})
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
 		run(t, b, 19, fail)
 		time.Sleep(time.Hour)
 		require.Zero(t, withoutStreak(b.StatsNow().Counts))
@@ -98,7 +98,7 @@ func TestScenarioA13A14A15_RowsAndMasks(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: time.Minute}
 	play(t, c, "0 E . closed", "60 E . closed", "120 E . open") // wider apart than the window
 	play(t, breaker.Config{MinCalls: 2}, "0 SSSSS ..... closed", "10.5 E . closed")
-	s := play(t, breaker.Config{})
+	s := play(t, breaker.Config{FailureRun: breaker.Off})
 	for range 1000 {
 		s.call('S')
 	}

@@ -122,6 +122,7 @@ func TestAStaleTimeEndsNoCooldown(t *testing.T) {
 func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 	for name, at := range stale {
 		for _, c := range []breaker.Config{{}, {SlowCall: time.Hour, SlowRate: 0.1}, {LastCalls: 20}} {
+			c.FailureRun = breaker.Off
 			b := breaker.NewAt("b", c, t0)
 			for range 19 {
 				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
@@ -147,7 +148,7 @@ func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
 }
 
 func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{}, t0)
+	b := breaker.NewAt("b", breaker.Config{FailureRun: breaker.Off}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Success))
 	for range 19 {
 		require.NoError(t, modelDo(b, -1000, breaker.Failure))

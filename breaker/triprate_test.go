@@ -55,7 +55,7 @@ func TestMinCallsOneJudgesTheFirstCallAndFailureRateOffNone(t *testing.T) {
 
 func TestOldFailuresLeaveTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{})
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
 		run(t, b, 19, fail)
 		time.Sleep(10 * time.Second)
 		run(t, b, 19, fail)

@@ -66,6 +66,7 @@ func (g *gbReplay) config() breaker.Config {
 	c := g.c
 	probes := max(c.Max, 1)
 	config := breaker.Config{
+		FailureRun:  breaker.Off,
 		FailureRate: breaker.Off, MinCalls: probes, Window: maxWindow, Buckets: int(maxWindow / time.Hour),
 		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // the reference acts after the time, not at it
 	}

@@ -57,6 +57,7 @@ type r4jStep struct {
 
 func (c r4jConfig) breakerConfig() breaker.Config {
 	config := breaker.Config{
+		FailureRun:  breaker.Off,
 		FailureRate: c.Failure / 100, SlowRate: c.Slow / 100, SlowCall: time.Duration(c.SlowCall), MinCalls: c.MinCalls,
 		Cooldown: c.strictly(c.Wait), MaxRetryAfter: breaker.Off, Probes: c.Probes, ProbeTimeout: math.MaxInt64,
 		CooldownFactor: c.Factor, MaxCooldown: math.MaxInt64,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -35,11 +36,11 @@ func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
 				_, clean := c.Record(at, bad.outcome, bad.took)
 				require.False(t, clean, "%s: the bad call itself", name)
 				require.False(t, recordSuccess(c, at), name)
-				calls, slow := c.RatesAndMarkClean(at, &tally.Counts{})
+				calls, slow := c.RatesAndMarkClean(at, &tally.Counts{}, new(cusum.Counter))
 				require.Equal(t, bad.calls, calls, name)
 				require.Equal(t, bad.slow, slow, name)
 				require.False(t, recordSuccess(c, at), "%s: the bad call is in the window", name)
-				c.RatesAndMarkClean(at+20*time.Second, &tally.Counts{})
+				c.RatesAndMarkClean(at+20*time.Second, &tally.Counts{}, new(cusum.Counter))
 				require.True(t, recordSuccess(c, at+20*time.Second), "%s: the bad call has left the window", name)
 			}
 		}
@@ -53,7 +54,7 @@ func TestABadCallIsNotCleanAfterAnEarlierOne(t *testing.T) {
 	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
 		c := tally.New(time.Second, 10, slow)
 		c.Record(0, tally.Failure, slow+1)
-		c.RatesAndMarkClean(20*time.Second, &tally.Counts{})
+		c.RatesAndMarkClean(20*time.Second, &tally.Counts{}, new(cusum.Counter))
 		_, clean := c.Record(20*time.Second, bad.outcome, bad.took)
 		require.False(t, clean, "%v", bad)
 	}
@@ -63,7 +64,7 @@ func TestAWindowOverCallsIsNeverClean(t *testing.T) {
 	c := tally.NewLast(4, slow)
 	require.False(t, recordSuccess(c, 0))
 	c.Record(0, tally.Success, slow+1)
-	calls, slows := c.RatesAndMarkClean(0, &tally.Counts{})
+	calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter))
 	require.Equal(t, tally.Pair{Calls: 2}, calls)
 	require.Equal(t, tally.Pair{Calls: 1}, slows)
 	require.False(t, recordSuccess(c, 0))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/internal/testenv"
 )
@@ -106,7 +107,7 @@ func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 		for range 4 { // more readers than processors: one that is preempted between two loads sees the most
 			reading.Go(func() {
 				for !done.Load() {
-					if calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}); slows.Calls*10 > calls.Calls {
+					if calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter)); slows.Calls*10 > calls.Calls {
 						t.Errorf("striped %v: %d slow calls of %d", striped, slows.Calls, calls.Calls)
 						return
 					}
@@ -197,7 +198,7 @@ func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
 			c := tally.New(time.Hour, 1, slow)
 			c.Record(0, tally.Success, 0)
 			return c
-		}, func(c *tally.Calls) { c.RatesAndMarkClean(0, &tally.Counts{}) }, bad, func(c *tally.Calls) {
+		}, func(c *tally.Calls) { c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter)) }, bad, func(c *tally.Calls) {
 			require.False(t, recordSuccess(c, 0), "with a bad call in the window")
 		})
 	}

@@ -3,6 +3,7 @@ package tally
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/latency"
 )
 
@@ -26,12 +27,13 @@ func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
 	return c.window(calls, at, since), slows
 }
 
-// RatesAndMarkClean is Rates. If the window is clean, Record reports that from now on, until a call
-// fails or is slow.
-func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts) (all, slows Pair) {
+// RatesAndMarkClean is Rates. If the window is clean and run is empty, Record reports that from now
+// on, until a call fails or is slow. A failure must be added to run before it is recorded: then a
+// window is never clean whose last failure is in the run.
+func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Counter) (all, slows Pair) {
 	bad := c.badCalls() // read first: a call that comes meanwhile is not clean
 	all, slows = c.Rates(at, since)
-	if all.Failures == 0 && slows.Calls == 0 {
+	if all.Failures == 0 && slows.Calls == 0 && run.Load() == 0 {
 		c.cleanMark.Store(bad)
 	}
 	return all, slows

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -125,7 +126,9 @@ func FuzzAgainstPlainLog(f *testing.F) {
 			require.Equal(t, want, c.Window(look, &floor), "window since step %d at %v", since, look)
 			rates := c.Rates
 			if ops[i]&32 != 0 {
-				rates = c.RatesAndMarkClean
+				rates = func(at time.Duration, since *tally.Counts) (all, slows tally.Pair) {
+					return c.RatesAndMarkClean(at, since, new(cusum.Counter))
+				}
 			}
 			calls, slows := rates(look, &floor)
 			require.Equal(t, callsOf(want), calls)

@@ -48,6 +48,7 @@ func gateUsers() *weir.Gate {
 		MaxWait: 50 * time.Millisecond,
 		Breaker: breaker.Config{
 			FailureRate: 0.5,
+			FailureRun:  breaker.Off, // failsafe-go has no runs
 			MinCalls:    20,
 			Window:      10 * time.Second,
 			Cooldown:    5 * time.Second,

@@ -49,6 +49,7 @@ func breakerUsers() *breaker.Breaker {
 		Probes:      1,
 		MinCalls:    20,
 		FailureRate: 0.5,
+		FailureRun:  breaker.Off,                 // gobreaker has no runs
 		Classify:    breaker.Accept(ErrNotFound), // cancelled calls are always ignored
 		OnChange:    breaker.LogChanges(slog.Default()),
 	})

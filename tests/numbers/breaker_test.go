@@ -121,16 +121,16 @@ func opensAfter(c breaker.Config, every time.Duration) time.Duration {
 func TestAnOutageOpensAfterFailureRateTimesWindow(t *testing.T) {
 	for _, rate := range []float64{0.2, 0.5, 0.8} {
 		for _, window := range []time.Duration{10 * time.Second, time.Minute} {
-			got := opensAfter(breaker.Config{FailureRate: rate, Window: window}, 100*time.Millisecond)
+			got := opensAfter(breaker.Config{FailureRate: rate, Window: window, FailureRun: breaker.Off}, 100*time.Millisecond)
 			require.InDelta(t, rate*window.Seconds(), got.Seconds(), window.Seconds()/10, "%v of %v", rate, window)
 		}
 	}
 }
 
-func TestBelowMinCallsOnlyConsecutiveFailuresOpen(t *testing.T) {
+func TestBelowMinCallsNoRateOpens(t *testing.T) {
 	const every = 530 * time.Millisecond // at most 19 calls in 10 s
-	require.GreaterOrEqual(t, opensAfter(breaker.Config{}, every), time.Hour)
-	require.Equal(t, 6*every, opensAfter(breaker.Config{ConsecutiveFailures: 5}, every), "the sixth call is refused")
+	require.GreaterOrEqual(t, opensAfter(breaker.Config{FailureRun: breaker.Off}, every), time.Hour)
+	require.Equal(t, 6*every, opensAfter(breaker.Config{FailureRun: breaker.Off, ConsecutiveFailures: 5}, every), "the sixth call is refused")
 }
 
 func TestFailuresInARowByChance(t *testing.T) {

@@ -1,0 +1,42 @@
+package breaker_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/cusum"
+	"github.com/weir-go/weir/window"
+)
+
+type modelResults []modelResult
+
+// reached returns the run of failures that ends with the last result, and the reason if it is long
+// enough to open the breaker. Of all numbers of last calls it is the one with the highest score, and of
+// those the greatest.
+func (rs modelResults) reached(c *breaker.Config, in window.Counts) (best window.Counts, reason string) {
+	if len(rs) == 0 || rs[len(rs)-1].outcome != breaker.Failure {
+		return best, ""
+	}
+	undone := c.FailureRate / (1 - c.FailureRate)
+	highest := 0.0
+	for n := 1; n <= len(rs); n++ {
+		counts := modelCount(rs[len(rs)-n:], window.Counts{})
+		score := float64(counts.Failures)
+		if counts.Successes > 0 {
+			score -= float64(counts.Successes) * undone
+		}
+		if score > highest+1e-6 {
+			best, highest = counts, score
+		}
+	}
+	if highest < float64(c.FailureRun)+math.Floor(float64(in.Calls())/10)-1e-6 {
+		return best, ""
+	}
+	x := cusum.Exponent(0.4*c.FailureRate, c.FailureRate)
+	best.Slow = min(in.Slow, best.Calls()) // those in the window
+	best.SlowFailures = min(in.SlowFailures, best.Slow, best.Failures)
+	best.ConsecutiveFailures, best.Ignored = in.ConsecutiveFailures, in.Ignored
+	return best, fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%v calls if %.3g%% fail",
+		best.Failures, best.Calls(), math.Floor(highest*x/math.Ln10), 40*c.FailureRate)
+}

@@ -1,0 +1,51 @@
+package breaker
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/weir-go/weir/internal/cusum"
+)
+
+const (
+	// busyShare is the number of calls in the window for which a run must be longer by one failure. So
+	// failures that come in a lump shorter than this share of the window do not open a breaker.
+	busyShare = 10
+	// tolerable is the share of FailureRate up to which failures are a matter of chance.
+	tolerable = 0.4
+	// rarely is the mean number of calls between runs of the default length by chance, at least.
+	rarely = 1_000_000
+)
+
+// defaultRun returns the default of FailureRun for a Config whose other fields have their defaults.
+func (c *Config) defaultRun() int {
+	if c.LastCalls > 0 || c.FailureRate < 0 {
+		return math.MaxInt
+	}
+	byChance := cusum.Least(rarely, tolerable*c.FailureRate, c.FailureRate)
+	byRate := math.Ceil(c.FailureRate*float64(c.MinCalls) - 1e-6)
+	return max(int(byChance), int(byRate))
+}
+
+// countFailure adds a failure to the run. That comes before the tally: see RatesAndMarkClean.
+func (p *phase) countFailure() (run cusum.Run) {
+	if p.runs {
+		run = p.live.run.Add(p.rules.run, true)
+	}
+	return run
+}
+
+// countSuccess adds a success to the run. It writes nothing while the run is empty.
+func (p *phase) countSuccess() {
+	if p.runs {
+		p.live.run.Add(p.rules.run, false)
+	}
+}
+
+// runReason says how unlikely a run is by chance, as a power of ten: see package cusum.
+func (r *rules) runReason(run cusum.Run) string {
+	rate := r.config.FailureRate
+	odds := cusum.Score(run, rate) * cusum.Exponent(tolerable*rate, rate) / math.Ln10
+	return fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%.0f calls if %.3g%% fail",
+		run.Failures(), run.Calls(), math.Floor(odds), 100*tolerable*rate)
+}

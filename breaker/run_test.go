@@ -1,0 +1,135 @@
+package breaker_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/window"
+)
+
+// apart makes n calls with the given outcome, one per minute.
+func apart(t *testing.T, b *breaker.Breaker, n int, o breaker.Outcome) {
+	t.Helper()
+	for range n {
+		p, err := b.Allow()
+		require.NoError(t, err)
+		require.True(t, p.Record(o))
+		time.Sleep(time.Minute)
+	}
+}
+
+func TestARunOfFailuresOpensHoweverFarApartTheyAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reason := ""
+		b := breaker.New("b", breaker.Config{Cooldown: time.Hour, OnChange: func(c breaker.Change) { reason = c.Reason }})
+		apart(t, b, 1000, breaker.Success)
+		apart(t, b, 9, breaker.Failure)
+		apart(t, b, 2, breaker.Success)
+		apart(t, b, 5, breaker.Ignored)
+		apart(t, b, 2, breaker.Failure)
+		require.Equal(t, breaker.Closed, b.State(), "eleven failures and two successes")
+		apart(t, b, 1, breaker.Failure)
+		require.Equal(t, breaker.Open, b.State())
+		require.Equal(t, "12 of the last 14 calls failed, by chance less than once in 10^6 calls if 20% fail", reason)
+		require.Equal(t, window.Counts{Successes: 2, Failures: 12, ConsecutiveFailures: 3}, b.Counts())
+	})
+}
+
+// TestSuccessesTakeFailuresBackInACleanWindow: a window without a failure is clean, but a success in it
+// is judged while a run has begun.
+func TestSuccessesTakeFailuresBackInACleanWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{})
+		apart(t, b, 9, breaker.Failure)
+		apart(t, b, 9, breaker.Success)
+		apart(t, b, 9, breaker.Failure)
+		require.Equal(t, breaker.Closed, b.State())
+	})
+}
+
+func TestABusyBreakerNeedsALongerRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{})
+		run(t, b, 1000, succeed)
+		run(t, b, 121, fail) // 10, and one per ten of 1,121 calls
+		require.Equal(t, breaker.Closed, b.State())
+		run(t, b, 1, fail)
+		require.Equal(t, breaker.Open, b.State())
+	})
+}
+
+func TestTheDefaultRunHasAsManyFailuresAsTheRateNeeds(t *testing.T) {
+	for name, c := range map[string]struct {
+		config breaker.Config
+		want   int // failures one minute apart, or 0 for never
+	}{
+		"defaults":                  {breaker.Config{}, 10},
+		"a low MinCalls":            {breaker.Config{MinCalls: 2}, 10},
+		"a high MinCalls":           {breaker.Config{MinCalls: 100}, 50},
+		"a low rate":                {breaker.Config{FailureRate: 0.1}, 9},
+		"a high rate":               {breaker.Config{FailureRate: 0.9}, 18},
+		"a rate of one":             {breaker.Config{FailureRate: 1}, 20},
+		"a rate of one, few calls":  {breaker.Config{FailureRate: 1, MinCalls: 5}, 16}, // 0.4¹⁶ is 4 in 10⁷
+		"set":                       {breaker.Config{FailureRun: 4}, 4},
+		"off":                       {breaker.Config{FailureRun: breaker.Off}, 0},
+		"without a rate":            {breaker.Config{FailureRate: breaker.Off}, 0},
+		"over the last calls":       {breaker.Config{LastCalls: 1000, MinCalls: 1000}, 0},
+		"set over the last calls":   {breaker.Config{LastCalls: 1000, MinCalls: 1000, FailureRun: 4}, 4},
+		"consecutive failures":      {breaker.Config{ConsecutiveFailures: 3}, 3},
+		"more consecutive failures": {breaker.Config{ConsecutiveFailures: 11}, 10},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c.config.Cooldown = time.Hour
+			b := breaker.New("b", c.config)
+			failures := 0
+			for ; failures < 200 && b.State() == breaker.Closed; failures++ {
+				apart(t, b, 1, breaker.Failure)
+			}
+			if c.want == 0 {
+				c.want = 200
+			}
+			require.Equal(t, c.want, failures, name)
+		})
+	}
+}
+
+func TestARunBeginsAnewWhenTheBreakerCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, again := range map[string]func(b *breaker.Breaker){
+			"Reset":             (*breaker.Breaker).Reset,
+			"Force and Release": func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.Release() },
+			"another rate": func(b *breaker.Breaker) {
+				require.NoError(t, b.Reconfigure(breaker.Config{FailureRate: 0.6, FailureRun: 10}))
+			},
+			"off for a while": func(b *breaker.Breaker) {
+				require.NoError(t, b.Reconfigure(breaker.Config{FailureRun: breaker.Off}))
+				require.NoError(t, b.Reconfigure(breaker.Config{}))
+			},
+		} {
+			b := breaker.New("b", breaker.Config{})
+			apart(t, b, 9, breaker.Failure)
+			again(b)
+			apart(t, b, 9, breaker.Failure)
+			require.Equal(t, breaker.Closed, b.State(), name)
+			apart(t, b, 1, breaker.Failure)
+			require.NotEqual(t, breaker.Closed, b.State(), name)
+		}
+		b := breaker.New("b", breaker.Config{})
+		apart(t, b, 9, breaker.Failure)
+		require.NoError(t, b.Reconfigure(breaker.Config{Window: time.Second}))
+		apart(t, b, 1, breaker.Failure)
+		require.NotEqual(t, breaker.Closed, b.State(), "another window keeps the run")
+	})
+}
+
+func TestAnInvalidFailureRun(t *testing.T) {
+	for _, c := range []breaker.Config{{FailureRun: -2}, {FailureRun: 100_001}, {FailureRun: 5, FailureRate: breaker.Off}} {
+		require.ErrorContains(t, c.Validate(), "breaker: FailureRun is ")
+	}
+	require.NoError(t, breaker.Config{FailureRun: 100_000}.Validate())
+	require.NoError(t, breaker.Config{FailureRun: breaker.Off, FailureRate: breaker.Off}.Validate())
+}

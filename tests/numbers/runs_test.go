@@ -1,0 +1,144 @@
+package numbers
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/cusum"
+)
+
+// failures is a process in which calls fail in lumps, as a Markov chain: the probability that a call
+// fails after a failed call, and after one that succeeded.
+type failures struct{ again, first float64 }
+
+// lumps returns failures that are a share of all calls and come in lumps of a mean length.
+func lumps(share, length float64) failures {
+	return failures{again: 1 - 1/length, first: share / (1 - share) / length}
+}
+
+// alone returns failures that come each by itself.
+func alone(share float64) failures { return failures{share, share} }
+
+// callsUntil returns the mean number of calls until a score that a failure raises by 1 and a success
+// lowers by 1, but never below 0, reaches a limit. It is exact.
+//
+// Let F(s) and S(s) be that number after a failure and after a success, at the score s. Then
+//
+//	F(s) = 1 + again × F(s+1) + (1 − again) × S(s−1)
+//	S(s) = 1 + first × F(s+1) + (1 − first) × S(s−1)
+//
+// with F(limit) = 0 and S(−1) = S(0). Solve for what S(0) is more than F(s+1) and S(s), from s = 0 on.
+func (f failures) callsUntil(limit int) float64 {
+	moreThanF, moreThanS := 1/f.first, 0.0 // F(1), S(0)
+	for range limit - 1 {
+		next := (moreThanF + 1 - (1-f.again)*moreThanS) / f.again
+		moreThanS = f.first*next + (1-f.first)*moreThanS - 1
+		moreThanF = next
+	}
+	return moreThanF
+}
+
+// windows are numbers of calls in a window, and what they mean.
+var windows = []struct {
+	calls int
+	text  string
+}{{2, "2: one call per 5 s"}, {10, "10: one per second"}, {100, "100: 10 per second"}, {2000, "2000: 200 per second"}}
+
+// runs returns how many calls lie between two openings by chance if 20 % of the calls fail.
+func runs() string {
+	table := head("calls in a window of 10 s", "run", "each by itself", "lumps of 2", "of 3", "of 5", "of 10")
+	for _, w := range windows {
+		limit := 10 + w.calls/10
+		cells := []any{w.text, limit, many(alone(0.2).callsUntil(limit))}
+		for _, length := range []float64{2, 3, 5, 10} {
+			cells = append(cells, many(lumps(0.2, length).callsUntil(limit)))
+		}
+		table += row(cells...)
+	}
+	return table
+}
+
+// outages returns how many calls it takes to open.
+func outages() string {
+	table := head("calls in a window of 10 s", "all fail", "80 % fail", "60 % fail")
+	for _, w := range windows {
+		limit := 10 + w.calls/10
+		table += row(w.text, limit, many(alone(0.8).callsUntil(limit)), many(alone(0.6).callsUntil(limit)))
+	}
+	return table
+}
+
+// many formats a number of calls.
+func many(n float64) string {
+	switch {
+	case n < 9_950:
+		return fmt.Sprintf("%.0f", n)
+	case n > 1e15:
+		return "> 10¹⁵"
+	}
+	digit, exp, _ := strings.Cut(fmt.Sprintf("%.0e", n), "e+")
+	return digit + "·10" + superscript(strings.TrimPrefix(exp, "0"))
+}
+
+// TestMeanCallsByHandAndBySimulation compares the exact numbers with a closed form, with Lorden's bound,
+// and with random calls that the rule of the breaker judges.
+func TestMeanCallsByHandAndBySimulation(t *testing.T) {
+	require.InDelta(t, 1/0.2, alone(0.2).callsUntil(1), 1e-9)
+	require.InDelta(t, 1/0.2+1/0.04, alone(0.2).callsUntil(2), 1e-9, "a success after the first failure begins anew")
+	for limit := 1; limit < 30; limit++ {
+		power, exact := 1.0, alone(0.2).callsUntil(limit)
+		for range limit {
+			power *= 4
+		}
+		require.GreaterOrEqual(t, exact, power, "Lorden's bound")
+		require.InEpsilon(t, 5.0/3*(4.0/3*(power-1)-float64(limit)), exact, 1e-9)
+	}
+	r := rand.New(rand.NewPCG(6, 7))
+	for _, f := range []failures{alone(0.2), alone(0.6), lumps(0.2, 2), lumps(0.2, 5)} {
+		const trials, limit = 3000, 4
+		rule, calls := cusum.NewRule(1e9/2, limit), 0
+		for range trials {
+			for n, failed := cusum.Run(0), false; !rule.Reached(n, 0); calls++ {
+				p := f.first
+				if failed {
+					p = f.again
+				}
+				failed = r.Float64() < p
+				n = rule.Next(n, failed)
+			}
+		}
+		require.InEpsilon(t, f.callsUntil(limit), float64(calls)/trials, 0.06, "%v", f)
+	}
+}
+
+// TestARunOpensAfterAsManyCallsAsTheTableSays fails all calls at the traffic of each row.
+func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
+	for _, w := range windows {
+		every := 10 * time.Second / time.Duration(w.calls)
+		limit := float64(10 + w.calls/10)
+		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1 // the next call is refused
+		require.InDelta(t, limit, got, 1+0.05*limit, "%s", w.text)                       // the window may lack a bucket
+		require.Equal(t, time.Hour, opensAfter(breaker.Config{FailureRun: breaker.Off, MinCalls: 10_000}, every).Truncate(time.Hour))
+	}
+}
+
+// TestALumpShorterThanATenthOfTheWindowOpensNothing fails calls for 0.9 s, every 5 s for an hour.
+func TestALumpShorterThanATenthOfTheWindowOpensNothing(t *testing.T) {
+	b, now := breaker.NewAt("b", breaker.Config{}, t0), t0
+	for now.Before(t0.Add(time.Hour)) {
+		permit, err := b.AllowAt(now)
+		require.NoError(t, err)
+		o := breaker.Success
+		if since := now.Sub(t0); since > 10*time.Second && since%(5*time.Second) < 900*time.Millisecond {
+			o = breaker.Failure
+		}
+		permit.RecordAt(now, o)
+		now = now.Add(5 * time.Millisecond)
+	}
+}
