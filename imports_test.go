@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"internal":            {"stat"},
 	"window":              {"stat", "internal"},
 	"limiter":             {"stat", "window", "internal"},
-	"inflight":            {"stat", "window", "internal"},
+	"inflight":            {"stat", "window", "limiter", "internal"},
 	"limiter/guava":       {"limiter", "internal"},
 	"limiter/limitertest": {"limiter"},
 	"breaker":             {"stat", "window", "internal"},

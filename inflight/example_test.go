@@ -65,7 +65,7 @@ func ExampleConfig() {
 }
 
 // In shadow mode, calls beyond the limit are counted and allowed.
-func ExampleStats() {
+func ExampleLimiter_Stats() {
 	reports := inflight.New(inflight.Config{Limit: 1, Name: "reports", Shadow: true})
 	for range 3 {
 		reports.TryAcquire()

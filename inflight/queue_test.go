@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/limiter"
 )
 
 const ms = time.Millisecond
@@ -116,7 +117,7 @@ func TestAFullQueueDismissesWhoMattersLeast(t *testing.T) {
 			require.Equal(t, []string{c.want}, l.log, name)
 			require.Equal(t, int64(2), l.limiter.Stats().Waiting, name)
 			require.Len(t, l.end(), 3, name)
-			require.Equal(t, inflight.Stats{Allowed: 1, Waited: 2, Refused: 1, Near: 1}, l.limiter.Stats(), name)
+			require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 1, Near: 1}, l.limiter.Stats(), name)
 		})
 	}
 }

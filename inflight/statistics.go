@@ -8,27 +8,10 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
-
-// Stats counts the calls since the limiter was made.
-type Stats struct {
-	// Allowed is the number of calls that got a slot at once.
-	Allowed int64
-	// Waited is the number of calls that got a slot after a wait.
-	Waited int64
-	// Refused is the number of calls refused.
-	Refused int64
-	// Cancelled is the number of calls whose context was cancelled during the wait.
-	Cancelled int64
-	// Shadowed is the number of calls that shadow mode allowed although there was no slot.
-	Shadowed int64
-	// Near is the number of calls that got a slot at once and had more than 80 % of the limit in use.
-	Near int64
-	// Waiting is the number of calls waiting now.
-	Waiting int64
-}
 
 // The outcomes of a call.
 const (
@@ -112,13 +95,14 @@ func (s *statistics) recordWait(took time.Duration) {
 	waits.Record(took)
 }
 
-// Stats returns the statistics, which are zero if the limiter has no name.
-func (l *Limiter) Stats() Stats {
+// Stats returns the statistics, which are zero if the limiter has no name. A request is a call here,
+// and a token is a slot: see [limiter.Stats].
+func (l *Limiter) Stats() limiter.Stats {
 	s := l.statistics
 	if s == nil {
-		return Stats{}
+		return limiter.Stats{}
 	}
-	return Stats{
+	return limiter.Stats{
 		Allowed: l.state.atOnce(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
 		Cancelled: s.counts[cancelled].Load(), Shadowed: s.counts[shadowed].Load(),
 		Near: s.near.Load(), Waiting: l.queue.length.Load(),

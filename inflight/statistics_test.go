@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -68,16 +69,22 @@ func TestALimiterWithANameCounts(t *testing.T) {
 		_, err = l.Acquire(ctx)
 		require.Equal(t, context.Canceled, err, "not counted, because the context was done before")
 
-		require.Equal(t, inflight.Stats{Allowed: 2, Waited: 1, Refused: 2, Cancelled: 1, Near: 1}, l.Stats())
-		waits := l.Waits()
-		require.EqualValues(t, 1, waits.Count())
-		require.Equal(t, 3*time.Second, waits.Mean())
-		require.Equal(t, map[string]float64{
-			"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
-			"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
-			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.calls": 0, "weir.inflight.limit": 2,
-		}, observed(t, l))
+		requireCounts(t, l)
 	})
+}
+
+// requireCounts fails unless l says what TestALimiterWithANameCounts did with it.
+func requireCounts(t *testing.T, l *inflight.Limiter) {
+	t.Helper()
+	require.Equal(t, limiter.Stats{Allowed: 2, Waited: 1, Refused: 2, Cancelled: 1, Near: 1}, l.Stats())
+	waits := l.Waits()
+	require.EqualValues(t, 1, waits.Count())
+	require.Equal(t, 3*time.Second, waits.Mean())
+	require.Equal(t, map[string]float64{
+		"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
+		"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
+		"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.calls": 0, "weir.inflight.limit": 2,
+	}, observed(t, l))
 }
 
 func TestALoweredLimitIsObserved(t *testing.T) {
@@ -108,7 +115,7 @@ func TestShadowMode(t *testing.T) {
 	require.True(t, called)
 	slot.Done(t.Context(), nil)
 	require.Zero(t, l.InFlight())
-	require.Equal(t, inflight.Stats{Allowed: 1, Shadowed: 3, Near: 1}, l.Stats())
+	require.Equal(t, limiter.Stats{Allowed: 1, Shadowed: 3, Near: 1}, l.Stats())
 	require.EqualValues(t, 3, observed(t, l)["weir.limiter.requests shadowed"])
 }
 

@@ -33,11 +33,11 @@ func Example() {
 func ExampleThrottle() {
 	search := throttle.New("search", throttle.Config{})
 	down := func(context.Context) error { return errors.New("overloaded") }
-	for range 20 {
+	for range 1000 {
 		_ = search.Run(context.Background(), down)
 	}
-	fmt.Printf("%.0f%% of the calls are refused\n", 100*search.RefusalRate())
-	// Output: 95% of the calls are refused
+	fmt.Println("more than 900 of 1000 calls are refused:", search.Totals().Refused > 900)
+	// Output: more than 900 of 1000 calls are refused: true
 }
 
 func ExampleDo() {

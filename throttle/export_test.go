@@ -17,6 +17,7 @@ func (t *Throttle) Fix(random func() float64, every time.Duration) *Throttle {
 
 func (t *Throttle) AllowAt(u time.Time) (Permit, error) { return t.allow(t.clock.At(u)) }
 func (t *Throttle) RefusalRateAt(u time.Time) float64   { return t.refusalRate(t.clock.Peek(u)) }
+func (t *Throttle) RefusalRate() float64                { return t.refusalRate(t.clock.PeekNow()) }
 func (t *Throttle) CountsAt(u time.Time) window.Counts  { return t.counts(t.clock.Peek(u)) }
 func (t *Throttle) Counts() window.Counts               { return t.counts(t.clock.PeekNow()) }
 func (p *Permit) RecordAt(u time.Time, o window.Outcome) bool {

@@ -84,9 +84,6 @@ func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) erro
 // Record or Done.
 func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
 
-// RefusalRate returns the probability, from 0 to 1, that a call is refused now.
-func (t *Throttle) RefusalRate() float64 { return t.refusalRate(t.clock.PeekNow()) }
-
 // Totals returns all calls since the throttle was made.
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }
 

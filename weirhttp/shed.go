@@ -13,11 +13,9 @@ import (
 // ShedConfig configures a [Shed]. The zero value is valid.
 type ShedConfig struct {
 	// Caller returns the priority and the tenant of a request, which decide about its place among
-	// those that wait: see [inflight.Queue]. Default all requests are equal.
+	// those that wait: see [inflight.Queue]. A request is a retry if Caller says so or if its header
+	// X-Envoy-Attempt-Count has a number above 1. Default all requests are equal.
 	Caller func(*http.Request) inflight.Caller
-	// AttemptHeader is the header in which clients say which attempt a request is. A number above 1
-	// marks a retry, which leaves a full queue first. Default X-Envoy-Attempt-Count.
-	AttemptHeader string
 	// RetryAfter is the Retry-After of refused requests, up to 24h. Default 1s.
 	RetryAfter time.Duration
 
@@ -65,9 +63,6 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	if c.RetryAfter == 0 {
 		c.RetryAfter = time.Second
 	}
-	if c.AttemptHeader == "" {
-		c.AttemptHeader = "X-Envoy-Attempt-Count"
-	}
 	waits := inFlight.Queue().Target > 0
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,7 +89,7 @@ func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits 
 	if c.Caller != nil {
 		caller = c.Caller(r)
 	}
-	if attempt := r.Header.Get(c.AttemptHeader); attempt != "" && !caller.Retry {
+	if attempt := r.Header.Get("X-Envoy-Attempt-Count"); attempt != "" && !caller.Retry {
 		n, err := strconv.Atoi(attempt)
 		caller.Retry = err == nil && n > 1
 	}

@@ -157,7 +157,6 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 		"the same":             {nil, nil, weirhttp.ShedConfig{}, "first"},
 		"a retry":              {attempt("X-Envoy-Attempt-Count", "2"), nil, weirhttp.ShedConfig{}, "second"},
 		"a first attempt":      {attempt("X-Envoy-Attempt-Count", "1"), nil, weirhttp.ShedConfig{}, "first"},
-		"a header of its own":  {attempt("X-Try", "7"), nil, weirhttp.ShedConfig{AttemptHeader: "x-try"}, "second"},
 		"an odd header":        {attempt("X-Envoy-Attempt-Count", "two"), nil, weirhttp.ShedConfig{}, "first"},
 		"a higher priority":    {nil, attempt("X-Vip", "1"), weirhttp.ShedConfig{Caller: vip}, "second"},
 		"one marked by Caller": {attempt("X-Retry", "1"), nil, weirhttp.ShedConfig{Caller: vip}, "second"},

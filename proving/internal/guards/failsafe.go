@@ -3,6 +3,7 @@ package guards
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go"
@@ -14,6 +15,10 @@ import (
 )
 
 func failsafeRows() []sim.Maker {
+	return slices.Concat(failsafeBreakers(), failsafeLimiters(), failsafeThrottlers())
+}
+
+func failsafeBreakers() []sim.Maker {
 	return []sim.Maker{
 		failsafeBreaker("failsafe breaker", "NewWithDefaults: opens on one failure, for 60 s; one probe",
 			circuitbreaker.NewBuilder[any]),
@@ -26,6 +31,11 @@ func failsafeRows() []sim.Maker {
 					WithFailureRateThreshold(0.5, 20, 10*time.Second).
 					WithDelay(5*time.Second).WithSuccessThresholdRatio(3, 5)
 			}),
+	}
+}
+
+func failsafeLimiters() []sim.Maker {
+	return []sim.Maker{
 		failsafePolicy(
 			sim.Maker{
 				Name:   "failsafe limiter",
@@ -47,6 +57,11 @@ func failsafeRows() []sim.Maker {
 					WithQueueing(2, 3).WithMaxWaitTime(50 * time.Millisecond).Build()
 			},
 		),
+	}
+}
+
+func failsafeThrottlers() []sim.Maker {
+	return []sim.Maker{
 		failsafePolicy(
 			sim.Maker{
 				Name:   "failsafe throttler",
