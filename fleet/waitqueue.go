@@ -24,7 +24,7 @@ type waiter struct {
 	element *list.Element // of the queue
 }
 
-// join adds a waiter to the end of the key's queue. It returns false if the queue is full.
+// join appends a waiter to the key's queue. It returns false if the queue is full.
 func (q *waitQueues) join(key string) (*waiter, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

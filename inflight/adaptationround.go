@@ -9,10 +9,10 @@ import (
 // latency of the others belongs to another limit.
 //
 // The limit of the next round follows from Little's law (Little, 1961): L calls in flight of a
-// latency W make L/W calls per second, so with the limit L·target/W the latency will be target, if
-// there is a queue. Netflix's gradient2 and Vegas, and TCP BBR, use the same relation; they compare
-// with a latency without load, for which Envoy's adaptive concurrency has to lower the limit now
-// and then.
+// latency W make L/W calls per second. So with the limit L·target/W the latency will be target, if
+// there is a queue. Netflix's gradient2 and Vegas, and TCP BBR, use the same relation. They compare
+// with a latency without load. To measure that one, Envoy's adaptive concurrency has to lower the
+// limit now and then.
 //
 // A service may also have become slow by itself: then a lower limit does not make it faster, and
 // only loses throughput. Each cut of the limit shows that. If the latency stays nearly the same

@@ -44,7 +44,7 @@ func TestFixedWindowIsAlignedToUnixTime(t *testing.T) {
 	require.Equal(t, "ok 4/5 reset 6h0m0s", show(w.TakeAt(time.Date(1960, 3, 1, 18, 0, 0, 0, time.UTC), 1)))
 }
 
-// Scenarios 48 and 49: a token comes back after the window and one part, also if Take is called often.
+// Scenarios 48 and 49. A token comes back after the window and one bucket, even if Take is called often.
 func TestSlidingWindowForgetsOnTime(t *testing.T) {
 	for _, poll := range []time.Duration{0, 9 * sec, 19 * sec} {
 		w := moving(1, time.Minute, 6)

@@ -27,7 +27,7 @@ const (
 //     once, and then as many as Rate allows. So in some windows it makes Burst more than Rate
 //     says. A key takes about 120 bytes.
 //   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is
-//     above 16, a request can count for up to 1/16 of Window longer. A key takes 300 to 700 bytes.
+//     above 16, requests can count for up to 1/16 of Window longer. Each key takes 300 to 700 bytes.
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
 	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without

@@ -59,7 +59,7 @@ var divergences = map[divergence]string{
 	noPermit:       "the reference counts results of calls that it never allowed, and counts some twice; weir counts a permit once",
 	backoffCut:     "the reference truncates each wait to whole milliseconds before it computes the next, so 1 ms times 1.5 never grows",
 	staleTimer:     "the reference keeps the timer of a state running after a reset, and it then ends a later state",
-	startBuckets:   "the reference counts a call in the bucket in which it began, drops it if that has left the window, and forgets consecutive failures as buckets leave; in weir a call counts when it ends, and consecutive failures do not age",
+	startBuckets:   "the reference counts a call in the bucket in which it began, drops it if that has left the window, and forgets consecutive failures as buckets leave. In weir a call counts when it ends, and consecutive failures do not age",
 	lateResult:     "the reference counts a result in the state at that time; weir counts it as late if an earlier state allowed the call",
 	byClock:        "weir is half-open as soon as the cooldown is over, the reference from the first call after that, unless a timer changes it",
 	closedUnproved: "the reference can be configured to close if the probes give no verdict; weir opens again",

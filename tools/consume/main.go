@@ -5,8 +5,8 @@
 // It makes the release in a copy of the last commit, serves the modules of the copy to the go command
 // from a directory, and then, with an empty module cache and outside the repository:
 //
-//   - builds and runs a program that imports every package of the core, which must link nothing but
-//     the standard library besides,
+//   - builds and runs a program that imports every package of the core, and requires that it links
+//     only the core and the standard library,
 //   - does the same with each other module alone, and with all of them in one program,
 //   - installs every program by its version,
 //   - builds every example, copied out of the repository.

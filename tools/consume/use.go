@@ -120,15 +120,15 @@ func coreAlone(list []modules.Module) bool { return len(list) == 1 && list[0].Pa
 // depends on, one in a line: all belong to the program or to the core.
 func checkPackages(packages string) error {
 	for path := range strings.FieldsSeq(packages) {
-		if !ours(path) && !strings.HasPrefix(path, "example.com/") {
+		if !ofRepository(path) && !strings.HasPrefix(path, "example.com/") {
 			return fmt.Errorf("the core depends on %s, want the standard library alone", path)
 		}
 	}
 	return nil
 }
 
-// ours reports whether a module or package belongs to this repository.
-func ours(path string) bool { return path == modules.Core || strings.HasPrefix(path, modules.Core+"/") }
+// ofRepository reports whether a module or package belongs to this repository.
+func ofRepository(path string) bool { return path == modules.Core || strings.HasPrefix(path, modules.Core+"/") }
 
 // checkLinked checks the modules that a program has printed, one in a line: all those wanted are there,
 // every module of this repository has the version of the release, and none is replaced. A program that
@@ -143,9 +143,9 @@ func (u user) checkLinked(linked string, wanted []modules.Module) error {
 		path := fields[0]
 		delete(missing, path)
 		switch {
-		case ours(path) && (fields[1] != u.version || fields[2] != "true"):
+		case ofRepository(path) && (fields[1] != u.version || fields[2] != "true"):
 			return fmt.Errorf("linked %s, want version %s, not replaced", line, u.version)
-		case coreAlone(wanted) && !ours(path):
+		case coreAlone(wanted) && !ofRepository(path):
 			return fmt.Errorf("the core links %s, want the standard library alone", path)
 		}
 	}

@@ -45,7 +45,7 @@ func (r Release) Make(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s is commit %.12s with %d tags. Nothing has left this machine. What is left to do:\n\n"+
+	fmt.Fprintf(out, "%s is commit %.12s with %d tags. Nothing has left this machine. The remaining steps:\n\n"+
 		"  git push --atomic origin %[2]s:refs/heads/main %[4]s\n"+
 		"  git push origin %[1]s\n\n"+
 		"GitHub starts no workflow for more than three tags at once, so the tag of the core comes alone and last.\n"+

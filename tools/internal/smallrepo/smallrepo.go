@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/tools/internal/modules"
 )
 
-const license = "Anybody may do anything with this.\n"
+const license = "You may do anything with this.\n"
 
 // files is a repository with the core, a module extra that requires it, and an example that requires
 // both. No module requires one of others.

@@ -8,14 +8,14 @@ import (
 )
 
 func TestVersionOfTheBuild(t *testing.T) {
-	ours := func(m debug.Module) []*debug.Module {
+	requiring := func(m debug.Module) []*debug.Module {
 		m.Path = Name
 		return []*debug.Module{{Path: "example.com/other", Version: "v9.9.9"}, &m}
 	}
 	for want, deps := range map[string][]*debug.Module{
-		"v1.2.3": ours(debug.Module{Version: "v1.2.3"}),
-		"v1.3.0": ours(debug.Module{Version: "v1.2.3", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.3.0"}}),
-		"":       ours(debug.Module{Version: "v1.2.3", Replace: &debug.Module{Path: "../otelmetric"}}),
+		"v1.2.3": requiring(debug.Module{Version: "v1.2.3"}),
+		"v1.3.0": requiring(debug.Module{Version: "v1.2.3", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.3.0"}}),
+		"":       requiring(debug.Module{Version: "v1.2.3", Replace: &debug.Module{Path: "../otelmetric"}}),
 	} {
 		require.Equal(t, want, versionIn(&debug.BuildInfo{Deps: deps}))
 	}
