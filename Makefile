@@ -67,7 +67,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-386 test-valkey examples consume soak-minute bench-guard proving-quick api vuln
+	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-long test-386 test-valkey examples consume soak-minute bench-guard proving-quick api vuln
 
 .PHONY: race
 race: deps
@@ -77,6 +77,10 @@ race: deps
 .PHONY: test-valkey
 test-valkey: ## Test the fleet on Valkey too, where it can be had; without the table of faults, which takes a minute
 	@server=$$(.ci/valkey) && [ -z "$$server" ] || WEIR_REDIS_SERVER="$$server" go test -C fleet -skip='^TestFaults$$' -timeout=5m ./...
+
+.PHONY: test-long
+test-long: ## Test the simulation with all seeds and guards, which takes too long under the race detector
+	@go test -C proving -timeout=10m ./internal/sim
 
 .PHONY: test-386
 test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned

@@ -88,6 +88,20 @@ func (f *fleet) take(t *testing.T, node, n int) {
 	}
 }
 
+// takeEach takes n tokens on each node, one at a time, with a pause after each.
+func (f *fleet) takeEach(t *testing.T, n int, pause time.Duration) {
+	var g sync.WaitGroup
+	for node := range f.pools {
+		g.Go(func() {
+			for range n {
+				f.take(t, node, 1)
+				time.Sleep(pause)
+			}
+		})
+	}
+	g.Wait()
+}
+
 // run takes tokens on all nodes for a while, in bursts and with pauses, over a slow network.
 func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	end := time.Now().Add(d)
@@ -161,16 +175,7 @@ func TestABusyKeyBelowItsLimitCostsFewRoundTrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		f := newFleet(s, 3)
-		var g sync.WaitGroup
-		for node := range f.pools {
-			g.Go(func() {
-				for range 3000 {
-					f.take(t, node, 1)
-					time.Sleep(40 * time.Millisecond) // 75 a second
-				}
-			})
-		}
-		g.Wait()
+		f.takeEach(t, 3000, 40*time.Millisecond) // 75 a second
 		require.Equal(t, 9000, f.total)
 		require.LessOrEqual(t, len(s.questions()), 9000/10)
 	})
@@ -180,16 +185,7 @@ func TestAtTheLimitThereAreNoLeasesAndNothingIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		f := newFleet(s, 3)
-		var g sync.WaitGroup
-		for node := range f.pools {
-			g.Go(func() {
-				for range 5000 {
-					f.take(t, node, 1)
-					time.Sleep(12 * time.Millisecond) // 250 a second
-				}
-			})
-		}
-		g.Wait()
+		f.takeEach(t, 5000, 12*time.Millisecond) // 250 a second
 		require.InDelta(t, 100*60+100, f.total, 60, "a minute's worth and the burst, to 1 %")
 		require.Less(t, f.held, 150, "tokens are held only during the burst")
 	})

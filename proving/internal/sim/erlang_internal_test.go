@@ -93,7 +93,7 @@ func TestWaitingAgreesWithErlang(t *testing.T) {
 			if test.load > 0.9 { // the queue forgets its past in 1,560 times the time of a call
 				calls, warmup = 40_000, 10_000
 				if testing.Short() || !long {
-					t.Skip("takes 10 s")
+					t.Skip("takes 10 s, and minutes under the race detector: make test-long runs it")
 				}
 			}
 			var waiting, waits []float64

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // because a stopped process is.
 func TestAStoppedProcessCallsAHealthyService(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 13 s")
+		t.Skip("takes 13 s, so -short leaves it out: make test runs it")
 	}
 	for name, test := range map[string]struct{ serviceTime, before time.Duration }{
 		"60 in flight of 600 calls":  {200 * time.Millisecond, 2 * time.Second},
