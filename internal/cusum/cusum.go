@@ -5,10 +5,10 @@
 // score is never negative. So the score rises if more than the rate of the calls fail, and falls if
 // fewer do. The run is the calls since the score was last 0.
 //
-// The score is also a sum of log-likelihood ratios, divided by a constant: for each failure rate
-// p below the rate there is one rate q above it for which a failure is worth log(q/p) and a success
-// log((1−q)/(1−p)) in the same proportion. Exponent returns log(q/p). For 20 % at a rate of 50 %, q is
-// 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical Statistics 42, 1971), a score
+// The score is also a sum of log-likelihood ratios, divided by a constant. For each failure rate p
+// below the rate there is one rate q above it such that log(q/p) for a failure and log((1−q)/(1−p))
+// for a success are in the same proportion as in the score. Exponent returns log(q/p). For 20 % at a
+// rate of 50 %, q is 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical Statistics 42, 1971), a score
 // of h is reached once in exp(h × Exponent) calls or less often on average, if p of them fail, each by
 // itself.
 package cusum
@@ -73,7 +73,7 @@ func (r Rule) Reached(n Run, busy int64) bool {
 // Counter is a run that any number of goroutines add to. The zero Counter is ready to use.
 type Counter struct{ run atomic.Uint64 }
 
-// Add adds a call and returns the run with it. A success in an empty run writes nothing.
+// Add counts a call and returns the run with it. A success in an empty run writes nothing.
 func (c *Counter) Add(r Rule, failed bool) Run {
 	for {
 		old := c.run.Load()
