@@ -128,7 +128,9 @@ func checkPackages(packages string) error {
 }
 
 // ofRepository reports whether a module or package belongs to this repository.
-func ofRepository(path string) bool { return path == modules.Core || strings.HasPrefix(path, modules.Core+"/") }
+func ofRepository(path string) bool {
+	return path == modules.Core || strings.HasPrefix(path, modules.Core+"/")
+}
 
 // checkLinked checks the modules that a program has printed, one in a line: all those wanted are there,
 // every module of this repository has the version of the release, and none is replaced. A program that
