@@ -32,6 +32,7 @@ func adaptiveGates() map[string]*weir.Gate {
 		"a key":                   hosts(weir.GroupConfig{Gate: c}).Get("a"),
 		"a key without room":      full(c),
 		"a key, a rate":           hosts(weir.GroupConfig{Gate: tokens}).Get("a"),
+		"weir.Parts, a remote":    weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1e6), InFlight: inflight.New(inflight.Config{Adaptive: true})}),
 		"a breaker that is timed": weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{SlowCall: time.Minute}}),
 	}
 }
@@ -137,6 +138,55 @@ func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A service that is well gets as many calls at once as its callers make.
+func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
+	const calls = 1000
+	for name := range adaptiveGates() {
+		synctest.Test(t, func(t *testing.T) {
+			g, s := adaptiveGates()[name], newService(calls)
+			for range 3 {
+				var refused atomic.Int64
+				var wg sync.WaitGroup
+				for range calls {
+					wg.Go(func() {
+						if g.Run(t.Context(), s.call) != nil {
+							refused.Add(1)
+						}
+					})
+				}
+				synctest.Wait()
+				require.Equal(t, calls, inFlight(g), name)
+				wg.Wait()
+				require.Zero(t, refused.Load(), name)
+			}
+		})
+	}
+}
+
+// The time that a call waits for its slot is no part of its duration. Otherwise those that wait after a
+// hang would seem slow, and the bound would stay at one call.
+func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
+		learn(t, g)
+		for range 100 {
+			_ = g.Run(t.Context(), slowly(errDown))
+		}
+		require.Equal(t, 1, limitOf(g))
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 200 {
+			wg.Go(func() {
+				if g.Run(t.Context(), newService(1).call) != nil {
+					t.Error("refused")
+				}
+			})
+		}
+		wg.Wait()
+		require.Less(t, time.Since(began), time.Second, "one after the other they would take 4 s")
+	})
 }
 
 // slowly is a call that lasts a second, fifty times as long as usual.

@@ -163,11 +163,12 @@ func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
 				InFlight: inflight.New(inflight.Config{Limit: 1, Adaptive: c.Adaptive}),
 			})
 			require.NoError(t, g.Run(t.Context(), func(context.Context) error {
-				before := remote.bucket.Take(0).Remaining
+				before, asked := remote.bucket.Take(0).Remaining, remote.asked.Load()
 				err := g.Run(t.Context(), succeed)
 				require.ErrorIs(t, err, inflight.ErrFull)
 				require.ErrorContains(t, err, `inflight limiter "g" `)
 				require.Equal(t, before, remote.bucket.Take(0).Remaining)
+				require.True(t, maxWait > 0 || remote.asked.Load() == asked)
 				require.Equal(t, 8, bucket.Take(0).Remaining, "the token is given back")
 				return nil
 			}))

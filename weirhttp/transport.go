@@ -13,9 +13,10 @@ import (
 // it. All methods are safe for concurrent use.
 //
 // The outcome of a call is known when the headers of its response arrive, so a long download or a
-// stream occupies neither a probe slot nor a slot of weir.Config.MaxConcurrent. A call is ignored if its caller cancelled it, if the body of
-// its request could not be read, or if HTTP cannot express the request. A caller cancels with the
-// context of the request. The Timeout of an http.Client is a deadline, so a call that exceeds it is
+// stream occupies neither a probe slot nor a slot of weir.Config.MaxConcurrent or Adaptive. Adaptive
+// learns from the time until then. A call is ignored if its caller cancelled it, if the body of its
+// request could not be read, or if HTTP cannot express the request. A caller cancels with the context
+// of the request. The Timeout of an http.Client is a deadline, so a call that exceeds it is
 // a failure. The deprecated Cancel field of a request is not supported. If the base panics, the
 // call is a failure.
 //

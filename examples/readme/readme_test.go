@@ -3,6 +3,7 @@ package readme
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -61,6 +62,23 @@ func TestPaymentsOverTheLimitAreRefused(t *testing.T) {
 	require.NoError(t, first)
 	require.ErrorIs(t, second, limiter.ErrLimited)
 	require.ErrorContains(t, second, "too many payments: ")
+}
+
+func TestOnlyTheCallsOfTheCatalogAreBounded(t *testing.T) {
+	bound := func(g *weir.Gate) (limit float64) {
+		limit = math.Inf(1)
+		for series, v := range g.Observe {
+			if series.Instrument.Name == "weir.inflight.limit" {
+				limit = v
+			}
+		}
+		return limit
+	}
+	for _, g := range []*weir.Gate{ledger, catalog} {
+		require.NoError(t, g.Run(t.Context(), func(context.Context) error { return nil }))
+	}
+	require.True(t, math.IsInf(bound(ledger), 1))
+	require.Less(t, bound(catalog), 1000.0)
 }
 
 func TestMetricsOfPaymentsAndAlertsAreExported(t *testing.T) {

@@ -22,7 +22,7 @@ var (
 	InFlightCalls = upDown("weir.inflight.calls", "{call}",
 		"Calls in flight.", limiterName)
 	InFlightLimit = gauge("weir.inflight.limit", "{call}",
-		"Most calls in flight at once.", limiterName)
+		"Most calls in flight at once. Of a group, the lowest bound of a key.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
 	LimiterKeys = upDown("weir.limiter.keys", "{key}",

@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/proving/internal/guards"
 	"github.com/weir-go/weir/proving/internal/sim"
+	"github.com/weir-go/weir/throttle"
 )
 
 // makerOf returns the row with a name.
@@ -74,5 +76,19 @@ func TestARefusalSaysWhenToRetryIfTheLibraryKnows(t *testing.T) {
 			}
 			require.Fail(t, "no call was refused", name)
 		})
+	}
+}
+
+// A gate with a throttle has the bound on calls in flight of its config too.
+func TestAGateWithAThrottleHasItsBound(t *testing.T) {
+	for _, config := range []weir.Config{{MaxConcurrent: 1}, {MaxConcurrent: 1, Adaptive: true}, {Adaptive: true, MaxWait: time.Second}} {
+		g := guards.GateWithThrottle("gate", "a gate", config, throttle.Config{}).New(setting)
+		require.NoError(t, g.Call(t.Context(), func(context.Context) error {
+			err := g.Call(t.Context(), succeed)
+			_, refused := g.Refusal(err)
+			require.Equal(t, config.MaxConcurrent == 1, refused)
+			require.Equal(t, refused, err != nil)
+			return nil
+		}))
 	}
 }

@@ -14,9 +14,9 @@ import (
 func weirRows() []sim.Maker {
 	rows := []sim.Maker{
 		Gate(Weir, "weir.Config{}: a breaker with its defaults", weir.Config{}),
-		Adaptive(Recommended, "inflight.Config{Adaptive: true} around a gate whose breaker has a Cooldown of 1 s, so "+
-			"that it costs little where it opens and need not; a call without a slot is refused at once",
-			weir.Config{Breaker: breaker.Config{Cooldown: time.Second}}),
+		Gate(Recommended, "weir.Config{Adaptive: true}, and a breaker with a Cooldown of 1 s, so that it costs "+
+			"little where it opens and need not",
+			weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: time.Second}}),
 	}
 	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}))
 }
@@ -33,37 +33,20 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 	}
 }
 
-// Adaptive returns a row for an adaptive bound on calls in flight around a gate with a config.
-func Adaptive(name, about string, config weir.Config) sim.Maker {
-	return sim.Maker{
-		Name: name, Config: about, Draws: config.Breaker.CooldownJitter > 0,
-		New: func(sim.Setting) sim.Guard {
-			g, gate := newGate(config)
-			bound := inflight.New(inflight.Config{Adaptive: true})
-			g.call = func(ctx context.Context, f func(context.Context) error) error {
-				slot, ok := bound.TryAcquire()
-				if !ok {
-					return inflight.ErrFull
-				}
-				err := gate.Run(ctx, f)
-				slot.Done(ctx, err)
-				return err
-			}
-			return g
-		},
-	}
-}
-
 // GateWithThrottle returns a row for a gate with a config and a throttle.
 func GateWithThrottle(name, about string, config weir.Config, t throttle.Config) sim.Maker {
 	return sim.Maker{
 		Name: name, Config: about, Draws: true,
 		New: func(sim.Setting) sim.Guard {
 			g, gate := newGate(config)
-			g.call = weir.Join("service", weir.Parts{
+			p := weir.Parts{
 				Breaker: gate.Breaker(), Limiter: gate.Limiter(), MaxWait: config.MaxWait,
 				Throttle: throttle.New("service's throttle", t),
-			}).Run
+			}
+			if config.Adaptive || config.MaxConcurrent > 0 {
+				p.InFlight = inflight.New(inflight.Config{Limit: config.MaxConcurrent, Adaptive: config.Adaptive})
+			}
+			g.call = weir.Join("service", p).Run
 			return g
 		},
 	}
