@@ -123,7 +123,7 @@ func (s *shardLoad) reset() {
 
 func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 	t.Parallel()
-	const timeout = time.Second
+	const timeout = 4 * time.Second // longer than this process may wait for a processor
 	c := frail(t)
 	last := c.Nodes[2]
 	for name, harm := range map[string]struct{ begin, end func() }{

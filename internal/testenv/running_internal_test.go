@@ -16,6 +16,23 @@ func TestTimeWithoutAProcessorDoesNotCount(t *testing.T) {
 	require.Equal(t, 140*time.Millisecond, c.at(start.Add(2010*time.Millisecond)))
 }
 
+// The first two calls of f take a second in which the clock does not run.
+func TestADisturbedCallIsRepeated(t *testing.T) {
+	clock, calls := processClock(), 0
+	Undisturbed(500*time.Millisecond, func() {
+		calls++
+		if calls <= 2 {
+			clock.mu.Lock()
+			<-time.After(time.Second)
+			clock.mu.Unlock()
+		}
+	})
+	require.GreaterOrEqual(t, calls, 3)
+	calls = 0
+	Undisturbed(-time.Hour, func() { calls++ })
+	require.Equal(t, 5, calls)
+}
+
 // Running follows the clock while the process runs, even if it is not called meanwhile.
 func TestWaitingCountsAsRunning(t *testing.T) {
 	const long = 5 * longestGap
