@@ -24,6 +24,8 @@ type Breaker struct {
 	active        atomic.Int64
 	late          atomic.Int64
 	abandoned     atomic.Int64
+	usual         usual
+	unanswered    unanswered
 	shadowOpened  atomic.Int64
 	shadowRefused atomic.Int64
 	changes       *changeQueue

@@ -24,7 +24,8 @@ const (
 //   - nil is a success.
 //   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter refused
 //     the call, so the service never saw it.
-//   - Every other error is a failure, including a deadline that has passed.
+//   - Every other error is a failure, including a deadline that has passed. Config.CountDeadlines
+//     says which of those the breaker ignores.
 func DefaultClassify(err error) Outcome {
 	return verdict.On[Outcome](context.Background(), err, nil)
 }

@@ -19,12 +19,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// outcomeOf returns the outcome that b counts for a call that was made with ctx and returned err.
+// outcomeOf returns the outcome that b counts for a call that was made with ctx and returned err, at the
+// deadline of ctx if that is in the future.
 func outcomeOf(ctx context.Context, t *testing.T, b *breaker.Breaker, err error) breaker.Outcome {
 	t.Helper()
 	before := b.Totals()
 	p, refusal := b.Allow()
 	require.NoError(t, refusal)
+	if deadline, ok := ctx.Deadline(); ok {
+		time.Sleep(time.Until(deadline))
+	}
 	require.True(t, p.Done(ctx, err))
 	after := b.Totals()
 	switch {
@@ -37,9 +41,13 @@ func outcomeOf(ctx context.Context, t *testing.T, b *breaker.Breaker, err error)
 	return breaker.Ignored
 }
 
-func TestVerdicts(t *testing.T) {
+func TestVerdicts(t *testing.T) { synctest.Test(t, testVerdicts) }
+
+func testVerdicts(t *testing.T) {
 	cancelled, cancel := context.WithCancelCause(bg())
 	cancel(io.ErrClosedPipe)
+	slow, stop := context.WithTimeout(bg(), time.Second)
+	defer stop()
 	late, stop := context.WithDeadline(bg(), time.Now().Add(-time.Second))
 	defer stop()
 	b := breaker.New("b", breaker.Config{})
@@ -58,7 +66,8 @@ func TestVerdicts(t *testing.T) {
 		{"the caller gave up, by its cause", cancelled, io.ErrClosedPipe, breaker.Ignored},
 		{"the caller gave up, in other words", cancelled, errDown, breaker.Ignored},
 		{"somebody else's cancelling", bg(), context.Canceled, breaker.Failure},
-		{"the deadline passed", late, context.DeadlineExceeded, breaker.Failure},
+		{"the deadline passed", slow, context.DeadlineExceeded, breaker.Failure},
+		{"the deadline passed before the call", late, context.DeadlineExceeded, breaker.Ignored},
 		{"the service's own deadline", bg(), context.DeadlineExceeded, breaker.Failure},
 	} {
 		require.Equal(t, c.want, outcomeOf(c.ctx, t, b, c.err), c.name)

@@ -113,7 +113,7 @@ type Config struct {
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation: a service that hangs until its callers' deadlines has
-	//     failed. If the call returned no error, Classify is asked, but a failure is ignored.
+	//     failed, unless the deadline says nothing: see CountDeadlines. If the call returned no error, Classify is asked, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its
@@ -122,6 +122,11 @@ type Config struct {
 	// When an errgroup cancels its context on the first error, the calls that end later are ignored.
 	// To classify all of them, give each call a context that the errgroup does not cancel.
 	Classify func(err error) Outcome
+
+	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
+	// successful call usually takes, or passed while the process was suspended. Such failures are
+	// ignored otherwise: see the package comment. Default false.
+	CountDeadlines bool
 
 	// OnChange is called for every transition, one at a time and in order. The goroutine that causes
 	// the transition calls it, outside all locks, so it may call any method of the breaker. While it

@@ -74,6 +74,33 @@
 // result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset
 // closes it by hand. Reconfigure changes its Config.
 //
+// # Deadlines that say nothing
+//
+// A call that fails after the deadline of its context is ignored in two cases, unless
+// Config.CountDeadlines is set:
+//
+//   - The deadline was shorter than a successful call usually takes. So callers in a hurry do not open
+//     the breaker for others.
+//   - The process was suspended when the deadline passed, so the result says nothing about the service:
+//     it came more than 1s after the deadline, and meanwhile no call ended for at least 1s.
+//
+// The usual duration is the median. The breaker learns it from samples: 64 results at the beginning,
+// whenever it closes and every 10s, and all results for 10s after a deadline has passed. A service that
+// becomes slow makes each deadline look too short. So the breaker uses the median of 10s ago or more.
+// A deadline that counts as a failure discards what was learned since, and stops learning for 10s.
+//
+// The bounds are:
+//
+//   - Before the first success, each deadline counts. A breaker that begins while the service is slow
+//     takes slow calls for usual.
+//   - A service that answers no call opens the breaker: if MinCalls such calls in a row end without a
+//     success, and in a closed breaker for the length of Window, or 10s with LastCalls, further ones
+//     count.
+//   - If calls are not timed when the first deadline passes, a call in flight counts only if its
+//     deadline is later by at least the usual duration. This may delay an opening by that duration.
+//   - Successes after the process was suspended can be slow calls, and HungCalls counts the calls in
+//     flight. Permit.Record has no context, so its outcome counts.
+//
 // # Groups
 //
 // A [Group] has one breaker per key, such as a tenant, in bounded memory:
@@ -100,6 +127,6 @@
 //   - RetryAfter of a refusal is never 0, so a caller that sleeps for it between retries does not
 //     spin.
 //   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
-//     is set. A refusal reads the clock once. Neither allocates memory. No goroutine or timer is
-//     started.
+//     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory, except
+//     about 1 kB when samples begin or end. No goroutine or timer is started.
 package breaker

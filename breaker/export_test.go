@@ -38,6 +38,9 @@ func (b *Breaker) ResetAt(t time.Time)                        { b.resetAt(t) }
 func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfigureAt(t, c) }
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
 
+// Sampled reports whether calls are timed for the usual duration.
+func (b *Breaker) Sampled() bool { return b.phase.Load().sampled }
+
 // AllStats is the state of a breaker at one time.
 type AllStats struct {
 	State              State

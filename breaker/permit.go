@@ -122,6 +122,11 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 	}
 	var f verdict.Findings
 	o = verdict.Find(&f, ctx, *err, classify)
+	if o == Failure && *err != nil {
+		if deadline, ok := ctx.Deadline(); ok && m.saysNothing(deadline) {
+			o = Ignored
+		}
+	}
 	if o == Failure && m.retryAfter == 0 {
 		m.retryAfter = max(f.After, 0)
 	}

@@ -26,6 +26,7 @@ type phase struct {
 	shadow  *Breaker   // Shadow: the breaker that is asked about each call
 	flights *flights   // Closed: the calls in flight, if HungCalls is set
 	live    *live      // what changes while the phase lasts
+	timing
 
 	tally          *tally.Calls
 	past           past         // the windows that Reconfigure has ended, as part of the totals
@@ -64,11 +65,14 @@ type live struct {
 // derive sets the fields that follow from the state and the rules.
 func (p *phase) derive() {
 	p.behavior, p.needs = machine[p.state], p.rules.needs
+	p.sampled = p.sampled && !p.rules.config.CountDeadlines
+	p.timed = p.measured || p.sampled
 	p.fast = p.state == Closed && !p.watched
 }
 
 // complete makes what the phase of a new state needs.
 func (p *phase) complete(b *Breaker) {
+	p.beginTiming(b)
 	p.derive()
 	p.live, p.refusedBefore = &live{}, int64(b.refused.Load())
 	p.live.probed.Store(&window.Counts{})

@@ -31,7 +31,14 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	if o == Failure && p.results == areJudged {
 		run = p.countFailure()
 	}
-	streak, clean := p.tally.Record(at, verdictOf(o), m.took(at))
+	took := tally.Untimed
+	if m.phase.timed {
+		took = m.took(at)
+		if m.phase.sampled && o <= Failure {
+			b.learn(p, o, at-m.start, at)
+		}
+	}
+	streak, clean := p.tally.Record(at, verdictOf(o), took)
 	if m.retryAfter > 0 && p.results == areJudged {
 		p.askRetry(at, m.retryAfter)
 	}
@@ -49,9 +56,9 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	return true
 }
 
-// took returns the duration of the call, or tally.Untimed if its start was not recorded.
+// took returns the duration of the call, or tally.Untimed if the tally does not need it.
 func (m *Permit) took(at time.Duration) time.Duration {
-	if m.phase.timed {
+	if m.phase.measured {
 		return at - m.start
 	}
 	return tally.Untimed
@@ -84,5 +91,7 @@ func (b *Breaker) judge(p *phase, at time.Duration, streak int64, run cusum.Run)
 	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.live.run)
 	if why, reached := p.limitReached(at, &e); reached {
 		b.trip(p, at, why, e.calls)
+		return
 	}
+	b.sampleAgain(p, at)
 }

@@ -24,10 +24,11 @@ type rules struct {
 
 // needs says what each call must do. Each phase has a copy, which saves every call one load.
 type needs struct {
-	timed   bool // the duration of the call matters
-	watched bool // the call is counted while in flight
-	asked   bool // Trip or SharedCounts is asked at every result
-	runs    bool // runs of failures are looked for
+	timed    bool // the beginning of the call is recorded
+	measured bool // the duration of the call is counted
+	watched  bool // the call is counted while in flight
+	asked    bool // Trip or SharedCounts is asked at every result
+	runs     bool // runs of failures are looked for
 }
 
 func newRules(c Config) *rules {
@@ -35,8 +36,10 @@ func newRules(c Config) *rules {
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		needs: needs{
-			timed: c.SlowCall != math.MaxInt64 || c.Latency, watched: c.HungCalls || c.Active,
-			asked: c.Trip != nil || c.SharedCounts != nil, runs: c.FailureRun != math.MaxInt,
+			measured: c.SlowCall != math.MaxInt64 || c.Latency,
+			watched:  c.HungCalls || c.Active,
+			asked:    c.Trip != nil || c.SharedCounts != nil,
+			runs:     c.FailureRun != math.MaxInt,
 		},
 	}
 	r.run = cusum.NewRule(int64(r.failureRate), int64(c.FailureRun))

@@ -90,7 +90,7 @@ func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, in
 			n.shadowPhase = sp
 		}
 	}
-	if !m.phase.timed { // the start of the call is not known
+	if !m.phase.timed || n.phase.measured && !m.phase.measured { // the start of the call is not known
 		n.phase, n.shadowPhase = n.phase.untimed(), n.shadowPhase.untimed()
 	}
 	if !inTime {
@@ -105,7 +105,7 @@ func (p *phase) untimed() *phase {
 		return p
 	}
 	next := *p
-	next.timed = false
+	next.timed, next.measured, next.sampled = false, false, false
 	return &next
 }
 

@@ -16,15 +16,26 @@ func recordSuccess(c *tally.Calls, at time.Duration) (clean bool) {
 	return clean
 }
 
+// requireCleanOnceJudged records the first success of a bucket, which its caller has to judge, and
+// requires that a window without bad calls is clean from then on.
+func requireCleanOnceJudged(t *testing.T, c *tally.Calls, at time.Duration, name string) {
+	t.Helper()
+	before := c.Totals()
+	require.False(t, recordSuccess(c, at), "%s: the first call of a bucket", name)
+	require.False(t, recordSuccess(c, at), "%s: it was not judged", name)
+	c.RatesAndMarkClean(at, &before, new(cusum.Counter))
+	require.True(t, recordSuccess(c, at), name)
+}
+
 func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
 	for name, bad := range map[string]struct {
 		outcome     tally.Outcome
 		took        time.Duration
 		calls, slow tally.Pair
 	}{
-		"failure":   {tally.Failure, 0, tally.Pair{Calls: 3, Failures: 1}, tally.Pair{}},
-		"slow call": {tally.Success, slow + 1, tally.Pair{Calls: 3}, tally.Pair{Calls: 1}},
-		"both":      {tally.Failure, slow + 1, tally.Pair{Calls: 3, Failures: 1}, tally.Pair{Calls: 1, Failures: 1}},
+		"failure":   {tally.Failure, 0, tally.Pair{Calls: 5, Failures: 1}, tally.Pair{}},
+		"slow call": {tally.Success, slow + 1, tally.Pair{Calls: 5}, tally.Pair{Calls: 1}},
+		"both":      {tally.Failure, slow + 1, tally.Pair{Calls: 5, Failures: 1}, tally.Pair{Calls: 1, Failures: 1}},
 	} {
 		for _, striped := range []bool{false, true} {
 			c := tally.New(time.Second, 10, slow)
@@ -32,7 +43,7 @@ func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
 				c.Stripe()
 			}
 			for _, at := range []time.Duration{0, time.Minute} {
-				require.True(t, recordSuccess(c, at), name)
+				requireCleanOnceJudged(t, c, at, name)
 				_, clean := c.Record(at, bad.outcome, bad.took)
 				require.False(t, clean, "%s: the bad call itself", name)
 				require.False(t, recordSuccess(c, at), name)
@@ -40,6 +51,7 @@ func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
 				require.Equal(t, bad.calls, calls, name)
 				require.Equal(t, bad.slow, slow, name)
 				require.False(t, recordSuccess(c, at), "%s: the bad call is in the window", name)
+				recordSuccess(c, at+20*time.Second) // begins a bucket
 				c.RatesAndMarkClean(at+20*time.Second, &tally.Counts{}, new(cusum.Counter))
 				require.True(t, recordSuccess(c, at+20*time.Second), "%s: the bad call has left the window", name)
 			}

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/cusum"
@@ -42,6 +43,21 @@ func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Co
 // NewestBucket returns the offset at which the newest bucket began. No call has been counted into a
 // later one.
 func (c *Calls) NewestBucket() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
+
+// Pause returns the latest time, of at least a second, in which no call was recorded: the pause that the
+// offset ends, or else the latest one before. It is 0 to 0 if there was none. It began up to a second
+// earlier. A tally over the last calls knows no pauses, and returns all time up to the offset.
+func (c *Calls) Pause(at time.Duration) (from, to time.Duration) {
+	if c.last != nil {
+		return math.MinInt64, at
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if due := c.rollAt.Load(); int64(at) >= due && isPause(due, int64(at)) {
+		return time.Duration(due), at
+	}
+	return time.Duration(c.pause[0]), time.Duration(c.pause[1])
+}
 
 // Latency returns the latencies of the calls in the window that ends at the offset. The window moves
 // by a twelfth of its length, or by buckets if they are fewer.

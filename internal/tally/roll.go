@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/weir-go/weir/internal/latency"
@@ -18,12 +19,17 @@ func (p *checkpoint) total(counter int, count uint64) Pair {
 	return Pair{p[counter].calls.Load() + int64(uint32(d)), p[counter].failures.Load() + int64(d>>32)}
 }
 
-// roll begins the bucket that holds the offset, unless another goroutine has done so.
+// roll begins the bucket that holds the offset, unless another goroutine has done so. Record does not
+// report clean for the next call, so that its caller can do at times what takes longer.
 func (c *Calls) roll(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at < c.rollAt.Load() {
+	due := c.rollAt.Load()
+	if at < due {
 		return
+	}
+	if isPause(due, at) {
+		c.pause = [2]int64{due, at}
 	}
 	rolls := c.rolls.Load()
 	current, next := &c.checkpoints[rolls&1], &c.checkpoints[(rolls+1)&1]
@@ -46,8 +52,13 @@ func (c *Calls) roll(at int64) {
 	if c.timed {
 		rollAt = min(rollAt, c.rollLatency(at))
 	}
+	c.cleanMark.Store(c.badCalls() - 1)
 	c.rollAt.Store(rollAt) // last, so that a goroutine that sees it finds the bucket begun
 }
+
+// isPause reports whether no call was recorded for a second before the offset, if a call was due to roll
+// at due.
+func isPause(due, at int64) bool { return due == math.MinInt64 || at-due >= maxAge }
 
 // rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock is
 // held.

@@ -58,7 +58,8 @@ type Calls struct {
 	rollAt    atomic.Int64  // the offset from which a call must roll first, as the very first call must
 	rolls     atomic.Uint64 // checkpoints[rolls&1] is current
 	ring      *ring.Ring
-	mu        sync.Mutex // held to roll
+	mu        sync.Mutex // held to roll, and to use pause
+	pause     [2]int64   // the offsets of the latest pause: see Pause
 	timed     bool       // latency is tracked
 
 	latency     atomic.Pointer[latency.Window] // made by the first roll, if timed: it takes 36 kB

@@ -1,0 +1,222 @@
+package breaker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+const hurried, patient = 11 * time.Millisecond, 5 * time.Second
+
+func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
+	for name, c := range map[string]breaker.Config{
+		"by default":      {},
+		"last calls":      {LastCalls: 100},
+		"slow calls":      {SlowCall: time.Second},
+		"hung calls":      {SlowCall: time.Second, HungCalls: true},
+		"a short window":  {Window: time.Second},
+		"an own classify": {Classify: breaker.FailOn(context.DeadlineExceeded)},
+	} {
+		for form, call := range callForms() {
+			t.Run(name+", "+form, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newService(c, 50*time.Millisecond)
+					defer s.group.Wait()
+					s.call = call
+					s.load(30*time.Second, patient, hurried, hurried)
+					time.Sleep(time.Second)
+					require.Empty(t, s.refused)
+					total := s.b.Totals()
+					require.Equal(t, int64(1000), total.Successes)
+					require.Less(t, total.Failures, int64(10), "before the first success nothing was usual")
+				})
+			})
+		}
+	}
+}
+
+func TestCountDeadlinesCountsDeadlinesThatAreTooShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 50*time.Millisecond)
+		defer s.group.Wait()
+		s.load(30*time.Second, patient, hurried, hurried)
+		require.Empty(t, s.refused)
+		require.NoError(t, s.b.Reconfigure(breaker.Config{CountDeadlines: true}))
+		s.load(30*time.Second, patient, hurried, hurried)
+		require.Greater(t, s.refused[patient], 100)
+	})
+}
+
+// A slow service makes every deadline look short. So the breaker must not learn that it is slow.
+func TestAServiceThatBecomesSlowOpens(t *testing.T) {
+	for name, others := range map[string][]time.Duration{
+		"before any deadline passed": {patient, 200 * time.Millisecond, 200 * time.Millisecond},
+		"with hurried callers":       {patient, 200 * time.Millisecond, 200 * time.Millisecond, hurried},
+	} {
+		for at, speed := range map[string]time.Duration{"at once": 0, "within seconds": time.Second, "within minutes": time.Minute} {
+			t.Run(name+", "+at, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := newService(breaker.Config{}, 20*time.Millisecond)
+					defer s.group.Wait()
+					s.load(time.Minute, others...)
+					require.Empty(t, s.refused)
+					slow := time.Now()
+					s.takes = func(time.Duration) time.Duration {
+						since := time.Since(slow)
+						if since >= speed {
+							return time.Second
+						}
+						return 20*time.Millisecond + time.Duration(980*float64(time.Millisecond)*float64(since)/float64(speed))
+					}
+					s.load(speed+15*time.Second, others...)
+					require.NotEmpty(t, s.refused)
+				})
+			})
+		}
+	}
+}
+
+// Callers whose deadlines pass do not make a slow service usual, however long it is slow.
+func TestADeadlineThatCountsGoesOnCounting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 20*time.Millisecond)
+		defer s.group.Wait()
+		s.load(time.Minute, patient, patient, 200*time.Millisecond)
+		s.takes = func(time.Duration) time.Duration { return time.Second }
+		s.load(3*time.Minute, patient, patient, 200*time.Millisecond)
+		time.Sleep(time.Second)
+		require.Equal(t, int64(6000), s.b.Totals().Failures)
+	})
+}
+
+// The beginnings of calls in flight are not known when the first deadline passes. Of those, only the
+// calls count that had more than the usual time left.
+func TestTheFirstDeadlinesOfAHangCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 45*time.Millisecond)
+		defer s.group.Wait()
+		s.load(15*time.Second, patient)
+		for s.b.Sampled() {
+			s.load(10*time.Millisecond, patient)
+		}
+		s.takes = func(time.Duration) time.Duration { return time.Hour }
+		s.load(time.Second, time.Second)
+		time.Sleep(time.Second)
+		require.Equal(t, int64(95), s.b.Totals().Failures)
+		require.Equal(t, int64(5), s.b.Totals().Ignored)
+	})
+}
+
+func TestErrorsBeforeAShortDeadlineCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 45*time.Millisecond)
+		defer s.group.Wait()
+		s.load(time.Second, patient)
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(bg(), hurried)
+		defer cancel()
+		run := func(wait time.Duration) {
+			require.ErrorIs(t, s.b.Run(ctx, func(context.Context) error { time.Sleep(wait); return errDown }), errDown)
+		}
+		run(hurried - 1)
+		require.Equal(t, int64(1), s.b.Totals().Failures)
+		run(1)
+		require.Equal(t, int64(1), s.b.Totals().Ignored)
+		late, stop := context.WithTimeout(bg(), hurried)
+		defer stop()
+		answer := func(context.Context) (int, error) { time.Sleep(hurried); return 500, nil }
+		_, err := breaker.DoResult(late, s.b, answer, func(int, error) breaker.Outcome { return breaker.Failure })
+		require.NoError(t, err)
+		require.Equal(t, int64(2), s.b.Totals().Failures, "the service has answered")
+	})
+}
+
+func TestADeadlineCountsIfNothingIsUsual(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, time.Hour)
+		defer s.group.Wait()
+		s.load(10*time.Millisecond, time.Second)
+		time.Sleep(time.Minute)
+		s.load(10*time.Millisecond, time.Second)
+		time.Sleep(time.Minute)
+		require.Equal(t, int64(2), s.b.Totals().Failures)
+	})
+}
+
+func TestAHangOpensThoughAllDeadlinesAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 50*time.Millisecond)
+		defer s.group.Wait()
+		s.load(30*time.Second, patient)
+		s.load(15*time.Second, patient, hurried)
+		require.Equal(t, breaker.Closed, s.b.State())
+		s.takes = func(time.Duration) time.Duration { return time.Hour }
+		s.load(9500*time.Millisecond, hurried)
+		require.Equal(t, breaker.Closed, s.b.State(), "no success for less than a window")
+		s.load(11*time.Second, hurried)
+		require.True(t, s.b.Tripped())
+	})
+}
+
+func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 50*time.Millisecond)
+		defer s.group.Wait()
+		s.load(time.Second, patient)
+		time.Sleep(time.Second)
+		s.load(300*time.Millisecond, hurried)
+		s.b.OpenFor(time.Second)
+		time.Sleep(time.Second)
+		s.load(200*time.Millisecond, hurried)
+		require.Equal(t, breaker.HalfOpen, s.b.State())
+		s.load(time.Second, patient)
+		require.Equal(t, breaker.Closed, s.b.State())
+		s.b.OpenFor(time.Second)
+		time.Sleep(time.Second)
+		s.load(300*time.Millisecond, hurried)
+		require.Equal(t, breaker.Open, s.b.State(), "more than MinCalls probes")
+	})
+}
+
+func TestAShadowIgnoresDeadlinesThatAreTooShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{Initial: breaker.Shadow}, 50*time.Millisecond)
+		defer s.group.Wait()
+		s.load(30*time.Second, patient, hurried, hurried)
+		opened, _ := s.b.ShadowTotals()
+		require.Zero(t, opened)
+		s.takes = func(time.Duration) time.Duration { return time.Hour }
+		s.load(30*time.Second, patient, hurried, hurried)
+		opened, _ = s.b.ShadowTotals()
+		require.Positive(t, opened)
+	})
+}
+
+func TestABreakerThatClosedStillKnowsWhatIsUsual(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 50*time.Millisecond)
+		defer s.group.Wait()
+		s.load(time.Second, patient)
+		s.b.Reset()
+		s.load(400*time.Millisecond, hurried)
+		require.Zero(t, s.b.Totals().Failures)
+	})
+}
+
+func TestTheUsualTimeFollowsAServiceWhoseCallersAreSatisfied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(breaker.Config{}, 5*time.Millisecond)
+		defer s.group.Wait()
+		s.load(30*time.Second, patient)
+		s.takes = func(time.Duration) time.Duration { return 50 * time.Millisecond }
+		s.load(time.Minute, patient)
+		s.load(time.Minute, patient, hurried, hurried)
+		require.Empty(t, s.refused)
+		require.Zero(t, s.b.Totals().Failures)
+	})
+}

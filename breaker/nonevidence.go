@@ -1,0 +1,67 @@
+package breaker
+
+import (
+	"sync"
+	"time"
+)
+
+// saysNothing reports whether a call that failed says nothing about the service, because its deadline
+// has passed and was too short, or passed while the process was suspended.
+func (m *Permit) saysNothing(d time.Time) bool {
+	if m.phase.rules.config.CountDeadlines {
+		return false
+	}
+	b := m.breaker
+	p := b.phase.Load()
+	at, deadline := b.now(), b.clock.Peek(d)
+	if at < deadline {
+		return false
+	}
+	b.usual.needed.Store(int64(add(at, usualEvery)))
+	b.setTiming(true, at)
+	short := b.usual.mayBeShort(m.startedBy(p, at), deadline)
+	if !short && !p.suspendedAt(deadline, at) || b.unanswered.tooMany(p, at) {
+		b.usual.freeze(at)
+		return false
+	}
+	return true
+}
+
+// lateAfter is how long after its deadline the result of a call is too late for a process that runs.
+const lateAfter = time.Second
+
+// suspendedAt reports whether the process seems to have been suspended at the deadline of a call that
+// ended at the given time: the call did not end for a second, and no call ended meanwhile.
+func (p *phase) suspendedAt(deadline, at time.Duration) bool {
+	if at-deadline <= lateAfter {
+		return false
+	}
+	from, to := p.tally.Pause(at)
+	return deadline+time.Second >= from && deadline <= to
+}
+
+// unanswered counts calls that say nothing about the service, in a row without a success. The zero
+// value is empty.
+type unanswered struct {
+	mu        sync.Mutex
+	since     time.Duration
+	calls     int64
+	successes int64 // of the breaker before the first of these calls
+}
+
+// tooMany adds a call and reports whether it counts after all: MinCalls calls in a row have not
+// succeeded, and a closed breaker has seen no success for the length of the window.
+func (u *unanswered) tooMany(p *phase, at time.Duration) bool {
+	window := p.rules.config.Window
+	if window == 0 { // LastCalls
+		window = usualEvery
+	}
+	t := p.totals()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls == 0 || u.successes != t.Successes || u.since < p.since {
+		u.since, u.calls, u.successes = at, 0, t.Successes
+	}
+	u.calls++
+	return u.calls > p.rules.minCalls && (p.results == areProbes || at-u.since >= window)
+}

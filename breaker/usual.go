@@ -1,0 +1,155 @@
+package breaker
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// usual estimates the usual duration of a successful call: the median. A call whose own deadline was
+// shorter says nothing about the service. See the package comment.
+//
+// The estimate moves by a small share towards each duration that it is given, as Frugal-1U does (Ma,
+// Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013), so it is one word.
+//
+// Durations are sampled. To time a call takes a reading of the clock at its beginning, which a closed
+// breaker saves. So a phase is replaced with one that is timed for a while, from which the estimate
+// learns: when the breaker begins or closes, every usualEvery after that, and when the deadline of a
+// call has passed.
+//
+// A service that becomes slow must not become usual while it fails. A deadline of some callers ends
+// their calls before the slow answers arrive that would have taught the estimate that this deadline is
+// too short. So a deadline that counts as a failure stops learning, and the estimate that is used is
+// the one of at least usualEvery ago.
+type usual struct {
+	median    atomic.Int64 // the present estimate in nanoseconds; 0 if no call was timed
+	candidate atomic.Int64 // an earlier one, which becomes known next
+	known     atomic.Int64 // the one that is used
+	confirmAt atomic.Int64 // the time at which candidate becomes known
+	frozen    atomic.Int64 // the time until which nothing is learned
+	needed    atomic.Int64 // the time until which calls are timed
+	samples   atomic.Int64 // successes and failures that were timed
+}
+
+const (
+	// usualSamples is the number of results that are timed at least. The first ones teach the
+	// estimate even while calls fail, because nothing else is known.
+	usualSamples = 64
+	// usualEvery is the time after which calls are timed again and the estimate is confirmed, and for
+	// which nothing is learned after a deadline that counted as a failure.
+	usualEvery = 10 * time.Second
+)
+
+// timing says whether the calls of a phase are timed for the usual duration.
+type timing struct {
+	sampled     bool
+	sampledFrom time.Duration // when that began; calls of an earlier phase began before
+	sampledTo   int64         // usual.samples when there are enough samples
+}
+
+// learn moves the estimate after a call that was timed for it. p is the present phase.
+func (b *Breaker) learn(p *phase, o Outcome, took, at time.Duration) {
+	u := &b.usual
+	n := u.samples.Add(1)
+	if o == Success && (n <= usualSamples || int64(at) >= u.frozen.Load()) {
+		u.add(int64(took), n)
+		u.confirm(int64(at), n)
+	}
+	if p.sampled && p.state == Closed && n >= p.sampledTo && int64(at) >= u.needed.Load() {
+		b.setTiming(false, at)
+	}
+}
+
+// add moves the estimate towards a duration, which is sample number n. If two calls do so at the same
+// time, one of them may have no effect.
+func (u *usual) add(took, n int64) {
+	took = max(took, 1)
+	old := u.median.Load()
+	step := max(old/32, 1)
+	if n <= usualSamples/4 {
+		step = max(old/4, 1)
+	}
+	next := took
+	switch {
+	case old == 0:
+	case took > old:
+		next = old + min(step, took-old)
+	default:
+		next = old - min(step, old-took)
+	}
+	u.median.CompareAndSwap(old, next)
+}
+
+// confirm makes the estimate known if no deadline counted as a failure for long enough. The first
+// samples are known at once.
+func (u *usual) confirm(at, n int64) {
+	if n <= usualSamples {
+		u.known.Store(u.median.Load())
+		u.candidate.Store(u.median.Load())
+		u.confirmAt.Store(at + int64(usualEvery))
+		return
+	}
+	if due := u.confirmAt.Load(); at >= due && u.confirmAt.CompareAndSwap(due, at+int64(usualEvery)) {
+		u.known.Store(u.candidate.Swap(u.median.Load()))
+	}
+}
+
+// freeze stops learning for a while, and forgets what was learned last.
+func (u *usual) freeze(at time.Duration) {
+	u.frozen.Store(int64(add(at, usualEvery)))
+	known := u.known.Load()
+	u.candidate.Store(known)
+	u.median.Store(known)
+}
+
+// sampleAgain begins to time the calls of a closed phase if that is due.
+func (b *Breaker) sampleAgain(p *phase, at time.Duration) {
+	if !p.sampled && at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines {
+		b.setTiming(true, at)
+	}
+}
+
+// setTiming replaces a closed phase with one whose calls are timed, or are not.
+func (b *Breaker) setTiming(sampled bool, at time.Duration) {
+	if !b.mu.TryLock() {
+		return // a later call does it
+	}
+	defer b.mu.Unlock()
+	p := b.phase.Load()
+	if p.state != Closed || p.sampled == sampled {
+		return
+	}
+	next := *p
+	next.sampled = sampled
+	if sampled {
+		next.sampledFrom, next.sampledTo = p.latest(at), b.usual.samples.Load()+usualSamples
+	}
+	next.derive()
+	b.phase.Store(&next)
+}
+
+// beginTiming sets the timing of the phase of a new state.
+func (p *phase) beginTiming(b *Breaker) {
+	p.timing = timing{sampledFrom: p.since}
+	behavior := machine[p.state]
+	if b.observed == nil && (behavior.results == areJudged || behavior.results == areCounted) {
+		p.sampled, p.sampledTo = true, b.usual.samples.Load()+usualSamples
+	}
+}
+
+// startedBy returns the latest time at which the call can have begun.
+func (m *Permit) startedBy(now *phase, at time.Duration) time.Duration {
+	switch {
+	case m.phase.timed || !m.phase.fast:
+		return m.start
+	case now.sampled && now.epoch == m.phase.epoch:
+		return now.sampledFrom
+	}
+	return at
+}
+
+// mayBeShort reports whether a deadline was shorter than a successful call usually takes, or may have
+// been: the call began at start or earlier.
+func (u *usual) mayBeShort(start, deadline time.Duration) bool {
+	known := time.Duration(u.known.Load())
+	return known > 0 && deadline-start < known
+}

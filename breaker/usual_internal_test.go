@@ -1,0 +1,85 @@
+package breaker
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The estimate is compared with the exact median of the same durations. Steps of a share s leave its
+// logarithm a standard deviation of sqrt(s/4f), with f the density of the logarithm at the median. The
+// bounds are five of those, for s = 1/32.
+func TestTheEstimateIsNearTheMedian(t *testing.T) {
+	for name, c := range map[string]struct {
+		draw    func(r *rand.Rand) float64 // in milliseconds
+		density float64
+	}{
+		"constant":       {func(*rand.Rand) float64 { return 50 }, 1e6},
+		"narrow":         {func(r *rand.Rand) float64 { return 50 * math.Exp(0.15*r.NormFloat64()) }, 2.66},
+		"wide":           {func(r *rand.Rand) float64 { return 50 * math.Exp(r.NormFloat64()) }, 0.399},
+		"exponential":    {func(r *rand.Rand) float64 { return 50 * r.ExpFloat64() }, 0.347},
+		"microseconds":   {func(r *rand.Rand) float64 { return 1e-3 * (1 + r.Float64()) }, 1.5},
+		"days, and more": {func(r *rand.Rand) float64 { return 1e9 * (1 + r.Float64()) }, 1.5},
+	} {
+		r := rand.New(rand.NewPCG(1, 2))
+		bound := 5 * math.Sqrt(1/(32*4*c.density))
+		for range 50 {
+			var u usual
+			var all []float64
+			for n := range int64(1001) {
+				ms := c.draw(r)
+				all = append(all, ms)
+				u.add(int64(ms*float64(time.Millisecond)), n+1)
+			}
+			slices.Sort(all)
+			got := float64(u.median.Load()) / float64(time.Millisecond)
+			require.InDelta(t, math.Log(all[500]), math.Log(got), bound, "%s: %v ms of %v ms", name, got, all[500])
+		}
+	}
+}
+
+func TestTheEstimateStaysWithinTheDurations(t *testing.T) {
+	var u usual
+	for i, took := range []int64{0, -1, math.MinInt64, 1, math.MaxInt64, math.MaxInt64, 7} {
+		u.add(took, int64(i+1))
+		require.Positive(t, u.median.Load())
+	}
+	for n := range int64(10_000) {
+		u.add(math.MaxInt64, n)
+		require.Positive(t, u.median.Load())
+	}
+	require.Equal(t, int64(math.MaxInt64), u.median.Load())
+}
+
+// A duration counts as usual when no deadline has counted as a failure for usualEvery since.
+func TestWhatIsLearnedIsKnownLater(t *testing.T) {
+	var u usual
+	learn := func(at time.Duration, took, n int64) {
+		u.add(took, n)
+		u.confirm(int64(at), n)
+	}
+	learn(0, 100, 1)
+	require.EqualValues(t, 100, u.known.Load(), "the first sample is known at once")
+	learn(time.Second, 100, usualSamples)
+	for n := range int64(100) {
+		learn(2*time.Second, 1000, 100+n)
+	}
+	require.EqualValues(t, 100, u.known.Load())
+	learn(11*time.Second, 1000, 300)
+	require.EqualValues(t, 100, u.known.Load(), "now it is a candidate")
+	u.freeze(20 * time.Second)
+	learn(31*time.Second, 100, 301)
+	require.EqualValues(t, 100, u.known.Load(), "the candidate was learned before a deadline failed")
+	learn(42*time.Second, 100, 302)
+	require.EqualValues(t, 100, u.known.Load())
+	for n := range int64(200) {
+		learn(43*time.Second, 1000, 400+n)
+	}
+	learn(53*time.Second, 1000, 700)
+	learn(64*time.Second, 1000, 701)
+	require.Greater(t, u.known.Load(), int64(900))
+}
