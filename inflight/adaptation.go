@@ -12,15 +12,19 @@ import (
 // raised. It goes on to bound the calls when there is evidence of congestion, and bounds them by
 // Little's law (see adaptationround.go) until the bound has not been reached for freeAfter.
 //
+// If callers wait in a queue, it bounds the calls as soon as the limit is reached, since that refuses
+// none at first, and the rounds find the limit from there.
+//
 // The evidence is a cumulative sum (Page, "Continuous Inspection Schemes", 1954) over calls: 1 is
-// added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So it takes a majority
-// of slow calls, or a third of failed ones, and enough of them. A call is slow if it takes several
-// times as long as on a good day: see usual. A failure is late if the call took longer than twice
+// added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So it
+// takes a majority of slow calls, or a third of failed ones, and enough of them. A call is slow if
+// it takes several times as long as on a good day: see usual. A failure is late if the call took longer than twice
 // the usual time, which is how timeouts look; other failures are the business of a breaker, unless
 // calls are slow already, as with a full queue. Calls that should have ended and have not are
 // evidence too, so that a service that never answers is noticed.
 type adaptation struct {
 	limit, most float64
+	queued      bool // callers wait in a queue of their own, with a Target
 	usual       usual
 	every       float64 // one call in so many is timed
 
@@ -45,14 +49,43 @@ const (
 	// easy is the limit at first, and the least limit as long as no call fails late: a shorter
 	// queue than that does no harm.
 	easy = 50
+	// firstQueued is the limit at first if callers wait in a queue.
+	firstQueued = 20
 	// headroom is the factor by which a limit without evidence is raised.
 	headroom = 1.25
 	// congested is how many times the usual mean the latency is at least when there is congestion.
 	congested = 3
 )
 
-func newAdaptation(most int) adaptation {
-	return adaptation{limit: min(easy, float64(most)), most: float64(most), every: 1}
+func newAdaptation(most int, queued bool) adaptation {
+	a := adaptation{most: float64(most), every: 1, queued: queued}
+	a.limit = min(a.first(), a.most)
+	return a
+}
+
+// first returns the least limit when the calls are not bounded.
+func (a *adaptation) first() float64 {
+	if a.queued {
+		return firstQueued
+	}
+	return easy
+}
+
+// least returns the least limit as long as no call fails late.
+func (a *adaptation) least() float64 {
+	if a.queued {
+		return few
+	}
+	return easy
+}
+
+// target returns the mean latency that a bound aims at. More would be slow soon. Less would keep
+// servers idle for want of a queue, unless callers wait for the slots anyway.
+func (a *adaptation) target() float64 {
+	if a.queued {
+		return a.usual.slow() / 4
+	}
+	return a.usual.slow() / 2
 }
 
 // whole returns the limit, from 1 to most.
@@ -147,6 +180,8 @@ func (a *adaptation) full() {
 	case a.usual.known() && a.history.startedSince(a.now-time.Duration(a.usual.slow()), a.started) < float64(a.inFlight)/2:
 		// More than half of the calls in flight should have ended long ago.
 		a.bind(2 * a.usual.slow())
+	case a.queued && a.usual.known():
+		a.boundAsIs()
 	default:
 		a.limit = min(math.Ceil(a.limit*headroom), a.most)
 	}

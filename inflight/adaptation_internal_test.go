@@ -176,7 +176,7 @@ func TestAProcessWithHardlyACall(t *testing.T) {
 }
 
 func TestFewCallsTeachNothing(t *testing.T) {
-	a := newAdaptation(maxLimit)
+	a := newAdaptation(maxLimit, false)
 	before := a.limit
 	for i := range knownAfter - 1 {
 		a.tick(time.Duration(i)*time.Hour, uint64(i+1), 1)
@@ -191,7 +191,7 @@ func FuzzAdaptation(f *testing.F) {
 	f.Add(uint64(2), uint16(300))
 	f.Fuzz(func(t *testing.T, seed uint64, most uint16) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		a := newAdaptation(max(int(most), 1))
+		a := newAdaptation(max(int(most), 1), seed%2 == 0)
 		times := []time.Duration{math.MinInt64, -1, 0, 1, 10 * ms, time.Second, time.Hour, math.MaxInt64}
 		now, started := time.Duration(0), uint64(0)
 		for range 2000 {

@@ -71,7 +71,16 @@ func (a *adaptation) bind(latency float64) {
 	r.lastHit, r.lastTrial = a.now, a.now-trialEvery/2
 	r.trial = noTrial
 	r.cut = observation{inFlight, expected}
-	r.next(a, inFlight*min(max(a.usual.target()/max(latency, expected), minCut), maxCut))
+	r.next(a, inFlight*min(max(a.target()/max(latency, expected), minCut), maxCut))
+}
+
+// boundAsIs begins to bound the calls by the present limit.
+func (a *adaptation) boundAsIs() {
+	a.bounding, a.score = true, 0
+	r := &a.round
+	r.lastHit, r.lastTrial = a.now, a.now-trialEvery/2
+	r.trial, r.cut.limit = noTrial, 0
+	r.next(a, a.limit)
 }
 
 // next begins a round with a limit.
@@ -123,13 +132,13 @@ func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
 // measures reports whether a trial needs more calls to measure the latency by. A latency that is
 // well needs no trial.
 func (r *round) measures(a *adaptation, limit float64) bool {
-	return r.trial != noTrial && a.gone()-r.gone < max(limit, precise) && r.latency(a) > a.usual.target()
+	return r.trial != noTrial && a.gone()-r.gone < max(limit, precise) && r.latency(a) > a.target()
 }
 
 // free ends the bounding.
 func (a *adaptation) free() {
 	a.bounding = false
-	a.round.next(a, max(a.limit, easy))
+	a.round.next(a, max(a.limit, a.first()))
 }
 
 // settle begins to measure the latency when no more calls are in flight than the limit allows.
@@ -158,7 +167,7 @@ func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*flo
 
 // factor returns the limit of the next round as a multiple of that of this one.
 func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float64 {
-	f := min(max(a.usual.target()/o.latency, minCut), maxGrowth)
+	f := min(max(a.target()/o.latency, minCut), maxGrowth)
 	switch {
 	case failing:
 		// The latency that was taken for the usual one was not.
@@ -210,7 +219,7 @@ func (r *round) lower(a *adaptation, o observation, f float64) float64 {
 	if r.cut.limit == 0 {
 		r.cut = o
 	}
-	f = max(f, min(1, easy/o.limit))
+	f = max(f, min(1, a.least()/o.limit))
 	if f == 1 && a.now-r.lastTrial > trialEvery {
 		return r.startTrial(a)
 	}

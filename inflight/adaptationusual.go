@@ -39,10 +39,6 @@ func (u *usual) slow() float64 {
 	return u.mean + (slowAt-1)*max(u.mean, math.Sqrt(u.variance))
 }
 
-// target returns the mean latency that a bound aims at: more would be slow soon, and less would
-// keep servers idle for want of a queue.
-func (u *usual) target() float64 { return u.slow() / 2 }
-
 // first learns from one of the first calls.
 func (u *usual) first(now time.Duration, latency float64) {
 	u.n++

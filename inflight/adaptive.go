@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"cmp"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -34,8 +35,8 @@ const (
 	maskEvery      = 100 * time.Millisecond
 )
 
-func newAdaptive(epoch time.Time, most int, limit *atomic.Uint32) *adaptive {
-	a := &adaptive{epoch: epoch, limit: limit, bound: newAdaptation(most)}
+func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32) *adaptive {
+	a := &adaptive{epoch: epoch, limit: limit, bound: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)}
 	limit.Store(a.bound.whole())
 	return a
 }

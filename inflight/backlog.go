@@ -13,8 +13,8 @@ import (
 // Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
 // that begins to wait starts at the pass of the one served last, so turns cannot be saved up.
 //
-// The backlog becomes overloaded when for an Interval all who were served had waited for longer than
-// Target. It stays so until there was no waiter for the time Target; a single moment without waiters
+// The backlog becomes overloaded when for an Interval, see patience, all who were served had waited for
+// longer than Target. It stays so until there was no waiter for the time Target; a single moment without waiters
 // happens at any load, because waits are short while it is overloaded.
 type backlog struct {
 	config  Queue
@@ -25,7 +25,13 @@ type backlog struct {
 	overloaded bool
 	late       time.Duration // since when all who were served had waited for longer than Target
 	emptied    time.Duration // when the last waiter left
+	relapse    time.Duration // until when the last overload is remembered
 }
+
+// relapse is the number of intervals for which an overload is remembered after it has ended. Meanwhile a
+// quarter of an Interval suffices for the next one, since a slight overload has quiet moments. CoDel too
+// drops more at once if it was dropping shortly before.
+const relapse = 2
 
 // class is those who wait with one priority.
 type class struct {
@@ -64,7 +70,9 @@ type waiter struct {
 func (b *backlog) push(w *waiter) {
 	if b.length == 0 {
 		b.late = w.since
-		b.overloaded = b.overloaded && w.since-b.emptied < b.config.Target
+		if b.overloaded && w.since-b.emptied >= b.config.Target {
+			b.overloaded, b.relapse = false, b.emptied+relapse*b.config.interval()
+		}
 	}
 	c := &b.classes[w.caller.Priority.class()]
 	c.pass = b.firstPass(w.caller.Priority.class())
@@ -144,10 +152,18 @@ func (b *backlog) serve(w *waiter, now time.Duration) {
 	heap.Fix(&c.turns, t.turn)
 	if b.config.Target == 0 || now-w.since <= b.config.Target {
 		b.late = now
-	} else if now-b.late >= b.config.interval() {
+	} else if now-b.late >= b.patience(now) {
 		b.overloaded = true
 	}
 	b.remove(w, now)
+}
+
+// patience returns how long all waits must have been longer than Target for an overload.
+func (b *backlog) patience(now time.Duration) time.Duration {
+	if now < b.relapse {
+		return max(b.config.interval()/4, b.config.Target)
+	}
+	return b.config.interval()
 }
 
 // place returns how many waiters would be served up to and including a caller that joined now, if the

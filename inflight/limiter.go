@@ -34,7 +34,7 @@ func New(c Config) *Limiter {
 	}
 	l := &Limiter{name: c.Name, epoch: time.Now(), statistics: newStatistics(c)}
 	if c.Adaptive {
-		l.adaptive = newAdaptive(l.epoch, cmp.Or(c.Limit, maxLimit), &l.limit)
+		l.adaptive = newAdaptive(l.epoch, c, &l.limit)
 	} else {
 		l.limit.Store(uint32(c.Limit))
 	}

@@ -59,7 +59,7 @@ func (e *events) Pop() any {
 // used.
 func newModel(seed uint64) *model {
 	return &model{
-		bound: newAdaptation(maxLimit), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
+		bound: newAdaptation(maxLimit, false), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
 		times: exponential(50 * time.Millisecond), timeout: always(time.Second),
 	}
 }

@@ -149,25 +149,33 @@ func TestAnOverloadedQueueServesTheNewestWithinTarget(t *testing.T) {
 	}
 }
 
-// A queue is no longer overloaded when no caller has waited for the time Target.
+// A queue is no longer overloaded when no caller has waited for the time Target. For two Intervals it takes
+// only a quarter of an Interval until it is overloaded again.
 func TestAnOverloadEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms}})
+	for pause, want := range map[time.Duration][]string{
+		10 * ms:  {"b leaves", "a"},
+		210 * ms: {"a", "b"},
+	} {
+		synctest.Test(t, func(t *testing.T) { requireAfterAnOverload(t, pause, want) })
+	}
+}
+
+func requireAfterAnOverload(t *testing.T, pause time.Duration, want []string) {
+	l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms}})
+	l.ask("late", inflight.Caller{})
+	for range 10 {
+		time.Sleep(12 * ms)
 		l.ask("late", inflight.Caller{})
-		for range 10 {
-			time.Sleep(12 * ms)
-			l.ask("late", inflight.Caller{})
-			l.turn()
-		}
-		time.Sleep(10 * ms)
-		require.Contains(t, l.log, "late leaves", "overloaded")
-		l.log = nil
-		for _, who := range []string{"a", "b"} {
-			l.ask(who, inflight.Caller{})
-			time.Sleep(30 * ms)
-		}
-		require.Equal(t, []string{"a", "b"}, l.end())
-	})
+		l.turn()
+	}
+	time.Sleep(pause)
+	require.Contains(t, l.log, "late leaves", "overloaded")
+	l.log = nil
+	for _, who := range []string{"a", "b"} {
+		l.ask(who, inflight.Caller{})
+		time.Sleep(30 * ms)
+	}
+	require.Equal(t, want, l.end())
 }
 
 func TestABurstIsServedWholeInOrder(t *testing.T) {

@@ -12,9 +12,10 @@ import (
 // With a Target the queue is controlled by the time spent in it, as in CoDel (Nichols and Jacobson,
 // Controlling Queue Delay, 2012), in the form for requests by Maurer (Fail at Scale, 2015). If for an
 // Interval every caller that got a slot had waited for longer than Target, the queue is overloaded, until
-// there has been no waiter for the time Target. Meanwhile callers wait for at most Target, and the newest
-// one is served first, because its own caller is the least likely to have given up. Otherwise they wait
-// for at most Interval, so a burst is served whole.
+// there has been no waiter for the time Target. In an overloaded queue callers wait for at most Target, and
+// the newest one is served first, because its own caller is the least likely to have given up. Otherwise
+// they wait for at most Interval, so a burst is served whole. For two Intervals after an overload, a quarter
+// of an Interval suffices for the next one.
 //
 // Free slots are divided between the priorities that wait by Shares, and within a priority between the
 // tenants that wait by TenantWeight. If the queue is full, a caller of the lowest priority leaves it: a

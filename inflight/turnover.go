@@ -48,6 +48,7 @@ func (t *turnover) pause(now time.Duration, ended int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.paused {
+		t.update(now, ended)
 		t.paused, t.pausedAt, t.endedAt = true, now, ended
 	}
 }

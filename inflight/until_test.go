@@ -155,7 +155,7 @@ func TestUntilFollowsTheRateOfReleases(t *testing.T) {
 				s.all.Go(func() { s.work(inflight.Caller{}, took) })
 			}
 			synctest.Wait()
-			time.Sleep(5*took - 1) // 16 calls have ended, 4 run, and 20 wait
+			time.Sleep(5*took - ms) // 16 calls have ended, 4 run, and 20 wait
 			got := s.refusal(inflight.Caller{}).RetryAfter()
 			require.InEpsilon(t, 5*took, got, 0.4, "the next caller gets a slot when 40 have ended: %v", got)
 			s.all.Wait()

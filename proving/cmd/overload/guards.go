@@ -28,6 +28,7 @@ func guards() []guard {
 		{"none", func(h http.Handler) (http.Handler, error) { return h, nil }},
 		{"weir, fixed: Limit 10, no queue", shed(inflight.Config{Limit: servers})},
 		{"weir, fixed: Limit 10, queue with Target 20ms", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: queue})},
+		{"weir, adaptive, queue with Target 20ms", shed(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: queue})},
 		{"weir, the same, oldest first", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
 		{"failsafe-go adaptive limiter", func(h http.Handler) (http.Handler, error) {
 			return failsafehttp.NewHandler(h, adaptivelimiter.NewWithDefaults[*http.Response]()), nil

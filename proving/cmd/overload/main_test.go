@@ -30,8 +30,9 @@ func TestAServerWithoutAGuardRefusesNothing(t *testing.T) {
 
 func TestTheTableHasARowPerGuard(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"-for", "50ms"}, &out))
+	require.NoError(t, run([]string{"-for", "50ms", "-warm", "0"}, &out))
 	require.Equal(t, 4+len(guards()), strings.Count(out.String(), "\n"))
 	require.ErrorContains(t, run([]string{"-factor", "NaN"}, &out), "must be positive")
 	require.ErrorContains(t, run([]string{"-for", "-1s"}, &out), "must be positive")
+	require.ErrorContains(t, run([]string{"-warm", "-1s"}, &out), "must be positive")
 }

@@ -1,0 +1,163 @@
+package inflight_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/inflight"
+)
+
+// server does ten calls at once, which take 20 ms on average in exponential times, behind a limiter.
+// Further calls wait in it.
+type server struct {
+	t       *testing.T
+	limiter *inflight.Limiter
+	turns   chan struct{}
+	work    func(*rand.Rand) time.Duration
+	random  *rand.Rand
+	all     sync.WaitGroup
+}
+
+func newServer(t *testing.T, seed uint64, c inflight.Config) *server {
+	return &server{t: t, limiter: inflight.New(c), turns: make(chan struct{}, 10), work: exponential(20 * ms), random: rand.New(rand.NewPCG(seed, 6))}
+}
+
+func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
+}
+
+// load makes calls at a rate per second, and returns how many of them ended well by the end, how many were
+// refused, and the median and the 99th percentile of the time that the former took.
+func (s *server) load(rate float64, length time.Duration) (good, refused int, p50, p99 time.Duration) {
+	var mu sync.Mutex
+	var times []time.Duration
+	left := 0
+	for began := time.Now(); time.Since(began) < length; {
+		time.Sleep(time.Duration(s.random.ExpFloat64() * float64(time.Second) / rate))
+		work := s.work(s.random)
+		s.all.Go(func() {
+			came := time.Now()
+			ok, called := s.call(work)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case !called:
+				left++
+			case ok:
+				times = append(times, time.Since(came))
+			}
+		})
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	slices.Sort(times)
+	good = len(times)
+	if good == 0 {
+		return 0, left, 0, 0
+	}
+	return good, left, times[good/2], times[good*99/100]
+}
+
+func (s *server) call(work time.Duration) (ok, called bool) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+	defer cancel()
+	slot, err := s.limiter.Acquire(ctx)
+	if err != nil {
+		return false, false
+	}
+	defer func() { slot.Done(ctx, ctx.Err()) }()
+	select {
+	case s.turns <- struct{}{}:
+	case <-ctx.Done():
+		return false, true
+	}
+	defer func() { <-s.turns }()
+	time.Sleep(work)
+	return ctx.Err() == nil, true
+}
+
+var adaptiveQueue = inflight.Config{Adaptive: true, Queue: inflight.Queue{Target: 20 * ms}}
+
+// forSeeds runs a test with several random loads.
+func forSeeds(t *testing.T, test func(t *testing.T, s *server)) {
+	for seed := range uint64(2) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, seed, adaptiveQueue)
+			test(t, s)
+			s.all.Wait()
+			require.Zero(t, s.limiter.InFlight())
+		})
+	}
+}
+
+// The server can do 500 calls per second, of which 99 % take 92 ms at most. The limit aims at twice the
+// usual latency, so a call waits for Target and one call of 20 ms more.
+func TestAnAdaptiveLimitWithAQueueUnderOverload(t *testing.T) {
+	for _, warm := range []time.Duration{0, 5 * time.Second} {
+		for _, factor := range []float64{1.5, 3, 10} {
+			forSeeds(t, func(t *testing.T, s *server) {
+				s.load(250, warm)
+				good, _, _, _ := s.load(factor*500, 2*time.Second)
+				require.Greater(t, good, 500*2*85/100, "factor %v, calls answered at first", factor)
+				good, _, p50, p99 := s.load(factor*500, 8*time.Second)
+				require.Greater(t, good, 500*8*90/100, "factor %v, calls answered", factor)
+				require.Less(t, p50, 80*ms, "factor %v", factor)
+				require.Less(t, p99, 200*ms, "factor %v", factor)
+				require.GreaterOrEqual(t, s.limiter.Limit(), 5, "of ten servers")
+				require.LessOrEqual(t, s.limiter.Limit(), 50)
+			})
+		}
+	}
+}
+
+func TestAnAdaptiveLimitWithAQueueRefusesNothingWithoutAnOverload(t *testing.T) {
+	forSeeds(t, func(t *testing.T, s *server) {
+		_, refused, _, _ := s.load(0.85*500, 20*time.Second)
+		require.Zero(t, refused, "at 85 % of the capacity")
+	})
+	forSeeds(t, func(t *testing.T, s *server) {
+		s.turns = make(chan struct{}, 1000)
+		s.load(2, time.Minute)
+		_, refused, _, _ := s.load(20_000, time.Second)
+		require.Zero(t, refused, "400 calls in flight, after a minute with hardly any")
+	})
+}
+
+func TestAnAdaptiveLimitWithAQueueReactsWithinASecond(t *testing.T) {
+	forSeeds(t, func(t *testing.T, s *server) {
+		s.load(400, 10*time.Second)
+		for range cap(s.turns) / 2 {
+			s.turns <- struct{}{} // the server can do 250 calls per second
+		}
+		s.load(400, time.Second)
+		good, _, p50, p99 := s.load(400, 4*time.Second)
+		require.Greater(t, good, 250*4*90/100)
+		require.Less(t, p50, 80*ms)
+		require.Less(t, p99, 200*ms)
+		for range cap(s.turns) / 2 {
+			<-s.turns
+		}
+		s.load(400, time.Second)
+		_, refused, _, _ := s.load(400, 10*time.Second)
+		require.Zero(t, refused)
+	})
+}
+
+// Calls take ten times as long without a queue in the server. That takes some time to find out.
+func TestAnAdaptiveLimitWithAQueueBeforeAServerThatIsSlowByItself(t *testing.T) {
+	forSeeds(t, func(t *testing.T, s *server) {
+		s.turns = make(chan struct{}, 1000)
+		s.load(200, 20*time.Second)
+		s.work = exponential(200 * ms)
+		s.load(200, time.Minute)
+		_, refused, _, _ := s.load(200, time.Minute)
+		require.Zero(t, refused)
+	})
+}
