@@ -22,7 +22,7 @@ func (g *Gate) Admissions() limiter.Stats {
 
 // atOnce returns the number of calls that are counted with the slots in flight.
 func (g *Gate) atOnce() int64 {
-	if g.ownWord == nil {
+	if !g.counting {
 		return 0
 	}
 	return slotHooks.AtOnce(g.inFlight)

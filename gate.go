@@ -52,6 +52,7 @@ type Gate struct {
 	ownSlots gatehook.Listener[breaker.Outcome] // slots, if no other gate shares inFlight
 	ownWord  *atomic.Uint64                     // and so its words
 	ownLimit *atomic.Uint32
+	counting bool                         // inFlight counts the calls that get a slot at once
 	keyed    interface{ current() *Gate } // nil for a gate that is not in a group or has no inFlight
 
 	lastHold *atomic.Int64 // 0 if hold need not be asked

@@ -34,7 +34,7 @@ func BenchmarkGateRunLimited(b *testing.B) {
 	}
 }
 
-// BenchmarkGateInFlight compares gates with a bound on calls in flight with one without, and with half a
+// BenchmarkGateInFlight compares gates with a bound on calls in flight with one without, and with a
 // reading of the clock.
 func BenchmarkGateInFlight(b *testing.B) {
 	for _, c := range []struct {

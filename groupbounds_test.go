@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,4 +20,20 @@ func TestGroupHasTenThousandKeysByDefault(t *testing.T) {
 	}
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Equal(t, 10_001, passed, "one call per key, and one call of all others together")
+}
+
+// The comments of Config and GroupConfig say about 800 bytes.
+func TestMemoryOfAnAdaptiveBound(t *testing.T) {
+	bytes := func(c weir.Config) int {
+		const keys = 1000
+		g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: c})
+		before := heap()
+		for key := range keys {
+			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
+		}
+		after := heap()
+		runtime.KeepAlive(g)
+		return (after - before) / keys
+	}
+	require.InDelta(t, 800, float64(bytes(weir.Config{Adaptive: true})-bytes(weir.Config{})), 100)
 }

@@ -59,8 +59,15 @@ func (g *Gate) takeSlotFast(permit *breaker.Permit) bool {
 	if g.ownWord != nil && gatehook.TryOccupy(g.ownWord, g.ownLimit) {
 		return true
 	}
+	if g.counting { // no key, so there is nothing to look for after the slot
+		start, held, ok := slotHooks.Occupy(g.inFlight)
+		if held {
+			hooks.Tell(gatehook.NoEscape(permit), g.slots, start)
+		}
+		return ok
+	}
 	_, ok := g.takeSlot(permit, slotHooks.Occupy)
-	if ok && g.ownWord == nil {
+	if ok {
 		g.admissions.allowed.Add(1)
 	}
 	return ok
@@ -78,10 +85,11 @@ func (g *Gate) acquireSlotFast(ctx context.Context, permit *breaker.Permit) erro
 	return g.waitOrRefuseSlot(ctx, permit)
 }
 
-// newInFlight gives the gate a bound of its own. A fixed one counts the calls that it allows at once. An
-// adaptive one is told when each call begins, so the shortcuts do not take its slots.
+// newInFlight gives the gate a bound of its own, which counts the calls that it allows at once. An adaptive
+// bound is told when each call begins, so the shortcuts do not take its slots.
 func (g *Gate) newInFlight(c Config) {
 	g.setInFlight(slotHooks.New(g.name, c.MaxConcurrent, c.Adaptive))
+	g.counting = true
 	if c.Adaptive {
 		return
 	}

@@ -2,6 +2,7 @@ package rows
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go"
@@ -30,20 +31,25 @@ func gates() []Row {
 		},
 		{
 			Name: "gate: MaxConcurrent, against none and half a reading", Serial: 1, Floor: true,
-			Weir: gateInFlight(weir.Config{MaxConcurrent: 100}), Peer: gateAndHalfAReading(weir.Config{}),
+			Weir: gateInFlight(weir.Config{MaxConcurrent: 100}), Peer: gateAndReadings(weir.Config{}, 1),
 			Why: "at a ratio of 1, a slot costs half a reading of the clock",
 		},
 		{
 			Name: "gate: Rate and MaxConcurrent, against Rate and half a reading", Serial: 1, Floor: true,
 			Weir: gateInFlight(weir.Config{MaxConcurrent: 100, Rate: limiter.PerSecond(1e8), Burst: plenty}),
-			Peer: gateAndHalfAReading(weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty}),
+			Peer: gateAndReadings(weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty}, 1),
 			Why:  "at a ratio of 1, a slot costs half a reading of the clock",
+		},
+		{
+			Name: "gate: Adaptive, against none and a reading", Serial: 1, Floor: true,
+			Weir: gateInFlight(weir.Config{Adaptive: true}), Peer: gateAndReadings(weir.Config{}, 0),
+			Why: "at a ratio of 1, a slot of an adaptive bound costs a reading of the clock. Of so many calls per second few are timed",
 		},
 	}
 }
 
 func gateInFlight(c weir.Config) Side {
-	return Side{"weir.Do", "a gate with MaxConcurrent", func() measure.Loop {
+	return Side{"weir.Do", "a gate with a bound on calls in flight", func() measure.Loop {
 		g := weir.New("bench", c)
 		ctx := context.Background()
 		return func(n int) (right int) {
@@ -57,14 +63,15 @@ func gateInFlight(c weir.Config) Side {
 	}}
 }
 
-// gateAndHalfAReading reads the clock with every second call.
-func gateAndHalfAReading(c weir.Config) Side {
-	return Side{"weir.Do, time.Since(epoch)", "the same gate without MaxConcurrent, and a reading of the clock with every second call", func() measure.Loop {
+// gateAndReadings reads the clock with the calls whose number has none of the bits of mask.
+func gateAndReadings(c weir.Config, mask int) Side {
+	about := fmt.Sprintf("the same gate without a bound, and a reading of the clock with one call in %d", mask+1)
+	return Side{"weir.Do, time.Since(epoch)", about, func() measure.Loop {
 		g, epoch := weir.New("bench", c), time.Now()
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for i := range n {
-				if i&1 == 0 && time.Since(epoch) < 0 {
+				if i&mask == 0 && time.Since(epoch) < 0 {
 					continue
 				}
 				if v, err := weir.Do(ctx, g, succeed); err == nil {

@@ -106,6 +106,7 @@ func TestBounds(t *testing.T) {
 		"gate: success, failsafe-go":                                    {0.12, 0.12},
 		"gate: MaxConcurrent, against none and half a reading":          {1, 0},
 		"gate: Rate and MaxConcurrent, against Rate and half a reading": {1, 0},
+		"gate: Adaptive, against none and a reading":                    {1, 0},
 		"window: Counter.Add":                                           {1.25, 0},
 		"window: Calls.Record":                                          {1.25, 0},
 	}
