@@ -63,7 +63,7 @@ func (b *Breaker) check(at time.Duration) error {
 		return next.check(next.at(b.latestTime(at)))
 	}
 	switch s := p.stayAt(at); {
-	case s.state == HalfOpen && p.over(at): // no probe was made yet
+	case s.state == HalfOpen && p.over(at) && !b.spares(p): // no probe was made yet
 		return nil
 	case s.state == HalfOpen || p.over(at):
 		return b.checkProbes(at)

@@ -44,7 +44,7 @@ type Config struct {
 	// FailureRun is the number of failures in a run at which the breaker opens, however far apart they
 	// are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
 	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by one
-	// failure for every ten calls in the window. Slow calls are no part of it. Default: the number of
+	// failure for every six calls in the window. Slow calls are no part of it. Default: the number of
 	// failures at which a FailureRate of MinCalls calls is reached, but enough that chance opens the
 	// breaker less than once in a million calls if 40 % of FailureRate fail. With the other defaults
 	// that is 10, and Off if LastCalls is set or FailureRate is Off.
@@ -90,7 +90,8 @@ type Config struct {
 
 	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
 	// MinCalls or Probes results, whichever is less, the same rates close or open it. If FailureRate
-	// is Off, the first failure opens it. Default 3.
+	// is Off, the first failure opens it. If a run of failures has opened the breaker, so does a
+	// failure before the first success. Default 3.
 	Probes int
 	// ProbeTimeout is the time after which the slot of a probe without a result is given to another
 	// call. Default 10s.

@@ -60,13 +60,18 @@
 // time: 10 failures in a row open it, even if hours lie between them, and so do 12 failures and 2
 // successes. A success takes back FailureRate / (1 − FailureRate) failures, one by default, so a run
 // gets longer only while more than FailureRate of the calls fail. A busy breaker needs a longer run, by
-// one failure per ten calls in the window: a total outage opens it after about a tenth of the window,
+// one failure per six calls in the window: a total outage opens it after about a sixth of the window,
 // and failures in a shorter lump do not open it.
 //
 // This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of the
 // calls fail by chance, each by itself, at least a million calls lie between two openings on average
 // (Lorden 1971). docs/numbers.md has the exact numbers, and those for failures that come in lumps.
 // Config.FailureRun sets the length of the run and switches it off.
+//
+// A run is strong evidence, so the probes after it are few. If the first one fails, the breaker opens
+// again. From then on, at least seven calls are refused before the next probe, and no probe is made
+// before the cooldown is over. So at low traffic one call in eight is a probe while the service is
+// down, and a service that is back is noticed after eight calls and not after a long time.
 //
 // # Other limits
 //

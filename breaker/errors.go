@@ -19,12 +19,12 @@ type OpenError struct {
 	Name string
 	// Key is the key of a member of a Group, as text.
 	Key string
-	// State is Open, ForcedOpen, or HalfOpen if all probes were in flight.
+	// State is Open, ForcedOpen, or HalfOpen if no probe was due or all were in flight.
 	State State
 	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%".
 	Reason string
 	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
-	// for ForcedOpen.
+	// for ForcedOpen, and for HalfOpen if the next probe is due after a number of calls.
 	Until time.Time
 
 	cooldown time.Duration
@@ -35,10 +35,12 @@ func (e *OpenError) Error() string {
 	if e.Key != "" {
 		name += " for " + strconv.Quote(e.Key)
 	}
-	switch e.State {
-	case HalfOpen:
+	switch {
+	case e.State == HalfOpen && e.Until.IsZero():
+		return fmt.Sprintf("breaker %s is half-open and no probe is due (%s)", name, e.Reason)
+	case e.State == HalfOpen:
 		return fmt.Sprintf("breaker %s is half-open and all its probes are in flight (%s)", name, e.Reason)
-	case ForcedOpen:
+	case e.State == ForcedOpen:
 		return fmt.Sprintf("breaker %s is forced open", name)
 	default:
 		return fmt.Sprintf("breaker %s is open until %s: %s", name, e.Until.Format(time.TimeOnly), e.Reason)
@@ -53,7 +55,7 @@ func (e *OpenError) Is(target error) bool { return target == ErrOpen || target =
 const minRetryAfter = time.Millisecond
 
 // RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. If
-// the breaker is forced open, which has no known end, it returns the cooldown.
+// Until is zero, so that no time is known, it returns the cooldown.
 func (e *OpenError) RetryAfter() time.Duration {
 	if e.Until.IsZero() {
 		return max(e.cooldown, minRetryAfter)

@@ -50,6 +50,9 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	case breaker.Open, breaker.ForcedOpen:
 		return nil, m.refuse(t)
 	case breaker.HalfOpen:
+		if m.spares(&m.stay) {
+			return nil, m.refuse(t)
+		}
 		c.place = m.vacant(t)
 		if c.place < 0 {
 			return nil, m.refuse(t)
@@ -76,7 +79,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 // check returns the error with which allow would refuse.
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.seen(t); {
-	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && settled && m.vacant(t) < 0:
+	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && (m.spares(&s) || settled && m.vacant(t) < 0):
 		m.enterDue(t)
 		return m.refuse(t)
 	}
@@ -84,6 +87,7 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 }
 
 func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
+	spared := m.spares(&m.stay)
 	m.refused++
 	m.totals.Refused++
 	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
@@ -91,6 +95,9 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	case breaker.Open:
 		e.Until = t0.Add(m.stay.until)
 	case breaker.HalfOpen: // when a place falls back, or when it gave up before
+		if spared {
+			break
+		}
 		until := m.vacated(t)
 		if until >= m.stay.until {
 			until = max(modelAdd(m.stay.until, m.stay.cooldown), m.stay.asked)

@@ -30,7 +30,7 @@ func (rs modelResults) reached(c *breaker.Config, in window.Counts) (best window
 			best, highest = counts, score
 		}
 	}
-	if highest < float64(c.FailureRun)+math.Floor(float64(in.Calls())/10)-1e-6 {
+	if highest < float64(c.FailureRun)+math.Floor(float64(in.Calls())/6)-1e-6 {
 		return best, ""
 	}
 	x := cusum.Exponent(0.4*c.FailureRate, c.FailureRate)
@@ -39,4 +39,9 @@ func (rs modelResults) reached(c *breaker.Config, in window.Counts) (best window
 	best.ConsecutiveFailures, best.Ignored = in.ConsecutiveFailures, in.Ignored
 	return best, fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%v calls if %.3g%% fail",
 		best.Failures, best.Calls(), math.Floor(highest*x/math.Ln10), 40*c.FailureRate)
+}
+
+// spares reports whether calls are refused before the first probe of a stay.
+func (m *modelBreaker) spares(s *modelStay) bool {
+	return s.byRun && s.rounds > 0 && m.totals.Refused-s.refused < 7
 }

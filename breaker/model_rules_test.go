@@ -148,6 +148,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 		return
 	}
 	if run, reason := m.run.reached(k, c); reason != "" {
+		m.stay.byRun = true
 		m.open(t, "calls", reason, run)
 		return
 	}
@@ -226,6 +227,10 @@ func (m *modelBreaker) conclude(t time.Duration) {
 	c := m.probed
 	if m.config.FailureRate == breaker.Off && c.Failures > 0 {
 		m.open(t, "calls", "a probe failed", c)
+		return
+	}
+	if m.stay.byRun && c.Successes == 0 && c.Failures > 0 {
+		m.open(t, "calls", modelReason("failure", c.Failures, c.Calls(), m.config.FailureRate)+", of probes", c)
 		return
 	}
 	if c.Calls() < int64(max(min(m.config.MinCalls, m.config.Probes), 1)) {

@@ -50,6 +50,8 @@ type modelStay struct {
 	reason   string        // why it opened
 	tripped  window.Counts // the counts that opened it
 	rounds   int           // rounds of probes that failed in a row
+	byRun    bool          // a run of failures opened it, or opens it
+	refused  int64         // the calls that were refused before it opened
 	cooldown time.Duration // as it was when it opened
 	asked    time.Duration // until when the service asked not to be called
 }
@@ -184,6 +186,7 @@ func (m *modelBreaker) cooldown(rounds int) time.Duration {
 func (m *modelBreaker) open(t time.Duration, by string, reason string, counts window.Counts) {
 	t = m.latest(t)
 	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
+	s.byRun, s.refused = m.stay.byRun, m.totals.Refused
 	if m.stay.state == breaker.HalfOpen {
 		s.rounds++
 	}

@@ -50,6 +50,8 @@ type recovery struct {
 	reason   string        // why the breaker opened
 	openedBy window.Counts // the counts that opened it
 	rounds   int           // rounds of probes that failed
+	byRun    bool          // a run of failures opened it
+	refused  int64         // the calls that the breaker had refused when it last opened
 	cooldown time.Duration // the latest cooldown
 }
 
@@ -57,6 +59,7 @@ type recovery struct {
 type live struct {
 	retryAt atomic.Int64                  // the time before which the service asked not to be called
 	run     cusum.Counter                 // Closed: the run of failures
+	byRun   atomic.Bool                   // Closed: the run opens the breaker
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	seen    int64                         // evicted: the calls that were counted or passed on; guarded by Breaker.mu

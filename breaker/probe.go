@@ -13,7 +13,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
 	slot, use := -1, uint32(0)
-	if p.state == HalfOpen {
+	if p.state == HalfOpen && !b.spares(p) {
 		slot, use = b.occupySlot(p, at)
 	}
 	refusal := b.probeRefusal(p, slot, at)
@@ -34,7 +34,11 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
-	refusal := b.probeRefusal(p, b.slots.findFree(at, p.rules.config.Probes), at)
+	slot := -1
+	if !b.spares(p) {
+		slot = b.slots.findFree(at, p.rules.config.Probes)
+	}
+	refusal := b.probeRefusal(p, slot, at)
 	b.mu.Unlock()
 	b.changes.deliver()
 	if refusal != nil {
@@ -51,6 +55,8 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 		return b.refusal(p)
 	case p.state != HalfOpen || slot >= 0:
 		return nil
+	case b.spares(p):
+		return p.refusal
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
 	if next >= p.until { // HalfOpenTimeout ends first
@@ -137,6 +143,8 @@ func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
 	switch {
 	case r.failureRate == never && c.Failures > 0:
 		reason = "a probe failed"
+	case p.byRun && c.Successes == 0 && c.Failures > 0:
+		reason = r.failureReason(c.Failures, c.Calls()) + ", of probes"
 	case !enough:
 		return
 	case r.failureRate.reached(c.Failures, c.Calls()):

@@ -102,6 +102,7 @@ func (p *phase) limitReached(at time.Duration, e *evidence) (c cause, reached bo
 	}
 	if r.run.Reached(e.run, e.calls.Calls/busyShare) {
 		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
+		p.live.byRun.Store(true)
 		return cause{r.runReason(e.run), byCalls}, true
 	}
 	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {

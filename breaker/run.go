@@ -10,11 +10,14 @@ import (
 const (
 	// busyShare is the number of calls in the window for which a run must be longer by one failure. So
 	// failures that come in a lump shorter than this share of the window do not open a breaker.
-	busyShare = 10
+	busyShare = 6
 	// tolerable is the share of FailureRate up to which failures are a matter of chance.
 	tolerable = 0.4
 	// rarely is the mean number of calls between runs of the default length by chance, at least.
 	rarely = 1_000_000
+	// sparedCalls is the number of calls that are refused before each probe of a service that is surely
+	// still down.
+	sparedCalls = 7
 )
 
 // defaultRun returns the default of FailureRun for a Config whose other fields have their defaults.
@@ -48,4 +51,9 @@ func (r *rules) runReason(run cusum.Run) string {
 	odds := cusum.Score(run, rate) * cusum.Exponent(tolerable*rate, rate) / math.Ln10
 	return fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%.0f calls if %.3g%% fail",
 		run.Failures(), run.Calls(), math.Floor(odds), 100*tolerable*rate)
+}
+
+// spares reports whether more calls are refused before the first probe.
+func (b *Breaker) spares(p *phase) bool {
+	return p.byRun && p.rounds > 0 && int64(b.refused.Load())-p.recovery.refused < sparedCalls
 }

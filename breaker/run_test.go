@@ -55,7 +55,7 @@ func TestABusyBreakerNeedsALongerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		run(t, b, 1000, succeed)
-		run(t, b, 121, fail) // 10, and one per ten of 1,121 calls
+		run(t, b, 210, fail) // one fewer than 10 and a sixth of 1,211 calls
 		require.Equal(t, breaker.Closed, b.State())
 		run(t, b, 1, fail)
 		require.Equal(t, breaker.Open, b.State())
@@ -132,4 +132,51 @@ func TestAnInvalidFailureRun(t *testing.T) {
 	}
 	require.NoError(t, breaker.Config{FailureRun: 100_000}.Validate())
 	require.NoError(t, breaker.Config{FailureRun: breaker.Off, FailureRate: breaker.Off}.Validate())
+}
+
+// TestAfterARunOneCallInEightIsAProbe makes a call per minute, so that every cooldown is over.
+func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reasons []string
+		b := breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) { reasons = append(reasons, c.Reason) }})
+		apart(t, b, 11, breaker.Failure) // ten open it, and the next is a probe
+		require.Equal(t, "failure rate 100% of 1 calls, limit 50%, of probes", reasons[len(reasons)-1])
+		for range 5 {
+			for range 7 {
+				require.Equal(t, breaker.HalfOpen, b.State(), "the cooldown is over")
+				before := b.Totals().Refused
+				err := b.Check()
+				var e *breaker.OpenError
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, breaker.HalfOpen, e.State)
+				require.Zero(t, e.Until)
+				require.Equal(t, 5*time.Second, e.RetryAfter())
+				require.ErrorContains(t, err, "is half-open and no probe is due (failure rate 100% of 1 calls")
+				require.Equal(t, before+1, b.Totals().Refused)
+				time.Sleep(time.Minute)
+			}
+			require.NoError(t, b.Check())
+			apart(t, b, 1, breaker.Failure)
+		}
+		for range 7 {
+			refused(t, b)
+		}
+		time.Sleep(5 * time.Second)
+		apart(t, b, 3, breaker.Success)
+		require.Equal(t, breaker.Closed, b.State())
+
+		apart(t, b, 10, breaker.Failure)
+		apart(t, b, 1, breaker.Success)
+		apart(t, b, 1, breaker.Failure)
+		apart(t, b, 1, breaker.Success)
+		require.Equal(t, breaker.Closed, b.State(), "a failure after a success is judged by the rate")
+	})
+}
+
+func TestARateSparesNoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, MinCalls: 1, Probes: 1})
+		apart(t, b, 10, breaker.Failure) // the first opens it, and each of the others is a probe
+		require.Equal(t, breaker.HalfOpen, b.State())
+	})
 }

@@ -73,7 +73,10 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	}
 	wait := p.rules.cooldown(rounds)
 	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retryAt.Load()))})
-	next.recovery = recovery{reason: why.reason, openedBy: counts, rounds: rounds, cooldown: wait}
+	next.recovery = recovery{
+		reason: why.reason, openedBy: counts, rounds: rounds, cooldown: wait,
+		byRun: p.live.byRun.Load() || p.state != Closed && p.byRun, refused: int64(b.refused.Load()),
+	}
 	next.complete(b)
 	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts})
 }

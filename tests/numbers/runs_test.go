@@ -54,7 +54,7 @@ var windows = []struct {
 func runs() string {
 	table := head("calls in a window of 10 s", "run", "each by itself", "lumps of 2", "of 3", "of 5", "of 10")
 	for _, w := range windows {
-		limit := 10 + w.calls/10
+		limit := 10 + w.calls/6
 		cells := []any{w.text, limit, many(alone(0.2).callsUntil(limit))}
 		for _, length := range []float64{2, 3, 5, 10} {
 			cells = append(cells, many(lumps(0.2, length).callsUntil(limit)))
@@ -68,7 +68,7 @@ func runs() string {
 func outages() string {
 	table := head("calls in a window of 10 s", "all fail", "80 % fail", "60 % fail")
 	for _, w := range windows {
-		limit := 10 + w.calls/10
+		limit := 10 + w.calls/6
 		table += row(w.text, limit, many(alone(0.8).callsUntil(limit)), many(alone(0.6).callsUntil(limit)))
 	}
 	return table
@@ -121,21 +121,21 @@ func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
 	for _, w := range windows {
 		every := 10 * time.Second / time.Duration(w.calls)
-		limit := float64(10 + w.calls/10)
+		limit := float64(10 + w.calls/6)
 		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1 // the next call is refused
 		require.InDelta(t, limit, got, 1+0.05*limit, "%s", w.text)                       // the window may lack a bucket
 		require.Equal(t, time.Hour, opensAfter(breaker.Config{FailureRun: breaker.Off, MinCalls: 10_000}, every).Truncate(time.Hour))
 	}
 }
 
-// TestALumpShorterThanATenthOfTheWindowOpensNothing fails calls for 0.9 s, every 5 s for an hour.
-func TestALumpShorterThanATenthOfTheWindowOpensNothing(t *testing.T) {
+// TestALumpShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s for an hour.
+func TestALumpShorterThanASixthOfTheWindowOpensNothing(t *testing.T) {
 	b, now := breaker.NewAt("b", breaker.Config{}, t0), t0
 	for now.Before(t0.Add(time.Hour)) {
 		permit, err := b.AllowAt(now)
 		require.NoError(t, err)
 		o := breaker.Success
-		if since := now.Sub(t0); since > 10*time.Second && since%(5*time.Second) < 900*time.Millisecond {
+		if since := now.Sub(t0); since > 10*time.Second && since%(5*time.Second) < 1400*time.Millisecond {
 			o = breaker.Failure
 		}
 		permit.RecordAt(now, o)

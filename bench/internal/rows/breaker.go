@@ -66,7 +66,7 @@ func breakerDo(does string, c breaker.Config) Side {
 // judges every failure and never opens.
 func breakerFails() Side {
 	return Side{"breaker.Do", "rolling window of 10 × 1 s; judges each failure, and opens if all of 20 calls failed", func() measure.Loop {
-		b := breaker.New("bench", breaker.Config{FailureRate: 1})
+		b := breaker.New("bench", breaker.Config{FailureRate: 1, FailureRun: breaker.Off})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			right, _ = breaker.Do(ctx, b, succeed)
