@@ -84,7 +84,7 @@ func TestOutageOverARealStack(t *testing.T) {
 		most       int
 		refusal    error
 	}{
-		{"without a word", "", 20 + 11, 20 + 36, breaker.ErrOpen},
+		{"without a word", "", 12 + 10, 12 + 12, breaker.ErrOpen}, // a run, and one probe per cooldown
 		{"saying when to come back", "45", 2, 2, limiter.ErrLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {
