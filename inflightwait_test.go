@@ -62,7 +62,7 @@ func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
 // A call that has waited 4s for its token waits at most 6s more for its slot.
 func TestMaxWaitIsOneBudgetForTokenAndSlot(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
-		c.Rate, c.Burst, c.MaxWait = limiter.Every(4*time.Second), 1, 10*time.Second
+		c.Rate, c.Burst, c.MaxWait = limiter.Per(1, 4*time.Second), 1, 10*time.Second
 		g := weir.New("g", c)
 		hold := make(chan struct{})
 		go func() { _ = g.Run(t.Context(), func(context.Context) error { <-hold; return nil }) }()

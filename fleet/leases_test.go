@@ -85,7 +85,7 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	})
 	t.Run("not by another process, as long as it was to last", func(t *testing.T) {
 		key := newKey()
-		limit := fleet.TokenBucket{Rate: limiter.Every(2 * time.Second), Burst: 1}
+		limit := fleet.TokenBucket{Rate: limiter.Per(1, 2*time.Second), Burst: 1}
 		quick := newLimiter(l, "gone-quick", limit, c)
 		requireTake(t, taken, quick.Take, key, 1)
 		requireTake(t, refused, quick.Take, key, 1)

@@ -153,7 +153,7 @@ func TestValidateLimits(t *testing.T) {
 		"limiter: Rate is unset, must be above 0":                                                                       fleet.TokenBucket{},
 		"fleet: Rate is unlimited, must be finite":                                                                      fleet.TokenBucket{Rate: limiter.Unlimited()},
 		"fleet: Burst is -1, must lie between 1 and 1099511627776 (or be 0 for the default)":                            fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: -1},
-		"fleet: Burst is 100, must be refilled within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Every(year), Burst: 100},
+		"fleet: Burst is 100, must be refilled within 438000h0m0s at a Rate of 1/8760h":                                 fleet.TokenBucket{Rate: limiter.Per(1, year), Burst: 100},
 		"fleet: Limit is 0, must lie between 1 and 2147483647":                                                          fleet.FixedWindow{Window: time.Second},
 		"fleet: Window is 0s, must be whole microseconds between 1ms and 87600h0m0s":                                    fleet.FixedWindow{Limit: 1},
 		"fleet: Window is 1.0000005s, must be whole microseconds between 1ms and 87600h0m0s":                            fleet.SlidingWindow{Limit: 1, Window: time.Second + 500},

@@ -66,7 +66,7 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 func TestValuesOfTheQuickScript(t *testing.T) {
 	l, c := connect(t), client(t, server())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
-		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Every(every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
+		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Per(1, every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
 		require.True(t, b.Quick())
 		for range 10 {
 			key := newKey()

@@ -95,7 +95,7 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 
 func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
 	direct := client(t, server())
-	for _, b := range []fleet.TokenBucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Every(ms), Burst: 1}} {
+	for _, b := range []fleet.TokenBucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Per(1, ms), Burst: 1}} {
 		bucket := newLimiter(connect(t), newKey(), b, orError)
 		for range 50 {
 			r, err := bucket.Take(t.Context(), "user", 1)

@@ -73,7 +73,7 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const year = 24 * 365 * time.Hour
 			b := newLimiters(link, "load", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
-				fleet.TokenBucket{Rate: limiter.Every(year), Burst: each},
+				fleet.TokenBucket{Rate: limiter.Per(1, year), Burst: each},
 				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: tenants, Window: year}},
 				fleet.Shared{Limit: fleet.FixedWindow{Limit: everybody, Window: year}})
 			var granted [users]atomic.Int64

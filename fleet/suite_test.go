@@ -80,7 +80,7 @@ var suiteCases = map[string]struct {
 	most   func(time.Duration) int
 }{
 	"token bucket": {
-		[]fleet.Limit{fleet.TokenBucket{Rate: limiter.Every(suiteUnit), Burst: 5}},
+		[]fleet.Limit{fleet.TokenBucket{Rate: limiter.Per(1, suiteUnit), Burst: 5}},
 		5,
 		func(d time.Duration) int { return 5 + int(d/time.Second) },
 	},

@@ -30,7 +30,7 @@ var rates = map[string]struct {
 	"3000000/s":  {fleet.TokenBucket{Rate: limiter.PerSecond(3_000_000), Burst: 1000}, big.NewRat(1, 3)},
 	"4/ns":       {fleet.TokenBucket{Rate: limiter.Per(4, 1), Burst: 1 << 30}, big.NewRat(1, 4000)},
 	"1000/h":     {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, big.NewRat(3_600_000, 1)},
-	"one in 7ns": {fleet.TokenBucket{Rate: limiter.Every(7), Burst: 1 << 20}, big.NewRat(7, 1000)},
+	"one in 7ns": {fleet.TokenBucket{Rate: limiter.Per(1, 7), Burst: 1 << 20}, big.NewRat(7, 1000)},
 }
 
 func TestTokenCost(t *testing.T) {

@@ -80,18 +80,18 @@ func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 }
 
 func TestSlowBucketsAreExact(t *testing.T) {
-	take(t, bucket(limiter.Every(1<<61), 1), step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry " + span(1<<61) + " reset " + span(1<<61)})
-	r := bucket(limiter.Every(292*year), 1<<30).ReserveAt(start, 1, 0)
+	take(t, bucket(limiter.Per(1, 1<<61), 1), step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry " + span(1<<61) + " reset " + span(1<<61)})
+	r := bucket(limiter.Per(1, 292*year), 1<<30).ReserveAt(start, 1, 0)
 	require.True(t, r.OK)
 	require.Zero(t, r.Delay)
 }
 
 func TestADebtTooLongForTheNewRateIsOwedForever(t *testing.T) {
-	b := bucket(limiter.Every(1), 1)
+	b := bucket(limiter.Per(1, 1), 1)
 	for range 41 {
 		require.True(t, b.ReserveAt(start, 1, sec).OK)
 	}
-	require.NoError(t, b.SetRateAt(start, limiter.Every(100*year)))
+	require.NoError(t, b.SetRateAt(start, limiter.Per(1, 100*year)))
 	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
 }
 

@@ -83,7 +83,7 @@ func TestSetBurstKeepsTokens(t *testing.T) {
 }
 
 func TestSetRateKeepsTokens(t *testing.T) {
-	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.PerHour(7), limiter.PerSecond(4e9), limiter.Every(100 * year)} {
+	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.PerHour(7), limiter.PerSecond(4e9), limiter.Per(1, 100*year)} {
 		b := bucket(limiter.PerSecond(10), 20)
 		take(t, b, step{0, 13, "ok"})
 		require.NoError(t, b.SetRateAt(start, r))

@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 		"TokenBucket/fast":      tokenBucket(limiter.PerSecond(1000003), 7, 1000003, sec),
 		"TokenBucket/very fast": tokenBucket(limiter.Per(3, 2), 6, 3, 2),
 		"TokenBucket/slow":      tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
-		"TokenBucket/one":       tokenBucket(limiter.Every(13*ms), 1, 1, 13*ms),
+		"TokenBucket/one":       tokenBucket(limiter.Per(1, 13*ms), 1, 1, 13*ms),
 		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewFixedWindowAt(c, t0)
 		}),

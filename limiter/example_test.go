@@ -44,7 +44,7 @@ func ExampleTokenBucketConfig() {
 }
 
 func ExampleRate() {
-	fmt.Println(limiter.PerSecond(200), limiter.PerMinute(7), limiter.Per(10, 13*time.Second), limiter.Every(100*time.Millisecond))
+	fmt.Println(limiter.PerSecond(200), limiter.PerMinute(7), limiter.Per(10, 13*time.Second), limiter.Per(1, 100*time.Millisecond))
 	// Output: 200/s 7/1m 10/13s 1/100ms
 }
 

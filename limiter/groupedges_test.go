@@ -119,10 +119,10 @@ func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 		"unlimited for a while": func(g *limiter.Group[string]) {
 			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Unlimited()}))
 			take(t, member{g, "ann"}, step{0, 1000, "ok"})
-			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Every(year), Burst: 10}))
+			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Per(1, year), Burst: 10}))
 		},
 	} {
-		g := group(limiter.GroupConfig[string]{Rate: limiter.Every(year), Burst: 10, MaxKeys: 1})
+		g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, year), Burst: 10, MaxKeys: 1})
 		take(t, member{g, "ann"}, step{0, 1, "ok"})
 		fill(g)
 		require.Equal(t, 1, g.Len(), name)

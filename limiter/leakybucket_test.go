@@ -31,7 +31,7 @@ func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
 			for range 30 {
 				callers.start(ctx, "w", 1)
 			}
-			require.NoError(t, b.SetRate(limiter.Every(c.slow)))
+			require.NoError(t, b.SetRate(limiter.Per(1, c.slow)))
 			require.Equal(t, c.want, show(b.Take(c.burst)))
 			leave()
 		})
@@ -75,7 +75,7 @@ func TestALeakyBucketRefusesAfterItsLife(t *testing.T) {
 
 func TestALeakyBucketRefusesATurnThatNeverComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Every(year), Capacity: 1000})
+		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, year), Capacity: 1000})
 		time.Sleep(40 * year)
 		require.NoError(t, b.Wait(t.Context(), 40))
 		ctx, leave := context.WithCancel(t.Context())

@@ -81,7 +81,7 @@ func (w *world) nameOrNone(name string) string {
 var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
 
 func (w *world) bucket(name string) *subject {
-	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(100 * ms), Burst: 10, Name: w.nameOrNone(name)})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, 100*ms), Burst: 10, Name: w.nameOrNone(name)})
 	o := newLevelOracle(100*ms, 10)
 	interval := 100 * ms
 	s := &subject{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
@@ -93,7 +93,7 @@ func (w *world) bucket(name string) *subject {
 		if w.IntN(2) == 0 {
 			interval = every[w.IntN(len(every))]
 			o.set(w.now(), interval, int(o.burst))
-			w.check(b.SetRate(limiter.Every(interval)) == nil, "SetRate")
+			w.check(b.SetRate(limiter.Per(1, interval)) == nil, "SetRate")
 			return
 		}
 		burst := 3 + w.IntN(10)
@@ -106,7 +106,7 @@ func (w *world) bucket(name string) *subject {
 // group creates some keys of a group. If there are more keys than MaxKeys, one has no room.
 func (w *world) group(name string, keys, most int) (all []*subject) {
 	const burst = 4
-	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Every(100 * ms), Burst: burst, MaxKeys: most})
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, 100*ms), Burst: burst, MaxKeys: most})
 	crowded := keys > most
 	var oracles []*levelOracle
 	interval, now := 100*ms, burst
@@ -129,7 +129,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 				for _, o := range oracles {
 					o.set(w.now(), interval, now)
 				}
-				w.check(g.SetLimits(limiter.Tier{Rate: limiter.Every(interval), Burst: now}) == nil, "SetLimits")
+				w.check(g.SetLimits(limiter.Tier{Rate: limiter.Per(1, interval), Burst: now}) == nil, "SetLimits")
 			}
 		}
 		if crowded {
@@ -211,7 +211,7 @@ func (w *world) paces() {
 	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
 	s.change = func() {
 		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
-		w.check(smooth.SetRate(limiter.Every(o.every)) == nil, "SetRate")
+		w.check(smooth.SetRate(limiter.Per(1, o.every)) == nil, "SetRate")
 	}
 	s.reserve = func() {
 		at, limit := w.now(), w.some()

@@ -19,7 +19,7 @@ type booking struct {
 // reserved ones at their time to act, must stay within its bound.
 func (w *world) reserved() {
 	const interval, burst = 100 * ms, 10
-	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(interval), Burst: burst})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, interval), Burst: burst})
 	o := newLevelOracle(interval, burst)
 	var standing []booking
 	s := &subject{node: &node{name: "reserved", of: o, most: func() int { return burst }}, unending: true}

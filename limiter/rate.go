@@ -32,9 +32,6 @@ func PerMinute(n float64) Rate { return Per(n, time.Minute) }
 // PerHour returns the rate of n events per hour.
 func PerHour(n float64) Rate { return Per(n, time.Hour) }
 
-// Every returns the rate of one event every d.
-func Every(d time.Duration) Rate { return Per(1, d) }
-
 // Per returns the rate of n events every d. It accepts any values: the limiter that gets the rate refuses an
 // n or d that is not above 0, a NaN and infinity.
 func Per(n float64, d time.Duration) Rate {

@@ -17,7 +17,7 @@ func TestRateString(t *testing.T) {
 		"7/1m":      limiter.PerMinute(7),
 		"1000/1h":   limiter.PerHour(1000),
 		"10/13s":    limiter.Per(10, 13*time.Second),
-		"1/100ms":   limiter.Every(100 * time.Millisecond),
+		"1/100ms":   limiter.Per(1, 100*time.Millisecond),
 		"unset":     {},
 		"unlimited": limiter.Unlimited(),
 	} {
@@ -46,7 +46,7 @@ func TestRateValidate(t *testing.T) {
 	}
 	for _, r := range []limiter.Rate{
 		limiter.PerSecond(4e9), limiter.PerSecond(math.SmallestNonzeroFloat64),
-		limiter.Every(math.MaxInt64), limiter.Unlimited(),
+		limiter.Per(1, math.MaxInt64), limiter.Unlimited(),
 	} {
 		require.NoError(t, r.Validate(), r)
 	}
@@ -79,13 +79,13 @@ func TestFractionsMeanTheSimplestRatio(t *testing.T) {
 
 func TestRatioHasWholeNumbers(t *testing.T) {
 	for rate, want := range map[limiter.Rate][2]int64{
-		limiter.PerSecond(200):              {200, 1e9},
-		limiter.PerSecond(0.1):              {1, 10e9},
-		limiter.PerMinute(7.5):              {15, 120e9},
-		limiter.Every(3 * time.Millisecond): {1, 3e6},
-		limiter.PerSecond(1e-300):           {1, math.MaxInt64},
-		limiter.Per(10, 13*time.Second):     {10, 13e9},
-		limiter.PerSecond(1.0 / 3):          {1, 3e9},
+		limiter.PerSecond(200):             {200, 1e9},
+		limiter.PerSecond(0.1):             {1, 10e9},
+		limiter.PerMinute(7.5):             {15, 120e9},
+		limiter.Per(1, 3*time.Millisecond): {1, 3e6},
+		limiter.PerSecond(1e-300):          {1, math.MaxInt64},
+		limiter.Per(10, 13*time.Second):    {10, 13e9},
+		limiter.PerSecond(1.0 / 3):         {1, 3e9},
 	} {
 		events, per := rate.Ratio()
 		require.Equal(t, want, [2]int64{events, int64(per)}, "%v", rate)

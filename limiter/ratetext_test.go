@@ -21,7 +21,7 @@ func TestRateTextIsParsedBack(t *testing.T) {
 		"10/13s":    limiter.Per(10, 13*time.Second),
 		"7/1h30m":   limiter.Per(7, 90*time.Minute),
 		"7/10m":     limiter.Per(7, 10*time.Minute),
-		"1/100ms":   limiter.Every(100 * time.Millisecond),
+		"1/100ms":   limiter.Per(1, 100*time.Millisecond),
 		"4/1ns":     limiter.Per(4, 1),
 		"1000000/s": limiter.PerSecond(1e6),
 		"1e-09/s":   limiter.PerSecond(1e-9),

@@ -152,7 +152,7 @@ func TestCancelAfterTheRateHasChanged(t *testing.T) {
 }
 
 func TestDebtIsBoundedByTheLifeOfABucket(t *testing.T) {
-	b := bucket(limiter.Every(10*year), 1)
+	b := bucket(limiter.Per(1, 10*year), 1)
 	for i := range 8 {
 		reserve(t, b, 0, 1, time.Duration(i)*10*year)
 	}

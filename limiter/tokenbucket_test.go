@@ -74,10 +74,10 @@ var tokenBucketCases = []struct {
 		{9500 * ms, 5, "refused 2/5 retry 3s reset 3s"},
 		{15000 * ms, 6, "refused 5/5 retry never reset 0s"},
 	}},
-	{"scenario 7: one each two seconds", limiter.Every(2 * sec), 1, []step{
+	{"scenario 7: one each two seconds", limiter.Per(1, 2*sec), 1, []step{
 		{0, 1, "ok 0/1 reset 2s"}, {0, 1, "refused 0/1 retry 2s reset 2s"}, {2 * sec, 1, "ok 0/1 reset 2s"},
 	}},
-	{"scenario 9: less than a millisecond", limiter.Every(400 * time.Microsecond), 1, []step{
+	{"scenario 9: less than a millisecond", limiter.Per(1, 400*time.Microsecond), 1, []step{
 		{0, 1, "ok"}, {0, 1, "refused 0/1 retry 400µs reset 400µs"},
 	}},
 	{"scenario 12: a float trap", limiter.PerSecond(0.7692307692307693), 1, []step{
@@ -111,7 +111,7 @@ var tokenBucketCases = []struct {
 	}},
 	{"the default burst is a second's worth", limiter.PerSecond(2.5), 0, []step{{0, 0, "ok 3/3 reset 0s"}}},
 	{"the default burst is at least one", limiter.PerHour(5), 0, []step{{0, 0, "ok 1/1 reset 0s"}}},
-	{"one a century", limiter.Every(100 * year), 5, []step{
+	{"one a century", limiter.Per(1, 100*year), 5, []step{
 		{0, 5, "ok"}, {50 * year, 1, "refused"}, {100*year - sec, 1, "refused"}, {100 * year, 1, "ok"},
 	}},
 }

@@ -55,9 +55,6 @@ func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
 // Refuse counts a refused call.
 func (c *Calls) Refuse() { c.tally.Refuse(c.clock.Now()) }
 
-// RefuseAt is [Calls.Refuse] at the time t.
-func (c *Calls) RefuseAt(t time.Time) { c.tally.Refuse(c.offsetOfCall(t)) }
-
 // offsetOfCall returns the offset of t, and counts the call as late if t is before the newest bucket.
 func (c *Calls) offsetOfCall(t time.Time) time.Duration {
 	at := c.clock.At(t)

@@ -87,7 +87,7 @@ func TestLateCallsAreCounted(t *testing.T) {
 	c.RecordAt(at(5), window.Success, 0) // still in the newest bucket
 	require.Zero(t, c.Late())
 	c.RecordAt(at(4.999), window.Failure, 0)
-	c.RefuseAt(at(-1))
+	c.RecordAt(at(-1), window.Ignored, 0)
 	require.EqualValues(t, 2, c.Late())
 	require.EqualValues(t, 3, c.CountsAt(at(14.9)).Calls(), "all are in the newest bucket")
 	require.InDelta(t, 2, readMetrics(t, c)["weir.window.events.late"], 0)

@@ -57,7 +57,7 @@ var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run,
 			return
 		}
 		if weir == nil || before.MaxBurst != s.MaxBurst || before.Count != s.Count || before.Period != s.Period {
-			weir = s.bucket(limiter.Every(s.interval()), owed) // a key stores only this, not its parameters
+			weir = s.bucket(limiter.Per(1, s.interval()), owed) // a key stores only this, not its parameters
 		}
 		before = s
 		s.compare(r, weir.TakeAt(unix(s.At), int(s.Quantity)), owed)
@@ -75,7 +75,7 @@ func cellQuirk(s cellStep, owed *int64) divergence {
 		s.interval() > longest/time.Duration(max(s.MaxBurst, s.Quantity, 1)):
 		return centuries
 	}
-	config := limiter.TokenBucketConfig{Rate: limiter.Every(s.interval()), Burst: int(s.MaxBurst + 1)}
+	config := limiter.TokenBucketConfig{Rate: limiter.Per(1, s.interval()), Burst: int(s.MaxBurst + 1)}
 	if config.Validate() != nil {
 		return noRate
 	}

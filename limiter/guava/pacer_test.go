@@ -237,7 +237,7 @@ func TestWaitsAreExactUpToTheLastTime(t *testing.T) {
 		each time.Duration
 		n    int
 	}{{1e6 * sec, 4611}, {sec, 686018}, {us, 427387}} { // 4,611,686,018,427,387 µs in all
-		require.NoError(t, p.SetRateAt(start, limiter.Every(debt.each)))
+		require.NoError(t, p.SetRateAt(start, limiter.Per(1, debt.each)))
 		_, ok := p.ReserveAt(start, debt.n, limiter.Never)
 		require.True(t, ok)
 	}

@@ -80,7 +80,7 @@ func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.
 func TestTokenBucket(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
-		b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Every(token), Burst: burst}, t0)
+		b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, token), Burst: burst}, t0)
 		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
 	})
 }
@@ -90,7 +90,7 @@ func TestTokenBucket(t *testing.T) {
 func TestLimiterGroup(t *testing.T) {
 	check(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
-		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Every(token), Burst: burst}, t0)
+		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, token), Burst: burst}, t0)
 		return asks(t0, 0, func(c *client) (string, limiter.TimedLimiter) {
 			key := string(rune('a' + c.IntN(3)))
 			return key, g.Get(key)

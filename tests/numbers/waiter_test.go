@@ -17,7 +17,7 @@ func TestMemoryOfAWaiter(t *testing.T) {
 	const n = 2000
 	waiting := func(wait func(ctx context.Context, l *limiter.TokenBucket)) (bytes int64) {
 		synctest.Test(t, func(t *testing.T) {
-			l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(time.Minute)})
+			l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Minute)})
 			l.Take(1)
 			ctx, cancel := context.WithCancel(t.Context())
 			before := heap()

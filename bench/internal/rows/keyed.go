@@ -41,7 +41,7 @@ func quota(keys int) (every time.Duration, burst int) {
 func groupTakes(keys int) Side {
 	return Side{"Group.Get + Take", "one token bucket per key, a bounded number of keys, in 64 shards with one mutex per shard", func() measure.Loop {
 		every, burst := quota(keys)
-		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Every(every), Burst: burst, MaxKeys: 2 * keys})
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, every), Burst: burst, MaxKeys: 2 * keys})
 		return walk(keys, func(name string) bool { return g.Get(name).Take(1).OK })
 	}}
 }

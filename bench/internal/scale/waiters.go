@@ -43,7 +43,7 @@ func (t timer) queue(end release) func(size int) (float64, error) {
 
 // wait makes size callers wait, and then ends all waits.
 func wait(size int, end release) error {
-	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Every(time.Duration(1 << 40)), Burst: size})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Duration(1<<40)), Burst: size})
 	b.Take(size)
 	named := limiter.NewJoint(limiter.JointConfig{Name: "bench"}, b)
 	ctx, cancel := context.WithCancel(context.Background())

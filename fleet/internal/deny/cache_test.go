@@ -36,7 +36,7 @@ func (s *server) take(n int) limiter.Result {
 
 func TestARefusalIsRepeatedWithoutAskingUntilItsTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(limiter.Every(2*time.Second), 1)
+		s := newServer(limiter.Per(1, 2*time.Second), 1)
 		require.True(t, s.take(1).OK)
 		for range 10_000 {
 			r := s.take(1)
