@@ -97,7 +97,7 @@
 // The bounds are:
 //
 //   - Before the first success, each deadline counts. A breaker that begins while the service is slow
-//     takes slow calls for usual.
+//     takes slow calls for usual. A member that its group has evicted forgets what is usual.
 //   - A service that answers no call opens the breaker: if MinCalls such calls in a row end without a
 //     success, and in a closed breaker for the length of Window, or 10s with LastCalls, further ones
 //     count.
