@@ -96,7 +96,7 @@ func (a *adaptation) setMost(most int) {
 	a.most = float64(most)
 	switch {
 	case !a.bounding:
-		a.limit = min(max(a.limit, easy), a.most)
+		a.limit = min(max(a.limit, a.first()), a.most)
 	case a.limit > a.most:
 		a.round.trial = noTrial
 		a.round.next(a, a.most)

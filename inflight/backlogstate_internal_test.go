@@ -1,0 +1,124 @@
+package inflight
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// arrive lets a waiter come.
+func (b *backlog) arrive(at time.Duration) *waiter {
+	w := &waiter{since: at}
+	b.push(w)
+	return w
+}
+
+func TestABacklogIsOverloadedOnlyIfAllWaitsWereLong(t *testing.T) {
+	b := backlog{config: Queue{Target: 5 * ms}}
+	first := b.arrive(10 * time.Second)
+	b.serve(first, 10*time.Second+50*ms)
+	require.False(t, b.overloaded, "before, there was no waiter")
+
+	b = backlog{config: Queue{Target: 5 * ms}}
+	first, short, last := b.arrive(0), b.arrive(19*ms), b.arrive(20*ms)
+	b.serve(first, 20*ms)
+	b.serve(short, 21*ms)
+	b.serve(last, 110*ms)
+	require.False(t, b.overloaded, "one waited for 2 ms")
+
+	b = backlog{config: Queue{Target: 5 * ms}}
+	first, last = b.arrive(0), b.arrive(20*ms)
+	b.serve(first, 20*ms)
+	b.serve(last, 110*ms)
+	require.True(t, b.overloaded)
+	b.serve(b.arrive(114*ms), 116*ms)
+	require.True(t, b.overloaded, "there was no waiter for 4 ms")
+	b.serve(b.arrive(121*ms), 122*ms)
+	require.False(t, b.overloaded, "there was no waiter for 5 ms")
+}
+
+// A priority that waits now and then saves up no turns.
+func TestAPriorityThatWasAwayHasNoTurnsSavedUp(t *testing.T) {
+	b := backlog{config: Queue{Shares: map[Priority]float64{Low: 1, Normal: 1}}}
+	for range 100 {
+		b.push(&waiter{})
+	}
+	serve := func() Priority {
+		w, _ := b.next(0)
+		b.serve(w, 0)
+		return w.caller.Priority
+	}
+	for range 50 {
+		serve()
+	}
+	low := 0
+	for range 20 {
+		b.push(&waiter{caller: Caller{Priority: Low}})
+	}
+	for range 10 {
+		if serve() == Low {
+			low++
+		}
+	}
+	require.InDelta(t, 5, low, 1)
+}
+
+func TestThePlaceOfACaller(t *testing.T) {
+	b := backlog{config: Queue{Shares: map[Priority]float64{Critical: 2, Normal: 1}}}
+	push := func(n int, c Caller) (last *waiter) {
+		for range n {
+			last = &waiter{caller: c}
+			b.push(last)
+		}
+		return last
+	}
+	place := func(want float64, c Caller, why string) {
+		require.InDelta(t, want, b.place(c), 1, why)
+	}
+	place(1, Caller{}, "the first")
+	push(3, Caller{Tenant: "b"})
+	push(20, Caller{Tenant: "c"})
+	gone := push(1, Caller{Tenant: "a"})
+	place(12, Caller{Tenant: "b"}, "three tenants take turns")
+	b.remove(gone, 0)
+	place(8, Caller{Tenant: "b"}, "two tenants take turns")
+	place(24, Caller{Tenant: "c"}, "the last of all")
+	push(10, Caller{Priority: Critical})
+	place(18, Caller{Tenant: "b"}, "and all of the critical ones")
+	place(16, Caller{Priority: Critical}, "a turn in three is normal")
+}
+
+// A caller of a tenant with as many waiters as any other leaves a full queue itself.
+func TestACallerOfTheLongestTenantIsTheVictim(t *testing.T) {
+	var b backlog
+	for range 2 {
+		for _, name := range []string{"a", "b"} {
+			b.push(&waiter{caller: Caller{Tenant: name}})
+		}
+	}
+	require.Nil(t, b.victim(Caller{Tenant: "a"}))
+	require.Nil(t, b.victim(Caller{Tenant: "b"}))
+	require.NotNil(t, b.victim(Caller{Tenant: "c"}))
+}
+
+// A limit that bounds calls is not raised when it is reached, but when a call ends.
+func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
+	l := New(Config{Adaptive: true, Queue: Queue{Target: 5 * ms}})
+	a := l.adaptive
+	a.bound.bounding, a.bound.usual.n = true, knownAfter
+	a.store()
+	require.False(t, a.raise(firstQueued))
+	require.Equal(t, firstQueued, l.Limit())
+	require.True(t, a.reached.Load())
+	require.Zero(t, a.bound.round.highest)
+	a.end(0, firstQueued-1, false, true)
+	require.False(t, a.reached.Load())
+	require.Equal(t, firstQueued, a.bound.round.highest, "the limit was in use")
+	require.InDelta(t, 1, a.bound.useless, 0)
+	require.NoError(t, l.SetLimit(7))
+	require.Equal(t, 7, l.Limit())
+	a.bound.bounding = false
+	require.NoError(t, l.SetLimit(1000))
+	require.Equal(t, firstQueued, l.Limit(), "it is raised when it is reached")
+}
