@@ -28,8 +28,9 @@ func guards() []guard {
 		{"none", func(h http.Handler) (http.Handler, error) { return h, nil }},
 		{"weir, fixed: Limit 10, no queue", shed(inflight.Config{Limit: servers})},
 		{"weir, fixed: Limit 10, queue with Target 20ms", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: queue})},
+		{"weir, fixed: the same, oldest first", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
 		{"weir, adaptive, queue with Target 20ms", shed(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: queue})},
-		{"weir, the same, oldest first", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
+		{"weir, adaptive, the same, Interval 100ms", shed(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: shortInterval})},
 		{"failsafe-go adaptive limiter", func(h http.Handler) (http.Handler, error) {
 			return failsafehttp.NewHandler(h, adaptivelimiter.NewWithDefaults[*http.Response]()), nil
 		}},
@@ -42,8 +43,9 @@ func guards() []guard {
 }
 
 var (
-	queue       = inflight.Queue{Target: 20 * time.Millisecond}
-	oldestFirst = inflight.Queue{Target: 20 * time.Millisecond, OldestFirst: true}
+	queue         = inflight.Queue{Target: 20 * time.Millisecond}
+	shortInterval = inflight.Queue{Target: 20 * time.Millisecond, Interval: 100 * time.Millisecond}
+	oldestFirst   = inflight.Queue{Target: 20 * time.Millisecond, OldestFirst: true}
 )
 
 func shed(c inflight.Config) func(http.Handler) (http.Handler, error) {
