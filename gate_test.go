@@ -72,7 +72,7 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 // the other.
 func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2, FailureRun: breaker.Off}})
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2, FailureRun: breaker.Off, Recovery: breaker.Off}})
 		for range 20 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}

@@ -26,6 +26,8 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 		return b.allowProbe(m, at)
 	case onlyProbes:
 		return b.allowProbe(m, at)
+	case aShare:
+		return b.allowShare(m, p, at)
 	case toSuccessor:
 		next, at := b.successor(at)
 		return next.allow(m, next.phase.Load(), at)
@@ -63,6 +65,8 @@ func (b *Breaker) check(at time.Duration) error {
 		return next.check(next.at(b.latestTime(at)))
 	}
 	switch s := p.stayAt(at); {
+	case s.state == Recovering:
+		return b.checkShare(at)
 	case s.state == HalfOpen && p.over(at) && !b.spares(p): // no probe was made yet
 		return nil
 	case s.state == HalfOpen || p.over(at):

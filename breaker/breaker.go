@@ -170,6 +170,7 @@ func (b *Breaker) Tripped() bool {
 //   - Closed: the calls in the window since the breaker closed.
 //   - Open: the calls that opened the breaker.
 //   - HalfOpen: the results of the probes.
+//   - Recovering: the calls in the window since the probes succeeded.
 //   - ForcedClosed, Shadow: the calls in the window since the state began.
 //
 // Refused counts the calls refused since the state began, in every state.

@@ -80,7 +80,7 @@ func TestTheWholeCycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var changes []breaker.Change
-		b := breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) { changes = append(changes, c) }})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, OnChange: func(c breaker.Change) { changes = append(changes, c) }})
 
 		run(t, b, 10, succeed)
 		run(t, b, 10, fail)
@@ -120,7 +120,7 @@ func TestTheWholeCycle(t *testing.T) {
 
 func TestOldFailuresDoNotTripABreakerThatHasJustClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{Window: time.Minute, FailureRun: breaker.Off})
+		b := breaker.New("b", breaker.Config{Window: time.Minute, FailureRun: breaker.Off, Recovery: breaker.Off})
 		open(t, b)
 		time.Sleep(5 * time.Second)
 		run(t, b, 3, succeed)
@@ -202,7 +202,7 @@ func TestConfigNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestCooldownOffTriesWithTheNextCall(t *testing.T) {
-	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1})
+	b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 1, Cooldown: breaker.Off, Probes: 1})
 	run(t, b, 1, fail)
 	require.Equal(t, breaker.HalfOpen, b.State())
 	run(t, b, 1, succeed)

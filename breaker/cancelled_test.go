@@ -127,7 +127,7 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for wording, err := range wordings {
-			b := halfOpen(t, breaker.Config{Probes: 1})
+			b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
 			for range 5 {
 				c, cancel := context.WithCancel(bg())
 				require.Equal(t, err, b.Run(c, func(ctx) error { cancel(); return err }), wording)

@@ -91,7 +91,7 @@ func TestClassifyDecides(t *testing.T) {
 func TestClassifyThatPanicsLosesNoProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := false
-		b := breaker.New("b", breaker.Config{Probes: 1, Classify: func(err error) breaker.Outcome {
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, Probes: 1, Classify: func(err error) breaker.Outcome {
 			if panics {
 				panic("classify")
 			}

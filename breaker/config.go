@@ -101,6 +101,12 @@ type Config struct {
 	// comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
+	// Recovery is how long calls must go well after the probes have succeeded until the breaker
+	// closes, or Off to close it at once. Until then it is recovering: it lets a share of the calls
+	// through, which grows while they go well and shrinks while they fail. The breaker opens again
+	// if calls only fail for that time. Default 20s.
+	Recovery time.Duration
+
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
 	// Default Closed.
 	Initial State
@@ -210,9 +216,10 @@ func (c Config) validateRecovery(fs *faults) {
 	if c.Probes < 0 || c.Probes > maxProbes {
 		fs.add("Probes is %d, must lie between 1 and %d", c.Probes, maxProbes)
 	}
+	fs.atLeast("Recovery", c.Recovery, Off)
 	fs.atLeast("ProbeTimeout", c.ProbeTimeout, 0)
 	fs.atLeast("HalfOpenTimeout", c.HalfOpenTimeout, 0)
-	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen) {
+	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen || c.Initial == Recovering) {
 		fs.add("Initial is %.60q, must be closed, open, forced_open, forced_closed, disabled or shadow", c.Initial)
 	}
 }
@@ -261,6 +268,7 @@ func (c Config) orDefault() Config {
 	c.CooldownFactor = either(c.CooldownFactor, 1, Off)
 	c.MaxCooldown = either(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
 	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)
+	c.Recovery = either(c.Recovery, 20*time.Second, 0)
 	c.Probes = either(c.Probes, 3, Off)
 	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
 	c.Initial = cmp.Or(c.Initial, Closed)

@@ -165,7 +165,7 @@ func TestAHangOpensThoughAllDeadlinesAreShort(t *testing.T) {
 
 func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(breaker.Config{}, 50*time.Millisecond)
+		s := newService(breaker.Config{Recovery: breaker.Off}, 50*time.Millisecond)
 		defer s.group.Wait()
 		s.load(time.Second, patient)
 		time.Sleep(time.Second)

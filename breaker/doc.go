@@ -27,15 +27,16 @@
 //
 // A breaker counts the results of its calls in a moving window. When enough calls fail, it opens and
 // refuses all calls until the cooldown is over. Then it is half-open: it lets a few calls through as
-// probes, and their results close it or open it again.
+// probes. If they succeed, it is recovering: it lets a share of the calls through, which grows while
+// they go well. If Config.Recovery is Off, it closes at once.
 //
 //	         failures reach a limit            cooldown over
 //	Closed ───────────────────────► Open ───────────────────────► HalfOpen
-//	   ▲                              ▲                            │    │
-//	   │                              └────────────────────────────┘    │
-//	   │                                  probes failed                 │
-//	   └────────────────────────────────────────────────────────────────┘
-//	                              probes succeeded
+//	   ▲                            ▲  ▲                            │    │
+//	   │                            │  └────────────────────────────┘    │
+//	   │               calls only   │           probes failed            │
+//	   │ calls go well    fail      │                  probes succeeded  │
+//	   └───────────────── Recovering ◄───────────────────────────────────┘
 //
 // The other four states are overrides. Force sets an override and Release lifts it. The state
 // underneath is kept, and its cooldown runs on.
@@ -43,8 +44,10 @@
 //	State         Calls    Results decide       Counts returns                 Ends
 //	Closed        pass     to open              the window since it closed     a limit of Config is reached: Open
 //	Open          refused  nothing              the counts that opened it      the cooldown is over: HalfOpen
-//	HalfOpen      probes   to close or to open  the results of the probes      enough results: Closed or Open;
+//	HalfOpen      probes   to recover or open   the results of the probes      enough results: Recovering or Open;
 //	                                                                           HalfOpenTimeout is over: Open
+//	Recovering    a share  how large it is      the window since it began      calls go well, or only fail, for
+//	                                                                           Recovery: Closed or Open
 //	ForcedOpen    refused  nothing              nothing                        Release: the state underneath
 //	ForcedClosed  pass     nothing              the window                     Release: the state underneath
 //	Disabled      pass     nothing              nothing: calls do not count    Release: the state underneath
@@ -105,6 +108,25 @@
 //     deadline is later by at least the usual duration. This may delay an opening by that duration.
 //   - Successes after the process was suspended can be slow calls, and HungCalls counts the calls in
 //     flight. Permit.Record has no context, so its outcome counts.
+//
+// # Recovery
+//
+// A service that comes back with few of its servers is stopped again if all calls return at once. A
+// recovering breaker lets one of every eight calls through at first, and judges their results in
+// rounds, by FailureRate and SlowRate. A good round doubles the share, and a failed one halves it, down
+// to one of eight. This is how TCP finds the capacity of a link (RFC 5681, section 3.1); other libraries
+// and proxies call it slow start.
+//
+// A round has MinCalls results if all calls pass, and half of that share of MinCalls if a share passes:
+// 2, 3, 5 and 20 by default. It ends as soon as the missing results cannot change its verdict, or as
+// failed if they are missing for ProbeTimeout. Only calls that began in a round are judged in it, so the
+// share doubles at most once per call's duration. If no call of a good round was refused, all calls
+// pass next.
+//
+// Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
+// numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls pass
+// and no round has failed for Recovery, and opens when the share is smallest and no round was good for
+// Recovery.
 //
 // # Groups
 //

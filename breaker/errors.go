@@ -19,15 +19,16 @@ type OpenError struct {
 	Name string
 	// Key is the key of a member of a Group, as text.
 	Key string
-	// State is Open, ForcedOpen, or HalfOpen if no probe was due or all were in flight.
+	// State is Open, ForcedOpen, HalfOpen if no probe was due or all were in flight, or Recovering if
+	// only a share of the calls passes.
 	State State
 	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%".
 	Reason string
 	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
-	// for ForcedOpen, and for HalfOpen if the next probe is due after a number of calls.
+	// for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number of calls.
 	Until time.Time
 
-	cooldown time.Duration
+	cooldown time.Duration // what RetryAfter returns if Until is zero
 }
 
 func (e *OpenError) Error() string {
@@ -40,6 +41,8 @@ func (e *OpenError) Error() string {
 		return fmt.Sprintf("breaker %s is half-open and no probe is due (%s)", name, e.Reason)
 	case e.State == HalfOpen:
 		return fmt.Sprintf("breaker %s is half-open and all its probes are in flight (%s)", name, e.Reason)
+	case e.State == Recovering:
+		return fmt.Sprintf("breaker %s is recovering and refuses a share of the calls (%s)", name, e.Reason)
 	case e.State == ForcedOpen:
 		return fmt.Sprintf("breaker %s is forced open", name)
 	default:
@@ -55,7 +58,8 @@ func (e *OpenError) Is(target error) bool { return target == ErrOpen || target =
 const minRetryAfter = time.Millisecond
 
 // RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. If
-// Until is zero, so that no time is known, it returns the cooldown.
+// Until is zero, so that no time is known, it returns the cooldown, or 1s for Recovering: after that
+// time one call passes in any case.
 func (e *OpenError) RetryAfter() time.Duration {
 	if e.Until.IsZero() {
 		return max(e.cooldown, minRetryAfter)

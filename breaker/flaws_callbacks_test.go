@@ -20,7 +20,7 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *breaker.Breaker
 		var seen []breaker.State
-		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, FailureRun: breaker.Off, OnChange: func(c breaker.Change) {
+		b = breaker.New("b", breaker.Config{Cooldown: breaker.Off, Probes: 1, FailureRun: breaker.Off, Recovery: breaker.Off, OnChange: func(c breaker.Change) {
 			seen = append(seen, c.To)
 			_, _, _, _ = b.State(), b.Counts(), b.Totals(), b.StatsNow()
 			for range b.Observe {
@@ -73,7 +73,7 @@ func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				var seqs []uint64
-				b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1, OnChange: func(change breaker.Change) {
+				b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 1, Cooldown: breaker.Off, Probes: 1, OnChange: func(change breaker.Change) {
 					seqs = append(seqs, change.Seq())
 					if change.Seq() == 1 {
 						<-release

@@ -61,7 +61,7 @@ func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	for name, lose := range lost {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := halfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
+				b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 2, ProbeTimeout: 10 * time.Second})
 				for range 40 { // for a while the service is down, one way or another
 					lose(b)
 					time.Sleep(time.Second)
@@ -98,7 +98,7 @@ func TestFlawA_AtMostProbesAreInFlight(t *testing.T) {
 
 func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 3})
+		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 3})
 		run(t, b, 2, succeed)
 		require.NoError(t, b.Check())
 		last := hold(t, b, 1)
@@ -112,7 +112,7 @@ func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 
 func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{ProbeTimeout: time.Second})
+		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, ProbeTimeout: time.Second})
 		for range 10 {
 			go func() { _ = b.Run(bg(), func(context.Context) error { time.Sleep(3 * time.Second); return nil }) }()
 			time.Sleep(700 * time.Millisecond)

@@ -21,7 +21,7 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var changes atomic.Int64
-				b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) { changes.Add(1) }})
+				b := breaker.New("b", breaker.Config{Recovery: breaker.Off, OnChange: func(breaker.Change) { changes.Add(1) }})
 				early := hold(t, b, 12)
 				open(t, b)
 				until := time.Now().Add(5 * time.Second)
@@ -159,7 +159,7 @@ func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) 
 // S: a probe that its caller cancels decides nothing and releases its slot.
 func TestFlawS_ACancelledProbeDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 1})
+		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
 		for range 5 {
 			ctx, cancel := context.WithCancel(bg())
 			err := b.Run(ctx, func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() })

@@ -86,6 +86,6 @@ func TestFlawL_NoGoroutineOrTimerRemains(t *testing.T) {
 
 // R: zero cannot be configured. Here Off and thresholds of 1 can.
 func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
-	play(t, breaker.Config{MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
-	play(t, breaker.Config{MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
+	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
+	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }

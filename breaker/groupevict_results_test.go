@@ -95,7 +95,7 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
 		t.Run(string(initial), func(t *testing.T) {
-			g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Initial: initial})
+			g := group(2, breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Initial: initial})
 			b := g.GetAt(t0, "a")
 			old, err := b.AllowAt(t0)
 			require.NoError(t, err)

@@ -114,7 +114,7 @@ func outNow(b *breaker.Breaker) (n int) {
 }
 
 func TestReconfigureLetsNoMoreProbesOutThanProbes(t *testing.T) {
-	c := breaker.Config{MinCalls: 10, Probes: 3, ProbeTimeout: time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 10, Probes: 3, ProbeTimeout: time.Second}
 	b := breaker.NewAt("b", c, t0)
 	b.OpenForAt(t0, 0)
 	set := func(probes int) {

@@ -132,14 +132,14 @@ func (c *modelCallers) play(seed uint64, call func(*rand.Rand), others ...func(*
 
 // modelConfigs are rules under which a breaker opens and closes often.
 func modelConfigs(tell func(breaker.Change)) []breaker.Config {
-	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, OnChange: tell}
+	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, Recovery: 2 * time.Millisecond, OnChange: tell}
 	slow, last, quick := c, c, c
 	slow.SlowCall, slow.HungCalls, slow.Window = 40*time.Microsecond, true, 20*time.Millisecond
 	slow.Trip = func(c window.Counts) (string, bool) { // lets others run between the reading and the opening
 		modelYield(20)
 		return "a handful", c.Calls() >= 4
 	}
-	last.LastCalls, last.Probes, last.ConsecutiveFailures = 20, 1, 4
+	last.LastCalls, last.Probes, last.ConsecutiveFailures, last.Recovery = 20, 1, 4, breaker.Off
 	quick.Cooldown, quick.ProbeTimeout, quick.HalfOpenTimeout = breaker.Off, 100*time.Microsecond, time.Millisecond
 	return []breaker.Config{c, slow, last, quick}
 }

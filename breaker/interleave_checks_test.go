@@ -58,7 +58,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 
 var (
 	overrides = []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow}
-	states    = append([]breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen}, overrides...)
+	states    = append([]breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen, breaker.Recovering}, overrides...)
 )
 
 // modelLegal reports whether a breaker with or without a HalfOpenTimeout may make the transition.
@@ -74,7 +74,9 @@ func modelLegal(c breaker.Change, halfOpenTimeout bool) bool {
 	case c.To == breaker.Open:
 		return c.Origin() == "calls" || c.Origin() == "hand" ||
 			c.Origin() == "clock" && c.From == breaker.HalfOpen && halfOpenTimeout
-	case c.From == breaker.HalfOpen && c.To == breaker.Closed:
+	case c.From == breaker.HalfOpen && c.To == breaker.Recovering:
+		return c.Origin() == "calls"
+	case (c.From == breaker.HalfOpen || c.From == breaker.Recovering) && c.To == breaker.Closed:
 		return c.Origin() == "calls" || c.Origin() == "hand"
 	}
 	return c.From == breaker.Open && c.To == breaker.Closed && c.Origin() == "hand"

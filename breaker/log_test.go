@@ -28,7 +28,7 @@ func records(t *testing.T, log *bytes.Buffer) (list []map[string]any) {
 func TestLogChangesWritesEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
+		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off, Recovery: breaker.Off, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
 		open(t, b)
 		opened := time.Now()
 		time.Sleep(6 * time.Second)

@@ -20,7 +20,7 @@ func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 	s, settled := m.seen(t)
 	var c window.Counts
 	switch s.state {
-	case breaker.Closed, breaker.ForcedClosed, breaker.Shadow:
+	case breaker.Closed, breaker.Recovering, breaker.ForcedClosed, breaker.Shadow:
 		c = m.counted(t)
 	case breaker.Open:
 		c = s.tripped
@@ -45,6 +45,8 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	m.enterDue(t)
 	m.lookForHung(t)
 	m.enterDue(t)
+	m.endOverdue(t)
+	m.enterDue(t)
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
 	switch m.stay.state {
 	case breaker.Open, breaker.ForcedOpen:
@@ -65,6 +67,12 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		if half := m.config.HalfOpenTimeout; half > 0 && m.stay.until == modelNever {
 			m.stay.until = modelAdd(m.latest(t), half)
 		}
+	case breaker.Recovering:
+		if !m.rampPasses(t) {
+			m.rampRefuse()
+			return nil, m.refuse(t)
+		}
+		m.rampPass(c, t)
 	case breaker.Shadow:
 		if c.shadow, _ = m.shadow.allow(t); c.shadow == nil {
 			m.shadowRefused++
@@ -81,6 +89,9 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.seen(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && (m.spares(&s) || settled && m.vacant(t) < 0):
 		m.enterDue(t)
+		return m.refuse(t)
+	case s.state == breaker.Recovering && !m.rampPasses(t):
+		m.rampRefuse()
 		return m.refuse(t)
 	}
 	return nil
@@ -172,6 +183,8 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	switch {
 	case m.stay.state == breaker.HalfOpen:
 		m.probe(c, t, r)
+	case m.stay.state == breaker.Recovering:
+		m.rampResult(c, t, r)
 	case m.stay.state == breaker.Shadow:
 		if c.shadow != nil {
 			m.shadow.done(c.shadow, t, o, after)

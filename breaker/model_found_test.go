@@ -85,7 +85,7 @@ func TestFoundCheckRefusesAsAllowWould(t *testing.T) {
 }
 
 func TestFoundFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	require.NoError(t, modelDo(b, 10, breaker.Success))

@@ -30,8 +30,12 @@ func (m *modelBreaker) release(t time.Duration) {
 	if brought := m.due(s, t); len(brought) > 0 {
 		s = brought[len(brought)-1]
 	}
-	if s.state == breaker.HalfOpen {
+	switch s.state {
+	case breaker.HalfOpen:
 		s.until = modelNever // its probes begin anew
+	case breaker.Recovering:
+		s.state = m.afterProbes()
+	default:
 	}
 	s.since, m.under = t, nil
 	m.enter(s, "hand", "released", window.Counts{})
@@ -104,7 +108,13 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 		m.shadow.reconfigure(given, c)
 		m.reportShadow()
 	}
-	if m.stay.state == breaker.HalfOpen {
+	switch {
+	case m.stay.state == breaker.HalfOpen:
 		m.conclude(t)
+	case m.stay.state != breaker.Recovering:
+	case m.config.Recovery == 0:
+		m.enter(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: m.stay.reason, cooldown: m.stay.cooldown}, "hand", "Recovery is off", window.Counts{})
+	default:
+		m.rampJudge(t)
 	}
 }

@@ -58,6 +58,7 @@ func modelDefaults(c breaker.Config) breaker.Config {
 		c.Probes = 3
 	}
 	def(&c.ProbeTimeout, 10*time.Second, 0)
+	def(&c.Recovery, 20*time.Second, 0)
 	return c
 }
 
@@ -241,14 +242,16 @@ func (m *modelBreaker) conclude(t time.Duration) {
 		return
 	}
 	reason := fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls())
-	m.enter(modelStay{state: breaker.Closed, since: m.latest(t), until: modelNever}, "calls", reason, c)
+	s := m.stay
+	s.state, s.since, s.until = m.afterProbes(), m.latest(t), modelNever
+	m.enter(s, "calls", reason, c)
 }
 
-// lookForHung opens a closed breaker on calls that hang. They are seen by the slice
+// lookForHung opens a closed or recovering breaker on calls that hang. They are seen by the slice
 // of time in which they started, for 40 slices.
 func (m *modelBreaker) lookForHung(t time.Duration) {
 	k := &m.config
-	if m.stay.state != breaker.Closed || !k.HungCalls {
+	if m.stay.state != breaker.Closed && m.stay.state != breaker.Recovering || !k.HungCalls {
 		return
 	}
 	size := max((k.SlowCall+k.Window)/32, 1)

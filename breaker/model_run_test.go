@@ -78,6 +78,7 @@ func (r *modelRun) config() (c breaker.Config) {
 	c.MaxRetryAfter = modelPick(r, 0, 40*ms, breaker.Off)
 	c.Probes = modelPick(r, 1, 2, 3, 4, 5, 0)
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
+	c.Recovery = modelPick(r, breaker.Off, 20*ms, 20*ms, 100*ms, time.Second, 0)
 	c.HalfOpenTimeout = modelPick(r, 0, 0, 15*ms, 80*ms)
 	c.Initial = modelPick(r, breaker.Closed, breaker.Closed, breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow)
 	if r.draw(4) == 0 {
@@ -155,10 +156,10 @@ func (r *modelRun) deadline() time.Duration {
 	return modelPick(r, ends...) + time.Duration(r.draw(3)-1)
 }
 
-// TestScenarioA44_TheBreakerIsAsItsModel makes 105,000 random steps with 300 random configs, and
+// TestScenarioA44_TheBreakerIsAsItsModel makes 280,000 random steps with 800 random configs, and
 // requires that they have been everywhere.
 func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
-	const runs, steps = 300, 350
+	const runs, steps = 800, 350
 	seen := map[string]int{}
 	for seed := range uint64(runs) {
 		r := newModelRun(t, fmt.Sprintf("seed %d", seed), rand.New(rand.NewPCG(seed, 4)).IntN)
@@ -174,7 +175,11 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 		"closed to open by calls": 200, "closed to open by hand": 20, "closed to open by shared_counts": 10,
 		"open to half_open by clock": 500, "open to closed by hand": 10,
 		"half_open to open by calls": 200, "half_open to open by clock": 50, "half_open to open by hand": 20,
-		"half_open to closed by calls": 200, "half_open to closed by hand": 10,
+		"half_open to closed by calls": 50, "half_open to recovering by calls": 200,
+		"recovering to closed by calls": 50, "recovering to open by calls": 50, "recovering to open by hand": 20,
+		"recovering to closed by hand": 20, "recovering to shadow by hand": 10, "forced_open to recovering by hand": 1,
+		"refused recovering": 1000, "overdue rounds": 100,
+		"half_open to closed by hand":      10,
 		"half_open to forced_open by hand": 10, "half_open to shadow by hand": 10,
 		"a run with successes":          10,
 		"forced_open to closed by hand": 10, "forced_open to open by hand": 10, "forced_open to half_open by hand": 10,
@@ -195,6 +200,7 @@ func (r *modelRun) tally(seen map[string]int) {
 		}
 	}
 	seen["late"] += int(r.model.late)
+	seen["overdue rounds"] += int(r.model.overdue)
 	seen["abandoned"] += int(r.model.abandoned)
 	seen["shadow opened"] += int(r.model.shadowOpened)
 	seen["shadow refused"] += int(r.model.shadowRefused)

@@ -29,6 +29,7 @@ type modelBreaker struct {
 	told    int           // Shadow: how many changes of the shadow were read
 	places  []*modelCall  // HalfOpen: nil is free
 	probed  window.Counts // HalfOpen: the results of the probes
+	ramp    modelRamp     // Recovering
 	looked  int64         // HungCalls: the time slice of the last check
 	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
@@ -39,6 +40,7 @@ type modelBreaker struct {
 
 	totals                                       window.Totals
 	late, abandoned, shadowOpened, shadowRefused int64
+	overdue                                      int64 // Recovering: rounds without results
 	changes                                      []breaker.Change
 }
 
@@ -49,7 +51,7 @@ type modelStay struct {
 	until    time.Duration // modelNever if time does not end it
 	reason   string        // why it opened
 	tripped  window.Counts // the counts that opened it
-	rounds   int           // rounds of probes that failed in a row
+	rounds   int           // rounds of probes and recoveries that failed in a row
 	byRun    bool          // a run of failures opened it, or opens it
 	refused  int64         // the calls that were refused before it opened
 	cooldown time.Duration // as it was when it opened
@@ -66,6 +68,7 @@ type modelCall struct {
 	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: when its slot falls free
 	verdict bool          // HalfOpen: the probe has a result
+	round   int           // Recovering: the round of the call
 }
 
 const modelNever = time.Duration(math.MaxInt64)
@@ -151,6 +154,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.looked, m.flying = -1, nil
 	m.shadow, m.run = nil, nil
+	m.ramp = modelRamp{share: modelLeast, skipped: 7, passedAt: s.since, good: s.since, failed: s.since}
 	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed
@@ -182,12 +186,12 @@ func (m *modelBreaker) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// open opens a closed or half-open breaker.
+// open opens a closed, half-open or recovering breaker.
 func (m *modelBreaker) open(t time.Duration, by string, reason string, counts window.Counts) {
 	t = m.latest(t)
 	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
 	s.byRun, s.refused = m.stay.byRun, m.totals.Refused
-	if m.stay.state == breaker.HalfOpen {
+	if m.stay.state == breaker.HalfOpen || m.stay.state == breaker.Recovering {
 		s.rounds++
 	}
 	s.cooldown = m.cooldown(s.rounds)

@@ -37,7 +37,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 			"slow_calls ": 0, "late_results ": 0, "abandoned_probes ": 0, "dropped_changes ": 0,
 			"threshold.failure_ratio ": 0.25, "threshold.min_calls ": 4,
 		}
-		for _, s := range []string{"forced_open", "forced_closed", "disabled", "shadow"} {
+		for _, s := range []string{"recovering", "forced_open", "forced_closed", "disabled", "shadow"} {
 			want["state "+s], want["transitions "+s], want["state.time "+s] = 0, 0, 0
 		}
 		require.Equal(t, want, observe(b))
@@ -113,7 +113,7 @@ func TestObserveWhileCallsAreMade(t *testing.T) {
 	last := map[string]float64{}
 	for range 500 {
 		now := observe(b)
-		require.Equal(t, 1.0, now["state closed"]+now["state open"]+now["state half_open"], "in one state at a time")
+		require.Equal(t, 1.0, now["state closed"]+now["state open"]+now["state half_open"]+now["state recovering"], "in one state at a time")
 		for k, v := range now {
 			if strings.HasPrefix(k, "calls ") || strings.HasPrefix(k, "transitions ") {
 				require.GreaterOrEqual(t, v, last[k], "%s only grows", k)
@@ -142,7 +142,7 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 // I: a wall clock. TestFlawI_TimesThatGoBack runs a breaker on given times, some of them stale.
 func TestFlawI_TimesThatGoBack(t *testing.T) {
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 2, Probes: 1}, t0)
+	b := breaker.NewAt("b", breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1}, t0)
 	do := func(s float64, o breaker.Outcome) bool {
 		p, err := b.AllowAt(at(s))
 		if err != nil {

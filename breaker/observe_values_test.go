@@ -14,7 +14,7 @@ import (
 
 func TestTheTimeInEachStateAddsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off})
 		time.Sleep(2 * time.Second)
 		open(t, b)
 		time.Sleep(6 * time.Second) // the cooldown, and a second more

@@ -36,7 +36,8 @@ func (b *Breaker) override(p *phase, s State, at time.Duration) {
 }
 
 // Release lifts the override. The breaker is then in the state that it would be in without the
-// override: the cooldown of an open breaker is not longer. A half-open breaker begins its probes anew.
+// override: the cooldown of an open breaker is not longer. A half-open breaker begins its probes
+// anew, and a recovering one begins with the smallest share.
 // A closed breaker judges only calls after Release. Without an override Release does nothing.
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
@@ -51,8 +52,12 @@ func (b *Breaker) releaseAt(t time.Time) {
 
 // resume ends an override and begins the state underneath. The lock is held.
 func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
-	if s.state == HalfOpen {
+	switch s.state {
+	case HalfOpen:
 		s.until = math.MaxInt64 // HalfOpenTimeout begins with the first probe
+	case Recovering:
+		s.state = p.rules.afterProbes() // Reconfigure may have switched Recovery off
+	default:
 	}
 	next := p.next(stay{s.state, at, s.until})
 	next.recovery = p.under.recovery

@@ -24,7 +24,7 @@ type phase struct {
 	under   *phase     // of an override: the phase underneath
 	refusal *OpenError // the error of refused calls
 	shadow  *Breaker   // Shadow: the breaker that is asked about each call
-	flights *flights   // Closed: the calls in flight, if HungCalls is set
+	flights *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
 	live    *live      // what changes while the phase lasts
 	timing
 
@@ -62,6 +62,7 @@ type live struct {
 	byRun   atomic.Bool                   // Closed: the run opens the breaker
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
+	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
 	seen    int64                         // evicted: the calls that were counted or passed on; guarded by Breaker.mu
 }
 
@@ -89,6 +90,10 @@ func (p *phase) complete(b *Breaker) {
 		p.refusal.Until = b.date(p.until)
 	case HalfOpen:
 		b.slots.reset(p.rules.config.Probes)
+	case Recovering:
+		p.flights = newFlights(p.rules)
+		p.refusal.cooldown = trickle
+		p.live.ramp = newRamp(p.since)
 	case Shadow:
 		p.shadow = b.newShadow(p)
 	default: // the other overrides need nothing

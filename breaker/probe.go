@@ -117,20 +117,7 @@ func (b *Breaker) recordProbe(m *Permit, o Outcome, at time.Duration) bool {
 
 // addProbe adds a result to the results of the probes and returns them. The lock is held.
 func (p *phase) addProbe(o Outcome, slow bool) window.Counts {
-	c := *p.live.probed.Load()
-	if o == Failure {
-		c.Failures++
-		c.ConsecutiveFailures++
-	} else {
-		c.Successes++
-		c.ConsecutiveFailures = 0
-	}
-	if slow {
-		c.Slow++
-		if o == Failure {
-			c.SlowFailures++
-		}
-	}
+	c := withResult(*p.live.probed.Load(), o, slow)
 	p.live.probed.Store(&c)
 	return c
 }
@@ -153,7 +140,7 @@ func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
 		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
 	default:
 		why := cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), byCalls}
-		b.enter(stay{Closed, at, math.MaxInt64}, why, c)
+		b.enter(stay{r.afterProbes(), at, math.MaxInt64}, why, c)
 		return
 	}
 	b.open(p, at, cause{reason, byCalls}, c)

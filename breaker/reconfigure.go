@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
 )
 
 // Reconfigure replaces the Config. The state is kept: an open breaker goes on recovering, calls in
@@ -36,12 +37,18 @@ func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	}
 }
 
-// replacePhase publishes a phase with other rules, by which the results of the probes may be enough.
+// replacePhase publishes a phase with other rules, by which the results of the probes or of a round may be enough.
 // The lock is held.
 func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 	b.phase.Store(p)
-	if p.state == HalfOpen {
+	switch {
+	case p.state == HalfOpen:
 		b.decide(p, *p.live.probed.Load(), at)
+	case p.state != Recovering:
+	case p.rules.config.Recovery == 0:
+		b.enter(stay{Closed, at, math.MaxInt64}, cause{"Recovery is off", byHand}, window.Counts{})
+	default:
+		b.judgeRound(p, at)
 	}
 }
 
@@ -59,7 +66,7 @@ func (p *phase) withRules(r *rules, at time.Duration) *phase {
 	if !next.runs || r.failureRate != old.failureRate {
 		next.live.run.Clear() // its score was by another rate
 	}
-	if next.state == Closed && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
+	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
 		next.flights = newFlights(r)
 	}
 	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout

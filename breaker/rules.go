@@ -69,6 +69,14 @@ func (r *rules) sameWindow(old *rules) bool {
 	return a.Window == b.Window && a.Buckets == b.Buckets && a.LastCalls == b.LastCalls && a.Latency == b.Latency
 }
 
+// afterProbes returns the state that follows successful probes.
+func (r *rules) afterProbes() State {
+	if r.config.Recovery > 0 {
+		return Recovering
+	}
+	return Closed
+}
+
 // cooldown returns the cooldown after the given number of rounds of failed probes.
 func (r *rules) cooldown(rounds int) time.Duration {
 	c := &r.config

@@ -138,7 +138,7 @@ func TestAnInvalidFailureRun(t *testing.T) {
 func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reasons []string
-		b := breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) { reasons = append(reasons, c.Reason) }})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, OnChange: func(c breaker.Change) { reasons = append(reasons, c.Reason) }})
 		apart(t, b, 11, breaker.Failure) // ten open it, and the next is a probe
 		require.Equal(t, "failure rate 100% of 1 calls, limit 50%, of probes", reasons[len(reasons)-1])
 		for range 5 {

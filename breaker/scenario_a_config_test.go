@@ -12,7 +12,7 @@ import (
 )
 
 func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
-	s := play(t, breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
+	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
 	force := func(state breaker.State) { s.b.ForceAt(s.now, state) }
 
 	force(breaker.ForcedClosed)
@@ -47,7 +47,7 @@ func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
 }
 
 func TestScenarioA43_Reconfigure(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second, Probes: 2, Window: 20 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 2, Window: 20 * time.Second}
 	s := play(t, c, "0 AA .. closed", "0 EEEE .... closed")
 
 	c.MinCalls, c.FailureRate = 6, 0.9 // the same window keeps its calls, and what is in flight counts
@@ -70,7 +70,7 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	require.Equal(t, before.Failures+2, s.b.Totals().Failures)
 	s.do("7 EE .. open")
 
-	bad := s.b.ReconfigureAt(s.now, breaker.Config{Probes: -1})
+	bad := s.b.ReconfigureAt(s.now, breaker.Config{Recovery: breaker.Off, Probes: -1})
 	require.EqualError(t, bad, "breaker: Probes is -1, must lie between 1 and 10000")
 	s.do("7 - - open")
 }

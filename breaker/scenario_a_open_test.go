@@ -77,7 +77,7 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 }
 
 func TestScenarioA25A26A27_ProbesAndTheirVerdict(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Probes: 3, Cooldown: 5 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 3, Cooldown: 5 * time.Second}
 	play(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 ggg ... closed")
 	play(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 gbb ... open")
 	c.FailureRate, c.ConsecutiveFailures = breaker.Off, 5
@@ -85,7 +85,7 @@ func TestScenarioA25A26A27_ProbesAndTheirVerdict(t *testing.T) {
 }
 
 func TestScenarioA28_IgnoredProbesWithoutEnd(t *testing.T) {
-	s := play(t, breaker.Config{MinCalls: 5, Probes: 2}, "0 EEEEE ..... open")
+	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 2}, "0 EEEEE ..... open")
 	for range 100 {
 		s.do("5 I . half_open -1 0 0 0 0")
 	}
@@ -93,7 +93,7 @@ func TestScenarioA28_IgnoredProbesWithoutEnd(t *testing.T) {
 }
 
 func TestScenarioA31_ARefusedCallHoldsNothing(t *testing.T) {
-	b := breaker.New("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: breaker.Off})
+	b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Cooldown: breaker.Off})
 	run(t, b, 1, fail)
 	for range 10 {
 		require.NoError(t, b.Check(), "looking takes nothing")
@@ -115,7 +115,7 @@ func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 		{breaker.DefaultClassify, breaker.Open},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := halfOpen(t, breaker.Config{Probes: 1, Classify: c.classify})
+			b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1, Classify: c.classify})
 			run(t, b, 1, failWith(errBadRequest))
 			require.Equal(t, c.want, b.State())
 		})

@@ -56,7 +56,7 @@ func TestScenarioA38_OneOutcomePerCall(t *testing.T) {
 func TestScenarioA39A41_ChangesAlternateWithTheirCounts(t *testing.T) {
 	var mu sync.Mutex
 	var told []breaker.Change
-	b := breaker.New("b", breaker.Config{MinCalls: 3, Probes: 2, Cooldown: breaker.Off, OnChange: func(c breaker.Change) {
+	b := breaker.New("b", breaker.Config{MinCalls: 3, Probes: 2, Cooldown: breaker.Off, Recovery: breaker.Off, OnChange: func(c breaker.Change) {
 		mu.Lock()
 		told = append(told, c)
 		mu.Unlock()

@@ -99,7 +99,7 @@ func TestScenarioB36_CancelledWaits(t *testing.T) {
 func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{MinCalls: 10, Cooldown: time.Second, Probes: 1}))
+		b := breaker.New("b", told.on(breaker.Config{Recovery: breaker.Off, MinCalls: 10, Cooldown: time.Second, Probes: 1}))
 		run(t, b, 10, fail)
 		wait := func() time.Duration {
 			var e *breaker.OpenError
@@ -124,7 +124,7 @@ func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 }
 
 func TestScenarioB54_RoundsCountUntilItCloses(t *testing.T) {
-	c := breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Second, CooldownFactor: 2, MaxCooldown: 10 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Cooldown: time.Second, CooldownFactor: 2, MaxCooldown: 10 * time.Second}
 	s := play(t, c, "0 E . open")
 	at := 0.0
 	for _, wait := range []float64{1, 2, 4, 8, 10, 10} {

@@ -42,7 +42,7 @@ func TestScenarioB31B32B33_WhatIsRecorded(t *testing.T) {
 }
 
 func TestScenarioB56B57_ResultsByState(t *testing.T) {
-	s := play(t, breaker.Config{MinCalls: 2, Probes: 1, Cooldown: 5 * time.Second}, "0 S . closed", "0 AAA ... closed", "0 b . open 50 1 2 1 0",
+	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1, Cooldown: 5 * time.Second}, "0 S . closed", "0 AAA ... closed", "0 b . open 50 1 2 1 0",
 		"0 gb !! open 50 1 2 1 0") // results that come while it is open change nothing
 	require.Len(t, s.changes(), 1)
 	s.do("5 E . open 100 0 1 1 0", "10 S . closed")
@@ -50,7 +50,7 @@ func TestScenarioB56B57_ResultsByState(t *testing.T) {
 
 func TestScenarioB66_CallsOfAnyTypeShareABreaker(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.on(breaker.Config{MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
+	b := breaker.New("b", told.on(breaker.Config{Recovery: breaker.Off, MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
 	for range 5 {
 		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return -1, errDown })
 		_, _ = breaker.Do(bg(), b, func(context.Context) (string, error) { return "error", errDown })
@@ -110,7 +110,7 @@ breaker: Initial is "half_open", must be closed, open, forced_open, forced_close
 }
 
 func TestScenarioB81B82_ResultsFromBeforeTheTrip(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Probes: 2, Cooldown: 5 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 2, Cooldown: 5 * time.Second}
 	s := play(t, c, "0 AAA ... closed", "0 EEEEE ..... open", "5 AA .. half_open -1 0 0 0 0", "5 gbi !!! half_open -1 0 0 0 0", "5 S r half_open")
 	require.Equal(t, int64(3), s.b.StatsAt(s.now).Late)
 	s.do("5 gg .. closed")

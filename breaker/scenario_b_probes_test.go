@@ -74,7 +74,7 @@ func TestScenarioB58_TheSecondWaitsForTheProbe(t *testing.T) {
 }
 
 func TestScenarioB70_OneProbePerWindow(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, Window: 10 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, Window: 10 * time.Second}
 	play(t, c, "0 EEEE .... closed")
 	s := play(t, c, "0 EEEEE ..... open", "5 AS .r half_open", "5 b . open", "10 AS .r half_open", "10 b . open",
 		"15 A . half_open") // and never comes back
@@ -82,7 +82,7 @@ func TestScenarioB70_OneProbePerWindow(t *testing.T) {
 }
 
 func TestScenarioB83B84B85_ProbesThatEndOddly(t *testing.T) {
-	c := breaker.Config{MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, ProbeTimeout: 2 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, ProbeTimeout: 2 * time.Second}
 	s := play(t, c, "0 EEEEE ..... open", "5 A . half_open", "5 i . half_open -1 0 0 0 0")  // the caller gave up
 	s.do("5 A . half_open", "6.9 S r half_open", "7 S . closed", "7 b ! closed -1 0 0 0 0") // never reported in time
 	s.do("7 A . closed")
@@ -91,7 +91,7 @@ func TestScenarioB83B84B85_ProbesThatEndOddly(t *testing.T) {
 }
 
 func TestScenarioB88_CallsThatHang(t *testing.T) {
-	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 20}
+	c := breaker.Config{Recovery: breaker.Off, SlowCall: time.Second, HungCalls: true, MinCalls: 20}
 	s := play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "0.9 S . closed", "3.1 S r open")
 	require.Equal(t, "slow rate 95.2% of 21 calls, limit 50%, 20 of them still in flight", s.told.changes()[0].Reason)
 	s.do("4 gggggggggggggggggggg !!!!!!!!!!!!!!!!!!!! open")
@@ -102,7 +102,7 @@ func TestScenarioB88_CallsThatHang(t *testing.T) {
 }
 
 func TestScenarioB90_FewerCallsNeededThanProbes(t *testing.T) {
-	c := breaker.Config{MinCalls: 2, Probes: 4, Cooldown: 5 * time.Second}
+	c := breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 4, Cooldown: 5 * time.Second}
 	play(t, c, "0 EE .. open", "5 AAAAS ....r half_open", "5 b . half_open", "5 b . open")
 	play(t, c, "0 EE .. open", "5 SS .. closed")
 }

@@ -21,7 +21,7 @@ import (
 func configR() breaker.Config {
 	return breaker.Config{
 		FailureRate: 0.5, SlowRate: 0.5, SlowCall: 4 * time.Second, Window: 20 * time.Second, Buckets: 20,
-		MinCalls: 5, Probes: 4, Cooldown: 5 * time.Second,
+		MinCalls: 5, Probes: 4, Cooldown: 5 * time.Second, Recovery: breaker.Off,
 	}
 }
 
@@ -105,30 +105,30 @@ func TestScenarioB67_ThreeFailuresThenSevenRefusals(t *testing.T) {
 }
 
 func TestScenarioB72_OneFailureOfSeven(t *testing.T) {
-	c := breaker.Config{FailureRate: 0.2, Window: 20 * time.Second, Buckets: 20, MinCalls: 1, Cooldown: 10 * time.Second, Probes: 1}
+	c := breaker.Config{Recovery: breaker.Off, FailureRate: 0.2, Window: 20 * time.Second, Buckets: 20, MinCalls: 1, Cooldown: 10 * time.Second, Probes: 1}
 	play(t, c, "0 SE .. open", "0 S r open", "0.1 S r open", "5 S r open", "10 E . open", "20 S . closed", "20 SSSSSS ...... closed", "20 E . closed")
-	slow := breaker.Config{SlowCall: 10 * time.Millisecond, SlowRate: 1, FailureRate: breaker.Off, MinCalls: 3, Cooldown: 5 * time.Second}
+	slow := breaker.Config{Recovery: breaker.Off, SlowCall: 10 * time.Millisecond, SlowRate: 1, FailureRate: breaker.Off, MinCalls: 3, Cooldown: 5 * time.Second}
 	s := play(t, slow, "0 sss ... open", "3.1 S r open", "4 S r open")
 	s.do("8.1 S . half_open")
 }
 
 func TestScenarioB74_FailuresInARow(t *testing.T) {
-	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 3, Cooldown: 5 * time.Second, Probes: 1}
+	c := breaker.Config{Recovery: breaker.Off, FailureRate: breaker.Off, ConsecutiveFailures: 3, Cooldown: 5 * time.Second, Probes: 1}
 	s := play(t, c, "0 EESEE ..... closed", "0 E . open", "5 E . open", "10 I . half_open", "10 S . closed", "10 EE .. closed", "10 E . open")
 	require.Equal(t, "3 failures in a row, limit 3", s.told.changes()[0].Reason)
 	require.Equal(t, "a probe failed", s.told.changes()[2].Reason)
 
-	play(t, breaker.Config{MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
+	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
 }
 
 func TestScenarioB76_RowsAndRates(t *testing.T) {
-	c := breaker.Config{FailureRate: 0.5, ConsecutiveFailures: 3, MinCalls: 3, Cooldown: time.Second, CooldownFactor: 2, Probes: 1}
+	c := breaker.Config{Recovery: breaker.Off, FailureRate: 0.5, ConsecutiveFailures: 3, MinCalls: 3, Cooldown: time.Second, CooldownFactor: 2, Probes: 1}
 	s := play(t, c, "0 EEE ... open") // both at once
 	require.Contains(t, s.told.changes()[0].Reason, "failure rate 100% of 3 calls")
 	s.do("1 E . open", "2.9 S r open", "3 S . closed") // the wait grew
 	s.do("203 SE .. closed", "203 E . open")           // after a long idle time three calls are needed again
 	s.do("204 A . half_open", "209 b . open")          // a probe slower than the wait counts
-	require.Error(t, breaker.Config{ConsecutiveFailures: -2}.Validate())
+	require.Error(t, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: -2}.Validate())
 }
 
 func TestFlawN_ScenarioB89_NoRounding(t *testing.T) {

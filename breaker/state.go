@@ -11,6 +11,7 @@ const (
 	Closed       State = "closed"        // calls pass and are counted
 	Open         State = "open"          // calls are refused until the cooldown is over
 	HalfOpen     State = "half_open"     // a few calls pass as probes, and their results decide
+	Recovering   State = "recovering"    // a share of the calls passes, and their results decide how large it is
 	ForcedOpen   State = "forced_open"   // override: calls are refused until Release
 	ForcedClosed State = "forced_closed" // override: calls pass and are counted, and nothing opens the breaker
 	Disabled     State = "disabled"      // override: calls pass and are not counted
@@ -27,6 +28,7 @@ var machine = map[State]behavior{
 	Closed:       {passes: allCalls, results: areJudged, counts: ofWindow},
 	Open:         {passes: noCalls, counts: ofOpening},
 	HalfOpen:     {passes: onlyProbes, results: areProbes, counts: ofProbes},
+	Recovering:   {passes: aShare, results: areRamped, counts: ofWindow},
 	ForcedOpen:   {passes: noCalls},
 	ForcedClosed: {passes: allCalls, results: areCounted, counts: ofWindow},
 	Disabled:     {passes: allCalls},
@@ -48,6 +50,7 @@ const (
 	allCalls passes = iota
 	noCalls
 	onlyProbes
+	aShare
 	toSuccessor // the breaker that the key of an evicted breaker has now decides
 )
 
@@ -59,6 +62,7 @@ const (
 	areCounted
 	areJudged // counted, and each may open the breaker
 	areProbes // counted, and enough of them end the state
+	areRamped // counted, and each round of them sets the share of the calls that pass
 )
 
 // countsShown says what Counts returns.
@@ -71,10 +75,10 @@ const (
 	ofProbes
 )
 
-const stateCount = 7
+const stateCount = 8
 
 // states are the states that callers see, in the order of the metrics.
-var states = [stateCount]State{Closed, Open, HalfOpen, ForcedOpen, ForcedClosed, Disabled, Shadow}
+var states = [stateCount]State{Closed, Open, HalfOpen, Recovering, ForcedOpen, ForcedClosed, Disabled, Shadow}
 
 // perState has one value for each of states.
 type perState[T any] [stateCount]T
@@ -82,4 +86,4 @@ type perState[T any] [stateCount]T
 func (p *perState[T]) of(s State) *T { return &p[slices.Index(states[:], s)] }
 
 // isOverride reports whether Force may set s.
-func (s State) isOverride() bool { return slices.Contains(states[3:], s) }
+func (s State) isOverride() bool { return slices.Contains(states[4:], s) }

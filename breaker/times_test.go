@@ -13,7 +13,7 @@ import (
 
 // The breaker is made on the real clock, as a package variable is, and used on that of a test, which begins in the year 2000.
 func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
-	b := breaker.New("b", breaker.Config{MinCalls: 5, SlowCall: time.Second})
+	b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 5, SlowCall: time.Second})
 	synctest.Test(t, func(t *testing.T) {
 		require.NoError(t, b.Run(bg(), succeed), "looked at and called, and timed from its first call on")
 		require.Zero(t, b.Counts().Slow)
@@ -40,7 +40,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			"in a row": {ConsecutiveFailures: 5},
 			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
 		} {
-			name = fmt.Sprintf("%s, made %v", name, made)
+			name, c.Recovery = fmt.Sprintf("%s, made %v", name, made), breaker.Off
 			var told recorder
 			b := breaker.NewAt("b", told.on(c), made)
 			for at := range 5 {

@@ -68,7 +68,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Counts) {
 	at = p.latest(at)
 	rounds := p.rounds
-	if p.state == HalfOpen {
+	if p.state == HalfOpen || p.state == Recovering {
 		rounds++
 	}
 	wait := p.rules.cooldown(rounds)

@@ -12,7 +12,7 @@ import (
 
 func TestTrippedHoldsFromTheOpeningUntilTheBreakerIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Second})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Cooldown: time.Second})
 		require.False(t, b.Tripped(), "new")
 		run(t, b, 1, fail)
 		require.True(t, b.Tripped(), "open")

@@ -22,7 +22,7 @@ type LinkConfig struct {
 	// concerns a single key or slot. Change.Key is the address of the server. Classify is not used.
 	// Default that of package breaker, with these differences. It also opens after 5
 	// consecutive failures. It then lets one decision try Redis after 1s to 1.25s, at random, and
-	// closes if Redis answers.
+	// closes at once if Redis answers, because Recovery is Off.
 	Breaker breaker.Config
 }
 
@@ -58,6 +58,9 @@ func (c LinkConfig) breaker() breaker.Config {
 	}
 	if b.Probes == 0 {
 		b.Probes = 1
+	}
+	if b.Recovery == 0 {
+		b.Recovery = breaker.Off
 	}
 	return b
 }

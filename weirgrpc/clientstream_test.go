@@ -71,7 +71,7 @@ func TestOutcomeOfAClientStream(t *testing.T) {
 
 // halfOpen returns a half-open gate with one probe slot.
 func halfOpen() *weir.Gate {
-	gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Millisecond, MinCalls: 9, Probes: 1, ProbeTimeout: time.Hour}})
+	gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Cooldown: time.Millisecond, MinCalls: 9, Probes: 1, ProbeTimeout: time.Hour}})
 	time.Sleep(time.Millisecond)
 	return gate
 }

@@ -41,11 +41,13 @@ func (b *watchedBody) Close() error {
 }
 
 // recordFailure records a call that failed. The permit of the request is used up, because the call
-// was judged when its headers arrived. Nothing is recorded while the breaker is half-open: only
-// headers judge probes.
+// was judged when its headers arrived. Nothing is recorded while the breaker is half-open or
+// recovering: only headers judge probes, and a share of the calls cannot be acquired for a result.
 func (b *watchedBody) recordFailure() {
-	if s := b.breaker.State(); s == breaker.Open || s == breaker.HalfOpen || s == breaker.ForcedOpen {
+	switch b.breaker.State() {
+	case breaker.Open, breaker.HalfOpen, breaker.Recovering, breaker.ForcedOpen:
 		return
+	default:
 	}
 	if permit, err := b.breaker.Allow(); err == nil {
 		permit.Record(breaker.Failure)

@@ -23,7 +23,7 @@ type RefusedError struct {
 func (e *RefusedError) Error() string {
 	wait := weir.RetryAfter(e.Err)
 	open, ok := errors.AsType[*breaker.OpenError](e.Err)
-	if forced := ok && open.Until.IsZero(); forced || wait <= 0 || wait == limiter.Never {
+	if forced := ok && open.State == breaker.ForcedOpen; forced || wait <= 0 || wait == limiter.Never {
 		return fmt.Sprintf("weirhttp: %s is not called: %v", e.Host, e.Err)
 	}
 	return fmt.Sprintf("weirhttp: %s is not called for %v: %v", e.Host, wait.Round(time.Millisecond), e.Err)

@@ -104,7 +104,7 @@ func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
 
 func TestGuardOpensAndRecovers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("search", breaker.Config{MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
+		b := breaker.New("search", breaker.Config{Recovery: breaker.Off, MinCalls: 3, Probes: 1, Cooldown: 7500 * time.Millisecond})
 		status := 500
 		var refusals []weirhttp.Refusal
 		h := guard(b, weirhttp.GuardConfig{
@@ -206,7 +206,7 @@ func TestGuardClassify(t *testing.T) {
 
 func TestStreamBehindAGuardOccupiesNoProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
+		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Cooldown: time.Second, Probes: 1, ProbeTimeout: time.Hour})
 		h := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

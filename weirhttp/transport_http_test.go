@@ -72,7 +72,7 @@ func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 			}
 			fmt.Fprint(w, r.Proto)
 		})
-		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Cooldown: time.Hour}})
+		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Cooldown: time.Hour}})
 		client, _ := guarded(server, gate)
 		down.Store(true)
 
@@ -124,7 +124,7 @@ func TestStreamsOccupyNoProbeSlot(t *testing.T) {
 			<-end
 			fmt.Fprintln(w, "last")
 		})
-		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Probes: 1, ProbeTimeout: time.Hour}})
+		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Probes: 1, ProbeTimeout: time.Hour}})
 		gate.Breaker().OpenFor(time.Nanosecond)
 		client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 

@@ -32,8 +32,8 @@ type Config struct {
 	// Transport sends the requests. Default a copy of http.DefaultTransport.
 	Transport http.RoundTripper
 	// Breaker configures the breaker of the server. Because alerts are rare, some defaults differ
-	// from those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, and a Classify
-	// that counts a refusal by the receiver as a success.
+	// from those of package breaker: MinCalls 5, Window 1m, Cooldown 15s, Probes 1, Recovery Off,
+	// and a Classify that counts a refusal by the receiver as a success.
 	Breaker breaker.Config
 }
 
@@ -82,6 +82,7 @@ func (c Config) breakerConfig() breaker.Config {
 	}
 	b.Cooldown = cmp.Or(b.Cooldown, 15*time.Second)
 	b.Probes = cmp.Or(b.Probes, 1)
+	b.Recovery = cmp.Or(b.Recovery, breaker.Off)
 	if b.Classify == nil {
 		b.Classify = classifyDelivery
 	}

@@ -60,7 +60,7 @@ func ExampleHealth() {
 	// - name: "weir health"
 	//   rules:
 	//   - alert: "BreakerOpen"
-	//     expr: "sum without (weir_breaker_state) (weir_breaker_state{weir_breaker_state=~\"open|half_open|forced_open\",weir_group_key=\"\"}) > 0"
+	//     expr: "sum without (weir_breaker_state) (weir_breaker_state{weir_breaker_state=~\"open|half_open|recovering|forced_open\",weir_group_key=\"\"}) > 0"
 	//     for: 75s
 	//     keep_firing_for: 300s
 	//     labels:

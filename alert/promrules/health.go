@@ -47,8 +47,8 @@ func (c HealthConfig) orDefault() HealthConfig {
 // when a breaker stays open, flaps or refuses calls, a limiter refuses many requests, a notifier
 // delivers nothing, or a monitor no longer evaluates. The error names every invalid field of c.
 //
-// A breaker is down from the moment it opens until it has closed again. It is down while half-open
-// or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a
+// A breaker is down from the moment it opens until it has closed again. It is down while half-open,
+// recovering or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a
 // breaker has been down for a minute. BreakerGroupOpen fires once per group, when a member has been
 // down for a minute. For members without series of their own, Prometheus knows only numbers: the
 // members that were down a minute ago, minus those that closed since, are still down.
@@ -68,8 +68,8 @@ func (c HealthConfig) atLeast(d time.Duration) time.Duration { return d + c.Scra
 
 // The states in which a breaker is down, and all others.
 const (
-	downStates = `weir_breaker_state=~"open|half_open|forced_open"`
-	upStates   = `weir_breaker_state!~"open|half_open|forced_open"`
+	downStates = `weir_breaker_state=~"open|half_open|recovering|forced_open"`
+	upStates   = `weir_breaker_state!~"open|half_open|recovering|forced_open"`
 )
 
 func (c HealthConfig) breakerOpen() Rule {
@@ -100,7 +100,7 @@ func (c HealthConfig) groupOpen() Rule {
 // worstKeys is a template that lists up to five members that are down, by refused and failed calls.
 const worstKeys = `{{ with printf "topk(5, sum by (weir_group_key) (rate(weir_breaker_calls_total{job=%q,instance=%q,weir_breaker_name=%q,` +
 	`weir_breaker_outcome=~'failure|refused'}[5m])) and sum by (weir_group_key) (weir_breaker_state{job=%q,instance=%q,weir_breaker_name=%q,` +
-	`weir_breaker_state=~'open|half_open|forced_open',weir_group_key!~'|_other'}) > 0)" $labels.job $labels.instance $labels.weir_breaker_name ` +
+	`weir_breaker_state=~'open|half_open|recovering|forced_open',weir_group_key!~'|_other'}) > 0)" $labels.job $labels.instance $labels.weir_breaker_name ` +
 	`$labels.job $labels.instance $labels.weir_breaker_name | query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
 
 func breakerFlapping() Rule {

@@ -42,7 +42,7 @@ func (j *journal) changed(c breaker.Change) {
 		j.counts.breakerOpened++
 	case breaker.Closed:
 		j.counts.breakerClosed++
-	default: // half-open is always followed by open or closed
+	default: // half-open and recovering are followed by open or closed
 	}
 	if c.From != breaker.Closed && c.To != breaker.Closed {
 		return // probes are no event

@@ -50,7 +50,7 @@ func behaviorMark(c behavior) string {
 }
 
 func breakerMark(s breaker.State) string {
-	return map[breaker.State]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄"}[s]
+	return map[breaker.State]string{breaker.Closed: "─", breaker.Open: "█", breaker.HalfOpen: "▄", breaker.Recovering: "▄"}[s]
 }
 
 func alertMark(a alertState) string {

@@ -22,7 +22,7 @@ func behaviorHue(c behavior) textColor {
 }
 
 func breakerHue(s breaker.State) textColor {
-	return map[breaker.State]textColor{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow}[s]
+	return map[breaker.State]textColor{breaker.Closed: green, breaker.Open: red, breaker.HalfOpen: yellow, breaker.Recovering: yellow}[s]
 }
 
 func alertHue(a alertState) textColor {

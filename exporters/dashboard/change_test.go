@@ -63,7 +63,7 @@ func TestTimesOfChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				b := breaker.New("bank", breaker.Config{})
+				b := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 				page := handler(b)
 				c.before(b)
 				time.Sleep(time.Until(begin.Add(time.Minute)))
@@ -106,7 +106,8 @@ func said(changes []change) (s string) {
 // TestTimeInStateAtFirstSight takes the first sample of breakers that have changed state before.
 func TestTimeInStateAtFirstSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fresh, once, twice := breaker.New("fresh", breaker.Config{}), breaker.New("once", breaker.Config{}), breaker.New("twice", breaker.Config{})
+		off := breaker.Config{Recovery: breaker.Off}
+		fresh, once, twice := breaker.New("fresh", off), breaker.New("once", off), breaker.New("twice", off)
 		time.Sleep(20 * time.Second)
 		open(once)
 		open(twice)
@@ -130,7 +131,7 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 
 func TestHundredChangesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("bank", breaker.Config{})
+		b := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 		page := handler(b)
 		snap(t, page)
 		for n := range 130 {
@@ -148,12 +149,12 @@ func TestHundredChangesAreKept(t *testing.T) {
 func TestReplacedSourceIsNoChange(t *testing.T) {
 	for _, calls := range []struct{ good, bad int }{{5, 0}, {0, 20}} {
 		synctest.Test(t, func(t *testing.T) {
-			old := breaker.New("bank", breaker.Config{})
+			old := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 			run(old, calls.good, calls.bad)
 			page := handler(old)
 			snap(t, page)
 			page.Remove(old)
-			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{})))
+			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{Recovery: breaker.Off})))
 			time.Sleep(time.Second)
 			s := snap(t, page)
 			require.Equal(t, "closed", s.row(t, "bank").State)
@@ -167,10 +168,10 @@ func TestReplacedSourceIsNoChange(t *testing.T) {
 // neither a current rate nor current changes.
 func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old := breaker.New("bank", breaker.Config{})
+		old := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 		page := handler(old)
 		snap(t, page)
-		other := breaker.New("bank", breaker.Config{})
+		other := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 		for range 3 {
 			other.Force(breaker.ForcedOpen)
 			other.Release()
@@ -196,7 +197,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 // The same for a limiter that is added to the row of a breaker.
 func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bank := breaker.New("bank", breaker.Config{})
+		bank := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
 		page := handler(bank)
 		snap(t, page)
 		bank.Force(breaker.ForcedOpen)

@@ -177,7 +177,7 @@ func severity(state string) int {
 	switch state {
 	case "firing", "open", "forced_open":
 		return 3
-	case "pending", "half_open":
+	case "pending", "half_open", "recovering":
 		return 2
 	case "inactive", "closed":
 		return 0

@@ -72,7 +72,7 @@ func slow(name string, value float64) point {
 	return point{instrumentNamed("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
-var breakerStates = []string{"closed", "open", "half_open", "forced_open", "forced_closed", "disabled", "shadow"}
+var breakerStates = []string{"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow"}
 
 // breakerLike returns a source with the 37 series of a breaker that has calls.
 func breakerLike(name string) *fake {

@@ -68,6 +68,7 @@ func (g *gbReplay) config() breaker.Config {
 	config := breaker.Config{
 		FailureRun:  breaker.Off,
 		FailureRate: breaker.Off, MinCalls: probes, Window: maxWindow, Buckets: int(maxWindow / time.Hour),
+		Recovery: breaker.Off,
 		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // the reference acts after the time, not at it
 	}
 	if c.Timeout == 0 {

@@ -60,7 +60,7 @@ func (c r4jConfig) breakerConfig() breaker.Config {
 		FailureRun:  breaker.Off,
 		FailureRate: c.Failure / 100, SlowRate: c.Slow / 100, SlowCall: time.Duration(c.SlowCall), MinCalls: c.MinCalls,
 		Cooldown: c.strictly(c.Wait), MaxRetryAfter: breaker.Off, Probes: c.Probes, ProbeTimeout: math.MaxInt64,
-		CooldownFactor: c.Factor, MaxCooldown: math.MaxInt64,
+		CooldownFactor: c.Factor, MaxCooldown: math.MaxInt64, Recovery: breaker.Off,
 	}
 	if c.Window == "COUNT_BASED" {
 		config.LastCalls = c.Size

@@ -53,6 +53,7 @@ func gateUsers() *weir.Gate {
 			Window:      10 * time.Second,
 			Cooldown:    5 * time.Second,
 			Probes:      1,
+			Recovery:    breaker.Off,
 		},
 	})
 }

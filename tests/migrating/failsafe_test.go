@@ -86,7 +86,7 @@ func TestFailsafeBreakerCountsRefusalsOfItsLimiterAsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(5).Build()
 		peer := throughFailsafe(failsafe.With[*User](stop, ratelimiter.NewBursty[*User](1, time.Second)))
-		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 5}})
+		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 5, Recovery: breaker.Off}})
 		refusals(t, peer, 10, nil)
 		refusals(t, throughGate(gate), 10, nil)
 		require.True(t, stop.IsOpen(), "refusals opened it, without a failed call")
@@ -97,7 +97,7 @@ func TestFailsafeBreakerCountsRefusalsOfItsLimiterAsFailures(t *testing.T) {
 func TestALateResultClosesTheFailsafeBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
-		own := breaker.New("users", breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		own := breaker.New("users", breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1, Recovery: breaker.Off})
 		require.True(t, peer.TryAcquirePermit()) // a slow call begins
 		slow, err := own.Allow()
 		require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestAPanickingProbeKeepsFailsafeHalfOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(1).WithDelay(5 * time.Second).Build()
 		peer := throughFailsafe(failsafe.With[*User](stop))
-		own := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1})
+		own := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1, Recovery: breaker.Off})
 		panics := func(context.Context, int) (*User, error) { panic("probe") }
 		for _, s := range []*side{peer, own} {
 			require.Zero(t, refusals(t, s, 1, errDown))

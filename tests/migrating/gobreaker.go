@@ -47,6 +47,7 @@ func breakerUsers() *breaker.Breaker {
 		Buckets:     10,
 		Cooldown:    5 * time.Second,
 		Probes:      1,
+		Recovery:    breaker.Off,
 		MinCalls:    20,
 		FailureRate: 0.5,
 		FailureRun:  breaker.Off,                 // gobreaker has no runs
@@ -74,6 +75,7 @@ var likeGobreaker = breaker.Config{
 	FailureRate:         breaker.Off, // any failed probe opens it again
 	Cooldown:            time.Minute,
 	Probes:              1,
+	Recovery:            breaker.Off,
 }
 
 //readme:end

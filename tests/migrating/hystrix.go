@@ -49,6 +49,7 @@ func newUsers() *users {
 			FailureRate: 0.5,
 			Cooldown:    5 * time.Second,
 			Probes:      1,
+			Recovery:    breaker.Off,
 		}),
 	}
 }

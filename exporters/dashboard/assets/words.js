@@ -3,7 +3,7 @@
 const NONE = "–";
 
 // The states, worst first.
-const RANK = ["open", "forced_open", "firing", "half_open", "pending", "limiting", "shadow", "disabled", "forced_closed"];
+const RANK = ["open", "forced_open", "firing", "half_open", "recovering", "pending", "limiting", "shadow", "disabled", "forced_closed"];
 
 export function rank(state) {
   const at = RANK.indexOf(state);

@@ -93,7 +93,11 @@ func failsafeBreaker(name, about string, builder func() circuitbreaker.Builder[a
 		Name: name, Config: about, Peer: true,
 		New: func(sim.Setting) sim.Guard {
 			g := &guard{refusals: []error{circuitbreaker.ErrOpen}}
-			b := builder().OnOpen(func(circuitbreaker.StateChangedEvent) { g.openings.Add(1) }).Build()
+			b := builder().OnOpen(func(e circuitbreaker.StateChangedEvent) {
+				if e.OldState != circuitbreaker.HalfOpenState {
+					g.openings.Add(1)
+				}
+			}).Build()
 			g.retryAfter = func(error) time.Duration { return b.RemainingDelay() }
 			g.call = runWith(b)
 			return g

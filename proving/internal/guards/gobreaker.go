@@ -35,8 +35,8 @@ func goBreaker(name, about string, settings gobreaker.Settings) sim.Maker {
 		New: func(sim.Setting) sim.Guard {
 			g := &guard{refusals: []error{gobreaker.ErrOpenState, gobreaker.ErrTooManyRequests}}
 			own := settings
-			own.OnStateChange = func(_ string, _, to gobreaker.State) {
-				if to == gobreaker.StateOpen {
+			own.OnStateChange = func(_ string, from, to gobreaker.State) {
+				if to == gobreaker.StateOpen && from != gobreaker.StateHalfOpen {
 					g.openings.Add(1)
 				}
 			}

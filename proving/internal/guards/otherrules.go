@@ -19,7 +19,7 @@ func otherRulesRows() []sim.Maker {
 				"than 60 s; open for 60 s; ten calls while half-open",
 			weir.Config{Breaker: breaker.Config{
 				FailureRate: 0.5, SlowCall: time.Minute, SlowRate: 1, LastCalls: 100, MinCalls: 100,
-				Cooldown: time.Minute, Probes: 10,
+				Cooldown: time.Minute, Probes: 10, Recovery: breaker.Off,
 			}},
 		),
 		Gate(
@@ -29,6 +29,7 @@ func otherRulesRows() []sim.Maker {
 				"through while half-open",
 			weir.Config{Breaker: breaker.Config{
 				FailureRate: breaker.Off, Window: 10 * time.Second, Cooldown: 10 * time.Second, Probes: 2,
+				Recovery: breaker.Off,
 				Trip: func(c window.Counts) (string, bool) {
 					return fmt.Sprintf("%d errors in 10s", c.Failures), c.Failures >= 3
 				},

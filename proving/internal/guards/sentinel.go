@@ -106,7 +106,10 @@ var listenToSentinel = sync.OnceFunc(func() {
 
 type sentinelListener struct{}
 
-func (sentinelListener) OnTransformToOpen(_ circuitbreaker.State, rule circuitbreaker.Rule, _ any) {
+func (sentinelListener) OnTransformToOpen(from circuitbreaker.State, rule circuitbreaker.Rule, _ any) {
+	if from == circuitbreaker.HalfOpen {
+		return
+	}
 	if count, ok := sentinelOpenings.Load(rule.Resource); ok {
 		count.(*atomic.Int64).Add(1)
 	}

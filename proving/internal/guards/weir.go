@@ -56,7 +56,7 @@ func GateWithThrottle(name, about string, config weir.Config, t throttle.Config)
 func newGate(config weir.Config) (*guard, *weir.Gate) {
 	g := &guard{refusals: []error{weir.ErrRefused}, retryAfter: weir.RetryAfter}
 	config.Breaker.OnChange = func(c breaker.Change) {
-		if c.To == breaker.Open {
+		if c.To == breaker.Open && c.From != breaker.HalfOpen {
 			g.openings.Add(1)
 		}
 	}

@@ -64,7 +64,7 @@ func (p Page) writeReading(b *strings.Builder) {
 			"\"tuned\", one that a reader of its documentation would choose.",
 		"A goal binds `weir.Config{}` or the gate that the README recommends, or both. \"The best\" is the best of the peers " +
 			"and of no guard at all. Where another guard is better than weir in the first column, the page says so.",
-		"An *opening* is each time that a guard begins to refuse all calls. A failed probe of an open breaker is another one.",
+		"An *opening* is each time that a guard begins to refuse all calls. A failed probe of an open breaker is not another one: its users see no change.",
 		"A table shows the figures that its scenario is about. All figures of all rows are in " +
 			"[protection/figures.csv](protection/figures.csv).",
 		"Charts show the run of the first seed, in calls per second by their beginning. The trouble is shaded.",

@@ -1,0 +1,111 @@
+package breaker
+
+import (
+	"time"
+
+	"github.com/weir-go/weir/window"
+)
+
+const (
+	// leastShare is the denominator of the smallest share of calls that a recovering breaker lets
+	// through, with which it begins.
+	leastShare = 8
+	// trickle is how often a recovering breaker lets a call through at least.
+	trickle = time.Second
+)
+
+// ramp decides which calls a recovering breaker lets through: one of every oneOf calls. The results of
+// these calls are judged in rounds. A good round doubles the share, and a failed one halves it, as TCP
+// changes its congestion window from round trip to round trip (RFC 5681). Calls of an earlier round are
+// not judged, because another share of the calls passed when they began. So the share grows no faster
+// than the service answers. Breaker.mu guards a ramp.
+type ramp struct {
+	oneOf    int           // from 1, all calls pass, to leastShare
+	skipped  int           // the calls refused since the last call that passed
+	passedAt time.Duration // when the last call passed
+
+	round   uint32        // the number of this round
+	passed  int64         // the calls of this round that passed
+	fullAt  time.Duration // when the last call passed that the round needed
+	limited bool          // a call was refused in this round
+	results window.Counts
+
+	goodAt, failedAt time.Duration // the ends of the last good and the last failed round, or the beginning
+}
+
+// newRamp returns a ramp that lets the first call through.
+func newRamp(at time.Duration) ramp {
+	return ramp{oneOf: leastShare, skipped: leastShare - 1, passedAt: at, goodAt: at, failedAt: at}
+}
+
+// passes reports whether a call passes that is made now.
+func (r *ramp) passes(at time.Duration) bool {
+	return r.skipped+1 >= r.oneOf || at-r.passedAt >= trickle
+}
+
+// pass counts a call that passes. size is the number of calls of the round.
+func (r *ramp) pass(at time.Duration, size int64) {
+	r.skipped = 0
+	r.passedAt = max(r.passedAt, at)
+	r.passed++
+	if r.passed <= size {
+		r.fullAt = r.passedAt
+	}
+}
+
+// refuse counts a refused call.
+func (r *ramp) refuse() {
+	r.skipped++
+	r.limited = true
+}
+
+// size returns the number of calls of a round: if all calls pass as many as a closed breaker needs for a
+// verdict, and otherwise half of that times the share, rounded up.
+func (r *ramp) size(minCalls int64) int64 {
+	if r.oneOf == 1 {
+		return minCalls
+	}
+	parts := 2 * int64(r.oneOf)
+	return (minCalls + parts - 1) / parts
+}
+
+// isOverdue reports whether all calls of the round have passed for longer than the timeout and their
+// results are still not enough.
+func (r *ramp) isOverdue(at, timeout time.Duration, size int64) bool {
+	return r.passed >= size && at-r.fullAt >= timeout
+}
+
+// turn is what follows from the end of a round.
+type turn uint8
+
+const (
+	nextRound turn = iota
+	recovered
+	relapsed
+)
+
+// endRound ends the round and begins the next one with another share. The breaker has recovered if no
+// round has failed for the given time and all calls pass. It has relapsed if no round was good for that
+// time and the share is smallest.
+func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
+	all, least, limited := r.oneOf == 1, r.oneOf == leastShare, r.limited
+	r.round++
+	r.passed, r.limited, r.results = 0, false, window.Counts{}
+	switch {
+	case failed:
+		r.failedAt = max(r.failedAt, at)
+		r.oneOf = min(2*r.oneOf, leastShare)
+		if least && at-r.goodAt >= recovery {
+			return relapsed
+		}
+		return nextRound
+	case all && at-r.failedAt >= recovery:
+		return recovered
+	case !limited: // all calls of the round have passed already
+		r.oneOf = 1
+	default:
+		r.oneOf = max(r.oneOf/2, 1)
+	}
+	r.goodAt = max(r.goodAt, at)
+	return nextRound
+}

@@ -1,0 +1,193 @@
+package breaker_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// recovery is a breaker whose calls are made at given times.
+type recovery struct {
+	*breaker.Breaker
+	t    *testing.T
+	now  time.Duration
+	told recorder
+}
+
+// newRecovery returns a breaker with a Recovery of 20s that has just begun to recover.
+func newRecovery(t *testing.T, c breaker.Config) *recovery {
+	t.Helper()
+	c.Initial, c.Cooldown, c.Probes = breaker.Open, time.Second, 1
+	r := &recovery{t: t, now: time.Second}
+	r.Breaker = breaker.NewAt("b", r.told.on(c), t0)
+	require.True(t, r.do(breaker.Success), "the probe")
+	require.Equal(t, breaker.Recovering, r.state())
+	return r
+}
+
+func (r *recovery) state() breaker.State { return r.StateAt(after(r.now)) }
+
+// do makes a call and reports whether it passed.
+func (r *recovery) do(o breaker.Outcome) bool {
+	p, err := r.AllowAt(after(r.now))
+	if err != nil {
+		require.ErrorIs(r.t, err, breaker.ErrOpen)
+		return false
+	}
+	require.True(r.t, p.RecordAt(after(r.now), o))
+	return true
+}
+
+// pass makes n calls, one each millisecond, and returns how many passed.
+func (r *recovery) pass(n int, o breaker.Outcome) (passed int) {
+	for range n {
+		r.now += time.Millisecond
+		if r.do(o) {
+			passed++
+		}
+	}
+	return passed
+}
+
+// With 20 MinCalls the rounds need 2, 3, 5 and 20 results, of which 2, 2, 3 and 11 successes decide.
+func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	require.Equal(t, 2, r.pass(1+8, breaker.Success), "one of eight, the first call among them")
+	require.Equal(t, 2, r.pass(2*4, breaker.Success), "one of four")
+	require.Equal(t, 3, r.pass(3*2, breaker.Success), "one of two")
+	require.Equal(t, 1000, r.pass(1000, breaker.Success), "all")
+	require.True(t, r.Tripped())
+	r.now = time.Second + 20*time.Second
+	require.Equal(t, breaker.Recovering, r.state(), "no call was made")
+	require.Equal(t, 20, r.pass(20, breaker.Success))
+	require.Equal(t, breaker.Closed, r.state())
+	require.False(t, r.Tripped())
+	last := r.told.all[len(r.told.all)-1]
+	require.Equal(t, "all calls pass and no round of them failed for 20s", last.Reason)
+	require.EqualValues(t, 11, last.Counts.Successes)
+}
+
+func TestRecoveringHalvesTheShareWithEachFailedRound(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	r.pass(1+8+8+6, breaker.Success)
+	require.Equal(t, 10, r.pass(10, breaker.Failure), "ten failures of twenty reach the limit")
+	require.Equal(t, 3, r.pass(6, breaker.Failure), "one of two, and three of five fail")
+	require.Equal(t, 2, r.pass(8, breaker.Failure), "one of four, and two of three fail")
+	require.Equal(t, 100, r.pass(800, breaker.Failure), "one of eight, however many fail")
+	require.Equal(t, breaker.Recovering, r.state())
+	require.Equal(t, 2, r.pass(16, breaker.Success), "it recovers from there")
+	require.Equal(t, 2, r.pass(8, breaker.Success), "one of four")
+}
+
+func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
+	r := newRecovery(t, breaker.Config{Recovery: 5 * time.Second})
+	passed := r.pass(4999, breaker.Failure)
+	require.Equal(t, breaker.Recovering, r.state())
+	require.InDelta(t, 4999/8, passed, 1)
+	r.pass(24, breaker.Failure)
+	require.Equal(t, breaker.Open, r.state())
+	last := r.told.all[len(r.told.all)-1]
+	require.Equal(t, "all rounds of calls failed for 5s: 1 of the last 1 failed", last.Reason)
+	require.Equal(t, breaker.Recovering, last.From)
+}
+
+// The bound of the package comment.
+func TestRecoveringLetsAtMostOneOfEightThroughWhileCallsFail(t *testing.T) {
+	for _, every := range []time.Duration{time.Microsecond, 10 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
+		r := newRecovery(t, breaker.Config{Recovery: time.Hour})
+		begin := r.now
+		for n := 1; n <= 1000; n++ {
+			r.now += every
+			r.do(breaker.Failure)
+			seconds := int64((r.now - begin) / time.Second)
+			require.LessOrEqual(t, r.Totals().Failures, int64(n+7)/8+seconds, "%d calls, one per %v", n, every)
+		}
+		require.Equal(t, breaker.Recovering, r.state())
+	}
+}
+
+func TestRecoveringLetsACallPerSecondThrough(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	require.True(t, r.do(breaker.Failure))
+	for range 5 {
+		require.False(t, r.do(breaker.Failure))
+		r.now += time.Second - 1
+		require.False(t, r.do(breaker.Failure))
+		r.now++
+		require.True(t, r.do(breaker.Failure))
+	}
+}
+
+func TestRecoveringLetsAllCallsThroughIfItRefusesNone(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	for range 2 {
+		r.now += time.Second
+		require.True(t, r.do(breaker.Success))
+	}
+	require.Equal(t, 100, r.pass(100, breaker.Success))
+}
+
+func TestRecoveringJudgesOnlyCallsOfTheRound(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	late, err := r.AllowAt(after(r.now)) // of the first round
+	require.NoError(t, err)
+	require.Equal(t, 2, r.pass(16, breaker.Success))
+	require.True(t, late.RecordAt(after(r.now), breaker.Failure), "it counts")
+	require.EqualValues(t, 1, r.CountsAt(after(r.now)).Failures)
+	require.Equal(t, 2, r.pass(8, breaker.Success), "one of four")
+	require.Equal(t, 3, r.pass(6, breaker.Success), "one of two: no failure was in the round")
+}
+
+func TestRecoveringFailsARoundWhoseCallsHang(t *testing.T) {
+	r := newRecovery(t, breaker.Config{ProbeTimeout: 3 * time.Second})
+	r.pass(1+8+8+6, breaker.Success)
+	for range 20 {
+		r.now += time.Millisecond
+		_, err := r.AllowAt(after(r.now)) // no result
+		require.NoError(t, err)
+	}
+	r.now += 3*time.Second - 1
+	require.True(t, r.do(breaker.Ignored))
+	r.now++
+	require.Equal(t, 5, r.pass(10, breaker.Ignored), "one of two")
+}
+
+func TestRefusalOfARecoveringBreaker(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	r.do(breaker.Success)
+	_, err := r.AllowAt(after(r.now))
+	var refusal *breaker.OpenError
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, breaker.Recovering, refusal.State)
+	require.Zero(t, refusal.Until)
+	require.Equal(t, time.Second, refusal.RetryAfter())
+	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (initial state)`)
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.AllowAt(after(r.now)) }))
+}
+
+func TestRecoveryCanBeSwitchedOff(t *testing.T) {
+	c := breaker.Config{Recovery: breaker.Off, Initial: breaker.Open, Probes: 1}
+	b := breaker.NewAt("b", c, t0)
+	p, err := b.AllowAt(after(5 * time.Second))
+	require.NoError(t, err)
+	require.True(t, p.RecordAt(after(5*time.Second), breaker.Success))
+	require.Equal(t, breaker.Closed, b.StateAt(after(5*time.Second)))
+
+	require.ErrorContains(t, breaker.Config{Recovery: -2}.Validate(), "Recovery is -2ns, must not be negative, or Off")
+	require.ErrorContains(t, breaker.Config{Initial: breaker.Recovering}.Validate(), "Initial")
+}
+
+func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	r.pass(23, breaker.Success)
+	r.ForceAt(after(r.now), breaker.ForcedOpen)
+	require.Zero(t, r.pass(8, breaker.Success))
+	r.ReleaseAt(after(r.now))
+	require.Equal(t, breaker.Recovering, r.state())
+	require.Equal(t, 1, r.pass(8, breaker.Success), "it begins anew")
+	require.NoError(t, r.ReconfigureAt(after(r.now), breaker.Config{Recovery: breaker.Off}))
+	require.Equal(t, breaker.Closed, r.state())
+}
