@@ -2,9 +2,11 @@ package inflight_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,4 +162,66 @@ func TestAnAdaptiveLimitWithAQueueBeforeAServerThatIsSlowByItself(t *testing.T) 
 		_, refused, _, _ := s.load(200, time.Minute)
 		require.Zero(t, refused)
 	})
+}
+
+// Callers of all priorities come, wait, give up and panic, while the limit adapts and its bound changes. No
+// more calls than the highest bound are ever in flight, every call is counted once, and no slot is lost.
+func TestStormOfAnAdaptiveLimitWithAQueue(t *testing.T) {
+	const most = 12
+	l := inflight.New(inflight.Config{
+		Adaptive: true, Limit: most, MaxWaiters: 8, Name: "storm", Queue: inflight.Queue{Target: 50 * time.Microsecond},
+	})
+	var now, highest, served, refused, cancelled atomic.Int64
+	call := func(ctx context.Context, r *rand.Rand) {
+		defer func() { _ = recover() }()
+		defer now.Add(-1)
+		n := now.Add(1)
+		for h := highest.Load(); n > h && !highest.CompareAndSwap(h, n); h = highest.Load() {
+		}
+		served.Add(1)
+		switch r.IntN(20) {
+		case 0:
+			panic("a call")
+		case 1:
+			<-ctx.Done()
+		case 2:
+			if err := l.SetLimit(1 + r.IntN(most)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for seed := range uint64(16) {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 7))
+			for range 500 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(300))*time.Microsecond)
+				if r.IntN(4) == 0 {
+					time.AfterFunc(time.Duration(r.IntN(100))*time.Microsecond, cancel)
+				}
+				slot, err := l.AcquireFor(ctx, inflight.Caller{Priority: inflight.Priority(r.IntN(4) - 2), Tenant: "ab"[:r.IntN(3)]})
+				switch {
+				case err == nil:
+					call(ctx, r)
+					slot.Done(ctx, ctx.Err())
+				case errors.Is(err, inflight.ErrFull):
+					refused.Add(1)
+				default: // before it could wait, or during the wait
+					cancelled.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, highest.Load(), int64(most))
+	require.Zero(t, l.InFlight())
+	s := l.Stats()
+	require.Zero(t, s.Waiting)
+	require.Equal(t, served.Load(), s.Allowed+s.Waited)
+	require.Equal(t, refused.Load(), s.Refused)
+	require.LessOrEqual(t, s.Cancelled, cancelled.Load())
+	require.Equal(t, int64(16*500), served.Load()+refused.Load()+cancelled.Load())
+	_, ok := l.TryAcquire()
+	require.True(t, ok, "no waiter is left that would keep callers out")
 }
