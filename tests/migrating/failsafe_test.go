@@ -59,7 +59,7 @@ func TestThresholdsOfFailsafe(t *testing.T) {
 	builder := func() circuitbreaker.Builder[*User] {
 		return circuitbreaker.NewBuilder[*User]().WithDelay(5 * time.Second).WithSuccessThreshold(1)
 	}
-	like := func(c breaker.Config) breaker.Config { c.Probes = 1; return c }
+	like := func(c breaker.Config) breaker.Config { c.Probes, c.Recovery = 1, breaker.Off; return c }
 	cases := map[string]struct {
 		peer circuitbreaker.Builder[*User]
 		own  breaker.Config
