@@ -26,6 +26,7 @@ func gateConfig(run time.Duration, onChange func(breaker.Change)) weir.Config {
 			FailureRate: failureLimit,
 			Window:      pace(run) / 10,
 			Cooldown:    pace(run) / 20,
+			Recovery:    pace(run) / 40,
 			Latency:     true,
 			OnChange:    onChange,
 		},
