@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,17 +21,29 @@ import (
 )
 
 func TestDefaultClassify(t *testing.T) {
-	cancelled, cancel := context.WithCancel(t.Context())
-	cancel()
-	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer stop()
-	for _, c := range []struct {
-		name   string
-		ctx    context.Context
-		status int
-		err    error
-		want   breaker.Outcome
-	}{
+	synctest.Test(t, func(t *testing.T) { // in which no time passes after the deadline
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		late, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		<-late.Done()
+		for _, c := range resultsByDefault(cancelled, late) {
+			require.Equal(t, c.want, outcomeOf(c.ctx, t, unless(c.err, c.status), c.err), c.name)
+		}
+	})
+}
+
+type result struct {
+	name   string
+	ctx    context.Context
+	status int
+	err    error
+	want   breaker.Outcome
+}
+
+// resultsByDefault returns results with their outcomes. The contexts have ended.
+func resultsByDefault(cancelled, late context.Context) []result {
+	return []result{
 		{"200", nil, 200, nil, breaker.Success},
 		{"101", nil, 101, nil, breaker.Success},
 		{"302", nil, 302, nil, breaker.Success},
@@ -50,8 +63,6 @@ func TestDefaultClassify(t *testing.T) {
 		{"cancelled, but not by the caller", nil, 0, context.Canceled, breaker.Failure},
 		{"answered before it was cancelled", cancelled, 200, nil, breaker.Success},
 		{"deadline of the caller", late, 0, context.DeadlineExceeded, breaker.Failure},
-	} {
-		require.Equal(t, c.want, outcomeOf(c.ctx, t, unless(c.err, c.status), c.err), c.name)
 	}
 }
 

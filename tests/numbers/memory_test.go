@@ -57,7 +57,7 @@ var objects = []object{
 	{"`guava.SmoothWarmingUp`", 600, func() any {
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
 	}},
-	{"`inflight.Limiter`", 250, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
+	{"`inflight.Limiter`", 260, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
 	}},
