@@ -125,8 +125,8 @@
 //
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
 // numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls pass
-// and no round has failed for Recovery, and opens when the share is smallest and no round was good for
-// Recovery.
+// and no round has failed for Recovery. It opens when the share is smallest and no round was good for
+// Recovery, or when calls hang and Config.HungCalls is set.
 //
 // # Groups
 //

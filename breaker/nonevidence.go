@@ -49,8 +49,9 @@ type unanswered struct {
 	successes int64 // of the breaker before the first of these calls
 }
 
-// tooMany adds a call and reports whether it counts after all: MinCalls calls in a row have not
-// succeeded, and a closed breaker has seen no success for the length of the window.
+// tooMany adds a call, and reports whether it is evidence after all. It is if MinCalls such calls have
+// come in a row without a success, and if a closed breaker has seen no success for the length of the
+// window.
 func (u *unanswered) tooMany(p *phase, at time.Duration) bool {
 	window := p.rules.config.Window
 	if window == 0 { // LastCalls

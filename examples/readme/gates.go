@@ -13,7 +13,7 @@ var (
 	ledger = weir.New("ledger", weir.Config{})
 
 	// catalog gets only as many calls at once as it can answer in time.
-	catalog = weir.New("catalog", weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: time.Second}})
+	catalog = weir.New("catalog", weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: 500 * time.Millisecond}})
 )
 
 //readme:end

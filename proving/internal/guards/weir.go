@@ -14,9 +14,9 @@ import (
 func weirRows() []sim.Maker {
 	rows := []sim.Maker{
 		Gate(Weir, "weir.Config{}: a breaker with its defaults", weir.Config{}),
-		Gate(Recommended, "weir.Config{Adaptive: true}, and a breaker with a Cooldown of 1 s, so that it costs "+
+		Gate(Recommended, "weir.Config{Adaptive: true}, and a breaker with a Cooldown of 0.5 s, so that it costs "+
 			"little where it opens and need not",
-			weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: time.Second}}),
+			weir.Config{Adaptive: true, Breaker: breaker.Config{Cooldown: 500 * time.Millisecond}}),
 	}
 	return append(rows, Throttle("weir throttle", "throttle.Config{}", throttle.Config{}))
 }
