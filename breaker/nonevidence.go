@@ -49,7 +49,7 @@ type unanswered struct {
 	successes int64 // of the breaker before the first of these calls
 }
 
-// tooMany adds a call, and reports whether it is evidence after all. It is if MinCalls such calls have
+// tooMany counts the call, and reports whether it is evidence after all. It is if MinCalls such calls have
 // come in a row without a success, and if a closed breaker has seen no success for the length of the
 // window.
 func (u *unanswered) tooMany(p *phase, at time.Duration) bool {
