@@ -164,64 +164,74 @@ func TestAnAdaptiveLimitWithAQueueBeforeAServerThatIsSlowByItself(t *testing.T) 
 	})
 }
 
-// Callers of all priorities come, wait, give up and panic, while the limit adapts and its bound changes. No
-// more calls than the highest bound are ever in flight, every call is counted once, and no slot is lost.
-func TestStormOfAnAdaptiveLimitWithAQueue(t *testing.T) {
-	const most = 12
-	l := inflight.New(inflight.Config{
-		Adaptive: true, Limit: most, MaxWaiters: 8, Name: "storm", Queue: inflight.Queue{Target: 50 * time.Microsecond},
-	})
-	var now, highest, served, refused, cancelled atomic.Int64
-	call := func(ctx context.Context, r *rand.Rand) {
-		defer func() { _ = recover() }()
-		defer now.Add(-1)
-		n := now.Add(1)
-		for h := highest.Load(); n > h && !highest.CompareAndSwap(h, n); h = highest.Load() {
-		}
-		served.Add(1)
-		switch r.IntN(20) {
-		case 0:
-			panic("a call")
-		case 1:
-			<-ctx.Done()
-		case 2:
-			if err := l.SetLimit(1 + r.IntN(most)); err != nil {
-				t.Error(err)
-			}
+// stormOfCalls counts calls that end in all ways.
+type stormOfCalls struct {
+	limiter                                *inflight.Limiter
+	now, highest                           atomic.Int64 // in flight
+	served, refused, cancelled, notChanged atomic.Int64
+}
+
+// try makes a call with a random caller, deadline and end.
+func (s *stormOfCalls) try(ctx context.Context, r *rand.Rand, most int) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+r.IntN(300))*time.Microsecond)
+	defer cancel()
+	if r.IntN(4) == 0 {
+		time.AfterFunc(time.Duration(r.IntN(100))*time.Microsecond, cancel)
+	}
+	slot, err := s.limiter.AcquireFor(ctx, inflight.Caller{Priority: inflight.Priority(r.IntN(4) - 2), Tenant: "ab"[:r.IntN(3)]})
+	switch {
+	case err == nil:
+		s.call(ctx, r, most)
+		slot.Done(ctx, ctx.Err())
+	case errors.Is(err, inflight.ErrFull):
+		s.refused.Add(1)
+	default: // before it could wait, or during the wait
+		s.cancelled.Add(1)
+	}
+}
+
+func (s *stormOfCalls) call(ctx context.Context, r *rand.Rand, most int) {
+	n := s.now.Add(1)
+	defer s.now.Add(-1)
+	for h := s.highest.Load(); n > h && !s.highest.CompareAndSwap(h, n); h = s.highest.Load() {
+	}
+	s.served.Add(1)
+	switch r.IntN(20) {
+	case 0:
+		<-ctx.Done()
+	case 1:
+		if err := s.limiter.SetLimit(1 + r.IntN(most)); err != nil {
+			s.notChanged.Add(1)
 		}
 	}
+}
+
+// Callers of all priorities come, wait and give up, while the limit adapts and its bound changes. No
+// more calls than the highest bound are ever in flight, every call is counted once, and no slot is lost.
+func TestStormOfAnAdaptiveLimitWithAQueue(t *testing.T) {
+	const most, callers, calls = 12, 16, 500
+	s := stormOfCalls{limiter: inflight.New(inflight.Config{
+		Adaptive: true, Limit: most, MaxWaiters: 8, Name: "storm", Queue: inflight.Queue{Target: 50 * time.Microsecond},
+	})}
 	var all sync.WaitGroup
-	for seed := range uint64(16) {
+	for seed := range uint64(callers) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 7))
-			for range 500 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+r.IntN(300))*time.Microsecond)
-				if r.IntN(4) == 0 {
-					time.AfterFunc(time.Duration(r.IntN(100))*time.Microsecond, cancel)
-				}
-				slot, err := l.AcquireFor(ctx, inflight.Caller{Priority: inflight.Priority(r.IntN(4) - 2), Tenant: "ab"[:r.IntN(3)]})
-				switch {
-				case err == nil:
-					call(ctx, r)
-					slot.Done(ctx, ctx.Err())
-				case errors.Is(err, inflight.ErrFull):
-					refused.Add(1)
-				default: // before it could wait, or during the wait
-					cancelled.Add(1)
-				}
-				cancel()
+			for range calls {
+				s.try(t.Context(), r, most)
 			}
 		})
 	}
 	all.Wait()
-	require.LessOrEqual(t, highest.Load(), int64(most))
-	require.Zero(t, l.InFlight())
-	s := l.Stats()
-	require.Zero(t, s.Waiting)
-	require.Equal(t, served.Load(), s.Allowed+s.Waited)
-	require.Equal(t, refused.Load(), s.Refused)
-	require.LessOrEqual(t, s.Cancelled, cancelled.Load())
-	require.Equal(t, int64(16*500), served.Load()+refused.Load()+cancelled.Load())
-	_, ok := l.TryAcquire()
+	require.Zero(t, s.notChanged.Load())
+	require.LessOrEqual(t, s.highest.Load(), int64(most))
+	require.Zero(t, s.limiter.InFlight())
+	stats := s.limiter.Stats()
+	require.Zero(t, stats.Waiting)
+	require.Equal(t, s.served.Load(), stats.Allowed+stats.Waited)
+	require.Equal(t, s.refused.Load(), stats.Refused)
+	require.LessOrEqual(t, stats.Cancelled, s.cancelled.Load())
+	require.Equal(t, int64(callers*calls), s.served.Load()+s.refused.Load()+s.cancelled.Load())
+	_, ok := s.limiter.TryAcquire()
 	require.True(t, ok, "no waiter is left that would keep callers out")
 }
