@@ -35,10 +35,7 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	}
 	took := tally.Untimed
 	if m.phase.timed {
-		took = m.took(at)
-		if m.phase.sampled && o <= Failure {
-			b.learn(p, o, at-m.start, at)
-		}
+		took = b.learnFrom(m, p, o, at)
 	}
 	streak, clean := p.tally.Record(at, verdictOf(o), took)
 	if m.retryAfter > 0 && p.results == areJudged {
@@ -56,6 +53,14 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 		p.tellShadow(m, o, at)
 	}
 	return true
+}
+
+// learnFrom learns from the duration of a call that is a sample, and returns it for the tally of phase p.
+func (b *Breaker) learnFrom(m *Permit, p *phase, o Outcome, at time.Duration) time.Duration {
+	if m.phase.sampled && o <= Failure {
+		b.learn(p, o, at-m.start, at)
+	}
+	return m.took(at)
 }
 
 // took returns the duration of the call, or tally.Untimed if the tally does not need it.
