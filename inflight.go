@@ -127,7 +127,8 @@ func (s slot) hold(permit *breaker.Permit) bool {
 	return true
 }
 
-// current returns the gate, or the one that its key has now.
+// current returns the gate itself. For a member of a group it returns the present gate of its key,
+// which is another one if the gate was evicted.
 func (g *Gate) current() *Gate {
 	if g.keyed == nil {
 		return g

@@ -22,8 +22,9 @@ type Config struct {
 	// Timeout is how long one attempt of a notifier may take. Default 10s.
 	Timeout time.Duration
 	// Instance names this process, in at most 1,024 bytes. It is the label "instance" of each alert
-	// and so part of its identity. Without the label, a healthy process resolves at a receiver such
-	// as Alertmanager what another process fires by the same rules. Choose a name that the process
+	// and so part of its identity. Without the label, alerts of several processes with the same rules
+	// are one alert to a receiver such as Alertmanager: a healthy process would resolve the alert
+	// that another process fired. Choose a name that the process
 	// keeps when it restarts, so that it can resolve what it fired before. Two monitors of one
 	// process need different instances, or rules with different names. "-" omits the label. Default
 	// the host name and the process ID, as in "web-1:4711".

@@ -21,7 +21,7 @@ type memberWithHistory struct {
 	window.Latency
 }
 
-func newVeteran() *memberWithHistory {
+func newMemberWithHistory() *memberWithHistory {
 	v := &memberWithHistory{totals: totals{Successes: 900_000, Failures: 100_000, Slow: 900_000, Refused: 200_000}}
 	v.Counts[150] = 1_000_000
 	v.Max = time.Second
@@ -30,7 +30,7 @@ func newVeteran() *memberWithHistory {
 
 func (v *memberWithHistory) LifetimeLatency() window.Latency { return v.Latency }
 
-// judged lists all values over calls, with conditions that the history of a veteran meets.
+// judged lists all values over calls, with conditions that the history of a memberWithHistory meets.
 func judged() map[string]func(*memberWithHistory) alert.Value {
 	return map[string]func(*memberWithHistory) alert.Value{
 		"FailureRate": func(v *memberWithHistory) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
@@ -42,9 +42,9 @@ func judged() map[string]func(*memberWithHistory) alert.Value {
 	}
 }
 
-// watchVeterans watches the members by the value. It returns a function that evaluates once and
+// watchMembers watches the members by the value. It returns a function that evaluates once and
 // returns the alerts.
-func watchVeterans(members map[string]*memberWithHistory, value func(*memberWithHistory) alert.Value) func() []alert.Alert {
+func watchMembers(members map[string]*memberWithHistory, value func(*memberWithHistory) alert.Value) func() []alert.Alert {
 	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
 		Name: "x", When: alert.Above(0.001), Value: alert.Each(maps.All(members), value),
 	})
@@ -58,9 +58,9 @@ func watchVeterans(members map[string]*memberWithHistory, value func(*memberWith
 
 func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 	for name, value := range judged() {
-		host := newVeteran()
+		host := newMemberWithHistory()
 		members := map[string]*memberWithHistory{"h": host}
-		evaluate := watchVeterans(members, value)
+		evaluate := watchMembers(members, value)
 		for i := range 20 {
 			members["h"] = host
 			if i == 10 {
@@ -68,9 +68,9 @@ func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 			}
 			require.Empty(t, evaluate(), "%s: evaluation %d without calls", name, i)
 		}
-		members["new"] = newVeteran()
+		members["new"] = newMemberWithHistory()
 		require.Empty(t, evaluate(), "%s: a new member without calls", name)
-		members["h"] = newVeteran()
+		members["h"] = newMemberWithHistory()
 		require.Empty(t, evaluate(), "%s: a replaced member without calls", name)
 		members["h"].Failures, members["h"].Refused, members["h"].Slow = 200_000, 300_000, 1_000_000
 		members["h"].Counts[150]++
@@ -81,9 +81,9 @@ func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
 func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
 	members := map[string]*memberWithHistory{}
 	for i := range 1200 {
-		members[fmt.Sprint(i)] = newVeteran()
+		members[fmt.Sprint(i)] = newMemberWithHistory()
 	}
-	evaluate := watchVeterans(members, judged()["FailureRate"])
+	evaluate := watchMembers(members, judged()["FailureRate"])
 	require.Empty(t, evaluate())
 	require.Empty(t, evaluate())
 	for i := range 300 {

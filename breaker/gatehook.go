@@ -32,7 +32,7 @@ var _ = func() bool {
 	return true
 }()
 
-// admit is Allow for a zero permit, which is not copied.
+// admit is Allow, but fills in a zero permit of the caller instead of returning a copy.
 func (b *Breaker) admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
 
 // admitAfter fills in a zero permit if the breaker is closed and counts no calls in flight, and reports

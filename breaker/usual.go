@@ -11,10 +11,10 @@ import (
 // The estimate moves by a small share towards each duration that it is given, as Frugal-1U does (Ma,
 // Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013), so it is one word.
 //
-// Durations are sampled. To time a call takes a reading of the clock at its beginning, which a closed
-// breaker saves. So a phase is replaced with one that is timed for a while, from which the estimate
-// learns: when the breaker begins or closes, every usualEvery after that, and when the deadline of a
-// call has passed.
+// Durations are sampled, because timing a call needs a reading of the clock at its beginning, which a
+// closed breaker otherwise saves. The breaker times calls for a while when it begins or closes, every
+// usualEvery after that, and when the deadline of a call has passed. For that it replaces its phase
+// with one that times calls.
 //
 // A service that becomes slow must not become usual while it fails. A deadline of some callers ends
 // their calls before the slow answers arrive that would have taught the estimate that this deadline is

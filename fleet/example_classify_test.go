@@ -17,7 +17,7 @@ func Example_redisNil() {
 		_, err := weir.Do(context.Background(), cache, func(context.Context) (string, error) {
 			return "", redis.Nil // as Get returns for a missing key
 		})
-		if err != redis.Nil { //nolint:errorlint // errors of the call are as they were
+		if err != redis.Nil { //nolint:errorlint // Do returns the error of the call unchanged, not wrapped
 			fmt.Println(err)
 		}
 	}

@@ -33,8 +33,8 @@ func tables(t *testing.T) map[string]*fleet.Limiter {
 	}
 }
 
-// Strangers choose keys. However long a key is, or whatever string it is part of, a table uses a
-// bounded number of bytes for it.
+// Clients can choose keys. A table uses a bounded number of bytes per key, however long the key is,
+// and also if the key is a substring of a much longer string.
 func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	long := func(i int) string { return strconv.Itoa(i) + strings.Repeat("A", 1<<20) }
 	for name, key := range map[string]func(i int) string{

@@ -19,8 +19,8 @@ type scripted interface {
 	StateKeys(key string) []string
 }
 
-// scriptStep takes n tokens at a time in µs after the beginning. It looks if n is 0, and gives
-// back if n is negative.
+// scriptStep takes n tokens at a time in µs after the beginning. If n is 0 it
+// only reads the state, and if n is negative it gives -n tokens back.
 type scriptStep struct {
 	at   int64
 	n    int

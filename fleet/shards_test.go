@@ -34,23 +34,23 @@ func frail(t *testing.T) *redistest.Cluster {
 	return c
 }
 
-// anyLimiterOfRing has the method of a Limiter that these tests use.
-type anyLimiterOfRing interface {
+// takerByKey has the only method of a Limiter that these tests use.
+type takerByKey interface {
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 }
 
 // counter returns a limiter with a limit that is never reached.
-func counter(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
+func counter(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, c)
 }
 
 // tenASecond returns a limiter of ten per second.
-func tenASecond(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
+func tenASecond(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Window: time.Second}, c)
 }
 
 // three returns a limiter with three Redis keys per user and limits that are never reached.
-func three(l *fleet.Link, name string, c fleet.Config) anyLimiterOfRing {
+func three(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
 		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
 }
@@ -78,7 +78,7 @@ type shardLoad struct {
 	worst         atomic.Int64
 }
 
-func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster, b anyLimiterOfRing, prefix string) {
+func (s *shardLoad) run(ctx context.Context, t *testing.T, c *redistest.Cluster, b takerByKey, prefix string) {
 	keys := make([]string, 60)
 	homes := make([]int, len(keys))
 	for i := range keys {

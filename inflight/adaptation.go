@@ -189,11 +189,12 @@ func (a *adaptation) full() {
 
 // history are a few past moments, so that the calls since then can be counted.
 type history struct {
-	moments [8]moment
+	moments [8]startCount
 	last    int
 }
 
-type moment struct {
+// startCount is how many calls had started by a time, and how many were in flight then.
+type startCount struct {
 	at       time.Duration
 	started  uint64
 	inFlight int
@@ -203,7 +204,7 @@ type moment struct {
 func (h *history) add(now time.Duration, started uint64, inFlight int, apart time.Duration) {
 	if now-h.moments[h.last].at >= apart {
 		h.last = (h.last + 1) % len(h.moments)
-		h.moments[h.last] = moment{now, started, inFlight}
+		h.moments[h.last] = startCount{now, started, inFlight}
 	}
 }
 

@@ -109,7 +109,7 @@ func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 		require.Zero(t, served.Load())
 		require.NoError(t, l.SetLimit(103))
 		synctest.Wait()
-		require.EqualValues(t, 100, served.Load(), "SetLimit serves those who wait")
+		require.EqualValues(t, 100, served.Load(), "SetLimit serves the waiters")
 		require.EqualError(t, l.SetLimit(-1), "inflight: Limit is -1, must be between 1 and 1000000")
 		require.Equal(t, 103, l.Limit())
 		require.NoError(t, l.SetLimit(0))

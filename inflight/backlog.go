@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// backlog orders those who wait. It has neither lock nor clock.
+// backlog keeps the waiters in the order in which they get slots. It has neither lock nor clock.
 //
 // The classes of priority, and in each the tenants, take turns by stride scheduling (Waldspurger and
 // Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
@@ -33,7 +33,7 @@ type backlog struct {
 // drops more at once if it was dropping shortly before.
 const relapse = 2
 
-// class is those who wait with one priority.
+// class holds the waiters of one priority.
 type class struct {
 	length  int
 	pass    float64
@@ -44,7 +44,7 @@ type class struct {
 	retries list.List // of *waiter, in order of arrival
 }
 
-// tenant is those who wait for one tenant of a class.
+// tenant holds the waiters of one tenant in one class.
 type tenant struct {
 	name    string
 	weight  float64

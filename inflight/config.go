@@ -20,7 +20,7 @@ type Config struct {
 	// MaxWaiters is the most callers that may wait for a slot at once. Further callers are refused.
 	// Default 0, no bound.
 	MaxWaiters int
-	// Queue configures the order of those who wait, and how long they wait. Default in order of
+	// Queue configures the order of the waiters, and how long they wait. Default in order of
 	// arrival, for as long as their contexts allow.
 	Queue Queue
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a

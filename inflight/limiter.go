@@ -53,8 +53,8 @@ func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
 	return
 }
 
-// AcquireFor is Acquire for a caller with a priority or a tenant, which decide about its place among
-// those who wait: see [Queue].
+// AcquireFor is Acquire for a caller with a priority or a tenant, which decide its place in the
+// queue: see [Queue].
 func (l *Limiter) AcquireFor(ctx context.Context, c Caller) (slot Slot, err error) {
 	err = l.acquire(ctx, &slot, c)
 	return

@@ -88,7 +88,7 @@ func (j *Joint) lacksRoom(n int) bool {
 	return false
 }
 
-// periodOf returns the time to which the limit of a limiter refers, or 0 if it is not known.
+// periodOf returns the period of the limit, such as a minute for 10 per minute, or 0 if it is unknown.
 func periodOf(l any) time.Duration {
 	if p, ok := l.(interface{ period() time.Duration }); ok {
 		return p.period()

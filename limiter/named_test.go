@@ -75,7 +75,8 @@ func TestAJointCountsItsRequests(t *testing.T) {
 	})
 }
 
-// Scenario 70: a limit in shadow mode refuses nothing, and counts the requests it would refuse and the tokens near it.
+// Scenario 70: a limit in shadow mode refuses nothing. It counts the requests that it would refuse,
+// and the tokens that were taken near the limit.
 func TestShadowModeRefusesNothing(t *testing.T) {
 	l := shadow(fixedWindow(10, time.Minute))
 	for range 13 {

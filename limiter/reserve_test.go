@@ -88,7 +88,8 @@ func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	reserve(t, b, 0, 1, 4*tick) // not at the same time as the third
 }
 
-// However reservations are cancelled, the others and all tokens taken stay within the bound.
+// In whatever order reservations are cancelled, the tokens taken and those of the other reservations
+// never exceed the limit.
 func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	b := bucket(limiter.PerSecond(1), 10)
 	take(t, b, step{0, 10, "ok"})

@@ -94,7 +94,8 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration,
 	return true
 }
 
-// predictLocked fills in what acquireLocked would answer after ahead other tokens had been taken.
+// predictLocked fills in what acquireLocked would answer if that many other tokens, ahead, were taken
+// first.
 func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration, ahead int64, n int) bool {
 	t, h := p.tierTable(), noHold
 	if len(p.shard.holds) > 0 {

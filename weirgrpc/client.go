@@ -15,8 +15,8 @@ import (
 
 // ClientConfig configures a [Client]. The zero value is valid.
 type ClientConfig struct {
-	// Classify returns the outcome of a call by its error, which is nil if the call succeeded. It
-	// is not called for a call that its caller cancelled, which is ignored. It takes the place of
+	// Classify returns the outcome of a call by its error, which is nil if the call succeeded. A
+	// call that its caller cancelled is ignored without calling Classify. This function replaces
 	// breaker.Config.Classify, which is not called. Default DefaultClassify.
 	Classify func(err error) breaker.Outcome
 	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. A RetryInfo is

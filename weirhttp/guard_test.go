@@ -53,12 +53,12 @@ func (e *endedContext) Err() error {
 	return nil
 }
 
-func endsWith(ctx context.Context, err error) func() context.Context {
+func contextThatEndsWith(ctx context.Context, err error) func() context.Context {
 	return func() context.Context { return &endedContext{Context: ctx, err: err} }
 }
 
 func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
-	gone, late := endsWith(t.Context(), context.Canceled), endsWith(t.Context(), context.DeadlineExceeded)
+	gone, late := contextThatEndsWith(t.Context(), context.Canceled), contextThatEndsWith(t.Context(), context.DeadlineExceeded)
 	end := func(r *http.Request) { r.Context().(*endedContext).ended.Store(true) }
 	for _, c := range []struct {
 		what                     string

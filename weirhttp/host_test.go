@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func TestByHostReturnsOneForm(t *testing.T) {
+func TestByHostReturnsTheSameKeyForEverySpelling(t *testing.T) {
 	for _, c := range []struct{ url, want string }{
 		{"https://api.example.com/a?b", "api.example.com"},
 		{"https://API.Example.COM/", "api.example.com"},

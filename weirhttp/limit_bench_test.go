@@ -18,7 +18,7 @@ func (d discard) Header() http.Header         { return d.h }
 func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 
-func serves(b *testing.B, h http.Handler) {
+func benchmarkHandler(b *testing.B, h http.Handler) {
 	r := &http.Request{Method: http.MethodGet, RemoteAddr: "192.0.2.1:1000", Header: http.Header{}}
 	w := discard{http.Header{}}
 	b.ReportAllocs()
@@ -36,29 +36,29 @@ func benchPolicies(limit int) []weirhttp.Policy {
 	}
 }
 
-func BenchmarkServeBare(b *testing.B) { serves(b, nothing) }
+func BenchmarkServeBare(b *testing.B) { benchmarkHandler(b, nothing) }
 
 func BenchmarkServeLimited(b *testing.B) {
-	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)[:1]}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)[:1]}).Handler(nothing))
 }
 
 func BenchmarkServeLimitedTwice(b *testing.B) {
-	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)}).Handler(nothing))
 }
 
 func BenchmarkServeLimitedQuietly(b *testing.B) {
-	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9), Quiet: true}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9), Quiet: true}).Handler(nothing))
 }
 
 func BenchmarkServeRefused(b *testing.B) {
-	serves(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1)}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1)}).Handler(nothing))
 }
 
 func BenchmarkServeShed(b *testing.B) {
 	flight := inflight.New(inflight.Config{Limit: 10, Name: "api"})
-	serves(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(nothing))
+	benchmarkHandler(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(nothing))
 }
 
 func BenchmarkServeBreaker(b *testing.B) {
-	serves(b, guard(breaker.New("api", breaker.Config{}), weirhttp.GuardConfig{})(nothing))
+	benchmarkHandler(b, guard(breaker.New("api", breaker.Config{}), weirhttp.GuardConfig{})(nothing))
 }

@@ -37,7 +37,7 @@ func page(f snapshot, width int, color bool) []string {
 	p.strip("breaker", f.past, func(s interval) (string, textColor) { return breakerMark(s.breaker), breakerHue(s.breaker) })
 	p.strip("alert", f.past, func(s interval) (string, textColor) { return alertMark(s.alert), alertHue(s.alert) })
 	p.text("")
-	p.news(f.events)
+	p.writeEvents(f.events)
 	p.text("")
 	p.text("OpenTelemetry  %d exports, %s", f.sum.OTelExports, f.exportsTo)
 	p.text("Prometheus     %s", f.metrics)

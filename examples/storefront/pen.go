@@ -101,8 +101,8 @@ func (p *lineWriter) strip(label string, past history, mark func(interval) (stri
 	p.write(pieces...)
 }
 
-// news writes the latest events. Its height is the same with fewer events.
-func (p *lineWriter) news(events []event) {
+// writeEvents writes the latest events. Its height is the same with fewer events.
+func (p *lineWriter) writeEvents(events []event) {
 	const room = 4
 	latest := events[max(len(events)-room, 0):]
 	for _, e := range latest {

@@ -40,7 +40,8 @@ func native(t *testing.T, values []float64) map[int]int64 {
 	return counts
 }
 
-func ours(values []float64) map[int]int64 {
+// countsByIndex returns how many values latency.Index puts into each bucket.
+func countsByIndex(values []float64) map[int]int64 {
 	counts := map[int]int64{}
 	for _, v := range values {
 		counts[latency.Index(v)]++
@@ -62,7 +63,7 @@ func TestIndexEqualsPrometheusBucket(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, len(values), 100_000)
-		require.Equal(t, native(t, values), ours(values))
+		require.Equal(t, native(t, values), countsByIndex(values))
 	}
 }
 
@@ -72,7 +73,7 @@ func TestIndexEqualsPrometheusBucketAtEveryBound(t *testing.T) {
 	for i := latency.Lowest - 1; i <= latency.Lowest+latency.Buckets; i++ {
 		bound := latency.Bound(i)
 		for _, v := range []float64{math.Nextafter(bound, 0), bound, math.Nextafter(bound, math.Inf(1))} {
-			require.Equal(t, native(t, []float64{v}), ours([]float64{v}), "%v", v)
+			require.Equal(t, native(t, []float64{v}), countsByIndex([]float64{v}), "%v", v)
 		}
 	}
 }

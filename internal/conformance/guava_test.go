@@ -123,8 +123,8 @@ func (g *guavaReplay) state(s guavaState) {
 	same(g.run, "next_free_us", s.Next, g.reference.next)
 }
 
-// refused compares a request for 0 or less, which is an error, and reports whether it is one.
-func (g *guavaReplay) refused(s guavaStep) bool {
+// checkInvalid reports whether a step requests 0 or fewer permits. Then both must refuse it as invalid.
+func (g *guavaReplay) checkInvalid(s guavaStep) bool {
 	if s.N > 0 {
 		none(g.run, "error", s.Error)
 		return false
@@ -140,7 +140,7 @@ func (g *guavaReplay) refused(s guavaStep) bool {
 }
 
 func (g *guavaReplay) acquire(s guavaStep) (slept int64) {
-	if g.refused(s) {
+	if g.checkInvalid(s) {
 		return 0
 	}
 	wait := g.reference.reserve(s.Now, s.N)
@@ -151,7 +151,7 @@ func (g *guavaReplay) acquire(s guavaStep) (slept int64) {
 }
 
 func (g *guavaReplay) tryAcquire(s guavaStep) (slept int64) {
-	if g.refused(s) {
+	if g.checkInvalid(s) {
 		return 0
 	}
 	ok, wait := g.reference.next-max(s.Timeout, 0) <= s.Now, int64(0)

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The functions here follow the reference through manual and timed transitions, which weir does not decide.
+// The functions of this file apply manual and timed transitions to the model of the reference. These do
+// not depend on weir.
 
 // enter puts the reference into another state.
 func (x *r4jReplay) enter(state string, at time.Time, wait int64) {

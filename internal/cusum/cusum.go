@@ -23,8 +23,9 @@ const (
 	success Run = 1
 	failure Run = 1<<32 | 1
 
-	// longest is the number of calls after which a run begins anew, before they overflow their half.
-	// Whatever fails that long at the rate is left to the rate.
+	// longest is the number of calls after which a run begins anew, so that no half overflows. If
+	// failures last that long without reaching Least, only the failure rate of the window
+	// can detect them.
 	longest = 1 << 31
 
 	whole = 1_000_000_000

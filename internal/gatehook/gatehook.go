@@ -82,7 +82,8 @@ func NoEscape[T any](p *T) *T {
 	return (*T)(unsafe.Add(nil, x))
 }
 
-// Replays are the methods of breakers of type B that change the state, to one of type S, at the time t.
+// Replays holds methods that change the state of a breaker at the time t. B is the type of the breaker
+// and S that of its state.
 // Tests that replay recorded behavior use them.
 type Replays[B, S any] struct {
 	ForceAt   func(b *B, t time.Time, s S)

@@ -23,7 +23,7 @@ func (n Counts) Plus(m Counts) Counts {
 	return n
 }
 
-// pairOf returns the two numbers of n that a counter of Calls holds.
+// pairOf returns the two fields of n that the given counter of a Calls counts.
 func (n *Counts) pairOf(counter int) Pair {
 	switch counter {
 	case calls:

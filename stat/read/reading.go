@@ -88,8 +88,8 @@ func (r *reading[T, V]) acquireID(f *newSeries) fault {
 	return duplicate
 }
 
-// nextTable returns a table of the live series of the last one and of the new series without a fault,
-// which it yields.
+// nextTable returns the table for the next reading: the entries of the last table whose series are
+// still there, and the new series without a fault. It yields the values of the new series.
 func (r *reading[T, V]) nextTable(form func(*stat.Series) T) *table[T] {
 	t := newTable[T](r.live + r.accepted)
 	t.removals = r.removals

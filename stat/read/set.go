@@ -102,8 +102,8 @@ func (s *Set[T]) Observe(yield func(form T, value float64) bool) { s.values.read
 // Observe yields next, so an exporter of both calls Histograms first.
 func (s *Set[T]) Histograms(yield func(form T, h stat.Histogram) bool) { s.histograms.read(yield) }
 
-// Add adds sources, which it reads once, for the next reading to show. Its cost does not depend on how
-// many sources there are already. Sources that are in the set already, by ==, are skipped.
+// Add adds sources, which the next reading shows. It reads each new source once. Its cost does not
+// depend on how many sources there are already. Sources that are in the set already, by ==, are skipped.
 //
 // In the cases in which [New] fails, or if a source has an instrument that is not in
 // [Set.Instruments], Add adds no source and returns an error. It compares with what the other sources

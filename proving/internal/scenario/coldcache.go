@@ -13,7 +13,7 @@ func coldCache() Scenario {
 		Title: "Cold cache after an outage",
 		Text: "The service fails for 20 s, at 150 calls per second and half of the capacity. Then its cache is empty: the " +
 			"first call takes eight times as long, and each call that is served warms the cache a little, until 2,000 " +
-			"were served. A service that gets too many calls answers none and stays cold. The figures speak of the 30 s " +
+			"were served. A service that gets too many calls answers none and stays cold. The figures cover the 30 s " +
 			"after the outage.",
 		World: func(d sim.Draw) sim.World {
 			w := steady(d, 150, 0.5)

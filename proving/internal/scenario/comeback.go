@@ -12,7 +12,7 @@ func comeBack() Scenario {
 		Name:  "return",
 		Title: "Return at 20–25 % capacity",
 		Text: "A service that took 240 of 300 calls per second fails for 20 s, and then has a fifth to a quarter of its " +
-			"servers for 60 s: new instances start one after the other. All figures speak of these 60 s. A guard that " +
+			"servers for 60 s: new instances start one after the other. All figures cover these 60 s. A guard that " +
 			"lets all calls through at once stops the service again.",
 		World: func(d sim.Draw) sim.World {
 			w := steady(d, 240, 0.8)

@@ -13,7 +13,7 @@ func metastable() Scenario {
 		Title: "A failure that survives its trigger",
 		Text: "200 calls per second use 70 % of the capacity, and callers retry three times. A surge doubles the calls for " +
 			"10 s. Calls time out, retries multiply the load by up to four, and so the overload remains when the surge " +
-			"has gone: a metastable failure (Bronson et al., HotOS 2021). The figures meanwhile speak of the 60 s after " +
+			"has gone: a metastable failure (Bronson et al., HotOS 2021). Figures named meanwhile cover the 60 s after " +
 			"the surge, in which the service could answer all calls.",
 		World: func(d sim.Draw) sim.World {
 			w := steady(d, 200, 0.7)

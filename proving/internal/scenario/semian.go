@@ -32,7 +32,7 @@ func phases(name, title string, each float64, spans ...[]float64) Scenario {
 		Name:  name,
 		Title: "Semian: " + title,
 		Text: fmt.Sprintf("Ten users, each with a guard, call a service that takes 150 ms, 50 ms after each answer. Usually 1 %% of the calls fail. The "+
-			"share changes in phases of %.0f s: %s. The figures meanwhile speak of the time from the first to the last "+
+			"share changes in phases of %.0f s: %s. Figures named meanwhile cover the time from the first to the last "+
 			"of the other phases.", each, title),
 		World: func(d sim.Draw) sim.World {
 			w := users(d)

@@ -16,7 +16,7 @@ func drainedQuota() Scenario {
 		Text: "aws-sdk-go-v2#3550: in the retry mode \"adaptive\" an outage drains the quota of retries, and no success " +
 			"refills it. Here the service fails for a minute, and is well for ten minutes afterwards, but for 3 % of the " +
 			"calls, which one retry would save. Whatever a guard has learned in the outage, it should forget. The " +
-			"figures meanwhile speak of the outage.",
+			"figures named meanwhile cover the outage.",
 		World: func(d sim.Draw) sim.World {
 			w := steady(d, 50, 0.5)
 			w.Service.ErrorRate = d.About(0.03)
