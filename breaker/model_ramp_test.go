@@ -15,6 +15,7 @@ type modelRamp struct {
 	skipped      int     // calls refused since the last that passed
 	passedAt     time.Duration
 	round        int
+	began        time.Duration // when it began
 	passed       int           // calls of the round
 	full         time.Duration // when the last of them passed that the round needed
 	results      []modelResult // of the round
@@ -73,6 +74,9 @@ func (m *modelBreaker) rampResult(c *modelCall, t time.Duration, r modelResult) 
 // rampJudge ends the round if all ways to complete it have the same verdict.
 func (m *modelBreaker) rampJudge(t time.Duration) {
 	n := m.rampSize()
+	if has := len(m.ramp.results); t-m.ramp.began >= m.config.Recovery && has >= int(math.Ceil(float64(m.minCalls())*modelLeast/2)) {
+		n = min(n, has) // the round has lasted long enough
+	}
 	best, worst := append([]modelResult{}, m.ramp.results...), append([]modelResult{}, m.ramp.results...)
 	for len(best) < n {
 		best = append(best, modelResult{outcome: breaker.Success})
@@ -101,7 +105,7 @@ func (m *modelBreaker) rampTurn(t time.Duration, failed bool) {
 		}
 	}
 	share, limited := r.share, r.limited
-	r.round, r.passed, r.results, r.limited = r.round+1, 0, nil, false
+	r.round, r.began, r.passed, r.results, r.limited = r.round+1, max(r.began, t), 0, nil, false
 	switch {
 	case failed:
 		r.failed, r.share = max(r.failed, t), max(share/2, modelLeast)

@@ -145,7 +145,7 @@ func (m *modelBreaker) post(c breaker.Change) {
 
 func (m *modelBreaker) begin(s modelStay) {
 	if s.state == breaker.Closed {
-		s.rounds = 0
+		s.rounds, s.byRun = 0, false
 	}
 	m.stay = s
 	m.visit++
@@ -154,7 +154,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.looked, m.flying = -1, nil
 	m.shadow, m.run = nil, nil
-	m.ramp = modelRamp{share: modelLeast, skipped: 7, passedAt: s.since, good: s.since, failed: s.since}
+	m.ramp = modelRamp{share: modelLeast, skipped: 7, passedAt: s.since, began: s.since, good: s.since, failed: s.since}
 	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed

@@ -25,6 +25,7 @@ type ramp struct {
 	passedAt time.Duration // when the last call passed
 
 	round   uint32        // the number of this round
+	began   time.Duration // when it began
 	passed  int64         // the calls of this round that passed
 	fullAt  time.Duration // when the last call passed that the round needed
 	limited bool          // a call was refused in this round
@@ -35,7 +36,7 @@ type ramp struct {
 
 // newRamp returns a ramp that lets the first call through.
 func newRamp(at time.Duration) ramp {
-	return ramp{oneOf: leastShare, skipped: leastShare - 1, passedAt: at, goodAt: at, failedAt: at}
+	return ramp{oneOf: leastShare, skipped: leastShare - 1, passedAt: at, began: at, goodAt: at, failedAt: at}
 }
 
 // passes reports whether a call passes that is made now.
@@ -65,8 +66,22 @@ func (r *ramp) size(minCalls int64) int64 {
 	if r.oneOf == 1 {
 		return minCalls
 	}
-	parts := 2 * int64(r.oneOf)
+	return sizeOf(r.oneOf, minCalls)
+}
+
+func sizeOf(oneOf int, minCalls int64) int64 {
+	parts := 2 * int64(oneOf)
 	return (minCalls + parts - 1) / parts
+}
+
+// needed returns how many results the round needs. If it has lasted for the given time, those that it has
+// are enough, if they are enough for the smallest share. So a round of rare calls does not take long.
+func (r *ramp) needed(minCalls int64, at, longest time.Duration) int64 {
+	size, has := r.size(minCalls), r.results.Calls()
+	if at-r.began >= longest && has >= sizeOf(leastShare, minCalls) {
+		return min(size, has)
+	}
+	return size
 }
 
 // isOverdue reports whether all calls of the round have passed for longer than the timeout and their
@@ -90,6 +105,7 @@ const (
 func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
 	all, least, limited := r.oneOf == 1, r.oneOf == leastShare, r.limited
 	r.round++
+	r.began = max(r.began, at)
 	r.passed, r.limited, r.results = 0, false, window.Counts{}
 	switch {
 	case failed:

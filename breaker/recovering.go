@@ -99,7 +99,7 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 // judgeRound ends the round of a recovering breaker as soon as its verdict is certain, whatever the
 // results are that are still missing. The lock is held.
 func (b *Breaker) judgeRound(p *phase, at time.Duration) {
-	c, size := p.live.ramp.results, p.live.ramp.size(p.rules.minCalls)
+	c, size := p.live.ramp.results, p.live.ramp.needed(p.rules.minCalls, at, p.rules.config.Recovery)
 	failed := p.rules.roundFails(c, size)
 	missing := max(size-c.Calls(), 0)
 	worst := window.Counts{Failures: c.Failures + missing, Slow: c.Slow + missing}

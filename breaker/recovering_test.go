@@ -191,3 +191,25 @@ func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	require.NoError(t, r.ReconfigureAt(after(r.now), breaker.Config{Recovery: breaker.Off}))
 	require.Equal(t, breaker.Closed, r.state())
 }
+
+// A service that is called every 15 seconds would need 11 good calls after the two of the first round.
+func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	for r.state() == breaker.Recovering {
+		r.now += 15 * time.Second
+		require.True(t, r.do(breaker.Success))
+	}
+	require.Equal(t, breaker.Closed, r.state())
+	require.Equal(t, time.Second+4*15*time.Second, r.now, "two rounds of two calls")
+}
+
+func TestARoundOfRareCallsFails(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	for _, o := range []breaker.Outcome{breaker.Success, breaker.Success, breaker.Success, breaker.Failure} {
+		require.True(t, r.do(o))
+		r.now += 15 * time.Second
+	}
+	require.True(t, r.do(breaker.Success), "one of two, but one per second passes")
+	require.False(t, r.do(breaker.Success), "half of a round has failed")
+	require.Equal(t, breaker.Recovering, r.state())
+}

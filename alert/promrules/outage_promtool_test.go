@@ -41,6 +41,7 @@ func TestOutagePagesOnce(t *testing.T) {
 			// Two scrapes and two evaluations, a minute until a client with few calls notices, and
 			// three probes.
 			slack := 2*scrape + 2*every + time.Minute
+			const recovery = time.Minute // four calls of a client with few calls
 			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
 			firing := fmt.Sprintf(pages, "")
 			step := max(every, 5*time.Second)
@@ -50,7 +51,7 @@ func TestOutagePagesOnce(t *testing.T) {
 				{outageBegins - phase + time.Minute, firing, nil},
 				{outageBegins - phase + time.Minute + slack, firing, want},
 				{outageEnds - phase, firing, want},
-				{outageEnds - phase + 5*time.Minute + slack, firing, nil},
+				{outageEnds - phase + 5*time.Minute + slack + recovery, firing, nil},
 				{recordingEnd - phase, starts, want},
 			})
 		})

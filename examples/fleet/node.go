@@ -73,6 +73,7 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
 	guard := breaker.New("payments", breaker.Config{
 		Window: span, Buckets: 20, MinCalls: enough, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,
+		Recovery:     breaker.Off, // the run is short
 		SharedCounts: n.shared.Counts, OnChange: n.changed,
 	})
 	n.shared.Follow(guard)

@@ -86,9 +86,9 @@ func background(t *testing.T, f func(context.Context)) {
 
 // shop makes calls through breakers, which fail during the outage.
 func shop(t *testing.T, outage *atomic.Bool) []stat.Source {
-	quick := breaker.Config{Window: time.Second, MinCalls: 5, Cooldown: 500 * time.Millisecond, ProbeTimeout: 3 * time.Second}
+	quick := breaker.Config{Window: time.Second, MinCalls: 5, Cooldown: 500 * time.Millisecond, ProbeTimeout: 3 * time.Second, Recovery: time.Second}
 	refused, hanging := breaker.New("refused", quick), breaker.New("hanging", quick)
-	quiet := breaker.New("quiet", breaker.Config{ConsecutiveFailures: 1, Cooldown: 500 * time.Millisecond})
+	quiet := breaker.New("quiet", breaker.Config{ConsecutiveFailures: 1, Cooldown: 500 * time.Millisecond, Recovery: time.Second})
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: quick})
 	call := func(ctx context.Context, b *breaker.Breaker, hangs time.Duration) {
 		_ = b.Run(ctx, func(ctx context.Context) error {
