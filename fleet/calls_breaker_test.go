@@ -23,7 +23,7 @@ func newCaller(t *testing.T, forgets bool) *caller {
 	shared := newCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
 	c := &caller{changes: make(chan breaker.Change, 100)}
 	c.guard = breaker.New("payments", breaker.Config{
-		MinCalls: 30, Cooldown: 200 * time.Millisecond, SharedCounts: shared.Counts,
+		MinCalls: 30, Cooldown: 200 * time.Millisecond, Recovery: breaker.Off, FailureRun: breaker.Off, SharedCounts: shared.Counts,
 		OnChange: func(change breaker.Change) {
 			if forgets {
 				shared.Forget()

@@ -43,10 +43,15 @@ func ExampleCalls() {
 	go onA.Run(ctx)
 	go onB.Run(ctx)
 
+	works := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return errors.New("no answer") }
-	for range 15 { // neither node alone has the 20 calls that it takes
-		_ = paymentsA.Run(ctx, fails)
-		_ = paymentsB.Run(ctx, fails)
+	for n := range 15 { // half of the calls fail, but neither node alone has the 20 calls that it takes
+		charge := fails
+		if n%2 == 1 {
+			charge = works
+		}
+		_ = paymentsA.Run(ctx, charge)
+		_ = paymentsB.Run(ctx, charge)
 	}
 	fmt.Println(paymentsA.State(), paymentsB.State())
 	for onA.Counts().Calls() < 30 || onB.Counts().Calls() < 30 {

@@ -82,7 +82,7 @@ func newNode(client redis.UniversalClient, name string) (*node, error) {
 		Link: link, Limits: []fleet.Limit{fleet.SlidingWindow{Limit: 100, Window: time.Second}}, OnOutage: fleet.FailClosed,
 	})
 	n.breaker = breaker.New("shared by "+name, breaker.Config{
-		Window: time.Second, Cooldown: 50 * time.Millisecond, SharedCounts: n.calls.Counts,
+		Window: time.Second, Cooldown: 50 * time.Millisecond, Recovery: 200 * time.Millisecond, SharedCounts: n.calls.Counts,
 		OnChange: func(breaker.Change) { n.calls.Forget() },
 	})
 	n.calls.Follow(n.breaker)

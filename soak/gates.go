@@ -42,7 +42,8 @@ func randomConfig(r *rand.Rand) breaker.Config {
 		Window: time.Duration(50+r.IntN(2000)) * time.Millisecond, Buckets: 1 + r.IntN(20), MinCalls: 1 + r.IntN(20),
 		FailureRate: 0.1 + 0.8*r.Float64(), Cooldown: time.Duration(1+r.IntN(200)) * time.Millisecond, CooldownJitter: r.Float64(),
 		Probes: 1 + r.IntN(8), ProbeTimeout: time.Duration(5+r.IntN(50)) * time.Millisecond,
-		Latency: r.IntN(10) == 0, Active: r.IntN(3) == 0, ConsecutiveFailures: r.IntN(10),
+		Latency: r.IntN(10) == 0, Active: r.IntN(3) == 0, ConsecutiveFailures: r.IntN(10), FailureRun: r.IntN(12) - 1,
+		Recovery: []time.Duration{breaker.Off, 50 * time.Millisecond, time.Second}[r.IntN(3)],
 	}
 }
 

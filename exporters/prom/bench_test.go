@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// each runs the benchmark with several numbers of breakers, which have 37 series each, with and
+// each runs the benchmark with several numbers of breakers, which have 40 series each, with and
 // without a histogram of latencies.
 func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	b.Helper()

@@ -167,7 +167,7 @@ func TestAllocationsOfCollectDoNotGrow(t *testing.T) {
 			sources[n] = fixedSource(breakerLike(strings.Repeat("b", n+1)).points)
 		}
 		c := prom.NewCollector(sources...)
-		ch := make(chan prometheus.Metric, 37*breakers+10)
+		ch := make(chan prometheus.Metric, 40*breakers+10)
 		return testing.AllocsPerRun(100, func() {
 			c.Collect(ch)
 			for len(ch) > 0 {

@@ -29,7 +29,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"what no set takes": {
 			[]stat.Source{breakerLike("a"), breakerLike("a")},
 			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="closed", weir.group.key=""}: ` +
-				`each source needs a name of its own (and 36 more series with faults)`,
+				`each source needs a name of its own (and 39 more series with faults)`,
 		},
 		"one name to Prometheus": {
 			[]stat.Source{instrument("shop.x", stat.Gauge), instrument("shop_x", stat.UpDown)},

@@ -107,7 +107,7 @@ func TestConcurrentScrapesAndChanges(t *testing.T) {
 		scrapers.Go(func() {
 			for range 200 {
 				families, err := r.Gather()
-				if err != nil || count(families, "stable") != 37 {
+				if err != nil || count(families, "stable") != 40 {
 					t.Errorf("%d series of the stable source, error %v", count(families, "stable"), err)
 					return
 				}
@@ -117,5 +117,5 @@ func TestConcurrentScrapesAndChanges(t *testing.T) {
 	scrapers.Wait()
 	close(done)
 	changers.Wait()
-	require.Len(t, scrape(t, r), 37+len(flicker.points))
+	require.Len(t, scrape(t, r), 40+len(flicker.points))
 }

@@ -74,7 +74,7 @@ func slow(name string, value float64) point {
 
 var breakerStates = []string{"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow"}
 
-// breakerLike returns a source with the 37 series of a breaker that has calls.
+// breakerLike returns a source with the 40 series of a breaker that has calls.
 func breakerLike(name string) *fake {
 	f := &fake{}
 	for n, state := range breakerStates {

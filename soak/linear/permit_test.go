@@ -136,7 +136,7 @@ func TestPermits(t *testing.T) {
 	check(t, permitModel(), func() func(*client) {
 		b := breaker.New("b", breaker.Config{
 			ConsecutiveFailures: tooMany, FailureRate: breaker.Off,
-			Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour,
+			Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour, Recovery: breaker.Off,
 			OnChange: func(breaker.Change) { atomic.AddInt64(&opened, 1) },
 		})
 		var permits atomic.Int64

@@ -41,7 +41,7 @@ var objects = []object{
 		p.RecordAt(t0, breaker.Success)
 		return b
 	}},
-	{"`breaker.Breaker` in shadow mode", 6000, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
+	{"`breaker.Breaker` in shadow mode", 6200, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
 	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Second}) }},
@@ -61,7 +61,7 @@ var objects = []object{
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
 	}},
-	{"`weir.Gate` with both", 3500, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
+	{"`weir.Gate` with both", 3800, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
 var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
