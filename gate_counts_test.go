@@ -118,7 +118,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 		"limited, DoOr":  func() { _, _ = weir.DoOr(ctx, limited, value, instead) },
 		"open":           func() { _ = down.Run(ctx, succeed) },
 		"open, Do":       func() { _, _ = weir.Do(ctx, down, value) },
-		"what it counts": func() { _, _, _ = free.Breaker().Latency(), free.Totals(), free.Admissions() },
+		"what it counts": func() { _, _, _ = free.Latency(), free.Totals(), free.Admissions() },
 	} {
 		require.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
