@@ -37,6 +37,15 @@ func waited(t *testing.T, c inflight.Config) *inflight.Limiter {
 	return l
 }
 
+// requireBytes requires the stated number of bytes, within 10 %. A 32-bit machine may need fewer.
+func requireBytes(t *testing.T, stated, got int64, name string) {
+	t.Helper()
+	if strconv.IntSize == 64 {
+		require.InEpsilon(t, stated, got, 0.1, name)
+	}
+	require.LessOrEqual(t, float64(got), 1.1*float64(stated), name)
+}
+
 // The package comment states these numbers of bytes.
 func TestALimiterNeedsFewBytes(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -63,7 +72,7 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 			}
 			each := (heapInUse() - before) / n
 			runtime.KeepAlive(&kept)
-			require.InEpsilon(t, c.bytes, each, 0.1, name)
+			requireBytes(t, c.bytes, each, name)
 		})
 	}
 }
@@ -108,7 +117,7 @@ func TestAWaiterNeedsFewBytesAndNoGoroutine(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			bytes, goroutines := wait(t, 2000, c.config, c.caller)
-			require.InEpsilon(t, c.bytes, bytes, 0.1, name)
+			requireBytes(t, c.bytes, bytes, name)
 			require.Zero(t, goroutines)
 		})
 	}
