@@ -69,7 +69,7 @@ func everyGate() map[string]*weir.Gate {
 		"a named bucket":         limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Name: "n"}),
 		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
 		"a window":               limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1000, Window: time.Second}),
-		"a limiter in the shade": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n", Shadow: true}),
+		"a limiter in the shade": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n", Shadow: true}),
 	} {
 		gates["joined, "+name] = weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: l})
 	}

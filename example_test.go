@@ -41,7 +41,7 @@ func ExampleGate() {
 // A gate with a breaker, a limiter and a fallback. An error of the service is returned as it is.
 func ExampleDoOr() {
 	prices := weir.New("prices", weir.Config{
-		Rate: limiter.PerHour(4), Burst: 4,
+		Rate: limiter.Per(4, time.Hour), Burst: 4,
 		Breaker: breaker.Config{ConsecutiveFailures: 2},
 	})
 	answers := []error{nil, errors.New("connection reset"), errors.New("connection reset")}
@@ -86,7 +86,7 @@ func ExampleParts() {
 		Breaker: breaker.New("orders", breaker.Config{}),
 		Limiter: limiter.NewJoint(limiter.JointConfig{},
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)}),
-			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2}),
+			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(2, time.Hour), Burst: 2}),
 		),
 		MaxWait: time.Second,
 	})
@@ -101,7 +101,7 @@ func ExampleParts() {
 }
 
 func ExampleGate_Admissions() {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour)})
 	for range 3 {
 		_ = g.Run(context.Background(), func(context.Context) error { return nil })
 	}
@@ -112,7 +112,7 @@ func ExampleGate_Admissions() {
 
 func ExampleGroup() {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{
-		Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1},
+		Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1},
 	})
 	for _, host := range []string{"a.example", "b.example", "a.example"} {
 		err := hosts.Get(host).Run(context.Background(), func(context.Context) error {
@@ -137,7 +137,7 @@ func ExampleConfig() {
 }
 
 func ExampleGroupConfig() {
-	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 2}, MaxKeys: 1000})
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 2}, MaxKeys: 1000})
 	ok := func(context.Context) error { return nil }
 	for _, host := range []string{"a.example", "a.example", "b.example", "a.example"} {
 		fmt.Println(errors.Is(hosts.Get(host).Run(context.Background(), ok), limiter.ErrLimited))

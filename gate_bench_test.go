@@ -23,7 +23,7 @@ func BenchmarkGateRun(b *testing.B) {
 }
 
 func BenchmarkGateRunLimited(b *testing.B) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour)})
 	ctx := context.Background()
 	_ = g.Run(ctx, succeed)
 	b.ReportAllocs()

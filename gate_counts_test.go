@@ -77,7 +77,7 @@ func TestEveryCallHasOneOutcome(t *testing.T) {
 }
 
 func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 2})
 	for range 3 {
 		_ = g.Run(bg(), succeed)
 	}
@@ -105,7 +105,7 @@ func TestObserveYieldsBreakerAndLimiterMetrics(t *testing.T) {
 
 func TestCallsAllocateNothing(t *testing.T) {
 	free := weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9), Burst: 1 << 30})
-	limited := weir.New("g", weir.Config{Rate: limiter.PerHour(1)})
+	limited := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour)})
 	down := weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9), Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Hour}})
 	_ = down.Run(bg(), fail)
 	ctx := bg()

@@ -51,7 +51,7 @@ func TestGateLimitsCalls(t *testing.T) {
 
 func TestOpenGateSpendsNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("payments", weir.Config{Rate: limiter.PerHour(1), Burst: 100, Breaker: breaker.Config{FailureRun: breaker.Off}})
+		g := weir.New("payments", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 100, Breaker: breaker.Config{FailureRun: breaker.Off}})
 		for range 20 {
 			require.ErrorIs(t, g.Run(bg(), fail), errDown)
 		}
@@ -122,7 +122,7 @@ func (l opensBetween) TakeAt(t time.Time, n int) limiter.Result {
 
 func TestTokenIsRefundedIfTheBreakerOpensMeanwhile(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
-	l := opensBetween{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
+	l := opensBetween{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 5}), func() { _ = b.Run(bg(), fail) }}
 	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: l})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, 5, l.Take(0).Remaining)

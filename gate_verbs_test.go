@@ -43,7 +43,7 @@ func TestDoOrCallsFallbackForRefusedCalls(t *testing.T) {
 }
 
 func TestDoneContextTakesNothing(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 3, MaxWait: time.Hour})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3, MaxWait: time.Hour})
 	ctx, cancel := context.WithCancel(bg())
 	cancel()
 	require.Equal(t, context.Canceled, g.Run(ctx, succeed))
@@ -53,7 +53,7 @@ func TestDoneContextTakesNothing(t *testing.T) {
 }
 
 func TestPanickingAndNilFunctions(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 3})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3})
 	const missing = "weir: the function to call is nil"
 	require.PanicsWithValue(t, missing, func() { _ = g.Run(bg(), nil) })
 	require.PanicsWithValue(t, missing, func() { _, _ = weir.Do[int](bg(), g, nil) })

@@ -81,7 +81,7 @@ func TestGroupWithoutARateHasNoLimit(t *testing.T) {
 // A flood of keys takes bounded memory and evicts no key in use. Keys without room share one limit.
 func TestFloodOfKeysIsBounded(t *testing.T) {
 	g := hosts(weir.GroupConfig{MaxKeys: 100, MaxSeries: 5, Gate: weir.Config{
-		Rate: limiter.PerHour(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
+		Rate: limiter.Per(1, time.Hour), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
 	}})
 	require.ErrorIs(t, g.Get("bad").Run(t.Context(), fail), errDown)
 	for i := range 10_000 {
@@ -152,7 +152,7 @@ func TestGroupHistogramHasWaitsOfAllKeys(t *testing.T) {
 }
 
 func TestMaxKeysDefaultsToTenThousand(t *testing.T) {
-	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
 	admitted := 0
 	for i := range 12_000 {
 		if g.Get(fmt.Sprint(i)).Run(t.Context(), succeed) == nil {
@@ -163,7 +163,7 @@ func TestMaxKeysDefaultsToTenThousand(t *testing.T) {
 }
 
 func TestAllowAndRecord(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	ctx, cancel := context.WithCancel(t.Context())
 	permit, err := g.Allow(ctx)
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestAllowAndRecord(t *testing.T) {
 }
 
 func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.PerHour(1), Burst: 1})
+	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	permit, err := g.Allow(t.Context())
 	require.NoError(t, err)
 	require.True(t, permit.Record(breaker.Success))
@@ -202,7 +202,7 @@ func TestHoldRefusesCalls(t *testing.T) {
 // Many goroutines call few keys in a group that is too small for them, so that keys are evicted. No
 // key makes more calls than its bucket allows.
 func TestKeysAreEvictedUnderLoad(t *testing.T) {
-	g := hosts(weir.GroupConfig{MaxKeys: 50, Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}})
+	g := hosts(weir.GroupConfig{MaxKeys: 50, Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3}})
 	var admitted [20]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 8 {

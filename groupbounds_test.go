@@ -3,6 +3,7 @@ package weir_test
 import (
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func TestGroupHasTenThousandKeysByDefault(t *testing.T) {
-	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
 	passed := 0
 	for key := range 10_200 {
 		if g.Get(key).Run(t.Context(), succeed) == nil {

@@ -91,7 +91,7 @@ func TestGroupReconfigureChangesPresentAndFutureGates(t *testing.T) {
 }
 
 func TestGroupReconfigureChangesNothingOnError(t *testing.T) {
-	limited, free := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 3}}), hosts(weir.GroupConfig{})
+	limited, free := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3}}), hosts(weir.GroupConfig{})
 	strict := breaker.Config{ConsecutiveFailures: 1}
 	for i, c := range []struct {
 		group *weir.Group[string]
@@ -131,7 +131,7 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 // A forgotten key starts with a full bucket and no hold.
 func TestGroupForgetResetsTheBucket(t *testing.T) {
 	for _, key := range []string{"a", strings.Repeat("long", 100)} {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1}})
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
 		kept := g.Get(key)
 		require.NoError(t, kept.Run(bg(), succeed))
 		require.ErrorIs(t, kept.Run(bg(), succeed), limiter.ErrLimited)
@@ -184,7 +184,7 @@ func ExampleGroup_Forget() {
 // is refused when the key's new breaker opens.
 func TestWaitingCallIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxWait: 3 * time.Hour}})
 		require.NoError(t, g.Get("a").Run(bg(), succeed))
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { g.Forget("a") })
@@ -205,7 +205,7 @@ func TestWaitingCallIsRefusedByTheNextBreakerOfItsKey(t *testing.T) {
 // A call that waits when its key is forgotten continues with the key's new limit.
 func TestWaitingCallContinuesWhenItsKeyIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerHour(1), Burst: 1, MaxWait: 3 * time.Hour}})
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxWait: 3 * time.Hour}})
 		require.NoError(t, g.Get("a").Run(bg(), succeed))
 		began := time.Now()
 		time.AfterFunc(time.Minute, func() { g.Forget("a") })

@@ -180,7 +180,7 @@ func TestDeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
 func TestHeldCallSpendsNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{
-			Rate: limiter.PerHour(1), Burst: 3, Breaker: breaker.Config{ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
+			Rate: limiter.Per(1, time.Hour), Burst: 3, Breaker: breaker.Config{ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
 		})
 		require.ErrorIs(t, g.Run(t.Context(), fail), errDown)
 		g.Hold(time.Minute)

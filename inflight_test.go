@@ -218,7 +218,7 @@ func (l tripping) Take(n int) limiter.Result {
 
 func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2})
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2})
 	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: tripping{bucket, b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Zero(t, inFlight(g))

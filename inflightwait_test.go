@@ -94,7 +94,7 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 		"MaxWait is over":    {func(*weir.Gate, func()) { time.Sleep(time.Minute) }, inflight.ErrFull},
 	} {
 		withBothBounds(t, func(t *testing.T, c weir.Config) {
-			c.Rate, c.Burst, c.MaxWait = limiter.PerHour(1), rate, time.Minute
+			c.Rate, c.Burst, c.MaxWait = limiter.Per(1, time.Hour), rate, time.Minute
 			g, release := occupied(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -157,7 +157,7 @@ func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, maxWait := range []time.Duration{0, time.Second} {
-			remote, bucket := newRemote(10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 9})
+			remote, bucket := newRemote(10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 9})
 			g := weir.Join("g", weir.Parts{
 				Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, Remote: remote, MaxWait: maxWait,
 				InFlight: inflight.New(inflight.Config{Limit: 1, Adaptive: c.Adaptive}),

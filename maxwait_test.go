@@ -62,7 +62,7 @@ func TestNoCallWaitsLongerThanMaxWait(t *testing.T) {
 			},
 			"a slower rate": func(g *weir.Gate) {
 				if b, ok := g.Limiter().(*limiter.TokenBucket); ok {
-					require.NoError(t, b.SetRate(limiter.PerHour(1)))
+					require.NoError(t, b.SetRate(limiter.Per(1, time.Hour)))
 				}
 			},
 			"a refund": func(g *weir.Gate) {

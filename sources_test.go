@@ -35,13 +35,13 @@ func sources(t *testing.T) map[string][]stat.Source {
 	timed := breaker.Config{Latency: true, Active: true, MinCalls: 1, SlowCall: time.Hour}
 	open := breaker.New("open", timed)
 	open.OpenFor(time.Hour)
-	rate := weir.Config{Rate: limiter.PerHour(1), MaxWait: time.Nanosecond, Breaker: timed}
-	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)})
+	rate := weir.Config{Rate: limiter.Per(1, time.Hour), MaxWait: time.Nanosecond, Breaker: timed}
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)})
 	latent := window.NewCalls(window.CallsConfig{Name: "w", Latency: true})
 	latent.Record(window.Success, time.Second)
 	last := window.NewCalls(window.CallsConfig{Name: "w", Last: 10})
 	last.Record(window.Success, time.Second)
-	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Name: "n"})
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Name: "n"})
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")
@@ -55,11 +55,11 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"breaker.Breaker":       {breaker.New("b", timed), open},
 		"breaker.Group":         {group},
 		"throttle.Throttle":     {throttle.New("t", throttle.Config{})},
-		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
+		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
 		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerHour(1), Name: "n"})},
+		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
 		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
 		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
 		"limiter.Group":         {keys},

@@ -25,7 +25,7 @@ func throttled(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
 
 func TestThrottleRefusesCallsOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1_000_000})
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1_000_000})
 		g, th := throttled(bucket)
 		made := int64(0)
 		for range 1000 {
@@ -85,7 +85,7 @@ func TestThrottleRecordsEachCallOnce(t *testing.T) {
 }
 
 func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
-	g, th := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1)}))
+	g, th := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)}))
 	require.NoError(t, g.Run(bg(), succeed))
 	require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
 	g.Breaker().Force(breaker.ForcedOpen)

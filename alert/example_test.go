@@ -211,7 +211,7 @@ func ExampleEach_group() {
 
 // One rule watches how much of a limit each user has left.
 func ExampleEach_limiter() {
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10), Burst: 10})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(10, time.Hour), Burst: 10})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "user has used up the limit", When: alert.Below(1),
 		Value: alert.Each(users.All(), func(user limiter.Keyed[string]) alert.Value {

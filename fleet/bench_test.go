@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +21,7 @@ func BenchmarkTake(b *testing.B) {
 	l := connect(b)
 	const plenty = 1_000_000
 	bucket := fleet.TokenBucket{Rate: limiter.PerSecond(plenty), Burst: plenty}
-	none := newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{OnOutage: fleet.FailError})
+	none := newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour)}, fleet.Config{OnOutage: fleet.FailError})
 	_, err := none.Take(b.Context(), "k", 1)
 	require.NoError(b, err)
 	for _, test := range []struct {

@@ -69,7 +69,7 @@ func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 // burst may be missing.
 func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	l := connect(t)
-	for name, rate := range map[string]limiter.Rate{"whole": limiter.PerHour(100), "parts": limiter.Per(100, time.Hour+1)} {
+	for name, rate := range map[string]limiter.Rate{"whole": limiter.Per(100, time.Hour), "parts": limiter.Per(100, time.Hour+1)} {
 		large := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 100}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		small := newLimiter(l, "bursts "+name, fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		allowed := 0

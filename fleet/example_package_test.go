@@ -23,7 +23,7 @@ func Example() {
 		}
 		return fleet.NewLimiter("users of the fleet", fleet.Config{
 			Link:     link,
-			Limits:   []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerHour(6), Burst: 6}},
+			Limits:   []fleet.Limit{fleet.TokenBucket{Rate: limiter.Per(6, time.Hour), Burst: 6}},
 			OnOutage: fleet.FailLocal, Share: 1.0 / 3,
 		})
 	}

@@ -113,7 +113,7 @@ func ExampleOnOutage() {
 	defer func() { _ = client.Close() }()
 	link, _ := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{})
 	users := fleet.NewLimiter("users", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 12}},
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 12}},
 		OnOutage: fleet.FailLocal, Share: 1.0 / 6,
 	})
 

@@ -15,14 +15,14 @@ import (
 
 // kinds has limits of 50 tokens per hour, of every kind, and several together.
 var kinds = map[string][]fleet.Limit{
-	"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(50), Burst: 50}},
+	"bucket":          {fleet.TokenBucket{Rate: limiter.Per(50, time.Hour), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
 	"fixed":           {fleet.FixedWindow{Limit: 50, Window: 24 * time.Hour}},
 	"sliding":         {fleet.SlidingWindow{Limit: 50, Window: time.Hour}},
 	"log":             {fleet.SlidingLog{Limit: 50, Window: time.Hour}},
 	"cell":            {rediscell.Limit(49, 50, time.Hour)},
 	"several": {
-		fleet.TokenBucket{Rate: limiter.PerHour(60), Burst: 60},
+		fleet.TokenBucket{Rate: limiter.Per(60, time.Hour), Burst: 60},
 		fleet.FixedWindow{Limit: 70, Window: 24 * time.Hour},
 		fleet.SlidingWindow{Limit: 80, Window: time.Hour},
 		fleet.SlidingLog{Limit: 50, Window: time.Hour},

@@ -107,7 +107,7 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 		bucket := fleet.TokenBucket{Rate: limiter.PerSecond(faultRate), Burst: faultBurst}
 		l.results[string(policy)] = &results{limiter: newLimiter(l.link, "fault-"+string(policy), bucket, c)}
 	}
-	bucket := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}
+	bucket := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}
 	l.results[counting] = &results{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
 	return l
 }

@@ -22,7 +22,7 @@ var hostile = []string{
 
 func TestDifferentKeysHaveDifferentTags(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "hostile", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, orError)
+	b := newLimiter(l, "hostile", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 2}, orError)
 	seen := map[string]string{}
 	for _, key := range hostile {
 		redisKey := b.StateKeys(key)[0]
@@ -48,7 +48,7 @@ func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 	defer func() { require.NoError(t, client.Close()) }()
 	l := connectTo(t, client, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
 	window := time.Hour
-	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Window: window}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 3},
+	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Window: window}, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 3},
 		fleet.SlidingWindow{Limit: 10, Window: window}, redisson.PerClient(fleet.SlidingLog{Limit: 5, Window: window}, "c1"))
 	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Window: window}, orError)
 	throttle := newLimiter(l, "throttle", rediscell.Limit(1, 1, window), orError)

@@ -21,8 +21,8 @@ func TestMemoryOfAKeyInRedis(t *testing.T) {
 		takes       int
 		bytes, each int64 // of a key, and of each take
 	}{
-		"bucket":          {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, 200, 250, 0},
-		"bucket of parts": {fleet.TokenBucket{Rate: limiter.PerHour(999), Burst: 999}, 200, 250, 0},
+		"bucket":          {fleet.TokenBucket{Rate: limiter.Per(1000, time.Hour), Burst: 1000}, 200, 250, 0},
+		"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(999, time.Hour), Burst: 999}, 200, 250, 0},
 		"fixed":           {fleet.FixedWindow{Limit: 1000, Window: time.Hour}, 200, 250, 0},
 		"sliding":         {fleet.SlidingWindow{Limit: 1000, Window: time.Hour, Buckets: 1000}, 200, 250, 20},
 		"cell":            {rediscell.Limit(999, 1000, time.Hour), 200, 250, 0},

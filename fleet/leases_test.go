@@ -60,7 +60,7 @@ func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 
 func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	l := connect(t)
-	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
+	hourly := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 	c := fleet.Config{OnOutage: fleet.FailError}
 	here := newLimiter(l, "gone", hourly, c)
 	for name, undo := range map[string]func(key string) error{
@@ -100,7 +100,7 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 
 func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
 	l, key := connect(t), newKey()
-	hourly := fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
+	hourly := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 	here := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	there := newLimiter(l, "gone", hourly, orError) // as another process would have it
 	requireTake(t, taken, there.Take, key, 1)
@@ -150,7 +150,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 func TestLeasesAreGivenBack(t *testing.T) {
 	l := connect(t)
 	c := fleet.Config{OnOutage: fleet.FailError, MaxLease: 10}
-	b := newLimiter(l, "returned", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, c)
+	b := newLimiter(l, "returned", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, c)
 	key := newKey()
 	for range 25 {
 		_, err := b.Take(t.Context(), key, 1)
@@ -164,14 +164,14 @@ func TestLeasesAreGivenBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 975, r.Remaining)
 	requireTake(t, taken, b.Take, key, 1)
-	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.PerHour(1)}, fleet.Config{OnOutage: fleet.FailError}).Close(t.Context()))
+	require.NoError(t, newLimiter(l, "none", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour)}, fleet.Config{OnOutage: fleet.FailError}).Close(t.Context()))
 }
 
 func TestLeaseWorksWhileRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 2 * time.Second})
-	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
+	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -187,7 +187,7 @@ func TestTakeWithLeasesEndsWithinTheTimeout(t *testing.T) {
 	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond // a second Timeout would end 1.5 s after the first
 	s := redistest.Start(t)
 	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
-	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
+	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestTakeWithLeasesEndsWithinTheTimeout(t *testing.T) {
 
 func TestResetForgetsTheLease(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1000}, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
+	b := newLimiter(l, "reset", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
 	key := newKey()
 	for range 10 {
 		_, err := b.Take(t.Context(), key, 1)

@@ -1,12 +1,14 @@
 package fleet_test
 
 import (
+	"time"
+
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/limiter"
 )
 
 // hourly is a bucket that is practically never refilled.
-var hourly = fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}
+var hourly = fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 
 // newLimiter returns a limiter with one limit.
 func newLimiter(l *fleet.Link, name string, limit fleet.Limit, c fleet.Config) *fleet.Limiter {

@@ -38,7 +38,7 @@ func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			_, l := unavailableLink(t)
-			b := newLimiter(l, "policy", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: policy, Share: c.share})
+			b := newLimiter(l, "policy", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: policy, Share: c.share})
 			allowed := 0
 			for range 30 {
 				r, err := b.Take(t.Context(), "user", 1)
@@ -67,7 +67,7 @@ func TestPolicyDecidesWhileRedisIsUnavailable(t *testing.T) {
 func TestAShareOfTheLimitIsRefundedWhileRedisIsUnavailable(t *testing.T) {
 	_, l := unavailableLink(t)
 	b := newLimiters(l, "all", fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5},
-		fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 6})
+		fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 6})
 	take := func(n int) limiter.Result {
 		r, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)

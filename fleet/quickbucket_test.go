@@ -13,7 +13,7 @@ import (
 
 func TestQuickScriptMatchesTokenBucketScript(t *testing.T) {
 	l := connect(t)
-	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.PerHour(1)} {
+	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(1_000_000), limiter.PerMinute(7.5), limiter.Per(1, time.Hour)} {
 		t.Run(rate.String(), func(t *testing.T) {
 			b := newLimiter(l, "quick", fleet.TokenBucket{Rate: rate, Burst: 10}, fleet.Config{OnOutage: fleet.FailError})
 			require.True(t, b.Quick())
@@ -41,9 +41,9 @@ func TestQuickScriptMatchesTokenBucketScript(t *testing.T) {
 func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 	l := connect(t)
 	c := fleet.Config{OnOutage: fleet.FailError}
-	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(10), Burst: 10}, c)
+	now := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.Per(10, time.Hour), Burst: 10}, c)
 	require.True(t, now.Quick())
-	before := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.PerHour(7), Burst: 10}, c)
+	before := newLimiter(l, "unknown", fleet.TokenBucket{Rate: limiter.Per(7, time.Hour), Burst: 10}, c)
 	require.False(t, before.Quick(), "an hour is not a multiple of 7µs")
 	key := newKey()
 	_, err := before.Take(t.Context(), key, 4)

@@ -70,7 +70,7 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 	proxy := redistest.NewProxy(t, s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, c.Close()) }()
-	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, orError)
+	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, orError)
 	next := func(want int) {
 		t.Helper()
 		r, err := b.Take(t.Context(), "user", 1)
@@ -121,7 +121,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			if policy == fleet.FailLocal {
 				c.Share = 0.5
 			}
-			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, c)
+			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, c)
 			_, err := b.Take(t.Context(), "other", 1)
 			require.NoError(t, err)
 			before := asked(s)
@@ -188,7 +188,7 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
 	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), "divided",
-		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	const keys, each, callers = 20, 10, 64
 	var allowed [keys]atomic.Int64
 	var g sync.WaitGroup

@@ -41,7 +41,7 @@ type takerByKey interface {
 
 // counter returns a limiter with a limit that is never reached.
 func counter(l *fleet.Link, name string, c fleet.Config) takerByKey {
-	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, c)
+	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}, c)
 }
 
 // tenASecond returns a limiter of ten per second.
@@ -52,7 +52,7 @@ func tenASecond(l *fleet.Link, name string, c fleet.Config) takerByKey {
 // three returns a limiter with three Redis keys per user and limits that are never reached.
 func three(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
-		fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
+		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
 }
 
 func dialCluster(t *testing.T, addrs ...string) *redis.ClusterClient {

@@ -134,8 +134,8 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 // waiters are woken.
 func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "wake", orError, fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5},
-			fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 4}})
+		b := newLimiters(link, "wake", orError, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5},
+			fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 4}})
 		for _, want := range []struct {
 			key  string
 			n    int

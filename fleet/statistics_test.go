@@ -15,7 +15,7 @@ import (
 
 func TestLimiterMetrics(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "metrics", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
+	b := newLimiter(l, "metrics", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, orError)
 	for _, n := range []int{3, 0, 9, 2, 1, -4} {
 		_, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 
 var limitTexts = map[string]fleet.Limits{
 	"token-bucket 100/s burst 20":     {fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 20}},
-	"token-bucket 0.5/1h":             {fleet.TokenBucket{Rate: limiter.PerHour(0.5)}},
+	"token-bucket 0.5/1h":             {fleet.TokenBucket{Rate: limiter.Per(0.5, time.Hour)}},
 	"fixed-window 1000/24h":           {fleet.FixedWindow{Limit: 1000, Window: 24 * time.Hour}},
 	"fixed-window 2147483647/1ms":     {fleet.FixedWindow{Limit: math.MaxInt32, Window: time.Millisecond}},
 	"sliding-window 100/1m buckets 6": {fleet.SlidingWindow{Limit: 100, Window: time.Minute, Buckets: 6}},

@@ -29,7 +29,7 @@ var rates = map[string]struct {
 	"999983/s":   {fleet.TokenBucket{Rate: limiter.PerSecond(999_983), Burst: 100}, big.NewRat(1_000_000, 999_983)},
 	"3000000/s":  {fleet.TokenBucket{Rate: limiter.PerSecond(3_000_000), Burst: 1000}, big.NewRat(1, 3)},
 	"4/ns":       {fleet.TokenBucket{Rate: limiter.Per(4, 1), Burst: 1 << 30}, big.NewRat(1, 4000)},
-	"1000/h":     {fleet.TokenBucket{Rate: limiter.PerHour(1000), Burst: 1000}, big.NewRat(3_600_000, 1)},
+	"1000/h":     {fleet.TokenBucket{Rate: limiter.Per(1000, time.Hour), Burst: 1000}, big.NewRat(3_600_000, 1)},
 	"one in 7ns": {fleet.TokenBucket{Rate: limiter.Per(1, 7), Burst: 1 << 20}, big.NewRat(7, 1000)},
 }
 
@@ -167,7 +167,7 @@ func TestAChangedRateKeepsTheTokens(t *testing.T) {
 		require.NoError(t, err)
 		return got.Result
 	}
-	require.Equal(t, yes(100, 40, 60*time.Hour), take(limiter.PerHour(1), 100, 60, 0))
+	require.Equal(t, yes(100, 40, 60*time.Hour), take(limiter.Per(1, time.Hour), 100, 60, 0))
 	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 tokens are missing and return at ten per second")
 	require.Equal(t, yes(100, 39, 6100*ms), take(limiter.PerSecond(10), 100, 1, 0))
 	require.Equal(t, no(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
@@ -179,7 +179,7 @@ func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	var allowed atomic.Int64
 	var all sync.WaitGroup
 	for range nodes {
-		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: burst}, orError)
+		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: burst}, orError)
 		for range 4 {
 			all.Go(func() {
 				for range burst {

@@ -37,7 +37,7 @@ func observe(s stat.Source) map[string]float64 {
 }
 
 func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
-	b := newLimiter(connect(t), "order", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 5}, orError)
+	b := newLimiter(connect(t), "order", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, orError)
 	_, err := b.Take(t.Context(), "user", 5)
 	require.NoError(t, err)
 	served := make(chan int)
@@ -56,7 +56,7 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 }
 
 func TestEachKeyHasItsOwnWaitQueue(t *testing.T) {
-	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := b.Take(t.Context(), "slow", 1)
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestEachKeyHasItsOwnWaitQueue(t *testing.T) {
 
 func TestPointlessWaitEndsAtOnce(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 2}, fleet.Config{OnOutage: fleet.FailError, MaxWaiters: 1})
+	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 2}, fleet.Config{OnOutage: fleet.FailError, MaxWaiters: 1})
 	_, err := b.Take(t.Context(), "user", 2)
 	require.NoError(t, err)
 	var limited *limiter.LimitedError
@@ -103,7 +103,7 @@ func TestPointlessWaitEndsAtOnce(t *testing.T) {
 }
 
 func TestRefundWakesAWaiter(t *testing.T) {
-	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	done := make(chan error)
@@ -122,7 +122,7 @@ func TestRefundWakesAWaiter(t *testing.T) {
 }
 
 func TestWaitAtMostGivesUpInTheQueue(t *testing.T) {
-	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.PerHour(1), Burst: 1}, orError)
+	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -54,7 +54,7 @@ func TestRatiosAtTheirBounds(t *testing.T) {
 func TestTokensThatReturnAtTheLastTimeAreNotLost(t *testing.T) {
 	for _, l := range []func() limiter.TimedLimiter{
 		func() limiter.TimedLimiter { return exactLog(1, hour) },
-		func() limiter.TimedLimiter { return bucket(limiter.PerHour(1), 1) },
+		func() limiter.TimedLimiter { return bucket(limiter.Per(1, time.Hour), 1) },
 	} {
 		take(t, l(), step{lastMoment - hour, 1, "ok 0/1 reset 1h0m0s"}, step{lastMoment - hour, 1, "refused 0/1 retry 1h0m0s reset 1h0m0s"})
 		take(t, l(), step{lastMoment - hour + 1, 1, "ok 0/1 reset never"})
@@ -133,7 +133,7 @@ func TestNothingIsReservedBeforeTheFirstWaiterIsServed(t *testing.T) {
 
 func TestACancelledReservationWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		require.True(t, b.Take(1).OK)
 		r := b.Reserve(1, hour)
 		require.True(t, r.OK)

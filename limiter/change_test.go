@@ -73,7 +73,7 @@ func TestSetRateKeepsDebtInTokens(t *testing.T) { // scenario 33
 // Scenario 34, in its simplest form: tokens are kept, up to the new burst.
 func TestSetBurstKeepsTokens(t *testing.T) {
 	for _, c := range []struct{ have, burst, want int }{{40, 200, 40}, {40, 20, 20}, {10, 100, 10}, {100, 200, 100}} {
-		b := bucket(limiter.PerHour(1), 100)
+		b := bucket(limiter.Per(1, time.Hour), 100)
 		require.True(t, b.TakeAt(start, 100-c.have).OK)
 		require.NoError(t, b.SetBurstAt(start, c.burst))
 		r := b.TakeAt(start, 0)
@@ -83,7 +83,7 @@ func TestSetBurstKeepsTokens(t *testing.T) {
 }
 
 func TestSetRateKeepsTokens(t *testing.T) {
-	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.PerHour(7), limiter.PerSecond(4e9), limiter.Per(1, 100*year)} {
+	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(1e6), limiter.Per(7, time.Hour), limiter.PerSecond(4e9), limiter.Per(1, 100*year)} {
 		b := bucket(limiter.PerSecond(10), 20)
 		take(t, b, step{0, 13, "ok"})
 		require.NoError(t, b.SetRateAt(start, r))

@@ -135,7 +135,7 @@ func TestTakeOfANamedLimiterAllocatesNothing(t *testing.T) {
 // Shadow mode remembers by key which tokens were allowed without being taken, so that a refund of one key
 // gives back its own tokens.
 func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, Name: "logins", Shadow: true}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "logins", Shadow: true}, start)
 	ann, bob := g.Get("ann"), g.Get("bob")
 	require.True(t, ann.TakeAt(start, 2).OK)
 	require.True(t, bob.TakeAt(start, 2).OK)
@@ -149,7 +149,7 @@ func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
 }
 
 func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
-	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: limiter.Off, MaxKeys: 100, Name: "logins", Shadow: true})
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: limiter.Off, MaxKeys: 100, Name: "logins", Shadow: true})
 	before := heap()
 	for key := range 100_000 {
 		require.True(t, g.Get(key).Take(1).OK)

@@ -73,11 +73,11 @@ func TestARefundWakesWaiters(t *testing.T) {
 			limiter.TimedLimiter
 			limiter.WaitLimiter
 		}{
-			"bucket":  limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2}),
+			"bucket":  limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2}),
 			"fixed":   limiter.NewFixedWindow(config),
 			"sliding": limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: hour}),
 			"log":     limiter.NewSlidingLog(config),
-			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2}).Get("k"),
+			"key":     limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2}).Get("k"),
 		} {
 			require.True(t, l.Take(2).OK, name)
 			callers := newCallers(t, l)
@@ -128,7 +128,7 @@ func TestADeadlineDuringAWaitHasARetryAfter(t *testing.T) {
 		defer cancel()
 		callers := newCallers(t, b)
 		callers.start(ctx, "w", 1)
-		require.NoError(t, b.SetRate(limiter.PerHour(1)))
+		require.NoError(t, b.SetRate(limiter.Per(1, time.Hour)))
 		callers.all.Wait()
 		var limited *limiter.LimitedError
 		require.ErrorAs(t, callers.log[0].err, &limited)
@@ -203,7 +203,7 @@ func TestAnEvictedKeyGainsNothingAtAnEarlierTime(t *testing.T) {
 func TestNewKeysSeldomRebuildTheTable(t *testing.T) {
 	const keys = 10_000
 	require.Less(t, testing.AllocsPerRun(1, func() {
-		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1}, start)
 		for key := range keys {
 			g.Get(key).TakeAt(start, 1)
 		}

@@ -10,7 +10,7 @@ import (
 
 // A limit for all calls with statistics, a limit per user, and a call that waits for its token.
 func Example() {
-	signups := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(30), Burst: 2, Name: "signups"})
+	signups := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(30, time.Hour), Burst: 2, Name: "signups"})
 	for range 3 {
 		if r := signups.Take(1); !r.OK {
 			fmt.Println("too many, try again in", r.RetryAfter.Round(time.Minute))

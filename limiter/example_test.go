@@ -25,7 +25,7 @@ func ExampleTokenBucket() {
 }
 
 func ExampleTokenBucket_Wait() {
-	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+	uploads := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
@@ -127,7 +127,7 @@ func ExampleReason() {
 }
 
 func ExampleReservation() {
-	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	now := b.Reserve(1, limiter.Never)
 	later := b.Reserve(1, limiter.Never)
 	fmt.Println(now.Delay, later.Delay.Round(time.Minute))
@@ -217,7 +217,7 @@ func ExampleTier() {
 }
 
 func ExampleTokenBucketConfig_name() {
-	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search"})
+	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "search"})
 	l.Take(2)
 	l.Take(1)
 	for s, value := range l.Observe {
@@ -231,7 +231,7 @@ func ExampleTokenBucketConfig_name() {
 }
 
 func ExampleStats() {
-	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 2, Name: "search", Shadow: true})
+	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "search", Shadow: true})
 	for range 5 {
 		l.Take(1) // always OK
 	}
@@ -251,7 +251,7 @@ func ExampleGroup_name() {
 }
 
 func ExampleKeyed() {
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
 	ann := limiter.NewJoint(limiter.JointConfig{}, users.Get("ann"), daily) // her own limit and that of all users
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)

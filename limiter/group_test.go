@@ -112,7 +112,7 @@ func TestGroupKeepsKeysApart(t *testing.T) {
 		user   string
 		action int
 	}
-	g := limiter.NewGroupAt(limiter.GroupConfig[key]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 100_000}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[key]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 100_000}, start)
 	for i := range 50_000 {
 		require.True(t, g.Get(key{fmt.Sprint(i % 100), i / 100}).TakeAt(start, 1).OK)
 	}
@@ -168,7 +168,7 @@ func TestGroupTakeAllocatesNothing(t *testing.T) {
 }
 
 func TestGroupDuringTraffic(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10})
+	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 10})
 	allowed := together(8, func() bool {
 		n := 0
 		for i := range 5000 {
@@ -177,7 +177,7 @@ func TestGroupDuringTraffic(t *testing.T) {
 			}
 			g.Get(fmt.Sprint(i)).TakeAt(start, 1)
 			if i%1000 == 0 {
-				_ = g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerHour(1), Burst: 10})
+				_ = g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Per(1, time.Hour), Burst: 10})
 				g.Len()
 			}
 		}
@@ -190,7 +190,7 @@ func TestGroupDuringTraffic(t *testing.T) {
 func BenchmarkGroup(b *testing.B) {
 	for _, keys := range []int{1, 1_000_000} {
 		b.Run(fmt.Sprint(keys, " keys"), func(b *testing.B) {
-			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1000, MaxKeys: 2 * keys})
+			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1000, MaxKeys: 2 * keys})
 			names := make([]string, keys)
 			for i := range names {
 				names[i] = fmt.Sprint("user:", i)

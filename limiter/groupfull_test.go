@@ -84,7 +84,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 
 func TestEveryKeyUpToMaxKeysHasRoom(t *testing.T) {
 	for _, most := range []int{1, 10, 128, 129, 200, 257, 1000, 10_000} {
-		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: most}, start)
+		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: most}, start)
 		for key := range most {
 			require.True(t, g.Get(key).TakeAt(start, 1).OK, "key %d of %d", key, most)
 		}
@@ -111,7 +111,7 @@ func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 
 func TestANaNKeyHasNoRoom(t *testing.T) {
 	for overflow, want := range map[limiter.Overflow]int{limiter.RefuseNew: 0, limiter.PassNew: 100, limiter.ShareNew: 3} {
-		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.PerHour(1), Burst: 3, Overflow: overflow})
+		g := limiter.NewGroup(limiter.GroupConfig[float64]{Rate: limiter.Per(1, time.Hour), Burst: 3, Overflow: overflow})
 		allowed := 0
 		for i := range 100 {
 			if g.Get(math.NaN()).Take(1).OK {
@@ -151,7 +151,7 @@ func TestHeldKeysAreBounded(t *testing.T) {
 // A key and a bucket get the same requests, including several changes of the limits at once. All answers are equal.
 func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 	rates := []limiter.Rate{
-		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.PerHour(7), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),
+		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.Per(7, time.Hour), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),
 	}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -187,7 +187,7 @@ func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 }
 
 func TestAGroupRemembers100000KeysByDefault(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1}, start)
 	for key := range 100_100 {
 		require.Equal(t, key < 100_000, g.Get(key).TakeAt(start, 1).OK, key)
 	}

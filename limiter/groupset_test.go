@@ -14,7 +14,7 @@ import (
 
 func TestAGroupYieldsItsKeys(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{
-		Rate: limiter.PerHour(1), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.PerHour(5)}},
+		Rate: limiter.Per(1, time.Hour), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.Per(5, time.Hour)}},
 		TierOf: func(key string) int { return len(key) - 3 },
 	})
 	for _, key := range []string{"ann", "bob", "carl"} {
@@ -35,7 +35,7 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 }
 
 func TestForgetMakesAKeyNew(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 2})
+	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 2})
 	require.False(t, g.Forget("ann"))
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
@@ -57,7 +57,7 @@ func TestForgetMakesAKeyNew(t *testing.T) {
 
 func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		g.Get("ann").Take(1)
 		l := newCallers(t, g.Get("ann"))
 		l.start(t.Context(), "first", 1)
@@ -69,7 +69,7 @@ func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
 
 func TestAGroupIsReconfigured(t *testing.T) {
 	c := limiter.GroupConfig[string]{
-		Rate: limiter.PerHour(1), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.PerHour(1), Burst: 5}},
+		Rate: limiter.Per(1, time.Hour), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.Per(1, time.Hour), Burst: 5}},
 		TierOf: func(key string) int { return len(key) - 2 }, Name: "logins",
 	}
 	g := group(c)
@@ -108,7 +108,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 
 // A key without room gives its tokens back to the shared bucket.
 func TestARefundOfAKeyWithoutRoom(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
+	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
 	g.Get("bob").Refund(1)
@@ -118,7 +118,7 @@ func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 }
 
 func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 2, Name: "users"}, start)
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "users"}, start)
 	all := limiter.NewJoint(limiter.JointConfig{}, g.Get("ann"), exactLog(1, hour))
 	require.True(t, all.TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK, "the other limiter refuses")

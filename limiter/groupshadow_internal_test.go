@@ -3,6 +3,7 @@ package limiter
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -10,7 +11,7 @@ import (
 // TestUnpaidTokensDoNotOverflow records further tokens for a key whose sum is near the largest one. A
 // negative sum would let a refund give back tokens that were never taken.
 func TestUnpaidTokensDoNotOverflow(t *testing.T) {
-	g := NewGroup(GroupConfig[string]{Rate: PerHour(1), Burst: 1, Name: "signups", Shadow: true})
+	g := NewGroup(GroupConfig[string]{Rate: Per(1, time.Hour), Burst: 1, Name: "signups", Shadow: true})
 	g.recordUnpaid("a", 1, false)
 	s := g.shardOf(g.hash("a"))
 	s.unpaid["a"] = math.MaxInt64 - 1

@@ -52,7 +52,7 @@ func TestAWaiterThatLeavesTheQueueOfAKeyOwesNothing(t *testing.T) {
 
 func TestRefundAndSetRateWakeTheWaitersOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1})
+		g := realGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		g.Get("ann").Take(1)
 		l := newCallers(t, g.Get("ann"))
 		l.start(t.Context(), "first", 1)
@@ -139,7 +139,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 }
 
 func TestAGroupInShadowRefusesNothing(t *testing.T) {
-	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 1, Name: "logins", Shadow: true})
+	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1, Name: "logins", Shadow: true})
 	for range 3 {
 		require.NoError(t, g.Get("ann").Wait(t.Context(), 1))
 		require.True(t, g.Get("bob").Take(1).OK)

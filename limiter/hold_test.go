@@ -68,7 +68,7 @@ func heldOnes(r limiter.Rate, burst int) map[string]held {
 
 // The rate changes before, during and after the hold. Nothing is allowed before the hold ends, and one token right then.
 func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
-	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.PerHour(1), limiter.Unlimited(), limiter.Per(1, 24*hour)}
+	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.Per(1, time.Hour), limiter.Unlimited(), limiter.Per(1, 24*hour)}
 	for _, from := range rates {
 		for _, to := range rates {
 			for name, l := range heldOnes(from, 1000) {
@@ -134,7 +134,7 @@ type stubborn struct{ limiter.Limiter }
 
 func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 	fresh := func() *limiter.TokenBucket {
-		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
+		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 5})
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
 		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, fresh()),

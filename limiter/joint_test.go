@@ -58,7 +58,7 @@ func TestAllWaits(t *testing.T) {
 // Two Joints of the same limiters never exceed their limits, whatever happens between a peek and a take.
 func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
-		a, b := bucket(limiter.PerHour(1), 40), exactLog(30, hour)
+		a, b := bucket(limiter.Per(1, time.Hour), 40), exactLog(30, hour)
 		one, two := limiter.NewJoint(limiter.JointConfig{}, a, b), limiter.NewJoint(limiter.JointConfig{}, b, a)
 		count := func(l limiter.TimedLimiter) func() int {
 			return func() (n int) {

@@ -19,7 +19,7 @@ type changing struct {
 
 // changes returns all ways in which a limiter can have more tokens than it predicted.
 func changes(t *testing.T) map[string]func() changing {
-	hourly, window := limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}, limiter.WindowConfig{Limit: 1, Window: hour}
+	hourly, window := limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}, limiter.WindowConfig{Limit: 1, Window: hour}
 	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
 		require.True(t, l.Take(1).OK)
 		return l
@@ -105,7 +105,7 @@ func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 // Many Joints of one limiter come and go.
 func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		b.Take(1)
 		before := heap()
 		for range 10_000 {
@@ -217,7 +217,7 @@ func TestNearIsAShareInDecimals(t *testing.T) {
 // A wait for a key without room is refused at once, directly and through a Joint.
 func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 1, MaxKeys: 1})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1})
 		require.True(t, g.Get(0).Take(1).OK)
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{

@@ -90,7 +90,7 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
 	require.EqualValues(t, 14, readMetrics(t, l)["weir.limiter.tokens shadowed"])
 
-	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
+	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
 	for range 3 {
 		require.NoError(t, l.Wait(t.Context(), 1), "in shadow mode no caller waits")
 	}
@@ -116,7 +116,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	l.Refund(1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
-	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})})
+	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
 	err := l.WaitAtMost(t.Context(), 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
@@ -177,7 +177,7 @@ func TestTakeOfANamedJointAllocatesNothing(t *testing.T) {
 }
 
 func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1}))
+	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum
@@ -187,9 +187,9 @@ func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 
 func TestAWaitForZeroTokensIsAllowedInAnyState(t *testing.T) {
 	for _, isShadow := range []bool{false, true} {
-		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		bucket.Hold(hour)
-		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Name: "x", Shadow: isShadow})
+		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Name: "x", Shadow: isShadow})
 		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
 		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Name: "x"}, bucket).Wait(t.Context(), 0))

@@ -3,6 +3,7 @@ package limiter_test
 import (
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +26,7 @@ func (l *plain) Refund(n int) { l.left = min(l.left+n, 5) }
 func TestALimiterNeedsTwoMethods(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
 		"joint": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{}, l, bucket(limiter.PerHour(1), 9))
+			return limiter.NewJoint(limiter.JointConfig{}, l, bucket(limiter.Per(1, time.Hour), 9))
 		},
 		"named": func(l limiter.Limiter) limiter.TimedLimiter {
 			return limiter.NewJoint(limiter.JointConfig{Name: "n"}, l)

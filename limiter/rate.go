@@ -29,11 +29,8 @@ func PerSecond(n float64) Rate { return Per(n, time.Second) }
 // PerMinute returns the rate of n events per minute.
 func PerMinute(n float64) Rate { return Per(n, time.Minute) }
 
-// PerHour returns the rate of n events per hour.
-func PerHour(n float64) Rate { return Per(n, time.Hour) }
-
-// Per returns the rate of n events every d. It accepts any values: the limiter that gets the rate refuses an
-// n or d that is not above 0, a NaN and infinity.
+// Per returns the rate of n events every d: Per(100, time.Hour) is 100 per hour. It accepts any values:
+// the limiter that gets the rate refuses an n or d that is not above 0, a NaN and infinity.
 func Per(n float64, d time.Duration) Rate {
 	if n == 0 && d == 0 {
 		d = unlimitedPer // so that an explicit 0 is invalid, not unset

@@ -15,7 +15,7 @@ func TestRateString(t *testing.T) {
 		"200/s":     limiter.PerSecond(200),
 		"0.5/s":     limiter.PerSecond(0.5),
 		"7/1m":      limiter.PerMinute(7),
-		"1000/1h":   limiter.PerHour(1000),
+		"1000/1h":   limiter.Per(1000, time.Hour),
 		"10/13s":    limiter.Per(10, 13*time.Second),
 		"1/100ms":   limiter.Per(1, 100*time.Millisecond),
 		"unset":     {},

@@ -39,7 +39,7 @@ func TestParseRateAcceptsOtherForms(t *testing.T) {
 		"100/1s": limiter.PerSecond(100),
 		"10/m":   limiter.PerMinute(10),
 		"10/60s": limiter.PerMinute(10),
-		"1e3/h":  limiter.PerHour(1000),
+		"1e3/h":  limiter.Per(1000, time.Hour),
 		"3/.5s":  limiter.Per(3, time.Second/2),
 	} {
 		r, err := limiter.ParseRate(text)

@@ -69,8 +69,8 @@ func TestASlidingLogReleasesMemory(t *testing.T) {
 func TestRefundOfVeryMany(t *testing.T) {
 	window := limiter.WindowConfig{Limit: 5, Window: sec}
 	for name, l := range map[string]limiter.TimedLimiter{
-		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5}, start),
-		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 5}, start).Get(1),
+		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 5}, start),
+		"key":     limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 5}, start).Get(1),
 		"fixed":   limiter.NewFixedWindowAt(window, start),
 		"log":     limiter.NewSlidingLogAt(window, start),
 		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: sec}, start),

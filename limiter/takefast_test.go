@@ -42,7 +42,7 @@ func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 		}
 	}
 	require.Greater(t, allowed, 1000, "TakeFast decides most requests")
-	b := bucket(limiter.PerHour(1), 1<<30)
+	b := bucket(limiter.Per(1, time.Hour), 1<<30)
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.TakeFast(0, 1); b.TakeFast(0, math.MaxInt32) }))
 }
 

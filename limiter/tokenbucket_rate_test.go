@@ -38,7 +38,7 @@ func TestTokenBucketDoesNotDrift(t *testing.T) {
 		{limiter.PerSecond(3), 3 * 36000, 10 * hour},
 		{limiter.PerMinute(7), 7 * 600, 10 * hour},
 		{limiter.Per(10, 13*sec), 27690, 35997 * sec},
-		{limiter.PerHour(1), 10, 10 * hour},
+		{limiter.Per(1, time.Hour), 10, 10 * hour},
 	} {
 		b := bucket(c.rate, 4)
 		allowed := offer(b, 10*c.events, c.in)
@@ -74,7 +74,7 @@ func TestTokenBucketAllowsTheExactRate(t *testing.T) {
 // Scenario 14.
 func TestTokenBucketNeverExceedsItsBurstWhenIdle(t *testing.T) {
 	for _, idle := range []time.Duration{5 * year, 20 * year, math.MaxInt64} {
-		for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(3e9), limiter.PerHour(1), limiter.PerSecond(1.9)} {
+		for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(3e9), limiter.Per(1, time.Hour), limiter.PerSecond(1.9)} {
 			b := bucket(r, 7)
 			take(t, b, step{0, 7, "ok"}, step{0, 1, "refused"}, step{idle, 7, "ok"}, step{idle, 1, "refused"})
 		}

@@ -110,7 +110,7 @@ var tokenBucketCases = []struct {
 		{0, 1, "ok 0/2 reset 2s"},
 	}},
 	{"the default burst is a second's worth", limiter.PerSecond(2.5), 0, []step{{0, 0, "ok 3/3 reset 0s"}}},
-	{"the default burst is at least one", limiter.PerHour(5), 0, []step{{0, 0, "ok 1/1 reset 0s"}}},
+	{"the default burst is at least one", limiter.Per(5, time.Hour), 0, []step{{0, 0, "ok 1/1 reset 0s"}}},
 	{"one a century", limiter.Per(1, 100*year), 5, []step{
 		{0, 5, "ok"}, {50 * year, 1, "refused"}, {100*year - sec, 1, "refused"}, {100 * year, 1, "ok"},
 	}},

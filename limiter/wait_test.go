@@ -40,7 +40,7 @@ func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 
 func TestTakeWhileTheFirstWaiterIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 5})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 5})
 		for range 50 {
 			b.Take(5)
 			l := newCallers(t, b)
@@ -89,7 +89,7 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 
 func TestRefundServesTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 3})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 3})
 		l := newCallers(t, b)
 		b.Take(3)
 		l.start(t.Context(), "one", 1)

@@ -43,7 +43,7 @@ func obstructions() map[string]func() obstructed {
 		return b
 	}
 	plain := limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 1}
-	hourly := limiter.PerHour(1)
+	hourly := limiter.Per(1, time.Hour)
 	group := func(change func(g *limiter.Group[string])) func() obstructed {
 		return func() obstructed {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})

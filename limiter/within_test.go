@@ -3,6 +3,7 @@ package limiter
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +25,7 @@ func TestAReplacedStateAnswersNoRequest(t *testing.T) {
 
 // A group whose waiters have left is as fast as one that never had any.
 func TestAQueueIsRemovedWithItsLastWaiter(t *testing.T) {
-	g := NewGroup(GroupConfig[string]{Rate: PerHour(1), Burst: 1})
+	g := NewGroup(GroupConfig[string]{Rate: Per(1, time.Hour), Burst: 1})
 	g.Get("ann").Take(1)
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

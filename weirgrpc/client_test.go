@@ -229,7 +229,7 @@ func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 }
 
 func TestRefusalsOfAServerAreFailuresForAClient(t *testing.T) {
-	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "hits"})
+	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "hits"})
 	gate := weir.New("shop", weir.Config{})
 	deaf := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(hits)), deaf)

@@ -82,7 +82,7 @@ func ExampleClientConfig() {
 
 func ExampleServer() {
 	inFlight := inflight.New(inflight.Config{Limit: 100, Name: "in flight"})
-	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "clients"})
+	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, Name: "clients"})
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(inFlight),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),

@@ -138,7 +138,7 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 }
 
 func TestRefusalOfAnInnerGateIsNotARetryInfo(t *testing.T) {
-	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.PerHour(1)})))
+	inner := newClient(weirgrpc.One(weir.New("inner", weir.Config{Rate: limiter.Per(1, time.Hour)})))
 	outer := weir.New("outer", weir.Config{})
 	over := overTCP(t)
 	over.dial = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
@@ -169,7 +169,7 @@ func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
 }
 
 func TestServerSendsPushback(t *testing.T) {
-	empty := bucket("hits", limiter.PerHour(1), 1)
+	empty := bucket("hits", limiter.Per(1, time.Hour), 1)
 	empty.Take(1)
 	year := bucket("year", limiter.Per(1, 366*24*time.Hour), 1)
 	year.Take(1)
@@ -183,7 +183,7 @@ func TestServerSendsPushback(t *testing.T) {
 		"a limit":                   {weirgrpc.Limit(empty), 3_500_000, 3_600_000},
 		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000},
 		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32},
-		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.PerHour(1), limiter.Off)), -1, -1},
+		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.Per(1, time.Hour), limiter.Off)), -1, -1},
 		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 5000, 5000}, // its cooldown
 	} {
 		for method, said := range trailers(t, c.rule) {

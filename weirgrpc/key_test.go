@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -64,7 +65,7 @@ func TestByPeer(t *testing.T) {
 }
 
 func clients(most int) *limiter.Group[string] {
-	c := limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, MaxKeys: most, Name: "clients"}
+	c := limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, MaxKeys: most, Name: "clients"}
 	return limiter.NewGroup(c)
 }
 

@@ -109,7 +109,7 @@ func TestLaterRefusalRefundsARemote(t *testing.T) {
 
 func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
 	tenants := &store{used: map[string]int{}}
-	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(2), Burst: 2})
+	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(2, time.Hour), Burst: 2})
 	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.of("acme")})
 	closed := weir.New("closed", weir.Config{})
 	closed.Breaker().Force(breaker.ForcedOpen)

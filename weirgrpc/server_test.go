@@ -81,7 +81,7 @@ func TestLimitForAllCalls(t *testing.T) {
 }
 
 func TestShadowLimit(t *testing.T) {
-	trial := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "trial", Shadow: true})
+	trial := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "trial", Shadow: true})
 	cc := serve(t, overTCP(t), &service{}, newServer(weirgrpc.Limit(trial)), nil)
 	for range 3 {
 		_, err := call(t.Context(), cc, get, "x")
@@ -201,13 +201,13 @@ func TestPanicOfAHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 }
 
 func TestLaterRefusalTakesNothing(t *testing.T) {
-	gate := weir.New("gate", weir.Config{Rate: limiter.PerHour(2), Burst: 2})
-	hits := bucket("hits", limiter.PerHour(2), 2)
-	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(2), Burst: 2, Name: "keys"})
+	gate := weir.New("gate", weir.Config{Rate: limiter.Per(2, time.Hour), Burst: 2})
+	hits := bucket("hits", limiter.Per(2, time.Hour), 2)
+	keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, Name: "keys"})
 	places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 	shut := weir.New("shut", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
-	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Name: "shadow", Shadow: true})
+	shadow := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "shadow", Shadow: true})
 	shadow.Take(1)
 	panics := func(_ context.Context, c weirgrpc.Call) string {
 		if c.Method == put {
@@ -215,7 +215,7 @@ func TestLaterRefusalTakesNothing(t *testing.T) {
 		}
 		return ""
 	}
-	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(9), Name: "all"})
+	all := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(9, time.Hour), Name: "all"})
 	server := newServer(
 		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.Limit(hits), weirgrpc.Limit(shadow),
 		weirgrpc.LimitBy(keys, weirgrpc.ByMethod),

@@ -18,7 +18,7 @@ import (
 // Keys of 900 kB are nearly the longest that net/http accepts. Neither quotas nor remote limits
 // keep them in memory.
 func TestLongKeysAreNotKept(t *testing.T) {
-	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(10)})
+	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(10, time.Hour)})
 	start := func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] }
 	for what, policy := range map[string]weirhttp.Policy{
 		"bucket":                           perMinute(1, byAPIKey),

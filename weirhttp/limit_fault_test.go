@@ -86,7 +86,7 @@ func TestPatternIsCopiedToTheOuterRequest(t *testing.T) {
 // A key whose requests were all given back is removed, so that there is room for another key.
 func TestRefundedKeyIsRemovedFromAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := weirhttp.Policy{Name: "full", Rate: limiter.PerHour(1), By: byAPIKey, MaxKeys: 1}
+		full := weirhttp.Policy{Name: "full", Rate: limiter.Per(1, time.Hour), By: byAPIKey, MaxKeys: 1}
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(5, time.Hour, byAPIKey), full}})
 		h := l.Handler(okHandler)
 		for _, c := range []struct {

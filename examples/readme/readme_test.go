@@ -54,7 +54,7 @@ func TestFailingPaymentsAreStoppedAndAlerted(t *testing.T) {
 }
 
 func TestPaymentsOverTheLimitAreRefused(t *testing.T) {
-	replace(t, &payments, weir.New("payments", weir.Config{Rate: limiter.PerHour(1)}))
+	replace(t, &payments, weir.New("payments", weir.Config{Rate: limiter.Per(1, time.Hour)}))
 
 	_, first := charge(t.Context(), Order{Cents: 100})
 	_, second := charge(t.Context(), Order{Cents: 100})

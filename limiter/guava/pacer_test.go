@@ -198,7 +198,7 @@ func TestTheDebtOfSmoothBurstyIsBounded(t *testing.T) {
 
 // A wait beyond the last time is refused instead of being allowed at once.
 func TestSmoothWarmingUpRefusesWaitsThatAreTooLong(t *testing.T) {
-	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerHour(0.5), WarmUp: time.Hour}, start)
+	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.Per(0.5, time.Hour), WarmUp: time.Hour}, start)
 	_, ok := w.ReserveAt(start, 1<<31-1, limiter.Never)
 	require.True(t, ok)
 	wait, ok := w.ReserveAt(start, 1, limiter.Never-1)

@@ -154,7 +154,7 @@ func TestMemoryGrowsByBuckets(t *testing.T) {
 func TestMemoryOfKeys(t *testing.T) {
 	const keys = 100_000
 	before := heap()
-	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * keys})
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 10, MaxKeys: 2 * keys})
 	for key := range keys {
 		g.Get(key).Take(1)
 	}

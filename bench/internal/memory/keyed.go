@@ -29,7 +29,7 @@ func Keyed(keys int) []Object {
 
 func groupOfInts(n int) func() any {
 	return func() any {
-		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 10, MaxKeys: 2 * n})
 		for key := range n {
 			g.Get(key).Take(1)
 		}
@@ -54,7 +54,7 @@ func named(n int, open func() (whole any, add func(name string))) func() any {
 
 func groupOfNames(n int) func() any {
 	return named(n, func() (any, func(string)) {
-		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerHour(1), Burst: 10, MaxKeys: 2 * n})
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 10, MaxKeys: 2 * n})
 		return g, func(name string) { g.Get(name).Take(1) }
 	})
 }

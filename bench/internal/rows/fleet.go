@@ -45,7 +45,7 @@ func Fleet(r *Redis) []Row {
 		},
 		{
 			Name: "fleet: refused key", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
-			Weir: r.takes("one empty key; remembers until when it is refused", fleet.TokenBucket{Rate: limiter.PerHour(1)}, 0, false, sameKey),
+			Weir: r.takes("one empty key; remembers until when it is refused", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour)}, 0, false, sameKey),
 			Peer: r.redisRate("one empty key; asks Redis each time", redis_rate.PerHour(1), false, sameKey),
 			Why:  "Redis has said until when the key is refused, so weir does not ask again before that",
 		},

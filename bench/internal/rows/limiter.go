@@ -59,7 +59,7 @@ func bucketTakes(r limiter.Rate) Side {
 
 func bucketRefuses() Side {
 	return Side{"TokenBucket.Take", "empty; returns how long to wait", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: 1})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		b.Take(1)
 		return func(n int) (right int) {
 			for range n {

@@ -146,7 +146,7 @@ func TestWhenRefusalsAreForgotten(t *testing.T) {
 	for name, change := range map[string]func(*server){"after a refund": forget, "after a raise of the limit": raise} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(limiter.PerHour(1), 1)
+				s := newServer(limiter.Per(1, time.Hour), 1)
 				require.True(t, s.take(1).OK)
 				require.False(t, s.take(1).OK)
 				change(s)
@@ -156,7 +156,7 @@ func TestWhenRefusalsAreForgotten(t *testing.T) {
 		})
 		t.Run(name+" while a refusal is on its way", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(limiter.PerHour(1), 1)
+				s := newServer(limiter.Per(1, time.Hour), 1)
 				s.Take(1)
 				look := s.cache.Lookup("k", 1)
 				refusal := s.Take(1)

@@ -49,7 +49,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerHour(1), Burst: test.burst}))
+				s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: test.burst}))
 				p := lease.New(s, config)
 				for _, pause := range test.every {
 					time.Sleep(pause)
