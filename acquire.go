@@ -12,14 +12,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// acquire acquires the tokens and the permit of a call. It panics if missing is set.
+// acquire acquires the tokens and the permit of a call.
 //
 // The first cases are shortcuts for gates without a rate limit and for gates with their own bucket,
 // whose breaker is closed. None reads the clock more often than needed.
-func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit, missing bool) error {
-	if missing {
-		panic("weir: the function to call is nil")
-	}
+func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	err := ctx.Err()
 	if err != nil {
 		return err

@@ -88,16 +88,22 @@ func newGate(name string, a *admissions) *Gate {
 	return &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own}
 }
 
+// noFunction is the panic of a call without a function.
+const noFunction = "weir: the function to call is nil"
+
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
 // call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError], a
-// [*limiter.LimitedError] or an [*inflight.FullError]. If ctx is already done, Run returns the error of ctx and counts nothing.
-// If a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
+// [*limiter.LimitedError] or an [*inflight.FullError]. If ctx is already done, Run returns the error
+// of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.
 func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
+	if fn == nil {
+		panic(noFunction)
+	}
 	var permit breaker.Permit
-	if err := g.acquire(ctx, &permit, fn == nil); err != nil {
+	if err := g.acquire(ctx, &permit); err != nil {
 		return err
 	}
 	return permit.Run(ctx, fn)
@@ -105,8 +111,11 @@ func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 
 // Do is [Gate.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)) (v T, err error) {
+	if fn == nil {
+		panic(noFunction)
+	}
 	var permit breaker.Permit
-	if err = g.acquire(ctx, &permit, fn == nil); err != nil {
+	if err = g.acquire(ctx, &permit); err != nil {
 		return v, err
 	}
 	return call(ctx, &permit, fn)
@@ -115,8 +124,11 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 // DoOr is [Do] with a fallback. If the gate refuses the call, DoOr returns the result of fallback,
 // which gets the error of the refusal. DoOr returns an error of fn as it is.
 func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error)) (v T, err error) {
+	if fn == nil || fallback == nil {
+		panic(noFunction)
+	}
 	var permit breaker.Permit
-	err = g.acquire(ctx, &permit, fn == nil || fallback == nil)
+	err = g.acquire(ctx, &permit)
 	switch {
 	case err == nil:
 		return call(ctx, &permit, fn)
@@ -138,7 +150,7 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 // would return. The caller records the outcome with the permit: see [breaker.Permit]. A forgotten
 // permit keeps its slot in flight until the garbage collector finds it.
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
-	err = g.acquire(ctx, &permit, false)
+	err = g.acquire(ctx, &permit)
 	if err == nil && g.inFlight != nil {
 		releaseIfForgotten(&permit)
 	}

@@ -12,8 +12,11 @@ import (
 // Like Classify, it is not called for a call that the caller cancelled or that another guard
 // refused.
 func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
+	if fn == nil || judge == nil {
+		panic(noFunction)
+	}
 	var permit breaker.Permit
-	if err = g.acquire(ctx, &permit, fn == nil || judge == nil); err != nil {
+	if err = g.acquire(ctx, &permit); err != nil {
 		return v, err
 	}
 	returned, outcome := false, breaker.Ignored // recorded if judge panics

@@ -79,7 +79,7 @@ func (b *Breaker) check(at time.Duration) error {
 
 // refusal returns the error of the calls that a phase refuses.
 func (b *Breaker) refusal(p *phase) *OpenError {
-	if p.state != Open || !b.clock.Moved() {
+	if p.state != Open || !b.clock.StartsElsewhere() {
 		return p.refusal
 	}
 	// An error that was made before the clock moved to the first time given has the wrong time.

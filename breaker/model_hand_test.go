@@ -51,7 +51,7 @@ func (m *modelBreaker) reset(t time.Duration) {
 	m.set(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: "reset"})
 }
 
-// set puts a stay into force, or under the override.
+// set begins a stay. While an override is in force, the stay begins underneath it.
 func (m *modelBreaker) set(s modelStay) {
 	old := m.stay
 	if m.under != nil {

@@ -61,8 +61,8 @@ func dialCluster(t *testing.T, addrs ...string) *redis.ClusterClient {
 	return c
 }
 
-// openOf returns the addresses of the servers whose breakers are not closed.
-func openOf(l *fleet.Link) (open []string) {
+// openServers returns the addresses of the servers whose breakers are not closed.
+func openServers(l *fleet.Link) (open []string) {
 	for addr, b := range l.Breakers() {
 		if b.State() != breaker.Closed {
 			open = append(open, addr)
@@ -141,23 +141,23 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 			defer g.Wait()
 			defer stop()
 			require.Eventually(t, func() bool { return load.server[0].Load()*load.server[1].Load()*load.server[2].Load() > 0 }, patient, 10*ms)
-			require.Empty(t, openOf(l))
+			require.Empty(t, openServers(l))
 			for i := range load.other {
 				require.Zero(t, load.other[i].Load(), "node %d", i)
 			}
 
 			harm.begin()
 			wait(3 * time.Second) // the others find that it is gone after 2 s
-			require.Eventually(t, func() bool { return slices.Contains(openOf(l), last.Addr()) }, patient, 10*ms)
+			require.Eventually(t, func() bool { return slices.Contains(openServers(l), last.Addr()) }, patient, 10*ms)
 			harm.end()
 			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decisions without Redis about keys of the working servers")
 			require.Positive(t, load.other[2].Load())
-			require.Equal(t, []string{last.Addr()}, openOf(l))
+			require.Equal(t, []string{last.Addr()}, openServers(l))
 			require.False(t, l.Breaker().Tripped())
 			require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 
 			c.Await()
-			require.Eventually(t, func() bool { return len(openOf(l)) == 0 }, patient, 10*ms)
+			require.Eventually(t, func() bool { return len(openServers(l)) == 0 }, patient, 10*ms)
 			load.reset()
 			require.Eventually(t, func() bool { return load.server[2].Load() > 0 }, patient, 10*ms)
 			wait(300 * ms)
@@ -229,7 +229,7 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	wait(100 * ms)
 	stop()
 	g.Wait()
-	require.Empty(t, openOf(l))
+	require.Empty(t, openServers(l))
 	require.NoError(t, l.Err())
 	r, err := all.Take(t.Context(), "hot", 0)
 	require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, client.Options().Addr == well.Addr(), r.From == fleet.FromServer, key)
 	}
-	require.Equal(t, []string{ill.Addr()}, openOf(l))
+	require.Equal(t, []string{ill.Addr()}, openServers(l))
 }
 
 func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {

@@ -82,7 +82,7 @@ func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 				}
 			}
 			require.Equal(t, allowed, granted)
-			require.Equal(t, []string{two.everybody.Addr()}, openOf(two.link))
+			require.Equal(t, []string{two.everybody.Addr()}, openServers(two.link))
 			if each, err := b.TakeEach(t.Context(), two.key, 1); policy != fleet.FailError {
 				require.NoError(t, err)
 				require.Equal(t, [2]string{fleet.FromServer, fleet.FromOutage}, [2]string{each[0].From, each[1].From})

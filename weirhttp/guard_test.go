@@ -28,8 +28,8 @@ func answering(status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 }
 
-// sendAnyhow sends a request and recovers panics of the handler.
-func sendAnyhow(ctx context.Context, h http.Handler) {
+// sendAndRecover sends a request and recovers panics of the handler.
+func sendAndRecover(ctx context.Context, h http.Handler) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -95,7 +95,7 @@ func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			b := breaker.New("b", breaker.Config{})
-			sendAnyhow(c.ctx, guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(c.do)))
+			sendAndRecover(c.ctx, guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(c.do)))
 			totals := b.Totals()
 			require.Equal(t, [3]int64{c.success, c.failed, c.ignored}, [3]int64{totals.Successes, totals.Failures, totals.Ignored})
 		})

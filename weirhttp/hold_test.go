@@ -179,7 +179,7 @@ func TestRequestsOfDisconnectedClientsAreIgnored(t *testing.T) {
 	} {
 		for range 40 {
 			ctx, leave := context.WithCancel(t.Context())
-			sendAnyhow(ctx, guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			sendAndRecover(ctx, guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				leave()
 				end(w)
 			})))

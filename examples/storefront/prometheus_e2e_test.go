@@ -69,26 +69,26 @@ func sameCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	n, a := s.payments.Totals(), s.payments.Admissions()
 	require.Equal(t, map[string]float64{
 		"success": float64(n.Successes), "failure": float64(n.Failures), "ignored": float64(n.Ignored), "refused": float64(n.Refused),
-	}, p.by("weir_breaker_outcome", `weir_breaker_calls_total{weir_breaker_name="payments"}`))
+	}, p.valuesBy("weir_breaker_outcome", `weir_breaker_calls_total{weir_breaker_name="payments"}`))
 	require.Equal(t, map[string]float64{
 		"allowed": float64(a.Allowed), "waited": float64(a.Waited), "refused": float64(a.Refused), "cancelled": float64(a.Cancelled),
-	}, p.by("weir_limiter_outcome", `weir_limiter_requests_total{weir_limiter_name="payments"}`))
+	}, p.valuesBy("weir_limiter_outcome", `weir_limiter_requests_total{weir_limiter_name="payments"}`))
 	require.Zero(t, p.one(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
 }
 
 func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen transitionCounts) {
 	t.Helper()
-	transitions := p.by("weir_breaker_state", `weir_breaker_transitions_total`)
+	transitions := p.valuesBy("weir_breaker_state", `weir_breaker_transitions_total`)
 	require.EqualValues(t, seen.breakerOpened, transitions["open"])
 	require.EqualValues(t, seen.breakerClosed, transitions["closed"])
 	require.EqualValues(t, seen.alertsFired, p.one(`weir_alert_transitions_total{weir_alert_state="firing"}`))
 
-	now := p.by("weir_breaker_state", `weir_breaker_state`)
+	now := p.valuesBy("weir_breaker_state", `weir_breaker_state`)
 	require.Len(t, now, 8)
 	for state, is := range now {
 		require.Equal(t, state == string(s.payments.Breaker().State()), is == 1, state)
 	}
-	for state, was := range p.by("weir_breaker_state", `max_over_time(weir_breaker_state[5m])`) {
+	for state, was := range p.valuesBy("weir_breaker_state", `max_over_time(weir_breaker_state[5m])`) {
 		require.LessOrEqual(t, was, transitions[state]+now[state], "the breaker was never in state %s", state)
 	}
 	require.Empty(t, p.query(`max_over_time((sum(weir_breaker_state) != 1)[5m:100ms])`), "the breaker is in exactly one state at any time")

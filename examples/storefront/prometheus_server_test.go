@@ -116,8 +116,8 @@ func (p *prometheusServer) query(expr string) []sample {
 	return data.Result
 }
 
-// by evaluates the expression and returns its values by a label.
-func (p *prometheusServer) by(label, expr string) map[string]float64 {
+// valuesBy evaluates the expression and returns its values, each under its value of the label.
+func (p *prometheusServer) valuesBy(label, expr string) map[string]float64 {
 	p.t.Helper()
 	values := map[string]float64{}
 	for _, s := range p.query(expr) {

@@ -66,10 +66,9 @@ func (t *stateTracker) lastStats(name string) stateStats {
 	return stateStats{}
 }
 
-// stateStart returns when the state began that the first sample shows. The start is exact if all
-// the time in the state was spent without interruption: the state is the initial one and was never
-// entered again, or was entered once and another state was the initial one. Otherwise the start is
-// at that time or later.
+// stateStart returns when the state began that the first sample shows. A sample tells only how long
+// the breaker has been in each state in all. That is exact if the breaker was in this state once. If it
+// was there several times, the state began later than the time returned, and atMost is true.
 func stateStart(stages []stateStats, now stateStats, at time.Time) (since time.Time, atMost bool) {
 	if now.spent <= 0 {
 		return time.Time{}, false

@@ -25,8 +25,8 @@ const MaxOffset time.Duration = 1<<62 - 1
 // then.
 func (c *Clock) StartsAtEpoch() bool { return c.origin.Load() == &c.Epoch }
 
-// Moved reports whether the origin has been chosen and is not Epoch.
-func (c *Clock) Moved() bool { return c.start() != &c.Epoch }
+// StartsElsewhere reports whether the origin has been chosen and is not Epoch.
+func (c *Clock) StartsElsewhere() bool { return c.start() != &c.Epoch }
 
 // Now returns the offset of the current time. Like At, it chooses the origin if nothing has.
 func (c *Clock) Now() time.Duration {
@@ -51,7 +51,7 @@ func (c *Clock) Peek(t time.Time) time.Duration {
 
 // PeekNow returns the offset of the current time without choosing the origin.
 func (c *Clock) PeekNow() time.Duration {
-	if c.Moved() {
+	if c.StartsElsewhere() {
 		return c.Peek(time.Now())
 	}
 	return time.Since(c.Epoch)

@@ -42,7 +42,7 @@ func coherentRates(r *run, s r4jStep) {
 
 func coherentRefusal(r *run, s r4jStep, before string, refused int64) {
 	if s.Op != "tryAcquire" {
-		none(r, "ok", s.OK)
+		absent(r, "ok", s.OK)
 		return
 	}
 	said := slices.Contains(*s.Events, "NOT_PERMITTED")
@@ -86,7 +86,7 @@ func coherentGb(r *run, _ gbConfig) func(gbStep) {
 func coherentAllow(r *run, s gbStep, state string) {
 	switch {
 	case s.OK != nil && *s.OK && state != "open":
-		none(r, "error", s.Error)
+		absent(r, "error", s.Error)
 	case state == "open":
 		same(r, "ok", s.OK, false)
 		same(r, "error", s.Error, "circuit breaker is open")

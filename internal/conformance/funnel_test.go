@@ -64,7 +64,7 @@ func (f *funnelReplay) step(s funnelStep) {
 		f.left -= float64(s.Quota)
 	}
 	same(f.run, "ok", s.OK, ok)
-	near(f.run, "left", s.Left, f.left, f.slack)
+	closeTo(f.run, "left", s.Left, f.left, f.slack)
 	if f.slack == 0 {
 		same(f.run, "leaking_ts_ns", s.Time, f.time)
 	} else {

@@ -169,7 +169,7 @@ func (g *gbReplay) allow(s gbStep) {
 	if err == nil {
 		g.permits[s.I] = permit
 		g.requests++
-		none(g.run, "error", s.Error)
+		absent(g.run, "error", s.Error)
 		return
 	}
 	text := "circuit breaker is open"
@@ -194,7 +194,7 @@ func (g *gbReplay) done(s gbStep) {
 	}
 	g.follow(s)
 	if len(asked) == 0 {
-		none(g.run, "ready_to_trip_calls", s.Asked)
+		absent(g.run, "ready_to_trip_calls", s.Asked)
 	} else {
 		same(g.run, "ready_to_trip_calls", s.Asked, asked)
 	}

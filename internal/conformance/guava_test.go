@@ -126,7 +126,7 @@ func (g *guavaReplay) state(s guavaState) {
 // checkInvalid reports whether a step requests 0 or fewer permits. Then both must refuse it as invalid.
 func (g *guavaReplay) checkInvalid(s guavaStep) bool {
 	if s.N > 0 {
-		none(g.run, "error", s.Error)
+		absent(g.run, "error", s.Error)
 		return false
 	}
 	same(g.run, "error", s.Error, fmt.Sprintf("IllegalArgumentException: Requested permits (%d) must be positive", s.N))

@@ -58,7 +58,7 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 			water++
 		}
 		same(r, "ok", s.OK, ok)
-		near(r, "water", s.Water, water, slack)
+		closeTo(r, "water", s.Water, water, slack)
 		if weir == nil || r.stopped {
 			return
 		}

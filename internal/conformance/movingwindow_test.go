@@ -40,7 +40,7 @@ var movingWindow = replaying("t_ns op value", func(r *run, c movingWindowConfig)
 		case "incr":
 			weir.AddAt(unix(s.At), s.Value)
 			reference.cells[len(reference.cells)-1] += s.Value
-			none(r, "count", s.Count)
+			absent(r, "count", s.Count)
 		case "count":
 			same(r, "count", s.Count, reference.count())
 		default:

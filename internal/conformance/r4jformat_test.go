@@ -119,7 +119,7 @@ func percent(part, all int64) float32 { return float32(part) * 100 / float32(all
 
 func sameRate(r *run, what string, reference *number, weir float32) {
 	if reference == nil {
-		none(r, what, reference)
+		absent(r, what, reference)
 		return
 	}
 	got := float32(*reference)

@@ -186,18 +186,18 @@ func (c *cell) check(r *run, s cellStep) {
 	same(r, "remaining", s.Remaining, remaining)
 	same(r, "reply", s.Reply, []int64{max(min(early, 1), 0), s.MaxBurst + 1, remaining, cellSeconds(retry), cellSeconds(reset)})
 	sameOrNull(r, "tat_ns", s.Tat, c.tat)
-	none(r, "error", s.Error)
+	absent(r, "error", s.Error)
 }
 
 func (c *cell) checkError(r *run, s cellStep, text string) {
 	same(r, "error", s.Error, text)
 	sameOrNull(r, "tat_ns", s.Tat, c.tat)
-	none(r, "limited", s.Limited)
-	none(r, "limit", s.Limit)
-	none(r, "retry_after_ns", s.RetryAfter)
-	none(r, "reset_after_ns", s.ResetAfter)
-	none(r, "remaining", s.Remaining)
-	none(r, "reply", s.Reply)
+	absent(r, "limited", s.Limited)
+	absent(r, "limit", s.Limit)
+	absent(r, "retry_after_ns", s.RetryAfter)
+	absent(r, "reset_after_ns", s.ResetAfter)
+	absent(r, "remaining", s.Remaining)
+	absent(r, "reply", s.Reply)
 }
 
 // cellRemaining divides whole microseconds, as the reference does.

@@ -115,10 +115,10 @@ func (x *r4jReplay) step(s r4jStep) {
 		return
 	}
 	if s.Op != "tryAcquire" {
-		none(x.run, "ok", s.OK)
+		absent(x.run, "ok", s.OK)
 	}
 	if failed == "" {
-		none(x.run, "error", s.Error)
+		absent(x.run, "error", s.Error)
 	} else {
 		same(x.run, "error", s.Error, failed)
 	}

@@ -135,21 +135,21 @@ func same[T any](r *run, what string, reference *T, weir T) {
 // sameOrNull is like same, for an output that may be null.
 func sameOrNull[T any](r *run, what string, reference, weir *T) {
 	if weir == nil {
-		none(r, what, reference)
+		absent(r, what, reference)
 		return
 	}
 	same(r, what, reference, *weir)
 }
 
-// none checks that an output is missing.
-func none[T any](r *run, what string, reference *T) {
+// absent checks that weir and the reference both have no output.
+func absent[T any](r *run, what string, reference *T) {
 	if reference != nil && !r.stopped {
 		r.mismatch("%s is %v in the reference, missing in weir", what, *reference)
 	}
 }
 
-// near compares an output with weir's, up to a bound on the difference.
-func near(r *run, what string, reference *number, weir, bound float64) {
+// closeTo compares an output with weir's, up to a bound on the difference.
+func closeTo(r *run, what string, reference *number, weir, bound float64) {
 	switch {
 	case r.stopped:
 	case reference == nil:

@@ -73,8 +73,8 @@ func (w *waitReplay) step(s waitStep) {
 	switch s.Op {
 	case "sleep":
 		w.at += s.Sleep
-		none(w.run, "blocked_ns", s.Blocked)
-		none(w.run, "error", s.Error)
+		absent(w.run, "blocked_ns", s.Blocked)
+		absent(w.run, "error", s.Error)
 		time.Sleep(time.Until(w.began.Add(time.Duration(w.at))))
 	case "wait":
 		w.wait(s)
@@ -82,7 +82,7 @@ func (w *waitReplay) step(s waitStep) {
 		w.mismatch("op is %q", s.Op)
 	}
 	same(w.run, "tokens", s.Tokens, number(w.reference.tokensAt(w.at)))
-	near(w.run, "tokens", s.Tokens, w.weir.Tokens(), 1e-6+4e-9*w.reference.limit)
+	closeTo(w.run, "tokens", s.Tokens, w.weir.Tokens(), 1e-6+4e-9*w.reference.limit)
 }
 
 func (w *waitReplay) wait(s waitStep) {
@@ -93,7 +93,7 @@ func (w *waitReplay) wait(s waitStep) {
 	blocked, failed := w.referenceWait(s)
 	same(w.run, "blocked_ns", s.Blocked, blocked)
 	if failed == "" {
-		none(w.run, "error", s.Error)
+		absent(w.run, "error", s.Error)
 	} else {
 		same(w.run, "error", s.Error, failed)
 	}

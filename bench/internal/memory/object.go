@@ -56,10 +56,10 @@ func All(keys int) []Object {
 func singles() []Object {
 	perSecond := limiter.PerSecond(1)
 	return []Object{
-		{"breaker.Breaker", 1000, 0, many(func() any { return called(breaker.Config{}) })},
-		{"breaker.Breaker, last 100 calls", 1000, 0, many(func() any { return called(breaker.Config{LastCalls: 100}) })},
-		{"breaker.Breaker, hung calls", 1000, 0, many(func() any { return called(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
-		{"breaker.Breaker, latency", 200, 0, many(func() any { return called(breaker.Config{Latency: true}) })},
+		{"breaker.Breaker", 1000, 0, many(func() any { return afterOneCall(breaker.Config{}) })},
+		{"breaker.Breaker, last 100 calls", 1000, 0, many(func() any { return afterOneCall(breaker.Config{LastCalls: 100}) })},
+		{"breaker.Breaker, hung calls", 1000, 0, many(func() any { return afterOneCall(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
+		{"breaker.Breaker, latency", 200, 0, many(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
 		{"gobreaker, 10 buckets", 1000, 0, many(func() any {
 			return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})
 		})},
@@ -67,9 +67,9 @@ func singles() []Object {
 			return circuitbreaker.NewBuilder[int]().WithFailureRateThreshold(0.5, 20, 10*time.Second).Build()
 		})},
 		{"window.Counter, 10 buckets", 1000, 0, many(func() any { return window.NewCounter(window.Config{}) })},
-		{"window.Calls, 10 buckets", 1000, 0, many(func() any { return recorded(window.CallsConfig{}) })},
-		{"window.Calls, 100 buckets", 1000, 0, many(func() any { return recorded(window.CallsConfig{Buckets: 100}) })},
-		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return recorded(window.CallsConfig{Latency: true}) })},
+		{"window.Calls, 10 buckets", 1000, 0, many(func() any { return afterOneRecord(window.CallsConfig{}) })},
+		{"window.Calls, 100 buckets", 1000, 0, many(func() any { return afterOneRecord(window.CallsConfig{Buckets: 100}) })},
+		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return afterOneRecord(window.CallsConfig{Latency: true}) })},
 		{"window.View, 10 buckets", 1000, 0, many(func() any { return window.NewView(window.Config{}) })},
 		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
 		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
@@ -97,7 +97,7 @@ func many(one func() any) func(n int) func() any {
 	}
 }
 
-func called(c breaker.Config) any {
+func afterOneCall(c breaker.Config) any {
 	b := breaker.New("bench", c)
 	_ = b.Run(context.Background(), succeed)
 	return b
@@ -105,7 +105,7 @@ func called(c breaker.Config) any {
 
 func succeed(context.Context) error { return nil }
 
-func recorded(c window.CallsConfig) any {
+func afterOneRecord(c window.CallsConfig) any {
 	w := window.NewCalls(c)
 	w.Record(window.Success, time.Millisecond)
 	return w

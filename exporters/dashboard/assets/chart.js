@@ -39,10 +39,10 @@ const MARGIN = { left: 52, right: 10, top: 8, bottom: 20 };
 // Chart shows lines over time. The pointer or the arrow keys move a cursor. The legend shows the values
 // at the cursor, or the latest.
 export class Chart {
-  // lines are {key, name, look}. say formats a value. The axis ends between least and most. move is called
-  // with the time of the cursor, or null for none.
-  constructor({ title, height = 150, lines, say, least = 0, most = Infinity, move }) {
-    Object.assign(this, { title, height, lines, say, least, most, move });
+  // Each line is {key, name, look}, where look is the end of a CSS class. format returns the text of a
+  // value. The axis ends between least and most. move is called with the time of the cursor, or null.
+  constructor({ title, height = 150, lines, format, least = 0, most = Infinity, move }) {
+    Object.assign(this, { title, height, lines, format, least, most, move });
     this.width = 640;
     this.paper = svg("svg", { "aria-hidden": "true", height });
     this.plot = el("div", {
@@ -122,7 +122,7 @@ export class Chart {
   grid(top, y) {
     const group = svg("g", { class: "grid" });
     for (const v of [0, top / 2, top]) {
-      group.append(across(this.width, y(v), ""), svg("text", { x: MARGIN.left - 6, y: y(v) + 4, "text-anchor": "end" }, this.say(v)));
+      group.append(across(this.width, y(v), ""), svg("text", { x: MARGIN.left - 6, y: y(v) + 4, "text-anchor": "end" }, this.format(v)));
     }
     const every = this.length / (this.width < 500 ? 2 : 5);
     for (let back = 0; back <= this.length; back += every) {
@@ -144,13 +144,13 @@ export class Chart {
   }
 
   tell(i) {
-    const said = this.lines.map((line) => this.say(this.data[line.key][i]));
-    said.forEach((value, n) => text(this.values[n], value));
+    const formatted = this.lines.map((line) => this.format(this.data[line.key][i]));
+    formatted.forEach((value, n) => text(this.values[n], value));
     const at = clock(this.data.at[i], this.to);
     text(this.when, this.cursor === null ? "" : at);
     set(this.plot, "aria-valuemax", this.data.at.length - 1);
     set(this.plot, "aria-valuenow", i);
-    set(this.plot, "aria-valuetext", `${at}: ${this.lines.map((line, n) => `${line.name} ${said[n]}`).join(", ")}`);
+    set(this.plot, "aria-valuetext", `${at}: ${this.lines.map((line, n) => `${line.name} ${formatted[n]}`).join(", ")}`);
   }
 }
 

@@ -6,7 +6,7 @@ import { changeItem } from "./overview.js";
 import { figure, lasted, latency, percent, rate, span, stateName } from "./words.js";
 
 const CALLS = {
-  title: "Calls per second", say: rate,
+  title: "Calls per second", format: rate,
   lines: [
     { key: "passed", name: "successful", look: "good" },
     { key: "failed", name: "failed", look: "bad" },
@@ -14,14 +14,14 @@ const CALLS = {
   ],
 };
 const FAILURES = {
-  title: "Failure rate", say: percent, least: 0.1, most: 1, height: 120,
+  title: "Failure rate", format: percent, least: 0.1, most: 1, height: 120,
   lines: [{ key: "value", name: "in the breaker's window", look: "bad" }],
 };
 const LATENCY = {
-  title: "Latency", say: latency, height: 120,
+  title: "Latency", format: latency, height: 120,
   lines: [{ key: "p50", name: "p50", look: "good" }, { key: "p99", name: "p99", look: "slow" }],
 };
-const VALUE = { title: "Value", say: figure, lines: [{ key: "value", name: "at the last evaluation", look: "good" }] };
+const VALUE = { title: "Value", format: figure, lines: [{ key: "value", name: "at the last evaluation", look: "good" }] };
 
 export class SourceView {
   constructor(id) {
