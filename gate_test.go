@@ -68,9 +68,9 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 	})
 }
 
-// Flaw K of other libraries: if one part refuses a call, the call keeps its token or probe slot of
+// A flaw of other libraries: if one part refuses a call, the call keeps its token or probe slot of
 // the other.
-func TestFlawK_RefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
+func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2, FailureRun: breaker.Off, Recovery: breaker.Off}})
 		for range 20 {

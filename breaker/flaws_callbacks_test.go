@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// D: callbacks are called under a lock or out of order, or can crash the process.
-func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
+// In other breakers callbacks are called under a lock or out of order, or can crash the process.
+func TestScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *breaker.Breaker
 		var seen []breaker.State
@@ -58,9 +58,9 @@ func TestFlawD_ScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	})
 }
 
-// D: a callback that blocks delays only the caller that runs it. The queue is bounded, dropped changes are
+// A callback that blocks delays only the caller that runs it. The queue is bounded, dropped changes are
 // counted, and queued changes are delivered however the callback ends.
-func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
+func TestABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		end     func()
 		dropped int64
@@ -98,8 +98,8 @@ func TestFlawD_ABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	}
 }
 
-// T: Classify or Trip panics under a lock.
-func TestFlawT_ARuleThatPanicsLosesNothing(t *testing.T) {
+// In other breakers functions like Classify and Trip are called, and panic, under a lock.
+func TestARuleThatPanicsLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := true
 		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, Trip: func(window.Counts) (string, bool) {
@@ -121,9 +121,9 @@ func TestFlawT_ARuleThatPanicsLosesNothing(t *testing.T) {
 	})
 }
 
-// O: a shared breaker holds the lock of its store for a whole call. SharedCounts is called outside all locks:
-// if it blocks, only its caller waits.
-func TestFlawO_BlockedSharedCountsBlockNoOtherCaller(t *testing.T) {
+// In another library a shared breaker holds the lock of its store for a whole call. SharedCounts is
+// called outside all locks: if it blocks, only its caller waits.
+func TestBlockedSharedCountsBlockNoOtherCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		store := make(chan struct{})

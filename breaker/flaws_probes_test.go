@@ -14,8 +14,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Tests named TestFlaw are each named after a flaw of another breaker in wide use. The letters are
-// those of the project's list of flaws.
+// The tests of these files are each named after what another breaker in wide use does wrong.
 
 // halfOpen returns a breaker whose cooldown is over.
 func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
@@ -34,8 +33,8 @@ func either(d, zero time.Duration) time.Duration {
 	return d
 }
 
-// A: the breaker stays half-open forever, because a probe has no result.
-func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
+// Another breaker stays half-open forever if a probe has no result.
+func TestScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	lost := map[string]func(b *breaker.Breaker){
 		"a panic": func(b *breaker.Breaker) {
 			defer func() { _ = recover() }()
@@ -77,8 +76,8 @@ func TestFlawA_ScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	}
 }
 
-// A, second part: with timeouts alone too many probes are made. At most Probes are in flight.
-func TestFlawA_AtMostProbesAreInFlight(t *testing.T) {
+// Other breakers make too many probes if timeouts alone release them. At most Probes are in flight.
+func TestAtMostProbesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
 		held := hold(t, b, 3)
@@ -123,8 +122,8 @@ func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 	})
 }
 
-// E: many calls pass when the cooldown ends.
-func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
+// In other breakers many calls pass when the cooldown ends.
+func TestNoStampedeWhenTheCooldownEnds(t *testing.T) {
 	for range 200 {
 		b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 3})
 		run(t, b, 1, fail)
@@ -160,8 +159,8 @@ func TestFlawE_NoStampedeWhenTheCooldownEnds(t *testing.T) {
 	}
 }
 
-// E: a probe is made while the breaker opens under load.
-func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
+// In another breaker a probe is made while the breaker opens under load.
+func TestScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	b := breaker.New("b", breaker.Config{Cooldown: time.Hour})
 	var wg sync.WaitGroup
 	var afterOpen atomic.Int64
@@ -183,8 +182,8 @@ func TestFlawE_ScenarioA20A21_NoProbeWhileItOpens(t *testing.T) {
 	require.Equal(t, int64(8*5000), b.Totals().Failures+b.Totals().Refused+b.StatsNow().Late, "one outcome per call")
 }
 
-// E: many calls that reach the threshold at once open the breaker once.
-func TestFlawE_ItOpensOnce(t *testing.T) {
+// Many calls that reach the threshold at once open the breaker once.
+func TestItOpensOnce(t *testing.T) {
 	for range 300 {
 		var changes atomic.Int64
 		b := breaker.New("b", breaker.Config{MinCalls: 2, Cooldown: time.Hour, OnChange: func(breaker.Change) { changes.Add(1) }})

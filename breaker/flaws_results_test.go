@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// B: results of calls from before the opening change the breaker.
-func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
+// In other breakers results of calls from before the opening change the breaker.
+func TestScenarioA19_LateResultsChangeNothing(t *testing.T) {
 	for _, late := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Ignored} {
 		t.Run(late.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestFlawB_ScenarioA19_LateResultsChangeNothing(t *testing.T) {
 	}
 }
 
-// C: calls slower than the window are never counted.
-func TestFlawC_ScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
+// In another breaker calls slower than the window are never counted.
+func TestScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Window: time.Second})
 		for range 20 {
@@ -71,8 +71,8 @@ func TestFlawC_ScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 	})
 }
 
-// G: a permit that is used twice counts twice.
-func TestFlawG_ScenarioA30_DoneCountsOnce(t *testing.T) {
+// In another breaker a permit that is used twice counts twice.
+func TestScenarioA30_DoneCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 3})
 		p, err := b.Allow()
@@ -111,8 +111,8 @@ func withoutStreak(c window.Counts) window.Counts {
 	return c
 }
 
-// J: refusals are counted as results.
-func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
+// In another breaker refusals are counted as results.
+func TestScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
 		outer := breaker.New("outer", breaker.Config{})
@@ -135,8 +135,8 @@ func TestFlawJ_ScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	})
 }
 
-// S: a service that hangs until its callers' deadlines never opens the breaker.
-func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
+// In another breaker a service that hangs until its callers' deadlines never opens it.
+func TestScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
@@ -156,8 +156,8 @@ func TestFlawS_ScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) 
 	})
 }
 
-// S: a probe that its caller cancels decides nothing and releases its slot.
-func TestFlawS_ACancelledProbeDecidesNothing(t *testing.T) {
+// A probe that its caller cancels decides nothing and releases its slot.
+func TestACancelledProbeDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
 		for range 5 {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// F: a state that is seen before its deadline. M: a threshold that is only met when equal.
-func TestFlawF_AnOpenBreakerAlwaysHasItsDeadline(t *testing.T) {
+// In another breaker a caller can see the state Open before its deadline is set.
+func TestAnOpenBreakerAlwaysHasItsDeadline(t *testing.T) {
 	for range 200 {
 		b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
 		var wg sync.WaitGroup
@@ -36,7 +36,8 @@ func TestFlawF_AnOpenBreakerAlwaysHasItsDeadline(t *testing.T) {
 	}
 }
 
-func TestFlawM_ThresholdsThatWereJumpedOver(t *testing.T) {
+// Another breaker opens only if a count is equal to its threshold, not if it is above.
+func TestThresholdsThatWereJumpedOver(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 10}
 	s := play(t, c, "0 EEEEEEEE ........ closed")
 	c.ConsecutiveFailures = 5 // passed already
@@ -44,10 +45,8 @@ func TestFlawM_ThresholdsThatWereJumpedOver(t *testing.T) {
 	s.do("0 E . open")
 }
 
-// H: readings that tear while the window moves on; N: rounding; Q: errors that are
-// not unwrapped. They have their tests in internal/tally, TestFlawN and
-// TestFlawQ; here the reading goes through the breaker.
-func TestFlawH_NoTornReadingWhileTheWindowMoves(t *testing.T) {
+// In other breakers the counts of one reading do not fit together while the window moves on.
+func TestNoTornReadingWhileTheWindowMoves(t *testing.T) {
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off, Window: time.Millisecond, Buckets: 10})
 	var done atomic.Bool
 	var wg sync.WaitGroup
@@ -68,8 +67,8 @@ func TestFlawH_NoTornReadingWhileTheWindowMoves(t *testing.T) {
 	wg.Wait()
 }
 
-// I: a clock that steps. L: goroutines and timers that stay behind. P: timers of the past.
-func TestFlawL_NoGoroutineOrTimerRemains(t *testing.T) {
+// Other breakers leave goroutines and timers behind.
+func TestNoGoroutineOrTimerRemains(t *testing.T) {
 	before := runtime.NumGoroutine()
 	kept := make([]weak.Pointer[breaker.Breaker], testenv.Repeat(100_000, 20_000))
 	for i := range kept {
@@ -84,8 +83,8 @@ func TestFlawL_NoGoroutineOrTimerRemains(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 }
 
-// R: zero cannot be configured. Here Off and thresholds of 1 can.
-func TestFlawR_ZeroAndOffAreDifferent(t *testing.T) {
+// In another breaker zero cannot be configured. Here Off and thresholds of 1 can.
+func TestZeroAndOffAreDifferent(t *testing.T) {
 	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
 	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }

@@ -139,8 +139,8 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 	})
 }
 
-// I: a wall clock. TestFlawI_TimesThatGoBack runs a breaker on given times, some of them stale.
-func TestFlawI_TimesThatGoBack(t *testing.T) {
+// Other breakers read the wall clock. This one runs on given times, some of them in the past.
+func TestTimesThatGoBack(t *testing.T) {
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
 	b := breaker.NewAt("b", breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1}, t0)
 	do := func(s float64, o breaker.Outcome) bool {

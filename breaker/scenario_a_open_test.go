@@ -122,7 +122,7 @@ func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 	}
 }
 
-func TestFlawQ_ScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
+func TestScenarioA33A34_BadResultsAndWrappedErrors(t *testing.T) {
 	type response struct{ status int }
 	byStatus := func(r response, err error) breaker.Outcome {
 		if r.status >= 500 {

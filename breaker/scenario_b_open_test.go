@@ -161,7 +161,7 @@ func TestScenarioB65_RefusalsShareOneError(t *testing.T) {
 	}
 }
 
-func TestFlawP_ScenarioB86_TimersOfThePast(t *testing.T) {
+func TestScenarioB86_TimersOfThePast(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second}
 	s := play(t, c, "0 EEEEE ..... open", "5 S . half_open")
 	s.b.ResetAt(s.now)

@@ -131,7 +131,7 @@ func TestScenarioB76_RowsAndRates(t *testing.T) {
 	require.Error(t, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: -2}.Validate())
 }
 
-func TestFlawN_ScenarioB89_NoRounding(t *testing.T) {
+func TestScenarioB89_NoRounding(t *testing.T) {
 	play(t, breaker.Config{FailureRate: 1, MinCalls: 4}, "0 EEEE .... open")
 	b := breaker.New("b", breaker.Config{MinCalls: 1000})
 	run(t, b, 496, fail)
