@@ -135,7 +135,7 @@ func TestScenarioA22_RefusalsAreIgnored(t *testing.T) {
 	})
 }
 
-// In another breaker a service that hangs until its callers' deadlines never opens it.
+// Another breaker never opens for a service that hangs until its callers' deadlines.
 func TestScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// In another breaker a caller can see the state Open before its deadline is set.
+// Callers of another breaker can see the state Open before its deadline is set.
 func TestAnOpenBreakerAlwaysHasItsDeadline(t *testing.T) {
 	for range 200 {
 		b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
