@@ -31,8 +31,9 @@ type adaptation struct {
 	now      time.Duration
 	started  uint64
 	inFlight int
-	area     float64 // calls in flight, integrated over time, in ns
-	useless  float64 // calls that have ended and teach nothing
+	area     float64       // calls in flight, integrated over time, in ns
+	useless  float64       // calls that have ended and teach nothing
+	wellAt   time.Duration // when a call last ended well
 	history  history
 
 	bounding bool
@@ -123,10 +124,24 @@ func (a *adaptation) tick(now time.Duration, started uint64, inFlight int) {
 // ignored tells of a call that has just ended and says nothing about the service.
 func (a *adaptation) ignored() { a.useless += a.every }
 
+// left tells of a call that has just ended because its caller has left. Callers leave for reasons of
+// their own, and some calls always last until then. So it is evidence of a service that hangs, like a
+// late failure, only if the call was slow and none has ended well since it began.
+func (a *adaptation) left(latency time.Duration) {
+	if float64(latency) > a.usual.slow() && a.now-latency > a.wellAt {
+		a.ended(latency, true)
+		return
+	}
+	a.ignored()
+}
+
 // ended tells of a call that has just ended. It is still in inFlight.
 func (a *adaptation) ended(latency time.Duration, failed bool) {
 	l := max(float64(latency), 1)
 	late := failed && l > 2*a.usual.healthy
+	if !failed {
+		a.wellAt = a.now
+	}
 	switch {
 	case failed && !a.usual.known():
 	case failed && !late:

@@ -202,6 +202,8 @@ func FuzzAdaptation(f *testing.F) {
 			case 0:
 				a.full()
 			case 1:
+				a.left(times[r.IntN(len(times))])
+			case 2:
 				a.setEvery(float64(uint64(1) << r.IntN(10)))
 			default:
 				a.ended(times[r.IntN(len(times))]/time.Duration(1+r.IntN(3)), r.IntN(3) == 0)

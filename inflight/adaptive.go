@@ -49,9 +49,8 @@ func (a *adaptive) begin() time.Duration {
 	return time.Since(a.epoch)
 }
 
-// end tells of a call that has ended. inFlight includes it. ignored calls say nothing about the
-// service.
-func (a *adaptive) end(start time.Duration, inFlight int, failed, ignored bool) {
+// end tells of a call that has ended. inFlight includes it.
+func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	if start == untimed {
 		return
 	}
@@ -64,10 +63,13 @@ func (a *adaptive) end(start time.Duration, inFlight int, failed, ignored bool) 
 		a.reached.Store(false)
 		a.bound.full()
 	}
-	if ignored {
+	switch e {
+	case ignored:
 		a.bound.ignored()
-	} else {
-		a.bound.ended(now-start, failed)
+	case left:
+		a.bound.left(now - start)
+	default:
+		a.bound.ended(now-start, e == failed)
 	}
 	a.store()
 }

@@ -61,6 +61,7 @@ func TestAdaptiveRefusesCallsToAServiceThatHangs(t *testing.T) {
 
 func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
 	for name, result := range map[string]error{"cancelled": context.Canceled, "refused": sentinel.ErrRefused} {
+		length := map[string]time.Duration{"cancelled": 100 * ms, "refused": time.Second}[name]
 		synctest.Test(t, func(t *testing.T) {
 			l := inflight.New(inflight.Config{Adaptive: true})
 			quick(l, 100)
@@ -68,9 +69,12 @@ func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
 				slot, ok := l.TryAcquire()
 				require.True(t, ok, name)
 				ctx, cancel := context.WithCancel(t.Context())
-				time.Sleep(time.Second)
-				cancel()
+				time.Sleep(length)
+				if name == "cancelled" {
+					cancel()
+				}
 				slot.Done(ctx, result)
+				cancel()
 			}
 			require.Equal(t, 50, l.Limit(), name)
 		})

@@ -112,7 +112,7 @@ func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
 	require.Equal(t, firstQueued, l.Limit())
 	require.True(t, a.reached.Load())
 	require.Zero(t, a.bound.round.highest)
-	a.end(0, firstQueued-1, false, true)
+	a.end(0, firstQueued-1, ignored)
 	require.False(t, a.reached.Load())
 	require.Equal(t, firstQueued, a.bound.round.highest, "the limit was in use")
 	require.InDelta(t, 1, a.bound.useless, 0)

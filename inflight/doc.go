@@ -35,8 +35,9 @@
 // The usual latency is learned while nothing is wrong. A service that has become slower by itself is
 // found out by trials: if doubling the limit leaves the latency as it is, that is the usual one
 // from then on. Errors that come early, and deadlines that are shorter than what is usual, teach
-// nothing: a breaker is for those. The first 20 calls only teach. See adaptation.go for the
-// sources.
+// nothing: a breaker is for those. A call that its caller cancels is a late failure if it took eight
+// times as long as usual and no other call has ended well since it began. Otherwise it teaches
+// nothing either. The first 20 calls only teach. See adaptation.go for the sources.
 //
 // If callers wait in a [Queue] with a Target, a limit that is reached delays them, and refuses none
 // at first. So it needs no evidence: it begins at 20, and is raised as long as calls take less than

@@ -37,7 +37,7 @@ type listener Limiter
 func (l *listener) Ended(start time.Duration, o window.Outcome) {
 	of := (*Limiter)(l)
 	if of.adaptive != nil {
-		of.endCall(start, o)
+		of.endCall(start, endingOf(o))
 	} else if of.state.release() { // as in endCall, which is not inlined
 		of.serveWaiters()
 	}

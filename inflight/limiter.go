@@ -84,6 +84,16 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 	return
 }
 
+// TryAcquireFor is TryAcquire with an error: a *[FullError] that says when a slot is expected for such a
+// caller.
+func (l *Limiter) TryAcquireFor(c Caller) (slot Slot, err error) {
+	if !l.tryAcquire(&slot) {
+		l.statistics.count(refused)
+		err = l.full(c, noSlot, 0)
+	}
+	return
+}
+
 // tryAcquire fills in a zero slot, or reports false. It counts no refusal.
 func (l *Limiter) tryAcquire(slot *Slot) bool {
 	start, held, ok := l.occupy()
@@ -137,7 +147,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		if returned {
 			slot.Done(ctx, err)
 		} else {
-			slot.end(verdict.Unreturned[window.Outcome](ctx))
+			slot.end(endingOf(verdict.Unreturned[window.Outcome](ctx)))
 		}
 	}()
 	err = fn(ctx)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/weir-go/weir/internal/verdict"
-	"github.com/weir-go/weir/window"
 )
 
 // Slot is the right to have one call in flight. Do not copy a slot after its first use. The zero Slot
@@ -32,24 +29,24 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	if s.limiter == nil {
 		return
 	}
-	o := window.Success
+	e := well
 	if s.limiter.adaptive != nil {
-		o = verdict.On[window.Outcome](ctx, err, nil)
+		e = endOf(ctx, err)
 	}
-	s.end(o)
+	s.end(e)
 }
 
 // end releases the slot once.
-func (s *Slot) end(o window.Outcome) {
+func (s *Slot) end(e ending) {
 	if s.limiter != nil && !s.done.Load() && s.done.CompareAndSwap(false, true) {
-		s.limiter.endCall(s.start, o)
+		s.limiter.endCall(s.start, e)
 	}
 }
 
 // endCall releases the slot of a call that began at start.
-func (l *Limiter) endCall(start time.Duration, o window.Outcome) {
+func (l *Limiter) endCall(start time.Duration, e ending) {
 	if l.adaptive != nil { // before the release, which serves the waiters of a higher limit too
-		l.adaptive.end(start, l.InFlight(), o == window.Failure, o != window.Success && o != window.Failure)
+		l.adaptive.end(start, l.InFlight(), e)
 	}
 	if l.state.release() {
 		l.serveWaiters()

@@ -105,7 +105,7 @@ func TestShed(t *testing.T) {
 			},
 		}
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
-			require.Zero(t, retryAfter(e), "it is not known when a slot will be free")
+			require.Equal(t, 500*time.Millisecond, retryAfter(e), "no slot was released for so long")
 		}}, weirgrpc.Shed(places))
 		cc := serve(t, inMemory(), slow, server, nil)
 		answers := make(chan error, 1)
@@ -119,8 +119,9 @@ func TestShed(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, places.InFlight(), "a stream is in flight until its handler returns")
 
+		time.Sleep(500 * time.Millisecond)
 		_, err = call(t.Context(), cc, get, "")
-		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "places"`)
+		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "places", retry in 500ms`)
 		require.NoError(t, <-answers)
 		require.Error(t, receive(s))
 		synctest.Wait()

@@ -12,8 +12,8 @@ import (
 
 // Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as the
 // limiter's [inflight.Queue] says, and does not wait without a Target in it. A stream is in flight until
-// its handler returns. Only refusals after a wait have a RetryInfo. The limiter has the metrics, can be
-// shared, and can be changed at any time. Shed panics if inFlight is nil.
+// its handler returns. The RetryInfo of a refused call says when a slot is expected for it: see
+// [inflight.FullError.Until]. The limiter has the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
@@ -32,9 +32,9 @@ func ShedBy(inFlight *inflight.Limiter, caller func(context.Context, Call) infli
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
 		p := &slotPass{ctx: ctx}
 		if !waits {
-			ok := false
-			if p.slot, ok = inFlight.TryAcquire(); !ok {
-				return nil, &inflight.FullError{Name: inFlight.Name(), Limit: inFlight.Limit()}
+			var err error
+			if p.slot, err = inFlight.TryAcquireFor(inflight.Caller{}); err != nil {
+				return nil, err
 			}
 			return p, nil
 		}

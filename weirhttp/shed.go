@@ -16,7 +16,9 @@ type ShedConfig struct {
 	// those that wait: see [inflight.Queue]. A request is a retry if Caller says so or if its header
 	// X-Envoy-Attempt-Count has a number above 1. Default all requests are equal.
 	Caller func(*http.Request) inflight.Caller
-	// RetryAfter is the Retry-After of refused requests, up to 24h. Default 1s.
+	// RetryAfter is the least Retry-After of refused requests, up to 24h. It is longer if a slot is
+	// expected later for the request: see [inflight.FullError.Until]. Retry-After has whole
+	// seconds, rounded up. Default 1s.
 	RetryAfter time.Duration
 
 	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
@@ -60,19 +62,12 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	if inFlight == nil {
 		panic(errors.New("weirhttp: Shed needs a limiter"))
 	}
-	if c.RetryAfter == 0 {
-		c.RetryAfter = time.Second
-	}
 	waits := inFlight.Queue().Target > 0
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			slot, ok := c.acquire(r, inFlight, waits)
-			if !ok {
-				refusal := Refusal{Status: http.StatusServiceUnavailable, RetryAfter: c.RetryAfter}
-				if name := inFlight.Name(); name != "" {
-					refusal.Policies = []string{name}
-				}
-				refusal.answer(w, r, c.OnRefusal, c.Answer)
+			slot, err := c.acquire(r, inFlight, waits)
+			if err != nil {
+				c.refusal(inFlight, err).answer(w, r, c.OnRefusal, c.Answer)
 				return
 			}
 			defer func() { slot.Done(r.Context(), r.Context().Err()) }()
@@ -81,9 +76,9 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	}
 }
 
-func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits bool) (slot inflight.Slot, ok bool) {
+func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits bool) (inflight.Slot, error) {
 	if !waits {
-		return inFlight.TryAcquire()
+		return inFlight.TryAcquireFor(inflight.Caller{})
 	}
 	var caller inflight.Caller
 	if c.Caller != nil {
@@ -93,7 +88,17 @@ func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits 
 		n, err := strconv.Atoi(attempt)
 		caller.Retry = err == nil && n > 1
 	}
-	slot, err := inFlight.AcquireFor(r.Context(), caller)
-	ok = err == nil
-	return
+	return inFlight.AcquireFor(r.Context(), caller)
+}
+
+// refusal returns the refusal of a request that got no slot.
+func (c *ShedConfig) refusal(inFlight *inflight.Limiter, err error) Refusal {
+	f := Refusal{Status: http.StatusServiceUnavailable, Err: err, RetryAfter: c.RetryAfter}
+	if name := inFlight.Name(); name != "" {
+		f.Policies = []string{name}
+	}
+	if full, ok := errors.AsType[*inflight.FullError](err); ok {
+		f.RetryAfter = max(f.RetryAfter, full.RetryAfter())
+	}
+	return f
 }

@@ -3,6 +3,7 @@ package weirhttp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -14,6 +15,61 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/weirhttp"
 )
+
+// requireWait fails unless a refusal of a Shed says when a slot is expected, and a response says it in
+// whole seconds.
+func requireWait(t *testing.T, want time.Duration, f weirhttp.Refusal) {
+	t.Helper()
+	full, ok := errors.AsType[*inflight.FullError](f.Err)
+	require.True(t, ok, f.Err)
+	require.InDelta(t, want, full.RetryAfter(), float64(want)/10)
+	require.InDelta(t, want, f.RetryAfter, float64(want)/10)
+}
+
+// Ten requests of 50 ms are served, one after the other. With a slot free every 50 ms, the next one is
+// expected in 50 ms, and after five that wait in 300 ms.
+func TestARefusalOfAShedSaysWhenASlotIsExpected(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := inflight.Config{Limit: 1}
+			if waits {
+				c.MaxWaiters, c.Queue = 5, inflight.Queue{Target: time.Minute}
+			}
+			var refusals []weirhttp.Refusal
+			h := weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{
+				OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
+			})(taking(50 * time.Millisecond))
+			for range 10 {
+				require.Equal(t, 200, request{}.send(h).Code)
+			}
+			want, served := 50*time.Millisecond, []<-chan int{sendIn(t.Context(), h)}
+			for range c.MaxWaiters {
+				want += 50 * time.Millisecond
+				served = append(served, sendIn(t.Context(), h))
+			}
+			w := request{}.send(h)
+			require.Equal(t, 503, w.Code)
+			require.Equal(t, "1", w.Header().Get("Retry-After"), "whole seconds")
+			requireWait(t, want, refusals[0])
+			for _, status := range served {
+				require.Equal(t, 200, <-status)
+			}
+		})
+	}
+}
+
+// Requests take 10 s. A wait longer than that of the config is known, and none is longer than 1 s.
+func TestTheRetryAfterOfAShedIsAtLeastThatOfItsConfig(t *testing.T) {
+	for least, want := range map[time.Duration]string{0: "1", 900 * time.Millisecond: "1", 1500 * time.Millisecond: "2"} {
+		synctest.Test(t, func(t *testing.T) {
+			h := weirhttp.Shed(inflight.New(inflight.Config{Limit: 1}), weirhttp.ShedConfig{RetryAfter: least})(taking(10 * time.Second))
+			served := sendIn(t.Context(), h)
+			time.Sleep(9 * time.Second)
+			require.Equal(t, want, request{}.send(h).Header().Get("Retry-After"), "at least %v", least)
+			require.Equal(t, 200, <-served)
+		})
+	}
+}
 
 // taking returns a handler that takes d, unless the client disconnects.
 func taking(d time.Duration) http.Handler {
@@ -191,4 +247,28 @@ func sendWith(t *testing.T, h http.Handler, header http.Header) <-chan int {
 		}
 		h.ServeHTTP(w, r)
 	}))
+}
+
+// The handler hangs, and each client leaves after a second. Without a limit a hundred would be served at
+// once.
+func TestAShedLimitsRequestsThatHangUntilTheirClientsLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		flight := inflight.New(inflight.Config{Adaptive: true})
+		shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
+		quick := shed(taking(20 * time.Millisecond))
+		for range 100 {
+			require.Equal(t, 200, request{}.send(quick).Code)
+		}
+		hanging := shed(taking(time.Hour))
+		for range 500 {
+			ctx, leave := context.WithCancel(t.Context())
+			sendIn(ctx, hanging)
+			time.AfterFunc(time.Second, leave)
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.LessOrEqual(t, flight.InFlight(), 2)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Zero(t, flight.InFlight())
+	})
 }
