@@ -3,6 +3,7 @@ package inflight_test
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ import (
 // visitors make calls at intervals, which last until the visitors leave.
 type visitors struct {
 	every, stay time.Duration
-	made        int
+	made        atomic.Int64
 }
 
 func (v *visitors) come(ctx context.Context, l *inflight.Limiter, length time.Duration) {
@@ -29,7 +30,7 @@ func (v *visitors) come(ctx context.Context, l *inflight.Limiter, length time.Du
 			if err != nil {
 				return
 			}
-			v.made++
+			v.made.Add(1)
 			ctx, leave = context.WithCancel(context.Background())
 			time.AfterFunc(v.stay, leave)
 			<-ctx.Done()
@@ -62,9 +63,9 @@ func TestAdaptiveRefusesCallsToAServiceThatHangsUntilCallersLeave(t *testing.T) 
 		require.LessOrEqual(t, l.Limit(), 4)
 		v.come(t.Context(), l, 3*time.Second)
 		require.Equal(t, 1, l.Limit(), "each round takes a second")
-		v.made = 0
+		v.made.Store(0)
 		v.come(t.Context(), l, 20*time.Second)
-		require.LessOrEqual(t, v.made, 21, "one at a time")
+		require.LessOrEqual(t, v.made.Load(), int64(21), "one at a time")
 		quick(l, 200)
 		require.Equal(t, before, l.Limit(), "the service is well, and the limit was not reached for two seconds")
 	})
@@ -82,7 +83,7 @@ func TestAdaptiveLearnsNothingFromCallersThatLeaveEarly(t *testing.T) {
 	forLimiters(t, func(t *testing.T, l *inflight.Limiter) {
 		v, before := visitors{every: 10 * ms, stay: 150 * ms}, l.Limit()
 		v.come(t.Context(), l, 20*time.Second)
-		require.Equal(t, 2000, v.made, "nothing is refused")
+		require.EqualValues(t, 2000, v.made.Load(), "nothing is refused")
 		require.Equal(t, before, l.Limit())
 	})
 }
@@ -100,7 +101,7 @@ func TestAdaptiveLearnsNothingFromStreamsThatCallersLeave(t *testing.T) {
 		})
 		v.come(t.Context(), l, 20*time.Second)
 		others.Wait()
-		require.Equal(t, 200, v.made, "nothing is refused")
+		require.EqualValues(t, 200, v.made.Load(), "nothing is refused")
 		require.Equal(t, before, l.Limit())
 	})
 }
