@@ -116,7 +116,8 @@ func TestRefusalsOfAHalfOpenBreakerShareOneError(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Run(bg(), succeed) }))
 }
 
-// A bucket is 1 s long in the first config, and a 32nd of SlowCall and Window together in the second.
+// A slice is a bucket long in the first config, and a 32nd of SlowCall and Window together in the second:
+// both are shorter than half a second and half of SlowCall.
 func TestCallsInFlightAreLookedAtOnceABucketOrA32nd(t *testing.T) {
 	play(t, breaker.Config{SlowCall: 1500 * time.Millisecond, HungCalls: true, MinCalls: 4},
 		"0 AAAA .... closed", "2.1 A . closed", "2.6 A . closed", "3 S r open")

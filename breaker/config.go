@@ -30,10 +30,13 @@ type Config struct {
 	// Default false.
 	Latency bool
 	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that a
-	// service that hangs opens the breaker before the first call returns. Calls in flight are checked
-	// when a call begins, at most once per bucket or once per 32nd of SlowCall and Window together,
-	// whichever is longer. It costs two atomic adds per call, and memory for 40 counters.
-	// Default false.
+	// service that hangs opens the breaker before the first call returns. A closed or recovering
+	// breaker checks this when a call begins: calls that hang are noticed by the first call that
+	// begins more than 2 × SlowCall + 1s after them, for every window. If no call began for that
+	// long, the process may have been suspended, and they are noticed by the first call that begins
+	// more than half a second and half of SlowCall after that one. Probes of a half-open breaker have
+	// ProbeTimeout instead. It costs two atomic adds per call, and memory for 40 counters, or 80 if
+	// calls hang. Default false.
 	HungCalls bool
 	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit is
 	// counted forever. It costs a reading of the clock and two atomic adds per call. Default false.

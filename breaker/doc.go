@@ -106,8 +106,9 @@
 //     count.
 //   - If calls are not timed when the first deadline passes, a call in flight counts only if its
 //     deadline is later by at least the usual duration. This may delay an opening by that duration.
-//   - Successes after the process was suspended can be slow calls, and HungCalls counts the calls in
-//     flight. Permit.Record has no context, so its outcome counts.
+//   - Successes after the process was suspended can be slow calls. HungCalls counts the calls in flight
+//     after a pause of less than 2 × SlowCall + 1s, and half a second later after a longer one.
+//     Permit.Record has no context, so its outcome counts.
 //
 // # Recovery
 //

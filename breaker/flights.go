@@ -10,23 +10,49 @@ import (
 // flights counts the calls in flight by the time they began, to find calls that hang. It lasts as long
 // as a closed phase: a call that hung before the breaker opened does not count after it closed.
 //
-// Time is divided into slices, each with a counter that is reused len(counters) slices later. A call
-// that hangs longer than that is forgotten, as a result of that age would have left the window.
+// Time is divided into slices, each with a counter that is reused len(counters) slices later. A slice is
+// at most half a second and half of SlowCall long, so that a call is found to hang soon. The calls that
+// are still in flight when their counter is reused are moved to older, where they count until their
+// results would have left the window.
+//
+// Calls of a process that was suspended look as if they hung. So calls that became slow during a pause,
+// in which no call began, hang only if they are still in flight graceAfterPause later.
 type flights struct {
 	width    time.Duration // of a slice
+	tick     time.Duration // how exactly pauses are measured
 	slow     time.Duration
+	pause    time.Duration // the shortest pause in which the process may have been suspended
+	kept     time.Duration // the age up to which calls in flight count
 	counters [40]flightCounter
-	checked  atomic.Int64 // the slice in which hung was last called
-	mu       sync.Mutex   // held to reuse a counter
+	seen     atomic.Int64 // the tick in which a call last began or was refused
+
+	mu      sync.Mutex // guards the fields below and flightCounter.slice; held to reuse a counter
+	checked int64      // the slice in which hung last counted
+	paused  time.Duration
+	resumed time.Duration // the end of the last pause, which began at paused
+	until   time.Duration // calls that were slow by then have been counted
+	older   *[40]olderFlights
+	ratio   int64 // slices per counter of older
 }
 
+// flightCounter has the low half of the number of a slice and the calls of that slice in one word, so
+// that a call is never counted in a slice that begins at that moment.
 type flightCounter struct {
-	slice atomic.Int64
-	calls atomic.Int64
+	word  atomic.Int64
+	slice int64
+}
+
+type olderFlights struct {
+	number int64
+	newest int64 // the newest slice whose calls are counted here
+	calls  int64
 }
 
 // unwatched is the slice of a call that flights does not count.
 const unwatched = -1
+
+// graceAfterPause is how long the calls in flight of a process that was suspended may take to end.
+const graceAfterPause = 500 * time.Millisecond
 
 // newFlights returns nil if Config.HungCalls is not set. The methods of a nil flights count nothing.
 func newFlights(r *rules) *flights {
@@ -34,68 +60,153 @@ func newFlights(r *rules) *flights {
 	if !c.HungCalls {
 		return nil
 	}
-	width := max(add(c.SlowCall, c.Window)/32, 1)
+	f := &flights{slow: c.SlowCall, kept: add(c.SlowCall, r.memory())}
+	f.width = max(f.kept/32, 1)
 	if c.Buckets > 0 {
-		width = max(width, c.Window/time.Duration(c.Buckets))
+		f.width = max(f.width, c.Window/time.Duration(c.Buckets))
 	}
-	return &flights{width: width, slow: c.SlowCall}
+	f.width = min(f.width, add(c.SlowCall, time.Second)/2)
+	f.pause = add(add(c.SlowCall, c.SlowCall), time.Second)
+	f.tick = min(f.width, max(c.SlowCall/8, time.Millisecond))
+	f.ratio = int64(f.kept/32/f.width) + 1
+	return f
 }
 
-func (f *flights) sliceAt(at time.Duration) int64 { return int64(max(at, 0) / f.width) }
+func packFlights(slice, calls int64) int64 { return slice<<32 + calls }
+
+// unpackFlights returns the low half of the number of the slice, and the calls.
+func unpackFlights(word int64) (slice uint32, calls int64) {
+	calls = int64(int32(word))                 //nolint:gosec // the lower half is a signed count
+	return uint32((word - calls) >> 32), calls //nolint:gosec // the upper half
+}
+
+func (c *flightCounter) isOf(slice, word int64) bool {
+	low, _ := unpackFlights(word)
+	return low == uint32(slice) //nolint:gosec // the lower half
+}
 
 func (f *flights) counter(slice int64) *flightCounter {
 	return &f.counters[slice%int64(len(f.counters))]
 }
 
-// begin counts a call that begins, and returns the slice for end.
+// begin counts a call that begins, and returns the slice for end. A stale time counts as the newest.
 func (f *flights) begin(at time.Duration) (slice int64) {
 	if f == nil {
 		return unwatched
 	}
-	slice = f.sliceAt(at)
-	c := f.counter(slice)
-	if c.slice.Load() != slice {
-		f.mu.Lock()
-		if c.slice.Load() < slice {
-			c.calls.Store(0)
-			c.slice.Store(slice)
-		}
-		stale := c.slice.Load() != slice
-		f.mu.Unlock()
-		if stale {
-			return unwatched
-		}
+	if newest := time.Duration(f.seen.Load()) * f.tick; at < newest {
+		at = newest + f.tick
 	}
-	c.calls.Add(1)
-	return slice
+	slice = int64(at / f.width)
+	c := f.counter(slice)
+	if c.isOf(slice, c.word.Load()) {
+		word := c.word.Add(1)
+		if c.isOf(slice, word) {
+			return slice
+		}
+		low, _ := unpackFlights(word)           // the counter was reused before the addition
+		return slice + int64(low-uint32(slice)) //nolint:gosec // the lower half
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.slice < slice {
+		_, calls := unpackFlights(c.word.Swap(packFlights(slice, 0)))
+		f.keep(c.slice, calls)
+		c.slice = slice
+	}
+	c.word.Add(1) // reuse is not possible under the lock
+	return c.slice
+}
+
+// keep moves the calls of a slice to older. The lock is held.
+func (f *flights) keep(slice, calls int64) {
+	if calls <= 0 {
+		return
+	}
+	if f.older == nil {
+		f.older = new([40]olderFlights)
+	}
+	number := slice / f.ratio
+	o := &f.older[number%int64(len(f.older))]
+	if o.number < number {
+		*o = olderFlights{number: number}
+	}
+	if o.number == number {
+		o.newest = max(o.newest, slice)
+		o.calls += calls
+	}
 }
 
 func (f *flights) end(slice int64) {
 	if f == nil || slice == unwatched {
 		return
 	}
-	if c := f.counter(slice); c.slice.Load() == slice {
-		c.calls.Add(-1)
+	c := f.counter(slice)
+	if c.isOf(slice, c.word.Load()) {
+		if c.isOf(slice, c.word.Add(-1)) {
+			return
+		}
+		c.word.Add(1) // the counter was reused before the addition
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.older == nil {
+		return
+	}
+	if o := &f.older[slice/f.ratio%int64(len(f.older))]; o.number == slice/f.ratio {
+		o.calls--
 	}
 }
 
-// hung returns the number of calls in flight for longer than slow. It reports first as false, and
-// counts nothing, if it was called in the same slice before.
+// hung returns the number of calls in flight for longer than slow. It counts once per slice, and reports
+// first as false at other times.
 func (f *flights) hung(at time.Duration) (calls int64, first bool) {
-	now := f.sliceAt(at)
-	old := f.checked.Load()
-	if old >= now || !f.checked.CompareAndSwap(old, now) {
+	now := int64(max(at, 0) / f.tick)
+	if f.seen.Load() >= now {
 		return 0, false
 	}
-	oldest := now - int64(len(f.counters)) + 1
-	for i := range f.counters {
-		c := &f.counters[i]
-		// All calls of a slice are older than slow when the end of the slice is.
-		if s := c.slice.Load(); s >= oldest && time.Duration(s+1)*f.width <= at-f.slow {
-			calls += max(c.calls.Load(), 0)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := f.seen.Load()
+	if seen >= now {
+		return 0, false
+	}
+	f.seen.Store(now)
+	if from := time.Duration(seen+1) * f.tick; at-from >= f.pause {
+		f.paused, f.resumed = from, at
+	}
+	slice := int64(at / f.width)
+	if f.checked >= slice {
+		return 0, false
+	}
+	f.checked = slice
+	until := at
+	if at-f.resumed < graceAfterPause {
+		until = f.paused
+	}
+	from := min(at-f.kept, f.until-f.slow) // a slow call counts at least once, however late the next call comes
+	f.until = until
+	return f.count(from, until-f.slow), true
+}
+
+// count returns the number of calls in flight whose slice ended after from and not after to. The lock is
+// held.
+func (f *flights) count(from, to time.Duration) (calls int64) {
+	include := func(slice, n int64) {
+		if end := time.Duration(slice+1) * f.width; end > from && end <= to {
+			calls += max(n, 0)
 		}
 	}
-	return calls, true
+	for i := range f.counters {
+		_, n := unpackFlights(f.counters[i].word.Load())
+		include(f.counters[i].slice, n)
+	}
+	if f.older != nil {
+		for i := range f.older {
+			include(f.older[i].newest, f.older[i].calls)
+		}
+	}
+	return calls
 }
 
 // any reports whether calls are in flight that may hang.
@@ -103,13 +214,9 @@ func (f *flights) any(at time.Duration) bool {
 	if f == nil {
 		return false
 	}
-	oldest := f.sliceAt(at) - int64(len(f.counters)) + 1
-	for i := range f.counters {
-		if c := &f.counters[i]; c.slice.Load() >= oldest && c.calls.Load() > 0 {
-			return true
-		}
-	}
-	return false
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.count(at-f.kept, at+f.width) > 0
 }
 
 // openIfHung opens the breaker if the slow rate is reached when the calls that hang count as slow, and

@@ -80,7 +80,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		m.reportShadow()
 	default:
 	}
-	m.flying = append(m.flying, c)
+	m.watch(c, t)
 	return c, nil
 }
 

@@ -89,10 +89,10 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	m.config.Initial = old.Initial
 	if c := m.config; c.Window != old.Window || c.Buckets != old.Buckets || c.LastCalls != old.LastCalls {
 		m.results, m.from, m.newest = nil, 0, 0
-		m.flying, m.looked = nil, -1
+		m.forgetFlying()
 	}
 	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
-		m.flying, m.looked = nil, -1
+		m.forgetFlying()
 	}
 	if c := m.config; c.FailureRun == breaker.Off || c.FailureRate != old.FailureRate {
 		m.run = nil

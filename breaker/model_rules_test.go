@@ -246,35 +246,3 @@ func (m *modelBreaker) conclude(t time.Duration) {
 	s.state, s.since, s.until = m.afterProbes(), m.latest(t), modelNever
 	m.enter(s, "calls", reason, c)
 }
-
-// lookForHung opens a closed or recovering breaker on calls that hang. They are seen by the slice
-// of time in which they started, for 40 slices.
-func (m *modelBreaker) lookForHung(t time.Duration) {
-	k := &m.config
-	if m.stay.state != breaker.Closed && m.stay.state != breaker.Recovering || !k.HungCalls {
-		return
-	}
-	size := max((k.SlowCall+k.Window)/32, 1)
-	if k.LastCalls == 0 {
-		size = max(size, k.Window/time.Duration(k.Buckets))
-	}
-	sliceAt := func(t time.Duration) int64 { return int64(max(t, 0) / size) }
-	now := sliceAt(t)
-	if now <= m.looked {
-		return
-	}
-	m.looked = now
-	hung := int64(0)
-	for _, c := range m.flying {
-		began := sliceAt(c.start)
-		if !c.used && began > now-40 && time.Duration(began+1)*size <= t-k.SlowCall {
-			hung++
-		}
-	}
-	c := m.counted(t)
-	slow, all := c.Slow+hung, c.Calls()+hung
-	if hung > 0 && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
-		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)
-		m.open(t, "calls", reason, c)
-	}
-}

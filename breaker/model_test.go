@@ -31,6 +31,7 @@ type modelBreaker struct {
 	probed  window.Counts // HalfOpen: the results of the probes
 	ramp    modelRamp     // Recovering
 	looked  int64         // HungCalls: the time slice of the last check
+	pause   modelPause    // HungCalls
 	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
 	run      modelResults   // judged while closed, since Reconfigure last began them anew
@@ -62,8 +63,9 @@ type modelStay struct {
 type modelCall struct {
 	visit   int
 	start   time.Duration
-	timed   bool // its start was noted
-	used    bool // a result was recorded
+	flying  time.Duration // HungCalls: start, or a newer time that a call came at
+	timed   bool          // its start was noted
+	used    bool          // a result was recorded
 	place   int
 	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: when its slot falls free
@@ -152,7 +154,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.from, m.streak, m.refused = len(m.results), 0, 0
 	m.stay.asked = math.MinInt64
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
-	m.looked, m.flying = -1, nil
+	m.forgetFlying()
 	m.shadow, m.run = nil, nil
 	m.ramp = modelRamp{share: modelLeast, skipped: 7, passedAt: s.since, began: s.since, good: s.since, failed: s.since}
 	if s.state == breaker.Shadow {
