@@ -63,6 +63,10 @@ var moduleImports = map[string][]string{
 	redistest:           {"internal", "github.com/redis/go-redis/v9/..."},
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},
 	"fleet/redisson":    {"fleet", "fleet/internal"},
+	"weirconfig": {
+		"weir", "stat", "alert", "alert/notify", "breaker", "limiter", "weirhttp", "go.yaml.in/yaml/v4",
+	},
+	"weirconfig/cmd/weirconfig": {"weirconfig"},
 	"weirgrpc": {
 		"weir", "inflight", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",

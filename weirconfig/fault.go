@@ -1,0 +1,80 @@
+package weirconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// maxFaults is how many faults an error shows.
+const maxFaults = 100
+
+// fault is one thing that is wrong with a file.
+type fault struct {
+	line int
+	path string // of the object, "" for the file
+	text string
+}
+
+func (d *decoder) fault(line int, path, format string, args ...any) {
+	d.faults = append(d.faults, fault{line, path, fmt.Sprintf(format, args...)})
+}
+
+// err returns an error with all faults in the order of their lines, or nil if there are none.
+func (d *decoder) err(name string) error {
+	slices.SortStableFunc(d.faults, func(a, b fault) int { return a.line - b.line })
+	var errs []error
+	for i, f := range d.faults {
+		if i == maxFaults {
+			errs = append(errs, fmt.Errorf("%s: has %d more faults", name, len(d.faults)-i))
+			break
+		}
+		errs = append(errs, fmt.Errorf("%s:%d: %s%s", name, f.line, prefixed(f.path), f.text))
+	}
+	return errors.Join(errs...)
+}
+
+func prefixed(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// nearest returns the known word that is likely meant by word, or "".
+func nearest(word string, known []string) string {
+	best, found := min(2, len(word)/3)+1, ""
+	for _, k := range known {
+		if len(word) > 2*len(k)+2 { // bounds the work
+			continue
+		}
+		if d := distance(word, k); d < best {
+			best, found = d, k
+		}
+	}
+	return found
+}
+
+// distance returns the number of bytes that are added, removed or replaced between a and b, where
+// two neighbors that are swapped count once (optimal string alignment).
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+cost)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,69 @@
+package weirconfig
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+)
+
+// maxFile is the size of the largest file, in bytes.
+const maxFile = 1 << 20
+
+// File is a file that was read and found valid. It is immutable. Printing, logging or marshaling a
+// File shows its name alone, because it holds the secrets that its references were replaced by.
+type File struct {
+	name string
+	doc  *document
+}
+
+// Load reads the file at path: see [Parse]. At most 1 MB is read.
+func Load(path string) (*File, error) {
+	data, err := readBounded(path, maxFile)
+	if err != nil {
+		return nil, fmt.Errorf("weirconfig: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a file in YAML or JSON, of at most 1 MB. The name appears in errors.
+//
+// The error has one line for each fault, in the order of the file:
+//
+//	weir.yaml:7: gates.payments.breaker: failure_rate is 2, must be above 0 and at most 1, or off
+//
+// If there are more than 100 faults, it tells how many more.
+func Parse(name string, data []byte) (*File, error) {
+	root, err := parseNode(name, data)
+	if err != nil {
+		return nil, err
+	}
+	d := &decoder{places: map[string]place{}}
+	doc := new(document)
+	d.decode(root, reflect.ValueOf(doc).Elem(), "")
+	d.validate(doc)
+	if err := d.err(name); err != nil {
+		return nil, err
+	}
+	return &File{name: name, doc: doc}, nil
+}
+
+// Format prints the name of the file, for every verb.
+func (f *File) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "weirconfig.File{"+f.name+"}") }
+
+// readBounded reads a file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return data, nil
+}

@@ -1,0 +1,101 @@
+package weirconfig
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxDepth is how deep lists and objects can be nested. The fields need 6.
+const maxDepth = 16
+
+// parseNode returns the root of the only document of a file. The errors of the YAML library are
+// rewritten as "file:line: text".
+func parseNode(name string, data []byte) (*yaml.Node, error) {
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("%s: has more than %d bytes", name, maxFile)
+	}
+	if line := tooLarge(data); line > 0 {
+		return nil, fmt.Errorf("%s:%d: has more than %d lines, commas and colons up to here", name, line, maxMarks)
+	}
+	var first, second yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	switch err := d.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%s: is empty", name)
+	case err != nil:
+		return nil, syntaxError(name, err)
+	}
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: begins a second document, must have one", name, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxError(name, err)
+	}
+	root := first.Content[0]
+	if line := unsupported(root, 0); line != "" {
+		return nil, fmt.Errorf("%s:%s", name, line)
+	}
+	return root, nil
+}
+
+// maxMarks bounds the lines, commas and colons of a file, and so the nodes of its tree, which take some
+// hundred bytes each.
+const maxMarks = 100_000
+
+// tooLarge returns the line at which a file has more than maxMarks, or 0.
+func tooLarge(data []byte) int {
+	marks, line := 0, 1
+	for _, c := range data {
+		switch c {
+		case '\n':
+			line++
+			marks++
+		case ',', ':', '?', '\r':
+			marks++
+		}
+		if marks > maxMarks {
+			return line
+		}
+	}
+	return 0
+}
+
+// unsupported returns the line and the reason why the tree cannot be read, or "".
+func unsupported(n *yaml.Node, depth int) string {
+	switch {
+	case depth > maxDepth:
+		return fmt.Sprintf("%d: is nested more than %d deep", n.Line, maxDepth)
+	case n.Kind == yaml.AliasNode:
+		return fmt.Sprintf("%d: has an alias, which is not supported", n.Line)
+	case n.Anchor != "":
+		return fmt.Sprintf("%d: has an anchor, which is not supported", n.Line)
+	case n.Style&yaml.TaggedStyle != 0:
+		return fmt.Sprintf("%d: has a tag, which is not supported", n.Line)
+	}
+	for _, inner := range n.Content {
+		if line := unsupported(inner, depth+1); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+var yamlLine = regexp.MustCompile(`^line (\d+): `)
+
+// syntaxError rewrites an error of the YAML library. It shows no text of the file.
+func syntaxError(name string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if before, _, found := strings.Cut(text, "unknown anchor"); found {
+		text = before + "unknown anchor"
+	}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		return fmt.Errorf("%s:%s: %s", name, m[1], text[len(m[0]):])
+	}
+	return fmt.Errorf("%s: %s", name, text)
+}

@@ -1,0 +1,193 @@
+package weirconfig
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+)
+
+// valueKind is what a rule watches.
+type valueKind string
+
+// The values of rules.
+const (
+	failureRate valueKind = "failure_rate"
+	slowRate    valueKind = "slow_rate"
+	callRate    valueKind = "rate"
+	quantile    valueKind = "quantile"
+	burnRate    valueKind = "burn_rate"
+	refusals    valueKind = "refusals"
+	tripped     valueKind = "tripped"
+)
+
+var valueKinds = []valueKind{failureRate, slowRate, callRate, quantile, burnRate, refusals, tripped}
+
+// UnmarshalText reads the kind of a value.
+func (k *valueKind) UnmarshalText(text []byte) error {
+	return oneOf(k, text, valueKinds)
+}
+
+func (k *valueKind) form() string { return listed(valueKinds) }
+
+// span is a time span of a value.
+type span = time.Duration
+
+// rule returns the rule over a gate or a group.
+func (r rule) rule(gate *weir.Gate, group *weir.Group[string]) alert.Rule {
+	out := r.Rule
+	out.When, out.Resolve = r.When.Condition, r.Resolve.Condition
+	if r.Value == tripped && out.When == (alert.Condition{}) {
+		out.When = alert.Above(0)
+	}
+	switch {
+	case group == nil:
+		out.Value = r.value(gate)
+	case r.Value == refusals:
+		out.Value = alert.Refusals(group, r.Span)
+	default:
+		out.Value = alert.Each(group.All(), r.value)
+	}
+	return out
+}
+
+// value returns the value of a gate.
+func (r rule) value(g *weir.Gate) alert.Value {
+	switch r.Value {
+	case failureRate:
+		return alert.FailureRate(g, r.Span)
+	case slowRate:
+		return alert.SlowRate(g, r.Span)
+	case callRate:
+		return alert.Rate(g, r.Span)
+	case quantile:
+		return alert.Quantile(g, r.Quantile, r.Span)
+	case burnRate:
+		return alert.BurnRate(g, r.SLO, r.Span, r.shortSpan())
+	case refusals:
+		return alert.Refusals(g, r.Span)
+	case tripped:
+		return alert.True(g.Tripped)
+	}
+	return alert.Value{}
+}
+
+// shortSpan returns ShortSpan or its default.
+func (r rule) shortSpan() time.Duration {
+	if r.ShortSpan == 0 {
+		return r.Span / 12
+	}
+	return r.ShortSpan
+}
+
+func (d *decoder) checkRules(doc *document) {
+	d.invalid("monitor", reflect.TypeFor[alert.Config](), alert.Validate(doc.Monitor), "")
+	seen := map[string]int{}
+	for i, r := range doc.Rules {
+		path := fmt.Sprintf("rules[%d]", i)
+		d.checkRule(path, r, doc)
+		if first, twice := seen[r.Name]; twice && r.Name != "" {
+			d.fault(d.places[path+".name"].line, path, "name is that of rules[%d] too", first)
+		}
+		seen[r.Name] = i
+	}
+}
+
+func (d *decoder) checkRule(path string, r rule, doc *document) {
+	gate, isGate := doc.Gates[r.Of]
+	group, isGroup := doc.Groups[r.Of]
+	switch {
+	case r.Of == "":
+		d.missing(path, "of")
+	case !isGate && !isGroup:
+		d.unknownObject(path, r.Of, doc)
+	}
+	if r.Value == "" {
+		d.missing(path, "value")
+	}
+	d.needs(path, r)
+	d.checkTexts(path, r)
+	for _, key := range []string{"of", "value", "when", "resolve", "span", "short_span", "quantile", "slo"} {
+		if d.hasFaultOf(path, key) {
+			return
+		}
+	}
+	if isGroup {
+		gate = group.Gate
+	}
+	d.checkValue(path, r, gate)
+}
+
+// checkTexts adds the faults of the fields that are independent of the value of a rule.
+func (d *decoder) checkTexts(path string, r rule) {
+	texts := r.Rule
+	texts.MinCalls, texts.MinBad = min(r.MinCalls, 0), min(r.MinBad, 0)
+	texts.Value, texts.When = alert.Gauge(func() float64 { return 0 }), alert.Above(0)
+	d.invalid(path, reflect.TypeFor[rule](), alert.Validate(alert.Config{}, texts), rulePrefix(r))
+}
+
+// checkValue adds the faults of the value of a rule, its spans and conditions.
+func (d *decoder) checkValue(path string, r rule, gate weir.Config) {
+	at := d.places[path+".value"].line
+	if r.Value == quantile && !gate.Breaker.Latency {
+		d.fault(at, path, "value is quantile, which requires breaker.latency of %s", quotedKey(r.Of))
+	}
+	if r.Value == slowRate && gate.Breaker.SlowCall == 0 {
+		d.fault(at, path, "value is slow_rate, which requires breaker.slow_call of %s", quotedKey(r.Of))
+	}
+	value := r
+	value.Rule = alert.Rule{Name: cmp.Or(r.Name, "unnamed"), MinCalls: max(r.MinCalls, 0), MinBad: max(r.MinBad, 0)}
+	err := alert.Validate(alert.Config{}, value.rule(weir.New("", weir.Config{}), nil))
+	d.invalid(path, reflect.TypeFor[rule](), err, rulePrefix(value))
+}
+
+// rulePrefix is how the faults of a rule begin.
+func rulePrefix(r rule) string { return fmt.Sprintf("rule %.100q: ", r.Name) }
+
+// needs adds faults about fields that the value of a rule requires or does not have.
+func (d *decoder) needs(path string, r rule) {
+	for _, f := range []struct {
+		key           string
+		set, required bool
+		by            bool
+	}{
+		{"when", r.When.Condition != alert.Condition{}, r.Value != tripped, true},
+		{"span", r.Span != 0, r.Value != tripped, r.Value != tripped},
+		{"short_span", r.ShortSpan != 0, false, r.Value == burnRate},
+		{"quantile", r.Quantile != 0, r.Value == quantile, r.Value == quantile},
+		{"slo", r.SLO != 0, r.Value == burnRate, r.Value == burnRate},
+	} {
+		switch {
+		case r.Value == "":
+		case f.required && !f.set:
+			d.missing(path, f.key)
+		case f.set && !f.by:
+			d.fault(d.places[join(path, f.key)].line, path, "%s is set, must not be for %s", f.key, r.Value)
+		}
+	}
+}
+
+// unknownObject adds a fault about a rule that names no gate or group. If the name comes from a
+// reference, it is not shown.
+func (d *decoder) unknownObject(path, name string, doc *document) {
+	at := d.places[path+".of"]
+	if len(at.refs) > 0 {
+		d.fault(at.line, path, "of is a value from %s that is not shown, must be the name of a gate or a group", at.refs[0])
+		return
+	}
+	var known []string
+	for k := range doc.Gates {
+		known = append(known, k)
+	}
+	for k := range doc.Groups {
+		known = append(known, k)
+	}
+	hint := ""
+	if near := nearest(name, known); near != "" {
+		hint = fmt.Sprintf(", did you mean %s?", quotedKey(near))
+	}
+	d.fault(at.line, path, "of is %.60q, must be the name of a gate or a group%s", name, hint)
+}

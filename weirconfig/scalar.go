@@ -1,0 +1,154 @@
+package weirconfig
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// off is the text of the value -1, which turns a feature off.
+const off = "off"
+
+var duration = reflect.TypeFor[time.Duration]()
+
+// decodeScalar sets v to a single value. A value with references appears in no fault.
+func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind != yaml.ScalarNode || isNull(n) {
+		d.faultAt(n, path, "must be %s", form(v))
+		return
+	}
+	text, refs, err := expand(n.Value)
+	if _, name := split(path); name == "name" && len(refs) > 0 {
+		err = errors.New("has a reference, which a name cannot have because it is shown")
+	}
+	p := d.places[path]
+	p.off, p.refs = text == off, refs
+	d.places[path] = p
+	if err != nil {
+		d.faultAt(n, path, "%v", err)
+		return
+	}
+	switch err := setScalar(v, text); {
+	case err == nil:
+	case len(refs) > 0:
+		d.faultAt(n, path, "is a value from %s that is not shown, must be %s", strings.Join(refs, " and "), form(v))
+	default:
+		d.faultAt(n, path, "is %.60q, must be %s", text, form(v))
+	}
+}
+
+// setScalar sets v to the value of a text.
+func setScalar(v reflect.Value, text string) error {
+	if t, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
+		if text == "" {
+			return errors.New("is empty")
+		}
+		return t.UnmarshalText([]byte(text))
+	}
+	if v.Kind() == reflect.String {
+		v.SetString(text)
+		return nil
+	}
+	if v.Kind() == reflect.Bool {
+		return setBool(v, text)
+	}
+	if text == off && (v.CanInt() || v.CanFloat()) {
+		setOff(v)
+		return nil
+	}
+	return setNumber(v, text)
+}
+
+func setBool(v reflect.Value, text string) error {
+	if text != "true" && text != "false" {
+		return strconv.ErrSyntax
+	}
+	v.SetBool(text == "true")
+	return nil
+}
+
+// setOff sets v to -1, whatever its type is. For a duration that is -1ns.
+func setOff(v reflect.Value) {
+	if v.CanFloat() {
+		v.SetFloat(-1)
+	} else {
+		v.SetInt(-1)
+	}
+}
+
+// numbers are written in decimal, and -1 only as off.
+var decimal = regexp.MustCompile(`^-?[0-9]+$`)
+
+func setNumber(v reflect.Value, text string) error {
+	switch {
+	case v.Type() == duration:
+		t, err := time.ParseDuration(text)
+		if t == -1 {
+			err = strconv.ErrSyntax
+		}
+		v.SetInt(int64(t))
+		return err
+	case v.CanInt():
+		if !decimal.MatchString(text) || text == "-1" {
+			return strconv.ErrSyntax
+		}
+		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		v.SetInt(n)
+		return err
+	case v.CanFloat():
+		x, err := parseNumber(text)
+		if x == -1 {
+			err = strconv.ErrSyntax
+		}
+		v.SetFloat(x)
+		return err
+	}
+	return fmt.Errorf("a %v cannot be read from a file", v.Type())
+}
+
+var number = regexp.MustCompile(`^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?%?$`)
+
+// parseNumber reads a number such as 0.5 or 50%.
+func parseNumber(text string) (float64, error) {
+	if !number.MatchString(text) {
+		return 0, strconv.ErrSyntax
+	}
+	digits, percent := strings.CutSuffix(text, "%")
+	x, err := strconv.ParseFloat(digits, 64)
+	if percent {
+		x /= 100
+	}
+	return x, err
+}
+
+// form says how a value of the type of v is written.
+func form(v reflect.Value) string {
+	if f, ok := reflect.TypeAssert[interface{ form() string }](v.Addr()); ok {
+		return f.form()
+	}
+	switch {
+	case v.Type() == duration:
+		return "a duration such as 500ms, 5s or 1h30m"
+	case v.Type() == reflect.TypeFor[limiter.Rate]():
+		return "a rate such as 100/s, 10/1m, 5000/24h or unlimited"
+	case v.Type() == reflect.TypeFor[netip.Prefix]():
+		return "a network such as 10.0.0.0/8"
+	case v.Kind() == reflect.Bool:
+		return "true or false"
+	case v.CanInt():
+		return "a whole number"
+	case v.CanFloat():
+		return "a number such as 0.5 or 50%"
+	}
+	return "a text"
+}

@@ -1,0 +1,147 @@
+package weirconfig
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/weir-go/weir/limiter"
+)
+
+// validate finds the values that are out of bounds. The bounds are those of Config.Validate in each
+// package.
+func (d *decoder) validate(doc *document) {
+	for _, name := range slices.Sorted(maps.Keys(doc.Gates)) {
+		d.check("gates."+quotedKey(name), reflect.ValueOf(doc.Gates[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(doc.Groups)) {
+		d.check("groups."+quotedKey(name), reflect.ValueOf(doc.Groups[name]))
+		if _, twice := doc.Gates[name]; twice {
+			d.fault(d.places["groups."+quotedKey(name)].line, "groups", "%s is the name of a gate too", quotedKey(name))
+		}
+	}
+	d.checkLimits(doc)
+	d.checkSinks(doc)
+	d.checkRules(doc)
+}
+
+// validator is a Config.
+type validator interface{ Validate() error }
+
+// check validates a config. The configs within it are validated by themselves, so that each fault is
+// known to be of a field of one struct.
+func (d *decoder) check(path string, v reflect.Value) {
+	outer := reflect.New(v.Type()).Elem()
+	outer.Set(v)
+	for _, f := range fieldsOf(v.Type()) {
+		inner := outer.FieldByIndex(f.index)
+		if _, ok := reflect.TypeAssert[validator](inner); ok && inner.Kind() == reflect.Struct && !isText(inner) {
+			d.check(join(path, f.key), inner)
+			inner.SetZero()
+		}
+	}
+	if config, ok := reflect.TypeAssert[validator](outer); ok {
+		d.invalid(path, v.Type(), config.Validate(), "")
+	}
+}
+
+// isFaulty reports whether the object has a fault already.
+func (d *decoder) isFaulty(path string) bool {
+	return slices.ContainsFunc(d.faults, func(f fault) bool { return f.path == path })
+}
+
+// hasFaultOf reports whether the field of the object at path has a fault already.
+func (d *decoder) hasFaultOf(path, key string) bool {
+	return slices.ContainsFunc(d.faults, func(f fault) bool {
+		return f.path == path && strings.HasPrefix(f.text, key+" ")
+	}) || d.places[join(path, key)].bad
+}
+
+// isConsequence reports whether a fault of the object at path mentions a field whose value is not known
+// because of another fault.
+func (d *decoder) isConsequence(path, text string) bool {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) }) {
+		if d.places[join(path, word)].bad {
+			return true
+		}
+	}
+	return false
+}
+
+// refsBelow returns the references in the values of an object.
+func (d *decoder) refsBelow(path string) (refs []string) {
+	for at, p := range d.places {
+		if strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
+			refs = append(refs, p.refs...)
+		}
+	}
+	slices.Sort(refs)
+	return slices.Compact(refs)
+}
+
+var (
+	packageName = regexp.MustCompile(`^[a-z]+: `)
+	goName      = regexp.MustCompile(`\b[A-Z][A-Za-z]*\b`)
+)
+
+// invalid adds the errors of a Validate of the object at path, of type t. Each error begins with the
+// names of packages, then prefix, then in most cases a field, as in "breaker: FailureRate is 2, must
+// be …".
+func (d *decoder) invalid(path string, t reflect.Type, err error, prefix string) {
+	if err == nil {
+		return
+	}
+	var faults []fault
+	for text := range strings.SplitSeq(err.Error(), "\n") {
+		for _, before := range []string{"", prefix, "Window and Buckets: ", "Value: ", "the "} {
+			text = strings.TrimPrefix(text, before)
+			for packageName.MatchString(text) {
+				text = packageName.ReplaceAllString(text, "")
+			}
+		}
+		if text = fileWords(text, t); !d.isConsequence(path, text) {
+			faults = append(faults, d.locate(path, text))
+		}
+	}
+	d.faults = append(d.faults, faults...)
+}
+
+// fileWords replaces the names of Go fields in a text by those of the file.
+func fileWords(text string, t reflect.Type) string {
+	keys := map[string]string{
+		"Off": off, "Span": "window", "Trusted": "trusted", "Header": "header",
+		"RefuseNew": string(limiter.RefuseNew), "PassNew": string(limiter.PassNew), "ShareNew": string(limiter.ShareNew),
+	}
+	for _, f := range fieldsOf(t) {
+		keys[f.Name] = f.key
+	}
+	return goName.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(keys[word], word) })
+}
+
+// locate returns the fault for a text that begins with a field of the object at path. A field that the
+// file does not have is at the line of the object. If a value of the object comes from a reference,
+// the text could show it, so it is left out.
+func (d *decoder) locate(path, text string) fault {
+	name, rest, _ := strings.Cut(text, " ")
+	key, _, _ := strings.Cut(strings.TrimRight(name, ":"), "[")
+	at, known := d.places[join(path, key)]
+	if !known {
+		at = d.places[path]
+	}
+	if refs := d.refsBelow(path); len(refs) > 0 {
+		subject := "a field"
+		if known {
+			subject = name
+		}
+		return fault{at.line, path, subject + " is invalid; the reason is not shown, because the object has values from " + strings.Join(refs, " and ")}
+	}
+	if known && at.off {
+		rest = strings.Replace(strings.Replace(rest, "is -1ns,", "is off,", 1), "is -1,", "is off,", 1)
+		text = name + " " + rest
+	}
+	return fault{at.line, path, text}
+}
