@@ -13,12 +13,17 @@ import (
 // Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
 // that begins to wait starts at the pass of the one served last, so turns cannot be saved up.
 //
-// The backlog becomes overloaded when for an Interval, see patience, all who were served had waited for
-// longer than Target. It stays so until there was no waiter for the time Target; a single moment without waiters
-// happens at any load, because waits are short while it is overloaded.
+// A caller that has waited for some times Target lets the newest of its tenant be served first, since the
+// oldest may be lost in any case: the answers of an overload that begins are then not late. (Facebook's
+// adaptive LIFO begins with the overload.) If it is a burst, the older ones are served after it.
+//
+// The backlog becomes overloaded when for an Interval, see patience, all who were served would have waited
+// for longer than Target in order of arrival. It stays so until there was no waiter for the time Target; a
+// single moment without waiters happens at any load, because waits are short while it is overloaded.
 type backlog struct {
 	config  Queue
 	length  int
+	joined  []time.Duration // since when callers would wait in order of arrival, if there is a Target
 	classes [priorities]class
 	pass    float64 // of the class that was served last
 
@@ -32,6 +37,10 @@ type backlog struct {
 // quarter of an Interval suffices for the next one, since a slight overload has quiet moments. CoDel too
 // drops more at once if it was dropping shortly before.
 const relapse = 2
+
+// newestFirstAfter is for how many times Target a caller must have waited so that the newest of its tenant
+// is served first. At 95 % of what a service can do, the longest waits would grow with fewer.
+const newestFirstAfter = 3
 
 // class holds the waiters of one priority.
 type class struct {
@@ -83,6 +92,9 @@ func (b *backlog) push(w *waiter) {
 	}
 	c.length++
 	b.length++
+	if b.config.Target > 0 {
+		b.joined = append(b.joined, w.since)
+	}
 }
 
 func (c *class) tenant(name string, config *Queue) *tenant {
@@ -114,6 +126,9 @@ func (b *backlog) remove(w *waiter, now time.Duration) {
 	if c.length--; c.length == 0 {
 		c.weight = 0 // exactly
 	}
+	if len(b.joined) > 0 {
+		b.joined = b.joined[1:]
+	}
 	if b.length--; b.length == 0 {
 		b.emptied = now
 	}
@@ -128,19 +143,27 @@ func (b *backlog) next(now time.Duration) (w *waiter, tooLong bool) {
 			c = other
 		}
 	}
-	waiters := &c.turns[0].waiters
-	oldest := waiters.Front().Value.(*waiter)
-	switch {
-	case !b.overloaded:
-		return oldest, false
-	case now-oldest.since > b.config.Target:
+	t := c.turns[0]
+	switch oldest := t.oldest(); {
+	case b.overloaded && now-oldest.since > b.config.Target:
 		return oldest, true
-	case b.config.OldestFirst:
-		return oldest, false
+	case b.newestFirst(t, now):
+		return t.newest(), false
 	default:
-		return waiters.Back().Value.(*waiter), false
+		return oldest, false
 	}
 }
+
+// newestFirst reports whether the newest waiter of a tenant is served before the others.
+func (b *backlog) newestFirst(t *tenant, now time.Duration) bool {
+	if b.config.OldestFirst || b.config.Target == 0 {
+		return false
+	}
+	return b.overloaded || now-t.oldest().since > newestFirstAfter*b.config.Target
+}
+
+func (t *tenant) oldest() *waiter { return t.waiters.Front().Value.(*waiter) }
+func (t *tenant) newest() *waiter { return t.waiters.Back().Value.(*waiter) }
 
 // serve takes a waiter out that gets a slot.
 func (b *backlog) serve(w *waiter, now time.Duration) {
@@ -150,7 +173,7 @@ func (b *backlog) serve(w *waiter, now time.Duration) {
 	c.pass += 1 / b.config.share(i)
 	t.pass += 1 / t.weight
 	heap.Fix(&c.turns, t.turn)
-	if b.config.Target == 0 || now-w.since <= b.config.Target {
+	if b.config.Target == 0 || now-b.joined[0] <= b.config.Target {
 		b.late = now
 	} else if now-b.late >= b.patience(now) {
 		b.overloaded = true
@@ -217,7 +240,7 @@ func (b *backlog) longest() time.Duration {
 
 // victim returns who has to leave a full backlog if the caller is to join it, or nil if it is the
 // caller itself.
-func (b *backlog) victim(caller Caller) *waiter {
+func (b *backlog) victim(caller Caller, now time.Duration) *waiter {
 	lowest := len(b.classes) - 1
 	for b.classes[lowest].length == 0 {
 		lowest--
@@ -229,7 +252,7 @@ func (b *backlog) victim(caller Caller) *waiter {
 	case c.retries.Len() > 0:
 		return c.retries.Back().Value.(*waiter)
 	case own < lowest:
-		return b.lastOf(c.longest())
+		return b.lastOf(c.longest(), now)
 	}
 	longest := c.longest()
 	own, name := 1.0, caller.Tenant
@@ -239,15 +262,15 @@ func (b *backlog) victim(caller Caller) *waiter {
 	if longest.name == name || own/b.config.weight(name) >= longest.load() {
 		return nil
 	}
-	return b.lastOf(longest)
+	return b.lastOf(longest, now)
 }
 
 // lastOf returns the waiter of the tenant that would be served last.
-func (b *backlog) lastOf(t *tenant) *waiter {
-	if b.overloaded && !b.config.OldestFirst {
-		return t.waiters.Front().Value.(*waiter)
+func (b *backlog) lastOf(t *tenant, now time.Duration) *waiter {
+	if b.newestFirst(t, now) {
+		return t.oldest()
 	}
-	return t.waiters.Back().Value.(*waiter)
+	return t.newest()
 }
 
 // longest returns the tenant with the most waiters for its weight.

@@ -97,9 +97,36 @@ func TestACallerOfTheLongestTenantIsTheVictim(t *testing.T) {
 			b.push(&waiter{caller: Caller{Tenant: name}})
 		}
 	}
-	require.Nil(t, b.victim(Caller{Tenant: "a"}))
-	require.Nil(t, b.victim(Caller{Tenant: "b"}))
-	require.NotNil(t, b.victim(Caller{Tenant: "c"}))
+	require.Nil(t, b.victim(Caller{Tenant: "a"}, 0))
+	require.Nil(t, b.victim(Caller{Tenant: "b"}, 0))
+	require.NotNil(t, b.victim(Caller{Tenant: "c"}, 0))
+}
+
+// The caller that would be served last leaves a full queue: the newest, or the oldest if the newest is
+// served first.
+func TestTheVictimIsTheOneThatWouldBeServedLast(t *testing.T) {
+	b := backlog{config: Queue{Target: 5 * ms}}
+	oldest, newest := &waiter{caller: Caller{Tenant: "a"}}, &waiter{caller: Caller{Tenant: "a"}, since: 14 * ms}
+	b.push(oldest)
+	b.push(newest)
+	require.Same(t, newest, b.victim(Caller{}, 15*ms))
+	require.Same(t, oldest, b.victim(Caller{}, 16*ms))
+	b.config.OldestFirst = true
+	require.Same(t, newest, b.victim(Caller{}, 16*ms))
+}
+
+// Callers come every 10 ms and are served every 20 ms, the newest first. So none that is served has waited
+// for long, and yet the queue is overloaded after an Interval.
+func TestABacklogThatServesTheNewestIsOverloadedByTheOrderOfArrival(t *testing.T) {
+	b := backlog{config: Queue{Target: 5 * ms}}
+	for now := time.Duration(0); now <= 140*ms; now += 10 * ms {
+		b.arrive(now)
+		if now%(20*ms) == 0 && now > 0 {
+			w, _ := b.next(now)
+			b.serve(w, now)
+		}
+		require.Equal(t, now >= 100*ms, b.overloaded, "after %v", now)
+	}
 }
 
 // A limit that bounds calls is not raised when it is reached, but when a call ends.

@@ -62,7 +62,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 		l.turnover.resume(now, l.state.ended())
 	}
 	if q.maxWaiters > 0 && q.backlog.length >= q.maxWaiters {
-		victim := q.backlog.victim(c)
+		victim := q.backlog.victim(c, now)
 		if victim == nil {
 			return nil, 0
 		}

@@ -161,7 +161,7 @@ func TestAnOverloadEnds(t *testing.T) {
 }
 
 func requireAfterAnOverload(t *testing.T, pause time.Duration, want []string) {
-	l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms}})
+	l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: true}})
 	l.ask("late", inflight.Caller{})
 	for range 10 {
 		time.Sleep(12 * ms)
@@ -180,46 +180,26 @@ func requireAfterAnOverload(t *testing.T, pause time.Duration, want []string) {
 	require.Equal(t, want, got)
 }
 
-func TestABurstIsServedWholeInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms}})
-		for _, who := range []string{"a", "b", "c"} {
-			l.ask(who, inflight.Caller{})
-			time.Sleep(20 * ms)
-		}
-		require.Equal(t, []string{"a", "b", "c"}, l.end())
-	})
-}
-
-// A service that can do 1,000 calls per second is asked for 3,000, for 20 s.
-func TestUnderOverloadWhatIsAnsweredWaitedForTargetAtMost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const slots, work = 20, 20 * ms
-		l := inflight.New(inflight.Config{Limit: slots, MaxWaiters: 1000, Queue: inflight.Queue{Target: 5 * ms}})
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		var waits []time.Duration
-		r := rand.New(rand.NewPCG(1, 1))
-		for began := time.Now(); time.Since(began) < 20*time.Second; {
-			time.Sleep(time.Duration(r.ExpFloat64() * float64(time.Second) / 3000))
-			came, exp := time.Now(), r.ExpFloat64()
-			all.Go(func() {
-				slot, err := l.Acquire(t.Context())
-				if err != nil {
-					return
-				}
-				mu.Lock()
-				waits = append(waits, time.Since(came))
-				mu.Unlock()
-				time.Sleep(time.Duration(exp * float64(work)))
-				slot.Done(t.Context(), nil)
-			})
-		}
-		all.Wait()
-		slices.Sort(waits)
-		require.Greater(t, len(waits), 20_000*95/100, "calls answered of 20,000 possible")
-		require.LessOrEqual(t, waits[len(waits)*99/100], 5*ms)
-	})
+// A burst is served whole, in order as long as nobody has waited for longer than three times Target.
+func TestABurstIsServedWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		apart       time.Duration
+		oldestFirst bool
+		want        []string
+	}{
+		"short waits":  {5 * ms, false, []string{"a", "b", "c"}}, // a has waited for 15 ms
+		"long waits":   {6 * ms, false, []string{"c", "b", "a"}},
+		"oldest first": {20 * ms, true, []string{"a", "b", "c"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: c.oldestFirst}})
+			for _, who := range []string{"a", "b", "c"} {
+				l.ask(who, inflight.Caller{})
+				time.Sleep(c.apart)
+			}
+			require.Equal(t, c.want, l.end(), name)
+		})
+	}
 }
 
 func TestAQueueIsValidated(t *testing.T) {

@@ -11,11 +11,14 @@ import (
 //
 // With a Target the queue is controlled by the time spent in it, as in CoDel (Nichols and Jacobson,
 // Controlling Queue Delay, 2012), in the form for requests by Maurer (Fail at Scale, 2015). If for an
-// Interval every caller that got a slot had waited for longer than Target, the queue is overloaded, until
-// there has been no waiter for the time Target. In an overloaded queue callers wait for at most Target, and
-// the newest one is served first, because its own caller is the least likely to have given up. Otherwise
-// they wait for at most Interval, so a burst is served whole. For two Intervals after an overload, a quarter
-// of an Interval suffices for the next one.
+// Interval every caller that got a slot would have waited for longer than Target in order of arrival, the
+// queue is overloaded, until there has been no waiter for the time Target. In an overloaded queue callers
+// wait for at most Target. Otherwise they wait for at most Interval, so a burst is served whole. For two
+// Intervals after an overload, a quarter of an Interval suffices for the next one.
+//
+// The newest caller of a tenant is served first, because its own caller is the least likely to have given
+// up, if the queue is overloaded, and as long as the oldest has waited for more than three times Target. So
+// even at the beginning of an overload most answers come as soon as later in it.
 //
 // Free slots are divided between the priorities that wait by Shares, and within a priority between the
 // tenants that wait by TenantWeight. If the queue is full, a caller of the lowest priority leaves it: a
@@ -26,7 +29,7 @@ type Queue struct {
 	// Interval is the longest wait otherwise, and the time after which waits longer than Target are an
 	// overload, from Target up to 1h. Default 20 times Target, as in CoDel: 5ms and 100ms.
 	Interval time.Duration
-	// OldestFirst serves callers in order of arrival even in an overloaded queue. Default false.
+	// OldestFirst serves callers always in order of arrival. Default false.
 	OldestFirst bool
 	// Shares are the parts of the free slots that each priority gets while all of them wait, from 1e-6
 	// to 1e6. Only their ratios matter. Default 8, 4, 2 and 1, from Critical to Background.
