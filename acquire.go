@@ -21,6 +21,9 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	if err != nil {
 		return err
 	}
+	if g.chances != nil {
+		return g.acquireInTime(ctx, permit)
+	}
 	held := g.lastHold.Load() != 0
 	if g.onlyBreaker && !held {
 		if g.inFlight == nil {
@@ -109,9 +112,12 @@ func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) er
 }
 
 // acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the call.
-// The breaker may have opened since it was checked.
+// The breaker may have opened since it was checked, and the deadline may be too near by now.
 func (g *Gate) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
-	err := hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+	err := g.stillHopeful(ctx, now)
+	if err == nil {
+		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+	}
 	if err != nil {
 		s.release()
 		g.Refund(ctx)

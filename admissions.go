@@ -8,6 +8,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
 )
 
 // Admissions returns how many calls the gate's limits have allowed and refused. Refused includes
@@ -31,6 +32,9 @@ func (g *Gate) atOnce() int64 {
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
 	allowed, waited, refused, cancelled atomic.Int64
+
+	hopeless       atomic.Int64
+	hopelessSeries atomic.Pointer[stat.Series]
 
 	waiting atomic.Int64
 	maxWait atomic.Int64                      // nanoseconds; here because all gates of a group share it

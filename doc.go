@@ -17,10 +17,13 @@
 //	                       none is left     all are in      open and all probe          or ignored
 //	                                        flight          slots are taken
 //
+// With Config.RefuseHopeless, the gate also refuses a call that will hardly be answered before its
+// deadline, as the first step after the check of the breaker.
+//
 // So an open breaker spends no token, and a call over a limit occupies no probe slot.
 //
 // The error of a refused call matches [ErrRefused], and breaker.ErrOpen, limiter.ErrLimited or
-// inflight.ErrFull. It says why the call was refused, and [RetryAfter] returns when to retry.
+// inflight.ErrFull, or it is a [HopelessError]. It says why the call was refused, and [RetryAfter] returns when to retry.
 //
 // [DoOr] calls a fallback if a call is refused:
 //

@@ -63,6 +63,11 @@ func everyGate() map[string]*weir.Gate {
 		gates["adaptive "+name] = weir.New("g", c)
 		gates["a key with adaptive "+name] = hosts(weir.GroupConfig{Gate: c}).Get("a")
 		gates["a key without room, adaptive "+name] = full(c)
+		c.RefuseHopeless = true
+		gates["hopeless calls refused, adaptive "+name] = weir.New("g", c)
+		gates["a key, hopeless calls refused, adaptive "+name] = hosts(weir.GroupConfig{Gate: c}).Get("a")
+		c.Adaptive = false
+		gates["hopeless calls refused, "+name] = weir.New("g", c)
 	}
 	for name, l := range map[string]limiter.Limiter{
 		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
@@ -83,7 +88,9 @@ func everyGate() map[string]*weir.Gate {
 	} {
 		p.Breaker, p.InFlight = breaker.New("b", breaker.Config{}), inflight.New(inflight.Config{Limit: 1})
 		gates["joined, "+name] = weir.Join("g", p)
-		p.InFlight = inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
+		p.RefuseHopeless, p.InFlight = true, inflight.New(inflight.Config{Limit: 1})
+		gates["joined, hopeless calls refused, "+name] = weir.Join("g", p)
+		p.RefuseHopeless, p.InFlight = false, inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
 		gates["joined, named "+name] = weir.Join("g", p)
 		p.InFlight = inflight.New(inflight.Config{Limit: 1, Adaptive: true})
 		gates["joined, adaptive "+name] = weir.Join("g", p)

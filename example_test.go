@@ -148,3 +148,16 @@ func ExampleGroupConfig() {
 	// false
 	// true
 }
+
+// A gate with RefuseHopeless has returned this error for a call that had 12 ms left.
+func ExampleHopelessError() {
+	var err error = &weir.HopelessError{Name: "search", Left: 12 * time.Millisecond, Chance: 0.013}
+
+	if hopeless, ok := errors.AsType[*weir.HopelessError](err); ok {
+		fmt.Println(errors.Is(err, weir.ErrRefused), hopeless.Left, weir.RetryAfter(err))
+	}
+	fmt.Println(err)
+	// Output:
+	// true 12ms 1s
+	// gate "search": the deadline is in 12ms, and only 1.3% of the calls succeed within that time
+}

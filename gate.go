@@ -55,6 +55,8 @@ type Gate struct {
 	counting bool                         // inFlight counts the calls that get a slot at once
 	keyed    interface{ current() *Gate } // nil for a gate that is not in a group or has no inFlight
 
+	chances *chances // nil if hopeless calls are not refused
+
 	lastHold *atomic.Int64 // 0 if hold need not be asked
 	hold     interface {
 		end(at int64) (int64, bool)
@@ -75,6 +77,9 @@ func New(name string, c Config) *Gate {
 	if c.bounded() {
 		g.newInFlight(c)
 	}
+	if c.RefuseHopeless {
+		g.setChances()
+	}
 	if !g.onlyBreaker {
 		g.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
 		g.limiter, g.timed = g.bucket, g.bucket
@@ -93,8 +98,9 @@ const noFunction = "weir: the function to call is nil"
 
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
 // call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError], a
-// [*limiter.LimitedError] or an [*inflight.FullError]. If ctx is already done, Run returns the error
-// of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run returns its error: see [Parts].
+// [*limiter.LimitedError], an [*inflight.FullError] or a [*HopelessError]. If ctx is already done, Run
+// returns the error of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run returns its
+// error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.

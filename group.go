@@ -20,7 +20,7 @@ type GroupConfig struct {
 	// Config.
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
-	// Gate.Adaptive: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
+	// Gate.Adaptive and 5 KB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
 	// many holds. Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
@@ -54,7 +54,8 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [breaker.Group]. Its token bucket is evicted separately, when the bucket is full again: see
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
-// An evicted or forgotten key has a new adaptive bound, which learns anew, when it comes again.
+// An evicted or forgotten key has a new adaptive bound and a new estimate for RefuseHopeless, which
+// learn anew, when it comes again. A key without room refuses no hopeless call.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets
@@ -72,9 +73,10 @@ type Group[K comparable] struct {
 	admissions admissions
 	holds      holdTable[K]
 
-	adaptive      bool
-	maxConcurrent atomic.Int64
-	withoutRoom   *inflight.Limiter // of all keys without room; nil if there is no bound
+	refuseHopeless bool
+	adaptive       bool
+	maxConcurrent  atomic.Int64
+	withoutRoom    *inflight.Limiter // of all keys without room; nil if there is no bound
 
 	mu sync.Mutex // held by Reconfigure
 }
@@ -93,6 +95,8 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		name: name, epoch: time.Now(),
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holdTable[K]{max: maxKeys},
+
+		refuseHopeless: c.Gate.RefuseHopeless,
 	}
 	if n := c.Gate.MaxConcurrent; c.Gate.bounded() {
 		g.adaptive = c.Gate.Adaptive
@@ -149,6 +153,9 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	}, hold: keyHold[K]{table: &g.holds, key: key}}
 	k.Gate.hold = &k.hold
 	k.onlyBreaker = g.buckets == nil
+	if g.refuseHopeless && hooks.Attached(b) != nil { // a key without room has nothing to learn from
+		k.setChances()
+	}
 	if g.withoutRoom != nil {
 		k.group = g
 		g.setInFlight(k)
@@ -179,7 +186,7 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 // states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
 // [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate
 // and MaxConcurrent can be changed, the Rate to limiter.Unlimited() too, but not be added or removed,
-// except MaxConcurrent with Adaptive. Adaptive cannot be changed. If c is invalid or changes what
+// except MaxConcurrent with Adaptive. Adaptive and RefuseHopeless cannot be changed. If c is invalid or changes what
 // cannot be changed, Reconfigure returns an error and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
@@ -187,6 +194,9 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	}
 	if (c.Rate == limiter.Rate{}) != (g.buckets == nil) {
 		return fmt.Errorf("weir: Rate is %v, must be set if and only if NewGroup was given a Rate", c.Rate)
+	}
+	if c.RefuseHopeless != g.refuseHopeless {
+		return fmt.Errorf("weir: RefuseHopeless is %t, must be %t as NewGroup was given it", c.RefuseHopeless, g.refuseHopeless)
 	}
 	if c.Adaptive != g.adaptive {
 		return fmt.Errorf("weir: Adaptive is %t, must be %t as NewGroup was given it", c.Adaptive, g.adaptive)

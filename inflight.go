@@ -195,7 +195,10 @@ func (l *lease) Ended(start time.Duration, o breaker.Outcome) {
 func releaseIfForgotten(permit *breaker.Permit) {
 	listener, start := hooks.Told(gatehook.NoEscape(permit))
 	of := listener
-	if both, ok := listener.(bothListeners); ok {
+	if timed, ok := of.(*timedCall); ok {
+		of = timed.Listener
+	}
+	if both, ok := of.(bothListeners); ok {
 		of = both.Listener
 	}
 	bound := slotHooks.Of(of)

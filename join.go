@@ -34,6 +34,9 @@ type Parts struct {
 	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
 	// Default no bound.
 	InFlight *inflight.Limiter
+	// RefuseHopeless refuses calls whose deadlines are too near: see Config.RefuseHopeless. Each gate
+	// has its own estimate. Default false.
+	RefuseHopeless bool
 	// MaxWait is the longest time that a call waits for Limiter, Remote and InFlight together: see
 	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. A
 	// Remote that refuses a call that then waits counts both the refusal and the wait. Default 0,
@@ -85,6 +88,9 @@ func Join(name string, p Parts) *Gate {
 	g.throttle = p.Throttle
 	if p.InFlight != nil {
 		g.setInFlight(p.InFlight)
+	}
+	if p.RefuseHopeless {
+		g.setChances()
 	}
 	return g
 }

@@ -26,6 +26,9 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 			}
 		}
 	}
+	if g.chances != nil && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
+		return
+	}
 	if g.limiter == nil && g.remote == nil && g.inFlight == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
 		return
@@ -66,6 +69,9 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 		if !yield(s, v) {
 			return
 		}
+	}
+	if g.refuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
+		return
 	}
 	if g.buckets == nil && g.withoutRoom == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
@@ -117,6 +123,18 @@ func (a *admissions) observeInFlight(name string, calls, limit int, yield func(*
 		bound = a.bound.Load()
 	}
 	return bound.Yield(calls, limit, yield)
+}
+
+// observeHopeless yields the number of hopeless calls. It reports whether yield wants more.
+func (a *admissions) observeHopeless(name string, began time.Time, yield func(*stat.Series, float64) bool) bool {
+	series := a.hopelessSeries.Load()
+	if series == nil {
+		series = instrument.GateHopelessCalls.Series(name)
+		series.Created = began
+		a.hopelessSeries.CompareAndSwap(nil, series)
+		series = a.hopelessSeries.Load()
+	}
+	return yield(series, float64(a.hopeless.Load()))
 }
 
 // observe yields the counts. atOnce calls were allowed besides those of a, and tokens says whether calls

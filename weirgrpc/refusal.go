@@ -24,10 +24,10 @@ import (
 // RefusedError is the error of a call that was not made, or not served.
 //
 // It is a gRPC status: Unavailable if a breaker is open or a throttle refuses the call,
-// ResourceExhausted if a limit is reached or the service has asked to wait. It has an ErrorInfo,
-// and a RetryInfo if the wait is known. In this process it also matches what Err matches:
-// weir.ErrRefused, and breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. A client of a server
-// gets only the status.
+// ResourceExhausted if a limit is reached or the service has asked to wait, DeadlineExceeded if the
+// deadline is too near (see weir.HopelessError). It has an ErrorInfo, and a RetryInfo if the wait is
+// known. In this process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen,
+// limiter.ErrLimited or inflight.ErrFull. A client of a server gets only the status.
 type RefusedError struct {
 	// Method is the full name of the method.
 	Method string
@@ -53,6 +53,8 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 		s.Message, info.Reason = fmt.Sprintf("%q: the service asked to wait", name), "HELD"
 	case throttled:
 		s.Code, s.Message, info.Reason = int32(codes.Unavailable), "refused by a throttle", "THROTTLED"
+	case hopeless:
+		s.Code, s.Message, info.Reason = int32(codes.DeadlineExceeded), fmt.Sprintf("%q: the deadline is too near", name), "HOPELESS"
 	case limited:
 	}
 	s.Details = []*anypb.Any{packed(info)}
@@ -74,12 +76,16 @@ const (
 	limited   reason = "limited" // a limiter
 	held      reason = "held"    // a hold: see weir.Gate.Hold
 	throttled reason = "throttled"
+	hopeless  reason = "hopeless" // a deadline that is too near: see weir.HopelessError
 )
 
 // cause returns what refused the call, its name, and the key of its group if that is known.
 func (e *RefusedError) cause() (why reason, name, key string) {
 	if by, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
 		return open, by.Name, by.Key
+	}
+	if by, ok := errors.AsType[*weir.HopelessError](e.Err); ok {
+		return hopeless, by.Name, ""
 	}
 	if by, ok := errors.AsType[*inflight.FullError](e.Err); ok {
 		return limited, by.Name, ""

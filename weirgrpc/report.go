@@ -97,7 +97,7 @@ func (e *RefusedError) attributes() []attribute.KeyValue {
 	switch why {
 	case open:
 		attrs = append(attrs, attribute.String(keyBreaker, name))
-	case limited, held:
+	case limited, held, hopeless:
 		attrs = append(attrs, attribute.String(keyLimiter, name))
 	case throttled:
 	}

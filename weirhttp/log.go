@@ -44,6 +44,9 @@ func (e *RefusedError) attrs() []slog.Attr {
 	if full, ok := errors.AsType[*inflight.FullError](e.Err); ok {
 		attrs = append(attrs, slog.String("weir.limiter.name", full.Name))
 	}
+	if late, ok := errors.AsType[*weir.HopelessError](e.Err); ok {
+		attrs = append(attrs, slog.String("weir.limiter.name", late.Name))
+	}
 	if wait := weir.RetryAfter(e.Err); wait > 0 && wait != limiter.Never {
 		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))
 	}

@@ -48,6 +48,7 @@ var sections = []struct{ prefix, title string }{
 	{"weir.breaker.", "Circuit breakers"},
 	{"weir.limiter.", "Limiters"},
 	{"weir.inflight.", "Calls in flight"},
+	{"weir.gate.", "Gates"},
 	{"weir.window.", "Windows"},
 	{"weir.alert.", "Alert rules"},
 	{"weir.notifier.", "Notifiers"},

@@ -23,6 +23,8 @@ var (
 		"Calls in flight.", limiterName)
 	InFlightLimit = gauge("weir.inflight.limit", "{call}",
 		"Most calls in flight at once. Of a group, the lowest bound of a key.", limiterName)
+	GateHopelessCalls = counter("weir.gate.hopeless_calls", "{call}",
+		"Calls that were refused because a success before their deadline was improbable.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
 	LimiterKeys = upDown("weir.limiter.keys", "{key}",

@@ -31,6 +31,9 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 		if full, ok := errors.AsType[*inflight.FullError](err.Err); ok {
 			attrs = append(attrs, attribute.String("weir.limiter.name", full.Name))
 		}
+		if late, ok := errors.AsType[*weir.HopelessError](err.Err); ok {
+			attrs = append(attrs, attribute.String("weir.limiter.name", late.Name))
+		}
 		return appendWait(attrs, weir.RetryAfter(err.Err))
 	})
 }

@@ -1,0 +1,139 @@
+package weir
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/latency"
+)
+
+// testEvery is how often a hopeless call is allowed.
+const testEvery = time.Second
+
+// HopelessError is the error of a call whose deadline is too near: see Config.RefuseHopeless. It
+// matches ErrRefused, but not context.DeadlineExceeded, because the deadline has not passed.
+type HopelessError struct {
+	// Name is the name of the gate.
+	Name string
+	// Left is the time until the deadline of the call.
+	Left time.Duration
+	// Chance is the estimated share of calls that succeed within Left, from 0 to 0.05.
+	Chance float64
+}
+
+func (e *HopelessError) Error() string {
+	return fmt.Sprintf("gate %s: the deadline is in %v, and only %.1f%% of the calls succeed within that time",
+		strconv.Quote(e.Name), e.Left.Round(time.Microsecond), 100*e.Chance)
+}
+
+// Is reports whether the target is ErrRefused.
+func (e *HopelessError) Is(target error) bool { return target == ErrRefused }
+
+// RetryAfter returns 1s, after which the gate allows another call of this kind, and may have learned
+// that the service has become faster. A retry with more time may be allowed at once.
+func (e *HopelessError) RetryAfter() time.Duration { return testEvery }
+
+// chances is what a gate knows about the time that calls take until they succeed. It is a
+// [gatehook.Listener] of calls, with their starts.
+type chances struct {
+	survival latency.Survival
+	epoch    time.Time
+	testAt   atomic.Int64 // when the next hopeless call is allowed
+}
+
+// Ended implements [gatehook.Listener]. A call that failed or was ignored might have succeeded later, as
+// far as is known.
+func (c *chances) Ended(start time.Duration, o breaker.Outcome) {
+	at := time.Since(c.epoch)
+	c.survival.Record(int64(at), at-start, o == breaker.Success)
+}
+
+// mayTest reports whether a hopeless call is allowed at the time, and allows no other for a second.
+func (c *chances) mayTest(at int64) bool {
+	due := c.testAt.Load()
+	// A time long before due means that the clock of the gate has gone back.
+	return (at >= due || due-at > 2*int64(testEvery)) && c.testAt.CompareAndSwap(due, at+int64(testEvery))
+}
+
+// timedCall is the listener of a call that has another listener too.
+type timedCall struct {
+	chances *chances
+	start   time.Duration
+	gatehook.Listener[breaker.Outcome]
+}
+
+// Ended implements [gatehook.Listener].
+func (c *timedCall) Ended(start time.Duration, o breaker.Outcome) {
+	c.Listener.Ended(start, o)
+	c.chances.Ended(c.start, o)
+}
+
+// testCall is the key of the context with which a hopeless call that is allowed waits.
+type testCall struct{}
+
+// acquireInTime is acquire for a gate that refuses hopeless calls. They are refused before they take
+// anything.
+func (g *Gate) acquireInTime(ctx context.Context, permit *breaker.Permit) error {
+	now := g.now()
+	test, err := g.refuseHopeless(ctx, now)
+	if err != nil {
+		return err
+	}
+	if test {
+		ctx = context.WithValue(ctx, testCall{}, true)
+	}
+	if err := g.acquireSlowly(ctx, now, permit); err != nil {
+		return err
+	}
+	if g.remote != nil || g.maxWait() > 0 {
+		now = g.now()
+	}
+	start := now.Sub(g.epoch)
+	if listener, listenStart := hooks.Told(gatehook.NoEscape(permit)); listener != nil {
+		hooks.Tell(gatehook.NoEscape(permit), &timedCall{g.chances, start, listener}, listenStart)
+	} else {
+		hooks.Tell(gatehook.NoEscape(permit), g.chances, start)
+	}
+	return nil
+}
+
+// refuseHopeless returns the error for a call whose success before its deadline is improbable. test
+// reports that the call is hopeless and allowed, to keep the estimate true. The breaker may refuse a
+// hopeless call first, and a half-open one gets none as a probe, which would tell nothing.
+func (g *Gate) refuseHopeless(ctx context.Context, now time.Time) (test bool, err error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return false, nil
+	}
+	at := int64(now.Sub(g.epoch))
+	estimate, left := g.chances.survival.Estimate(at), deadline.Sub(now)
+	if estimate.Until == 0 || left > estimate.Until {
+		return false, nil
+	}
+	if err := hooks.CheckAt(g.breaker, now); err != nil {
+		return false, err
+	}
+	if ctx.Value(testCall{}) != nil || g.breaker.State() != breaker.HalfOpen && g.chances.mayTest(at) {
+		return true, nil
+	}
+	g.admissions.hopeless.Add(1)
+	return false, &HopelessError{Name: g.name, Left: max(left, 0), Chance: estimate.Chance(left)}
+}
+
+// stillHopeful is refuseHopeless for a call that has its tokens and its slot, and may have waited for
+// them.
+func (g *Gate) stillHopeful(ctx context.Context, now time.Time) error {
+	if g.chances == nil {
+		return nil
+	}
+	_, err := g.refuseHopeless(ctx, now)
+	return err
+}
+
+// setChances lets a new gate refuse hopeless calls.
+func (g *Gate) setChances() { g.chances = &chances{epoch: g.epoch} }

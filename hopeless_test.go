@@ -1,0 +1,229 @@
+package weir_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/limiter"
+)
+
+// takes returns a function that answers after d, or when its context is done.
+func takes(d time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// within makes a call that takes a time, with a deadline.
+func within(g *weir.Gate, deadline, takesFor time.Duration) error {
+	ctx, cancel := context.WithTimeout(bg(), deadline)
+	defer cancel()
+	return g.Run(ctx, takes(takesFor))
+}
+
+// learnLatency makes 100 calls that take 50 ms, and lets the gate estimate from them.
+func learnLatency(t *testing.T, g *weir.Gate) {
+	t.Helper()
+	for range 100 {
+		require.NoError(t, g.Run(bg(), takes(50*time.Millisecond)))
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
+// useTest makes the hopeless call that is allowed once per second.
+func useTest(t *testing.T, g *weir.Gate) {
+	t.Helper()
+	require.ErrorIs(t, within(g, 10*time.Millisecond, 50*time.Millisecond), context.DeadlineExceeded)
+}
+
+func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("search", weir.Config{RefuseHopeless: true})
+		learnLatency(t, g)
+		useTest(t, g)
+		before := g.Totals()
+		err := within(g, 12*time.Millisecond, 0)
+		var hopeless *weir.HopelessError
+		require.ErrorAs(t, err, &hopeless)
+		require.Equal(t, &weir.HopelessError{Name: "search", Left: 12 * time.Millisecond}, hopeless)
+		require.EqualError(t, err, `gate "search": the deadline is in 12ms, and only 0.0% of the calls succeed within that time`)
+		require.ErrorIs(t, err, weir.ErrRefused)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, weir.RetryAfter(err))
+		require.Equal(t, before, g.Totals(), "the breaker counts nothing")
+		require.Zero(t, g.Admissions())
+		metrics, _ := readMetrics(g)
+		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"], "%v", metrics)
+
+		require.NoError(t, within(g, 60*time.Millisecond, 50*time.Millisecond))
+		require.NoError(t, g.Run(bg(), succeed), "without a deadline")
+	})
+}
+
+func TestWithoutTheSettingNoCallIsHopeless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{})
+		learnLatency(t, g)
+		for range 20 {
+			require.NoError(t, within(g, time.Microsecond, 0))
+		}
+		for s := range g.Observe {
+			require.NotEqual(t, "weir.gate.hopeless_calls", s.Instrument.Name)
+		}
+	})
+}
+
+func TestWithFewCallsNothingIsHopeless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{RefuseHopeless: true})
+		for range 59 {
+			require.NoError(t, g.Run(bg(), takes(50*time.Millisecond)))
+		}
+		time.Sleep(time.Second)
+		for range 20 {
+			require.NoError(t, within(g, time.Millisecond, 0))
+		}
+	})
+}
+
+// A call without a deadline of its own, such as one of a hang, is counted when it returns.
+func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{FailureRate: breaker.Off}})
+		allowed, refused := 0, 0
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			go func() { _ = g.Run(bg(), takes(50*time.Millisecond)) }() // keeps the estimate
+			if time.Since(end) < -25*time.Second {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(bg(), 10*time.Millisecond)
+			permit, err := g.Allow(ctx)
+			if err == nil {
+				permit.Record(breaker.Ignored)
+				allowed++
+			} else {
+				require.ErrorIs(t, err, weir.ErrRefused)
+				refused++
+			}
+			cancel()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.InDelta(t, 25, allowed, 1)
+		require.Equal(t, 25_000, allowed+refused)
+	})
+}
+
+// TestAServiceThatIsFastAgainIsNoticed has one kind of deadline, which becomes hopeless and is so no
+// more. Nothing but the tests and the age of the estimate can tell.
+func TestAServiceThatIsFastAgainIsNoticed(t *testing.T) {
+	for _, slowFor := range []time.Duration{3 * time.Second, 7 * time.Second, 33 * time.Second, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{FailureRate: breaker.Off}})
+			slow, start := 300*time.Millisecond, time.Now()
+			sent, wasted, back := 0, 0, time.Duration(0)
+			var mu sync.Mutex
+			for time.Since(start) < slowFor+30*time.Second {
+				if time.Since(start) >= slowFor {
+					slow = 20 * time.Millisecond
+				}
+				go func(takesFor time.Duration, began time.Duration) {
+					err := within(g, 100*time.Millisecond, takesFor)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case began < slowFor:
+						sent++
+						if err == context.DeadlineExceeded { //nolint:errorlint // that of the call itself
+							wasted++
+						}
+					case err != nil:
+						back = began - slowFor
+					}
+				}(slow, time.Since(start))
+				time.Sleep(5 * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			t.Logf("slow for %v: %d of %d calls wasted, all allowed again after %v", slowFor, wasted, sent, back)
+			require.Less(t, back, 11*time.Second)
+			// 60 calls teach it, 20 are in flight then, and 20 come until the next estimate: every 5 to 10 s.
+			require.LessOrEqual(t, wasted, 110*(1+int(slowFor/(5*time.Second)))+int(slowFor/time.Second))
+		})
+	}
+}
+
+func TestAHopelessCallTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 200})
+		slots := inflight.New(inflight.Config{Limit: 1})
+		far := newRemote(1000)
+		g := weir.Join("g", weir.Parts{
+			Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, InFlight: slots, Remote: far, RefuseHopeless: true,
+		})
+		learnLatency(t, g)
+		useTest(t, g)
+		tokens, asked := bucket.Take(0).Remaining, far.asked.Load()
+		require.ErrorIs(t, within(g, time.Millisecond, 0), weir.ErrRefused)
+		require.Equal(t, tokens, bucket.Take(0).Remaining)
+		require.Equal(t, asked, far.asked.Load())
+		require.Zero(t, slots.InFlight())
+	})
+}
+
+// TestACallThatBecomesHopelessGivesEverythingBack has its deadline used up by the remote and by a wait.
+func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 500})
+		slots, far := inflight.New(inflight.Config{Limit: 1}), newRemote(10_000)
+		b := breaker.New("b", breaker.Config{})
+		g := weir.Join("g", weir.Parts{
+			Breaker: b, Limiter: bucket, InFlight: slots, Remote: far, RefuseHopeless: true, MaxWait: time.Minute,
+		})
+		learnLatency(t, g)
+		useTest(t, g)
+		tokens, remotes := bucket.Take(0).Remaining, far.bucket.Take(0).Remaining
+		far.during = func() { time.Sleep(80 * time.Millisecond) }
+		var hopeless *weir.HopelessError
+		require.ErrorAs(t, within(g, 100*time.Millisecond, 0), &hopeless)
+		require.Equal(t, 20*time.Millisecond, hopeless.Left)
+		far.during = func() {}
+
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		time.AfterFunc(80*time.Millisecond, func() { permit.Record(breaker.Success) })
+		require.ErrorAs(t, within(g, 100*time.Millisecond, 0), &hopeless, "after a wait for a slot")
+		require.Equal(t, 20*time.Millisecond, hopeless.Left)
+
+		require.Equal(t, tokens-1, bucket.Take(0).Remaining)
+		require.LessOrEqual(t, remotes-1, far.bucket.Take(0).Remaining)
+		require.Zero(t, slots.InFlight())
+		require.Equal(t, int64(101), b.Totals().Successes)
+		require.NoError(t, within(g, 100*time.Millisecond, 50*time.Millisecond))
+	})
+}
+
+// A test call waits like any other, and is not refused afterwards.
+func TestATestCallMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{MaxConcurrent: 1, MaxWait: time.Second, RefuseHopeless: true})
+		learnLatency(t, g)
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		time.AfterFunc(5*time.Millisecond, func() { permit.Record(breaker.Success) })
+		useTest(t, g)
+		require.Equal(t, int64(1), g.Admissions().Waited)
+	})
+}

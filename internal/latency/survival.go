@@ -1,0 +1,147 @@
+package latency
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// span is how long calls are counted in one generation. The estimate is of the calls that ended in
+	// the present generation and the one before, so of the last 5 to 10 s.
+	span = int64(5 * time.Second)
+	// updateEvery is how old an estimate may be.
+	updateEvery = int64(100 * time.Millisecond)
+	// Improbable is the chance below which an answer in time is improbable.
+	Improbable = 0.05
+	// Evidence is how many calls must be known to have had no answer before, or to have had one, for an
+	// estimate. If the chance of an answer is Improbable or more, that many calls in a row go without
+	// one in less than 5 % of cases.
+	Evidence = 60
+)
+
+// Survival estimates the chance that a call is answered within a time, from the durations of recent
+// calls. A call that ended without an answer, such as by the deadline of its caller, would have been
+// answered later or never: its duration is censored. The estimate is the product limit of Kaplan and
+// Meier (Nonparametric Estimation from Incomplete Observations, 1958): of the calls that last until a
+// bucket of durations, the share that is answered in it is the hazard d/n, and the calls without an
+// answer at its end are the product of 1 − d/n.
+//
+// The estimate is exactly that of durations rounded up to the bounds of their buckets, which are at
+// most 9.1 % higher. A time is rounded up too.
+//
+// Times are nanoseconds since an origin of the caller. All methods may be called from any number of
+// goroutines. The zero value is ready to use. It takes 4 KB.
+type Survival struct {
+	generations [2]generation
+	present     atomic.Int64 // the number of the present generation, whose parity is its index
+	updateAt    atomic.Int64
+	estimate    atomic.Pointer[Estimate]
+	mu          sync.Mutex // held to update
+}
+
+// generation counts calls by the bucket of their duration.
+type generation struct {
+	answered, cut [Buckets]atomic.Uint32
+}
+
+func (g *generation) clear() {
+	for i := range Buckets {
+		g.answered[i].Store(0)
+		g.cut[i].Store(0)
+	}
+}
+
+// Estimate is what a Survival has found at one moment. The zero value knows nothing.
+type Estimate struct {
+	// Until is the longest time within which an answer is improbable, or 0 if none is known.
+	Until   time.Duration
+	chances []float32 // by bucket, up to Until
+}
+
+// Chance returns the chance of an answer within a time of at most Until.
+func (e *Estimate) Chance(d time.Duration) float64 {
+	if d <= 0 || len(e.chances) == 0 {
+		return 0
+	}
+	return float64(e.chances[min(bucketOf(int64(d)), len(e.chances)-1)])
+}
+
+// Record counts a call that ended at the time, with an answer or without one.
+func (s *Survival) Record(at int64, took time.Duration, answered bool) {
+	s.update(at)
+	counts := &s.generations[s.present.Load()&1]
+	i := bucketOf(max(int64(took), 0))
+	if answered {
+		counts.answered[i].Add(1)
+	} else {
+		counts.cut[i].Add(1)
+	}
+}
+
+// Estimate returns the estimate at the time. It may be 100 ms old.
+func (s *Survival) Estimate(at int64) *Estimate {
+	s.update(at)
+	return s.estimate.Load()
+}
+
+// update makes the estimate anew if that is due, or if the time has gone back by more than a span.
+func (s *Survival) update(at int64) {
+	if due := s.updateAt.Load(); at < due && due-at <= span && s.estimate.Load() != nil {
+		return
+	}
+	s.estimate.CompareAndSwap(nil, new(Estimate))
+	if !s.mu.TryLock() {
+		return // another call does it
+	}
+	defer s.mu.Unlock()
+	s.advance(at)
+	s.estimate.Store(s.read())
+	s.updateAt.Store(at + updateEvery)
+}
+
+// advance begins the generation of the time. A time of the generation before is that of a late call. If
+// the time is further off, no count is of the last 10 s.
+func (s *Survival) advance(at int64) {
+	n := at / span
+	if at%span < 0 {
+		n--
+	}
+	present := s.present.Load()
+	if n == present || n == present-1 {
+		return
+	}
+	s.generations[n&1].clear()
+	if n != present+1 {
+		s.generations[(n+1)&1].clear()
+	}
+	s.present.Store(n)
+}
+
+// read returns the estimate of the present counts.
+func (s *Survival) read() *Estimate {
+	var answered, cut [Buckets]int64
+	known := int64(0) // the calls that had an answer before the end of the bucket, or are known to have had none
+	for i := range Buckets {
+		for g := range s.generations {
+			answered[i] += int64(s.generations[g].answered[i].Load())
+			cut[i] += int64(s.generations[g].cut[i].Load())
+		}
+		known += answered[i] + cut[i]
+	}
+	e := new(Estimate)
+	left, survival := known, 1.0 // left are the calls that last until the bucket
+	for i := range Buckets {
+		if left > 0 {
+			survival *= 1 - float64(answered[i])/float64(left)
+		}
+		if known < Evidence || 1-survival >= Improbable {
+			break
+		}
+		e.chances = append(e.chances, float32(1-survival))
+		e.Until = time.Duration(longest[i])
+		known -= cut[i]
+		left -= answered[i] + cut[i]
+	}
+	return e
+}
