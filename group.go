@@ -27,6 +27,9 @@ type GroupConfig struct {
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
 	// if that is less.
 	MaxSeries int
+	// MaxOpen is the largest share of the keys whose breakers may be open at once, above 0 and at most
+	// 1: see breaker.GroupConfig. Default 0: no bound.
+	MaxOpen float64
 }
 
 // Validate returns an error that names all invalid fields, or nil if there are none.
@@ -40,7 +43,7 @@ func (c GroupConfig) Validate() error {
 }
 
 func (c GroupConfig) breakers() breaker.GroupConfig {
-	return breaker.GroupConfig{Breaker: c.Gate.Breaker, MaxKeys: c.MaxKeys, MaxSeries: c.MaxSeries}
+	return breaker.GroupConfig{Breaker: c.Gate.Breaker, MaxKeys: c.MaxKeys, MaxSeries: c.MaxSeries, MaxOpen: c.MaxOpen}
 }
 
 // Group has one gate per key, such as a host, a tenant or a shard, in bounded memory:
@@ -215,6 +218,9 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	g.admissions.setMaxWait(c.MaxWait)
 	return g.breakers.Reconfigure(c.Breaker)
 }
+
+// SetMaxOpen replaces GroupConfig.MaxOpen: see [breaker.Group.SetMaxOpen].
+func (g *Group[K]) SetMaxOpen(share float64) error { return g.breakers.SetMaxOpen(share) }
 
 // Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
 // next call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for

@@ -33,8 +33,10 @@ type Breaker struct {
 	series        *series
 	longestShown  perState[atomic.Int64] // the longest time in each state that observers were given
 
-	mu    *sync.Mutex // held to change phase and to use slots
-	slots probeSlots
+	mu     *sync.Mutex // held to change phase and to use slots
+	slots  probeSlots
+	places *places // of the group; nil for a breaker that is not in a group
+	placed bool    // b has a place; guarded by mu
 
 	refused striped.Counter // far from phase, because refused calls write it and read phase
 }

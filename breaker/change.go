@@ -18,7 +18,7 @@ type Change struct {
 	// At is when the transition was due. For HalfOpen it is the end of the cooldown.
 	At time.Time
 	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in the
-	// state Shadow would have opened.
+	// state Shadow would have opened, and Closed if GroupConfig.MaxOpen prevented an opening.
 	From, To State
 	// Reason is the cause in words, with the numbers that led to it.
 	Reason string

@@ -138,6 +138,26 @@
 //
 //	user, err := breaker.Do(ctx, tenants.Get(id), fetchUser)
 //
+// A fault of the caller, such as a lost network or a wrong certificate, makes the calls of all keys fail,
+// and all their breakers open. GroupConfig.MaxOpen bounds the share of keys that may be open at once, as
+// max_ejection_percent does in Envoy:
+//
+//   - It is a share of all keys that the group has, with or without calls. One key may always open.
+//   - A key is open from its opening until it closes. It keeps its place while it is half-open or
+//     recovering, because it refuses calls then, and may open again. A key that is forgotten gives its
+//     place back.
+//   - A key that may not open stays closed, counts its calls, and is judged at each result. So it opens at
+//     the first result after a place is free, if the rules still say so. Config.OnChange gets a Change
+//     from Closed to Closed with the reason, at most once per Cooldown, or per second if that is longer.
+//     The metric weir.breaker.group.prevented_openings counts these.
+//   - Keys that are opened by hand are not bound by MaxOpen: by Force, Release, OpenFor or Config.Initial.
+//     They take places too. The state Shadow does not take MaxOpen into account.
+//   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until enough
+//     of them have closed.
+//
+// MaxOpen is off by default, because in an outage of all services it keeps the load on those that may not
+// open.
+//
 // Package throttle refuses a share of the calls to an overloaded service, instead of all calls.
 //
 // # Guarantees

@@ -43,6 +43,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 		b.phase.Store(p)
 		return false
 	}
+	b.updatePlace(next)
 	return true
 }
 
@@ -51,7 +52,9 @@ func (b *Breaker) evictNow(t time.Time) {
 	b.mu.Lock()
 	at := b.at(t)
 	p := b.advance(at)
-	b.phase.Store(p.evicted(b, p.latest(at)))
+	next := p.evicted(b, p.latest(at))
+	b.phase.Store(next)
+	b.updatePlace(next)
 	b.mu.Unlock()
 	b.changes.deliver()
 	b.changes.abandonWatchers()

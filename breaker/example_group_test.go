@@ -45,4 +45,5 @@ func ExampleGroup_Observe() {
 	// weir.breaker.group.members 1
 	// weir.breaker.group.evictions 0
 	// weir.breaker.group.unguarded 1
+	// weir.breaker.group.prevented_openings 0
 }

@@ -53,8 +53,9 @@ type Group[K comparable] struct {
 	members        atomic.Int64
 	evictions      atomic.Int64
 	unguardedCalls atomic.Int64 // of Get
+	places         places
 	admissions     atomic.Int64 // keys added so far
-	series         [3]*stat.Series
+	series         [4]*stat.Series
 
 	mu        sync.Mutex // held by observers and Forget, never by a call
 	observers observers[K]
@@ -77,6 +78,8 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 		shards: make([]shard[K], min((c.MaxKeys+keysPerShard-1)/keysPerShard, maxShards)),
 	}
 	g.rules.Store(newRules(c.Breaker.orDefault()))
+	g.places.members = &g.members
+	g.places.setShare(c.MaxOpen)
 	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey})
 	g.observers.init(name, t0)
 	for i := range g.shards {
@@ -132,6 +135,16 @@ func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	for _, b := range g.All() {
 		b.setGroupRules(g.rules.Load, t)
 	}
+	return nil
+}
+
+// SetMaxOpen replaces GroupConfig.MaxOpen, or returns an error if the share is not valid. If more keys
+// are open than it allows, they stay open, and no other key opens until enough of them have closed.
+func (g *Group[K]) SetMaxOpen(share float64) error {
+	if err := (GroupConfig{MaxOpen: share}).Validate(); err != nil {
+		return err
+	}
+	g.places.setShare(share)
 	return nil
 }
 

@@ -25,6 +25,10 @@ type GroupConfig struct {
 	// series end and a key in use gets new ones, which begin at 0. Default 100, or half of MaxKeys if
 	// that is less.
 	MaxSeries int
+	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so that
+	// a fault of the caller itself does not cut it off from everything. See the package comment.
+	// Group.SetMaxOpen replaces MaxOpen. Default 0: no bound.
+	MaxOpen float64
 }
 
 const (
@@ -43,6 +47,9 @@ func (c GroupConfig) Validate() error {
 	}
 	if c.MaxSeries < Off || c.MaxKeys >= 0 && c.MaxSeries > c.orDefault().MaxKeys/2 {
 		fs.add("MaxSeries is %d, must be at least 1 and at most half of MaxKeys, or Off", c.MaxSeries)
+	}
+	if !(c.MaxOpen >= 0 && c.MaxOpen <= 1) {
+		fs.add("MaxOpen is %v, must lie between 0 and 1", c.MaxOpen)
 	}
 	return errors.Join(fs...)
 }

@@ -47,7 +47,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	for i, n := range [3]int64{g.members.Load(), g.evictions.Load(), g.unguardedCalls.Load()} {
+	for i, n := range [4]int64{g.members.Load(), g.evictions.Load(), g.unguardedCalls.Load(), g.places.prevented.Load()} {
 		if !yield(g.series[i], float64(n)) {
 			return
 		}
@@ -105,9 +105,12 @@ func (g *Group[K]) collect(add func(*summable, *sum, *Breaker)) (own []ownSeries
 	return own, others
 }
 
-// newGroupSeries returns the series of the group itself: its keys, evictions and unguarded calls.
-func newGroupSeries(name string, began time.Time) (all [3]*stat.Series) {
-	for i, instrument := range []*stat.Instrument{instrument.BreakerGroupMembers, instrument.BreakerGroupEvictions, instrument.BreakerGroupUnguarded} {
+// newGroupSeries returns the series of the group itself: its keys, evictions, unguarded calls and
+// prevented openings.
+func newGroupSeries(name string, began time.Time) (all [4]*stat.Series) {
+	for i, instrument := range []*stat.Instrument{
+		instrument.BreakerGroupMembers, instrument.BreakerGroupEvictions, instrument.BreakerGroupUnguarded, instrument.BreakerGroupPrevented,
+	} {
 		all[i] = instrument.Series(name)
 		all[i].Created = began
 	}

@@ -27,7 +27,7 @@ func LogChanges(logger *slog.Logger) func(Change) {
 	return func(c Change) {
 		level, message := slog.LevelInfo, "breaker "+string(c.To)
 		switch {
-		case c.From == c.To: // in the state Shadow
+		case c.From == c.To: // in the state Shadow, or prevented by MaxOpen
 			level, message = slog.LevelWarn, "breaker would open"
 		case c.To == Open || c.To == ForcedOpen:
 			level = slog.LevelWarn

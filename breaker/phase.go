@@ -63,7 +63,9 @@ type live struct {
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
-	seen    int64                         // evicted: the calls that were counted or passed on; guarded by Breaker.mu
+	// Closed: the time until which further openings that MaxOpen prevents are not told; guarded by Breaker.mu
+	prevented time.Duration
+	seen      int64 // evicted: the calls that were counted or passed on; guarded by Breaker.mu
 }
 
 // derive sets the fields that follow from the state and the rules.

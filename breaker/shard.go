@@ -75,6 +75,7 @@ func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
 	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
 	m.label, m.group = label, m
 	m.breaker = build(g.name, r, t, &m.membership)
+	m.breaker.join(&g.places)
 	m.used.Store(true)
 	s.byKey[key], s.ring[i] = m, m
 	return m.breaker

@@ -25,6 +25,7 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 // publish puts the phase into force and queues the change. The lock is held.
 func (b *Breaker) publish(p *phase, c Change) {
 	b.phase.Store(p)
+	b.updatePlace(p)
 	if b.observed != nil {
 		b.observed.reportOpening(b, p.since, c)
 		return
@@ -46,7 +47,8 @@ func (b *Breaker) advance(at time.Duration) *phase {
 	return p
 }
 
-// trip opens the breaker because of the calls of a closed phase, unless another call did so first.
+// trip opens the breaker because of the calls of a closed phase, unless another call did so first or
+// MaxOpen members of its group are open.
 func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
 	now := b.phase.Load()
@@ -59,7 +61,11 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
 	c.Slow = min(c.Slow, calls.Calls)
 	c.SlowFailures = min(c.SlowFailures, c.Slow, c.Failures)
-	b.open(now, at, why, c)
+	if b.takePlace() {
+		b.open(now, at, why, c)
+	} else {
+		b.stayClosed(now, at, why, c)
+	}
 	b.mu.Unlock()
 	b.changes.deliver()
 }

@@ -49,4 +49,6 @@ var (
 		"Idle members that a group evicted to make room.", breakerName)
 	BreakerGroupUnguarded = counter("weir.breaker.group.unguarded", "{breaker}",
 		"Requests for a member that a full group answered with a breaker that allows every call.", breakerName)
+	BreakerGroupPrevented = counter("weir.breaker.group.prevented_openings", "{opening}",
+		"Openings that the largest share of open members prevented.", breakerName)
 )
