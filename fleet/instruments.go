@@ -13,7 +13,7 @@ const (
 var (
 	limiterRequests = &stat.Instrument{
 		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Requests for tokens, by outcome.",
+		Help: "Requests for tokens or slots, by outcome.",
 	}
 	limiterTokens = &stat.Instrument{
 		Name: "weir.limiter.tokens", Unit: "{token}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
@@ -21,7 +21,7 @@ var (
 	}
 	limiterWaiting = &stat.Instrument{
 		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Requests that are waiting for tokens.",
+		Help: "Requests that are waiting for tokens or slots.",
 	}
 	limiterLimit = &stat.Instrument{
 		Name: "weir.limiter.limit", Unit: "{token}", Kind: stat.Gauge, Attrs: []string{attrLimiter},

@@ -158,6 +158,36 @@ func TestCallsThatNeverEndAreEvidence(t *testing.T) {
 		m.pass(30 * time.Second)
 		m.servers, m.timeout = 0, always(time.Hour)
 		require.Less(t, m.pass(time.Minute).most, 2*easy)
+		require.Less(t, m.bound.limit, float64(easy)/2, "the calls that follow are fewer than before")
+	})
+}
+
+// The calls are no longer bounded if the limit was not reached for two seconds. Ten seconds after an
+// outage that is so, and five hundred calls in flight are as good as before it.
+func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
+	seeds(t, func(t *testing.T, m *model) {
+		m.pass(30 * time.Second)
+		m.times = exponential(time.Second)
+		m.pass(20 * time.Second)
+		require.True(t, m.bound.bounding)
+		m.times, m.servers = exponential(50*ms), 2000
+		m.pass(10 * time.Second)
+		m.rate = 10_000
+		require.Zero(t, m.pass(2*time.Second).refused)
+	})
+}
+
+// Half of the calls fail at once, and the others are twice as many as the service can answer. The failures
+// do not count as fast answers, so a good call takes about half of what is slow, as without failures.
+func TestEarlyFailuresAreNoFastAnswers(t *testing.T) {
+	seeds(t, func(t *testing.T, m *model) {
+		m.pass(30 * time.Second)
+		m.rate, m.fails, m.timeout = 800, 0.5, always(time.Minute)
+		m.pass(20 * time.Second)
+		good := m.pass(time.Minute).good
+		require.InEpsilon(t, 200*60, good, 0.05, "nothing of the capacity is lost")
+		inQueueAndServed := float64(len(m.queue) + m.busy)
+		require.InEpsilon(t, m.bound.target()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
 	})
 }
 

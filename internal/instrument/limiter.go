@@ -8,13 +8,13 @@ const (
 // Instruments of limiters, and of bounds on calls in flight.
 var (
 	LimiterRequests = counter("weir.limiter.requests", "{request}",
-		"Requests for tokens, by outcome.", limiterName, limiterOutcome)
+		"Requests for tokens or slots, by outcome.", limiterName, limiterOutcome)
 	LimiterTokens = counter("weir.limiter.tokens", "{token}",
 		"Tokens asked for, by outcome of the request.", limiterName, limiterOutcome)
 	LimiterNear = counter("weir.limiter.near_limit", "{token}",
 		"Tokens taken while most of the limit was in use.", limiterName)
 	LimiterWaiting = upDown("weir.limiter.waiting", "{request}",
-		"Requests that are waiting for tokens.", limiterName)
+		"Requests that are waiting for tokens or slots.", limiterName)
 	LimiterAvailable = gauge("weir.limiter.available", "{token}",
 		"Tokens that can be taken now.", limiterName)
 	LimiterLimit = gauge("weir.limiter.limit", "{token}",
