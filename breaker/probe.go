@@ -89,37 +89,40 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 	return slot, use
 }
 
-// recordProbe records the result of a probe, and ends the phase if there are enough results. It does
-// nothing and reports false if the phase of the probe has ended.
-func (b *Breaker) recordProbe(m *Permit, o Outcome, at time.Duration) bool {
+// recordLocked records the result of a call of a half-open or recovering breaker, whose results are
+// judged under the lock. It does nothing and reports false if the phase of the call has ended.
+func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration) bool {
 	b.mu.Lock()
 	p := b.advance(at)
-	if p.epoch != m.phase.epoch {
-		b.mu.Unlock()
-		b.changes.deliver()
-		return false
-	}
-	took := at - m.start
-	p.tally.Record(at, verdictOf(o), took)
-	if m.retryAfter > 0 {
-		p.askRetry(at, m.retryAfter)
-	}
-	if o != Success && o != Failure {
-		b.slots.leave(m.slot, m.slotUse, slotFree)
-	} else {
-		b.slots.leave(m.slot, m.slotUse, slotUsed)
-		b.decide(p, p.addProbe(o, took > p.rules.config.SlowCall), at)
+	counts := p.epoch == m.phase.epoch
+	if counts {
+		took := at - m.start
+		p.tally.Record(at, verdictOf(o), took)
+		if m.retryAfter > 0 {
+			p.askRetry(at, m.retryAfter)
+		}
+		slow := took > p.rules.config.SlowCall
+		if p.results == areRamped {
+			b.addRamped(m, p, o, slow, at)
+		} else {
+			b.addProbe(m, p, o, slow, at)
+		}
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
-	return true
+	return counts
 }
 
-// addProbe adds a result to the results of the probes and returns them. The lock is held.
-func (p *phase) addProbe(o Outcome, slow bool) window.Counts {
+// addProbe adds the result of a probe, and ends the phase if there are enough results. The lock is held.
+func (b *Breaker) addProbe(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
+	if o != Success && o != Failure {
+		b.slots.leave(m.slot, m.slotUse, slotFree)
+		return
+	}
+	b.slots.leave(m.slot, m.slotUse, slotUsed)
 	c := withResult(*p.live.probed.Load(), o, slow)
 	p.live.probed.Store(&c)
-	return c
+	b.decide(p, c, at)
 }
 
 // decide closes or opens a half-open breaker if there are enough results of probes. The lock is held.

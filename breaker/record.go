@@ -24,10 +24,8 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 		return b.recordLate(m, o, at)
 	case p.results == areDropped:
 		return false
-	case p.results == areRamped:
-		return b.recordRamped(m, o, at) || b.recordLate(m, o, at)
-	case p.results == areProbes:
-		return b.recordProbe(m, o, at) || b.recordLate(m, o, at)
+	case p.results == areRamped || p.results == areProbes:
+		return b.recordLocked(m, o, at) || b.recordLate(m, o, at)
 	}
 	var run cusum.Run
 	if o == Failure && p.results == areJudged {

@@ -54,28 +54,13 @@ func (b *Breaker) checkShare(at time.Duration) error {
 	return nil
 }
 
-// recordRamped records the result of a call of a recovering breaker, and ends the round if there are
-// enough results. It does nothing and reports false if the phase of the call has ended.
-func (b *Breaker) recordRamped(m *Permit, o Outcome, at time.Duration) bool {
-	b.mu.Lock()
-	p := b.advance(at)
-	if p.epoch != m.phase.epoch {
-		b.mu.Unlock()
-		b.changes.deliver()
-		return false
-	}
-	took := at - m.start
-	p.tally.Record(at, verdictOf(o), took)
-	if m.retryAfter > 0 {
-		p.askRetry(at, m.retryAfter)
-	}
+// addRamped adds the result of a call of a recovering breaker to the round, if the call began in it, and
+// ends the round if there are enough results. The lock is held.
+func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
 	if r := &p.live.ramp; (o == Success || o == Failure) && m.slotUse == r.round {
-		r.results = withResult(r.results, o, took > p.rules.config.SlowCall)
+		r.results = withResult(r.results, o, slow)
 		b.judgeRound(p, at)
 	}
-	b.mu.Unlock()
-	b.changes.deliver()
-	return true
 }
 
 // withResult returns the counts with one more result.

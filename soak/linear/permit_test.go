@@ -25,12 +25,14 @@ type event struct {
 	called, returned int64
 }
 
-// breakerState is a breaker without a cooldown: if it is open, it allows a probe at the next request.
+// breakerState is a breaker without a cooldown: if it is open, it allows a probe at the next request, but
+// not at one that read the clock before the result that opened the breaker did.
 type breakerState struct {
 	state     breaker.State
 	epoch     int
 	streak    int           // closed: consecutive failures
 	doomed    int64         // closed: when the Record returns that opens the breaker, or 0
+	opened    int64         // open: when the Record returns that opened the breaker
 	out, good int           // half-open: probes in flight, and successful ones
 	given     map[int64]int // the epoch of each permit in flight
 }
@@ -41,7 +43,19 @@ func (s breakerState) clone() breakerState {
 }
 
 func (s *breakerState) enter(to breaker.State) {
-	s.state, s.epoch, s.streak, s.doomed, s.out, s.good = to, s.epoch+1, 0, 0, 0, 0
+	s.state, s.epoch, s.streak, s.doomed, s.opened, s.out, s.good = to, s.epoch+1, 0, 0, 0, 0, 0
+}
+
+// open opens the breaker by a Record that returns at the given time.
+func (s *breakerState) open(returned int64) {
+	s.enter(breaker.Open)
+	s.opened = returned
+}
+
+// refusesOverlapping reports whether Allow may refuse because it read the clock earlier than the Record
+// that opened the breaker did, and found it open later.
+func (s *breakerState) refusesOverlapping(e *event) bool {
+	return e.asks && s.state == breaker.Open && e.called < s.opened
 }
 
 // allow models Allow.
@@ -68,7 +82,7 @@ func (s *breakerState) record(e *event) bool {
 	}
 	switch {
 	case s.state == breaker.HalfOpen:
-		s.probed(e.outcome)
+		s.probed(e)
 	case e.outcome == breaker.Success:
 		s.streak = 0
 	case e.outcome == breaker.Failure:
@@ -79,13 +93,13 @@ func (s *breakerState) record(e *event) bool {
 	return true
 }
 
-func (s *breakerState) probed(o breaker.Outcome) {
+func (s *breakerState) probed(e *event) {
 	s.out--
-	if o == breaker.Success {
+	if e.outcome == breaker.Success {
 		s.good++
 	}
-	if o == breaker.Failure {
-		s.enter(breaker.Open)
+	if e.outcome == breaker.Failure {
+		s.open(e.returned)
 	} else if s.good == probes {
 		s.enter(breaker.Closed)
 	}
@@ -100,14 +114,17 @@ func permitModel() porcupine.Model {
 			e, was := input.(*event), state.(breakerState)
 			var before []breakerState
 			if was.doomed < e.called && was.doomed > 0 {
-				was.enter(breaker.Open)
+				was.open(was.doomed)
 			}
 			if was.doomed > 0 {
 				opened := was.clone()
-				opened.enter(breaker.Open)
+				opened.open(was.doomed)
 				before = append(before, opened)
 			}
 			for _, s := range append(before, was) {
+				if s.refusesOverlapping(e) && output == false {
+					next = append(next, s)
+				}
 				s = s.clone()
 				does := s.record
 				if e.asks {
