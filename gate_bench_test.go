@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -74,3 +75,47 @@ func BenchmarkGateInFlight(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkGateHopeless compares a gate that refuses hopeless calls with one that keeps a histogram of
+// latencies and one that does neither. All calls have a deadline.
+func BenchmarkGateHopeless(b *testing.B) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	for _, c := range []struct {
+		name   string
+		config weir.Config
+	}{
+		{"none", weir.Config{}},
+		{"latency", weir.Config{Breaker: breaker.Config{Latency: true}}},
+		{"hopeless", weir.Config{RefuseHopeless: true}},
+		{"slots", weir.Config{MaxConcurrent: 1000}},
+		{"slots-hopeless", weir.Config{MaxConcurrent: 1000, RefuseHopeless: true}},
+	} {
+		g := weir.New("g", c.config)
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if g.Run(ctx, succeed) != nil {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+	g := weir.New("g", weir.Config{RefuseHopeless: true})
+	for range 100 {
+		permit, _ := g.Allow(ctx)
+		time.Sleep(2 * time.Millisecond)
+		permit.Record(breaker.Success)
+	}
+	b.Run("refused", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = g.Run(soon{ctx}, succeed)
+		}
+	})
+}
+
+// soon is a context whose deadline is always 1 ms away.
+type soon struct{ context.Context }
+
+func (soon) Deadline() (time.Time, bool) { return time.Now().Add(time.Millisecond), true }

@@ -20,7 +20,7 @@ type GroupConfig struct {
 	// Config.
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
-	// Gate.Adaptive and 5 KB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
+	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
 	// many holds. Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see

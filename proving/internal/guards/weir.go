@@ -41,7 +41,8 @@ func GateWithThrottle(name, about string, config weir.Config, t throttle.Config)
 			g, gate := newGate(config)
 			p := weir.Parts{
 				Breaker: gate.Breaker(), Limiter: gate.Limiter(), MaxWait: config.MaxWait,
-				Throttle: throttle.New("service's throttle", t),
+				RefuseHopeless: config.RefuseHopeless,
+				Throttle:       throttle.New("service's throttle", t),
 			}
 			if config.Adaptive || config.MaxConcurrent > 0 {
 				p.InFlight = inflight.New(inflight.Config{Limit: config.MaxConcurrent, Adaptive: config.Adaptive})
