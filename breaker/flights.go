@@ -137,10 +137,14 @@ func (f *flights) keep(slice, calls int64) {
 	}
 }
 
+// end is small, so that the compiler inlines it where every result passes.
 func (f *flights) end(slice int64) {
-	if f == nil || slice == unwatched {
-		return
+	if f != nil && slice != unwatched {
+		f.endWatched(slice)
 	}
+}
+
+func (f *flights) endWatched(slice int64) {
 	c := f.counter(slice)
 	if c.isOf(slice, c.word.Load()) {
 		if c.isOf(slice, c.word.Add(-1)) {
