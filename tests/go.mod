@@ -44,12 +44,15 @@ require (
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/rs/dnscache v0.0.0-20230804202142-fc85eb664529 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/smartystreets/goconvey v1.8.1 // indirect
+	github.com/weir-go/weir/weirconfig v0.0.0
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
+	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
@@ -63,3 +66,5 @@ replace (
 	github.com/weir-go/weir/exporters/prom => ../exporters/prom
 	github.com/weir-go/weir/weirhttp/otelweir => ../weirhttp/otelweir
 )
+
+replace github.com/weir-go/weir/weirconfig => ../weirconfig

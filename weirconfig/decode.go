@@ -91,6 +91,9 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 		}
 	}
 	d.eachEntry(n, path, func(key, value *yaml.Node) {
+		if path == "" && key.Value == "$schema" && value.Kind == yaml.ScalarNode {
+			return // for editors
+		}
 		at := slices.IndexFunc(fields, func(f field) bool { return f.key == key.Value })
 		switch {
 		case at < 0:

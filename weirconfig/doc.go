@@ -27,7 +27,8 @@
 //	payments, tenants := set.Gate("payments"), set.Group("tenants")
 //	go set.Monitor().Run(ctx)
 //
-// The command weirconfig/cmd/weirconfig checks files, for example in CI.
+// The command weirconfig/cmd/weirconfig checks files, for example in CI. With schema.json, a JSON Schema,
+// editors complete and explain fields. docs/configuration.md lists all of them.
 //
 // # Fields
 //

@@ -109,6 +109,7 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 		d.missing(path, "value")
 	}
 	d.needs(path, r)
+	d.checkSpans(path, r)
 	d.checkTexts(path, r)
 	for _, key := range []string{"of", "value", "when", "resolve", "span", "short_span", "quantile", "slo"} {
 		if d.hasFaultOf(path, key) {
@@ -119,6 +120,19 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 		gate = group.Gate
 	}
 	d.checkValue(path, r, gate)
+}
+
+// checkSpans adds faults of the spans, which package alert does not tell apart.
+func (d *decoder) checkSpans(path string, r rule) {
+	for key, t := range map[string]time.Duration{"span": r.Span, "short_span": r.ShortSpan} {
+		if t < 0 {
+			d.faults = append(d.faults, d.locate(path, fmt.Sprintf("%s is %v, must be positive", key, t)))
+		}
+	}
+	if r.ShortSpan > 0 && r.Span > 0 && r.ShortSpan >= r.Span {
+		text := fmt.Sprintf("short_span is %v, must be shorter than span, %v", r.ShortSpan, r.Span)
+		d.faults = append(d.faults, d.locate(path, text))
+	}
 }
 
 // checkTexts adds the faults of the fields that are independent of the value of a rule.

@@ -26,7 +26,9 @@ func TestFaultsOfRules(t *testing.T) {
 		`w.yaml:13: rules[8]: labels has "key", which is set by the monitor`,
 		`w.yaml:13: rules[8]: no_data is "never", must be "keep-last", "resolve" or "fire"`,
 		`w.yaml:14: rules[9]: describe is not data: a program sets it, see Config`,
-		`w.yaml:15: rules[10]: resolve is above 0.01, must be finite, point the other way than when, which is above 0.05, and not overlap with it`,
+		`w.yaml:15: rules[10]: short_span is 1h0m0s, must be shorter than span, 1h0m0s`,
+		`w.yaml:16: rules[11]: short_span is -1h0m0s, must be positive`,
+		`w.yaml:17: rules[12]: resolve is above 0.01, must be finite, point the other way than when, which is above 0.05, and not overlap with it`,
 	}, faults(t, `
 gates: {payments: }
 monitor: {interval: -1s}
@@ -41,6 +43,8 @@ rules:
 - {name: h, of: payments, value: slow_rate, when: above 1%, span: 1m}
 - {name: i, of: payments, value: tripped, no_data: never, labels: {key: x}}
 - {name: j, of: payments, value: tripped, describe: x}
+- {name: l, of: payments, value: burn_rate, when: above 5, span: 1h, slo: 90%, short_span: 1h}
+- {name: m, of: payments, value: burn_rate, when: above 5, span: 1h, slo: 90%, short_span: -1h}
 - {name: k, of: payments, value: failure_rate, when: above 5%, resolve: above 1%, span: 1m}
 `))
 }
