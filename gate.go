@@ -205,6 +205,9 @@ func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
 
+// Explain returns in words why the breaker refuses calls: see [breaker.Breaker.Explain].
+func (g *Gate) Explain() string { return g.breaker.Explain() }
+
 // Totals returns the counts of all calls since the breaker was made. Refused counts the calls that
 // the breaker refused; see Admissions for the calls that a limit refused.
 func (g *Gate) Totals() window.Totals { return g.breaker.Totals() }

@@ -22,9 +22,10 @@ func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, 
 	returned, outcome := false, breaker.Ignored // recorded if judge panics
 	defer func() {
 		if !returned {
-			outcome = verdict.Unreturned[breaker.Outcome](ctx)
+			permit.Record(verdict.Unreturned[breaker.Outcome](ctx))
+			return
 		}
-		permit.Record(outcome)
+		permit.DoneAs(ctx, err, outcome)
 	}()
 	v, err = fn(ctx)
 	returned = true

@@ -19,7 +19,7 @@ type Alert struct {
 	Labels map[string]string
 	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
 	Annotations map[string]string
-	// Summary describes the problem in one line of at most 4,096 bytes.
+	// Summary describes the problem in at most 4,096 bytes, in one line unless Rule.Describe adds more.
 	Summary string
 	// State is Pending, Firing or Resolved.
 	State State

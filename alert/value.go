@@ -63,7 +63,10 @@ func Gauge(read func() float64) Value {
 // from the moment the breaker opens, by itself or by hand, until it has closed again. It stays 1
 // while the breaker is half-open, so that a rule with a For fires once per outage and resolves
 // once, however often the breaker probes the service in between. A breaker that is disabled, forced
-// closed or in shadow mode is not tripped.
+// closed or in shadow mode is not tripped. To show the last failures in every message, add them to
+// the summary:
+//
+//	Describe: func(a Alert) string { return a.Summary + "\n" + payments.Explain() }
 func True(holds func() bool) Value {
 	v := newGauge("boolean", holds == nil, func(time.Time) measurement {
 		m := measurement{OK: true}

@@ -33,6 +33,8 @@ type Breaker struct {
 	series        *series
 	longestShown  perState[atomic.Int64] // the longest time in each state that observers were given
 
+	failures atomic.Pointer[failureRing] // nil until a call fails
+
 	mu     *sync.Mutex // held to change phase and to use slots
 	slots  probeSlots
 	places *places // of the group; nil for a breaker that is not in a group

@@ -24,6 +24,12 @@ type Change struct {
 	Reason string
 	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
 	Counts window.Counts
+	// Margin says how little would not have opened the breaker, such as "2 failures fewer in this
+	// window would not have opened it". It is empty where that is not known: see the package comment.
+	Margin string
+	// LastFailures are the last failures before a breaker opened because of its calls, the oldest
+	// first. All errors of the opening share them: do not change them. See Config.KeepFailures.
+	LastFailures []FailedCall
 
 	seq    uint64 // 1 for the first transition of the breaker, and one more for each transition
 	origin string // by what the transition was caused

@@ -2,8 +2,8 @@ package breaker
 
 import (
 	"cmp"
+	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -133,6 +133,16 @@ type Config struct {
 	// To classify all of them, give each call a context that the errgroup does not cancel.
 	Classify func(err error) Outcome
 
+	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones when it
+	// opens, or Off for none. See the package comment for what is kept of each. Default 8.
+	KeepFailures int
+	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
+	// Note, or clear a Message that has secrets. f has all fields but Time and Duration. err is nil if
+	// the call did not return, or returned a value that is a failure. It is not called for outcomes
+	// that Permit.Record records, which come without ctx and error. It runs outside all locks. A panic
+	// is recovered: then f is kept without Message and Note. Default none.
+	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
+
 	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
 	// successful call usually takes, or passed while the process was suspended. Such failures are
 	// ignored otherwise: see the package comment. Default false.
@@ -150,6 +160,7 @@ const (
 	maxProbes    = 10_000
 	maxRun       = 100_000
 	maxFactor    = 100
+	maxKept      = 100
 )
 
 // Validate returns an error that names every invalid field, or nil.
@@ -158,6 +169,9 @@ func (c Config) Validate() error {
 	c.validateRules(&fs)
 	c.validateWindow(&fs)
 	c.validateRecovery(&fs)
+	if c.KeepFailures < Off || c.KeepFailures > maxKept {
+		fs.add("KeepFailures is %d, must lie between 1 and %d, or Off", c.KeepFailures, maxKept)
+	}
 	return errors.Join(fs...)
 }
 
@@ -227,30 +241,6 @@ func (c Config) validateRecovery(fs *faults) {
 	}
 }
 
-// faults are the errors of a Config.
-type faults []error
-
-func (fs *faults) add(format string, args ...any) {
-	*fs = append(*fs, fmt.Errorf("breaker: "+format, args...))
-}
-
-func (fs *faults) share(field string, v float64) {
-	if v != Off && !(v >= 0 && v <= 1) {
-		fs.add("%s is %v, must be above 0 and at most 1, or Off", field, v)
-	}
-}
-
-// atLeast adds an error if d is below least, which is 0, or Off for fields that can be off.
-func (fs *faults) atLeast(field string, d, least time.Duration) {
-	switch {
-	case d >= least:
-	case least == Off:
-		fs.add("%s is %v, must not be negative, or Off", field, d)
-	default:
-		fs.add("%s is %v, must not be negative", field, d)
-	}
-}
-
 func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buckets: c.Buckets} }
 
 // orDefault returns c with defaults for zero fields. Each Off becomes the value that has no effect.
@@ -274,6 +264,7 @@ func (c Config) orDefault() Config {
 	c.Recovery = either(c.Recovery, 20*time.Second, 0)
 	c.Probes = either(c.Probes, 3, Off)
 	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
+	c.KeepFailures = either(c.KeepFailures, 8, 0)
 	c.Initial = cmp.Or(c.Initial, Closed)
 	return c
 }

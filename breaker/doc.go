@@ -110,6 +110,25 @@
 //     after a pause of less than 2 × SlowCall + 1s, and half a second later after a longer one.
 //     Permit.Record has no context, so its outcome counts.
 //
+// # Last failures
+//
+// A breaker keeps its last 8 failures since it closed: see [FailedCall]. When its calls open it, the
+// Change and the OpenError of the opening get a copy, as LastFailures, which does not change any more.
+// LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a status page.
+// Successes, ignored calls and late results are not kept. Slow calls are kept only if they failed.
+//
+// The message of an error may hold what the client library put there: addresses, URLs with their
+// queries, the text of a server's answer. The breaker keeps no requests, responses or other values, but
+// it cannot tell a secret from other text. Config.DescribeFailure can clear or replace the message, and
+// add a note such as a trace ID. If Config.KeepFailures is Off, nothing is kept. The memory is at most
+// 1.5 kB per failure, 12 kB per breaker by default, and nothing before the first failure.
+//
+// With them comes a margin, as in "2 failures fewer in this window would not have opened it". It is
+// exact: had the last 2 failures among the calls that opened the breaker been successes, no rule of its
+// Config would have opened it, and with one fewer of them it would have opened. Slow calls count alike.
+// There is no margin if another rule might have opened it all the same, such as Trip or SharedCounts,
+// nor for hung calls, for probes, and for a breaker that was recovering.
+//
 // # Recovery
 //
 // A service that comes back with few of its servers is stopped again if all calls return at once. A

@@ -27,6 +27,10 @@ type OpenError struct {
 	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
 	// for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number of calls.
 	Until time.Time
+	// Margin and LastFailures are those of the Change in which the breaker opened. They are empty if
+	// it was opened by hand.
+	Margin       string
+	LastFailures []FailedCall
 
 	cooldown time.Duration // what RetryAfter returns if Until is zero
 }

@@ -44,6 +44,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 		return false
 	}
 	b.updatePlace(next)
+	b.forgetFailures()
 	return true
 }
 
@@ -55,6 +56,7 @@ func (b *Breaker) evictNow(t time.Time) {
 	next := p.evicted(b, p.latest(at))
 	b.phase.Store(next)
 	b.updatePlace(next)
+	b.forgetFailures()
 	b.mu.Unlock()
 	b.changes.deliver()
 	b.changes.abandonWatchers()

@@ -23,9 +23,9 @@ func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 	})
 }
 
-// Facts returns the exported fields of e.
+// Facts returns the exported fields of e, except Margin and LastFailures.
 func Facts(e OpenError) OpenError {
-	e.cooldown = 0
+	e.cooldown, e.Margin, e.LastFailures = 0, "", nil
 	return e
 }
 
@@ -112,3 +112,6 @@ type GroupStats struct {
 func (g *Group[K]) Stats() GroupStats {
 	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.unguardedCalls.Load()}
 }
+
+// KeptFailures returns the failures that an opening now would show.
+func (b *Breaker) KeptFailures() []FailedCall { return b.newDetails("").failures }

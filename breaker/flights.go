@@ -236,6 +236,6 @@ func (b *Breaker) openIfHung(p *phase, at time.Duration) bool {
 	if all < r.minCalls || !r.slowRate.reached(bad, all) {
 		return false
 	}
-	b.trip(p, at, cause{fmt.Sprintf("%s, %d of them still in flight", r.slowReason(bad, all), hung), byCalls}, calls)
+	b.trip(p, at, cause{reason: fmt.Sprintf("%s, %d of them still in flight", r.slowReason(bad, all), hung), origin: byCalls}, calls)
 	return true
 }

@@ -20,6 +20,7 @@ const eventName = "weir.breaker.transition"
 //   - reason, and origin: calls, shared_counts, clock or hand.
 //   - at, and seq, which numbers the changes of the breaker from 1 on.
 //   - calls and failures, if calls caused the change.
+//   - margin and last_failures, if the change has them: a text, and a list of texts, the oldest first.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
 		panic("breaker: LogChanges: the logger is nil")
@@ -48,6 +49,16 @@ func (c Change) attrs() []slog.Attr {
 	}
 	if n := c.Counts.Calls(); n > 0 {
 		attrs = append(attrs, slog.Int64("calls", n), slog.Int64("failures", c.Counts.Failures))
+	}
+	if c.Margin != "" {
+		attrs = append(attrs, slog.String("margin", c.Margin))
+	}
+	if len(c.LastFailures) > 0 {
+		texts := make([]string, len(c.LastFailures))
+		for i, f := range c.LastFailures {
+			texts[i] = f.String()
+		}
+		attrs = append(attrs, slog.Any("last_failures", texts))
 	}
 	return attrs
 }

@@ -66,11 +66,11 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 // permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired has
 // ended. The metric weir.breaker.late_results counts results that come after their state has ended.
 // Any goroutine may call Record.
-func (m *Permit) Record(o Outcome) bool { return m.use() && m.breaker.record(m, o, unread) }
+func (m *Permit) Record(o Outcome) bool { return m.use() && m.breaker.record(m, o, unread, nil) }
 
 // RecordAt is Record at the time t.
 func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
-	return m.use() && m.breaker.record(m, o, m.breaker.at(t))
+	return m.use() && m.breaker.record(m, o, m.breaker.at(t), nil)
 }
 
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether it
@@ -83,6 +83,19 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 	}
 	m.returned = true
 	return m.finish(ctx, &err, m.phase.rules.config.Classify)
+}
+
+// DoneAs is Done for a caller that has decided the outcome itself. Config.Classify is not asked. Of err
+// only what LastFailures shows is used.
+func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
+	if !m.use() {
+		return false
+	}
+	var f failure
+	if o == Failure {
+		f.describe(ctx, err, kindResult, &m.phase.rules.config)
+	}
+	return m.recordUnshared(o, &f)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call other
@@ -112,12 +125,15 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 // ignored.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
 	if m.returned && *err == nil && classify == nil {
-		return m.recordUnshared(Success)
+		return m.recordUnshared(Success, nil)
 	}
 	o := Ignored
-	defer func() { counted = m.recordUnshared(o) }()
+	var failed failure
+	defer func() { counted = m.recordUnshared(o, &failed) }()
 	if !m.returned {
-		o = verdict.Unreturned[Outcome](ctx)
+		if o = verdict.Unreturned[Outcome](ctx); o == Failure {
+			failed.describe(ctx, nil, kindPanic, &m.phase.rules.config)
+		}
 		return
 	}
 	var f verdict.Findings
@@ -130,6 +146,9 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 	if o == Failure && m.retryAfter == 0 {
 		m.retryAfter = max(f.After, 0)
 	}
+	if o == Failure {
+		failed.describe(ctx, *err, kindResult, &m.phase.rules.config)
+	}
 	return
 }
 
@@ -139,7 +158,7 @@ func (m *Permit) use() bool {
 }
 
 // recordUnshared is Record for a permit that no other goroutine uses.
-func (m *Permit) recordUnshared(o Outcome) bool {
+func (m *Permit) recordUnshared(o Outcome, f *failure) bool {
 	m.recorded = true
-	return m.breaker.record(m, o, unread)
+	return m.breaker.record(m, o, unread, f)
 }

@@ -51,6 +51,7 @@ type recovery struct {
 	openedBy window.Counts // the counts that opened it
 	rounds   int           // rounds of probes that failed
 	byRun    bool          // a run of failures opened it
+	details  *details      // what is known of that opening; nil if it was opened by hand
 	refused  int64         // the calls that the breaker had refused when it last opened
 	cooldown time.Duration // the latest cooldown
 }
@@ -83,10 +84,11 @@ func (p *phase) complete(b *Breaker) {
 	p.live, p.refusedBefore = &live{}, int64(b.refused.Load())
 	p.live.probed.Store(&window.Counts{})
 	p.live.retryAt.Store(math.MinInt64)
-	p.refusal = &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: p.reason, cooldown: p.rules.config.Cooldown}
+	p.refusal = p.newRefusal(b)
 	switch p.state {
 	case Closed:
-		p.rounds = 0
+		p.rounds, p.details = 0, nil
+		b.forgetFailures()
 		p.flights = newFlights(p.rules)
 	case Open:
 		p.refusal.Until = b.date(p.until)
@@ -100,6 +102,15 @@ func (p *phase) complete(b *Breaker) {
 		p.shadow = b.newShadow(p)
 	default: // the other overrides need nothing
 	}
+}
+
+// newRefusal returns the error of the calls that the phase refuses.
+func (p *phase) newRefusal(b *Breaker) *OpenError {
+	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: p.reason, cooldown: p.rules.config.Cooldown}
+	if p.details != nil && p.under == nil {
+		e.Margin, e.LastFailures = p.details.margin, p.details.failures
+	}
+	return e
 }
 
 // next returns the phase that follows p, not yet complete.

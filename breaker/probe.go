@@ -66,7 +66,8 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
 		return e
 	}
-	e := &OpenError{Name: b.name, Key: b.member.text(), State: HalfOpen, Reason: p.reason, Until: until}
+	e := p.newRefusal(b)
+	e.Until, e.cooldown = until, 0
 	p.live.full.Store(e)
 	return e
 }
@@ -91,13 +92,16 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 
 // recordLocked records the result of a call of a half-open or recovering breaker, whose results are
 // judged under the lock. It does nothing and reports false if the phase of the call has ended.
-func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration) bool {
+func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock()
 	p := b.advance(at)
 	counts := p.epoch == m.phase.epoch
 	if counts {
 		took := at - m.start
 		p.tally.Record(at, verdictOf(o), took)
+		if o == Failure {
+			b.keepFailure(p, m, at, f)
+		}
 		if m.retryAfter > 0 {
 			p.askRetry(at, m.retryAfter)
 		}
@@ -142,9 +146,9 @@ func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
 	case r.slowRate.reached(c.Slow, c.Calls()):
 		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
 	default:
-		why := cause{fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), byCalls}
+		why := cause{reason: fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), origin: byCalls}
 		b.enter(stay{r.afterProbes(), at, math.MaxInt64}, why, c)
 		return
 	}
-	b.open(p, at, cause{reason, byCalls}, c)
+	b.open(p, at, cause{reason: reason, origin: byCalls}, c)
 }

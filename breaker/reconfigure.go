@@ -46,7 +46,7 @@ func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 		b.decide(p, *p.live.probed.Load(), at)
 	case p.state != Recovering:
 	case p.rules.config.Recovery == 0:
-		b.enter(stay{Closed, at, math.MaxInt64}, cause{"Recovery is off", byHand}, window.Counts{})
+		b.enter(stay{Closed, at, math.MaxInt64}, cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
 	default:
 		b.judgeRound(p, at)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// record records a result and reports whether it counted.
-func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
+// record records a result and reports whether it counted. f describes a failure and may be nil.
+func (b *Breaker) record(m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	at = b.read(at)
 	if l := m.listener; l != nil {
 		m.listener = nil // record may be called again for this permit
@@ -21,11 +21,11 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	p := b.phase.Load()
 	switch {
 	case p != m.phase && p.epoch != m.phase.epoch:
-		return b.recordLate(m, o, at)
+		return b.recordLate(m, o, at, f)
 	case p.results == areDropped:
 		return false
 	case p.results == areRamped || p.results == areProbes:
-		return b.recordLocked(m, o, at) || b.recordLate(m, o, at)
+		return b.recordLocked(m, o, at, f) || b.recordLate(m, o, at, f)
 	}
 	var run cusum.Run
 	if o == Failure && p.results == areJudged {
@@ -41,8 +41,11 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration) bool {
 	}
 	if b.member != nil && b.phase.Load().state == evicted {
 		if gone, missed := b.missedByEviction(); gone {
-			return !missed || b.recordWithSuccessor(m, o, at, true)
+			return !missed || b.recordWithSuccessor(m, o, at, true, f)
 		}
+	}
+	if o == Failure {
+		b.keepFailure(p, m, at, f)
 	}
 	if p.results == areJudged && o <= Failure && (!clean || p.asked) {
 		b.judge(p, at, streak, run)

@@ -118,10 +118,10 @@ func (b *Breaker) endRound(p *phase, failed bool, at time.Duration) {
 	switch p.live.ramp.endRound(failed, at, recovery) {
 	case recovered:
 		why := fmt.Sprintf("all calls pass and no round of them failed for %v", recovery)
-		b.enter(stay{Closed, at, math.MaxInt64}, cause{why, byCalls}, c)
+		b.enter(stay{Closed, at, math.MaxInt64}, cause{reason: why, origin: byCalls}, c)
 	case relapsed:
 		why := fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls())
-		b.open(p, at, cause{why, byCalls}, c)
+		b.open(p, at, cause{reason: why, origin: byCalls}, c)
 	case nextRound:
 	}
 }

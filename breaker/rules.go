@@ -106,25 +106,27 @@ type evidence struct {
 func (p *phase) limitReached(at time.Duration, e *evidence) (c cause, reached bool) {
 	r := p.rules
 	if reason, reached := r.rateReached(e.calls, e.slow); reached {
-		return cause{reason, byCalls}, true
+		return cause{reason: reason, origin: byCalls, margin: r.rateMargin(e)}, true
 	}
 	if r.run.Reached(e.run, e.calls.Calls/busyShare) {
+		c = cause{reason: r.runReason(e.run), origin: byCalls, margin: r.margin(e, "in this run")}
 		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
 		p.live.byRun.Store(true)
-		return cause{r.runReason(e.run), byCalls}, true
+		return c, true
 	}
 	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {
-		return cause{fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), r.consecutive), byCalls}, true
+		reason := fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), r.consecutive)
+		return cause{reason: reason, origin: byCalls, margin: r.margin(e, "in a row")}, true
 	}
 	if r.config.Trip != nil {
 		if reason, trip := r.config.Trip(p.counts(at)); trip {
-			return cause{reason, byCalls}, true
+			return cause{reason: reason, origin: byCalls}, true
 		}
 	}
 	if r.config.SharedCounts != nil {
 		n := clamp(r.config.SharedCounts())
 		reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures})
-		return cause{reason + ", by shared counts", bySharedCounts}, reached
+		return cause{reason: reason + ", by shared counts", origin: bySharedCounts}, reached
 	}
 	return c, false
 }

@@ -24,6 +24,7 @@ func (b *Breaker) newShadow(p *phase) *Breaker {
 func shadowRules(r *rules) *rules {
 	c := r.config
 	c.Classify, c.OnChange, c.Active, c.Latency = nil, nil, false, false
+	c.KeepFailures, c.DescribeFailure = 0, nil
 	return newRules(c)
 }
 
@@ -47,7 +48,7 @@ func (p *phase) tellShadow(m *Permit, o Outcome, at time.Duration) {
 		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter,
 		flight: m.flight, slot: m.slot, slotUse: m.slotUse,
 	}
-	p.shadow.record(&s, o, at)
+	p.shadow.record(&s, o, at, nil)
 }
 
 // reportOpening reports that the shadow opens, if it is still the shadow of b. The lock is held.

@@ -39,7 +39,7 @@ func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Durati
 func (b *Breaker) latestTime(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
 
 // recordLate records a result whose phase is not in force any more, or whose breaker was evicted.
-func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration) bool {
+func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock() // wait for an eviction under way, which may be undone
 	p := b.phase.Load()
 	samePhase := p == m.phase || p.epoch == m.phase.epoch
@@ -51,9 +51,9 @@ func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration) bool {
 	b.mu.Unlock()
 	if p.state != evicted { // the eviction was undone
 		m.flight, m.active = unwatched, false
-		return b.record(m, o, at)
+		return b.record(m, o, at, f)
 	}
-	return b.recordWithSuccessor(m, o, at, p.epoch == m.phase.epoch+1)
+	return b.recordWithSuccessor(m, o, at, p.epoch == m.phase.epoch+1, f)
 }
 
 // missedByEviction is called after a call was counted. It reports whether the breaker was evicted, and
@@ -81,7 +81,7 @@ func (b *Breaker) callsCounted(p *phase) int64 {
 
 // recordWithSuccessor records the result of a call that an evicted breaker let through with its
 // successor. The result is late there if it was late already, or if the successor has changed its state.
-func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, inTime bool) bool {
+func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
 	next, offset := b.successor(at)
 	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start)}
 	inTime = inTime && n.phase.passes == allCalls && n.phase.epoch == 0
@@ -96,7 +96,7 @@ func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, in
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // no breaker has this epoch
 	}
-	return next.record(&n, o, offset)
+	return next.record(&n, o, offset, f)
 }
 
 // untimed returns the phase for the permit of a call that is not timed.

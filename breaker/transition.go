@@ -11,6 +11,7 @@ import (
 type cause struct {
 	reason string
 	origin string
+	margin string // how little would not have opened the breaker
 }
 
 // enter begins another state. The lock is held, and advance was called.
@@ -42,7 +43,7 @@ func (b *Breaker) advance(at time.Duration) *phase {
 		return p
 	}
 	for _, s := range p.following(at) {
-		p = b.enter(s, cause{p.reason, byClock}, window.Counts{})
+		p = b.enter(s, cause{reason: p.reason, origin: byClock}, window.Counts{})
 	}
 	return p
 }
@@ -79,10 +80,13 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	}
 	wait := p.rules.cooldown(rounds)
 	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retryAt.Load()))})
+	details := b.newDetails(why.margin)
 	next.recovery = recovery{
-		reason: why.reason, openedBy: counts, rounds: rounds, cooldown: wait,
+		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,
 		byRun: p.live.byRun.Load() || p.state != Closed && p.byRun, refused: int64(b.refused.Load()),
 	}
 	next.complete(b)
-	b.publish(next, Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts})
+	c := Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts}
+	c.Margin, c.LastFailures = details.margin, details.failures
+	b.publish(next, c)
 }

@@ -3,6 +3,7 @@ package weirhttp
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -31,3 +32,10 @@ func (e *RefusedError) Error() string {
 
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// statusError is what a breaker shows of a response that counts as a failure.
+type statusError int
+
+func (e statusError) Error() string {
+	return fmt.Sprintf("status %d %s", int(e), http.StatusText(int(e)))
+}

@@ -37,7 +37,12 @@ func (s *guardedResponse) record(status int) {
 		s.permit.Record(breaker.Ignored)
 		return
 	}
-	s.permit.Record(s.classify(s.request, s.status))
+	o := s.classify(s.request, s.status)
+	if o != breaker.Failure {
+		s.permit.Record(o)
+		return
+	}
+	s.permit.DoneAs(s.request.Context(), statusError(s.status), o)
 }
 
 // WriteHeader remembers the status, unless it is informational.

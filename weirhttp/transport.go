@@ -67,7 +67,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends the request and records the outcome.
 func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Permit) (*http.Response, error) {
 	outcome := breaker.Failure // recorded if the base panics
-	defer func() { permit.Record(outcome) }()
+	var failed error           // what the breaker shows of a failure
+	defer func() { permit.DoneAs(req.Context(), failed, outcome) }()
 	sent, body := watchRequestBody(req)
 	resp, err := t.config.Base.RoundTrip(sent)
 	outcome = breaker.Ignored // recorded if Classify panics
@@ -78,9 +79,13 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 		permit.Done(req.Context(), err) // the breaker's Classify decides
 		return resp, err
 	}
+	failed = err
 	outcome = t.classify(resp, err)
 	if resp == nil || err != nil {
 		return resp, err
+	}
+	if outcome == breaker.Failure {
+		failed = statusError(resp.StatusCode)
 	}
 	if body != nil {
 		resp.Request = req

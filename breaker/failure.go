@@ -1,0 +1,112 @@
+package breaker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// The most bytes of the texts of a FailedCall.
+const (
+	maxKind = 100
+	maxText = 200
+)
+
+// The kinds of failures without an error, and of errors without a type of their own.
+const (
+	kindPanic    = "panic"
+	kindResult   = "result"
+	kindRecorded = "recorded"
+	kindError    = "error"
+)
+
+// failure is the texts of a FailedCall. Its strings are cut, but may be parts of longer ones.
+type failure struct{ kind, message, note string }
+
+// recordedFailure is a failure of which only the outcome is known. It never changes.
+var recordedFailure = failure{kind: kindRecorded}
+
+// describe fills in f for a call that returned err, or nil and failed all the same. kind is that of a
+// failure without an error. It calls functions of the user, so no lock is held.
+func (f *failure) describe(ctx context.Context, err error, kind string, c *Config) {
+	if c.KeepFailures == 0 {
+		return
+	}
+	if f.kind = kind; err != nil {
+		f.readError(err)
+	}
+	if c.DescribeFailure != nil {
+		f.change(ctx, err, c.DescribeFailure)
+	}
+}
+
+// readError takes the kind and the message of an error, whose methods may panic.
+func (f *failure) readError(err error) {
+	f.kind = kindError
+	defer func() {
+		if recover() != nil {
+			f.message = "the error panicked"
+		}
+	}()
+	f.kind = cut(kindOf(err), maxKind)
+	f.message = cut(err.Error(), maxText)
+}
+
+// wrappers are the types of the errors that packages fmt and errors make.
+var wrappers = []reflect.Type{
+	reflect.TypeOf(errors.New("")), reflect.TypeOf(fmt.Errorf("%w", errors.ErrUnsupported)),
+	reflect.TypeOf(fmt.Errorf("%w%w", errors.ErrUnsupported, errors.ErrUnsupported)), reflect.TypeOf(errors.Join(errors.ErrUnsupported)),
+}
+
+// kindOf returns the type of the first error in the tree that says more than text.
+func kindOf(err error) string {
+	for err != nil {
+		t := reflect.TypeOf(err)
+		if !slices.Contains(wrappers, t) {
+			return t.String()
+		}
+		switch e := err.(type) { //nolint:errorlint // this is what unwraps
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			err = e.Unwrap()[0] // they have at least one
+		default:
+			return kindError
+		}
+	}
+	return kindError
+}
+
+// change lets a function of the user change f. If it panics, f is left without texts.
+func (f *failure) change(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
+	kind := f.kind
+	call := FailedCall{Kind: kind, Message: strings.Clone(f.message)}
+	*f = failure{kind: kind}
+	defer func() { _ = recover() }() //nolint:errcheck // the panic would land on a caller who did not cause it
+	describe(ctx, err, &call)
+	*f = failure{cut(call.Kind, maxKind), cut(call.Message, maxText), cut(call.Note, maxText)}
+}
+
+// cut returns at most the first n bytes of s, without splitting a character, as UTF-8.
+func cut(s string, n int) string {
+	s = start(s, n)
+	if utf8.ValidString(s) {
+		return s
+	}
+	return start(strings.ToValidUTF8(s, "\uFFFD"), n)
+}
+
+// start returns at most the first n bytes of s, without splitting a character.
+func start(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for back := 0; back < utf8.UTFMax && n > 0 && !utf8.RuneStart(s[n]); back++ {
+		n--
+	}
+	return s[:n]
+}

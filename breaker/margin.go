@@ -1,0 +1,69 @@
+package breaker
+
+import (
+	"fmt"
+	"sort"
+)
+
+// margin says how many of the last failures must have been successes, so that the evidence would not
+// have opened the breaker by any rule. where is the place of the failures, for the text. It returns ""
+// if functions of the user or slow calls may have opened the breaker all the same.
+func (r *rules) margin(e *evidence, where string) string {
+	if r.asked {
+		return ""
+	}
+	n, ok := fewest(e.calls.Failures, func(n int64) bool { return !r.opensWithFewer(e, n) })
+	if !ok {
+		return ""
+	}
+	return fewer(n, "failure", where)
+}
+
+// rateMargin is margin for a rate that is reached.
+func (r *rules) rateMargin(e *evidence) string {
+	if r.failureRate.reached(e.calls.Failures, e.calls.Calls) {
+		return r.margin(e, "in this window")
+	}
+	return r.slowMargin(e)
+}
+
+// slowMargin is margin for slow calls that would have been fast. The other rules must not be reached.
+func (r *rules) slowMargin(e *evidence) string {
+	if r.asked || r.run.Reached(e.run, e.calls.Calls/busyShare) || e.streak >= r.consecutive {
+		return ""
+	}
+	slow := min(e.slow.Calls, e.calls.Calls)
+	n, ok := fewest(slow, func(n int64) bool { return !r.slowRate.reached(slow-n, e.calls.Calls) })
+	if !ok {
+		return ""
+	}
+	return fewer(n, "slow call", "in this window")
+}
+
+// opensWithFewer reports whether the evidence would open the breaker if the last n failures, at least
+// one, were successes. They would leave no consecutive failures.
+//
+// The score of a run is the largest sum over the calls since any earlier one. The last n failures lower
+// each of these sums alike, or to at most 0, so the sum of the run stays the largest.
+func (r *rules) opensWithFewer(e *evidence, n int64) bool {
+	calls := e.calls
+	calls.Failures -= n
+	if _, reached := r.rateReached(calls, e.slow); reached {
+		return true
+	}
+	return r.run.Reached(e.run.WithFewer(n), calls.Calls/busyShare)
+}
+
+// fewest returns the least n from 1 to most for which ok is true, and whether there is one. If ok is
+// true for n, so it is for more.
+func fewest(most int64, ok func(n int64) bool) (n int64, found bool) {
+	i := sort.Search(int(most), func(i int) bool { return ok(int64(i) + 1) })
+	return int64(i) + 1, int64(i) < most
+}
+
+func fewer(n int64, what, where string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s fewer %s would not have opened it", n, what, where)
+}
