@@ -1,6 +1,9 @@
 package breaker
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Explain returns in words why the breaker refuses calls: the reason, the margin, and the last failures,
 // the newest first, on one line each. It returns "" unless Tripped returns true. Of each
@@ -19,8 +22,8 @@ func (b *Breaker) Explain() string {
 	if e.Margin != "" {
 		s.WriteString("; " + e.Margin)
 	}
-	for i := len(e.LastFailures) - 1; i >= 0; i-- {
-		s.WriteString("\n" + e.LastFailures[i].String())
+	for _, f := range slices.Backward(e.LastFailures) {
+		s.WriteString("\n" + f.String())
 	}
 	return s.String()
 }

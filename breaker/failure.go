@@ -86,7 +86,7 @@ func (f *failure) change(ctx context.Context, err error, describe func(context.C
 	kind := f.kind
 	call := FailedCall{Kind: kind, Message: strings.Clone(f.message)}
 	*f = failure{kind: kind}
-	defer func() { _ = recover() }() //nolint:errcheck // the panic would land on a caller who did not cause it
+	defer func() { _ = recover() }() // it would land on a caller who did not cause it
 	describe(ctx, err, &call)
 	*f = failure{cut(call.Kind, maxKind), cut(call.Message, maxText), cut(call.Note, maxText)}
 }

@@ -104,10 +104,10 @@ func TestHalfOpenAndRecoveringRefusalsShowTheFailures(t *testing.T) {
 	})
 }
 
-// errorType is an error with a type of its own.
-type errorType struct{ error }
+// typedError is an error with a type of its own.
+type typedError struct{ error }
 
-func (e errorType) Error() string { return e.error.Error() } // panics if it is nil
+func (e typedError) Error() string { return e.error.Error() } // panics if it is nil
 
 func TestWhatIsKeptOfAFailure(t *testing.T) {
 	huge := strings.Repeat("x", 10<<20)
@@ -120,14 +120,14 @@ func TestWhatIsKeptOfAFailure(t *testing.T) {
 		"plain":            {returns(errors.New("down")), "error", "down"},
 		"wrapped":          {returns(fmt.Errorf("a: %w", fs.ErrExist)), "error", "a: file already exists"},
 		"typed":            {returns(fmt.Errorf("a: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrExist})), "*fs.PathError", "a: open x: file already exists"},
-		"joined":           {returns(errors.Join(errorType{errors.New("one")}, errors.New("two"))), "breaker_test.errorType", "one\ntwo"},
+		"joined":           {returns(errors.Join(typedError{errors.New("one")}, errors.New("two"))), "breaker_test.typedError", "one\ntwo"},
 		"deadline":         {returns(context.DeadlineExceeded), "context.deadlineExceededError", "context deadline exceeded"},
 		"huge":             {returns(errors.New(huge)), "error", huge[:200]},
 		"cut in character": {returns(errors.New(strings.Repeat("x", 199) + "é")), "error", huge[:199]},
 		"not UTF-8":        {returns(errors.New("a\xff\xfeb")), "error", "a\uFFFDb"},
 		"longer as UTF-8":  {returns(errors.New(strings.Repeat("\xffa", 100))), "error", strings.Repeat("\uFFFDa", 50)},
 		"continuation":     {returns(errors.New(strings.Repeat("\x80", 300))), "error", "\uFFFD"},
-		"Error panics":     {returns(errorType{}), "breaker_test.errorType", "the error panicked"},
+		"Error panics":     {returns(typedError{}), "breaker_test.typedError", "the error panicked"},
 		"panic":            {panics, "panic", ""},
 	} {
 		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 1})
@@ -140,7 +140,7 @@ func TestWhatIsKeptOfAFailure(t *testing.T) {
 		require.Equal(t, c.kind, kept[0].Kind, name)
 		require.Equal(t, c.message, kept[0].Message, name)
 		require.True(t, utf8.ValidString(kept[0].Message), name)
-		require.Zero(t, kept[0].Note, name)
+		require.Empty(t, kept[0].Note, name)
 	}
 }
 
