@@ -44,10 +44,10 @@ type Config struct {
 	//
 	// A refused call takes no token, no slot and no probe, and is no failure. If a call waits for its
 	// token or slot, its deadline is looked at again afterwards. One hopeless call per second is allowed,
-	// so that the gate notices when the service becomes faster.
+	// and if it succeeds, the estimate begins anew.
 	//
 	// It does not need Breaker.Latency. It costs two readings of the clock and an atomic add per call, an
-	// allocation of 32 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
+	// allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
 	RefuseHopeless bool
 	// Breaker configures the breaker. Default the defaults of breaker.Config.
 	Breaker breaker.Config

@@ -60,17 +60,31 @@ func (c *chances) mayTest(at int64) bool {
 	return (at >= due || due-at > 2*int64(testEvery)) && c.testAt.CompareAndSwap(due, at+int64(testEvery))
 }
 
+// testOf is the listener of a hopeless call that is allowed. Its success is so improbable that the
+// estimate must be wrong, so it is made anew. Without that, calls would be refused until the calls of a
+// slow time are forgotten.
+type testOf chances
+
+// Ended implements [gatehook.Listener].
+func (t *testOf) Ended(start time.Duration, o breaker.Outcome) {
+	c := (*chances)(t)
+	if o == breaker.Success {
+		c.survival.Forget()
+	}
+	c.Ended(start, o)
+}
+
 // timedCall is the listener of a call that has another listener too.
 type timedCall struct {
-	chances *chances
-	start   time.Duration
+	timed gatehook.Listener[breaker.Outcome]
+	start time.Duration
 	gatehook.Listener[breaker.Outcome]
 }
 
 // Ended implements [gatehook.Listener].
 func (c *timedCall) Ended(start time.Duration, o breaker.Outcome) {
 	c.Listener.Ended(start, o)
-	c.chances.Ended(c.start, o)
+	c.timed.Ended(c.start, o)
 }
 
 // testCall is the key of the context with which a hopeless call that is allowed waits.
@@ -93,11 +107,15 @@ func (g *Gate) acquireInTime(ctx context.Context, permit *breaker.Permit) error 
 	if g.remote != nil || g.maxWait() > 0 {
 		now = g.now()
 	}
+	var timed gatehook.Listener[breaker.Outcome] = g.chances
+	if test {
+		timed = (*testOf)(g.chances)
+	}
 	start := now.Sub(g.epoch)
 	if listener, listenStart := hooks.Told(gatehook.NoEscape(permit)); listener != nil {
-		hooks.Tell(gatehook.NoEscape(permit), &timedCall{g.chances, start, listener}, listenStart)
+		hooks.Tell(gatehook.NoEscape(permit), &timedCall{timed, start, listener}, listenStart)
 	} else {
-		hooks.Tell(gatehook.NoEscape(permit), g.chances, start)
+		hooks.Tell(gatehook.NoEscape(permit), timed, start)
 	}
 	return nil
 }

@@ -85,6 +85,15 @@ func (s *Survival) Estimate(at int64) *Estimate {
 	return s.estimate.Load()
 }
 
+// Forget forgets all calls. A call that ends meanwhile may be counted or not.
+func (s *Survival) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generations[0].clear()
+	s.generations[1].clear()
+	s.estimate.Store(new(Estimate))
+}
+
 // update makes the estimate anew if that is due, or if the time has gone back by more than a span.
 func (s *Survival) update(at int64) {
 	if due := s.updateAt.Load(); at < due && due-at <= span && s.estimate.Load() != nil {
