@@ -137,12 +137,12 @@
 // to one of eight. This is how TCP finds the capacity of a link (RFC 5681, section 3.1); other libraries
 // and proxies call it slow start.
 //
-// A round has MinCalls results if all calls pass, and half of that share of MinCalls if a share passes:
-// 2, 3, 5 and 20 by default. It ends as soon as the missing results cannot change its verdict, or as
-// failed if they are missing for ProbeTimeout. A round that has lasted for Recovery ends with the results
-// that it has, if there are as many as in the smallest round. Only calls that began in a round are judged
-// in it, so the share doubles at most once per call's duration. If no call of a good round was refused,
-// all calls pass next.
+// A round has MinCalls results if all calls pass, and one if a share passes, so that a breaker with few
+// calls follows the service as fast as one with many. A round of all calls ends as soon as the missing
+// results cannot change its verdict, or with a sixteenth of MinCalls if it has lasted for Recovery. A
+// round fails if results are missing for ProbeTimeout. Only calls that began in a round are judged in it,
+// so the share doubles at most once per call's duration. If a good round took a second or more and no
+// call was refused in it, all calls pass next.
 //
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
 // numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls pass

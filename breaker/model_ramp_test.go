@@ -53,7 +53,7 @@ func (m *modelBreaker) rampSize() int {
 	if m.ramp.share == 1 {
 		return int(m.minCalls())
 	}
-	return int(math.Ceil(m.ramp.share * float64(m.minCalls()) / 2))
+	return 1
 }
 
 // endOverdue fails a round whose results are missing for too long.
@@ -74,7 +74,7 @@ func (m *modelBreaker) rampResult(c *modelCall, t time.Duration, r modelResult) 
 // rampJudge ends the round if all ways to complete it have the same verdict.
 func (m *modelBreaker) rampJudge(t time.Duration) {
 	n := m.rampSize()
-	if has := len(m.ramp.results); t-m.ramp.began >= m.config.Recovery && has >= int(math.Ceil(float64(m.minCalls())*modelLeast/2)) {
+	if has := len(m.ramp.results); t-m.ramp.began >= m.config.Recovery && has >= int(math.Ceil(float64(m.minCalls())/16)) {
 		n = min(n, has) // the round has lasted long enough
 	}
 	best, worst := append([]modelResult{}, m.ramp.results...), append([]modelResult{}, m.ramp.results...)
@@ -104,7 +104,7 @@ func (m *modelBreaker) rampTurn(t time.Duration, failed bool) {
 			c.ConsecutiveFailures = 0
 		}
 	}
-	share, limited := r.share, r.limited
+	share, rare := r.share, !r.limited && t-r.began >= time.Second
 	r.round, r.began, r.passed, r.results, r.limited = r.round+1, max(r.began, t), 0, nil, false
 	switch {
 	case failed:
@@ -118,7 +118,7 @@ func (m *modelBreaker) rampTurn(t time.Duration, failed bool) {
 		m.enter(s, "calls", fmt.Sprintf("all calls pass and no round of them failed for %v", recovery), c)
 	default:
 		r.good, r.share = max(r.good, t), min(share*2, 1)
-		if !limited {
+		if rare {
 			r.share = 1
 		}
 	}

@@ -12,6 +12,8 @@ const (
 	leastShare = 8
 	// trickle is how often a recovering breaker lets a call through at least.
 	trickle = time.Second
+	// fewParts divides MinCalls into the results that are enough for a round that has lasted for Recovery.
+	fewParts = 16
 )
 
 // ramp decides which calls a recovering breaker lets through: one of every oneOf calls. The results of
@@ -61,24 +63,20 @@ func (r *ramp) refuse() {
 }
 
 // size returns the number of calls of a round: if all calls pass as many as a closed breaker needs for a
-// verdict, and otherwise half of that times the share, rounded up.
+// verdict, and otherwise one. More would take too long where calls are rare, as in a large fleet: the
+// service has changed before the share follows.
 func (r *ramp) size(minCalls int64) int64 {
 	if r.oneOf == 1 {
 		return minCalls
 	}
-	return sizeOf(r.oneOf, minCalls)
+	return 1
 }
 
-func sizeOf(oneOf int, minCalls int64) int64 {
-	parts := 2 * int64(oneOf)
-	return (minCalls + parts - 1) / parts
-}
-
-// needed returns how many results the round needs. If it has lasted for the given time, those that it has
-// are enough, if they are enough for the smallest share. So a round of rare calls does not take long.
+// needed returns how many results the round needs. If it has lasted for the given time, a few are enough,
+// so a round of rare calls does not take long.
 func (r *ramp) needed(minCalls int64, at, longest time.Duration) int64 {
 	size, has := r.size(minCalls), r.results.Calls()
-	if at-r.began >= longest && has >= sizeOf(leastShare, minCalls) {
+	if at-r.began >= longest && has >= (minCalls+fewParts-1)/fewParts {
 		return min(size, has)
 	}
 	return size
@@ -103,7 +101,7 @@ const (
 // round has failed for the given time and all calls pass. It has relapsed if no round was good for that
 // time and the share is smallest.
 func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
-	all, least, limited := r.oneOf == 1, r.oneOf == leastShare, r.limited
+	all, least, rare := r.oneOf == 1, r.oneOf == leastShare, !r.limited && at-r.began >= trickle
 	r.round++
 	r.began = max(r.began, at)
 	r.passed, r.limited, r.results = 0, false, window.Counts{}
@@ -117,7 +115,7 @@ func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
 		return nextRound
 	case all && at-r.failedAt >= recovery:
 		return recovered
-	case !limited: // all calls of the round have passed already
+	case rare: // all calls pass already
 		r.oneOf = 1
 	default:
 		r.oneOf = max(r.oneOf/2, 1)

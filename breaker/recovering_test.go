@@ -52,12 +52,12 @@ func (r *recovery) pass(n int, o breaker.Outcome) (passed int) {
 	return passed
 }
 
-// With 20 MinCalls the rounds need 2, 3, 5 and 20 results, of which 2, 2, 3 and 11 successes decide.
+// The rounds need one result, and that of all calls 20, of which eleven successes decide.
 func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
-	require.Equal(t, 2, r.pass(1+8, breaker.Success), "one of eight, the first call among them")
-	require.Equal(t, 2, r.pass(2*4, breaker.Success), "one of four")
-	require.Equal(t, 3, r.pass(3*2, breaker.Success), "one of two")
+	require.Equal(t, 1, r.pass(1, breaker.Success), "one of eight begins with a call that passes")
+	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
+	require.Equal(t, 1, r.pass(2, breaker.Success), "one of two")
 	require.Equal(t, 1000, r.pass(1000, breaker.Success), "all")
 	require.True(t, r.Tripped())
 	r.now = time.Second + 20*time.Second
@@ -72,14 +72,15 @@ func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 
 func TestRecoveringHalvesTheShareWithEachFailedRound(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
-	r.pass(1+8+8+6, breaker.Success)
+	r.pass(1+4+2, breaker.Success)
 	require.Equal(t, 10, r.pass(10, breaker.Failure), "ten failures of twenty reach the limit")
-	require.Equal(t, 3, r.pass(6, breaker.Failure), "one of two, and three of five fail")
-	require.Equal(t, 2, r.pass(8, breaker.Failure), "one of four, and two of three fail")
+	require.Equal(t, 1, r.pass(2, breaker.Failure), "one of two")
+	require.Equal(t, 1, r.pass(4, breaker.Failure), "one of four")
 	require.Equal(t, 100, r.pass(800, breaker.Failure), "one of eight, however many fail")
 	require.Equal(t, breaker.Recovering, r.state())
-	require.Equal(t, 2, r.pass(16, breaker.Success), "it recovers from there")
-	require.Equal(t, 2, r.pass(8, breaker.Success), "one of four")
+	require.Equal(t, 1, r.pass(8, breaker.Success), "it recovers from there")
+	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
+	require.Equal(t, 5, r.pass(2+4, breaker.Success), "one of two, and then all")
 }
 
 func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
@@ -121,29 +122,34 @@ func TestRecoveringLetsACallPerSecondThrough(t *testing.T) {
 	}
 }
 
-func TestRecoveringLetsAllCallsThroughIfItRefusesNone(t *testing.T) {
+func TestRecoveringLetsAllCallsThroughIfCallsAreRare(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
-	for range 2 {
-		r.now += time.Second
-		require.True(t, r.do(breaker.Success))
-	}
+	r.now += time.Second
+	require.True(t, r.do(breaker.Success), "a round of a second in which none was refused")
 	require.Equal(t, 100, r.pass(100, breaker.Success))
+}
+
+func TestRecoveringDoesNotLetAllCallsThroughAfterAQuickOne(t *testing.T) {
+	r := newRecovery(t, breaker.Config{})
+	r.now += time.Second - 1
+	require.True(t, r.do(breaker.Success))
+	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
 }
 
 func TestRecoveringJudgesOnlyCallsOfTheRound(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
 	late, err := r.AllowAt(after(r.now)) // of the first round
 	require.NoError(t, err)
-	require.Equal(t, 2, r.pass(16, breaker.Success))
+	require.Equal(t, 1, r.pass(8, breaker.Success))
 	require.True(t, late.RecordAt(after(r.now), breaker.Failure), "it counts")
 	require.EqualValues(t, 1, r.CountsAt(after(r.now)).Failures)
-	require.Equal(t, 2, r.pass(8, breaker.Success), "one of four")
-	require.Equal(t, 3, r.pass(6, breaker.Success), "one of two: no failure was in the round")
+	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
+	require.Equal(t, 5, r.pass(2+4, breaker.Success), "one of two, and then all")
 }
 
 func TestRecoveringFailsARoundWhoseCallsHang(t *testing.T) {
 	r := newRecovery(t, breaker.Config{ProbeTimeout: 3 * time.Second})
-	r.pass(1+8+8+6, breaker.Success)
+	r.pass(1+4+2, breaker.Success)
 	for range 20 {
 		r.now += time.Millisecond
 		_, err := r.AllowAt(after(r.now)) // no result
@@ -182,17 +188,17 @@ func TestRecoveryCanBeSwitchedOff(t *testing.T) {
 
 func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
-	r.pass(23, breaker.Success)
+	r.pass(1+4+2, breaker.Success)
 	r.ForceAt(after(r.now), breaker.ForcedOpen)
 	require.Zero(t, r.pass(8, breaker.Success))
 	r.ReleaseAt(after(r.now))
 	require.Equal(t, breaker.Recovering, r.state())
-	require.Equal(t, 1, r.pass(8, breaker.Success), "it begins anew")
+	require.Equal(t, 1, r.pass(4, breaker.Success), "it begins anew")
 	require.NoError(t, r.ReconfigureAt(after(r.now), breaker.Config{Recovery: breaker.Off}))
 	require.Equal(t, breaker.Closed, r.state())
 }
 
-// A service that is called every 15 seconds would need 11 good calls after the two of the first round.
+// A service that is called every 15 seconds would need 11 good calls after the first round.
 func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
 	for r.state() == breaker.Recovering {
@@ -200,16 +206,15 @@ func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
 		require.True(t, r.do(breaker.Success))
 	}
 	require.Equal(t, breaker.Closed, r.state())
-	require.Equal(t, time.Second+4*15*time.Second, r.now, "two rounds of two calls")
+	require.Equal(t, time.Second+3*15*time.Second, r.now, "a round of one call, and one of two")
 }
 
 func TestARoundOfRareCallsFails(t *testing.T) {
 	r := newRecovery(t, breaker.Config{})
-	for _, o := range []breaker.Outcome{breaker.Success, breaker.Success, breaker.Success, breaker.Failure} {
-		require.True(t, r.do(o))
+	for _, o := range []breaker.Outcome{breaker.Success, breaker.Success, breaker.Failure} {
 		r.now += 15 * time.Second
+		require.True(t, r.do(o))
 	}
-	require.True(t, r.do(breaker.Success), "one of two, but one per second passes")
-	require.False(t, r.do(breaker.Success), "half of a round has failed")
+	require.Equal(t, 1, r.pass(2, breaker.Failure), "one of two: half of a round has failed")
 	require.Equal(t, breaker.Recovering, r.state())
 }
