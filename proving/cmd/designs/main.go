@@ -1,0 +1,133 @@
+// Command designs compares designs of an adaptive bound on calls in flight, each alone in front of the
+// simulated services of the proving ground, and prints a Markdown table:
+//
+//	go run -C proving ./cmd/designs
+//	go run -C proving ./cmd/designs -first 1 -seeds 10 -only "^fleet-return$"
+//
+// A cell has the medians of the first two figures of the scenario, or on a good day the calls refused per
+// million. See docs/designs.md.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/zeromicro/go-zero/core/logx"
+
+	"github.com/weir-go/weir/proving/internal/report"
+	"github.com/weir-go/weir/proving/internal/scenario"
+)
+
+func main() {
+	logx.Disable() // go-zero, which is among the guards of the proving ground, prints its memory every minute
+	err := run(os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "designs:", err)
+		os.Exit(1)
+	}
+}
+
+// shown selects the scenarios that tell the designs apart.
+const shown = "^(lost-capacity|hang|return|blip|fleet-.*|good-day-(85|95)-.*|growing-baseline|deployment-slower|steady-probes)$"
+
+func run(args []string, w io.Writer) error {
+	flags := flag.NewFlagSet("designs", flag.ContinueOnError)
+	flags.SetOutput(w)
+	first := flags.Uint64("first", 101, "the first `seed`; 1 to 20 are for tuning, 101 to 120 for the report")
+	seeds := flags.Uint64("seeds", 20, "the number of seeds")
+	only := flags.String("only", shown, "run only the scenarios whose names match this `regexp`")
+	among := flags.String("guards", "", "run only the designs whose names match this `regexp`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *seeds == 0 {
+		return errors.New("-seeds must be at least 1")
+	}
+	names, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	guards, err := regexp.Compile(*among)
+	if err != nil {
+		return err
+	}
+	m := report.Matrix{Harmless: []string{}, Workers: runtime.GOMAXPROCS(0)}
+	for i := range *seeds {
+		m.Seeds = append(m.Seeds, *first+i)
+	}
+	for _, s := range scenario.All() {
+		if names.MatchString(s.Name) {
+			m.Scenarios = append(m.Scenarios, s)
+		}
+	}
+	for _, d := range designs() {
+		if guards.MatchString(d.Name) {
+			m.Guards = append(m.Guards, d)
+		}
+	}
+	return write(w, m.Run(func(report.Result) {}))
+}
+
+// write writes a row per scenario and a column per design.
+func write(w io.Writer, results []report.Result) error {
+	for i, r := range results {
+		if i == 0 {
+			fmt.Fprint(w, "| scenario |")
+			for _, row := range r.Rows {
+				fmt.Fprintf(w, " %s |", row.Guard.Name)
+			}
+			fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("--:|", len(r.Rows)))
+		}
+		for _, b := range r.Broken {
+			return fmt.Errorf("%s, %s, seed %d: %s", r.Scenario.Name, b.Guard, b.Seed, b.Reason)
+		}
+		fmt.Fprintf(w, "| %s: %s |", r.Scenario.Name, heads(r.Scenario))
+		for _, row := range r.Rows {
+			fmt.Fprintf(w, " %s |", cell(r.Scenario, row))
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columns returns the figures of a cell.
+func columns(s scenario.Scenario) []scenario.Column {
+	if s.Shown[0].Total {
+		return s.Shown[:1]
+	}
+	return s.Shown[:2]
+}
+
+func heads(s scenario.Scenario) string {
+	var titles []string
+	for _, c := range columns(s) {
+		titles = append(titles, strings.TrimSpace(c.Title+" "+c.Unit))
+	}
+	return strings.Join(titles, " / ")
+}
+
+func cell(s scenario.Scenario, row scenario.Row) string {
+	var figures []string
+	for _, c := range columns(s) {
+		digits := 1
+		if c.Total {
+			digits = 0
+		}
+		v := row.Spread(c).Median
+		if math.IsNaN(v) {
+			figures = append(figures, "–")
+			continue
+		}
+		figures = append(figures, fmt.Sprintf("%.*f", digits, v))
+	}
+	return strings.Join(figures, " / ")
+}
