@@ -39,7 +39,8 @@ func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	slices.Sort(missing)
 	require.Equal(t, []string{
 		"alert.Config.Logger", "alert.Config.Notify",
-		"breaker.Config.Classify", "breaker.Config.OnChange", "breaker.Config.SharedCounts", "breaker.Config.Trip",
+		"breaker.Config.Classify", "breaker.Config.DescribeFailure", "breaker.Config.OnChange",
+		"breaker.Config.SharedCounts", "breaker.Config.Trip",
 		"weirconfig.limit.Answer", "weirconfig.limit.Cost", "weirconfig.limit.OnRefusal",
 		"weirconfig.policy.Remote", "weirconfig.policy.When",
 		"weirconfig.rule.Describe",
