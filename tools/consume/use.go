@@ -157,15 +157,15 @@ func (u user) checkLinked(linked string, wanted []modules.Module) error {
 	return nil
 }
 
-// install installs the programs of the core by their version, from no module at all. Programs of other
-// modules, whose replace directives forbid that, become tools of the module that program has made.
+// install installs the programs of a module by their version, from no module at all. A tool is added to
+// the module that u.program has made.
 func (u user) install(ctx context.Context, m modules.Module) error {
 	_, programs, err := m.Packages(u.checkout)
 	if err != nil {
 		return err
 	}
 	for _, p := range programs {
-		if m.Path != modules.Core {
+		if modules.IsTool(p) {
 			dir := filepath.Join(u.dir, "programs", path.Base(m.Path))
 			if err := u.do(ctx, dir, []string{"get", "-tool", p + "@" + u.version}, []string{"build", "-o", os.DevNull, p}); err != nil {
 				return err

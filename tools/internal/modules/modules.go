@@ -56,6 +56,13 @@ func List(ctx context.Context, root string) ([]Module, error) {
 	return modules, nil
 }
 
+// tools are the programs that users do not install by their version, but add to their own module with
+// go get -tool. Their modules may have replace directives.
+var tools = []string{Core + "/weirconfig/cmd/weirconfig"}
+
+// IsTool reports whether a program is added to the module of a user.
+func IsTool(program string) bool { return slices.Contains(tools, program) }
+
 // Released reports whether users can require the module, so that it gets a tag with every release.
 func (m Module) Released() bool { return !slices.Contains(notReleased, m.Dir) }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +94,8 @@ func editFile(name string, change func(text string) (string, error)) error {
 }
 
 // checkPrograms returns an error if a program that users install is in a module with a replace
-// directive, because the go command refuses to install such a program by its version.
+// directive, because the go command refuses to install such a program by its version. It can be a
+// tool of another module.
 func checkPrograms(ctx context.Context, root string) error {
 	list, err := modules.List(ctx, root)
 	if err != nil {
@@ -114,6 +116,7 @@ func checkPrograms(ctx context.Context, root string) error {
 		if err != nil {
 			return err
 		}
+		programs = slices.DeleteFunc(programs, modules.IsTool)
 		if m.Released() && len(file.Replace) > 0 && len(programs) > 0 {
 			faults = append(faults, fmt.Errorf("%s cannot be installed: %s/go.mod has a replace directive", programs[0], m.Dir))
 		}

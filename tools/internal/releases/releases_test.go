@@ -51,6 +51,15 @@ func TestReleaseSetsVersionsAndTagsEveryModule(t *testing.T) {
 	require.NoError(t, releases.Release{Root: dir, Version: "v0.1.0"}.Check(t.Context()))
 }
 
+func TestAToolMayBeInAModuleWithAReplaceDirective(t *testing.T) {
+	dir := smallrepo.New(t)
+	smallrepo.Write(t, dir, "weirconfig/LICENSE", smallrepo.Read(t, dir, "LICENSE"))
+	smallrepo.Write(t, dir, "weirconfig/go.mod", strings.ReplaceAll(smallrepo.Read(t, dir, "extra/go.mod"), "weir/extra", "weir/weirconfig"))
+	smallrepo.Write(t, dir, "weirconfig/cmd/weirconfig/main.go", "package main\n\nfunc main() {}\n")
+	smallrepo.Commit(t, dir)
+	require.Contains(t, release(t, dir, "v0.1.0"), "weirconfig/v0.1.0")
+}
+
 func TestASecondRunChangesNothing(t *testing.T) {
 	dir := smallrepo.New(t)
 	first := release(t, dir, "v0.1.0")
