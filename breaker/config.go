@@ -84,11 +84,14 @@ type Config struct {
 	// or Cooldown if that is longer.
 	MaxCooldown time.Duration
 	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to 1,
-	// so that the breakers of a fleet do not probe at the same time. Default 0.
+	// so that the breakers of a fleet do not probe at the same time. A wait that a service asks for is
+	// lengthened by up to the same share: see MaxRetryAfter. Off disables both. Default 0 for
+	// cooldowns, and 0.1 for waits that a service asks for.
 	CooldownJitter float64
 	// MaxRetryAfter is the longest wait that a failing service may ask for, or Off to ignore such
 	// waits. A service asks by an error with a method RetryAfter() time.Duration, or by
-	// Permit.SetRetryAfter. A breaker that opens then stays open at least that long. Default 1m.
+	// Permit.SetRetryAfter. A breaker that opens then stays open at least that long, and longer by up
+	// to CooldownJitter of the wait, because a service asks all its clients at once. Default 1m.
 	MaxRetryAfter time.Duration
 
 	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
@@ -226,8 +229,8 @@ func (c Config) validateRecovery(fs *faults) {
 	if cooldown := c.orDefault().Cooldown; c.MaxCooldown > 0 && c.MaxCooldown < cooldown {
 		fs.add("MaxCooldown is %v, must be at least Cooldown, %v", c.MaxCooldown, cooldown)
 	}
-	if !(c.CooldownJitter >= 0 && c.CooldownJitter <= 1) {
-		fs.add("CooldownJitter is %v, must lie between 0 and 1", c.CooldownJitter)
+	if c.CooldownJitter != Off && !(c.CooldownJitter >= 0 && c.CooldownJitter <= 1) {
+		fs.add("CooldownJitter is %v, must lie between 0 and 1, or Off", c.CooldownJitter)
 	}
 	fs.atLeast("MaxRetryAfter", c.MaxRetryAfter, Off)
 	if c.Probes < 0 || c.Probes > maxProbes {

@@ -149,6 +149,27 @@
 // and no round has failed for Recovery. It opens when the share is smallest and no round was good for
 // Recovery, or when calls hang and Config.HungCalls is set.
 //
+// # When refused callers come back
+//
+// An error of a refused call has a method RetryAfter. Callers that obey it do not come back to the
+// service together:
+//
+//	State       RetryAfter returns
+//	Open        the time until the cooldown is over. All callers of a breaker are told the same time,
+//	            and at most Config.Probes of their calls pass then.
+//	HalfOpen    the time that the oldest probe has been in flight, plus up to 1s: the callers beyond
+//	            the probes come back soon after the answer, and one after the other. If a run of
+//	            failures has opened the breaker and no probe is due, Config.Cooldown.
+//	Recovering  1s, after which a lone call passes, plus up to 1s.
+//	ForcedOpen  Config.Cooldown.
+//
+// The part of a second is the next number of an evenly spread sequence, so each call of RetryAfter
+// returns another duration. No call is promised to pass: nothing is reserved for the callers.
+//
+// A service that asks its clients to wait asks all of them at once. Each breaker that opens therefore
+// adds a share of the wait, up to a tenth by default: see Config.CooldownJitter. The share follows from
+// the time at which the breaker opens, in nanoseconds. Breakers differ by it, and a replay does not.
+//
 // # Groups
 //
 // A [Group] has one breaker per key, such as a tenant, in bounded memory:

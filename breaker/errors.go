@@ -33,6 +33,8 @@ type OpenError struct {
 	LastFailures []FailedCall
 
 	cooldown time.Duration // what RetryAfter returns if Until is zero
+	began    time.Time     // HalfOpen: when the oldest probe in flight began, if Until is set
+	spread   *spread       // of RetryAfter, nil for none
 }
 
 func (e *OpenError) Error() string {
@@ -61,12 +63,25 @@ func (e *OpenError) Is(target error) bool { return target == ErrOpen || target =
 // spin.
 const minRetryAfter = time.Millisecond
 
-// RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. If
-// Until is zero, so that no time is known, it returns the cooldown, or 1s for Recovering: after that
-// time one call passes in any case.
+// RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. It
+// returns the cooldown if the breaker is forced open, or half-open with no probe due.
+//
+// Callers that are refused because other calls decide shall neither wait for long nor come back
+// together. So each call of RetryAfter adds another part of a second in these states:
+//
+//   - HalfOpen, if all probes are in flight: it returns the time that the oldest probe has been in
+//     flight, or the time until Until if that is shorter, plus less than 1s. A breaker whose probes
+//     are answered quickly lets more calls through soon after, long before Until.
+//   - Recovering: it returns 1s, after which a lone call passes in any case, plus less than 1s.
 func (e *OpenError) RetryAfter() time.Duration {
-	if e.Until.IsZero() {
-		return max(e.cooldown, minRetryAfter)
+	var d time.Duration
+	switch {
+	case e.Until.IsZero():
+		d = e.cooldown
+	case e.began.IsZero():
+		d = time.Until(e.Until)
+	default:
+		d = min(max(time.Since(e.began), 0), time.Until(e.Until))
 	}
-	return max(time.Until(e.Until), minRetryAfter)
+	return max(d+e.spread.next(time.Second), minRetryAfter)
 }

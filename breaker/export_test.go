@@ -26,6 +26,7 @@ func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 // Facts returns the exported fields of e, except Margin and LastFailures.
 func Facts(e OpenError) OpenError {
 	e.cooldown, e.Margin, e.LastFailures = 0, "", nil
+	e.began, e.spread = time.Time{}, nil
 	return e
 }
 

@@ -93,7 +93,7 @@ func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 }
 
 func TestHalfOpenTimeoutRespectsRetryAfter(t *testing.T) {
-	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 50 * ms}
+	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms, CooldownJitter: breaker.Off, HalfOpenTimeout: 50 * ms}
 	b := breaker.NewAt("b", c, t0)
 	requireAllowed(t, b, 0).RecordAt(t0, breaker.Failure)
 	p := requireAllowed(t, b, 100)

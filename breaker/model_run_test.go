@@ -75,7 +75,7 @@ func (r *modelRun) config() (c breaker.Config) {
 	c.Cooldown = modelPick(r, 10*ms, 10*ms, 30*ms, 100*ms, 0, breaker.Off)
 	c.CooldownFactor = modelPick(r, 0, 1, 1.5, 2, 10)
 	c.MaxCooldown = modelPick(r, 0, max(c.Cooldown, 5*time.Second), 4*max(c.Cooldown, 0))
-	c.MaxRetryAfter = modelPick(r, 0, 40*ms, breaker.Off)
+	c.MaxRetryAfter, c.CooldownJitter = modelPick(r, 0, 40*ms, breaker.Off), breaker.Off
 	c.Probes = modelPick(r, 1, 2, 3, 4, 5, 0)
 	c.ProbeTimeout = modelPick(r, 10*ms, 30*ms, 0)
 	c.Recovery = modelPick(r, breaker.Off, 20*ms, 20*ms, 100*ms, time.Second, 0)

@@ -64,6 +64,8 @@ type live struct {
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
+	spread  spread                        // HalfOpen, Recovering: of the waits that refused calls are told
+	drawn   uint64                        // follows from the time at which the phase began
 	// Closed: the time until which further openings that MaxOpen prevents are not told; guarded by Breaker.mu
 	prevented time.Duration
 	seen      int64 // evicted: the calls that were counted or passed on; guarded by Breaker.mu
@@ -81,7 +83,8 @@ func (p *phase) derive() {
 func (p *phase) complete(b *Breaker) {
 	p.beginTiming(b)
 	p.derive()
-	p.live, p.refusedBefore = &live{}, int64(b.refused.Load())
+	p.live, p.refusedBefore = &live{drawn: mixed(b.date(p.since))}, int64(b.refused.Load())
+	p.live.spread.state.Store(p.live.drawn)
 	p.live.probed.Store(&window.Counts{})
 	p.live.retryAt.Store(math.MinInt64)
 	p.refusal = p.newRefusal(b)
@@ -97,6 +100,7 @@ func (p *phase) complete(b *Breaker) {
 	case Recovering:
 		p.flights = newFlights(p.rules)
 		p.refusal.cooldown = trickle
+		p.refusal.spread = &p.live.spread
 		p.live.ramp = newRamp(p.since)
 	case Shadow:
 		p.shadow = b.newShadow(p)
@@ -153,7 +157,13 @@ func (p *phase) following(at time.Duration) []stay {
 
 // reopenedUntil returns the end of the cooldown that follows the HalfOpenTimeout of the phase.
 func (p *phase) reopenedUntil() time.Duration {
-	return max(add(p.until, p.cooldown), time.Duration(p.live.retryAt.Load()))
+	return max(add(p.until, p.cooldown), p.askedUntil(p.until, p.live.drawn))
+}
+
+// askedUntil returns the time before which the service asked not to be called, stretched for a breaker
+// that opens now. drawn is any number.
+func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
+	return stretched(time.Duration(p.live.retryAt.Load()), at, p.rules.config.stretch(), drawn)
 }
 
 // history returns the stay at the given time, the time spent in each state before it, and the

@@ -59,6 +59,7 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 		return p.refusal
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
+	began := b.date(next - p.rules.config.ProbeTimeout)
 	if next >= p.until { // HalfOpenTimeout ends first
 		next = p.reopenedUntil()
 	}
@@ -67,7 +68,7 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 		return e
 	}
 	e := p.newRefusal(b)
-	e.Until, e.cooldown = until, 0
+	e.Until, e.cooldown, e.began, e.spread = until, 0, began, &p.live.spread
 	p.live.full.Store(e)
 	return e
 }

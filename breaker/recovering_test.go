@@ -169,7 +169,7 @@ func TestRefusalOfARecoveringBreaker(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	require.Equal(t, breaker.Recovering, refusal.State)
 	require.Zero(t, refusal.Until)
-	require.Equal(t, time.Second, refusal.RetryAfter())
+	require.InDelta(t, 1.5, refusal.RetryAfter().Seconds(), 0.5)
 	require.EqualError(t, err, `breaker "b" is recovering and refuses a share of the calls (initial state)`)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = r.AllowAt(after(r.now)) }))
 }

@@ -109,7 +109,6 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 			want time.Duration
 		}{
 			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), 5 * time.Second},
-			"all probes are in flight":     {full, 4 * time.Second},
 			"forced open":                  {forced(breaker.Config{}), 5 * time.Second},
 			"forced open at first":         {breaker.New("b", breaker.Config{Initial: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
 			"forced open, and no cooldown": {forced(breaker.Config{Cooldown: breaker.Off}), time.Millisecond},
@@ -120,6 +119,12 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 			e, ok := errors.AsType[*breaker.OpenError](err)
 			require.True(t, ok, name)
 			require.Equal(t, c.want, e.RetryAfter(), name)
+			refusals = append(refusals, e)
+		}
+		for range 100 {
+			var e *breaker.OpenError
+			require.ErrorAs(t, full.Run(bg(), succeed), &e)
+			require.GreaterOrEqual(t, e.RetryAfter(), time.Millisecond)
 			refusals = append(refusals, e)
 		}
 		time.Sleep(time.Hour)

@@ -87,7 +87,7 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	if c.CooldownFactor > 1 {
 		d = min(d, float64(c.MaxCooldown))
 	}
-	d -= d * c.CooldownJitter * rand.Float64()
+	d -= d * max(c.CooldownJitter, 0) * rand.Float64()
 	if d >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -47,7 +47,7 @@ func TestScenarioA23_CooldownsGrowAndJitter(t *testing.T) {
 
 func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{MinCalls: 3, Cooldown: 5 * time.Second})
+		b := breaker.New("b", breaker.Config{MinCalls: 3, Cooldown: 5 * time.Second, CooldownJitter: breaker.Off})
 		run(t, b, 1, failWith(fmt.Errorf("503: %w", waitError{30 * time.Second})))
 		run(t, b, 2, fail)
 		require.Equal(t, breaker.Open, b.State())

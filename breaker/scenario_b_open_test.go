@@ -60,7 +60,7 @@ func TestScenarioB34_AResultThatOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		banned := waitError{2 * time.Hour}
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{MaxRetryAfter: 24 * time.Hour, Trip: func(c window.Counts) (string, bool) {
+		b := breaker.New("b", told.on(breaker.Config{MaxRetryAfter: 24 * time.Hour, CooldownJitter: breaker.Off, Trip: func(c window.Counts) (string, bool) {
 			return "banned", c.Failures > 0
 		}, Classify: breaker.FailOn(banned)}))
 		run(t, b, 1, fail)

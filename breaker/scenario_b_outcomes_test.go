@@ -87,7 +87,7 @@ breaker: LastCalls is -1, must lie between 1 and 100000, or 0 for a time span
 breaker: Cooldown is -9ns, must not be negative, or Off
 breaker: CooldownFactor is 0.5, must lie between 1 and 100
 breaker: MaxCooldown is -1ns, must not be negative
-breaker: CooldownJitter is 2, must lie between 0 and 1
+breaker: CooldownJitter is 2, must lie between 0 and 1, or Off
 breaker: MaxRetryAfter is -9ns, must not be negative, or Off
 breaker: Probes is -1, must lie between 1 and 10000
 breaker: ProbeTimeout is -1ns, must not be negative

@@ -79,7 +79,7 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 		rounds++
 	}
 	wait := p.rules.cooldown(rounds)
-	next := p.next(stay{Open, at, max(add(at, wait), time.Duration(p.live.retryAt.Load()))})
+	next := p.next(stay{Open, at, max(add(at, wait), p.askedUntil(at, mixed(b.date(at))))})
 	details := b.newDetails(why.margin)
 	next.recovery = recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,

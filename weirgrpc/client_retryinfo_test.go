@@ -43,7 +43,7 @@ func TestRetryInfoIsObeyed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var opened time.Time
 				config := weir.Config{Rate: limiter.PerSecond(1000), Breaker: breaker.Config{
-					ConsecutiveFailures: 2, Cooldown: time.Second,
+					ConsecutiveFailures: 2, Cooldown: time.Second, CooldownJitter: breaker.Off,
 					OnChange: func(c breaker.Change) { opened = c.At },
 				}}
 				gates := weir.NewGroup[string]("shop", weir.GroupConfig{Gate: config})

@@ -32,7 +32,7 @@ func TestRetryAfterExtendsTheCooldown(t *testing.T) {
 		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(perHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
+			transport := weirhttp.NewTransport(perHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, CooldownJitter: breaker.Off}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
 			trip(t, transport, "https://a.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.ErrorIs(t, err, breaker.ErrOpen, c.name)

@@ -1,0 +1,215 @@
+package breaker_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// evenlySpread requires that the waits lie from low to below high, and that no twentieth of this range
+// holds more than twice its share of them.
+func evenlySpread(t *testing.T, waits []time.Duration, low, high time.Duration) {
+	t.Helper()
+	var parts [20]int
+	for _, wait := range waits {
+		require.GreaterOrEqual(t, wait, low)
+		require.Less(t, wait, high)
+		parts[20*(wait-low)/(high-low)]++
+	}
+	require.LessOrEqual(t, slices.Max(parts[:]), 2*len(waits)/20, "%v", parts)
+}
+
+// told returns what the callers of n refused calls are told, each by its own RetryAfter.
+func told(t *testing.T, b *breaker.Breaker, n int) (waits []time.Duration, last *breaker.OpenError) {
+	t.Helper()
+	for range n {
+		var e *breaker.OpenError
+		require.ErrorAs(t, b.Run(bg(), succeed), &e)
+		waits, last = append(waits, e.RetryAfter()), e
+	}
+	return waits, last
+}
+
+func TestRefusalsWhileProbesAreInFlightTellDifferentWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
+		hold(t, b, 1)
+		time.Sleep(time.Second)
+		hold(t, b, 1)
+		for age := time.Second; age <= 9*time.Second; age += time.Second {
+			waits, e := told(t, b, 1000)
+			require.Equal(t, breaker.HalfOpen, e.State)
+			low := min(age, 10*time.Second-age) // of the oldest probe, whose slot falls free first
+			evenlySpread(t, waits, max(low, time.Millisecond), low+time.Second)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// A caller that asks a stale error does not wait for what has happened already.
+func TestStaleRefusalTellsTheShortestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 10 * time.Second})
+		hold(t, b, 1)
+		_, e := told(t, b, 1)
+		time.Sleep(11 * time.Second)
+		require.Equal(t, time.Millisecond, e.RetryAfter())
+	})
+}
+
+// recovering returns a breaker that has just entered the state Recovering.
+func recovering(t *testing.T) *breaker.Breaker {
+	t.Helper()
+	b := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: time.Hour})
+	run(t, b, 1, succeed)
+	require.Equal(t, breaker.Recovering, b.State())
+	return b
+}
+
+func TestRefusalsOfARecoveringBreakerTellDifferentWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := recovering(t)
+		hold(t, b, 1) // one of every eight passes, and the next seven are refused
+		var e *breaker.OpenError
+		require.ErrorAs(t, b.Run(bg(), succeed), &e)
+		require.Equal(t, breaker.Recovering, e.State)
+		var waits []time.Duration
+		for range 1000 {
+			waits = append(waits, e.RetryAfter())
+		}
+		evenlySpread(t, waits, time.Second, 2*time.Second)
+	})
+}
+
+func TestLoneCallPassesAfterTheWaitOfARecoveringBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := recovering(t)
+		for range 20 {
+			p, err := b.Allow()
+			require.NoError(t, err)
+			p.Record(breaker.Ignored) // so that the share does not grow
+			waits, _ := told(t, b, 1)
+			time.Sleep(waits[0])
+		}
+	})
+}
+
+// Two breakers whose states begin at different times begin elsewhere in the sequence.
+func TestBreakersTellDifferentFirstWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waits []time.Duration
+		for range 1000 {
+			time.Sleep(time.Microsecond)
+			b := recovering(t)
+			hold(t, b, 1)
+			first, _ := told(t, b, 1)
+			waits = append(waits, first...)
+		}
+		evenlySpread(t, waits, time.Second, 2*time.Second)
+	})
+}
+
+// tripped opens breakers, a microsecond after the other, all of which were told to wait until the same
+// time, and returns until when they are open beyond that time.
+func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer []time.Duration) {
+	t.Helper()
+	c.MinCalls = 1
+	all := make([]*breaker.Breaker, n)
+	for i := range all {
+		all[i] = breaker.New("service", c) // all at the same time
+	}
+	end := time.Now().Add(asked)
+	for _, b := range all {
+		p, err := b.Allow()
+		require.NoError(t, err)
+		p.SetRetryAfter(time.Until(end))
+		p.Record(breaker.Failure)
+		_, e := told(t, b, 1)
+		require.Equal(t, breaker.Open, e.State)
+		require.Equal(t, time.Until(e.Until), e.RetryAfter(), "the same for all callers")
+		longer = append(longer, e.Until.Sub(end))
+		time.Sleep(time.Microsecond)
+	}
+	return longer
+}
+
+func TestBreakersToldTheSameWaitEndItAtDifferentTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		evenlySpread(t, tripped(t, breaker.Config{}, 1000, 20*time.Second), 0, 2*time.Second)
+		evenlySpread(t, tripped(t, breaker.Config{CooldownJitter: 0.5}, 1000, 20*time.Second), 0, 10*time.Second)
+		evenlySpread(t, tripped(t, breaker.Config{CooldownJitter: 0.5}, 1000, 61*time.Second), -time.Second, 29*time.Second)
+		for _, longer := range tripped(t, breaker.Config{CooldownJitter: breaker.Off}, 10, 20*time.Second) {
+			require.Zero(t, longer)
+		}
+	})
+}
+
+func TestStretchedWaitDoesNotOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{MinCalls: 1, CooldownJitter: 1, MaxRetryAfter: math.MaxInt64})
+		p, err := b.Allow()
+		require.NoError(t, err)
+		p.SetRetryAfter(math.MaxInt64)
+		p.Record(breaker.Failure)
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		refused(t, b)
+	})
+}
+
+func TestHalfOpenTimeoutStretchesTheWaitOfTheService(t *testing.T) {
+	var longer []time.Duration
+	for i := range 1000 {
+		b := breaker.NewAt("b", breaker.Config{MinCalls: 1, HalfOpenTimeout: time.Second}, t0)
+		opened := time.Duration(i) * time.Microsecond
+		p, err := b.AllowAt(after(opened))
+		require.NoError(t, err)
+		p.RecordAt(after(opened), breaker.Failure)
+		probed := opened + 5*time.Second
+		p, err = b.AllowAt(after(probed))
+		require.NoError(t, err)
+		p.SetRetryAfter(21 * time.Second)
+		p.RecordAt(after(probed), breaker.Ignored)
+		var e *breaker.OpenError
+		require.ErrorAs(t, b.CheckAt(after(probed+2*time.Second)), &e)
+		longer = append(longer, e.Until.Sub(after(probed+21*time.Second)))
+	}
+	evenlySpread(t, longer, 0, 2*time.Second)
+}
+
+func TestCooldownIsLengthenedByNoJitter(t *testing.T) {
+	for _, jitter := range []float64{0, 0.5, breaker.Off} {
+		synctest.Test(t, func(t *testing.T) {
+			c := breaker.Config{Cooldown: 20 * time.Second, CooldownJitter: jitter}
+			for _, beyond := range tripped(t, c, 100, 0) {
+				require.LessOrEqual(t, beyond, 20*time.Second+100*time.Microsecond)
+				if jitter <= 0 {
+					require.GreaterOrEqual(t, beyond, 20*time.Second)
+				}
+			}
+		})
+	}
+}
+
+// A replay gives the same times, because the share follows from the time of the opening.
+func TestReplayedWaitEndsAtTheSameTime(t *testing.T) {
+	replay := func() time.Time {
+		b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0)
+		p, err := b.AllowAt(after(time.Second))
+		require.NoError(t, err)
+		p.SetRetryAfter(20 * time.Second)
+		p.RecordAt(after(2*time.Second), breaker.Failure)
+		_, err = b.AllowAt(after(3 * time.Second))
+		var e *breaker.OpenError
+		require.ErrorAs(t, err, &e)
+		return e.Until
+	}
+	first := replay()
+	require.True(t, first.After(after(22*time.Second)))
+	require.Equal(t, first, replay())
+}
