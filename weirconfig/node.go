@@ -46,7 +46,7 @@ func parseNode(name string, data []byte) (*yaml.Node, error) {
 
 // maxMarks bounds the lines, commas and colons of a file, and so the nodes of its tree, which take some
 // hundred bytes each.
-const maxMarks = 100_000
+const maxMarks = 50_000
 
 // tooLarge returns the line at which a file has more than maxMarks, or 0.
 func tooLarge(data []byte) int {
