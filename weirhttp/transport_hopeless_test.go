@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,7 @@ func TestTransportRefusesRequestsWithTooLittleTime(t *testing.T) {
 				require.NoError(t, get(time.Second), name)
 			}
 			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
 			require.NotErrorIs(t, get(10*time.Millisecond), weir.ErrRefused, "%s: one per second is sent", name)
 			err := get(10 * time.Millisecond)
 			var hopeless *weir.HopelessError
