@@ -25,7 +25,7 @@ func TestFaultsOfTheForm(t *testing.T) {
 		`w.yaml:4: gates.payments: rate is "fast", must be a rate such as 100/s, 10/1m, 5000/24h or unlimited`,
 		`w.yaml:6: gates.payments.breaker: on_change is not data: a program sets it, see Config`,
 		`w.yaml:7: gates.payments.breaker: hung_calls is "yes", must be true or false`,
-		`w.yaml:8: gates.payments.breaker: cooldown is "-1ns", must be a duration such as 500ms, 5s or 1h30m`,
+		`w.yaml:8: gates.payments.breaker: cooldown is -1, must be written as off if the field can be off`,
 		`w.yaml:9: gates.payments.breaker: probes is "0x3", must be a whole number`,
 		`w.yaml:10: gates.payments.breaker: slow_rate is "Inf", must be a number such as 0.5 or 50%`,
 		`w.yaml:11: gates."a.b c": breaker must be names with values`,
@@ -77,6 +77,14 @@ groups:
     max_keys: off
     gate: {breaker: {min_calls: -5}, max_concurrent: 2000000}
 `))
+}
+
+func TestMinusOneIsNotOff(t *testing.T) {
+	require.Equal(t, []string{
+		`w.yaml:1: gates.a.breaker: failure_run is -1, must be written as off if the field can be off`,
+		`w.yaml:1: gates.a.breaker: failure_rate is -1, must be written as off if the field can be off`,
+		`w.yaml:1: gates.a.breaker: slow_rate is -1, must be written as off if the field can be off`,
+	}, faults(t, `gates: {a: {breaker: {failure_run: -1, failure_rate: -1.0, slow_rate: -100%}}}`))
 }
 
 // A fault that follows from another one is left out.

@@ -42,6 +42,8 @@ func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 	case err == nil:
 	case len(refs) > 0:
 		d.faultAt(n, path, "is a value from %s that is not shown, must be %s", strings.Join(refs, " and "), form(v))
+	case errors.Is(err, errMinusOne):
+		d.faultAt(n, path, "is %v", err)
 	default:
 		d.faultAt(n, path, "is %.60q, must be %s", text, form(v))
 	}
@@ -86,7 +88,9 @@ func setOff(v reflect.Value) {
 	}
 }
 
-// numbers are written in decimal, and -1 only as off.
+// errMinusOne is the fault of a number that would turn a feature off by chance.
+var errMinusOne = errors.New("-1, must be written as off if the field can be off")
+
 var decimal = regexp.MustCompile(`^-?[0-9]+$`)
 
 func setNumber(v reflect.Value, text string) error {
@@ -94,21 +98,24 @@ func setNumber(v reflect.Value, text string) error {
 	case v.Type() == duration:
 		t, err := time.ParseDuration(text)
 		if t == -1 {
-			err = strconv.ErrSyntax
+			err = errMinusOne
 		}
 		v.SetInt(int64(t))
 		return err
 	case v.CanInt():
-		if !decimal.MatchString(text) || text == "-1" {
+		if !decimal.MatchString(text) {
 			return strconv.ErrSyntax
 		}
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		if n == -1 {
+			err = errMinusOne
+		}
 		v.SetInt(n)
 		return err
 	case v.CanFloat():
 		x, err := parseNumber(text)
 		if x == -1 {
-			err = strconv.ErrSyntax
+			err = errMinusOne
 		}
 		v.SetFloat(x)
 		return err

@@ -36,6 +36,7 @@ func TestFaultsOfReferences(t *testing.T) {
 	require.NoError(t, os.WriteFile(large, bytes.Repeat([]byte("x"), 64<<10+1), 0o600))
 	t.Setenv("EMPTY", "")
 	t.Setenv("NUMBER", "-2")
+	t.Setenv("MINUS", "-1")
 	for value, want := range map[string]string{
 		"${WEIR_UNSET}":         "burst refers to ${WEIR_UNSET}, which is not set or empty",
 		"${EMPTY}":              "burst refers to ${EMPTY}, which is not set or empty",
@@ -46,6 +47,7 @@ func TestFaultsOfReferences(t *testing.T) {
 		"${a-b}":                "burst has the reference \"${a-b}\", must be like ${NAME} or ${file:/path}, or $${ for a plain ${",
 		"${NUMBER":              "burst has the reference \"${NUMBER\", must be like ${NAME} or ${file:/path}, or $${ for a plain ${",
 		"$${NUMBER}":            "burst is \"${NUMBER}\", must be a whole number",
+		"${MINUS}":              "burst is a value from ${MINUS} that is not shown, must be a whole number",
 		"${NUMBER}":             "burst is invalid; the reason is not shown, because the object has values from ${NUMBER}",
 	} {
 		require.Equal(t, []string{"w.yaml:1: gates.a: " + want}, faults(t, `gates: {a: {rate: 5/s, burst: "`+value+`"}}`), value)
@@ -98,6 +100,7 @@ func TestSecretsAppearNowhere(t *testing.T) {
 			require.NoError(t, err)
 			requireNotShown(t, file, secret[1:])
 			requireNotShown(t, set, secret[1:])
+			requireNotShown(t, *file, secret[1:])
 		}
 		require.GreaterOrEqual(t, valid, 2)
 	}

@@ -83,6 +83,7 @@ limits:
 
 func TestAProgramAddsFunctions(t *testing.T) {
 	var changes []breaker.Change
+	var notified []string
 	var log bytes.Buffer
 	set := newSet(t, `
 gates: {payments: {}}
@@ -98,8 +99,14 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 			c.Policies[0].When = func(*http.Request) bool { return false }
 		},
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
-		Notify: []alert.Notifier{alert.Func("mine", func(context.Context, alert.Alert) error { return nil })},
-		Rules:  []alert.Rule{{Name: "mine", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)}},
+		Notify: []alert.Notifier{alert.Func("mine", func(_ context.Context, a alert.Alert) error {
+			notified = append(notified, a.Rule)
+			return nil
+		})},
+		Rules: []alert.Rule{
+			{Name: "mine", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)},
+			{Name: "broken", Value: alert.Gauge(func() float64 { panic("a fault of the test") }), When: alert.Above(0)},
+		},
 	})
 	set.Gate("payments").Breaker().Force(breaker.ForcedOpen)
 	set.Group("tenants").Get("a").Breaker().Force(breaker.ForcedOpen)
@@ -111,6 +118,9 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 	}
 	set.Monitor().Evaluate(time.Now())
 	require.Len(t, set.Monitor().Alerts(), 1)
+	require.NoError(t, set.Monitor().Flush(t.Context()))
+	require.Equal(t, []string{"mine"}, notified)
+	require.Contains(t, log.String(), "a fault of the test")
 }
 
 func TestNewReturnsAnErrorIfAFunctionMakesAConfigInvalid(t *testing.T) {
@@ -188,7 +198,7 @@ func TestRulesWatchTheirValues(t *testing.T) {
 		"slow_rate":    "span: 1m, when: above 10%",
 		"rate":         "span: 1m, when: above 0.01",
 		"quantile":     "quantile: 50%, span: 1m, when: above 250ms",
-		"burn_rate":    "slo: 99%, span: 1h, short_span: 5m, when: above 0.1",
+		"burn_rate":    "slo: 99%, span: 1h, when: above 0.1",
 		"refusals":     "span: 1m, when: above 3",
 		"tripped":      "",
 	}
@@ -215,6 +225,9 @@ rules: [{name: x, of: `+of+`, value: `+value+`, `+fields+`}]
 				set.Monitor().Evaluate(time.Now())
 				alerts := set.Monitor().Alerts()
 				require.Len(t, alerts, 1, "%s of %s", value, of)
+				if value == "burn_rate" {
+					require.Contains(t, alerts[0].Summary, "over 1h and 5m")
+				}
 				require.Equal(t, of == "tenants" && value != "refusals", alerts[0].Key == "a")
 			})
 		}
