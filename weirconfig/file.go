@@ -15,7 +15,8 @@ const maxFile = 1 << 20
 // File shows its name alone, because it holds the secrets that its references were replaced by.
 type File struct {
 	name string
-	doc  *document
+	// doc is a function, because for some verbs fmt prints what a pointer in a struct points to.
+	doc func() *document
 }
 
 // Load reads the file at path: see [Parse]. At most 1 MB is read.
@@ -46,11 +47,11 @@ func Parse(name string, data []byte) (*File, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
-	return &File{name: name, doc: doc}, nil
+	return &File{name: name, doc: func() *document { return doc }}, nil
 }
 
 // Format prints the name of the file, for every verb.
-func (f *File) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "weirconfig.File{"+f.name+"}") }
+func (f File) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "weirconfig.File{"+f.name+"}") }
 
 // readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {

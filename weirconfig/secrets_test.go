@@ -101,6 +101,8 @@ func TestSecretsAppearNowhere(t *testing.T) {
 			requireNotShown(t, file, secret[1:])
 			requireNotShown(t, set, secret[1:])
 			requireNotShown(t, *file, secret[1:])
+			requireNotShown(t, *set, secret[1:])
+			requireNotShown(t, struct{ file weirconfig.File }{*file}, secret[1:])
 		}
 		require.GreaterOrEqual(t, valid, 2)
 	}

@@ -64,8 +64,8 @@ func New(f *File, c Config) (*Set, error) {
 }
 
 func (s *Set) newGates(c Config) error {
-	for _, name := range slices.Sorted(maps.Keys(s.file.doc.Gates)) {
-		gate := s.file.doc.Gates[name]
+	for _, name := range slices.Sorted(maps.Keys(s.file.doc().Gates)) {
+		gate := s.file.doc().Gates[name]
 		if c.Gate != nil {
 			c.Gate(name, &gate)
 		}
@@ -74,8 +74,8 @@ func (s *Set) newGates(c Config) error {
 		}
 		s.gates[name] = weir.New(name, gate)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.file.doc.Groups)) {
-		group := s.file.doc.Groups[name]
+	for _, name := range slices.Sorted(maps.Keys(s.file.doc().Groups)) {
+		group := s.file.doc().Groups[name]
 		if c.Gate != nil {
 			c.Gate(name, &group.Gate)
 		}
@@ -95,8 +95,8 @@ func (s *Set) refused(function, name string) error {
 }
 
 func (s *Set) newLimits(c Config) error {
-	for _, name := range slices.Sorted(maps.Keys(s.file.doc.Limits)) {
-		limit := s.file.doc.Limits[name].config()
+	for _, name := range slices.Sorted(maps.Keys(s.file.doc().Limits)) {
+		limit := s.file.doc().Limits[name].config()
 		if c.Limit != nil {
 			c.Limit(name, &limit)
 		}
@@ -109,17 +109,17 @@ func (s *Set) newLimits(c Config) error {
 }
 
 func (s *Set) newMonitor(c Config) error {
-	config, rules := s.file.doc.Monitor, slices.Clone(c.Rules)
+	config, rules := s.file.doc().Monitor, slices.Clone(c.Rules)
 	config.Logger = c.Logger
-	for _, name := range slices.Sorted(maps.Keys(s.file.doc.Sinks)) {
-		n := s.file.doc.Sinks[name].notifier(name, c.Logger)
+	for _, name := range slices.Sorted(maps.Keys(s.file.doc().Sinks)) {
+		n := s.file.doc().Sinks[name].notifier(name, c.Logger)
 		config.Notify = append(config.Notify, n)
 		if b, ok := n.(interface{ Breaker() *breaker.Breaker }); ok {
 			s.sinks = append(s.sinks, b.Breaker())
 		}
 	}
 	config.Notify = append(config.Notify, c.Notify...)
-	for _, r := range s.file.doc.Rules {
+	for _, r := range s.file.doc().Rules {
 		rules = append(rules, r.rule(s.gates[r.Of], s.groups[r.Of]))
 	}
 	if err := alert.Validate(config, rules...); err != nil {
@@ -160,7 +160,7 @@ func (s *Set) Sources() []stat.Source {
 }
 
 // Format prints the name of the file, for every verb.
-func (s *Set) Format(f fmt.State, _ rune) {
+func (s Set) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "weirconfig.Set{"+s.file.name+"}")
 }
 
