@@ -14,16 +14,16 @@ import (
 
 // decoder reads a tree of YAML into a document, and collects everything that is wrong with it.
 //
-// The key of a field is its Go name in snake case, so a field that is added to a Config of the library
-// needs no line here. It differs from the decoder of the YAML library in that every fault has a line
-// and a path, and in the forms of values: 25% is 0.25, and off is -1.
+// The key of a field is its Go name in snake case, so a field that is added to a Config of the
+// library needs no line here. It differs from the decoder of the YAML library in that every fault
+// has a line and a path, and in the forms of values: 25% is 0.25, and off is -1.
 type decoder struct {
 	faults []fault
 	places map[string]place // of all fields in the file, by their paths
 }
 
-// unknownField adds a fault about a key that is none of the known ones. The field that is likely meant
-// is not known to be missing.
+// unknownField adds a fault about a key that is none of the known ones. The field that is likely
+// meant is not known to be missing.
 func (d *decoder) unknownField(key *yaml.Node, path string, known []string) {
 	near := nearest(key.Value, known)
 	if near == "" {

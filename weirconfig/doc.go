@@ -1,4 +1,5 @@
-// Package weirconfig makes gates, groups, limits and an alert monitor from one file in YAML or JSON.
+// Package weirconfig makes gates, groups, limits and an alert monitor from one file in YAML or
+// JSON.
 //
 //	gates:
 //	  payments:
@@ -27,38 +28,38 @@
 //	payments, tenants := set.Gate("payments"), set.Group("tenants")
 //	go set.Monitor().Run(ctx)
 //
-// The command weirconfig/cmd/weirconfig checks files, for example in CI. With schema.json, a JSON Schema,
-// editors complete and explain fields. docs/configuration.md lists all of them.
+// The command weirconfig/cmd/weirconfig checks files, for example in CI. With schema.json, a JSON
+// Schema, editors complete and explain fields. docs/configuration.md lists all of them.
 //
 // # Fields
 //
 // The fields are those of weir.Config, weir.GroupConfig, weirhttp.LimitConfig, weirhttp.Policy,
-// alert.Config, alert.Rule and notify.Config, in snake case: FailureRate is failure_rate. Bounds and
-// defaults are the same. As in Go, 0 means the default, and off turns a feature off. Values have these
-// forms:
+// alert.Config, alert.Rule and notify.Config, in snake case: FailureRate is failure_rate. Bounds
+// and defaults are the same. As in Go, 0 means the default, and off turns a feature off. Values
+// have these forms:
 //
 //   - a duration: 500ms, 5s, 1h30m
 //   - a rate: 100/s, 10/1m, 5000/24h, unlimited
 //   - a number: 0.5, 50%
 //   - a condition: above 5%, below 10, above 250ms
 //
-// Functions such as breaker.Config.Classify are not data. A program sets them in [Config]. Limits of
-// package fleet, throttles, and limiters other than that of a gate cannot be written in a file yet.
-// A file that has changed is not applied to existing objects.
+// Functions such as breaker.Config.Classify are not data. A program sets them in [Config]. Limits
+// of package fleet, throttles, and limiters other than that of a gate cannot be written in a file
+// yet. A file that has changed is not applied to existing objects.
 //
 // # Faults
 //
-// Unknown fields, keys that are there twice, and values out of bounds are refused, all at once, each
-// with its line: see [Parse]. Anchors, aliases, merge keys and tags of YAML are refused, and so is a
-// file of more than 1 MB, with several documents, nested more than 16 deep, or with more than 50,000
-// lines, commas and colons together. To read a file takes at most 64 MB.
+// Unknown fields, keys that are there twice, and values out of bounds are refused, all at once,
+// each with its line: see [Parse]. Anchors, aliases, merge keys and tags of YAML are refused, and
+// so is a file of more than 1 MB, with several documents, nested more than 16 deep, or with more
+// than 50,000 lines, commas and colons together. To read a file takes at most 64 MB.
 //
 // # Secrets
 //
 // ${NAME} in a value is replaced by an environment variable, and ${file:/path} by the content of a
-// file of at most 64 kB without the newline at its end. $${ is a plain ${. A variable that is not set or
-// empty is a fault. Names cannot have references. What a reference refers to appears in no error,
-// printed form or log of this package. If an object with references has a value out of bounds, the
-// fault names the field, but gives no reason. Labels and annotations of rules and the instance of a
-// monitor are sent to all sinks, so do not put secrets there.
+// file of at most 64 kB without the newline at its end. $${ is a plain ${. A variable that is not
+// set or empty is a fault. Names cannot have references. What a reference refers to appears in no
+// error, printed form or log of this package. If an object with references has a value out of
+// bounds, the fault names the field, but gives no reason. Labels and annotations of rules and the
+// instance of a monitor are sent to all sinks, so do not put secrets there.
 package weirconfig

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// document is the form of a file. The comments of its fields, and of the fields of the configs within
-// it, are the descriptions of the JSON Schema.
+// document is the form of a file. The comments of its fields, and of the fields of the configs
+// within it, are the descriptions of the JSON Schema.
 type document struct {
 	// Gates are the gates by their names. A gate guards the calls to one service.
 	Gates map[string]weir.Config
@@ -29,17 +29,17 @@ type document struct {
 // limit is a limit of an HTTP server.
 type limit struct {
 	weirhttp.LimitConfig
-	// Policies are the quotas. A request is taken from the quotas of all policies, or from none if one
-	// of them refuses it. Default none.
+	// Policies are the quotas. A request is taken from the quotas of all policies, or from none if
+	// one of them refuses it. Default none.
 	Policies []policy
 }
 
 // policy is a quota of a limit.
 type policy struct {
 	weirhttp.Policy
-	// By is what each quota belongs to: ip for the address of the client, route for the pattern of the
-	// ServeMux, header:NAME for the value of a header, or nothing for one quota that all requests
-	// share. A list combines them. Required.
+	// By is what each quota belongs to: ip for the address of the client, route for the pattern of
+	// the ServeMux, header:NAME for the value of a header, or nothing for one quota that all
+	// requests share. A list combines them. Required.
 	By []keyFunc
 }
 
@@ -51,27 +51,29 @@ type keyFunc struct {
 // rule is an alert rule over one gate or group.
 type rule struct {
 	alert.Rule
-	// Of is the name of a gate or a group of this file. The rule of a group watches each of its gates,
-	// and raises one alert per key, except for refusals, which are those of all keys. Required.
+	// Of is the name of a gate or a group of this file. The rule of a group watches each of its
+	// gates, and raises one alert per key, except for refusals, which are those of all keys.
+	// Required.
 	Of string
-	// Value is the number that the rule watches: failure_rate or slow_rate, the share of failed or slow
-	// calls; rate, the calls per second; quantile, a latency in seconds; burn_rate, how fast the error
-	// budget of an objective is spent; refusals, the number of refused calls; or tripped, 1 from the
-	// opening of the breaker until it has closed. Required.
+	// Value is the number that the rule watches: failure_rate or slow_rate, the share of failed or
+	// slow calls; rate, the calls per second; quantile, a latency in seconds; burn_rate, how fast
+	// the error budget of an objective is spent; refusals, the number of refused calls; or tripped,
+	// 1 from the opening of the breaker until it has closed. Required.
 	Value valueKind
-	// When is the condition under which the value is bad, such as above 5%, below 10 or above 250ms.
-	// Required, except for tripped.
+	// When is the condition under which the value is bad, such as above 5%, below 10 or above
+	// 250ms. Required, except for tripped.
 	When condition
-	// Resolve is the condition under which a firing alert resolves. It points the other way than When
-	// and does not overlap with it. Default none: the alert resolves as soon as When no longer holds.
+	// Resolve is the condition under which a firing alert resolves. It points the other way than
+	// When and does not overlap with it. Default none: the alert resolves as soon as When no longer
+	// holds.
 	Resolve condition
-	// Span is the time span of the value. Required, except for tripped. For burn_rate it is the long
-	// span.
+	// Span is the time span of the value. Required, except for tripped. For burn_rate it is the
+	// long span.
 	Span span
 	// ShortSpan is the short span of burn_rate. Default a twelfth of Span.
 	ShortSpan span
-	// Quantile is the share of calls that are at most as slow as the value, such as 99%. Required for
-	// quantile.
+	// Quantile is the share of calls that are at most as slow as the value, such as 99%. Required
+	// for quantile.
 	Quantile float64
 	// SLO is the share of calls that have to succeed, such as 99.9%. Required for burn_rate.
 	SLO float64
@@ -80,8 +82,8 @@ type rule struct {
 // sink is a receiver of alerts.
 type sink struct {
 	notify.Config
-	// Kind is slack, webhook, alertmanager, or log for the log of the program, which has no other field.
-	// Required.
+	// Kind is slack, webhook, alertmanager, or log for the log of the program, which has no other
+	// field. Required.
 	Kind sinkKind
 	// Key signs the messages of a webhook according to the Standard Webhooks specification: see
 	// notify.NewSignedWebhook. Default none, which sends them without a signature.

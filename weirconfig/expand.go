@@ -18,7 +18,8 @@ var (
 )
 
 // expand replaces the references ${NAME} and ${file:/path} of a value. It returns the references
-// that were replaced. $${ is a plain ${. The error shows the reference, and never what it refers to.
+// that were replaced. $${ is a plain ${. The error shows the reference, and never what it refers
+// to.
 func expand(value string) (expanded string, refs []string, err error) {
 	if !strings.Contains(value, "${") {
 		return value, nil, nil

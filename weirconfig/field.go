@@ -14,14 +14,16 @@ type field struct {
 	omitted string // why a file cannot have it, or ""
 }
 
-// omitted lists the fields that a file cannot have besides functions and interfaces, by type and name.
+// omitted lists the fields that a file cannot have besides functions and interfaces, by type and
+// name.
 var omitted = map[string]string{
 	"notify.Config.Name":  "is not a field, because the key of the sink is its name",
 	"alert.Config.Logger": "is not a field, because a program sets it",
 	"alert.Config.Notify": "is not a field, because a monitor tells all sinks",
 }
 
-// fieldsOf returns the exported fields of a struct and of the structs that it embeds, in their order.
+// fieldsOf returns the exported fields of a struct and of the structs that it embeds, in their
+// order.
 func fieldsOf(t reflect.Type) (fields []field) {
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Anonymous || !f.IsExported() {

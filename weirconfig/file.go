@@ -30,7 +30,7 @@ func Load(path string) (*File, error) {
 
 // Parse reads a file in YAML or JSON, of at most 1 MB. The name appears in errors.
 //
-// The error has one line for each fault, in the order of the file:
+// The error has one line for each fault, in the order of their lines in the file:
 //
 //	weir.yaml:7: gates.payments.breaker: failure_rate is 2, must be above 0 and at most 1, or off
 //

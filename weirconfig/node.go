@@ -44,8 +44,8 @@ func parseNode(name string, data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// maxMarks bounds the lines, commas and colons of a file, and so the nodes of its tree, which take some
-// hundred bytes each.
+// maxMarks bounds the lines, commas and colons of a file, and so the nodes of its tree, which take
+// some hundred bytes each.
 const maxMarks = 50_000
 
 // tooLarge returns the line at which a file has more than maxMarks, or 0.

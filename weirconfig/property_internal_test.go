@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// property is a field that a file can have, with all that is known about it. Its bounds are those that
-// the faults of Parse name.
+// property is a field that a file can have, with all that is known about it. Its bounds are those
+// that the faults of Parse name.
 type property struct {
 	key, doc      string
 	typ           reflect.Type

@@ -16,8 +16,9 @@ import (
 
 // Config has what a program adds to a file, because it is not data. The zero value adds nothing.
 type Config struct {
-	// Gate is called with the name and the config of each gate, and of the gates of each group, before
-	// they are made. It may set functions such as Breaker.Classify and Breaker.OnChange. Default none.
+	// Gate is called with the name and the config of each gate, and of the gates of each group,
+	// before they are made. It may set functions such as Breaker.Classify and Breaker.OnChange.
+	// Default none.
 	Gate func(name string, c *weir.Config)
 	// Limit is called with the name and the config of each limit before it is made. It may set
 	// functions, such as Answer, or When of a policy. Default none.
@@ -42,8 +43,8 @@ type Set struct {
 	monitor *alert.Monitor
 }
 
-// New makes the objects of a file. It returns an error if a function of c makes a config invalid, or
-// if Notify or Rules of c are invalid together with those of the file.
+// New makes the objects of a file. It returns an error if a function of c makes a config invalid,
+// or if Notify or Rules of c are invalid together with those of the file.
 func New(f *File, c Config) (*Set, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -87,8 +88,8 @@ func (s *Set) newGates(c Config) error {
 	return nil
 }
 
-// refused is the error for a function that made a config invalid. It does not show the values of the
-// config, because they may be secret.
+// refused is the error for a function that made a config invalid. It does not show the values of
+// the config, because they may be secret.
 func (s *Set) refused(function, name string) error {
 	return fmt.Errorf("weirconfig: the config of %q in %s is invalid after Config.%s has changed it: call Validate there for the reason",
 		name, s.file.name, function)
@@ -139,12 +140,12 @@ func (s *Set) Group(name string) *weir.Group[string] { return get(s, "groups", s
 // Limit returns the limit with the name. It panics if the file has none.
 func (s *Set) Limit(name string) *weirhttp.Limit { return get(s, "limits", s.limits, name) }
 
-// Monitor returns the alert monitor, which evaluates nothing until its method Run is called. It has no
-// rules if the file has none.
+// Monitor returns the alert monitor, which evaluates nothing until its method Run is called. It has
+// no rules if the file has none.
 func (s *Set) Monitor() *alert.Monitor { return s.monitor }
 
-// Sources returns everything that has metrics, for an exporter: gates, groups, limits, the breakers of
-// sinks, and the monitor.
+// Sources returns everything that has metrics, for an exporter: gates, groups, limits, the breakers
+// of sinks, and the monitor.
 func (s *Set) Sources() []stat.Source {
 	sources := []stat.Source{}
 	for _, name := range slices.Sorted(maps.Keys(s.gates)) {
