@@ -30,7 +30,7 @@ func TestTablesOfThePages(t *testing.T) {
 }
 
 var pages = map[string]map[string]func() string{
-	"numbers.md":  {"trips": trips, "runs": runs, "outages": outages, "probes": probes, "refusals": refusals, "alerts": alerts, "cooldowns": cooldowns},
+	"numbers.md":  {"trips": trips, "runs": runs, "outages": outages, "probes": probes, "sequential": sequentialProbes, "refusals": refusals, "alerts": alerts, "cooldowns": cooldowns},
 	"accuracy.md": {"memory": memory},
 }
 

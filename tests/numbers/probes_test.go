@@ -1,0 +1,156 @@
+package numbers
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// probeRule says what follows from the results of probes so far: "" for nothing yet.
+type probeRule func(failures, successes int) string
+
+const reopens, recovers = "reopens", "recovers"
+
+// afterAll decides by the rate of a number of results.
+func afterAll(probes int) probeRule {
+	return func(failures, successes int) string {
+		switch {
+		case failures+successes < probes:
+			return ""
+		case 2*failures >= probes:
+			return reopens
+		}
+		return recovers
+	}
+}
+
+// afterARun is afterAll for a breaker that a run of failures has opened.
+func afterARun(probes int) probeRule {
+	all := afterAll(probes)
+	return func(failures, successes int) string {
+		if failures > 0 && successes == 0 {
+			return reopens
+		}
+		return all(failures, successes)
+	}
+}
+
+// sequential is Wald's sequential probability ratio test between 20 % and 80 %. Each result changes
+// the logarithm of the ratio by ±ln 4, so the test ends when failures and successes differ by bound,
+// or after the given number of results.
+func sequential(bound, most int) probeRule {
+	return func(failures, successes int) string {
+		switch d := failures - successes; {
+		case d >= bound:
+			return reopens
+		case -d >= bound:
+			return recovers
+		case failures+successes < most:
+			return ""
+		}
+		return afterAll(most)(failures, successes)
+	}
+}
+
+// chances returns the probability that the rule lets the breaker recover, and how many probes it takes
+// on average, if a share of the calls fails, each by itself.
+func (r probeRule) chances(failing float64) (recovery, probes float64) {
+	type results struct{ failures, successes int }
+	open := map[results]float64{{}: 1}
+	for n := 1; len(open) > 0 && n < 500; n++ {
+		next := map[results]float64{}
+		for k, p := range open {
+			for after, p := range map[results]float64{
+				{k.failures + 1, k.successes}: p * failing,
+				{k.failures, k.successes + 1}: p * (1 - failing),
+			} {
+				switch r(after.failures, after.successes) {
+				case "":
+					next[after] += p
+				case recovers:
+					recovery += p
+					fallthrough
+				default:
+					probes += p * float64(n)
+				}
+			}
+		}
+		open = next
+	}
+	return recovery, probes
+}
+
+// sequentialProbes compares how the breaker judges probes with sequential tests.
+func sequentialProbes() string {
+	table := head("rule", "recovers at 80 %", "reopens at 20 %", "probes on average, at 80 % and 20 %")
+	for _, c := range []struct {
+		name string
+		rule probeRule
+	}{
+		{"3 probes", afterAll(3)},
+		{"3 probes after a run of failures", afterARun(3)},
+		{"5 probes", afterAll(5)},
+		{"sequential test", sequential(2, 1000)},
+		{"sequential test, at most 3", sequential(2, 3)},
+		{"sequential test, at most 5", sequential(2, 5)},
+	} {
+		recovery, bad := c.rule.chances(0.8)
+		recovered, good := c.rule.chances(0.2)
+		table += row(c.name, odds(recovery), odds(1-recovered), fmt.Sprintf("%.1f, %.1f", bad, good))
+	}
+	return table
+}
+
+// TestProbesAreJudgedAsInTheTable plays every sequence of results of three probes.
+func TestProbesAreJudgedAsInTheTable(t *testing.T) {
+	for _, byRun := range []bool{false, true} {
+		rule := afterAll(3)
+		if byRun {
+			rule = afterARun(3)
+		}
+		for sequence := range 8 {
+			b, at := openBreaker(t, byRun)
+			failures, successes := 0, 0
+			for i := 0; rule(failures, successes) == ""; i++ {
+				p, err := b.AllowAt(at)
+				require.NoError(t, err)
+				require.Equal(t, breaker.HalfOpen, b.StateAt(at))
+				outcome := breaker.Success
+				if sequence>>i&1 == 1 {
+					outcome = breaker.Failure
+					failures++
+				} else {
+					successes++
+				}
+				p.RecordAt(at, outcome)
+			}
+			want := breaker.Recovering
+			if rule(failures, successes) == reopens {
+				want = breaker.Open
+			}
+			require.Equal(t, want, b.StateAt(at), "byRun %t, sequence %03b", byRun, sequence)
+		}
+	}
+}
+
+// openBreaker returns a breaker whose cooldown is over, opened by its failure rate or by a run of rare
+// failures.
+func openBreaker(t *testing.T, byRun bool) (b *breaker.Breaker, at time.Time) {
+	t.Helper()
+	c, gap := breaker.Config{FailureRun: breaker.Off}, time.Millisecond
+	if byRun {
+		c, gap = breaker.Config{}, 20*time.Second
+	}
+	b = breaker.NewAt("b", c, t0)
+	for at = t0; b.StateAt(at) == breaker.Closed; {
+		at = at.Add(gap)
+		p, err := b.AllowAt(at)
+		require.NoError(t, err)
+		p.RecordAt(at, breaker.Failure)
+	}
+	return b, at.Add(time.Minute)
+}
