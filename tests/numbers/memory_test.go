@@ -61,7 +61,7 @@ var objects = []object{
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
 	}},
-	{"`weir.Gate` with both", 3800, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
+	{"`weir.Gate` with both", 4000, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
 var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
