@@ -73,7 +73,11 @@ func kindOf(err error) string {
 		case interface{ Unwrap() error }:
 			err = e.Unwrap()
 		case interface{ Unwrap() []error }:
-			err = e.Unwrap()[0] // they have at least one
+			all := e.Unwrap()
+			if len(all) == 0 { // as of fmt.Errorf("%w %w", nil, nil)
+				return kindError
+			}
+			err = all[0]
 		default:
 			return kindError
 		}

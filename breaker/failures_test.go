@@ -121,6 +121,7 @@ func TestWhatIsKeptOfAFailure(t *testing.T) {
 		"wrapped":          {returns(fmt.Errorf("a: %w", fs.ErrExist)), "error", "a: file already exists"},
 		"typed":            {returns(fmt.Errorf("a: %w", &fs.PathError{Op: "open", Path: "x", Err: fs.ErrExist})), "*fs.PathError", "a: open x: file already exists"},
 		"joined":           {returns(errors.Join(typedError{errors.New("one")}, errors.New("two"))), "breaker_test.typedError", "one\ntwo"},
+		"joined nothing":   {returns(fmt.Errorf("%w, %w", nil, nil)), "error", "%!w(<nil>), %!w(<nil>)"},
 		"deadline":         {returns(context.DeadlineExceeded), "context.deadlineExceededError", "context deadline exceeded"},
 		"huge":             {returns(errors.New(huge)), "error", huge[:200]},
 		"cut in character": {returns(errors.New(strings.Repeat("x", 199) + "é")), "error", huge[:199]},

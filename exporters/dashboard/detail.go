@@ -16,7 +16,8 @@ type detail struct {
 	Available number         `json:"available"`
 	Limit     number         `json:"limit"`
 	InFlight  number         `json:"inFlight"`
-	MaxFlight number         `json:"maxFlight"` // the most calls in flight
+	MaxFlight number         `json:"maxFlight"`     // the most calls in flight
+	Why       string         `json:"why,omitempty"` // why calls are refused: a reason, and failures on a line each
 	Changes   []changeRow    `json:"changes"`
 	History   historyColumns `json:"history"`
 	Metrics   []metricRow    `json:"metrics"`
@@ -54,7 +55,7 @@ func (m *model) detail(id string) (*detail, bool) {
 		ID: l.id, Name: l.name, Severity: l.severity, Class: classNames[l.class],
 		At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(), Length: m.config.History.Milliseconds(),
 		Reopens: l.current.reopensIn, Waiting: l.current.waiting, Available: l.current.available, Limit: l.current.limit,
-		InFlight: l.current.inFlight, MaxFlight: l.current.inFlightLimit,
+		InFlight: l.current.inFlight, MaxFlight: l.current.inFlightLimit, Why: l.extra.why,
 		Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
 	if l.class == alertsClass {

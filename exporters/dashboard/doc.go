@@ -45,5 +45,11 @@
 //	Name() string
 //	Latency() window.Latency
 //
-// such as breakers and gates, if they are configured to keep latencies.
+// such as breakers and gates, if they are configured to keep latencies. A source with the method
+//
+//	Explain() string
+//
+// such as a breaker or a gate, says why it refuses calls: the reason on the first line, and one of its
+// last failures on each further line. Messages of errors are shown: see breaker.Config.DescribeFailure.
+// Members of groups are not asked.
 package dashboard

@@ -90,10 +90,10 @@ type entry struct {
 	// totals are then neither a rate nor a change of state.
 	callsReset, statesReset bool
 
-	current   sample
-	quantiles quantiles
-	tracker   stateTracker
-	history   history
+	current sample
+	extra   extra
+	tracker stateTracker
+	history history
 }
 
 // readMetrics takes the values of the last sampling. It returns false if there are none, because
@@ -126,16 +126,16 @@ func (e *entry) markReset(f *metric) {
 }
 
 // advance applies the current sample and returns the change of state, if there was one.
-func (e *entry) advance(at time.Time, times map[string]quantiles) (c change, changed bool) {
+func (e *entry) advance(at time.Time, extras map[string]extra) (c change, changed bool) {
 	now, value := e.current.state(), e.current.failureRate()
 	if e.class == alertsClass {
 		value = e.current.value
 	} else if e.class == callsClass {
-		e.quantiles = times[e.name]
+		e.extra = extras[e.name]
 	}
 	e.history.add(point{
 		at: at.UnixMilli(), calls: e.current.totals(), state: now.name,
-		value: toFloat32(value), p50: toFloat32(e.quantiles.p50), p99: toFloat32(e.quantiles.p99), reset: e.callsReset,
+		value: toFloat32(value), p50: toFloat32(e.extra.p50), p99: toFloat32(e.extra.p99), reset: e.callsReset,
 	})
 	if e.statesReset {
 		e.tracker = stateTracker{}

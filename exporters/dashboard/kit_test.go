@@ -61,6 +61,7 @@ type (
 	}
 	detail struct {
 		Name, Class string
+		Why         string
 		Row         *row
 		Alert       *alertRow
 		Reopens     *float64

@@ -59,7 +59,7 @@ func (m *model) newMetric(s *stat.Series) *metric {
 func (m *model) setValue(f *metric, value float64) { f.value, f.seen = value, true }
 
 // apply ends a sampling that began at a time, and returns the next update.
-func (m *model) apply(at time.Time, times map[string]quantiles) *update {
+func (m *model) apply(at time.Time, extras map[string]extra) *update {
 	for _, f := range m.added {
 		e := m.entry(subjectOf(f.series))
 		e.metrics = append(e.metrics, f)
@@ -76,7 +76,7 @@ func (m *model) apply(at time.Time, times map[string]quantiles) *update {
 			delete(m.byID, e.id)
 			continue
 		}
-		if c, changed := e.advance(at, times); changed {
+		if c, changed := e.advance(at, extras); changed {
 			m.changes = append(m.changes, changeEvent{c, m.seq, subject, e.id})
 		}
 	}

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -253,4 +254,26 @@ func TestNamesAreEncodedAndTruncated(t *testing.T) {
 		require.Equal(t, want, readDetail(t, page, rows[n].ID).Name, "all of it")
 		require.Len(t, rows[n].ID, 12)
 	}
+}
+
+func TestDetailSaysWhyCallsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.New("bank", weir.Config{Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Hour}})
+		page := handler(gate)
+		id := snap(t, page).Rows[0].ID
+		require.Empty(t, readDetail(t, page, id).Why)
+
+		_ = gate.Run(t.Context(), func(context.Context) error { return errors.New("no <b>money</b>") })
+		time.Sleep(time.Second)
+		snap(t, page)
+		d := readDetail(t, page, id)
+		require.Equal(t, gate.Explain(), d.Why)
+		require.Contains(t, d.Why, "failure rate 100% of 1 calls")
+		require.Contains(t, d.Why, "no <b>money</b>")
+
+		gate.Breaker().Reset()
+		time.Sleep(time.Second)
+		snap(t, page)
+		require.Empty(t, readDetail(t, page, id).Why)
+	})
 }

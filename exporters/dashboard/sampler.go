@@ -13,11 +13,11 @@ import (
 // them on its goroutine; others wait for that until their context is done. A source that blocks
 // delays new samples and nothing else.
 type sampler struct {
-	interval  time.Duration
-	set       *read.Set[*metric]
-	latencies *latencies
-	model     *model
-	epoch     time.Time
+	interval time.Duration
+	set      *read.Set[*metric]
+	extras   *extras
+	model    *model
+	epoch    time.Time
 
 	mu           sync.Mutex
 	sampling     bool          // a request is reading the sources, without holding mu
@@ -29,17 +29,17 @@ type sampler struct {
 
 func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 	s := &sampler{
-		interval: c.Interval, latencies: &latencies{}, model: newModel(c), epoch: time.Now(),
+		interval: c.Interval, extras: &extras{}, model: newModel(c), epoch: time.Now(),
 		next: make(chan struct{}), last: &update{},
 	}
 	var err error
-	s.set, err = read.New(s.model.newMetric, s.latencies.wrap(sources)...)
+	s.set, err = read.New(s.model.newMetric, s.extras.wrap(sources)...)
 	return s, err
 }
 
-func (s *sampler) add(sources []stat.Source) error { return s.set.Add(s.latencies.wrap(sources)...) }
+func (s *sampler) add(sources []stat.Source) error { return s.set.Add(s.extras.wrap(sources)...) }
 
-func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.latencies.wrap(sources)...) }
+func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.extras.wrap(sources)...) }
 
 // latest returns an update that is not older than the interval.
 func (s *sampler) latest(ctx context.Context) (*update, error) {
@@ -105,15 +105,15 @@ func wait(ctx context.Context, next <-chan struct{}, left time.Duration) error {
 func (s *sampler) sample() {
 	defer s.endSampling()
 	began := time.Since(s.epoch)
-	s.latencies.start()
+	s.extras.start()
 	for f, value := range s.set.Observe {
 		s.model.setValue(f, value)
 	}
-	times := s.latencies.finish()
+	extras := s.extras.finish()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = s.model.apply(s.epoch.Add(began), times)
+	s.last = s.model.apply(s.epoch.Add(began), extras)
 	s.snapshotJSON = nil
 	s.began = began
 }

@@ -119,7 +119,7 @@ func (e *entry) tableRow() tableRow {
 		ID: e.id, Name: truncateName(e.name), Kind: e.kindName(), State: e.stateName(rates),
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
 		Rate: rates.passed, FailureRate: e.current.failureRate(), Threshold: e.current.threshold, Refused: rates.refused,
-		P50: e.quantiles.p50, P99: e.quantiles.p99,
+		P50: e.extra.p50, P99: e.extra.p99,
 		CallRates: e.history.ratesAt(len(e.history.points) - 1).callRates(),
 	}
 }

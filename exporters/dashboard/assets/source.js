@@ -48,11 +48,15 @@ export class SourceView {
     this.changes = el("ul", { class: "list", tabindex: "0", "aria-label": "Changes" });
     this.quiet = el("p", { class: "empty" }, "None since this page was opened.");
     this.changed = el("section", { class: "panel" }, el("h2", {}, "Changes"), this.changes, this.quiet);
+    this.reason = el("p", { class: "reason" });
+    this.failures = el("ul", { class: "list", tabindex: "0", "aria-label": "Last failures" });
+    this.why = el("section", { class: "panel", hidden: "" }, el("h2", {}, "Why calls are refused"), this.reason, this.failures);
     this.metrics = el("dl", { class: "metrics" });
     this.lost = el("p", { class: "notice", hidden: "" }, "This source has been removed. The page shows its last known data.");
     this.node = el("div", { class: "source" },
       el("p", { class: "crumbs" }, el("a", { href: "#" }, "← All sources")), this.lost,
       el("section", { class: "panel headline" }, el("div", { class: "bar" }, this.title, this.kind, this.state.node, this.since), this.tiles),
+      this.why,
       el("div", { class: "columns" }, this.historyPanel, this.changed),
       el("section", { class: "panel" }, el("h2", {}, "All metrics"), this.metrics));
   }
@@ -87,6 +91,7 @@ export class SourceView {
     this.state.show(state, stateName(state));
     text(this.since, main && main.since !== null ? `for ${lasted(main, now)}` : "");
     this.showTiles();
+    this.showWhy();
     this.drawCharts();
     this.showChanges(now);
     this.showMetrics();
@@ -109,6 +114,15 @@ export class SourceView {
     this.tiles.replaceChildren(...tiles.map(([label, value, more = ""]) =>
       el("div", {}, el("dt", {}, label), el("dd", {}, el("b", {}, value), ...(more ? [el("span", { class: "more" }, more)] : [])))));
     this.tiles.hidden = tiles.length === 0;
+  }
+
+  // showWhy shows the reason and, the newest first, the failures that the breaker kept.
+  showWhy() {
+    const [reason, ...failures] = (this.data.why ?? "").split("\n");
+    this.why.hidden = !reason;
+    text(this.reason, reason);
+    this.failures.hidden = failures.length === 0;
+    if (this.failures.textContent !== failures.join("")) this.failures.replaceChildren(...failures.map((f) => el("li", {}, el("bdi", {}, f))));
   }
 
   drawCharts() {
