@@ -46,8 +46,8 @@ type Config struct {
 	// token or slot, its deadline is looked at again afterwards. One hopeless call per second is allowed,
 	// and if it succeeds, the estimate begins anew.
 	//
-	// It does not need Breaker.Latency. It costs two readings of the clock and an atomic add per call, an
-	// allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
+	// It does not need Breaker.Latency. It costs about four readings of the clock per call, an allocation of
+	// 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
 	RefuseHopeless bool
 	// Breaker configures the breaker. Default the defaults of breaker.Config.
 	Breaker breaker.Config

@@ -126,7 +126,8 @@ type Config struct {
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation: a service that hangs until its callers' deadlines has
-	//     failed, unless the deadline says nothing: see CountDeadlines. If the call returned no error, Classify is asked, but a failure is ignored.
+	//     failed, unless the deadline says nothing: see CountDeadlines. If the call returned no
+	//     error, Classify is asked, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its

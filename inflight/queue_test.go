@@ -180,7 +180,7 @@ func requireAfterAnOverload(t *testing.T, pause time.Duration, want []string) {
 	require.Equal(t, want, got)
 }
 
-// A burst is served whole, in order as long as nobody has waited for longer than three times Target.
+// A burst is served whole. It is served in order until a caller has waited for three times Target.
 func TestABurstIsServedWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		apart       time.Duration

@@ -209,7 +209,7 @@ func split(path string) (object, name string) {
 	return path[:at], path[at+1:]
 }
 
-// quotedKey returns a key as it stands in a path. Keys with other characters are quoted.
+// quotedKey returns a key for a path: in quotes, unless it has only letters, digits, _ and -.
 func quotedKey(key string) string {
 	plain := func(r rune) bool {
 		return r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'

@@ -58,8 +58,8 @@
 //
 // ${NAME} in a value is replaced by an environment variable, and ${file:/path} by the content of a
 // file of at most 64 kB without the newline at its end. $${ is a plain ${. A variable that is not
-// set or empty is a fault. Names cannot have references. What a reference refers to appears in no
-// error, printed form or log of this package. If an object with references has a value out of
+// set or empty is a fault. Names cannot have references. The values of references appear in no error,
+// printed form or log of this package. If an object with references has a value out of
 // bounds, the fault names the field, but gives no reason. Labels and annotations of rules and the
 // instance of a monitor are sent to all sinks, so do not put secrets there.
 package weirconfig

@@ -55,10 +55,10 @@ type rule struct {
 	// gates, and raises one alert per key, except for refusals, which are those of all keys.
 	// Required.
 	Of string
-	// Value is the number that the rule watches: failure_rate or slow_rate, the share of failed or
-	// slow calls; rate, the calls per second; quantile, a latency in seconds; burn_rate, how fast
-	// the error budget of an objective is spent; refusals, the number of refused calls; or tripped,
-	// 1 from the opening of the breaker until it has closed. Required.
+	// Value is the number that the rule watches. failure_rate and slow_rate are the share of failed
+	// or slow calls, and rate is the calls per second. quantile is a latency in seconds. burn_rate
+	// is how fast the error budget of an objective is spent. refusals is the number of refused
+	// calls. tripped is 1 from the opening of the breaker until it has closed. Required.
 	Value valueKind
 	// When is the condition under which the value is bad, such as above 5%, below 10 or above
 	// 250ms. Required, except for tripped.

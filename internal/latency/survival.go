@@ -23,9 +23,9 @@ const (
 // Survival estimates the chance that a call is answered within a time, from the durations of recent
 // calls. A call that ended without an answer, such as by the deadline of its caller, would have been
 // answered later or never: its duration is censored. The estimate is the product limit of Kaplan and
-// Meier (Nonparametric Estimation from Incomplete Observations, 1958): of the calls that last until a
-// bucket of durations, the share that is answered in it is the hazard d/n, and the calls without an
-// answer at its end are the product of 1 − d/n.
+// Meier (Nonparametric Estimation from Incomplete Observations, 1958). Of n calls that last until a
+// bucket of durations, d are answered in it. The product of 1 − d/n over the buckets is the share of
+// calls without an answer.
 //
 // The estimate is exactly that of durations rounded up to the bounds of their buckets, which are at
 // most 9.1 % higher. A time is rounded up too.

@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -177,35 +176,6 @@ func TestNothingIsWiderThanAPhone(t *testing.T) {
 	}
 	require.Equal(t, "table", eval[string](b, `document.querySelector(".sources").role`), "a screen reader sees the cards as a table")
 	require.Equal(t, "row", eval[string](b, `document.querySelector(".sources tbody tr").role`))
-}
-
-func TestNamesAreShownAsText(t *testing.T) {
-	b, s := newTab(t), serve(t, quick, opened(t, hostile))
-	b.visit(s)
-	want := strings.ReplaceAll(hostile, "\n", " ")
-	require.Equal(t, want, b.text(".sources tbody bdi"))
-	b.click(".sources tbody a")
-	b.until(`document.querySelector("h1 bdi")`)
-	require.Equal(t, hostile, eval[string](b, `document.querySelector("h1").textContent`))
-	require.Zero(t, eval[int](b, `document.images.length`))
-}
-
-// The message of an error comes from elsewhere, so it is as hostile as a name.
-func TestPageSaysWhyCallsAreRefused(t *testing.T) {
-	post := breaker.New("post", breaker.Config{MinCalls: 1, Cooldown: time.Hour})
-	b, s := newTab(t), serve(t, quick, post)
-	b.visit(s)
-	b.click(".sources tbody a")
-	b.requireText("h1", "post")
-	require.True(t, eval[bool](b, `document.querySelector(".reason").closest("section").hidden`))
-
-	_ = post.Run(t.Context(), func(context.Context) error { return errors.New(hostile) })
-	b.requireText(".reason", "failure rate 100% of 1 calls")
-	require.Contains(t, b.text("[aria-label='Last failures']"), "<img src=x onerror=alert(1)>")
-	require.Zero(t, eval[int](b, `document.images.length`))
-
-	post.Reset()
-	b.until(`document.querySelector(".reason").closest("section").hidden`)
 }
 
 func TestPagePollsIfThereIsNoStream(t *testing.T) {

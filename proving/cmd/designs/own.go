@@ -47,10 +47,10 @@ func bounded(b bound) caller {
 	}
 }
 
-// aimd adds one to the limit per limit calls, and takes a tenth of it when the mean latency of the last
-// calls is above three times the usual one or a call fails late: TCP's rule (Jacobson, "Congestion
-// Avoidance and Control", 1988) with latency in place of lost packets, and the factor of Netflix's
-// AIMDLimit.
+// aimd adds one to the limit per limit calls. It takes a tenth of it when the mean latency of the last
+// calls is above three times the usual one, or when a call fails late. That is TCP's rule (Jacobson,
+// "Congestion Avoidance and Control", 1988) with latency in place of lost packets, and with the factor
+// of Netflix's AIMDLimit.
 type aimd struct {
 	usual  mean
 	recent mean
