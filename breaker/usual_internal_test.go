@@ -83,3 +83,19 @@ func TestWhatIsLearnedIsKnownLater(t *testing.T) {
 	learn(64*time.Second, 1000, 701)
 	require.Greater(t, u.known.Load(), int64(900))
 }
+
+func TestOnlySuccessesTeachAndNoneForAWhileAfterADeadlineThatCounts(t *testing.T) {
+	b := New("b", Config{})
+	p := b.phase.Load()
+	learn := func(o Outcome, took, at time.Duration) int64 {
+		b.learn(p, o, took, at)
+		return b.usual.median.Load()
+	}
+	for range usualSamples {
+		learn(Success, 100, 0)
+	}
+	require.EqualValues(t, 100, learn(Failure, 1000, time.Second))
+	b.usual.freeze(20 * time.Second)
+	require.EqualValues(t, 100, learn(Success, 1000, 30*time.Second-1))
+	require.Greater(t, learn(Success, 1000, 30*time.Second), int64(100))
+}
