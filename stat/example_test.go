@@ -2,11 +2,12 @@ package stat_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/weir-go/weir/stat"
 )
 
-// jobs is an instrument of a user, which exporters show beside weir's.
+// jobs is an instrument of the user. Exporters show it next to those of weir.
 var jobs = &stat.Instrument{
 	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
 	Help: "Jobs done.",
@@ -77,6 +78,14 @@ func ExampleHistogramSource() {
 		fmt.Println(s.Instrument.Name, h.Count(), h.Sum)
 	}
 	// Output: shop.mail.size 3 3000
+}
+
+func ExampleExemplar() {
+	h := stat.Histogram{Schema: 0, Offset: -3, Counts: []int64{2}, Sum: 0.4, Exemplars: []stat.Exemplar{
+		{Value: 0.2, Time: time.Now(), TraceID: "4bf92f3577b34da6a3ce929d0e0e4736"},
+	}}
+	fmt.Println(h.Exemplars[0].Value, h.Exemplars[0].TraceID)
+	// Output: 0.2 4bf92f3577b34da6a3ce929d0e0e4736
 }
 
 func ExampleHistogram() {

@@ -3,6 +3,7 @@ package stat
 import (
 	"iter"
 	"math"
+	"time"
 )
 
 // Histogram is a distribution of values over exponential buckets, which are those of Prometheus's
@@ -25,6 +26,17 @@ type Histogram struct {
 	Sum float64
 	// Max is the largest value, or 0 if it is not known.
 	Max float64
+	// Exemplars are some of the values, in ascending order.
+	Exemplars []Exemplar
+}
+
+// Exemplar is a value of a [Histogram] with the trace that it was measured in.
+type Exemplar struct {
+	Value float64
+	// Time is when it was measured.
+	Time time.Time
+	// TraceID and SpanID are in hexadecimal digits. SpanID may be empty.
+	TraceID, SpanID string
 }
 
 // Count returns the number of values.
@@ -36,8 +48,8 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Below yields each of the ascending bounds with the number of values up to it. A bound that is no
-// power of two is moved down to the next bound of a bucket.
+// Below yields each of the ascending bounds with the number of values up to it. A bound that is not
+// a power of two is moved down to the next bound of a bucket.
 func (h Histogram) Below(bounds []float64) iter.Seq2[float64, int64] {
 	return func(yield func(float64, int64) bool) {
 		n, i := h.Zero, 0
@@ -53,7 +65,7 @@ func (h Histogram) Below(bounds []float64) iter.Seq2[float64, int64] {
 }
 
 // lastBucketUpTo returns the number of the last bucket whose upper bound is at most b, which is above
-// 0. It is exact if b is a power of two.
+// 0. If b is a power of two, no rounding error can choose the bucket beside it.
 func lastBucketUpTo(b float64, schema int) int {
 	frac, exp := math.Frexp(b)
 	power := exp - 1 // b is 2·frac times 2^power, 2·frac in [1, 2)

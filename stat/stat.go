@@ -44,8 +44,8 @@ type Instrument struct {
 	// Attrs are the keys of the attributes.
 	Attrs []string
 	// Bounds are the upper bounds of a distribution's buckets, ascending, for backends without
-	// exponential buckets. Powers of two are exact, because they are bounds of the exponential buckets
-	// too. Any other bound is moved down to the next bound of those.
+	// exponential buckets. Powers of two are exact, because they are bounds of the exponential
+	// buckets too. Any other bound is lowered to the nearest of those.
 	Bounds []float64
 }
 
@@ -59,7 +59,7 @@ type Series struct {
 	// attribute does not apply.
 	Values []string
 	// Created is when a counter or a distribution started from 0, or zero if that is not known. An
-	// exporter that publishes it lets backends tell a restart from a gap.
+	// exporter that publishes it lets backends distinguish a restart from a gap.
 	Created time.Time
 }
 

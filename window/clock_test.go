@@ -54,8 +54,9 @@ func TestPackageVariablesInABubble(t *testing.T) {
 	require.Equal(t, int64(1), calls.Counts().Calls())
 }
 
-// TestTimesBeyond146YearsAreOne uses the limit of offsets: all later times count as the same moment.
-func TestTimesBeyond146YearsAreOne(t *testing.T) {
+// TestTimesBeyond146YearsAreEqual uses the limit of offsets: all later times count as the same
+// moment.
+func TestTimesBeyond146YearsAreEqual(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	c := window.NewCounterAt(window.Config{Span: time.Minute}, t0.Add(146*year))
 	for _, at := range []time.Time{t0, t0.Add(2 * time.Minute), t0.Add(145 * year), t0.Add(146 * year)} {

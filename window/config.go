@@ -62,7 +62,7 @@ func (c Config) Validate() error {
 		invalid("Buckets is %d, must lie between 1 and %d", c.Buckets, maxBuckets)
 	}
 	if len(errs) == 0 && d.bucketWidth() > maxBucketWidth {
-		invalid("Buckets is %d, must be at least %d for a Span of %v: a bucket is at most %v long",
+		invalid("Buckets is %d, must be at least %d for a Span of %v: each bucket is at most %v long",
 			d.Buckets, (d.Span+maxBucketWidth-1)/maxBucketWidth, d.Span, maxBucketWidth)
 	}
 	if d.Edge != Recent && d.Edge != Strict && d.Edge != Interpolated {

@@ -23,7 +23,7 @@ type Counter struct {
 	config Config
 	ring   *ring.Ring
 	mu     sync.Mutex // held to move the window on
-	_      [64]byte   // what every call reads stays off the cache line that every call writes
+	_      [64]byte   // fields that every call reads are not on the cache line that every call writes
 	total  atomic.Int64
 	_      [56]byte
 }

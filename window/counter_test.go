@@ -170,7 +170,7 @@ func TestValidateNamesEveryInvalidField(t *testing.T) {
 		{window.Config{Span: 31 * 24 * time.Hour, Buckets: 1000}, "window: Span is 744h0m0s, must lie between 1ms and 720h0m0s"},
 		{window.Config{Buckets: -1}, "window: Buckets is -1, must lie between 1 and 100000"},
 		{window.Config{Buckets: 100_001}, "window: Buckets is 100001, must lie between 1 and 100000"},
-		{window.Config{Span: 24 * time.Hour}, "window: Buckets is 10, must be at least 24 for a Span of 24h0m0s: a bucket is at most 1h0m0s long"},
+		{window.Config{Span: 24 * time.Hour}, "window: Buckets is 10, must be at least 24 for a Span of 24h0m0s: each bucket is at most 1h0m0s long"},
 		{window.Config{Edge: "exact"}, `window: Edge is "exact", must be "recent", "strict" or "interpolated"`},
 		{window.Config{Span: -1, Buckets: -1}, "window: Span is -1ns, must lie between 1ms and 720h0m0s\nwindow: Buckets is -1, must lie between 1 and 100000"},
 	} {

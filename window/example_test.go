@@ -75,7 +75,7 @@ func ExampleEdge() {
 
 func ExampleConfig_Validate() {
 	fmt.Println(window.Config{Span: 48 * time.Hour}.Validate())
-	// Output: window: Buckets is 10, must be at least 48 for a Span of 48h0m0s: a bucket is at most 1h0m0s long
+	// Output: window: Buckets is 10, must be at least 48 for a Span of 48h0m0s: each bucket is at most 1h0m0s long
 }
 
 func ExampleCounts() {

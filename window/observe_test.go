@@ -33,7 +33,7 @@ func TestMetricsOfAWindowOverTime(t *testing.T) {
 		c := window.NewCalls(window.CallsConfig{Name: "queue", Span: 10 * time.Second, Latency: true})
 		require.Equal(t, map[string]float64{
 			"weir.window.events success": 0, "weir.window.events failure": 0, "weir.window.events ignored": 0, "weir.window.events refused": 0,
-			"weir.window.events.late": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
+			"weir.window.late_events": 0, "weir.window.size": 0, "weir.window.length": 10, "weir.window.coverage": 0,
 		}, readMetrics(t, c), "values that do not exist are left out")
 
 		for range 9 {
@@ -51,7 +51,7 @@ func TestMetricsOfAWindowOverTime(t *testing.T) {
 		}
 		require.Equal(t, map[string]float64{
 			"weir.window.events success": 9, "weir.window.events failure": 1, "weir.window.events ignored": 1, "weir.window.events refused": 1,
-			"weir.window.events.late": 0, "weir.window.size": 10, "weir.window.error_ratio": 0.1,
+			"weir.window.late_events": 0, "weir.window.size": 10, "weir.window.error_ratio": 0.1,
 			"weir.window.length": 10, "weir.window.coverage": 0.4,
 		}, seen)
 
@@ -70,7 +70,7 @@ func TestMetricsOfAWindowOverCalls(t *testing.T) {
 	c.Record(window.Failure, 0)
 	require.Equal(t, map[string]float64{
 		"weir.window.events success": 0, "weir.window.events failure": 1, "weir.window.events ignored": 0, "weir.window.events refused": 0,
-		"weir.window.events.late": 0, "weir.window.size": 1, "weir.window.error_ratio": 1, "weir.window.coverage": 0.25,
+		"weir.window.late_events": 0, "weir.window.size": 1, "weir.window.error_ratio": 1, "weir.window.coverage": 0.25,
 	}, readMetrics(t, c))
 	for range 5 {
 		c.Record(window.Success, 0)
@@ -90,7 +90,7 @@ func TestLateCallsAreCounted(t *testing.T) {
 	c.RecordAt(at(-1), window.Ignored, 0)
 	require.EqualValues(t, 2, c.Late())
 	require.EqualValues(t, 3, c.CountsAt(at(14.9)).Calls(), "all are in the newest bucket")
-	require.InDelta(t, 2, readMetrics(t, c)["weir.window.events.late"], 0)
+	require.InDelta(t, 2, readMetrics(t, c)["weir.window.late_events"], 0)
 }
 
 func TestAWindowWithoutANameHasNoMetrics(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Outcome is what a call says about the service.
+// Outcome classifies the result of a call: whether it shows the service to be healthy.
 type Outcome uint8
 
 // The outcomes of a call.

@@ -47,9 +47,9 @@ func TestViewOverTotalsThatRestart(t *testing.T) {
 	require.Equal(t, int64(18), v.CountsAt(t0.Add(3*time.Second)).Successes, "10 before, 8 after")
 }
 
-// TestOneFallingNumberMeansThatAllRestarted uses totals that restarted and already exceed some of the old numbers.
-// All of their numbers count.
-func TestOneFallingNumberMeansThatAllRestarted(t *testing.T) {
+// TestOneFallingNumberMeansARestartOfAll uses totals that restarted and already exceed some of the
+// old numbers. All of their numbers count.
+func TestOneFallingNumberMeansARestartOfAll(t *testing.T) {
 	old := window.Totals{Successes: 100, Failures: 3, Slow: 7, SlowFailures: 2, Ignored: 5, Refused: 9}
 	for name, now := range map[string]window.Totals{
 		"successes":     {Successes: 99, Failures: 40, Slow: 50, SlowFailures: 8, Ignored: 60, Refused: 70},
@@ -69,7 +69,7 @@ func TestOneFallingNumberMeansThatAllRestarted(t *testing.T) {
 	require.Zero(t, window.Totals{ConsecutiveFailures: 1}.Minus(window.Totals{ConsecutiveFailures: 9}), "consecutive failures are no total")
 }
 
-func TestAnOlderSampleIsNoRestart(t *testing.T) {
+func TestAnOlderSampleIsNotARestart(t *testing.T) {
 	v := window.NewViewAt(window.Config{Span: time.Minute}, t0)
 	at := func(s int, n int64) int64 {
 		v.SampleAt(t0.Add(time.Duration(s)*time.Second), window.Totals{Successes: n})

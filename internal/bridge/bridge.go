@@ -5,6 +5,8 @@ package bridge
 import (
 	"context"
 	"time"
+
+	"github.com/weir-go/weir/internal/places"
 )
 
 // Source is a limiter as its queue uses it.
@@ -45,10 +47,17 @@ var (
 	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens at a time since the
 	// one given to NewTokenBucketAt, if that is quick, and reports whether it did. If not, TakeAt decides.
 	TakeFast any
-	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is Take for a caller that
-	// waits after a refusal. The refusal is not counted, because the wait is counted. ok is false, and
-	// nothing was taken, for a limiter of another package.
+	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is like Take,
+	// but for a caller that waits after a refusal. The refusal is not counted, because the wait is
+	// counted. ok is false, and nothing was taken, for a limiter of another package.
 	TakeBeforeWait any
+	// SetLimits is a func(*limiter.TokenBucket, limiter.Rate, int). It is SetRate and SetBurst in one step,
+	// with a valid rate and a valid burst, of which 0 means the default.
+	SetLimits any
+	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
+	Interval func(limiter any) time.Duration
+	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a moment of its own.
+	Spread func(limitedError any, p *places.Places)
 	// PerSecond returns a limiter.Rate as a number per second.
 	PerSecond func(rate any) float64
 )

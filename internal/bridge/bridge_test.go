@@ -37,7 +37,7 @@ func TestFunctionsOfATokenBucket(t *testing.T) {
 	require.Equal(t, 13.0, bridge.TokensAt(b, t0.Add(100*time.Millisecond)), "at the new rate")
 }
 
-// ownLimiter is a limiter of another package.
+// ownLimiter is a limiter from outside package limiter.
 type ownLimiter struct{}
 
 func (ownLimiter) Take(int) limiter.Result { return limiter.Result{OK: true} }
@@ -74,7 +74,7 @@ func TestFunctionsOfAGroup(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, period)
 }
 
-// slots is a source of a number of tokens, which the test releases.
+// slots is a limiter with a fixed number of tokens, which the test gives back.
 type slots struct{ free int }
 
 func (s *slots) Acquire(n int) (time.Duration, bool) {

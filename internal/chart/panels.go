@@ -33,7 +33,7 @@ const (
 	plotTop, plotBottom     = 20, 26
 )
 
-// shade is added to the style of the charts.
+// shade is appended to the style of the charts.
 const shade = `<style>
 .shade { fill: #f3e3d3 } @media (prefers-color-scheme: dark) { .shade { fill: #3a2c20 } }
 .line { stroke-width: 1.2 } .tick { font-size: 10px }

@@ -14,7 +14,7 @@ import (
 // Set Epoch before the first use. All methods may be called from any number of goroutines.
 type Clock struct {
 	Epoch  time.Time                 // when the owner was made
-	origin atomic.Pointer[time.Time] // nil until a time is given, then &Epoch or another time
+	origin atomic.Pointer[time.Time] // nil until a time is given, then &Epoch or a different time
 }
 
 // MaxOffset bounds offsets in both directions. It is 146 years, so that the difference of two offsets
@@ -44,7 +44,7 @@ func (c *Clock) At(t time.Time) time.Duration {
 	return c.Peek(t)
 }
 
-// Peek returns the offset of a time without choosing the origin, which is what readers need.
+// Peek returns the offset of a time without choosing the origin. Code that only reads uses it.
 func (c *Clock) Peek(t time.Time) time.Duration {
 	return min(max(t.Sub(*c.start()), -MaxOffset), MaxOffset)
 }
@@ -96,7 +96,7 @@ func (c *Clock) chooseOrigin(first time.Time) {
 	case d >= 0 && d <= MaxOffset:
 		c.origin.CompareAndSwap(nil, &c.Epoch)
 	default:
-		other := first // a variable of its own, so that only this case allocates
+		other := first // a separate variable, so that only this case allocates
 		c.origin.CompareAndSwap(nil, &other)
 	}
 }

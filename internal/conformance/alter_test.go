@@ -62,7 +62,7 @@ func alterations(t *testing.T, step json.RawMessage, inputs []string) map[string
 	return out
 }
 
-// alter returns another value of the same kind.
+// alter returns a different value of the same kind.
 func alter(value any) any {
 	switch v := value.(type) {
 	case nil:

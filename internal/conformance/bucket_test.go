@@ -23,15 +23,15 @@ func perSecond(n float64) limiter.Rate {
 	return limiter.PerSecond(n)
 }
 
-// whole returns n as an int, or 0 if it is no integer above 0.
-func whole(n number) int {
+// positiveInt returns n as an int, or 0 if it is not an integer above 0.
+func positiveInt(n number) int {
 	if n < 1 || n > 1<<31 || n != number(math.Trunc(float64(n))) {
 		return 0
 	}
 	return int(n)
 }
 
-// timeGrid says how exact the times of a sequence from the documents are: see testdata/FORMATS.md.
+// timeGrid is the precision of the times of a sequence from the documents: see testdata/FORMATS.md.
 type timeGrid string
 
 // slack returns how far floats may be off: 0 for multiples of 1/512 s and dyadic rates, otherwise the error of a

@@ -36,8 +36,8 @@ var replayers = map[string]replayer{
 	"xtime-rate-wait":  xtimeWait,
 }
 
-// byFleet is why the limits of a fleet are not compared here: they need a Redis, and the tests of their
-// module replay them.
+// byFleet is the reason why the limits of a fleet are not compared here: they need a Redis, and the
+// tests of their module replay them.
 const byFleet = "replayed by the module fleet, "
 
 // noReplayer says why weir is not compared with a file.

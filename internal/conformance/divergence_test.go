@@ -1,6 +1,6 @@
 package conformance_test
 
-// divergence is a way in which weir differs from a reference on purpose.
+// divergence is an intended difference between weir and a reference.
 type divergence string
 
 const (
@@ -37,7 +37,7 @@ const (
 	oneCursor      divergence = "nothing before the window moves"
 )
 
-// divergences says why each divergence is no mismatch.
+// divergences says why each divergence is allowed.
 var divergences = map[divergence]string{
 	clockBack:      "a time earlier than one that was given before counts as of the newest bucket",
 	windowShape:    "a window of weir is 1 ms to 30 days long and has 1 to 100,000 buckets of at most an hour",

@@ -10,8 +10,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// grants are what a program has allowed, and a SlidingLog that has allowed the same. There is no SlidingLog while the program has allowed more
-// than its limit, because a SlidingLog cannot.
+// grants hold the requests that a program has allowed, and a SlidingLog that has allowed the same
+// ones. There is no SlidingLog while the program has allowed more than its limit, because a
+// SlidingLog cannot.
 type grants struct {
 	*run
 	limit  int
@@ -36,7 +37,8 @@ func (h *grants) used(at time.Time) (sum int) {
 	return sum
 }
 
-// compare makes the same request of weir, and notes the divergence if the answers differ, in either direction.
+// compare makes the same request to weir, and records a divergence if the answers differ, in either
+// direction.
 func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
 	used := h.used(at)
 	granted := false

@@ -29,7 +29,7 @@ type funnelStep struct {
 var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
 	f := &funnelReplay{
 		run: r, rate: float64(c.Rate), capacity: float64(c.Capacity), left: float64(c.Capacity), time: c.T0, latest: c.T0,
-		slack: c.Grid.slack(float64(c.Rate)), config: limiter.TokenBucketConfig{Rate: perSecond(float64(c.Rate)), Burst: whole(c.Capacity)},
+		slack: c.Grid.slack(float64(c.Rate)), config: limiter.TokenBucketConfig{Rate: perSecond(float64(c.Rate)), Burst: positiveInt(c.Capacity)},
 	}
 	return f.step
 })
@@ -43,7 +43,7 @@ type funnelReplay struct {
 	slack          float64
 
 	config limiter.TokenBucketConfig
-	weir   *limiter.TokenBucket // nil while weir is skipped
+	weir   *limiter.TokenBucket // nil where only the reference is replayed
 }
 
 // pending returns the room that has come since the last credit.
@@ -80,7 +80,8 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 }
 
-// credit adds the pending room. If rounding decides whether there is a credit, it follows the reference.
+// credit adds the room that has been freed since the last request. If rounding decides whether
+// there is a credit, it follows the reference.
 func (f *funnelReplay) credit(s funnelStep, pending float64) {
 	if pending < 1+f.slack && f.slack > 0 && s.Time != nil && *s.Time < s.At-1000 {
 		f.differ(floatEdge)

@@ -102,7 +102,8 @@ type gbReplay struct {
 	failing                    bool  // the result being recorded is a failure
 }
 
-// ratio is the rule trip_ratio, which is asked after failures only and includes calls in flight.
+// ratio is the rule trip_ratio, which is evaluated after failures only and includes calls in
+// flight.
 func (g *gbReplay) ratio(c window.Counts) bool {
 	return g.failing && g.requests >= g.c.Requests && float64(c.Failures)/float64(g.requests) >= g.c.Ratio
 }

@@ -28,7 +28,7 @@ type leakyStep struct {
 // that are correct with a TokenBucket.
 var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
 	rate, burst := float64(c.Rate), float64(c.Burst)
-	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: whole(c.Burst)}
+	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: positiveInt(c.Burst)}
 	slack := c.Grid.slack(rate)
 	var water float64
 	var weir *limiter.TokenBucket

@@ -161,7 +161,7 @@ func (x *r4jReplay) backdate(s r4jStep) {
 	p.weir.RecordAt(x.now, breaker.Ignored)
 	var err error
 	if p.weir, err = x.weir.AllowAt(start); err != nil {
-		x.mismatch("weir refuses at another time: %v", err)
+		x.mismatch("weir refuses at a different time: %v", err)
 	}
 }
 
@@ -252,7 +252,7 @@ func (x *r4jReplay) compare(s r4jStep) {
 	switch x.state {
 	case "OPEN":
 		refused := x.carried + c.Refused
-		if waits { // weir has started to count again, because it is half-open, and the reference refuses no more
+		if waits { // weir has started to count again, because it is half-open, and the reference does not refuse any more
 			refused = x.refused
 		}
 		if c = x.kept; x.aging {

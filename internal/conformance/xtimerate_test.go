@@ -163,7 +163,7 @@ func (x *rateReplay) cancel(s rateStep) {
 	if known {
 		bridge.CancelAt(weir.Reservation, unix(s.At))
 	}
-	if x.apart(s.At) <= x.slack() {
+	if x.difference(s.At) <= x.slack() {
 		return
 	}
 	switch {
@@ -181,8 +181,8 @@ func (x *rateReplay) cancel(s rateStep) {
 	x.weir = nil
 }
 
-// apart returns by how many tokens weir and the reference differ.
-func (x *rateReplay) apart(t int64) float64 {
+// difference returns by how many tokens weir and the reference differ.
+func (x *rateReplay) difference(t int64) float64 {
 	return math.Abs(bridge.TokensAt(x.weir, unix(t)) - x.reference.tokensAt(t))
 }
 
@@ -203,7 +203,7 @@ func (x *rateReplay) tokens(s rateStep) {
 	case x.weir == nil || x.stopped:
 	case math.IsInf(x.reference.limit, 1):
 		x.differ(unlimited)
-	case x.apart(s.At) > x.slack():
+	case x.difference(s.At) > x.slack():
 		x.mismatch("weir has %v tokens: %s", bridge.TokensAt(x.weir, unix(s.At)), x.seq.Steps[x.at])
 	}
 }

@@ -42,7 +42,7 @@ func (n Run) WithFewer(k int64) Run { return n - Run(min(k, n.Failures()))<<32 }
 
 func (n Run) successes() int64 { return n.Calls() - n.Failures() }
 
-// Rule is what a run is measured by.
+// Rule holds the thresholds of a run.
 type Rule struct {
 	rate  int64 // in parts of a billion
 	least int64

@@ -9,7 +9,7 @@ import "math"
 func Exponent(p, rate float64) float64 {
 	undone := rate / (1 - rate) // by a success; +Inf at a rate of 1
 	growth := func(x float64) float64 { return p*math.Exp(x) + (1-p)*math.Exp(-x*undone) }
-	low, high := 0.0, -math.Log(p) // the first term alone is 1 there
+	low, high := 0.0, -math.Log(p) // there the first term alone is 1
 	for range 100 {
 		if x := (low + high) / 2; growth(x) > 1 {
 			high = x

@@ -10,7 +10,7 @@ import (
 // Hooks are functions of breakers of type B, with permits of type P and outcomes of type O. None of them
 // keeps the pointer to a permit, so it may be passed through NoEscape.
 type Hooks[B, P, O any] struct {
-	// Admit is Allow for a zero permit, which is not copied.
+	// Admit is like Allow, but fills a zero permit in place instead of returning a copy.
 	Admit func(b *B, p *P) error
 	// AdmitAfter fills in a zero permit if b is closed and counts no calls in flight, and reports
 	// whether it did. d is the time since b was made. If it reports false, nothing was refused or
@@ -38,11 +38,17 @@ type Hooks[B, P, O any] struct {
 	Told func(p *P) (l Listener[O], start time.Duration)
 	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
 	Live func(b *B) *B
+	// Reconfigure changes the config of b, which is in no group, to a valid one. The caller calls
+	// deliver, outside all locks, which calls the callback of b if the state has changed.
+	Reconfigure func(b *B, config any) (deliver func())
+	// Stretch returns the longest time by which b lengthens a wait d that a service asks for at the time
+	// t, and a number that says by which share of it, in 2⁻⁶⁴.
+	Stretch func(b *B, t time.Time, d time.Duration) (longest time.Duration, share uint64)
 	// Attached returns where a group of gates keeps the gate of b, or nil if b is not in a group.
 	Attached func(b *B) Place
 }
 
-// Listener is told how a call has ended.
+// Listener is notified how a call has ended.
 type Listener[O any] interface {
 	Ended(start time.Duration, o O)
 }
@@ -83,8 +89,7 @@ func NoEscape[T any](p *T) *T {
 }
 
 // Replays holds methods that change the state of a breaker at the time t. B is the type of the breaker
-// and S that of its state.
-// Tests that replay recorded behavior use them.
+// and S that of its state. Tests that replay recorded behavior use them.
 type Replays[B, S any] struct {
 	ForceAt   func(b *B, t time.Time, s S)
 	ReleaseAt func(b *B, t time.Time)
@@ -92,5 +97,5 @@ type Replays[B, S any] struct {
 	ResetAt   func(b *B, t time.Time)
 }
 
-// Replay holds the Replays of package breaker.
+// Replay is set by package breaker.
 var Replay any

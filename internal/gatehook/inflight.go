@@ -10,21 +10,26 @@ import (
 type Slots[L, O any] struct {
 	// New returns a bound with a name that has no statistics.
 	New func(name string, limit int, adaptive bool) *L
-	// Word returns the words for TryOccupy of a fixed bound of New.
+	// Reconfigure changes a bound of New.
+	Reconfigure func(l *L, limit int, adaptive bool)
+	// Word returns the words for TryOccupy of a fixed bound of New. They stay while it is adaptive.
 	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
 	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok, the call is
 	// allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal is not counted.
 	Occupy func(l *L) (start time.Duration, held, ok bool)
-	// OccupyUncounted is Occupy for a call that AtOnce does not count if the bound has no statistics.
+	// OccupyUncounted is like Occupy, but AtOnce does not count the call if the bound has no
+	// statistics.
 	OccupyUncounted func(l *L) (start time.Duration, held, ok bool)
 	// Wait is OccupyUncounted that waits for a slot for at most maxWait, and counts the outcome.
 	Wait func(ctx context.Context, l *L, maxWait time.Duration) (start time.Duration, held bool, err error)
 	// Refuse counts a refusal and returns its error, which has the name if the bound has none.
 	Refuse func(l *L, name string) error
-	// IsFull reports whether Occupy would refuse a call. An adaptive bound learns that it was asked.
+	// IsFull reports whether Occupy would refuse a call. An adaptive bound notices the attempt.
 	IsFull func(l *L) bool
 	// Listener returns the listener that releases the slot of a call.
 	Listener func(l *L) Listener[O]
+	// UntimedListener is Listener for calls of TryOccupy, whose start is not known.
+	UntimedListener func(l *L) Listener[O]
 	// Of returns the bound of such a listener, or nil for any other.
 	Of func(l Listener[O]) *L
 	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may call it,
@@ -42,7 +47,8 @@ const (
 	oneCall  = 1<<SlotBits + 1
 )
 
-// TryOccupy is Occupy for a bound of New, and is inlined. It may fail although there is a slot.
+// TryOccupy is like Occupy, but works only for a bound of New. The compiler can inline it. It may
+// fail although there is a slot.
 func TryOccupy(word *atomic.Uint64, limit *atomic.Uint32) bool {
 	old := word.Load()
 	n := uint32(old & LowBits)
@@ -52,6 +58,6 @@ func TryOccupy(word *atomic.Uint64, limit *atomic.Uint32) bool {
 // InFlight holds the Slots of package inflight.
 var InFlight any
 
-// IsBusy reports whether calls of a gate in a group hold slots. Package weir sets it. The gate is what is
-// kept at the Place of a breaker.
+// IsBusy reports whether calls of a gate in a group hold slots. Package weir sets it. The value
+// stored at the Place of a breaker is its gate.
 var IsBusy func(gate any) bool

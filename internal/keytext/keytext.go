@@ -13,7 +13,7 @@ import (
 // The bounds of keys, in bytes.
 const (
 	MaxKey  = 256  // of a string key, and of any key's label
-	MaxText = 1024 // of the text in a key of another type, which cannot be shortened
+	MaxText = 1024 // of the text in a key of a different type, which cannot be shortened
 )
 
 // Size returns how many bytes of text a key refers to, which are not part of its own size. For a

@@ -52,7 +52,7 @@ func (g *generation) clear() {
 	}
 }
 
-// Estimate is what a Survival has found at one moment. The zero value knows nothing.
+// Estimate is the result of a Survival at one moment. The zero value knows nothing.
 type Estimate struct {
 	// Until is the longest time within which an answer is improbable, or 0 if none is known.
 	Until   time.Duration

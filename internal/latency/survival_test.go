@@ -115,7 +115,7 @@ func TestTheEstimateIsThatOfTheSortedCallsRoundedUp(t *testing.T) {
 	require.Greater(t, estimates, 1000)
 }
 
-func TestCallsThatWereAllCutOffTellNothingAboutALongerTime(t *testing.T) {
+func TestCallsThatWereAllCutOffSayNothingAboutLongerTimes(t *testing.T) {
 	var s latency.Survival
 	for range latency.Evidence - 1 {
 		s.Record(0, 100*time.Millisecond, false)

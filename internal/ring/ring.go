@@ -27,7 +27,7 @@ type Ring struct {
 	rows    []atomic.Int64 // row i starts at i · columns
 }
 
-// noBucket marks a row that has not been written: it is before any bucket that is asked for.
+// noBucket marks a row that has not been written: it is lower than any real bucket number.
 const noBucket = math.MinInt64
 
 // New returns a ring of zero rows whose newest bucket is that of offset 0. A bucket is width
@@ -128,7 +128,7 @@ func (r *Ring) Advance(b int64, totals []int64) {
 	for column, n := range totals {
 		r.rows[i+1+int64(column)].Store(n)
 	}
-	r.head.Store(head) // before newest, by which readers check
+	r.head.Store(head) // stored before newest, which readers check
 	r.newest.Store(b)
-	r.end.Store(r.End(b)) // last, so that a goroutine that sees it finds the bucket begun
+	r.end.Store(r.End(b)) // stored last, so that a goroutine that sees it finds the bucket ready
 }

@@ -165,9 +165,9 @@ func atTheSameTime[T any](rounds int, prepare func() T, one, other, after func(T
 	}
 }
 
-// TestTheLaterOfTwoCallsSeesBoth records a success and a failure at the same time in a clean window.
-// Each reads the window unless it is clean, so one of them must have read both calls.
-func TestTheLaterOfTwoCallsSeesBoth(t *testing.T) {
+// TestTheLaterOfTwoCallsCountsBoth records a success and a failure at the same time in a clean
+// window. Each reads the window unless it is clean, so one of them must have read both calls.
+func TestTheLaterOfTwoCallsCountsBoth(t *testing.T) {
 	type pair struct {
 		c    *tally.Calls
 		seen [2]tally.Pair

@@ -35,8 +35,8 @@ func (n *Counts) pairOf(counter int) Pair {
 	}
 }
 
-// Pair is what one counter counts: calls, and the failures among them. Of the counter others it is
-// ignored calls and refused calls.
+// Pair is the value of one counter: the number of calls, and of failures among them. The counter
+// others counts ignored calls as Calls and refused calls as Failures.
 type Pair struct{ Calls, Failures int64 }
 
 // max returns the later of two readings of one counter.

@@ -32,7 +32,7 @@ func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
 // on, until a call fails or is slow. A failure must be added to run before it is recorded: then a
 // window is never clean whose last failure is in the run.
 func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Counter) (all, slows Pair) {
-	bad := c.badCalls() // read first: a call that comes meanwhile is not clean
+	bad := c.badCalls() // read first: a call that is counted meanwhile is not clean
 	all, slows = c.Rates(at, since)
 	if all.Failures == 0 && slows.Calls == 0 && run.Load() == 0 {
 		c.cleanMark.Store(bad)

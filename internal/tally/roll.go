@@ -53,7 +53,7 @@ func (c *Calls) roll(at int64) {
 		rollAt = min(rollAt, c.rollLatency(at))
 	}
 	c.cleanMark.Store(c.badCalls() - 1)
-	c.rollAt.Store(rollAt) // last, so that a goroutine that sees it finds the bucket begun
+	c.rollAt.Store(rollAt) // stored last, so that a goroutine that sees it finds the bucket ready
 }
 
 // isPause reports whether no call was recorded for a second before the offset, if a call was due to roll

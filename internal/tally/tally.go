@@ -53,7 +53,7 @@ const maxAge = int64(time.Second)
 // numbers, and read again if one of them has changed.
 type Calls struct {
 	slowAbove atomic.Int64  // a call that takes longer is slow, in nanoseconds
-	last      *lastCalls    // the window if it is over the last calls; only streak is used beside it
+	last      *lastCalls    // the window, if it is LastCalls; of the other fields only streak is used then
 	buckets   int64         // in the window, including the current one
 	rollAt    atomic.Int64  // the offset from which a call must roll first, as the very first call must
 	rolls     atomic.Uint64 // checkpoints[rolls&1] is current
@@ -65,7 +65,7 @@ type Calls struct {
 	latency     atomic.Pointer[latency.Window] // made by the first roll, if timed: it takes 36 kB
 	cleanMark   atomic.Uint32                  // badCalls when the window was last found clean
 	checkpoints [2]checkpoint
-	_           [64]byte // what every call reads stays off the cache line that every call writes
+	_           [64]byte // fields that every call reads are not on the cache line that every call writes
 
 	counters [counters]striped.Counter
 	streak   atomic.Int64
@@ -98,8 +98,8 @@ func (c *Calls) TrackLatency() { c.timed = true }
 const Untimed = time.Duration(math.MinInt64)
 
 // Record counts a call that ended at the offset. streak is the number of consecutive failures, 0 if
-// the call is no failure. clean reports that neither this call nor any since RatesAndMarkClean last
-// found the window clean failed or was slow, so the window is clean now too.
+// the call is not a failure. clean reports that neither this call nor any since RatesAndMarkClean
+// last found the window clean failed or was slow, so the window is clean now too.
 func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak int64, clean bool) {
 	if c.last != nil {
 		c.last.record(o, int64(took) > c.slowAbove.Load())

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// longestGap is how much of a time without a processor counts as running. A goroutine of a busy
-// process may wait this long for its turn.
+// longestGap bounds how much of a pause without a processor counts as running time. A goroutine of
+// a busy process may wait this long for its turn.
 const longestGap = 100 * time.Millisecond
 
 // runningClock adds up the times between readings, but no more than longestGap of each.

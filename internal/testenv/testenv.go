@@ -55,7 +55,8 @@ func SkipAll(out io.Writer, names ...string) (status int, skip bool) {
 	}
 }
 
-// find returns the path of the first of the programs that is installed, or the reason to run no test.
+// find returns the path of the first of the programs that is installed, or the reason to skip the
+// test.
 func find(names []string) (path, reason string) {
 	if testing.Short() {
 		return "", filepath.Base(names[0]) + " is needed, which -short leaves out: make test runs the test"

@@ -6,14 +6,15 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// Findings is what the tree of an error says about a call. It is the same that errors.Is and errors.As
-// find, but takes one walk through the tree and no reflection, which took a third of a failed call.
+// Findings lists what an error and the errors it wraps reveal about a call. It is the same that
+// errors.Is and errors.As find, but takes one walk through the tree and no reflection, which took a
+// third of a failed call.
 type Findings struct {
 	// Refused reports that the error matches sentinel.ErrRefused: an inner guard refused the call.
 	Refused bool
 	// Asked reports that an error has a method RetryAfter.
 	Asked bool
-	// After is what that method returned.
+	// After is the result of that method.
 	After time.Duration
 }
 
@@ -37,7 +38,7 @@ func (f *Findings) Search(err error) {
 	}
 }
 
-// inspect adds what err says itself, or through its methods Is and As.
+// inspect adds the findings of err itself, and of its methods Is and As.
 func (f *Findings) inspect(err error) {
 	if err == sentinel.ErrRefused { //nolint:errorlint // Search unwraps
 		f.Refused = true

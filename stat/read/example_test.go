@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// jobs is an instrument of a user, which exporters show beside weir's.
+// jobs is an instrument of the user. Exporters show it next to those of weir.
 var jobs = &stat.Instrument{
 	Name: "shop.jobs", Unit: "{job}", Kind: stat.Counter, Attrs: []string{"shop.queue"},
 	Help: "Jobs done.",

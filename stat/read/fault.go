@@ -9,15 +9,15 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// fault is why a series is left out of a reading.
+// fault is the reason why a series is left out of a reading.
 type fault uint8
 
 const (
 	noFault   fault = iota
-	repeated        // yielded before in the same reading, which is fine
+	repeated        // already yielded in the same reading, which is allowed
 	duplicate       // another live series has its ID
 	unknown         // the set does not know its instrument
-	malformed       // no instrument, not one value per attribute, or the wrong sort of value
+	malformed       // no instrument, not one value per attribute, or a value that backends do not accept
 	faults
 )
 

@@ -12,8 +12,14 @@ const (
 	maxBucket            = 300_000 // above the buckets of all float64s, and within what backends can count
 )
 
+// validValue reports whether backends accept the value. A counter counts up from 0, so no counter is
+// negative, infinite or NaN. The check of the series itself is another one.
+func validValue(s *stat.Series, v float64) bool {
+	return s == nil || s.Instrument == nil || s.Instrument.Kind != stat.Counter || v >= 0 && v <= math.MaxFloat64
+}
+
 // validHistogram reports whether backends accept the histogram.
-func validHistogram(h stat.Histogram) bool {
+func validHistogram(_ *stat.Series, h stat.Histogram) bool {
 	if h.Schema < minSchema || h.Schema > maxSchema || h.Zero < 0 || !(h.ZeroThreshold >= 0) || math.IsInf(h.ZeroThreshold, 0) {
 		return false
 	}

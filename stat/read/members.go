@@ -26,7 +26,7 @@ type members struct {
 	mu      sync.Mutex
 	last    int                     // the order of the newest
 	removed int                     // how many of the list are removed
-	index   map[stat.Source]*member // those that can be found by ==
+	index   map[stat.Source]*member // members that can be found by ==
 }
 
 func newMembers() *members {
@@ -53,7 +53,7 @@ func (m *members) missing(sources []stat.Source) (list []*member) {
 	return list
 }
 
-// add adds the members to those that are read.
+// add adds members to the list of members that are read.
 func (m *members) add(more []*member) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

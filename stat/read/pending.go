@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// pending are the series that were added since the table was made: what the next reading will find, as
-// far as is known.
+// pending holds the series that were added after the table was made. The next reading will find
+// them.
 type pending struct {
 	mu       sync.Mutex
 	byID     map[string]owner

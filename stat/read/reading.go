@@ -4,8 +4,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// reading is one pass over the sources: what it has found in addition to the table with which it
-// began. One goroutine uses it.
+// reading is one pass over the sources. It holds the series that it has found and that the table
+// does not have. One goroutine uses it.
 type reading[T, V any] struct {
 	table       *table[T]
 	yield       func(T, V) bool
@@ -40,8 +40,8 @@ func (r *reading[T, V]) reset() {
 	r.fresh, r.values = r.fresh[:0], r.values[:0]
 }
 
-// add is what sources yield to. A series that is yielded twice counts once: the breaker of a gate may
-// be in the set in addition to the gate.
+// add is the yield function that sources call. A series that is yielded twice counts once: the
+// breaker of a gate may be in the set in addition to the gate.
 func (r *reading[T, V]) add(s *stat.Series, value V) bool {
 	if r.stopped { // the source has not noticed
 		return false

@@ -7,12 +7,12 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// seriesSet is the half of a Set for single values or for histograms.
+// seriesSet is a part of a Set: either that for single values or that for histograms.
 type seriesSet[T, V any] struct {
 	distributions bool
 	form          func(*stat.Series) T
 	observe       func(s stat.Source, yield func(*stat.Series, V) bool)
-	valid         func(V) bool // nil if all values are valid
+	valid         func(*stat.Series, V) bool // reports whether backends accept a value
 	instruments   *instruments
 	metrics       *selfMetrics
 	members       *members
@@ -75,7 +75,8 @@ func (h *seriesSet[T, V]) collect(list []*member) (shown []newSeries) {
 	return shown
 }
 
-// check sets the fault of each collected series, by itself and among the others.
+// check sets the fault of each collected series: faults of the series alone, and conflicts with
+// other series.
 func (h *seriesSet[T, V]) check(shown []newSeries) {
 	ids := make(map[string]*stat.Series, len(shown))
 	for n := range shown {
@@ -160,11 +161,8 @@ func (h *seriesSet[T, V]) end(r *reading[T, V]) {
 
 // dropInvalid returns a yield that counts invalid values and passes the others on.
 func (h *seriesSet[T, V]) dropInvalid(yield func(*stat.Series, V) bool) func(*stat.Series, V) bool {
-	if h.valid == nil {
-		return yield
-	}
 	return func(s *stat.Series, value V) bool {
-		if h.valid(value) {
+		if h.valid(s, value) {
 			return yield(s, value)
 		}
 		h.metrics.skipped[malformed].Add(1)

@@ -55,7 +55,7 @@ func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], err
 	s := &Set[T]{instruments: newInstruments(), members: newMembers()}
 	own := newSelfMetrics()
 	s.values.init(s, own, form)
-	s.values.observe, s.values.own = stat.Source.Observe, []*member{{source: own}}
+	s.values.observe, s.values.valid, s.values.own = stat.Source.Observe, validValue, []*member{{source: own}}
 	s.histograms.init(s, own, form)
 	s.histograms.observe, s.histograms.valid, s.histograms.distributions = observeHistograms, validHistogram, true
 	if err := s.addWithoutFault(s.members.missing(sources), s.instruments.learn); err != nil {
@@ -94,8 +94,8 @@ func (s *Set[T]) Instruments() []*stat.Instrument { return slices.Clone(s.instru
 // order, the set's own metrics last. It forgets a series that its source no longer yields. If yield
 // returns false, Observe reads no further and forgets nothing.
 //
-// yield runs while a source is being read. It should not block, and its panic counts as one of the
-// source.
+// yield runs while a source is being read. It should not block, and a panic in it counts as a panic
+// of the source.
 func (s *Set[T]) Observe(yield func(form T, value float64) bool) { s.values.read(yield) }
 
 // Histograms is like Observe, for distributions. What it leaves out is counted in the metrics that

@@ -34,7 +34,7 @@ func named(name string, n int) (list []stat.Source) {
 	return list
 }
 
-func TestAddAndRemoveCostTheSameHoweverManySourcesThereAre(t *testing.T) {
+func TestTheCostOfAddAndRemoveDoesNotDependOnOtherSources(t *testing.T) {
 	const adds = 500
 	cost := func(there int, scraped bool) (add, remove uint64) {
 		old, more := named("old", there), named("more", adds)
@@ -167,7 +167,7 @@ func TestAnOvertakenReadingForgetsNoNewSource(t *testing.T) {
 	require.ErrorContains(t, s.Add(shows(slow("b", 3))), "two different series are")
 }
 
-// pausing is a source whose first reading after it was armed waits.
+// pausing is a source that blocks its first reading after it was armed.
 type pausing struct {
 	armed          atomic.Bool
 	reached, leave chan struct{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -70,11 +71,18 @@ func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	require.Equal(t, metrics{lineB: 2}, got)
 }
 
-func TestASourceThatPanicsFromTheStartIsNoError(t *testing.T) {
+func TestASourceThatPanicsFromTheStartIsNotAnError(t *testing.T) {
 	captureLog(t)
 	got, own := readAll(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
 	require.Equal(t, metrics{lineB: 2}, got)
 	require.Equal(t, metrics{"source_panics{}": 2}, own, "once in New, once now")
+}
+
+func TestCountersThatBackendsDoNotAcceptAreSkipped(t *testing.T) {
+	source := shows(slow("a", math.NaN()), slow("b", -1), slow("c", math.Inf(1)), slow("d", 0))
+	got, own := readAll(t, newSet(t, source))
+	require.Equal(t, metrics{"weir.breaker.slow_calls{d,}": 0}, got)
+	require.Equal(t, metrics{"skipped_samples{malformed}": 6}, own, "three in New, three now")
 }
 
 // readOnce reads the set and requires that it shows each of the series once, with its value.

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// naive is a set written without regard to cost. It remembers only which source showed each ID: at the last
-// reading, or when it was added since.
+// naive is a simple and slow implementation of a set. It remembers only which source showed each
+// ID: at the last reading, or when it was added since.
 type naive struct {
 	sources []*stay
 	live    map[string]shownSeries
@@ -20,7 +20,7 @@ type naive struct {
 	own     metrics
 }
 
-// stay is a source between its addition and its removal.
+// stay is a source, with the times of its addition and removal.
 type stay struct{ *fake }
 
 // shownSeries is a series and the first source in the set that showed it.
@@ -35,9 +35,9 @@ type pass struct {
 	faults []string
 }
 
-// over reads the sources. Series that were live come first, and then the others, each in the order of the
-// sources.
-func (n *naive) over(sources []*stay) *pass {
+// readAll reads the sources. Series that were live come first, and then the others, each in the
+// order of the sources.
+func (n *naive) readAll(sources []*stay) *pass {
 	p := &pass{points: map[string]point{}}
 	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()].series == q.series }
 	all := n.observe(sources)
@@ -90,7 +90,7 @@ func faultOf(s *stat.Series) string {
 }
 
 func (n *naive) read() metrics {
-	p := n.over(n.sources)
+	p := n.readAll(n.sources)
 	got := metrics{}
 	before := n.live
 	n.live, n.added = map[string]shownSeries{}, map[string]shownSeries{}

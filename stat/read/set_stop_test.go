@@ -39,7 +39,7 @@ func TestASourceThatIgnoresTheStopIsNotRead(t *testing.T) {
 	require.Empty(t, own, "no panic is counted")
 }
 
-// unstoppableSource is a source that goes on after yield has returned false.
+// unstoppableSource is a source that keeps yielding after yield has returned false.
 type unstoppableSource struct{ source stat.Source }
 
 func (d unstoppableSource) Observe(yield func(*stat.Series, float64) bool) {

@@ -67,7 +67,7 @@ func slow(name string, value float64) point {
 	return point{instrument.BreakerSlowCalls.Series(name, ""), value}
 }
 
-// line is the form of a series in these tests.
+// line returns the text of a series in these tests.
 func line(s *stat.Series) string {
 	return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
 }

@@ -39,8 +39,8 @@ func (u user) examples(ctx context.Context) error {
 	return nil
 }
 
-// copyGoMod copies go.mod and go.sum from one directory to another. The copy has another module path
-// and no replace directives.
+// copyGoMod copies go.mod and go.sum from one directory to another. The copy has a different module
+// path and no replace directives.
 func copyGoMod(from, to, modulePath string) error {
 	text, err := os.ReadFile(filepath.Join(from, "go.mod"))
 	if err != nil {

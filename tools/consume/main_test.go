@@ -126,7 +126,7 @@ func TestTheCoreDependsOnTheStandardLibraryAlone(t *testing.T) {
 }
 
 // The go command builds such a module without the core, and would find the fault later.
-func TestAVersionThatTestsAloneNeedIsLookedFor(t *testing.T) {
+func TestAVersionThatOnlyTestsNeedIsChecked(t *testing.T) {
 	repository := smallrepo.New(t)
 	smallrepo.Write(t, repository, "lonely/go.mod", "module github.com/weir-go/weir/lonely\n\ngo 1.26.0\n\n"+
 		"require github.com/weir-go/weir v0.0.0\n\nreplace github.com/weir-go/weir => ../\n")

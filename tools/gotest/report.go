@@ -28,7 +28,7 @@ type report struct {
 	skipped map[string]int     // by reason: the number of tests
 }
 
-// add handles one line of output. A line that is no event is printed as it is.
+// add handles one line of output. A line that is not an event is printed unchanged.
 func (r *report) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *report) printPackage(e event) {
 	delete(r.output, e.Package)
 }
 
-// isNoise reports whether the line only says that a test began, went on or passed.
+// isNoise reports whether the line only says that a test began, continued or passed.
 func isNoise(line string) bool {
 	line = strings.TrimLeft(line, " ")
 	for _, prefix := range []string{"=== RUN", "=== PAUSE", "=== CONT", "=== NAME", "--- PASS"} {

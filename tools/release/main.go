@@ -7,8 +7,8 @@
 // the last release, and that make ci passes. It makes the commit and the tags of the release, and prints
 // what is left to do by hand. It pushes nothing. A second run changes nothing.
 //
-// The second form checks that the release is what the first form makes. The workflow of releases runs
-// it on every new tag.
+// The second form checks that the release equals the one that the first form would make. The
+// workflow of releases runs it on every new tag.
 package main
 
 import (

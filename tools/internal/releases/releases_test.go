@@ -194,7 +194,7 @@ func TestAReleaseThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCheckSeesWhatMakeDoesNotMake(t *testing.T) {
+func TestCheckFindsChangesThatMakeDoesNotMake(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper func(t *testing.T, dir string)
 		want   string

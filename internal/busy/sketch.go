@@ -1,0 +1,189 @@
+package busy
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The size of a sketch.
+const (
+	parts   = 4  // so that callers with different keys rarely wait for each other
+	Entries = 32 // of a part in a period
+	Period  = 5 * time.Minute
+)
+
+// Sketch counts refusals by key: a SpaceSaving sketch (Metwally, Agrawal and El Abbadi 2005) of the
+// present Period and one of the Period before. Each key belongs to one of its parts.
+//
+// If a sketch has counted n refusals in both periods, the bounds of each count differ by at most
+// n/Entries, and every key with more refusals than that is in it. A sketch takes at most 8 kB, and
+// 22 kB more if it shows keys. It keeps no key, but a hash of 64 bits, unless it shows keys.
+//
+// All methods are safe for concurrent use. The methods of a nil Sketch do nothing.
+type Sketch[K comparable] struct {
+	epoch time.Time
+	parts [parts]part
+}
+
+// part is a sketch of a part of the keys.
+type part struct {
+	mu                sync.Mutex
+	show              bool
+	period            int64 // number of the present period
+	present, previous *counters
+	_                 [64]byte // keeps two locks on different cache lines
+}
+
+// Key is a key that was refused, and bounds of how often.
+type Key struct {
+	Limiter         string
+	Key             string
+	AtLeast, AtMost int64
+}
+
+// seed is the hash seed of all sketches of the process, so that a key has the same name in all of
+// them.
+var seed = maphash.MakeSeed()
+
+// New returns a sketch without keys. show keeps the texts of keys.
+func New[K comparable](show bool) *Sketch[K] {
+	s := &Sketch[K]{epoch: time.Now()}
+	s.Show(show)
+	return s
+}
+
+// Show sets whether the texts of keys are kept. If that changes, it deletes all keys.
+func (s *Sketch[K]) Show(show bool) {
+	if s == nil {
+		return
+	}
+	for i := range s.parts {
+		p := &s.parts[i]
+		p.mu.Lock()
+		if p.show != show {
+			p.show, p.present, p.previous = show, nil, nil
+		}
+		p.mu.Unlock()
+	}
+}
+
+// Add counts a refusal of the key.
+func (s *Sketch[K]) Add(key K) {
+	if s == nil {
+		return
+	}
+	hash, period := maphash.Comparable(seed, key), s.period()
+	p := &s.parts[hash%parts]
+	if !p.count(hash, period) {
+		p.insert(hash, period, textOf(key)) // not under the lock, because it may call code of the user
+	}
+}
+
+func (s *Sketch[K]) period() int64 { return int64(time.Since(s.epoch) / Period) }
+
+// count counts a refusal of a key, unless the key is new and its text is needed.
+func (p *part) count(hash uint64, period int64) (counted bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(period)
+	if p.present.increment(hash) {
+		return true
+	}
+	if p.show {
+		return false
+	}
+	p.present.insert(hash, "")
+	return true
+}
+
+// insert counts a refusal of a key that count did not find.
+func (p *part) insert(hash uint64, period int64, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(period)
+	if p.present.increment(hash) {
+		return
+	}
+	if !p.show {
+		text = ""
+	}
+	p.present.insert(hash, text)
+}
+
+// begin starts the given period, unless the present one is later.
+func (p *part) begin(period int64) {
+	switch later := period - p.period; {
+	case later == 1:
+		p.previous, p.present = p.present, nil
+	case later > 1:
+		p.previous, p.present = nil, nil
+	}
+	p.period = max(p.period, period)
+	if p.present == nil {
+		p.present = &counters{}
+	}
+}
+
+// Busiest returns the n keys with the highest certain count of refusals, the most refused key
+// first.
+func (s *Sketch[K]) Busiest(limiter string, n int) []Key {
+	if s == nil || n <= 0 {
+		return nil
+	}
+	var all []found
+	for i := range s.parts {
+		all = s.parts[i].appendKeys(all, s.period())
+	}
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(b.atLeast, a.atLeast), cmp.Compare(b.atMost, a.atMost), cmp.Compare(a.hash, b.hash))
+	})
+	keys := make([]Key, min(n, len(all)))
+	for i := range keys {
+		f := &all[i]
+		keys[i] = Key{Limiter: limiter, Key: f.text, AtLeast: f.atLeast, AtMost: f.atMost}
+		if f.text == "" {
+			keys[i].Key = nameOf(f.hash)
+		}
+	}
+	return keys
+}
+
+// found is an entry of a part, with its bounds.
+type found struct {
+	hash            uint64
+	text            string
+	atLeast, atMost int64
+}
+
+// appendKeys appends all keys of the part. A key that only one period has was refused in the other at
+// most as often as the least refused key that is there.
+func (p *part) appendKeys(to []found, period int64) []found {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin(period)
+	before := p.previous
+	if before == nil {
+		before = &counters{}
+	}
+	for i := range p.present.used {
+		f := p.present.found(i)
+		if j := before.find(f.hash); j >= 0 {
+			other := before.found(j)
+			f.atLeast += other.atLeast
+			f.atMost += other.atMost
+		} else {
+			f.atMost += before.smallest()
+		}
+		to = append(to, f)
+	}
+	for j := range before.used {
+		if f := before.found(j); p.present.find(f.hash) < 0 {
+			f.atMost += p.present.smallest()
+			to = append(to, f)
+		}
+	}
+	return to
+}

@@ -1,0 +1,56 @@
+package busy
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxText is the maximum number of bytes of a key that are shown.
+const maxText = 64
+
+// textOf returns the text of a key, cut to maxText bytes and an ellipsis. A text that is not valid UTF-8,
+// such as a hash, is written in hexadecimal. It is never empty.
+func textOf[K comparable](key K) string {
+	s, ok := any(key).(string)
+	if !ok {
+		s = fmt.Sprint(key)
+	}
+	if s == "" {
+		return "(empty)"
+	}
+	end := min(len(s), maxText)
+	for end < len(s) && end > maxText-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	text := s[:end]
+	if !utf8.ValidString(text) {
+		end = min(len(s), maxText/2)
+		text = hex.EncodeToString([]byte(s[:end]))
+	}
+	if end < len(s) {
+		return text + "…"
+	}
+	return strings.Clone(text) // it may be part of a longer string
+}
+
+// secret is the key of the hashes that are shown. It is drawn for each process, so that hashing all
+// addresses does not find one.
+var secret = sync.OnceValue(func() []byte {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	return key
+})
+
+// nameOf returns the text for a key that is not shown: 48 bits of an HMAC-SHA256 of its hash.
+func nameOf(hash uint64) string {
+	mac := hmac.New(sha256.New, secret())
+	_ = binary.Write(mac, binary.LittleEndian, hash)
+	return "#" + hex.EncodeToString(mac.Sum(nil)[:6])
+}
