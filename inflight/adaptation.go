@@ -5,36 +5,37 @@ import (
 	"time"
 )
 
-// adaptation finds the bound on calls in flight. It has neither a lock nor a clock: tick tells it
-// the time, and then ended or full what happened.
+// adaptation computes the limit on calls in flight. It has neither a lock nor a clock: advance sets
+// the time, and then one of recordEnd, recordLeft, recordIgnored and limitReached records an event.
 //
-// It has two states. As long as nothing is wrong it refuses nothing: a limit that is reached is
-// raised. It goes on to bound the calls when there is evidence of congestion, and bounds them by
-// Little's law (see adaptationround.go) until the bound has not been reached for freeAfter.
+// It has two states. While the service is healthy it raises a limit that is reached, so no call is
+// refused. On evidence of congestion it starts to bound the calls: it sets the limit by Little's
+// law (see adaptationround.go) until the limit has not been reached for freeAfter.
 //
-// If callers wait in a queue, it bounds the calls as soon as the limit is reached, since that refuses
-// none at first, and the rounds find the limit from there.
+// If callers wait in a queue, it bounds the calls as soon as the limit is reached, since that
+// refuses no call at first, and the rounds find the right limit.
 //
 // The evidence is a cumulative sum (Page, "Continuous Inspection Schemes", 1954) over calls: 1 is
 // added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So it
 // takes a majority of slow calls, or a third of failed ones, and enough of them. A call is slow if
-// it takes several times as long as on a good day: see usual. A failure is late if the call took longer than twice
-// the usual time, which is how timeouts look; other failures are the business of a breaker, unless
-// calls are slow already, as with a full queue. Calls that should have ended and have not are
-// evidence too, so that a service that never answers is noticed.
+// it takes several times the usual latency: see usual. A failure is late if the call took longer
+// than twice the usual time, which is how timeouts look; other failures are the business of a
+// breaker, unless calls are slow already, as with a full queue. Calls that should have ended but
+// have not are evidence too, so that a service that never answers is noticed.
 type adaptation struct {
-	limit, most float64
-	queued      bool // callers wait in a queue of their own, with a Target
-	usual       usual
-	every       float64 // one call in so many is timed
+	limit, upper float64
+	queued       bool // callers wait in a queue of their own, with a Target
+	retired      bool // the limit does not change any more
+	usual        usual
+	every        float64 // one call in this many is timed
 
-	now      time.Duration
-	started  uint64
-	inFlight int
-	area     float64       // calls in flight, integrated over time, in ns
-	useless  float64       // calls that have ended and teach nothing
-	wellAt   time.Duration // when a call last ended well
-	history  history
+	now         time.Duration
+	started     uint64
+	inFlight    int
+	area        float64       // calls in flight, integrated over time, in ns
+	useless     float64       // calls that have ended and say nothing about the service
+	lastSuccess time.Duration // when a call last succeeded
+	history     history
 
 	bounding bool
 	score    float64
@@ -43,45 +44,47 @@ type adaptation struct {
 }
 
 const (
-	// enough is the score at which the evidence suffices.
+	// enough is the score at which the evidence of congestion suffices.
 	enough = 10
-	// lateFailure is what a late failure adds to the score.
+	// lateFailure is the amount that a late failure adds to the score.
 	lateFailure = 2
-	// easy is the limit at first, and the least limit as long as no call fails late: a shorter
-	// queue than that does no harm.
-	easy = 50
-	// firstQueued is the limit at first if callers wait in a queue.
-	firstQueued = 20
+	// startLimit is the initial limit, and the lower bound of the limit as long as no call fails
+	// late: a queue shorter than that does no harm.
+	startLimit = 50
+	// startLimitQueued is the initial limit if callers wait in a queue.
+	startLimitQueued = 20
 	// headroom is the factor by which a limit without evidence is raised.
 	headroom = 1.25
-	// congested is how many times the usual mean the latency is at least when there is congestion.
+	// congested times the usual mean is the latency above which there is congestion.
 	congested = 3
 )
 
-func newAdaptation(most int, queued bool) adaptation {
-	a := adaptation{most: float64(most), every: 1, queued: queued}
-	a.limit = min(a.first(), a.most)
+func newAdaptation(upper int, queued bool) adaptation {
+	a := adaptation{upper: float64(upper), every: 1, queued: queued}
+	a.limit = min(a.lowestUnbound(), a.upper)
 	return a
 }
 
-// first returns the least limit when the calls are not bounded.
-func (a *adaptation) first() float64 {
+// lowestUnbound returns the lower bound of the limit while the calls are not bounded.
+func (a *adaptation) lowestUnbound() float64 {
 	if a.queued {
-		return firstQueued
+		return startLimitQueued
 	}
-	return easy
+	return startLimit
 }
 
-// least returns the least limit as long as no call fails late.
-func (a *adaptation) least() float64 {
+// lowestBound returns the lower bound of the limit while the calls are bounded and no call fails
+// late.
+func (a *adaptation) lowestBound() float64 {
 	if a.queued {
 		return few
 	}
-	return easy
+	return startLimit
 }
 
-// target returns the mean latency that a bound aims at. More would be slow soon. Less would keep
-// servers idle for want of a queue, unless callers wait for the slots anyway.
+// target returns the mean latency that the limit aims at. With a higher target, calls would soon be
+// slow. With a lower one, servers would be idle at times because no call waits for them, unless
+// callers wait for the slots anyway.
 func (a *adaptation) target() float64 {
 	if a.queued {
 		return a.usual.slow() / 4
@@ -89,22 +92,22 @@ func (a *adaptation) target() float64 {
 	return a.usual.slow() / 2
 }
 
-// whole returns the limit, from 1 to most.
-func (a *adaptation) whole() uint32 { return uint32(a.limit) }
+// wholeLimit returns the limit rounded down, from 1 to upper.
+func (a *adaptation) wholeLimit() uint32 { return uint32(a.limit) }
 
-// setMost changes the highest limit.
-func (a *adaptation) setMost(most int) {
-	a.most = float64(most)
+// setUpper changes the upper bound of the limit.
+func (a *adaptation) setUpper(upper int) {
+	a.upper = float64(upper)
 	switch {
 	case !a.bounding:
-		a.limit = min(max(a.limit, a.first()), a.most)
-	case a.limit > a.most:
+		a.limit = min(max(a.limit, a.lowestUnbound()), a.upper)
+	case a.limit > a.upper:
 		a.round.trial = noTrial
-		a.round.next(a, a.most)
+		a.round.next(a, a.upper)
 	}
 }
 
-// setEvery says that one call in n is timed.
+// setEvery sets that one call in n is timed.
 func (a *adaptation) setEvery(n float64) {
 	if n != a.every {
 		a.every = n
@@ -112,8 +115,8 @@ func (a *adaptation) setEvery(n float64) {
 	}
 }
 
-// tick tells the time, how many calls have started since ever, and how many are in flight.
-func (a *adaptation) tick(now time.Duration, started uint64, inFlight int) {
+// advance sets the time, the number of calls ever started, and the number in flight.
+func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 	now, inFlight = max(now, a.now), max(inFlight, 1)
 	a.area += float64(inFlight) * float64(now-a.now)
 	a.now, a.started, a.inFlight = now, started, inFlight
@@ -121,26 +124,27 @@ func (a *adaptation) tick(now time.Duration, started uint64, inFlight int) {
 	a.history.add(a.now, started, a.inFlight, time.Duration(a.usual.slow()/4))
 }
 
-// ignored tells of a call that has just ended and says nothing about the service.
-func (a *adaptation) ignored() { a.useless += a.every }
+// recordIgnored records that a call has ended whose result says nothing about the service.
+func (a *adaptation) recordIgnored() { a.useless += a.every }
 
-// left tells of a call that has just ended because its caller has left. Callers leave for reasons of
-// their own, and some calls always last until then. So it is evidence of a service that hangs, like a
-// late failure, only if the call was slow and none has ended well since it began.
-func (a *adaptation) left(latency time.Duration) {
-	if float64(latency) > a.usual.slow() && a.now-latency > a.wellAt {
-		a.ended(latency, true)
+// recordLeft records that a call has ended because its caller cancelled it. Callers may cancel for
+// reasons that the service does not know, and some calls always last until then. So the call counts
+// as a late failure, which is evidence of a service that hangs, only if it was slow and no other
+// call has succeeded since it began.
+func (a *adaptation) recordLeft(latency time.Duration) {
+	if float64(latency) > a.usual.slow() && a.now-latency > a.lastSuccess {
+		a.recordEnd(latency, true)
 		return
 	}
-	a.ignored()
+	a.recordIgnored()
 }
 
-// ended tells of a call that has just ended. It is still in inFlight.
-func (a *adaptation) ended(latency time.Duration, failed bool) {
+// recordEnd records that a call has ended. inFlight still includes it.
+func (a *adaptation) recordEnd(latency time.Duration, failed bool) {
 	l := max(float64(latency), 1)
 	late := failed && l > 2*a.usual.healthy
 	if !failed {
-		a.wellAt = a.now
+		a.lastSuccess = a.now
 	}
 	switch {
 	case failed && !a.usual.known():
@@ -150,18 +154,18 @@ func (a *adaptation) ended(latency time.Duration, failed bool) {
 			a.evidence(lateFailure, l)
 		}
 	case !a.usual.known():
-		a.usual.first(a.now, l)
+		a.usual.learnFirst(a.now, l)
 	case a.bounding:
-		a.seen(l)
+		a.updateRecent(l)
 		a.round.ended(a, max(latency, 1), late)
 	default:
-		a.seen(l)
+		a.updateRecent(l)
 		a.usual.learn(a.now, l, late)
 		a.evidence(weight(late, l > a.usual.slow()), l)
 	}
 }
 
-func (a *adaptation) seen(latency float64) { a.recent += 0.1 * (latency - a.recent) }
+func (a *adaptation) updateRecent(latency float64) { a.recent += 0.1 * (latency - a.recent) }
 
 func weight(late, slow bool) float64 {
 	switch {
@@ -173,12 +177,13 @@ func weight(late, slow bool) float64 {
 	return -1
 }
 
-// evidence adds to the score, and bounds the calls if it suffices and the calls in flight will take
-// long too. If not, the slow calls were slow by chance, or are over.
+// evidence adds to the score, and starts to bound the calls if the score suffices and the calls in
+// flight will take long too. Otherwise the slow calls were slow by chance, or the congestion has
+// ended.
 func (a *adaptation) evidence(weight, latency float64) {
 	a.score = min(max(a.score+weight, 0), enough)
 	if a.score == enough && a.expected() > congested*a.usual.mean {
-		a.bind(latency)
+		a.startBounding(latency)
 	}
 }
 
@@ -187,22 +192,22 @@ func (a *adaptation) expected() float64 {
 	return float64(a.inFlight) / a.history.endedPerNanosecond(a.now, a.started, a.inFlight)
 }
 
-// full is asked when the limit is reached.
-func (a *adaptation) full() {
+// limitReached is called when the limit is reached.
+func (a *adaptation) limitReached() {
 	switch {
 	case a.bounding:
 		a.round.reached(a)
 	case a.usual.known() && a.history.startedSince(a.now-time.Duration(a.usual.slow()), a.started) < float64(a.inFlight)/2:
 		// More than half of the calls in flight should have ended long ago.
-		a.bind(2 * a.usual.slow())
+		a.startBounding(2 * a.usual.slow())
 	case a.queued && a.usual.known():
-		a.boundAsIs()
+		a.startBoundingAtLimit()
 	default:
-		a.limit = min(math.Ceil(a.limit*headroom), a.most)
+		a.limit = min(math.Ceil(a.limit*headroom), a.upper)
 	}
 }
 
-// history are a few past moments, so that the calls since then can be counted.
+// history holds a few past moments, so that the calls since then can be counted.
 type history struct {
 	moments [8]startCount
 	last    int
@@ -235,7 +240,7 @@ func (h *history) startedSince(t time.Duration, started uint64) float64 {
 	return math.Inf(1)
 }
 
-// endedPerNanosecond returns the rate at which calls have ended of late, over at least few of them
+// endedPerNanosecond returns the rate at which calls have recently ended, over at least few of them
 // if possible.
 func (h *history) endedPerNanosecond(now time.Duration, started uint64, inFlight int) float64 {
 	const few = 10

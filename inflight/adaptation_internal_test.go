@@ -17,9 +17,9 @@ func seeds(t *testing.T, test func(t *testing.T, m *model)) {
 	}
 }
 
-// The known traps, in each of which a bound must refuse nothing, or hardly anything.
+// The known pitfalls: in each of these cases a bound must refuse no call, or almost none.
 
-func TestABusyServiceIsNoReasonToRefuse(t *testing.T) {
+func TestABusyServiceIsNotAReasonToRefuse(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.rate = 170 // of 200
 		require.Zero(t, m.pass(2*time.Minute).refused)
@@ -45,7 +45,7 @@ func TestFastAndSlowCalls(t *testing.T) {
 			return 5 * ms
 		}
 		require.Zero(t, m.pass(3*time.Minute).refused)
-		require.Greater(t, m.bound.usual.slow(), float64(500*ms), "they are usual")
+		require.Greater(t, m.adaptation.usual.slow(), float64(500*ms), "they are usual")
 	})
 }
 
@@ -73,7 +73,7 @@ func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
 
 // A service that is ten times slower by itself needs ten times as many calls in flight. The bound
 // finds out, and refuses nothing then.
-func TestAServiceThatIsSlowByItself(t *testing.T) {
+func TestAServiceThatIsSlowWithoutOverload(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.servers, m.rate, m.timeout = 1000, 200, always(time.Minute)
 		m.pass(20 * time.Second)
@@ -87,7 +87,7 @@ func TestAServiceThatIsSlowByItself(t *testing.T) {
 func TestTheLimitDoesNotCreepUp(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.pass(5 * time.Minute)
-		require.LessOrEqual(t, m.bound.limit, float64(easy))
+		require.LessOrEqual(t, m.adaptation.limit, float64(startLimit))
 	})
 }
 
@@ -98,7 +98,7 @@ func TestTheUsualLatencyDoesNotGrowWithAnOverload(t *testing.T) {
 		m.rate = 400 // of 200
 		m.pass(10 * time.Second)
 		all := m.pass(2 * time.Minute)
-		require.Less(t, m.bound.usual.mean, float64(100*ms))
+		require.Less(t, m.adaptation.usual.mean, float64(100*ms))
 		require.InEpsilon(t, 200*120, all.good, 0.05, "nothing of the capacity is lost")
 		require.Less(t, all.slowest, 2*time.Second)
 	})
@@ -157,8 +157,8 @@ func TestCallsThatNeverEndAreEvidence(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.pass(30 * time.Second)
 		m.servers, m.timeout = 0, always(time.Hour)
-		require.Less(t, m.pass(time.Minute).most, 2*easy)
-		require.Less(t, m.bound.limit, float64(easy)/2, "the calls that follow are fewer than before")
+		require.Less(t, m.pass(time.Minute).most, 2*startLimit)
+		require.Less(t, m.adaptation.limit, float64(startLimit)/2, "the calls that follow are fewer than before")
 	})
 }
 
@@ -169,7 +169,7 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 		m.pass(30 * time.Second)
 		m.times = exponential(time.Second)
 		m.pass(20 * time.Second)
-		require.True(t, m.bound.bounding)
+		require.True(t, m.adaptation.bounding)
 		m.times, m.servers = exponential(50*ms), 2000
 		m.pass(10 * time.Second)
 		m.rate = 10_000
@@ -179,7 +179,7 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 
 // Half of the calls fail at once, and the others are twice as many as the service can answer. The failures
 // do not count as fast answers, so a good call takes about half of what is slow, as without failures.
-func TestEarlyFailuresAreNoFastAnswers(t *testing.T) {
+func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.pass(30 * time.Second)
 		m.rate, m.fails, m.timeout = 800, 0.5, always(time.Minute)
@@ -187,7 +187,7 @@ func TestEarlyFailuresAreNoFastAnswers(t *testing.T) {
 		good := m.pass(time.Minute).good
 		require.InEpsilon(t, 200*60, good, 0.05, "nothing of the capacity is lost")
 		inQueueAndServed := float64(len(m.queue) + m.busy)
-		require.InEpsilon(t, m.bound.target()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
+		require.InEpsilon(t, m.adaptation.target()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
 	})
 }
 
@@ -198,7 +198,7 @@ func TestAProcessWithHardlyACall(t *testing.T) {
 		require.Zero(t, m.pass(10*time.Minute).refused)
 		m.servers = 0
 		m.pass(20 * time.Second)
-		require.Equal(t, uint32(1), m.bound.whole())
+		require.Equal(t, uint32(1), m.adaptation.wholeLimit())
 		m.queue, m.servers = nil, 10
 		m.pass(10 * time.Second)
 		require.Zero(t, m.pass(time.Minute).refused)
@@ -209,8 +209,8 @@ func TestFewCallsTeachNothing(t *testing.T) {
 	a := newAdaptation(maxLimit, false)
 	before := a.limit
 	for i := range knownAfter - 1 {
-		a.tick(time.Duration(i)*time.Hour, uint64(i+1), 1)
-		a.ended(time.Duration(i)*time.Minute, i%2 == 0)
+		a.advance(time.Duration(i)*time.Hour, uint64(i+1), 1)
+		a.recordEnd(time.Duration(i)*time.Minute, i%2 == 0)
 	}
 	require.InDelta(t, before, a.limit, 0)
 	require.False(t, a.bounding)
@@ -227,16 +227,16 @@ func FuzzAdaptation(f *testing.F) {
 		for range 2000 {
 			now += times[r.IntN(6)]
 			started += r.Uint64N(40)
-			a.tick(now, started, r.IntN(300)-1)
+			a.advance(now, started, r.IntN(300)-1)
 			switch r.IntN(8) {
 			case 0:
-				a.full()
+				a.limitReached()
 			case 1:
-				a.left(times[r.IntN(len(times))])
+				a.recordLeft(times[r.IntN(len(times))])
 			case 2:
 				a.setEvery(float64(uint64(1) << r.IntN(10)))
 			default:
-				a.ended(times[r.IntN(len(times))]/time.Duration(1+r.IntN(3)), r.IntN(3) == 0)
+				a.recordEnd(times[r.IntN(len(times))]/time.Duration(1+r.IntN(3)), r.IntN(3) == 0)
 			}
 			for _, x := range []float64{a.limit, a.usual.mean, a.usual.slow(), a.usual.healthy, a.recent, a.score} {
 				require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%+v", a)
@@ -248,7 +248,7 @@ func FuzzAdaptation(f *testing.F) {
 }
 
 // At 100,000 calls per second one in 32 is timed.
-func TestOneCallInSeveralIsTimed(t *testing.T) {
+func TestOnlySomeCallsAreTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(Config{Adaptive: true})
 		timed := 0

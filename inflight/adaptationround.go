@@ -5,34 +5,35 @@ import (
 	"time"
 )
 
-// round is a span in which the limit does not change. Only calls that began in it count, since the
-// latency of the others belongs to another limit.
+// round is a span of time in which the limit does not change. Only calls that began in it count,
+// since the others also had the latency of an earlier limit.
 //
 // The limit of the next round follows from Little's law (Little, 1961): L calls in flight of a
 // latency W make L/W calls per second. So with the limit L·target/W the latency will be target, if
 // there is a queue. Netflix's gradient2 and Vegas, and TCP BBR, use the same relation. They compare
-// with a latency without load. To measure that one, Envoy's adaptive concurrency has to lower the
-// limit now and then.
+// the latency with that of a service without load. To measure the latter, Envoy's adaptive
+// concurrency has to lower the limit now and then.
 //
-// A service may also have become slow by itself: then a lower limit does not make it faster, and
-// only loses throughput. Each cut of the limit shows that. If the latency stays nearly the same
-// though the limit is less than half, the limit is doubled for a trial, and if the latency still
-// stays the same, it is the usual latency from now on.
+// A service may also have become slow for reasons other than load. Then a lower limit does not make
+// it faster, and only loses throughput. Each cut of the limit shows which is the case. If the
+// latency stays nearly the same though the limit is less than half, the limit is doubled for a
+// trial, and if the latency still stays the same, it is the usual latency from now on.
 type round struct {
-	since      time.Duration // when it began
-	settled    bool          // no more calls are in flight than the limit
-	area, gone float64       // those of the adaptation when it settled
-	n, failed  float64       // timed calls that have begun and ended in it, and late failures among them
-	sum        float64       // of the latencies of these calls
-	highest    int           // the most calls in flight
-	lastHit    time.Duration // when the limit was last reached, in any round
-	cut        observation   // before the limit was cut; its limit is 0 if it was not
-	trial      trial
-	low        observation // before the limit was doubled
-	lastTrial  time.Duration
+	since           time.Duration // when it began
+	settled         bool          // no more calls are in flight than the limit
+	area, completed float64       // the adaptation's area and completed() when it settled
+	n, failed       float64       // timed calls that have begun and ended in it, and late failures among them
+	sum             float64       // of the latencies of these calls
+	highest         int           // the highest number of calls in flight
+	lastHit         time.Duration // when the limit was last reached, in any round
+	cut             observation   // before the limit was cut; its limit is 0 if the limit was not cut
+	trial           trial
+	beforeDoubling  observation // before the limit was doubled
+	lastTrial       time.Duration
 }
 
-// trial is a step of finding out whether the service is slow by itself. Each takes a round.
+// trial is a step of the test whether the service is slow for reasons other than load. Each step
+// takes a round.
 type trial int
 
 const (
@@ -46,24 +47,22 @@ const (
 type observation struct{ limit, latency float64 }
 
 const (
-	// few and many bound the number of calls that a round looks at. Within, it is twice the limit.
+	// A round looks at twice as many calls as the limit, but from few to many.
 	few, many = 4, 20
 	// maxCut and minCut bound the factor of the first cut, least that of the others.
 	maxCut, minCut = 0.4, 0.2
 	maxGrowth      = 2.0
-	// freeAfter is how long the limit must not have been reached until the calls are not bound any
-	// more.
+	// If the limit has not been reached for freeAfter, the calls are no longer bounded.
 	freeAfter = 2 * time.Second
-	// trialEvery is how often it is tried whether the service is slow by itself, if a limit is as
-	// low as it may be without failures.
+	// trialEvery is the time between trials, if the limit is as low as it may be without failures.
 	trialEvery = 30 * time.Second
-	// precise is the number of calls that a trial measures a latency by. The ratio of two is then
-	// right within 12 % (one standard deviation), and √2 is three of these from 1 and from 2.
+	// precise is the number of calls by which a trial measures a latency. The standard deviation of
+	// the ratio of two such latencies is then 12 %, and √2 is three of these from 1 and from 2.
 	precise = 150
 )
 
-// bind begins to bound the calls, after one that took some latency.
-func (a *adaptation) bind(latency float64) {
+// startBounding starts to bound the calls, after a call of the given latency.
+func (a *adaptation) startBounding(latency float64) {
 	inFlight := float64(a.inFlight)
 	expected := a.expected()
 	a.bounding, a.score = true, 0
@@ -74,8 +73,8 @@ func (a *adaptation) bind(latency float64) {
 	r.next(a, inFlight*min(max(a.target()/max(latency, expected), minCut), maxCut))
 }
 
-// boundAsIs begins to bound the calls by the present limit.
-func (a *adaptation) boundAsIs() {
+// startBoundingAtLimit starts to bound the calls at the present limit.
+func (a *adaptation) startBoundingAtLimit() {
 	a.bounding, a.score = true, 0
 	r := &a.round
 	r.lastHit, r.lastTrial = a.now, a.now-trialEvery/2
@@ -83,9 +82,9 @@ func (a *adaptation) boundAsIs() {
 	r.next(a, a.limit)
 }
 
-// next begins a round with a limit.
+// next begins a round with the given limit.
 func (r *round) next(a *adaptation, limit float64) {
-	a.limit = min(max(limit, 1), a.most)
+	a.limit = min(max(limit, 1), a.upper)
 	r.begin(a)
 }
 
@@ -98,10 +97,10 @@ func (r *round) begin(a *adaptation) {
 // reached notes that the limit was reached.
 func (r *round) reached(a *adaptation) {
 	r.lastHit = a.now
-	r.highest = max(r.highest, int(a.whole()))
+	r.highest = max(r.highest, int(a.wholeLimit()))
 }
 
-// ended counts a call, and ends the round if it has seen enough.
+// ended counts a call, and ends the round after enough calls.
 func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
 	r.highest = max(r.highest, a.inFlight)
 	a.usual.last = a.now
@@ -116,61 +115,62 @@ func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
 	}
 	limit := math.Floor(a.limit)
 	failing := r.failed >= 3 && r.failed > (0.1+2*a.usual.late)*r.n
-	if !failing && (r.n < max(min(2*limit, many), few) || r.measures(a, limit)) {
+	if !failing && (r.n < max(min(2*limit, many), few) || r.needsMoreCalls(a, limit)) {
 		return
 	}
 	inUse := r.inUse(a)
 	if inUse {
 		r.lastHit = a.now
 	} else if a.now-r.lastHit > freeAfter {
-		a.free()
+		a.stopBounding()
 		return
 	}
 	r.next(a, limit*r.factor(a, observation{limit, r.latency(a)}, inUse, failing))
 }
 
-// measures reports whether a trial needs more calls to measure the latency by. A latency that is
-// well needs no trial.
-func (r *round) measures(a *adaptation, limit float64) bool {
-	return r.trial != noTrial && a.gone()-r.gone < max(limit, precise) && r.latency(a) > a.target()
+// needsMoreCalls reports whether a trial needs more calls to measure the latency. A latency up to
+// the target needs no trial.
+func (r *round) needsMoreCalls(a *adaptation, limit float64) bool {
+	return r.trial != noTrial && a.completed()-r.completed < max(limit, precise) && r.latency(a) > a.target()
 }
 
-// free ends the bounding.
-func (a *adaptation) free() {
+// stopBounding ends the bounding.
+func (a *adaptation) stopBounding() {
 	a.bounding = false
-	a.round.next(a, max(a.limit, a.first()))
+	a.round.next(a, max(a.limit, a.lowestUnbound()))
 }
 
 // settle begins to measure the latency when no more calls are in flight than the limit allows.
 func (r *round) settle(a *adaptation) {
 	if !r.settled && float64(a.inFlight) <= a.limit {
-		r.settled, r.area, r.gone = true, a.area, a.gone()
+		r.settled, r.area, r.completed = true, a.area, a.completed()
 	}
 }
 
-// gone returns how many useful calls have ended since ever.
-func (a *adaptation) gone() float64 { return float64(a.started) - float64(a.inFlight) - a.useless }
+// completed returns how many calls have ever ended, without those that say nothing about the
+// service.
+func (a *adaptation) completed() float64 { return float64(a.started) - float64(a.inFlight) - a.useless }
 
 // latency returns the mean latency by Little's law: the calls in flight divided by the calls that
 // have ended per time. The mean of the calls that began in the round would be too small as long as
-// most of them have not ended, because the shortest end first. With few calls in flight it is the
-// better one.
+// most of them have not ended, because the shortest end first. With few calls in flight the mean is
+// better.
 func (r *round) latency(a *adaptation) float64 {
 	if a.limit <= many/2 || !r.inUse(a) {
 		return r.sum / max(r.n, 1)
 	}
-	return max(a.area-r.area, 1) / max(a.gone()-r.gone+1, 1)
+	return max(a.area-r.area, 1) / max(a.completed()-r.completed+1, 1)
 }
 
 // inUse reports whether the limit makes a difference.
-func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*float64(a.whole()) }
+func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*float64(a.wholeLimit()) }
 
 // factor returns the limit of the next round as a multiple of that of this one.
 func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float64 {
 	f := min(max(a.target()/o.latency, minCut), maxGrowth)
 	switch {
 	case failing:
-		// The latency that was taken for the usual one was not.
+		// The learned usual latency was wrong.
 		a.usual.mean = min(a.usual.mean, a.usual.healthy)
 		r.cut.limit, r.trial = 0, noTrial
 		return min(f, 0.5)
@@ -191,18 +191,18 @@ func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float6
 func (r *round) try(a *adaptation, o observation) float64 {
 	switch r.trial {
 	case before:
-		r.low, r.trial = o, doubling
+		r.beforeDoubling, r.trial = o, doubling
 		return maxGrowth
 	case doubling:
 		r.trial = after
 		return 1
 	default:
 		r.trial = noTrial
-		if o.latency < math.Sqrt2*r.low.latency {
+		if o.latency < math.Sqrt2*r.beforeDoubling.latency {
 			a.usual.mean = o.latency
 			return maxGrowth
 		}
-		return r.low.limit / o.limit
+		return r.beforeDoubling.limit / o.limit
 	}
 }
 
@@ -219,7 +219,7 @@ func (r *round) lower(a *adaptation, o observation, f float64) float64 {
 	if r.cut.limit == 0 {
 		r.cut = o
 	}
-	f = max(f, min(1, a.least()/o.limit))
+	f = max(f, min(1, a.lowestBound()/o.limit))
 	if f == 1 && a.now-r.lastTrial > trialEvery {
 		return r.startTrial(a)
 	}

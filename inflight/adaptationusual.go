@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// usual is what the latency of a good day is like. It follows the mean and the variance over about
-// a minute, and learns nothing while most calls are slow, so that it does not grow with an
-// overload.
+// usual estimates the latency while the service is healthy: its mean and variance over about a
+// minute. It learns nothing while most calls are slow, so that it does not grow with an overload.
 type usual struct {
-	n        int     // calls seen, at most known
+	n        int     // calls seen, at most knownAfter
 	mean     float64 // in ns
 	variance float64
-	healthy  float64 // the mean, or what it was before an adaptation took congestion for the new usual
+	healthy  float64 // the mean, or its value before an adaptation mistook congestion for the usual latency
 	late     float64 // share of late failures
 
-	high int // how many more calls of late were above half of slow than below, from 0 to 2*maxHigh
+	high int // recent calls above half of slow minus those below, from 0 to 2*maxHigh
 	last time.Duration
 	age  time.Duration
 }
 
 const (
-	// knownAfter is the number of calls before which nothing is known.
+	// knownAfter is the number of calls after which the estimate is used.
 	knownAfter = 20
-	// slowAt is how many times the mean a slow call takes if the latency varies as much as an
-	// exponential distribution. A queue that is used at 95 % is rarely that long.
+	// A slow call takes slowAt times the mean if the latency varies as much as an exponential
+	// distribution. A queue that is used at 95 % is rarely that long.
 	slowAt  = 8
 	memory  = time.Minute
 	maxGain = 0.02
@@ -33,14 +32,14 @@ const (
 
 func (u *usual) known() bool { return u.n >= knownAfter }
 
-// slow returns the latency in ns above which a call is slow. Where times vary more, as with a mix
-// of fast and slow calls, more of it is usual.
+// slow returns the latency in ns above which a call is slow. It is higher where times vary more, as
+// with a mix of fast and slow calls.
 func (u *usual) slow() float64 {
 	return u.mean + (slowAt-1)*max(u.mean, math.Sqrt(u.variance))
 }
 
-// first learns from one of the first calls.
-func (u *usual) first(now time.Duration, latency float64) {
+// learnFirst learns from one of the first calls.
+func (u *usual) learnFirst(now time.Duration, latency float64) {
 	u.n++
 	d := latency - u.mean
 	u.mean += d / float64(u.n)
@@ -48,7 +47,7 @@ func (u *usual) first(now time.Duration, latency float64) {
 	u.healthy, u.last = u.mean, now
 }
 
-// learn learns from a call that began while nothing was wrong.
+// learn updates the estimate with a call that began while the calls were not bounded.
 func (u *usual) learn(now time.Duration, latency float64, late bool) {
 	elapsed := now - u.last
 	u.last = now

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// adaptive is the lock and the clock around an adaptation. It stores the limit where the limiter
-// reads it.
+// adaptive adds a lock and a clock to an adaptation, and stores the limit where the limiter reads it.
 type adaptive struct {
 	epoch time.Time
 	limit *atomic.Uint32
@@ -20,24 +19,27 @@ type adaptive struct {
 	bounding atomic.Bool // what bound.bounding is
 	reached  atomic.Bool // the limit was reached while bounding was true
 
-	mu      sync.Mutex
-	bound   adaptation
-	checked time.Duration // when the mask was last set
-	counted uint64        // the started calls then
+	mu         sync.Mutex
+	adaptation adaptation
+	checked    time.Duration // when the mask was last set
+	counted    uint64        // the started calls then
 }
 
 const (
-	// untimed is the start of a call that is not timed.
+	// untimed stands for the start time of a call that is not timed.
 	untimed time.Duration = -1
-	// timedPerSecond is about the most calls that are timed per second, and maskEvery how often the
-	// rate of calls is looked at.
+	// timedPerSecond is about the highest number of calls that are timed per second, and maskEvery
+	// is how often the rate of calls is measured.
 	timedPerSecond = 5000
 	maskEvery      = 100 * time.Millisecond
 )
 
-func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32) *adaptive {
-	a := &adaptive{epoch: epoch, limit: limit, bound: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)}
-	limit.Store(a.bound.whole())
+// newAdaptive returns a limit that has room for the calls in flight, unless c.Limit is less.
+func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32, inFlight int) *adaptive {
+	a := &adaptive{epoch: epoch, limit: limit, adaptation: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)}
+	a.adaptation.limit = min(max(a.adaptation.limit, float64(inFlight)), a.adaptation.upper)
+	a.started.Store(uint64(inFlight))
+	limit.Store(a.adaptation.wholeLimit())
 	return a
 }
 
@@ -49,7 +51,7 @@ func (a *adaptive) begin() time.Duration {
 	return time.Since(a.epoch)
 }
 
-// end tells of a call that has ended. inFlight includes it.
+// end records the end of a call. inFlight still includes it.
 func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	if start == untimed {
 		return
@@ -58,24 +60,24 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.setMask(now)
-	a.bound.tick(now, a.started.Load(), inFlight)
+	a.adaptation.advance(now, a.started.Load(), inFlight)
 	if a.reached.Load() {
 		a.reached.Store(false)
-		a.bound.full()
+		a.adaptation.limitReached()
 	}
 	switch e {
 	case ignored:
-		a.bound.ignored()
+		a.adaptation.recordIgnored()
 	case left:
-		a.bound.left(now - start)
+		a.adaptation.recordLeft(now - start)
 	default:
-		a.bound.ended(now-start, e == failed)
+		a.adaptation.recordEnd(now-start, e == failed)
 	}
 	a.store()
 }
 
-// raise is asked when the limit is reached, and reports whether the limit is higher now. Refused
-// calls take neither the lock nor the time.
+// raise is called when the limit is reached, and reports whether there is room now. Refused calls
+// take neither the lock nor the time.
 func (a *adaptive) raise(inFlight int) bool {
 	if a.bounding.Load() {
 		if !a.reached.Load() {
@@ -86,31 +88,42 @@ func (a *adaptive) raise(inFlight int) bool {
 	now := time.Since(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.bound.tick(now, a.started.Load(), inFlight)
-	a.bound.full()
+	a.adaptation.advance(now, a.started.Load(), inFlight)
+	a.adaptation.limitReached()
 	a.store()
-	return int(a.bound.whole()) > inFlight
+	return int(a.limit.Load()) > inFlight
 }
 
-// setMost changes the highest limit.
-func (a *adaptive) setMost(most int) {
+// setUpper changes the upper bound of the limit, and whether callers wait in a queue with a Target.
+func (a *adaptive) setUpper(upper int, queued bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.bound.setMost(most)
+	a.adaptation.queued = queued
+	a.adaptation.setUpper(upper)
 	a.store()
+}
+
+// retire freezes the limit: calls that end later do not change it.
+func (a *adaptive) retire() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.adaptation.retired = true
 }
 
 func (a *adaptive) store() {
-	if b := a.bound.bounding; b != a.bounding.Load() {
+	if a.adaptation.retired {
+		return
+	}
+	if b := a.adaptation.bounding; b != a.bounding.Load() {
 		a.reached.Store(false)
 		a.bounding.Store(b)
 	}
-	if limit := a.bound.whole(); limit != a.limit.Load() {
+	if limit := a.adaptation.wholeLimit(); limit != a.limit.Load() {
 		a.limit.Store(limit)
 	}
 }
 
-// setMask lets about timedPerSecond calls be timed per second.
+// setMask selects the calls to time, so that about timedPerSecond are timed per second.
 func (a *adaptive) setMask(now time.Duration) {
 	elapsed := now - a.checked
 	if elapsed < maskEvery {
@@ -121,5 +134,5 @@ func (a *adaptive) setMask(now time.Duration) {
 	a.checked, a.counted = now, started
 	mask := uint64(1)<<bits.Len64(uint64(rate)/timedPerSecond) - 1
 	a.mask.Store(mask)
-	a.bound.setEvery(float64(mask + 1))
+	a.adaptation.setEvery(float64(mask + 1))
 }

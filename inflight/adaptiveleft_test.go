@@ -48,7 +48,7 @@ func forLimiters(t *testing.T, test func(t *testing.T, l *inflight.Limiter)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := inflight.New(inflight.Config{Adaptive: true, Queue: q})
-				quick(l, 100)
+				fastCalls(l, 100)
 				test(t, l)
 			})
 		})
@@ -66,7 +66,7 @@ func TestAdaptiveRefusesCallsToAServiceThatHangsUntilCallersLeave(t *testing.T) 
 		v.made.Store(0)
 		v.come(t.Context(), l, 20*time.Second)
 		require.LessOrEqual(t, v.made.Load(), int64(21), "one at a time")
-		quick(l, 200)
+		fastCalls(l, 200)
 		require.Equal(t, before, l.Limit(), "the service is well, and the limit was not reached for two seconds")
 	})
 }
@@ -96,7 +96,7 @@ func TestAdaptiveLearnsNothingFromStreamsThatCallersLeave(t *testing.T) {
 		others.Go(func() {
 			for range 40 {
 				time.Sleep(480 * ms)
-				quick(l, 1)
+				fastCalls(l, 1)
 			}
 		})
 		v.come(t.Context(), l, 20*time.Second)

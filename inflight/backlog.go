@@ -23,12 +23,12 @@ import (
 type backlog struct {
 	config  Queue
 	length  int
-	joined  []time.Duration // since when callers would wait in order of arrival, if there is a Target
+	joined  []time.Duration // the time since which callers wait in order of arrival, if there is a Target
 	classes [priorities]class
 	pass    float64 // of the class that was served last
 
 	overloaded bool
-	late       time.Duration // since when all who were served had waited for longer than Target
+	late       time.Duration // the time since which all served waiters had waited for longer than Target
 	emptied    time.Duration // when the last waiter left
 	relapse    time.Duration // until when the last overload is remembered
 }
@@ -38,8 +38,9 @@ type backlog struct {
 // drops more at once if it was dropping shortly before.
 const relapse = 2
 
-// newestFirstAfter is for how many times Target a caller must have waited so that the newest of its tenant
-// is served first. At 95 % of what a service can do, the longest waits would grow with fewer.
+// newestFirstAfter times Target is the wait of the oldest caller of a tenant from which the newest
+// caller of the tenant is served first. At 95 % of what a service can do, the longest waits would
+// grow with fewer.
 const newestFirstAfter = 3
 
 // class holds the waiters of one priority.
@@ -66,7 +67,7 @@ type tenant struct {
 type waiter struct {
 	caller Caller
 	since  time.Duration
-	served chan struct{} // closed when the waiter has a slot or has to leave
+	wake   chan struct{} // receives when the waiter may have to leave earlier; closed when it has a slot or has to leave
 
 	// Guarded by the lock of the queue.
 	state  waiterState
@@ -75,7 +76,7 @@ type waiter struct {
 	retry  *list.Element // in the list of retries, or nil
 }
 
-// push lets a caller wait.
+// push puts a caller into the queue.
 func (b *backlog) push(w *waiter) {
 	if b.length == 0 {
 		b.late = w.since
@@ -111,7 +112,7 @@ func (c *class) tenant(name string, config *Queue) *tenant {
 	return t
 }
 
-// remove takes a waiter out.
+// remove removes a waiter that leaves without a slot.
 func (b *backlog) remove(w *waiter, now time.Duration) {
 	c, t := &b.classes[w.caller.Priority.class()], w.tenant
 	t.waiters.Remove(w.place)
@@ -165,7 +166,7 @@ func (b *backlog) newestFirst(t *tenant, now time.Duration) bool {
 func (t *tenant) oldest() *waiter { return t.waiters.Front().Value.(*waiter) }
 func (t *tenant) newest() *waiter { return t.waiters.Back().Value.(*waiter) }
 
-// serve takes a waiter out that gets a slot.
+// serve removes a waiter that gets a slot.
 func (b *backlog) serve(w *waiter, now time.Duration) {
 	i := w.caller.Priority.class()
 	c, t := &b.classes[i], w.tenant
@@ -189,11 +190,11 @@ func (b *backlog) patience(now time.Duration) time.Duration {
 	return b.config.interval()
 }
 
-// place returns how many waiters would be served up to and including a caller that joined now, if the
-// oldest are served first and no other caller comes.
-func (b *backlog) place(caller Caller) (place float64) {
+// position returns how many waiters would be served up to and including a caller that joined now,
+// if the oldest are served first and no other caller comes.
+func (b *backlog) position(caller Caller) (place float64) {
 	own := caller.Priority.class()
-	place = b.classes[own].place(caller.Tenant, &b.config)
+	place = b.classes[own].position(caller.Tenant, &b.config)
 	pass := b.firstPass(own) + (place-1)/b.config.share(own)
 	for i := range b.classes {
 		if c := &b.classes[i]; i != own {
@@ -213,9 +214,9 @@ func (b *backlog) firstPass(class int) float64 {
 	return c.pass
 }
 
-// place returns the place of a caller among those of its class. It takes all tenants to have enough
-// waiters for their turns, so it may be too late, but is never beyond the last of the class.
-func (c *class) place(name string, config *Queue) float64 {
+// position returns the place of a caller among those of its class. It takes all tenants to have
+// enough waiters for their turns, so it may be too late, but is never beyond the last of the class.
+func (c *class) position(name string, config *Queue) float64 {
 	n, all, weight := 1.0, c.weight, 0.0
 	if t := c.tenants[name]; t != nil {
 		n, weight = n+float64(t.waiters.Len()), t.weight

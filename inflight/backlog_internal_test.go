@@ -11,10 +11,10 @@ import (
 
 const ms = time.Millisecond
 
-// plain is a backlog that keeps all waiters in one slice, in order of arrival.
-type plain []*waiter
+// plainBacklog is a backlog that keeps all waiters in one slice, in order of arrival.
+type plainBacklog []*waiter
 
-func (p plain) of(class int, tenant string) (found plain) {
+func (p plainBacklog) of(class int, tenant string) (found plainBacklog) {
 	for _, w := range p {
 		if w.caller.Priority.class() == class && (tenant == "*" || w.caller.Tenant == tenant) {
 			found = append(found, w)
@@ -28,7 +28,7 @@ func TestABacklogServesAsAListWould(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := backlog{config: Queue{Target: 5 * ms, OldestFirst: seed%2 == 0, TenantWeight: func(name string) float64 { return float64(len(name)) }}}
-		var all plain
+		var all plainBacklog
 		now := time.Duration(0)
 		for range 500 {
 			now += time.Duration(r.IntN(int(2 * ms)))
@@ -66,7 +66,7 @@ func randomCaller(r *rand.Rand) Caller {
 }
 
 // requireTurn fails unless w is the right waiter to be served or dropped.
-func requireTurn(t *testing.T, b *backlog, all plain, now time.Duration, w *waiter, tooLong bool) {
+func requireTurn(t *testing.T, b *backlog, all plainBacklog, now time.Duration, w *waiter, tooLong bool) {
 	t.Helper()
 	for i := range b.classes {
 		if len(all.of(i, "*")) > 0 {
@@ -88,7 +88,7 @@ func requireTurn(t *testing.T, b *backlog, all plain, now time.Duration, w *wait
 }
 
 // requireVictim fails unless the waiter, or the caller itself if it is nil, is the right one to leave.
-func requireVictim(t *testing.T, all plain, caller Caller, victim *waiter) {
+func requireVictim(t *testing.T, all plainBacklog, caller Caller, victim *waiter) {
 	t.Helper()
 	lowest := 0
 	for _, w := range all {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// arrive lets a waiter come.
+// arrive puts a new waiter into the backlog.
 func (b *backlog) arrive(at time.Duration) *waiter {
 	w := &waiter{since: at}
 	b.push(w)
@@ -74,7 +74,7 @@ func TestThePlaceOfACaller(t *testing.T) {
 		return last
 	}
 	place := func(want float64, c Caller, why string) {
-		require.InDelta(t, want, b.place(c), 1, why)
+		require.InDelta(t, want, b.position(c), 1, why)
 	}
 	place(1, Caller{}, "the first")
 	push(3, Caller{Tenant: "b"})
@@ -132,20 +132,20 @@ func TestABacklogThatServesTheNewestIsOverloadedByTheOrderOfArrival(t *testing.T
 // A limit that bounds calls is not raised when it is reached, but when a call ends.
 func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
 	l := New(Config{Adaptive: true, Queue: Queue{Target: 5 * ms}})
-	a := l.adaptive
-	a.bound.bounding, a.bound.usual.n = true, knownAfter
+	a := l.adaptive.Load()
+	a.adaptation.bounding, a.adaptation.usual.n = true, knownAfter
 	a.store()
-	require.False(t, a.raise(firstQueued))
-	require.Equal(t, firstQueued, l.Limit())
+	require.False(t, a.raise(startLimitQueued))
+	require.Equal(t, startLimitQueued, l.Limit())
 	require.True(t, a.reached.Load())
-	require.Zero(t, a.bound.round.highest)
-	a.end(0, firstQueued-1, ignored)
+	require.Zero(t, a.adaptation.round.highest)
+	a.end(0, startLimitQueued-1, ignored)
 	require.False(t, a.reached.Load())
-	require.Equal(t, firstQueued, a.bound.round.highest, "the limit was in use")
-	require.InDelta(t, 1, a.bound.useless, 0)
+	require.Equal(t, startLimitQueued, a.adaptation.round.highest, "the limit was in use")
+	require.InDelta(t, 1, a.adaptation.useless, 0)
 	require.NoError(t, l.SetLimit(7))
 	require.Equal(t, 7, l.Limit())
-	a.bound.bounding = false
+	a.adaptation.bounding = false
 	require.NoError(t, l.SetLimit(1000))
-	require.Equal(t, firstQueued, l.Limit(), "it is raised when it is reached")
+	require.Equal(t, startLimitQueued, l.Limit(), "it is raised when it is reached")
 }

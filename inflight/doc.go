@@ -25,19 +25,20 @@
 // # An adaptive limit
 //
 // With Config.Adaptive the limiter finds the limit. It refuses nothing as long as calls take about
-// as long as usual. Only if most calls of late took about eight times as long as usual, or calls
+// as long as usual. Only if most recent calls took about eight times as long as usual, or calls
 // failed after more than twice the usual time, and the calls in flight will take long too, it
 // bounds them. The limit is then the one at which calls take about four times as long as usual, by
 // Little's law, and the service has just enough of a queue to work on. While calls fail late, the
 // limit is halved, down to one call. When it has not been reached for two seconds, nothing is
 // refused any more.
 //
-// The usual latency is learned while nothing is wrong. A service that has become slower by itself is
-// found out by trials: if doubling the limit leaves the latency as it is, that is the usual one
+// The usual latency is learned while nothing is wrong. A service that has become slower by itself
+// is found out by trials: if doubling the limit leaves the latency as it is, that is the usual one
 // from then on. Errors that come early, and deadlines that are shorter than what is usual, teach
-// nothing: a breaker is for those. A call that its caller cancels is a late failure if it took eight
-// times as long as usual and no other call has ended well since it began. Otherwise it teaches
-// nothing either. The first 20 calls only teach. See adaptation.go for the sources.
+// nothing: a breaker is for those. A call that its caller cancels is a late failure if it took
+// eight times as long as usual and no other call has succeeded since it began. Otherwise it teaches
+// nothing either. The first 20 calls only serve to learn the usual latency. See adaptation.go for
+// the sources.
 //
 // If callers wait in a [Queue] with a Target, a limit that is reached delays them, and refuses none
 // at first. So it needs no evidence: it begins at 20, and is raised as long as calls take less than

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -16,7 +17,7 @@ var ErrFull error = sentinel.RefusalError("inflight: full")
 type FullError struct {
 	// Name is the name of the limiter, or "".
 	Name string
-	// Limit is the most calls in flight.
+	// Limit is the highest number of calls in flight.
 	Limit int
 	// Until is when a slot is expected for the call, by the rate at which slots were released lately
 	// and by the waiters that would be served before: see Queue.Shares and Queue.TenantWeight. It does
@@ -26,6 +27,7 @@ type FullError struct {
 
 	reason reason
 	wait   time.Duration // the wait that was too long
+	even   *places.Even  // of RetryAfter; nil for none
 }
 
 type reason uint8
@@ -54,7 +56,7 @@ func (e *FullError) Error() string {
 	}
 	text += fmt.Sprintf(" (limit %d)", e.Limit)
 	if !e.Until.IsZero() {
-		text += fmt.Sprintf(", retry after %v", max(e.RetryAfter().Round(time.Millisecond), time.Millisecond))
+		text += fmt.Sprintf(", retry after %v", max(e.untilFree().Round(time.Millisecond), time.Millisecond))
 	}
 	return text
 }
@@ -70,15 +72,26 @@ func (e *FullError) Is(target error) bool {
 	return false
 }
 
-// RetryAfter returns the time from now until Until: 0 if that has passed or is not known.
+// RetryAfter returns how long to wait before retrying: the time from now until Until, and up to as long
+// again, so at most 2s. It is 0 if Until has passed or is not known. Each call adds another, evenly
+// spread share of that time, so that callers that are refused together do not come back together.
 func (e *FullError) RetryAfter() time.Duration {
+	d := e.untilFree()
+	if e.even != nil {
+		d += e.even.Next(d)
+	}
+	return d
+}
+
+// untilFree returns the time from now until Until: 0 if that has passed or is not known.
+func (e *FullError) untilFree() time.Duration {
 	if e.Until.IsZero() {
 		return 0
 	}
 	return max(time.Until(e.Until), 0)
 }
 
-// sameMoment is how much earlier than another a refusal may end to share its error.
+// sameMoment is the greatest difference between the ends of two refusals that share an error.
 const sameMoment = time.Millisecond
 
 // full returns the error of a call that got no slot. Calls of a priority that are refused until the same
@@ -87,10 +100,10 @@ func (l *Limiter) full(c Caller, r reason, wait time.Duration) *FullError {
 	return l.fullAs(l.name, c, r, wait)
 }
 
-// fullAs is full for a call of a gate, which has its own name.
+// fullAs is like full, but for a call of a gate. The error has the name of the gate.
 func (l *Limiter) fullAs(name string, c Caller, r reason, wait time.Duration) *FullError {
 	now := time.Since(l.epoch)
-	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.place(c)))
+	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.position(c)))
 	limit, last := l.Limit(), &l.lastFull[c.Priority.class()]
 	if e := last.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
@@ -98,6 +111,11 @@ func (l *Limiter) fullAs(name string, c Caller, r reason, wait time.Duration) *F
 		}
 	}
 	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait}
+	if before := last.Load(); before != nil {
+		e.even = before.even
+	} else {
+		e.even = new(places.Even)
+	}
 	last.Store(e)
 	return e
 }

@@ -12,18 +12,17 @@ import (
 // A gate uses these functions of a limiter that are not part of the API.
 var _ = func() bool {
 	gatehook.InFlight = gatehook.Slots[Limiter, window.Outcome]{
-		New:    newForGate,
-		Occupy: (*Limiter).occupy,
-		Of: func(l gatehook.Listener[window.Outcome]) *Limiter {
-			of, _ := l.(*listener)
-			return (*Limiter)(of)
-		},
+		New:             newForGate,
+		Reconfigure:     func(l *Limiter, limit int, adaptive bool) { l.reconfigure(Config{Limit: limit, Adaptive: adaptive}) },
+		Occupy:          (*Limiter).occupy,
+		Of:              limiterOf,
 		OccupyUncounted: (*Limiter).occupyUncounted,
 		Wait:            waitInGate,
 		Refuse:          (*Limiter).refuse,
 		IsFull:          (*Limiter).isFull,
 		Word:            func(l *Limiter) (*atomic.Uint64, *atomic.Uint32) { return &l.state.word, &l.limit },
 		Listener:        func(l *Limiter) gatehook.Listener[window.Outcome] { return (*listener)(l) },
+		UntimedListener: func(l *Limiter) gatehook.Listener[window.Outcome] { return (*untimedListener)(l) },
 		Abandon:         (*Limiter).abandon,
 		AtOnce:          func(l *Limiter) int64 { return l.state.atOnce() },
 	}
@@ -36,11 +35,35 @@ type listener Limiter
 // Ended implements [gatehook.Listener].
 func (l *listener) Ended(start time.Duration, o window.Outcome) {
 	of := (*Limiter)(l)
-	if of.adaptive != nil {
+	if of.adaptive.Load() != nil {
 		of.endCall(start, endingOf(o))
 	} else if of.state.release() { // as in endCall, which is not inlined
 		of.serveWaiters()
 	}
+}
+
+// untimedListener releases the slots of calls that are not timed, because the limit was fixed when they
+// began.
+type untimedListener Limiter
+
+// Ended implements [gatehook.Listener].
+func (l *untimedListener) Ended(_ time.Duration, o window.Outcome) {
+	of := (*Limiter)(l)
+	if of.adaptive.Load() != nil {
+		of.endCall(untimed, endingOf(o))
+	} else if of.state.release() {
+		of.serveWaiters()
+	}
+}
+
+func limiterOf(l gatehook.Listener[window.Outcome]) *Limiter {
+	switch of := l.(type) {
+	case *listener:
+		return (*Limiter)(of)
+	case *untimedListener:
+		return (*Limiter)(of)
+	}
+	return nil
 }
 
 // newForGate returns a limiter with a name and without statistics, since the gate counts its calls.
@@ -58,13 +81,13 @@ func waitInGate(ctx context.Context, l *Limiter, maxWait time.Duration) (start t
 	if ok {
 		return start, held, nil
 	}
-	if err := l.wait(ctx, Caller{}, maxWait); err != nil {
-		return 0, false, err
+	if held, err = l.wait(ctx, Caller{}, maxWait); held {
+		start = l.startTime()
 	}
-	return l.startTime(), true, nil
+	return start, held, err
 }
 
-// occupyUncounted is occupy for a call that a gate counts.
+// occupyUncounted is like occupy, but for a call that a gate counts.
 func (l *Limiter) occupyUncounted() (start time.Duration, held, ok bool) {
 	if l.statistics != nil {
 		return l.occupy()
@@ -77,7 +100,8 @@ func (l *Limiter) occupyUncounted() (start time.Duration, held, ok bool) {
 	return l.startTime(), true, true
 }
 
-// refuse counts a refused call and returns its error, which has the name if the limiter has none.
+// refuse counts a refused call and returns its error. The error has the given name if the limiter
+// has no name.
 func (l *Limiter) refuse(name string) error {
 	l.statistics.count(refused)
 	if l.name != "" {

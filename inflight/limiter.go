@@ -1,8 +1,8 @@
 package inflight
 
 import (
-	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,14 +17,15 @@ import (
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
-	abandoned  atomic.Int64 // slots whose calls were forgotten
-	adaptive   *adaptive    // nil for a fixed limit
+	abandoned  atomic.Int64             // slots whose calls were forgotten
+	adaptive   atomic.Pointer[adaptive] // nil for a fixed limit
 	epoch      time.Time
 	name       string
 	statistics *statistics // nil if the limiter has no name
 	queue      queue
 	turnover   turnover
 	lastFull   [priorities]atomic.Pointer[FullError]
+	changing   sync.Mutex // held while the limit is changed by hand
 }
 
 // New returns a limiter with no call in flight. It panics with the error of c.Validate if c is invalid.
@@ -33,12 +34,8 @@ func New(c Config) *Limiter {
 		panic(err)
 	}
 	l := &Limiter{name: c.Name, epoch: time.Now(), statistics: newStatistics(c)}
-	if c.Adaptive {
-		l.adaptive = newAdaptive(l.epoch, c, &l.limit)
-	} else {
-		l.limit.Store(uint32(c.Limit))
-	}
-	l.queue.maxWaiters, l.queue.config = c.MaxWaiters, c.Queue
+	l.queue.set(c)
+	l.setLimit(c)
 	return l
 }
 
@@ -53,8 +50,8 @@ func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
 	return
 }
 
-// AcquireFor is Acquire for a caller with a priority or a tenant, which decide its place in the
-// queue: see [Queue].
+// AcquireFor is like Acquire, but for a caller with a priority or a tenant, which decide its place
+// in the queue: see [Queue].
 func (l *Limiter) AcquireFor(ctx context.Context, c Caller) (slot Slot, err error) {
 	err = l.acquire(ctx, &slot, c)
 	return
@@ -67,11 +64,11 @@ func (l *Limiter) acquire(ctx context.Context, slot *Slot, c Caller) error {
 	if l.tryAcquire(slot) {
 		return nil
 	}
-	if err := l.wait(ctx, c, forever); err != nil {
-		return err
+	held, err := l.wait(ctx, c, forever)
+	if held {
+		slot.limiter, slot.start = l, l.startTime()
 	}
-	slot.limiter, slot.start = l, l.startTime()
-	return nil
+	return err
 }
 
 // TryAcquire is like Acquire but does not wait: if there is no slot, or a caller waits for one, ok is
@@ -119,16 +116,17 @@ func (l *Limiter) occupy() (start time.Duration, held, ok bool) {
 
 // startTime returns the time at which a call with a slot begins, if the limit adapts.
 func (l *Limiter) startTime() time.Duration {
-	if l.adaptive == nil {
-		return 0
+	if a := l.adaptive.Load(); a != nil {
+		return a.begin()
 	}
-	return l.adaptive.begin()
+	return untimed
 }
 
 // raise reports whether there may be a slot, because the limit adapts and is higher now.
 func (l *Limiter) raise() bool {
 	word := l.state.word.Load()
-	return l.adaptive != nil && word&waiting == 0 && l.adaptive.raise(int(word&flyBits))
+	a := l.adaptive.Load()
+	return a != nil && word&waiting == 0 && a.raise(int(word&flyBits))
 }
 
 // Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns an
@@ -155,34 +153,16 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 	return err
 }
 
-// SetLimit replaces Config.Limit, so it bounds a limit that adapts. Calls in flight beyond a lower limit
-// continue. If Config.Validate refuses n, SetLimit returns its error and changes nothing.
-func (l *Limiter) SetLimit(n int) error {
-	if err := (Config{Limit: n, Adaptive: l.adaptive != nil}).Validate(); err != nil {
-		return err
-	}
-	if l.adaptive == nil {
-		l.limit.Store(uint32(n))
-	} else {
-		l.adaptive.setMost(cmp.Or(n, maxLimit))
-	}
-	for l.state.hasWaiters() {
-		l.serveWaiters()
-		if l.adaptive == nil || !l.adaptive.raise(l.InFlight()) {
-			break
-		}
-	}
-	return nil
-}
-
 // InFlight returns the number of calls in flight.
 func (l *Limiter) InFlight() int { return l.state.inFlight() }
 
-// Limit returns the most calls in flight.
+// Limit returns the highest number of calls in flight.
 func (l *Limiter) Limit() int { return int(l.limit.Load()) }
 
 // Queue returns how callers wait.
-func (l *Limiter) Queue() Queue { return l.queue.config }
+func (l *Limiter) Queue() Queue {
+	return *l.queue.config.Load()
+}
 
 // Name returns the name of the limiter, or "" if it has none.
 func (l *Limiter) Name() string { return l.name }

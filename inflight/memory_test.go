@@ -77,8 +77,8 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 	}
 }
 
-// wait lets n callers wait, and returns the bytes that each needs beside its goroutine, and the number of
-// goroutines that run then for each.
+// wait makes n callers wait. It returns the bytes per caller without its goroutine, and the number
+// of goroutines per caller.
 func wait(t *testing.T, n int, c inflight.Config, caller func(i int) inflight.Caller) (bytes int64, goroutines int) {
 	l := inflight.New(c)
 	held := make([]inflight.Slot, c.Limit)

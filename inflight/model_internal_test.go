@@ -9,15 +9,15 @@ import (
 // model is a service with servers and one queue. It is called at random times through an
 // adaptation, and nothing is real but the adaptation.
 type model struct {
-	bound    adaptation
-	random   *rand.Rand
-	now      time.Duration
-	events   events
-	queue    []*modelCall
-	busy     int
-	inFlight int
-	started  uint64
-	run      int // which one
+	adaptation adaptation
+	random     *rand.Rand
+	now        time.Duration
+	events     events
+	queue      []*modelCall
+	busy       int
+	inFlight   int
+	started    uint64
+	run        int // which one
 
 	rate    float64 // of calls, per second
 	servers int
@@ -27,7 +27,7 @@ type model struct {
 	tally
 }
 
-// tally is what happened in a run. A call counts when it ends.
+// tally counts the calls of a run by how they ended. A call counts when it ends.
 type tally struct {
 	good, failed, refused, most int // most calls in flight
 	slowest                     time.Duration
@@ -59,7 +59,7 @@ func (e *events) Pop() any {
 // used.
 func newModel(seed uint64) *model {
 	return &model{
-		bound: newAdaptation(maxLimit, false), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
+		adaptation: newAdaptation(maxLimit, false), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
 		times: exponential(50 * time.Millisecond), timeout: always(time.Second),
 	}
 }
@@ -74,7 +74,7 @@ func always(d time.Duration) func(*rand.Rand) time.Duration {
 
 func (m *model) after(d time.Duration, what func()) { heap.Push(&m.events, event{m.now + d, what}) }
 
-// pass lets time pass, and returns what happened in it.
+// pass advances the time, and returns the counts of the calls that ended meanwhile.
 func (m *model) pass(d time.Duration) tally {
 	m.tally = tally{}
 	m.run++
@@ -99,9 +99,9 @@ func (m *model) pass(d time.Duration) tally {
 
 // offer makes a call, unless the bound refuses it.
 func (m *model) offer() {
-	if m.inFlight >= int(m.bound.whole()) {
-		m.bound.tick(m.now, m.started, m.inFlight)
-		if m.bound.full(); m.inFlight >= int(m.bound.whole()) {
+	if m.inFlight >= int(m.adaptation.wholeLimit()) {
+		m.adaptation.advance(m.now, m.started, m.inFlight)
+		if m.adaptation.limitReached(); m.inFlight >= int(m.adaptation.wholeLimit()) {
 			m.refused++
 			return
 		}
@@ -119,7 +119,7 @@ func (m *model) offer() {
 	m.fill()
 }
 
-// fill lets free servers begin to work. They also work on calls whose callers have gone.
+// fill starts queued calls on free servers. They also work on calls whose callers have gone.
 func (m *model) fill() {
 	for m.busy < m.servers && len(m.queue) > 0 {
 		c := m.queue[0]
@@ -138,8 +138,8 @@ func (m *model) end(c *modelCall, failed bool) {
 		return
 	}
 	c.left = true
-	m.bound.tick(m.now, m.started, m.inFlight)
-	m.bound.ended(m.now-c.began, failed)
+	m.adaptation.advance(m.now, m.started, m.inFlight)
+	m.adaptation.recordEnd(m.now-c.began, failed)
 	m.inFlight--
 	if failed {
 		m.failed++

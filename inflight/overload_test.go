@@ -14,7 +14,7 @@ import (
 )
 
 // A service that can do 1,000 calls per second is asked for 3,000, for 20 s.
-func TestUnderOverloadWhatIsAnsweredWaitedForTargetAtMost(t *testing.T) {
+func TestUnderOverloadServedCallsHaveWaitedAtMostTarget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots, work = 20, 20 * ms
 		l := inflight.New(inflight.Config{Limit: slots, MaxWaiters: 1000, Queue: inflight.Queue{Target: 5 * ms}})

@@ -16,47 +16,54 @@ import (
 // more, and a release changes the same word, so either the waiter sees the free slot or the release sees
 // the bit. A change of the limit is stored before it reads that word.
 type queue struct {
-	config     Queue
-	maxWaiters int // 0 for no bound
+	config     atomic.Pointer[Queue] // changes with mu held
+	maxWaiters int                   // 0 for no bound
 	length     atomic.Int64
 
 	mu      sync.Mutex
 	backlog *backlog // nil until a caller waits
 }
 
-// waiterState is what has become of a waiter.
+// waiterState says whether a waiter still waits, was served or has left.
 type waiterState uint8
 
 const (
 	stillWaits waiterState = iota
 	hasSlot
-	isLate  // waited longer than Target in an overloaded queue
-	evicted // had to leave a full queue
+	isLate   // waited longer than Target in an overloaded queue
+	evicted  // had to leave a full queue
+	inShadow // is allowed without a slot
 )
 
-// forever is a wait without an end.
+// forever means a wait without a limit.
 const forever time.Duration = math.MaxInt64
 
-// wait waits for a slot for at most maxWait, and counts the outcome.
-func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) error {
+// wait waits for a slot for at most maxWait, and counts the outcome. A call that is allowed may hold no
+// slot if shadow mode was switched on meanwhile.
+func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (held bool, err error) {
 	w, longest := l.join(c)
 	if w == nil {
 		l.statistics.count(refused)
-		return l.full(c, queueFull, 0)
+		return false, l.full(c, queueFull, 0)
 	}
 	began := l.statistics.now()
-	err := l.await(ctx, w, min(maxWait, longest))
+	err = l.await(ctx, w, min(maxWait, longest))
+	if w.state == inShadow {
+		l.statistics.count(shadowed)
+		return false, nil
+	}
 	l.statistics.countWait(began, err)
-	return err
+	return err == nil, err
 }
 
-// join lets a caller wait, and returns for how long at most. It returns nil if the queue is full.
+// join puts a caller into the queue, and returns the longest time that it may wait. It returns nil if
+// the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q, now := &l.queue, time.Since(l.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.backlog == nil {
-		q.backlog = &backlog{config: q.config}
+		q.backlog = &backlog{config: *q.config.Load()}
 	}
 	if q.backlog.length == 0 {
 		l.turnover.resume(now, l.state.ended())
@@ -68,7 +75,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 		}
 		q.dismiss(victim, evicted, now)
 	}
-	w = &waiter{caller: c, since: now, served: make(chan struct{})}
+	w = &waiter{caller: c, since: now, wake: make(chan struct{}, 1)}
 	q.backlog.push(w)
 	q.length.Add(1)
 	longest = q.backlog.longest()
@@ -79,22 +86,18 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 
 // await blocks until w has a slot or leaves.
 func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) error {
-	var timeout <-chan time.Time
-	if maxWait != forever {
-		timer := time.NewTimer(maxWait)
-		defer timer.Stop()
-		timeout = timer.C
-	}
-	select {
-	case <-w.served:
-	case <-ctx.Done():
-	case <-timeout:
+	for l.awaitWake(ctx, w, maxWait) {
+		longest, waits := l.queue.longest(w)
+		if !waits {
+			break
+		}
+		maxWait = min(maxWait, longest)
 	}
 	switch l.leave(w) {
-	case hasSlot:
+	case hasSlot, inShadow:
 		return nil
 	case isLate:
-		return l.full(w.caller, waitedTooLong, l.queue.config.Target)
+		return l.full(w.caller, waitedTooLong, l.Queue().Target)
 	case evicted:
 		return l.full(w.caller, queueFull, 0)
 	default:
@@ -109,14 +112,42 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 	}
 }
 
-// place returns how many waiters would be served up to and including a caller that joined now.
-func (q *queue) place(c Caller) float64 {
+// awaitWake blocks until w is woken, and reports false if it has to leave instead.
+func (l *Limiter) awaitWake(ctx context.Context, w *waiter, maxWait time.Duration) bool {
+	var timeout <-chan time.Time
+	if maxWait != forever {
+		left := w.since + maxWait - time.Since(l.epoch)
+		if left <= 0 {
+			return false
+		}
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-w.wake:
+		return true
+	case <-ctx.Done():
+	case <-timeout:
+	}
+	return false
+}
+
+// longest returns how long w waits at most, and whether it waits.
+func (q *queue) longest(w *waiter) (longest time.Duration, waits bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.backlog.longest(), w.state == stillWaits
+}
+
+// position returns how many waiters would be served up to and including a caller that joined now.
+func (q *queue) position(c Caller) float64 {
 	if q.length.Load() == 0 {
 		return 1
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.backlog.place(c)
+	return q.backlog.position(c)
 }
 
 // leave removes w if it still waits, and returns what had become of it.
@@ -149,12 +180,16 @@ func (l *Limiter) serveLocked() {
 			continue
 		}
 		if !l.state.occupyForWaiter(&l.limit) {
-			return
+			if !l.statistics.shadows() {
+				return
+			}
+			q.dismiss(w, inShadow, now)
+			continue
 		}
 		q.backlog.serve(w, now)
 		q.length.Add(-1)
 		w.state = hasSlot
-		close(w.served)
+		close(w.wake)
 	}
 	l.state.clearWaiters()
 	l.turnover.pause(now, l.state.ended())
@@ -165,5 +200,5 @@ func (q *queue) dismiss(w *waiter, why waiterState, now time.Duration) {
 	q.backlog.remove(w, now)
 	q.length.Add(-1)
 	w.state = why
-	close(w.served)
+	close(w.wake)
 }

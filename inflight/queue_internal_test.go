@@ -55,7 +55,7 @@ func TestAWaitEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := New(Config{Limit: 1, Queue: Queue{Target: 5 * ms}})
 			_, _ = l.TryAcquire()
-			l.queue.backlog = &backlog{config: l.queue.config, overloaded: overloaded}
+			l.queue.backlog = &backlog{config: l.Queue(), overloaded: overloaded}
 			began := time.Now()
 			_, err := l.Acquire(t.Context())
 			require.EqualError(t, err, "inflight limiter had no slot within "+want.String()+" (limit 1), retry after "+want.String())

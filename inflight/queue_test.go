@@ -21,8 +21,8 @@ import (
 
 const ms = time.Millisecond
 
-// line is callers that ask one after the other for the only slot, which is taken.
-type line struct {
+// callers makes callers wait, one after the other, for the only slot, which is taken.
+type callers struct {
 	t       *testing.T
 	limiter *inflight.Limiter
 	next    chan struct{} // the caller with the slot waits for it
@@ -31,16 +31,16 @@ type line struct {
 	log     []string // the callers that got the slot, or left with an error
 }
 
-func newLine(t *testing.T, c inflight.Config) *line {
+func newLine(t *testing.T, c inflight.Config) *callers {
 	c.Limit = 1
-	l := &line{t: t, limiter: inflight.New(c), next: make(chan struct{})}
+	l := &callers{t: t, limiter: inflight.New(c), next: make(chan struct{})}
 	l.ask("owner", inflight.Caller{})
 	l.log = nil
 	return l
 }
 
 // ask starts a caller.
-func (l *line) ask(who string, c inflight.Caller) {
+func (l *callers) ask(who string, c inflight.Caller) {
 	l.all.Go(func() {
 		slot, err := l.limiter.AcquireFor(l.t.Context(), c)
 		if err != nil {
@@ -60,13 +60,13 @@ func (l *line) ask(who string, c inflight.Caller) {
 }
 
 // turn passes the slot on.
-func (l *line) turn() {
+func (l *callers) turn() {
 	l.next <- struct{}{}
 	synctest.Wait()
 }
 
-// end lets every caller have its turn, and returns what became of them, in order.
-func (l *line) end() []string {
+// end serves every caller, and returns their results in order.
+func (l *callers) end() []string {
 	for l.limiter.InFlight() > 0 {
 		l.turn()
 	}
@@ -93,7 +93,7 @@ func TestCallersOfHigherPriorityWaitLess(t *testing.T) {
 	})
 }
 
-func TestAFullQueueDismissesWhoMattersLeast(t *testing.T) {
+func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 	type caller = inflight.Caller
 	low, retry := caller{Priority: inflight.Low}, caller{Priority: inflight.Low, Retry: true}
 	for name, c := range map[string]struct {

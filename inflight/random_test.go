@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// caller is a goroutine that acquires a slot, and what the oracle says of it.
+// caller is a goroutine that acquires a slot, with the result that the oracle expects.
 type caller struct {
 	cancel context.CancelFunc
 	slot   inflight.Slot

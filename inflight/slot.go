@@ -30,7 +30,7 @@ func (s *Slot) Done(ctx context.Context, err error) {
 		return
 	}
 	e := well
-	if s.limiter.adaptive != nil {
+	if s.limiter.adaptive.Load() != nil {
 		e = endOf(ctx, err)
 	}
 	s.end(e)
@@ -45,8 +45,8 @@ func (s *Slot) end(e ending) {
 
 // endCall releases the slot of a call that began at start.
 func (l *Limiter) endCall(start time.Duration, e ending) {
-	if l.adaptive != nil { // before the release, which serves the waiters of a higher limit too
-		l.adaptive.end(start, l.InFlight(), e)
+	if a := l.adaptive.Load(); a != nil { // before the release, which serves the waiters of a higher limit too
+		a.end(start, l.InFlight(), e)
 	}
 	if l.state.release() {
 		l.serveWaiters()

@@ -6,7 +6,8 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 )
 
-// slots is the number of calls in flight, whether callers wait, and how many calls got a slot at once:
+// slots packs into one word the number of calls in flight, whether callers wait, and how many calls
+// got a slot without a wait:
 //
 //	bits 0 to 20   calls in flight
 //	bit 21         callers wait
@@ -44,10 +45,10 @@ func (s *slots) occupy(limit *atomic.Uint32) (inFlight uint32) {
 	}
 }
 
-// occupyUncounted is occupy for a call that atOnce does not count.
+// occupyUncounted is like occupy, but atOnce does not count the call.
 func (s *slots) occupyUncounted(limit *atomic.Uint32) bool { return s.occupyOther(limit, lowBits) }
 
-// occupyForWaiter is occupy for the first waiter.
+// occupyForWaiter is like occupy, but for the first waiter.
 func (s *slots) occupyForWaiter(limit *atomic.Uint32) bool { return s.occupyOther(limit, flyBits) }
 
 func (s *slots) occupyOther(limit *atomic.Uint32, mask uint64) bool {

@@ -25,7 +25,7 @@ const (
 // statistics counts the calls of a limiter with a name. A limiter without a name has a nil *statistics,
 // whose methods count nothing.
 type statistics struct {
-	shadow bool
+	shadow atomic.Bool
 	counts [instrument.LimiterOutcomes]atomic.Int64 // except those allowed at once, which the slots count
 	near   atomic.Int64
 	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
@@ -37,7 +37,9 @@ func newStatistics(c Config) *statistics {
 	if c.Name == "" {
 		return nil
 	}
-	return &statistics{shadow: c.Shadow, series: instrument.NewLimiterSeries(c.Name, time.Now()), bound: instrument.NewInFlightSeries(c.Name)}
+	s := &statistics{series: instrument.NewLimiterSeries(c.Name, time.Now()), bound: instrument.NewInFlightSeries(c.Name)}
+	s.shadow.Store(c.Shadow)
+	return s
 }
 
 func (s *statistics) count(outcome int) {
@@ -46,15 +48,15 @@ func (s *statistics) count(outcome int) {
 	}
 }
 
-// countNear counts a call that got a slot at once if most of the limit is in use. The slots count all
-// such calls.
+// countNear counts a call that got a slot without a wait while most of the limit is in use. The
+// slots count all such calls.
 func (s *statistics) countNear(inFlight uint32, limit *atomic.Uint32) {
 	if s != nil && 5*inFlight > 4*limit.Load() {
 		s.near.Add(1)
 	}
 }
 
-func (s *statistics) shadows() bool { return s != nil && s.shadow }
+func (s *statistics) shadows() bool { return s != nil && s.shadow.Load() }
 
 // allowInShadow reports whether a call without a slot is allowed, and counts it then.
 func (s *statistics) allowInShadow() bool {
@@ -140,7 +142,7 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 		if i == allowed {
 			n = float64(l.state.atOnce())
 		}
-		if i == shadowed && !s.shadow && n == 0 {
+		if i == shadowed && !s.shadow.Load() && n == 0 {
 			continue
 		}
 		if !yield(s.series.Requests[i], n) {

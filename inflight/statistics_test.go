@@ -83,7 +83,7 @@ func requireCounts(t *testing.T, l *inflight.Limiter) {
 	require.Equal(t, map[string]float64{
 		"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 		"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
-		"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.calls": 0, "weir.inflight.limit": 2,
+		"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.call.active": 0, "weir.inflight.limit": 2,
 	}, observed(t, l))
 }
 
@@ -95,7 +95,7 @@ func TestALoweredLimitIsObserved(t *testing.T) {
 	}
 	require.NoError(t, l.SetLimit(1))
 	figures := observed(t, l)
-	require.EqualValues(t, 3, figures["weir.inflight.calls"])
+	require.EqualValues(t, 3, figures["weir.inflight.call.active"])
 	require.EqualValues(t, 1, figures["weir.inflight.limit"])
 }
 

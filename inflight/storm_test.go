@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// flights counts calls, and the most that were in flight at once.
+// flights counts calls, and the highest number in flight at the same time.
 type flights struct{ now, most, all atomic.Int64 }
 
 // make makes a call with a slot, and releases the slot twice.

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// turnover estimates, from the number of calls that have ended, how often a slot is released while all
-// are in use. It is told when the first caller waits and when none waits any more, and counts only the
-// time between. Before the first caller waits it counts all time. Calls that get a slot at once do not
-// pay for it: neither they nor their ends read the clock.
+// turnover estimates, from the number of calls that have ended, how often a slot is released while
+// all are in use. begin is called when the first caller starts to wait, and end when no caller
+// waits. It counts only the time between. Before the first caller waits it counts all time. Calls
+// that get a slot at once do not pay for it: neither they nor their ends read the clock.
 type turnover struct {
 	mu    sync.Mutex
 	since time.Duration
-	ended int64         // the calls that had ended then
-	mean  time.Duration // between two ends, over the span before; 0 if there is none
+	ended int64         // the calls that had ended at that time
+	mean  time.Duration // mean time between two ends in the previous span; 0 if there is none
 
 	paused   bool
 	pausedAt time.Duration
@@ -23,7 +23,8 @@ type turnover struct {
 const (
 	// span is the shortest time over which turnover takes a mean, unless there is no earlier one.
 	span = 100 * time.Millisecond
-	// enoughEnds is the number of ends whose mean is better than that of the span before.
+	// enoughEnds is the number of ended calls after which the mean of the present span is used
+	// instead of that of the previous span.
 	enoughEnds = 10
 	// longestRetry bounds the estimate, since load may change within it.
 	longestRetry = time.Second

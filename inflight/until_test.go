@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// shop is a service that does a number of calls at once, behind a limiter.
+// shop is a service behind a limiter, which handles a fixed number of calls at the same time.
 type shop struct {
 	t       *testing.T
 	limiter *inflight.Limiter
@@ -156,7 +156,7 @@ func TestUntilFollowsTheRateOfReleases(t *testing.T) {
 			}
 			synctest.Wait()
 			time.Sleep(5*took - ms) // 16 calls have ended, 4 run, and 20 wait
-			got := s.refusal(inflight.Caller{}).RetryAfter()
+			got := time.Until(s.refusal(inflight.Caller{}).Until)
 			require.InEpsilon(t, 5*took, got, 0.4, "the next caller gets a slot when 40 have ended: %v", got)
 			s.all.Wait()
 			time.Sleep(time.Hour)

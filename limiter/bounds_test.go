@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// lastMoment is the last time that limiters distinguish from later ones.
+// lastMoment is the latest time that limiters can represent.
 const lastMoment time.Duration = 1<<62 - 1
 
 // waitingLimiter is a TimedLimiter that callers can wait for.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/places"
+	"github.com/weir-go/weir/internal/report"
 )
 
 // The bridge is filled before a package that imports this one is initialized.
@@ -15,6 +17,8 @@ func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
 	bridge.CopyKeys = func(group, copied any) { group.(interface{ setCopyKey(any) }).setCopyKey(copied) }
 	bridge.Period = periodOf
+	bridge.Interval = intervalOf
+	bridge.Spread = func(e any, p *places.Places) { e.(*LimitedError).places = p }
 	bridge.GroupFigures = func(group any) (int64, int, time.Duration) {
 		g := group.(interface {
 			evictions() int64
@@ -25,11 +29,18 @@ func fillBridge() bool {
 	}
 	bridge.TakeFast = (*TokenBucket).takeFast
 	bridge.TakeBeforeWait = takeBeforeWait
+	bridge.SetLimits = (*TokenBucket).setLimits
 	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
 	bridge.NewQueue = func(s bridge.Source, maxWaiters int) bridge.Queue {
 		q := &bridgeQueue{source: bridgeSource{s}}
 		q.queue.maxWaiters = maxWaiters
 		return q
+	}
+	report.FreeIn = func(source any) time.Duration {
+		if l, ok := source.(member); ok {
+			return l.peek(time.Now(), 0, 1).RetryAfter
+		}
+		return 0
 	}
 	fillReplays()
 	return true
@@ -55,8 +66,8 @@ func fillReplays() {
 	}
 }
 
-// takeBeforeWait is Take for a caller that waits after a refusal. It does not count the refusal, because
-// the wait is counted. ok is false for a limiter of another package.
+// takeBeforeWait is like Take, but for a caller that waits after a refusal. It does not count the
+// refusal, because the wait is counted. ok is false for a limiter of another package.
 func takeBeforeWait(l Limiter, n int) (r Result, ok bool) {
 	m, ok := l.(member)
 	if !ok {

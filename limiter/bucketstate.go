@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// bucketState is limits with the one word that a bucket with these limits counts in. When the rate or the
-// burst changes, a new bucketState replaces the old one as a whole, so that a request never sees a mix
-// of both.
+// bucketState holds the limits of a bucket, and the one word in which the bucket counts. When the
+// rate or the burst changes, a new bucketState replaces the old one as a whole, so that a request
+// never sees a mix of both.
 type bucketState struct {
 	limits
 	hold            hold
@@ -65,7 +65,7 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
 	}
 }
 
-// takeFast takes n tokens if that is simple. If it reports false, take decides.
+// takeFast takes n tokens in the simple case: see isPlain. If it reports false, take decides.
 func (s *bucketState) takeFast(at time.Duration, n int) bool {
 	if uint(n)-1 >= s.counted {
 		return false
@@ -95,7 +95,7 @@ func (s *bucketState) predict(r *Result, at time.Duration, ahead int64, n int) b
 
 // tokensAt returns the number of tokens at a time.
 func (s *bucketState) tokensAt(full int64, at time.Duration) float64 {
-	held := s.hold.left(at) > 0
+	held := s.hold.remaining(at) > 0
 	switch {
 	case s.burst == 0, s.counted == 0 && held:
 		return 0

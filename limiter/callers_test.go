@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// callers is several callers that wait for one limiter in a synctest bubble.
+// callers holds several callers that wait for one limiter in a synctest bubble.
 type callers struct {
 	t     *testing.T
 	l     limiter.WaitLimiter
@@ -22,7 +22,7 @@ type callers struct {
 	log   []arrival
 }
 
-// arrival is the result of a wait and its time.
+// arrival is the result of a wait, and the time of the result.
 type arrival struct {
 	who string
 	at  time.Duration

@@ -33,6 +33,16 @@ func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 	return nil
 }
 
+// setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the default.
+func (b *TokenBucket) setLimits(r Rate, burst int) {
+	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
+		if old.rate == r && old.configuredBurst == burst {
+			return nil
+		}
+		return newBucketState(r, burst)
+	})
+}
+
 // replaceState replaces the state by the one that successor returns, unless that is nil. Concurrent
 // requests either happen before or find the state replaced and wait for the lock.
 func (b *TokenBucket) replaceState(at time.Duration, successor func(old *bucketState) *bucketState) {

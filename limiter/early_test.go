@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// early returns limiters created on the real clock, like package variables. For a synctest bubble, which begins in the
-// year 2000, that is in the future.
-func early() map[string]limiter.WaitLimiter {
+// limitersFromTheFuture returns limiters created on the real clock, like package variables. For a
+// synctest bubble, which begins in the year 2000, that is in the future.
+func limitersFromTheFuture() map[string]limiter.WaitLimiter {
 	c := limiter.TokenBucketConfig{Rate: limiter.PerSecond(3), Burst: 3}
 	return map[string]limiter.WaitLimiter{
 		"bucket":      limiter.NewTokenBucket(c),
@@ -33,7 +33,7 @@ func early() map[string]limiter.WaitLimiter {
 
 // The limiters are used in a bubble, where no wait takes longer than seconds.
 func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
-	limiters := early()
+	limiters := limitersFromTheFuture()
 	synctest.Test(t, func(t *testing.T) {
 		for name, w := range limiters {
 			l, takes := w.(waitingLimiter)

@@ -34,7 +34,7 @@ func TestARefundToAJointWakesWaiters(t *testing.T) {
 	})
 }
 
-// late is a limiter that has more tokens when it is asked than it had at a peek.
+// late is a limiter that has more tokens at a Take than it had at the peek before it.
 type late struct {
 	limiter.TimedLimiter
 	given, back int
@@ -185,8 +185,8 @@ func TestEveryKeyIsRememberedOrCountedAsEvicted(t *testing.T) {
 	require.Greater(t, allowed, 400)
 }
 
-// New keys evict idle keys, by taking their slot or by a rebuild of the table. Then the idle keys are asked for at the
-// earlier time at which they were in use.
+// New keys evict idle keys, by taking their slot or by a rebuild of the table. Then the idle keys
+// are used at the earlier time at which they were in use.
 func TestAnEvictedKeyGainsNothingAtAnEarlierTime(t *testing.T) {
 	for range 60 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 100}, start)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -41,15 +42,18 @@ type LimitedError struct {
 	Name string
 	// Reason is why the request was refused.
 	Reason Reason
-	// Limit is the most tokens that one request can take, or 0 if there is no such limit.
+	// Limit is the maximum number of tokens that one request can take, or 0 if there is no such
+	// limit.
 	Limit int
 	// Until is when the same request may succeed, or zero if never.
 	Until time.Time
+
+	places *places.Places // the moments at which callers may retry; nil if Until is for all of them
 }
 
 func (e *LimitedError) Error() string {
 	if e.Reason == Held { // not the decision of a limiter
-		return fmt.Sprintf("%q: %s, retry after %v", e.Name, e.Reason, e.RetryAfter().Round(time.Millisecond))
+		return fmt.Sprintf("%q: %s, retry after %v", e.Name, e.Reason, e.untilNext().Round(time.Millisecond))
 	}
 	text := "limiter: "
 	if e.Name != "" {
@@ -60,7 +64,7 @@ func (e *LimitedError) Error() string {
 		text += fmt.Sprintf(" (limit %d)", e.Limit)
 	}
 	if !e.Until.IsZero() {
-		text += ", retry in " + e.RetryAfter().String()
+		text += ", retry in " + e.untilNext().String()
 	}
 	return text
 }
@@ -80,7 +84,21 @@ func (e *LimitedError) Is(target error) bool {
 
 // RetryAfter returns the time from now until the same request may succeed: 0 if that time has come,
 // Never if it will not come.
+//
+// Many callers of a gate may be refused until the same moment, when there is one token for all of
+// them. So an error of a weir.Gate whose own limit refused the call gives each of them a different
+// moment, at the rate of the limit, and at most 1min later than Until. No token is reserved for it.
+// If RetryAfter is called more than once per refused call, it returns moments that other callers
+// get too.
 func (e *LimitedError) RetryAfter() time.Duration {
+	if e.places != nil && !e.Until.IsZero() {
+		return e.places.After(e.Until)
+	}
+	return e.untilNext()
+}
+
+// untilNext returns the time from now until Until.
+func (e *LimitedError) untilNext() time.Duration {
 	if e.Until.IsZero() {
 		return Never
 	}

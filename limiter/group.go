@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -22,6 +23,7 @@ import (
 // does not work: use NewGroup.
 type Group[K comparable] struct {
 	*statistics
+	busiest    *busy.Sketch[K] // nil if the group has no name
 	epoch      time.Time
 	tierOf     func(K) int
 	copyKey    func(K) K // makes the stored copy of a new key; nil stores the key itself
@@ -37,6 +39,7 @@ type Group[K comparable] struct {
 
 	mu     sync.Mutex               // held while limits are changed
 	tiers  []atomic.Pointer[limits] // the first is that of the group itself
+	first  atomic.Pointer[Tier]     // the values that tiers[0] was made of
 	shared []*TokenBucket           // by tier, the bucket of all keys without room, if Overflow is ShareNew
 }
 
@@ -55,9 +58,15 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(tiers)),
 	}
 	g.statistics = newStatistics(c.Name, c.Shadow, nil)
+	if c.Name != "" {
+		g.busiest = busy.New[K](c.ShowKeys)
+	}
 	for i, t := range tiers {
 		l := newLimits(t.Rate, t.Burst)
 		g.tiers[i].Store(&l)
+		if i == 0 {
+			g.first.Store(&t)
+		}
 		if c.Overflow == ShareNew {
 			b := NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
 			b.queue.keepStatistics(g.statistics)

@@ -35,7 +35,7 @@ func TestGroupConformance(t *testing.T) {
 	limitertest.Run(t, s)
 }
 
-// busy adds another key before each request.
+// busy adds a new key before each request.
 type busy struct{ member }
 
 func (b busy) TakeAt(t time.Time, n int) limiter.Result {
@@ -220,7 +220,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// An evicted key is asked for at a time before its eviction. It gets no token twice.
+// An evicted key is used at a time before its eviction. It gets no token twice.
 func TestAnEvictedKeyHasNoNewTokensAtAnEarlierTime(t *testing.T) {
 	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
 	take(t, member{g, "ann"}, step{0, 3, "ok"})

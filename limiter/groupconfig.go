@@ -10,15 +10,17 @@ import (
 type GroupConfig[K comparable] struct {
 	// Rate is the rate at which tokens are added for each key. Required.
 	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default the tokens of
-	// one second at the Rate, at least 1.
+	// Burst is the maximum number of tokens of a key, up to 2^40. Off refuses all requests. Default
+	// the tokens of one second at the Rate, at least 1.
 	Burst int
-	// MaxKeys is the most keys that are remembered, and the most keys that can be held. Default 100,000.
+	// MaxKeys is the maximum number of keys that are remembered, and the most keys that can be
+	// held. Default 100,000.
 	MaxKeys int
-	// Overflow is what happens to a new key while all remembered keys are in use. Default RefuseNew.
+	// Overflow decides what happens to a new key while all remembered keys are in use. Default
+	// RefuseNew.
 	Overflow Overflow
-	// MaxWaiters is the most callers that may wait for one key at once. Further callers get
-	// ErrQueueFull. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait for one key at once. Further
+	// callers get ErrQueueFull. Default no bound.
 	MaxWaiters int
 	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
 	Tiers []Tier
@@ -32,14 +34,17 @@ type GroupConfig[K comparable] struct {
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
 	Shadow bool
+	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and keeps
+	// their texts. Otherwise it returns hashes of them. Requires a Name. Default false.
+	ShowKeys bool
 }
 
 // Tier is the limits of some keys of a [Group].
 type Tier struct {
 	// Rate is the rate at which tokens are added for each key. Required.
 	Rate Rate
-	// Burst is the most tokens of a key, up to 2^40. Off refuses all requests. Default the tokens of
-	// one second at the Rate, at least 1.
+	// Burst is the maximum number of tokens of a key, up to 2^40. Off refuses all requests. Default
+	// the tokens of one second at the Rate, at least 1.
 	Burst int
 }
 
@@ -58,6 +63,9 @@ func (c GroupConfig[K]) Validate() error {
 	}
 	if c.MaxKeys < 0 {
 		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
+	}
+	if c.ShowKeys && c.Name == "" {
+		faults = append(faults, errors.New("limiter: ShowKeys is set without a Name, must have both"))
 	}
 	if !c.Overflow.valid() {
 		faults = append(faults, fmt.Errorf("limiter: Overflow is %q, must be RefuseNew, PassNew or ShareNew", string(c.Overflow)))

@@ -168,7 +168,7 @@ func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
 		g.Get("ann").Take(5)
 		l := newCallers(t, g.Get("ann"))
 		l.start(t.Context(), "two", 2)
-		later := time.Now().Add(5 * sec) // there are tokens for both then
+		later := time.Now().Add(5 * sec) // then there are tokens for both
 		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.Get("ann").TakeAt(later, 1)))
 		require.Zero(t, g.Get("ann").TakeAt(later, 0).Remaining)
 		l.want(arrival{"two", 2 * sec, nil})

@@ -26,6 +26,7 @@ func (g *Group[K]) holdAt(at time.Duration, key K, d time.Duration) {
 		s.holds = map[K]keyHold{}
 	}
 	s.holds[key] = keyHold{p.tierTable().limits.holdUntil(until), p.tier}
+	s.held = true
 }
 
 // claimHold reports whether another key may be held.
@@ -36,11 +37,25 @@ func (g *Group[K]) claimHold(s *shard[K], at time.Duration) bool {
 	return incrementBelow(&g.holdCount, g.maxKeys)
 }
 
-// holdOf returns the hold of a key. Each call also looks for one expired hold to drop, so that they do
-// not pile up.
+// holdOf returns the hold of a key, which is its own and that of all keys. Each call also looks for one
+// expired hold to drop, so that they do not pile up.
 func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 	s := p.shard
 	g.dropExpiredHolds(s, at, 1)
+	h := g.ownHold(p)
+	if s.all != nil {
+		s.dropExpiredHold(p.tier, at)
+	}
+	if s.all != nil {
+		h = h.and(s.all[p.tier])
+	}
+	s.held = len(s.holds) > 0 || s.all != nil
+	return h
+}
+
+// ownHold returns the hold of the key alone.
+func (g *Group[K]) ownHold(p *keyPosition[K]) hold {
+	s := p.shard
 	h, known := s.holds[p.key]
 	if !known {
 		return noHold
@@ -56,7 +71,7 @@ func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 // would be full again.
 func (g *Group[K]) dropExpiredHolds(s *shard[K], at time.Duration, limit int) {
 	for key, h := range s.holds {
-		if t := &s.tiers[h.tier]; h.left(at) == 0 && (t.limits.counted == 0 || h.floor < t.limits.idle(at)) {
+		if t := &s.tiers[h.tier]; h.remaining(at) == 0 && (t.limits.counted == 0 || h.floor < t.limits.idle(at)) {
 			// A request at an earlier time must find the bucket full only from the floor on.
 			t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
 			if b, known := t.table.find(g.hash(key)|1, key, alwaysFull); known {
@@ -71,7 +86,7 @@ func (g *Group[K]) dropExpiredHolds(s *shard[K], at time.Duration, limit int) {
 	}
 }
 
-// incrementBelow adds 1 to n if n is below limit, and reports whether it did.
+// incrementBelow adds 1 to n if n is below limit. It reports whether n was below.
 func incrementBelow(n *atomic.Int64, limit int64) bool {
 	for old := n.Load(); old < limit; old = n.Load() {
 		if n.CompareAndSwap(old, old+1) {

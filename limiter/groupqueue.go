@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// keyQueues is the wait queues of a Group: one for each key that a caller waits for.
+// keyQueues holds the wait queues of a Group: one for each key that a caller waits for.
 type keyQueues[K comparable] struct {
 	count atomic.Int64 // of queues, so that no lock is taken while no caller waits
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reconfigure changes Rate, Burst, Tiers and Shadow. Keys keep their tokens and holds, as with
+// Reconfigure changes Rate, Burst, Tiers, Shadow and ShowKeys. Keys keep their tokens and holds, as with
 // [TokenBucket.SetRate] and [TokenBucket.SetBurst], and the statistics are kept. TierOf is not changed. If
 // c is invalid or differs in another field, or in the number of Tiers, Reconfigure returns an error and
 // changes nothing.
@@ -20,11 +20,12 @@ func (g *Group[K]) reconfigureAt(at time.Duration, c GroupConfig[K]) error {
 	c = c.withDefaults()
 	if len(c.Tiers) != len(g.tiers)-1 || int64(c.MaxKeys) != g.maxKeys || c.Overflow != g.overflow ||
 		c.MaxWaiters != g.maxWaiters || c.Name != g.Name() {
-		return errors.New("limiter: Reconfigure can change Rate, Burst, Tiers and Shadow; other fields and the number of Tiers must be as before")
+		return errors.New("limiter: Reconfigure can change Rate, Burst, Tiers, Shadow and ShowKeys; other fields and the number of Tiers must be as before")
 	}
 	if g.statistics != nil {
 		g.shadow.Store(c.Shadow)
 	}
+	g.busiest.Show(c.ShowKeys)
 	for i, t := range c.allTiers() {
 		g.setTier(at, i, t)
 	}
@@ -43,6 +44,9 @@ func (g *Group[K]) setTier(at time.Duration, tier int, t Tier) {
 		s.mu.Unlock()
 	}
 	g.tiers[tier].Store(&l)
+	if tier == 0 {
+		g.first.Store(&t)
+	}
 	if g.shared != nil {
 		g.shared[tier].replaceState(at, func(*bucketState) *bucketState { return newBucketState(t.Rate, t.Burst) })
 	}
@@ -64,10 +68,13 @@ func (s *shard[K]) setLimits(tier int, l *limits, at time.Duration) {
 			s.holds[key] = h
 		}
 	}
+	if s.all != nil {
+		s.all[tier] = l.convertHold(t.limits, s.all[tier], at)
+	}
 	t.limits = l
 }
 
-// convertIdle is convert that keeps an idle bucket idle if it is full, even if it has only just become so.
+// convertIdle is like convert, but a full bucket stays idle, even if it has only just become full.
 func (l *limits) convertIdle(old *limits, full int64, at time.Duration) int64 {
 	now := l.convert(old, full, at)
 	if full < old.idle(at) && now <= l.units(l.clamp(at)) {

@@ -100,7 +100,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		other := c
 		change(&other)
 		other.Burst = 99
-		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure can change Rate, Burst, Tiers and Shadow", name)
+		require.ErrorContains(t, g.Reconfigure(other), "limiter: Reconfigure can change Rate, Burst, Tiers, Shadow and ShowKeys", name)
 	}
 	require.EqualError(t, g.Reconfigure(limiter.GroupConfig[string]{Rate: limiter.PerSecond(-1)}), "limiter: Rate is -1/s, must be above 0")
 	require.Equal(t, before, g.Get("a").TakeAt(start, 0), "nothing has changed")

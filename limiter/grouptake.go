@@ -50,7 +50,7 @@ func (g *Group[K]) predict(r *Result, at time.Duration, key K, ahead int64, n in
 	}
 }
 
-// acquireWithoutRoom answers for a key that there is no room for.
+// acquireWithoutRoom decides about a request for a key that has no room in the group.
 func (g *Group[K]) acquireWithoutRoom(r *Result, at time.Duration, tier, n int) {
 	if g.overflow == ShareNew {
 		*r = g.shared[tier].takeAt(at, n)

@@ -125,7 +125,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 			"weir.limiter.requests allowed": 3, "weir.limiter.requests waited": 1, "weir.limiter.requests refused": 3, "weir.limiter.requests cancelled": 0,
 			"weir.limiter.tokens allowed": 11, "weir.limiter.tokens waited": 4, "weir.limiter.tokens refused": 4, "weir.limiter.tokens cancelled": 0,
 			"weir.limiter.near_limit": 2, "weir.limiter.waiting": 0, "weir.limiter.limit": 10, "weir.limiter.period": 10,
-			"weir.limiter.keys": 2, "weir.limiter.evictions": 0,
+			"weir.limiter.group.size": 2, "weir.limiter.evictions": 0,
 		}, readMetrics(t, g))
 		waits := g.Waits()
 		require.EqualValues(t, 1, waits.Count())

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hold refuses all requests for d, and then allows one token and more at the rate. Call it when the
+// Hold refuses all requests for d. Then there is one token, and more are added at the rate. Call it when the
 // service behind the limiter asks to wait. A change of the rate or the burst does not change the end of a
 // Hold, nor does a Refund or a shorter Hold. Reservations made before remain valid.
 func (b *TokenBucket) Hold(d time.Duration) { b.holdAt(time.Since(b.epoch), d) }
@@ -37,8 +37,8 @@ func addTime(at, d time.Duration) time.Duration {
 	return at + min(d, lastPosition-at)
 }
 
-// left returns how long the hold lasts from at on.
-func (h hold) left(at time.Duration) time.Duration {
+// remaining returns how long the hold lasts from at on.
+func (h hold) remaining(at time.Duration) time.Duration {
 	if at = clampTime(at); at < h.until {
 		return h.until - at
 	}
@@ -58,7 +58,7 @@ func (l *limits) holdUntil(until time.Duration) hold {
 // allows as many tokens.
 func (l *limits) convertHold(old *limits, h hold, at time.Duration) hold {
 	switch {
-	case h.left(at) > 0:
+	case h.remaining(at) > 0:
 		return l.holdUntil(h.until)
 	case old.counted == 0 || h.floor < old.idle(at): // the bucket may have been full since
 		return noHold

@@ -185,8 +185,8 @@ func (j *Joint) addWaiting(calls int) {
 	}
 }
 
-// takeAll takes n tokens from every member, or none. If tellRefusal is set, it tells the members of a
-// refusal. The members count the request only if all of them allow it.
+// takeAll takes n tokens from every member, or none. If tellRefusal is set, it notifies the members
+// of a refusal. The members count the request only if all of them allow it.
 func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 	var few [4]Result
 	answers := few[:0]
@@ -206,7 +206,7 @@ func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 		answers = append(answers, m.tryTake(t, n))
 		if r := j.combine(answers, n); !r.OK {
 			j.putBackTo(answers[:i], n)
-			if tellRefusal && len(j.members) == 1 { // otherwise another caller was faster than this one
+			if tellRefusal && len(j.members) == 1 { // otherwise another caller was faster
 				j.tellRefused(t, n, answers, false)
 			}
 			return r
@@ -233,7 +233,7 @@ func (j *Joint) combine(answers []Result, n int) Result {
 	return all
 }
 
-// putBackTo gives back the tokens that the first members answered with.
+// putBackTo gives tokens back to the first members, which have allowed the request.
 func (j *Joint) putBackTo(answers []Result, n int) {
 	for i, r := range answers {
 		if r.OK { // otherwise shadow mode has allowed the request
@@ -242,8 +242,8 @@ func (j *Joint) putBackTo(answers []Result, n int) {
 	}
 }
 
-// tellRefused tells the members that a request for n tokens was refused. The answers are those of the
-// members, or nil to ask for them now.
+// tellRefused notifies the members that a request for n tokens was refused. The answers are those
+// of the members, or nil to ask for them now.
 func (j *Joint) tellRefused(t time.Time, n int, answers []Result, waited bool) {
 	for i, m := range j.members {
 		var r Result

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestAllTakesFromAllOrNone(t *testing.T) {
+func TestAJointTakesFromAllLimitersOrNone(t *testing.T) {
 	second, minute := exactLog(2, sec), exactLog(3, time.Minute)
 	both := limiter.NewJoint(limiter.JointConfig{}, second, minute)
 	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},

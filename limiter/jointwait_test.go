@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// changing is a limiter without tokens for an hour, and a change that makes one available.
+// changing is a limiter without tokens for an hour, together with a change that makes a token
+// available.
 type changing struct {
 	limiter.TimedLimiter
 	change func()

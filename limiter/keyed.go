@@ -2,7 +2,10 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without state: all
@@ -37,7 +40,11 @@ func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) 
 	if k.shadows() {
 		return takeWithoutWait(ctx, k, n)
 	}
-	return k.group.wait(ctx, k.key, n, maxWait)
+	err := k.group.wait(ctx, k.key, n, maxWait)
+	if n != 0 && errors.Is(err, sentinel.ErrRefused) {
+		k.group.busiest.Add(k.key)
+	}
+	return err
 }
 
 // Refund gives back n tokens that were taken a moment ago. If there is no room for the key, it gives them
@@ -62,13 +69,21 @@ func (k Keyed[K]) record(r Result, n int) Result {
 	if k.shadows() {
 		k.group.recordUnpaid(k.key, n, r.OK)
 	}
+	if !r.OK && n != 0 {
+		k.group.busiest.Add(k.key)
+	}
 	return k.group.record(r, n)
 }
 
 func (k Keyed[K]) shadows() bool { return k.group.shadows() }
 func (k Keyed[K]) putBack(n int) { k.group.putBack(k.key, n) }
 
-func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) { k.group.recordRefusal(r, n) }
+func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
+	k.group.recordRefusal(r, n)
+	if !r.OK && n != 0 && !k.shadows() {
+		k.group.busiest.Add(k.key)
+	}
+}
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)

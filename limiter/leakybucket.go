@@ -13,8 +13,8 @@ import (
 type LeakyBucketConfig struct {
 	// Rate is the rate at which requests leave the bucket. Required.
 	Rate Rate
-	// Capacity is the most tokens that may be waited for, at least 1. A request beyond it overflows.
-	// Default the tokens of one second at the Rate, at least 1.
+	// Capacity is the maximum number of tokens that may be waited for, at least 1. A request beyond
+	// it overflows. Default the tokens of one second at the Rate, at least 1.
 	Capacity int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default no name and no statistics.
@@ -51,7 +51,7 @@ type LeakyBucket struct {
 
 	mu   sync.Mutex
 	pace limits // of a bucket of one token
-	next int64  // the position from which the next request may go
+	next int64  // the position from which the next request may proceed
 }
 
 // NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
@@ -129,7 +129,8 @@ func (b *LeakyBucket) predictAt(at time.Duration, ahead int64, n int) Result {
 	return b.answer(at, ahead, n)
 }
 
-// answer returns the answer to a request for n tokens after ahead other tokens. The caller holds the lock.
+// answer returns the answer to a request for n tokens that comes after requests for ahead tokens. The
+// caller holds the lock.
 func (b *LeakyBucket) answer(at time.Duration, ahead int64, n int) Result {
 	at = b.pace.clamp(at)
 	next := max(b.next, b.pace.units(at))

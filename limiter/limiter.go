@@ -23,7 +23,7 @@ type Limiter interface {
 	Refund(n int)
 }
 
-// TimedLimiter is a [Limiter] that can be told the time, for replays and simulations.
+// TimedLimiter is a [Limiter] whose caller can give the time, for replays and simulations.
 //
 // Use either Take, which reads the clock, or TakeAt. To use both, pass times from the clock to TakeAt. A
 // time before one that was given already never adds tokens, and the request may be refused although

@@ -69,7 +69,7 @@ func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int
 	} else {
 		l.peekCounted(r, l.clamp(at), max(full, h.floor), ahead, n)
 	}
-	if wait := h.left(at); wait > 0 {
+	if wait := h.remaining(at); wait > 0 {
 		r.OK, r.Remaining = false, 0
 		r.RetryAfter, r.ResetAfter = max(r.RetryAfter, wait), max(r.ResetAfter, wait)
 	}
@@ -78,7 +78,7 @@ func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int
 	}
 }
 
-// peekCounted is peek if tokens are counted.
+// peekCounted does the work of peek if the limit counts tokens.
 func (l *limits) peekCounted(r *Result, at time.Duration, full, ahead int64, n int) {
 	now := l.units(at)
 	start := max(full, now)

@@ -2,15 +2,15 @@ package limiter
 
 import "time"
 
-// member is a limiter as a [Joint] uses it. All limiters of this package implement it. foreign makes a
-// member of other limiters.
+// member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
+// it. foreign makes a member of other limiters.
 type member interface {
 	Limiter
 	// peek returns what Take(n) would answer at t after ahead other tokens had been taken. It takes and
 	// counts nothing. Shadow mode does not affect it.
 	peek(t time.Time, ahead int64, n int) Result
-	// tryTake is TakeAt that does not count the request. In shadow mode the result is OK only if the
-	// tokens were taken.
+	// tryTake is like TakeAt, but does not count the request. In shadow mode the result is OK only
+	// if the tokens were taken.
 	tryTake(t time.Time, n int) Result
 	// putBack gives back n tokens that tryTake took.
 	putBack(n int)
@@ -96,7 +96,7 @@ func periodOf(l any) time.Duration {
 	return 0
 }
 
-// foreign is a limiter of another package.
+// foreign is a limiter from outside this package.
 type foreign struct{ Limiter }
 
 // peek cannot take the ahead other tokens into account.

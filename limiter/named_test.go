@@ -33,7 +33,7 @@ func named(l limiter.Limiter) *limiter.Joint {
 	return limiter.NewJoint(limiter.JointConfig{Name: "logins"}, l)
 }
 
-// shadow is named in shadow mode.
+// shadow returns the limiters of named in shadow mode.
 func shadow(l limiter.Limiter) *limiter.Joint {
 	return limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, l)
 }
@@ -140,7 +140,7 @@ func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	})
 }
 
-// asked is a limiter that counts the calls of TakeAt.
+// asked is a limiter that counts calls of its TakeAt.
 type asked struct {
 	limiter.TimedLimiter
 	calls int
@@ -151,7 +151,7 @@ func (a *asked) TakeAt(t time.Time, n int) limiter.Result {
 	return a.TimedLimiter.TakeAt(t, n)
 }
 
-func TestAJointOfOneAsksItsLimiterOnce(t *testing.T) {
+func TestAJointOfOneCallsItsLimiterOnce(t *testing.T) {
 	a := &asked{TimedLimiter: bucket(limiter.PerSecond(1), 1)}
 	l := named(a)
 	require.True(t, l.TakeAt(start, 1).OK)

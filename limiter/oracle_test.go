@@ -154,7 +154,7 @@ func (o *journalOracle) refundAt(taken time.Duration, n int) {
 	}
 }
 
-// paceOracle is a leaky bucket: it allows one request after the other.
+// paceOracle is a leaky bucket: it allows requests one at a time, at its rate.
 type paceOracle struct {
 	every time.Duration
 	free  time.Duration
@@ -249,7 +249,7 @@ func (n *node) refuse(at time.Duration, k int) {
 	}
 }
 
-// hold holds all buckets below.
+// hold holds all buckets of the node.
 func (n *node) hold(at, d time.Duration) {
 	if o, ok := n.of.(*levelOracle); ok {
 		o.hold(at, d)

@@ -1,7 +1,7 @@
 package limiter
 
-// Overflow is what a [Group] does with a new key when all remembered keys are in use. The zero value
-// means RefuseNew.
+// Overflow selects how a [Group] treats a new key while all remembered keys are in use. The zero
+// value means RefuseNew.
 type Overflow string
 
 // The values of Overflow.

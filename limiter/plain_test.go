@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter of another package with only the required methods.
+// plain is a limiter from outside this package with only the required methods.
 type plain struct{ left int }
 
 func (l *plain) Take(n int) limiter.Result {

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// moment is how late a caller may be served: rates are rounded to nanoseconds, and paces to microseconds.
+// moment is the tolerated delay of a served caller: rates are rounded to nanoseconds, and paces to
+// microseconds.
 const moment = 2 * time.Microsecond
 
 // settle compares the results of the waiting callers with the oracles.

@@ -52,7 +52,7 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	t.Logf("%d operations in %s", operations, time.Since(began).Round(ms))
 }
 
-// world is all limiters with their oracles.
+// world holds all limiters with their oracles.
 type world struct {
 	*testing.T
 	*rand.Rand

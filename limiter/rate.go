@@ -17,7 +17,7 @@ type Rate struct {
 	per    time.Duration
 }
 
-// maxPerNano is the fastest rate, so that a limiter can count for decades in one word.
+// maxPerNano is the highest rate, so that one word can count for decades.
 const maxPerNano = 4
 
 // unlimitedPer distinguishes Unlimited from a rate that is infinite by mistake.

@@ -22,7 +22,7 @@ type Reservation struct {
 	cancelled atomic.Bool
 }
 
-// promise is a right to tokens that are not yet in the bucket.
+// promise is a reservation of tokens that are not yet in the bucket.
 type promise struct {
 	end    int64  // the position at which the bucket is full, unless more tokens are taken
 	serial uint64 // the number of the reservation, or 0 for none
@@ -66,7 +66,7 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 		return
 	}
 	at = s.clamp(at)
-	now, held := s.units(at), s.hold.left(at)
+	now, held := s.units(at), s.hold.remaining(at)
 	for {
 		old := s.full.Load()
 		start := s.start(max(old, s.hold.floor), now)

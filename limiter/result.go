@@ -16,7 +16,7 @@ const Never time.Duration = math.MaxInt64
 type Result struct {
 	// OK reports whether the tokens were taken.
 	OK bool
-	// Limit is the most tokens that one request can take.
+	// Limit is the maximum number of tokens that one request can take.
 	Limit int
 	// Remaining is how many tokens can be taken right after this answer.
 	Remaining int

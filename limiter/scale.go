@@ -69,7 +69,7 @@ func (s *scale) until(u int64, at time.Duration) time.Duration {
 	if s.plain && u <= lastPosition {
 		return max(time.Duration(u)-at, 0)
 	}
-	return s.untilConverted(u, at) // a function of its own, so that until is inlined
+	return s.untilConverted(u, at) // a separate function, so that until is inlined
 }
 
 func (s *scale) untilConverted(u int64, at time.Duration) time.Duration {
@@ -98,7 +98,7 @@ func (s *scale) timeOf(u int64) int64 {
 // tokens returns the number of whole tokens in units, or 0 if units is negative.
 func (s *scale) tokens(units int64) int {
 	if units < s.cost {
-		return 0 // usual for a refusal; the division takes as long as everything else
+		return 0 // usual for a refusal; the division takes as long as the rest of the function
 	}
 	return int(units / s.cost)
 }

@@ -30,7 +30,7 @@ func (c *requestCount) add(n int) {
 func (c *requestCount) tokenSum() int64 {
 	tokens := c.tokens.Load()
 	if tokens < 0 {
-		tokens = math.MaxInt64 // add is about to store it
+		tokens = math.MaxInt64 // add will store it
 	}
 	return tokens
 }

@@ -10,19 +10,21 @@ import (
 type shard[K comparable] struct {
 	mu        sync.Mutex
 	tiers     []tierTable[K]
+	held      bool          // there may be holds
 	holds     map[K]keyHold // of the keys that are held
 	unpaid    map[K]int64   // by key, the tokens that shadow mode allowed since the key last took some
 	evictions int64
+	all       []hold   // by tier, the hold of all keys; nil if there is none
 	_         [64]byte // keeps the locks of two shards on different cache lines
 }
 
-// tierTable is the keys of one tier, with the limits that they count in.
+// tierTable holds the keys of one tier, and its limits.
 type tierTable[K comparable] struct {
 	table  table[K]
 	limits *limits
 }
 
-// keyPosition is where a key belongs.
+// keyPosition says in which shard, tier and slot a key belongs.
 type keyPosition[K comparable] struct {
 	shard *shard[K]
 	tier  int
@@ -77,12 +79,12 @@ func (s *shard[K]) keys() (keys []K) {
 // holds the lock of the shard.
 func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration, n int) bool {
 	t, h := p.tierTable(), noHold
-	if len(p.shard.holds) > 0 {
+	if p.shard.held {
 		h = g.holdOf(p, at)
 	}
 	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
 	if !known {
-		if uint(n)-1 >= t.limits.counted || h.left(at) > 0 { // nothing will be taken
+		if uint(n)-1 >= t.limits.counted || h.remaining(at) > 0 { // nothing will be taken
 			t.limits.peek(r, at, t.table.lastEvicted, h, 0, n)
 			return true
 		}
@@ -98,7 +100,7 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration,
 // first.
 func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration, ahead int64, n int) bool {
 	t, h := p.tierTable(), noHold
-	if len(p.shard.holds) > 0 {
+	if p.shard.held {
 		h = g.holdOf(p, at)
 	}
 	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
@@ -106,7 +108,7 @@ func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration,
 	switch {
 	case known:
 		full = s.full
-	case uint(n)-1 >= t.limits.counted, h.left(at) > 0:
+	case uint(n)-1 >= t.limits.counted, h.remaining(at) > 0:
 	case !g.makeRoom(p, s, at):
 		return false
 	}

@@ -39,7 +39,7 @@ type logCounter struct {
 	expired int64 // the part of total that no longer counts
 }
 
-// logEntry is a time at which tokens were taken, with the total after that.
+// logEntry is a time at which tokens were taken, with the total number taken up to then.
 type logEntry struct {
 	at    time.Duration
 	total int64

@@ -179,8 +179,8 @@ func (s *statistics) refundable(n int) int {
 	return n
 }
 
-// recordRefusal counts a request to a Joint that was refused, if r, the answer of this limiter, is a
-// refusal too.
+// recordRefusal counts a refused request to a Joint if r, the answer of this limiter, is a refusal
+// too.
 func (s *statistics) recordRefusal(r Result, n int) {
 	if !r.OK && !s.shadows() {
 		s.record(r, n)

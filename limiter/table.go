@@ -28,8 +28,8 @@ type slot[K comparable] struct {
 
 func (s *slot[K]) hasKey() bool { return s.hash != 0 && s.full != alwaysFull }
 
-// find returns the slot of the key. If there is none, it returns the slot for a new key: the first on the
-// way whose bucket is full before the position idle, or the empty slot at the end.
+// find returns the slot of the key. If there is none, it returns the slot for a new key: the first
+// slot of the search whose bucket was full before the position idle, or the empty slot at its end.
 func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool) {
 	if len(t.slots) == 0 {
 		t.slots = make([]slot[K], minSlots)
@@ -110,7 +110,8 @@ func (t *table[K]) remove(hash uint64, key K) bool {
 	return found
 }
 
-// evictIdle looks at the next slots, in a circle, and evicts idle keys. It returns their number.
+// evictIdle checks the next slots, beginning again at the first after the last, and evicts idle
+// keys. It returns their number.
 func (t *table[K]) evictIdle(slots int, idle int64) (evicted int) {
 	for range min(slots, len(t.slots)) {
 		if t.next++; t.next >= len(t.slots) {

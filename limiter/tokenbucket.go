@@ -13,11 +13,12 @@ import (
 type TokenBucketConfig struct {
 	// Rate is the rate at which tokens are added. Required.
 	Rate Rate
-	// Burst is the most tokens in the bucket, and the most that one request can take, up to 2^40. Off
-	// refuses all requests. Default the tokens of one second at the Rate, at least 1.
+	// Burst is the maximum number of tokens in the bucket, and the most that one request can take,
+	// up to 2^40. Off refuses all requests. Default the tokens of one second at the Rate, at least
+	// 1.
 	Burst int
-	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default
-	// no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
+	// ErrQueueFull. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default no name and no statistics.
@@ -108,13 +109,14 @@ func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	return r
 }
 
-// takeSlow is Take for a bucket that has waiters or keeps statistics.
+// takeSlow does the work of Take for a bucket that has waiters or keeps statistics.
 func (b *TokenBucket) takeSlow(at time.Duration, n int) Result {
 	return b.record(b.takeAt(at, n), n)
 }
 
-// takeFast takes n tokens at a time since the epoch if that is simple, and reports whether it did. If
-// not, TakeAt decides. It exists for the gate of package weir, because it costs less than TakeAt.
+// takeFast takes n tokens at a time since the epoch in the simple case, and reports whether it has
+// taken them. If not, TakeAt decides. It exists for the gate of package weir, because it costs less
+// than TakeAt.
 func (b *TokenBucket) takeFast(at time.Duration, n int) bool {
 	return !b.queue.slow.Load() && b.state.Load().takeFast(at, n)
 }
@@ -151,7 +153,8 @@ func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Durati
 	return b.queue.wait(ctx, b, n, maxWait)
 }
 
-// takeWithoutWait is Wait of a limiter in shadow mode, which allows every request at once.
+// takeWithoutWait does the work of Wait for a limiter in shadow mode, which allows every request
+// without a wait.
 func takeWithoutWait(ctx context.Context, l Limiter, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,7 +163,8 @@ func takeWithoutWait(ctx context.Context, l Limiter, n int) error {
 	return nil
 }
 
-// takeAt takes n tokens, unless callers wait. It does not count the request in the statistics.
+// takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
+// statistics.
 func (b *TokenBucket) takeAt(at time.Duration, n int) (r Result) {
 	if b.queue.waitingTokens.Load() != 0 {
 		return b.peekAt(at, 0, n)
@@ -192,7 +196,8 @@ func (b *TokenBucket) predictAt(at time.Duration, ahead int64, n int) (r Result)
 	return r
 }
 
-// peekAt returns what Take(n) would answer after ahead other tokens had been taken.
+// peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
+// respects the queue, as takeAt does. predictAt and acquireAt do not.
 func (b *TokenBucket) peekAt(at time.Duration, ahead int64, n int) Result {
 	waiting := b.queue.waitingTokens.Load()
 	r := b.predictAt(at, waiting+ahead, n)

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// obstructed is a limiter without tokens for about half a second, and a change that makes the wait longer.
+// obstructed is a limiter that has no tokens for about half a second, together with a change of it
+// that makes the wait longer.
 type obstructed struct {
 	wait     func(ctx context.Context, limit time.Duration) error
 	obstruct func()
@@ -24,7 +25,7 @@ func obstruct(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
 	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
-// pace is the common methods of SmoothBursty and SmoothWarmingUp.
+// pace has the common methods of SmoothBursty and SmoothWarmingUp.
 type pace interface {
 	limiter.WaitLimiter
 	Reserve(n int, maxWait time.Duration) (time.Duration, bool)

@@ -15,7 +15,8 @@ import (
 // with a maximum wait has a timer of its own, so that it leaves on time whatever happens to the limiter.
 // The queue starts no goroutine.
 type waitQueue struct {
-	// waitingTokens is the number of tokens that all waiters want: above 0 exactly while there is a waiter.
+	// waitingTokens is the number of tokens that all waiters want. It is above 0 exactly while
+	// there is a waiter.
 	waitingTokens atomic.Int64
 	// slow is set while there is a waiter, and always if the limiter keeps statistics. While it is not
 	// set, Take may take tokens without looking at either.
@@ -35,13 +36,13 @@ type waitQueue struct {
 	subscribers []wakeup
 }
 
-// tokenSource is a limiter as its waitQueue uses it.
+// tokenSource has the methods of a limiter that its waitQueue uses.
 type tokenSource interface {
 	// acquire takes n tokens without regard to the queue. If it refuses with RetryAfter 0, the limiter
 	// calls wake when there may be tokens. If it refuses with ResetAfter noWait, the caller must not wait.
 	acquire(n int) Result
-	// predict returns what acquire(n) would answer after ahead other tokens had been taken. It takes
-	// nothing. RetryAfter is never too long.
+	// predict returns the answer that acquire(n) would give if ahead more tokens were taken before
+	// it. It takes nothing. RetryAfter is never too long.
 	predict(ahead int64, n int) Result
 }
 
@@ -49,19 +50,20 @@ type tokenSource interface {
 // each request counts as one token.
 const maxWaitingTokens = 1 << 60
 
-// noWait is a ResetAfter which means that a caller must not wait, although there is a RetryAfter.
+// noWait is a special ResetAfter: the caller must not wait, although there is a RetryAfter.
 const noWait time.Duration = -1
 
 type waiter struct {
 	n          int
-	counted    int64         // what it adds to waitingTokens
-	wake       chan struct{} // has room for one signal to look again
+	counted    int64         // the amount that the waiter adds to waitingTokens
+	wake       chan struct{} // a signal to check again; has room for one
 	done       bool
 	err        error // the result, once done
 	prev, next *waiter
 }
 
-// keepStatistics makes the queue count what becomes of its waiters. It is called before any wait.
+// keepStatistics makes the queue count its waiters by how their waits end. It is called before any
+// wait.
 func (q *waitQueue) keepStatistics(s *statistics) {
 	q.statistics = s
 	q.slow.Store(s != nil)
@@ -75,7 +77,7 @@ func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time
 	return q.waitInQueue(ctx, s, n, maxWait)
 }
 
-// acquireNow takes n tokens if there is no waiter. It reports false if the caller has to wait.
+// acquireNow takes n tokens if there is no waiter. done is false if the caller has to wait.
 func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (done bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return true, err
@@ -94,7 +96,7 @@ func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWai
 	return false, nil
 }
 
-// waitInQueue waits for n tokens behind the waiters that are there.
+// waitInQueue waits for n tokens behind the present waiters.
 func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration) error {
 	began := q.statistics.beginWait()
 	w, err := q.join(ctx, s, n, maxWait)

@@ -2,8 +2,8 @@ package limiter
 
 import "slices"
 
-// wakeup tells the first waiter of another queue to try again. It has room for one signal, and send
-// never blocks.
+// wakeup is a channel that makes the first waiter of another queue try again. It has room for one
+// signal, and send never blocks.
 type wakeup chan struct{}
 
 func (w wakeup) send() {
@@ -13,7 +13,7 @@ func (w wakeup) send() {
 	}
 }
 
-// setChanged makes the first waiter listen to w. There is no waiter yet.
+// setChanged sets the channel w that wakes the first waiter. There is no waiter yet.
 func (q *waitQueue) setChanged(w wakeup) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

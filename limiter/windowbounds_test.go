@@ -108,7 +108,7 @@ func TestASlidingLogKeepsOneEntryPerTime(t *testing.T) {
 	take(t, log, step{0, 1, "refused"})
 }
 
-// Each request comes at another time. With CountRefused, refused requests are stored too.
+// Each request comes at a different time. With CountRefused, refused requests are stored too.
 func TestASlidingLogKeepsAtMostLimitEntries(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {

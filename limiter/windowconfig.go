@@ -9,7 +9,7 @@ import (
 
 // WindowConfig configures a [FixedWindow], a [SlidingWindow] or a [SlidingLog].
 type WindowConfig struct {
-	// Limit is the most tokens per window, from 1 to 2^31-1. Required.
+	// Limit is the maximum number of tokens per window, from 1 to 2^31-1. Required.
 	Limit int
 	// Window is the length of a window, from 1ns to 36 years. Required.
 	Window time.Duration
@@ -20,8 +20,8 @@ type WindowConfig struct {
 	// stays locked out. It counts requests to a [Joint] that any of its limiters refuses, but no
 	// requests that wait. Default false.
 	CountRefused bool
-	// MaxWaiters is the most callers that may wait at once. Further callers get ErrQueueFull. Default
-	// no bound.
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
+	// ErrQueueFull. Default no bound.
 	MaxWaiters int
 	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
 	// [stat.Source]. Default no name and no statistics.

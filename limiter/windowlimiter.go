@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// windowLimiter is what FixedWindow, SlidingWindow and SlidingLog have in common: a lock, a clock and a
-// queue around a counter. Times are durations since epoch.
+// windowLimiter implements FixedWindow, SlidingWindow and SlidingLog: it adds a lock, a clock and a
+// queue of waiters to a windowCounter. Times are durations since epoch.
 type windowLimiter struct {
 	*statistics
 	epoch        time.Time
@@ -23,15 +23,17 @@ type windowLimiter struct {
 
 // windowCounter counts the tokens taken in a window. It never moves back in time.
 type windowCounter interface {
-	// advance moves the window to a time, unless it is later already, and returns the tokens in it.
+	// advance moves the window forward to a time, or leaves it if it is already later. It returns
+	// the number of tokens in the window.
 	advance(at time.Duration) (used int64)
 	// add counts n tokens at the time of the window.
 	add(n int64)
-	// refund uncounts n tokens, in a way that leaves no window over the limit.
+	// refund removes n tokens from the count, the oldest first, so that no window exceeds the
+	// limit.
 	refund(n int64)
 	// covers reports whether tokens taken at a time still count.
 	covers(at time.Duration) bool
-	// earliest returns the earliest time at which n tokens in all may have been taken from now on.
+	// earliest returns the earliest time at which n tokens can be taken.
 	earliest(n int64) time.Duration
 }
 
@@ -54,8 +56,9 @@ func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
 	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused), n)
 }
 
-// Refund gives back n tokens that were taken a moment ago. It gives back the oldest tokens that still
-// count, which never allows too many requests. For tokens that may have left the window, use RefundAt.
+// Refund gives back n tokens that were taken a moment ago. It gives back the oldest tokens that
+// still count, so a refund never allows too many requests. For tokens that may have left the
+// window, use RefundAt.
 func (l *windowLimiter) Refund(n int) { l.putBack(l.refundable(n)) }
 
 // RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer count.
@@ -77,7 +80,8 @@ func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Dura
 
 func (l *windowLimiter) period() time.Duration { return l.window }
 
-// takeAt takes n tokens, unless callers wait. It does not count the request in the statistics.
+// takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
+// statistics.
 func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool) (r Result) {
 	if l.queue.waitingTokens.Load() != 0 {
 		return l.peekAt(at, 0, n)
@@ -85,7 +89,8 @@ func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool) (r Re
 	return l.acquireAt(at, int64(n), countRefused)
 }
 
-// peekAt returns what Take(n) would answer after ahead other tokens had been taken.
+// peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
+// respects the queue, as takeAt does. predictAt and acquireAt do not.
 func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
 	waiting := l.queue.waitingTokens.Load()
 	r := l.predictAt(at, waiting+ahead, n)
@@ -99,6 +104,7 @@ func (l *windowLimiter) acquire(n int) Result {
 	return l.acquireAt(time.Since(l.epoch), int64(n), false)
 }
 
+// acquireAt takes n tokens without regard to the queue.
 func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) Result {
 	at = clampTime(at)
 	l.mu.Lock()
@@ -118,6 +124,7 @@ func (l *windowLimiter) predict(ahead int64, n int) Result {
 	return l.predictAt(time.Since(l.epoch), ahead, n)
 }
 
+// predictAt returns what acquireAt would answer after ahead more tokens. It takes nothing.
 func (l *windowLimiter) predictAt(at time.Duration, ahead int64, n int) Result {
 	at = clampTime(at)
 	l.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// NewAt is New for a throttle that begins at t0 and uses the times given to the At functions.
+// NewAt is like New, but the throttle begins at t0 and uses the times given to the At functions.
 func NewAt(name string, c Config, t0 time.Time) *Throttle { return newAt(name, c, t0) }
 
 // Fix replaces the source of random numbers, and how often a call is always allowed. It returns t.
@@ -16,10 +16,18 @@ func (t *Throttle) Fix(random func() float64, every time.Duration) *Throttle {
 }
 
 func (t *Throttle) AllowAt(u time.Time) (Permit, error) { return t.allow(t.clock.At(u)) }
-func (t *Throttle) RefusalRateAt(u time.Time) float64   { return t.refusalRate(t.clock.Peek(u)) }
-func (t *Throttle) RefusalRate() float64                { return t.refusalRate(t.clock.PeekNow()) }
-func (t *Throttle) CountsAt(u time.Time) window.Counts  { return t.counts(t.clock.Peek(u)) }
-func (t *Throttle) Counts() window.Counts               { return t.counts(t.clock.PeekNow()) }
+func (t *Throttle) RefusalRateAt(u time.Time) float64 {
+	return t.setting.Load().refusalRate(t.clock.Peek(u))
+}
+
+func (t *Throttle) RefusalRate() float64 { return t.setting.Load().refusalRate(t.clock.PeekNow()) }
+
+func (t *Throttle) CountsAt(u time.Time) window.Counts {
+	return t.setting.Load().counts(t.clock.Peek(u))
+}
+
+func (t *Throttle) Counts() window.Counts { return t.setting.Load().counts(t.clock.PeekNow()) }
+
 func (p *Permit) RecordAt(u time.Time, o window.Outcome) bool {
 	if !p.use() {
 		return false
@@ -27,3 +35,6 @@ func (p *Permit) RecordAt(u time.Time, o window.Outcome) bool {
 	p.throttle.record(p.throttle.clock.At(u), o)
 	return true
 }
+
+// EndedWindows returns how many windows that have ended are in memory.
+func (t *Throttle) EndedWindows() int { return len(t.setting.Load().recent) }

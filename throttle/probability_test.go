@@ -17,7 +17,7 @@ import (
 // bounds, a call is refused if and only if the probability is above 0.
 func alwaysBelow() float64 { return 0 }
 
-// never is an interval after which no call is always allowed.
+// never is an interval so long that no call is allowed because of it.
 const never = time.Duration(math.MaxInt64)
 
 // recordResults records results at the time u without asking the throttle.
@@ -105,7 +105,7 @@ func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
 	}
 }
 
-func TestThrottleCountsItsRefusalsAmongTheRequestsOnlyIfToldTo(t *testing.T) {
+func TestThrottleCountsItsOwnRefusalsOnlyIfConfigured(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		refuse := 0.0
 		c := throttle.Config{CountRefused: counted, MaxRefusal: 1}

@@ -49,16 +49,16 @@ func newSeries(name string, began time.Time) *series {
 // Observe takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	t.makeSeries.Do(func() { t.series = newSeries(t.name, t.clock.Epoch) })
-	s, at := t.series, t.clock.PeekNow()
-	counts := t.counts(at)
-	total, now := byOutcome(window.Counts(t.Totals())), byOutcome(counts)
+	s, at, now := t.series, t.clock.PeekNow(), t.setting.Load()
+	counts := now.counts(at)
+	total, recent := byOutcome(window.Counts(t.Totals())), byOutcome(counts)
 	for i := range outcomes {
-		if !yield(s.calls[i], float64(total[i])) || !yield(s.window[i], float64(now[i])) {
+		if !yield(s.calls[i], float64(total[i])) || !yield(s.window[i], float64(recent[i])) {
 			return
 		}
 	}
-	if counts.Calls() >= int64(t.config.MinCalls) && !yield(s.failureRatio, counts.FailureRate()) {
+	if counts.Calls() >= int64(now.config.MinCalls) && !yield(s.failureRatio, counts.FailureRate()) {
 		return
 	}
-	_ = yield(s.refusalRatio, t.refusalRate(at)) && yield(s.minCalls, float64(t.config.MinCalls))
+	_ = yield(s.refusalRatio, now.refusalRate(at)) && yield(s.minCalls, float64(now.config.MinCalls))
 }

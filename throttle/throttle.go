@@ -2,7 +2,6 @@ package throttle
 
 import (
 	"context"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 const (
 	// buckets is the number of parts of the window.
 	buckets = 10
-	// alwaysAllowEvery is how often a call is allowed that would be refused.
+	// alwaysAllowEvery is the interval after which a call is allowed even if it would be refused.
 	alwaysAllowEvery = time.Second
 )
 
@@ -27,29 +26,28 @@ const (
 // nor allocate memory. No goroutine or timer is started.
 type Throttle struct {
 	name       string
-	config     Config // with its defaults
+	setting    atomic.Pointer[setting]
 	clock      clock.Clock
-	tally      *tally.Calls
 	allowedAt  atomic.Int64 // when a call was last allowed that could have been refused
 	refusal    error
 	random     func() float64 // from 0 up to, but not including, 1
 	every      time.Duration  // alwaysAllowEvery, except in tests
 	makeSeries sync.Once
 	series     *series
+	changing   sync.Mutex // held by Reconfigure
 }
 
 // New returns a throttle. The name appears in errors and metrics. New panics with the error of
 // c.Validate if there is one.
 func New(name string, c Config) *Throttle { return newAt(name, c, time.Now()) }
 
-// newAt is New for a throttle that begins at t0.
+// newAt is like New, but the throttle begins at t0.
 func newAt(name string, c Config, t0 time.Time) *Throttle {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	c = c.orDefault()
-	width := (c.Window + buckets - 1) / buckets
-	t := &Throttle{name: name, config: c, tally: tally.New(width, buckets, math.MaxInt64), refusal: &refusal{name}}
+	t := &Throttle{name: name, refusal: &refusal{name}}
+	t.setting.Store(newSetting(c.orDefault()))
 	t.random, t.every = rand.Float64, alwaysAllowEvery
 	t.clock.Epoch = t0
 	return t
@@ -85,7 +83,7 @@ func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) erro
 func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
 
 // Totals returns all calls since the throttle was made.
-func (t *Throttle) Totals() window.Totals { return window.Totals(t.tally.Totals()) }
+func (t *Throttle) Totals() window.Totals { return window.Totals(t.setting.Load().totals()) }
 
 func mustNotBeNil(isNil bool) {
 	if isNil {
@@ -109,12 +107,12 @@ func (t *Throttle) finish(ctx context.Context, err error, returned bool) {
 		o = verdict.Unreturned[window.Outcome](ctx)
 		return
 	}
-	o = verdict.On(ctx, err, t.config.Classify)
+	o = verdict.On(ctx, err, t.setting.Load().config.Classify)
 }
 
 // record counts an outcome. An unknown outcome is ignored.
 func (t *Throttle) record(at time.Duration, o window.Outcome) {
-	t.tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
+	t.setting.Load().tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
 }
 
 func (t *Throttle) allow(at time.Duration) (Permit, error) {
@@ -126,7 +124,8 @@ func (t *Throttle) allow(at time.Duration) (Permit, error) {
 
 // decide returns nil if a call is allowed, and otherwise counts and returns the refusal.
 func (t *Throttle) decide(at time.Duration) error {
-	p := t.refusalRate(at)
+	s := t.setting.Load()
+	p := s.refusalRate(at)
 	switch {
 	case p == 0:
 		return nil
@@ -136,31 +135,31 @@ func (t *Throttle) decide(at time.Duration) error {
 	case t.mustAllow(int64(at)):
 		return nil
 	}
-	t.tally.Refuse(at)
+	s.tally.Refuse(at)
 	return t.refusal
 }
 
 // refusalRate computes the formula of the package comment.
-func (t *Throttle) refusalRate(at time.Duration) float64 {
-	requests, accepts := t.requests(at)
-	if requests < int64(t.config.MinCalls) {
+func (s *setting) refusalRate(at time.Duration) float64 {
+	requests, accepts := s.requests(at)
+	if requests < int64(s.config.MinCalls) {
 		return 0
 	}
-	p := (float64(requests) - t.config.K*float64(accepts)) / float64(requests+1)
-	return min(max(p, 0), t.config.MaxRefusal)
+	p := (float64(requests) - s.config.K*float64(accepts)) / float64(requests+1)
+	return min(max(p, 0), s.config.MaxRefusal)
 }
 
-func (t *Throttle) requests(at time.Duration) (requests, accepts int64) {
-	if !t.config.CountRefused {
-		calls, _ := t.tally.Rates(at, &tally.Counts{})
+func (s *setting) requests(at time.Duration) (requests, accepts int64) {
+	if !s.config.CountRefused {
+		calls, _ := s.tally.Rates(at, &tally.Counts{})
 		return calls.Calls, calls.Calls - calls.Failures
 	}
-	c := t.counts(at)
+	c := s.counts(at)
 	return c.Calls() + c.Refused, c.Successes
 }
 
-func (t *Throttle) counts(at time.Duration) window.Counts {
-	return window.Counts(t.tally.Window(at, &tally.Counts{}))
+func (s *setting) counts(at time.Duration) window.Counts {
+	return window.Counts(s.tally.Window(at, &tally.Counts{}))
 }
 
 // mustAllow reports whether no call was allowed for t.every. Of several callers at the same time only
@@ -170,7 +169,7 @@ func (t *Throttle) mustAllow(at int64) bool {
 	return at > last && at-last >= int64(t.every) && t.allowedAt.CompareAndSwap(last, at)
 }
 
-// noteAllowed keeps the time of the last call that was allowed.
+// noteAllowed stores the time of the last allowed call.
 func (t *Throttle) noteAllowed(at int64) {
 	for last := t.allowedAt.Load(); at > last && !t.allowedAt.CompareAndSwap(last, at); {
 		last = t.allowedAt.Load()

@@ -82,7 +82,7 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 }
 
 // A call that an inner guard refused never reached the service.
-func TestARefusalOfAnInnerGuardIsIgnoredBeforeClassifyIsAsked(t *testing.T) {
+func TestARefusalOfAnInnerGuardIsIgnoredBeforeClassifyIsCalled(t *testing.T) {
 	for verb, call := range verbs {
 		th := throttle.New("t", throttle.Config{Classify: func(error) window.Outcome {
 			t.Errorf("%s: the classifier is asked", verb)

@@ -9,7 +9,7 @@ import "math"
 // that the compiler does not fuse them with an addition, which would round differently.
 type curve struct {
 	interval float64 // between two fresh permits
-	next     int64   // the time from which the next request may go
+	next     int64   // the time from which the next request may proceed
 	stored   float64 // permits
 	max      float64 // the most stored permits
 
@@ -64,7 +64,8 @@ func (c *curve) storeInterval() float64 {
 	return c.interval
 }
 
-// request makes a request for n permits, which may go at the time that next was before.
+// request makes a request for n permits. It may proceed at the value that next had before the
+// request.
 func (c *curve) request(now int64, n float64) {
 	c.advance(now)
 	fromStored := math.Min(n, c.stored)

@@ -34,7 +34,8 @@ type pacer struct {
 	last  lastRequest
 }
 
-// lastRequest is what Refund needs to undo the last request exactly, if nothing has happened since.
+// lastRequest holds the state before the last request, so that Refund can undo that request exactly
+// if no other request followed.
 type lastRequest struct {
 	n             int
 	before, after curve
@@ -150,7 +151,7 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	return wait, true
 }
 
-// begin makes the pacer begin at the first time it is given, if that is before its creation.
+// begin moves the start of the pacer to the first time it is given, if that is before its creation.
 func (p *pacer) begin(at time.Duration) {
 	if !p.begun {
 		p.begun = true
@@ -175,7 +176,7 @@ func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
 	return timeUntil(after.next, at)
 }
 
-// source is a pacer as its queue uses it.
+// source has the methods of a pacer that its queue uses.
 type source struct{ *pacer }
 
 func (s source) Acquire(n int) (retryAfter time.Duration, ok bool) {

@@ -21,20 +21,20 @@ const (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// pacer is the common methods of SmoothBursty and SmoothWarmingUp.
+// pacer has the common methods of SmoothBursty and SmoothWarmingUp.
 type pacer interface {
 	ReserveAt(t time.Time, n int, maxWait time.Duration) (time.Duration, bool)
 	SetRateAt(t time.Time, r limiter.Rate) error
 }
 
-// caller is a caller of a pacer that waits as long as it is told.
+// caller calls a pacer, and waits as long as the pacer says.
 type caller struct {
 	t  *testing.T
 	p  pacer
 	at time.Duration
 }
 
-// acquire makes one request after the other and checks their waits.
+// acquire makes several requests one after the other and checks their waits.
 func (c *caller) acquire(n int, want ...time.Duration) {
 	c.t.Helper()
 	for i, w := range want {

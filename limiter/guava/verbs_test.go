@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// verbs is the methods that pacers share with other limiters.
+// verbs has the methods that pacers share with other limiters.
 type verbs interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
@@ -25,7 +25,7 @@ func pacers() map[string]verbs {
 	}
 }
 
-func TestTakeIsAllowedIfNothingIsOwed(t *testing.T) {
+func TestTakeIsAllowedWithoutDebt(t *testing.T) {
 	for name, l := range pacers() {
 		r := l.TakeAt(start, 0)
 		require.Equal(t, limiter.Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}, r, name)
@@ -51,7 +51,7 @@ func TestARefundUndoesTheLastRequest(t *testing.T) {
 		l.Refund(-1)
 		require.False(t, l.TakeAt(start, 1).OK, name)
 		l.Refund(1)
-		l.Refund(1) // nothing is owed any more
+		l.Refund(1) // the debt is paid
 		r := l.TakeAt(start, 1)
 		require.True(t, r.OK, name)
 		require.Positive(t, r.ResetAfter, "%s: a refund adds no permits", name)

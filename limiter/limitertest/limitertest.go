@@ -26,9 +26,10 @@ import (
 type Subject struct {
 	// New returns a limiter for use with TakeAt from t0 on, with no tokens taken. Required.
 	New func(t0 time.Time) limiter.TimedLimiter
-	// Limit is the most tokens that one request can take, at least 1. Required.
+	// Limit is the maximum number of tokens that one request can take, at least 1. Required.
 	Limit int
-	// Most returns the most tokens that may be taken within a span of time, including both ends. Required.
+	// Most returns the maximum number of tokens that may be taken within a span of time, including
+	// both ends. Required.
 	Most func(span time.Duration) int
 	// Exact requires that the RetryAfter of a refusal is minimal. Default false: it may be longer.
 	Exact bool

@@ -1,0 +1,132 @@
+package inflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Reconfigure replaces the Config while calls are made. Any field except Name can change. At no time
+// more calls get a slot than by the larger of the two limits, and calls in flight beyond a lower limit
+// continue.
+//
+// Callers that wait keep their places, also if there are more of them than the new MaxWaiters. By a new
+// Queue they wait for at most its Interval, but never longer than they would have by the old one. Another
+// Target or Interval begins a new Interval. If Shadow is switched on, they are allowed at once.
+//
+// A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that becomes
+// adaptive begins with the calls in flight, or with 50 if that is more, and its calls in flight are not
+// timed.
+//
+// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has another
+// Name, it returns an error and changes nothing.
+func (l *Limiter) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if c.Name != l.name {
+		return fmt.Errorf("inflight: Name is %q, must be %q as before", c.Name, l.name)
+	}
+	l.reconfigure(c)
+	return nil
+}
+
+// reconfigure changes everything but the name. c is valid.
+func (l *Limiter) reconfigure(c Config) {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	l.queue.reconfigure(c, time.Since(l.epoch))
+	if l.statistics != nil {
+		l.statistics.shadow.Store(c.Shadow)
+	}
+	l.setLimit(c)
+}
+
+// SetLimit replaces Config.Limit, so it bounds a limit that adapts. Calls in flight beyond a lower limit
+// continue. If Config.Validate refuses n, SetLimit returns its error and changes nothing.
+func (l *Limiter) SetLimit(n int) error {
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	c := Config{Limit: n, Adaptive: l.adaptive.Load() != nil, Queue: l.Queue()}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	l.setLimit(c)
+	return nil
+}
+
+// setLimit changes the limit and its kind, and serves the waiters that have a slot by then.
+func (l *Limiter) setLimit(c Config) {
+	switch a := l.adaptive.Load(); {
+	case a != nil && c.Adaptive:
+		a.setUpper(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)
+	case c.Adaptive:
+		l.adaptive.Store(newAdaptive(l.epoch, c, &l.limit, l.InFlight()))
+	default:
+		l.adaptive.Store(nil)
+		if a != nil {
+			a.retire()
+		}
+		l.limit.Store(uint32(c.Limit))
+	}
+	for l.state.hasWaiters() {
+		l.serveWaiters()
+		if a := l.adaptive.Load(); a == nil || !a.raise(l.InFlight()) {
+			break
+		}
+	}
+}
+
+func (q *queue) set(c Config) {
+	own := c.Queue // not the whole of c
+	q.config.Store(&own)
+	q.maxWaiters = c.MaxWaiters
+}
+
+// reconfigure changes how callers wait. Each waiter finds out by itself when it has to leave now.
+func (q *queue) reconfigure(c Config, now time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.set(c)
+	if q.backlog == nil {
+		return
+	}
+	q.backlog.reconfigure(c.Queue, now)
+}
+
+// reconfigure changes how the backlog is served, and wakes all waiters.
+func (b *backlog) reconfigure(c Queue, now time.Duration) {
+	old := b.config
+	b.config = c
+	if c.Target != old.Target || c.interval() != old.interval() {
+		b.overloaded, b.late, b.emptied, b.relapse = false, now, now, 0
+	}
+	if (c.Target > 0) != (old.Target > 0) {
+		b.joined = nil
+	}
+	for i := range b.classes {
+		class := &b.classes[i]
+		class.weight = 0
+		for _, t := range class.turns {
+			t.weight = c.weight(t.name)
+			class.weight += t.weight
+			for e := t.waiters.Front(); e != nil; e = e.Next() {
+				w := e.Value.(*waiter)
+				if c.Target > 0 && old.Target == 0 {
+					b.joined = append(b.joined, w.since)
+				}
+				w.signal()
+			}
+		}
+	}
+	slices.Sort(b.joined)
+}
+
+// signal makes w check whether it has to leave earlier.
+func (w *waiter) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
