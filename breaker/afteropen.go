@@ -14,7 +14,7 @@ func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
 		if !b.changes.unwatch(key) { // f was called: the eviction was undone, and the breaker has opened or was forgotten
 			return func() bool { return false }
 		}
-		b = b.live()
+		b = b.forCalls()
 		b.changes.watch(key)
 	}
 	if s := b.State(); (s == Open || s == ForcedOpen) && b.changes.unwatch(key) {

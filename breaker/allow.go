@@ -11,7 +11,7 @@ func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 	return b.allowAt(m, p, at)
 }
 
-// allowAt is allow for all cases in which the time matters.
+// allowAt does the work of allow if the result depends on the time.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 	at = b.read(at)
 	if p.fast { // a closed breaker that times its calls
@@ -61,15 +61,15 @@ func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 func (b *Breaker) check(at time.Duration) error {
 	p := b.phase.Load()
 	if p.state == evicted {
-		next := b.current()
+		next := b.forReads()
 		return next.check(next.at(b.latestTime(at)))
 	}
 	switch s := p.stayAt(at); {
 	case s.state == Recovering:
 		return b.checkShare(at)
-	case s.state == HalfOpen && p.over(at) && !b.spares(p): // no probe was made yet
+	case s.state == HalfOpen && p.timedOut(at) && !b.spares(p): // no probe was made yet
 		return nil
-	case s.state == HalfOpen || p.over(at):
+	case s.state == HalfOpen || p.timedOut(at):
 		return b.checkProbes(at)
 	case p.passes == noCalls:
 		return b.refuse(b.refusal(p))
@@ -97,7 +97,7 @@ func (b *Breaker) refuse(err *OpenError) error {
 	b.refused.Add(1)
 	if b.member != nil && b.phase.Load().state == evicted {
 		if _, missed := b.missedByEviction(); missed {
-			return b.live().refuse(err)
+			return b.forCalls().refuse(err)
 		}
 	}
 	return err

@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"context"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +30,10 @@ type Breaker struct {
 	changes       *changeQueue
 	makeSeries    sync.Once
 	series        *series
-	longestShown  perState[atomic.Int64] // the longest time in each state that observers were given
+	longestShown  perState[atomic.Int64] // the longest time in each state that was reported to observers
 
-	failures atomic.Pointer[failureRing] // nil until a call fails
+	failures  atomic.Pointer[failureRing] // nil until a call fails
+	exemplars atomic.Pointer[exemplars]   // nil until a call could be one
 
 	mu     *sync.Mutex // held to change phase and to use slots
 	slots  probeSlots
@@ -56,11 +56,12 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return build(name, newRules(c.orDefault()), t0, nil)
+	return build(name, newRules(c.orDefault()), t0, nil, "")
 }
 
-// build returns a breaker with rules that other breakers may share.
-func build(name string, r *rules, t0 time.Time, m *membership) *Breaker {
+// build returns a breaker with rules that other breakers may share. forced is an override that is put over
+// its initial state, or "".
+func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Breaker {
 	c := &r.config
 	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex)}
 	b.clock.Epoch = t0
@@ -70,10 +71,17 @@ func build(name string, r *rules, t0 time.Time, m *membership) *Breaker {
 		closed := *p
 		p.state = c.Initial
 		if c.Initial == Open {
-			p.until = p.cooldown
+			p.stay = opening(0, p.cooldown)
 		} else {
 			p.under = &closed
 		}
+	}
+	if forced != "" {
+		p = p.forced(forced)
+	}
+	if c.Refuse != "" {
+		initial := *p
+		p.refuseAfter(&initial)
 	}
 	p.complete(b)
 	b.phase.Store(p)
@@ -143,14 +151,14 @@ func (b *Breaker) Name() string { return b.name }
 // State returns the state. It counts nothing, so health checks may call it. An open breaker whose
 // cooldown is over is half-open, even if no call was made since.
 func (b *Breaker) State() State {
-	b = b.current()
-	return b.stateAt(b.seenNow())
+	b = b.forReads()
+	return b.stateAt(b.peekNow())
 }
 
 // StateAt is State at the time t.
 func (b *Breaker) StateAt(t time.Time) State {
-	b = b.current()
-	return b.stateAt(b.seen(t))
+	b = b.forReads()
+	return b.stateAt(b.peekAt(t))
 }
 
 func (b *Breaker) stateAt(at time.Duration) State {
@@ -165,7 +173,7 @@ func (b *Breaker) stateAt(at time.Duration) State {
 // true through cooldowns and probes, so it does not flicker while the service is down. Under an
 // override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
-	b = b.current()
+	b = b.forReads()
 	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back
 }
 
@@ -179,19 +187,19 @@ func (b *Breaker) Tripped() bool {
 //
 // Refused counts the calls refused since the state began, in every state.
 func (b *Breaker) Counts() window.Counts {
-	b = b.current()
-	return b.counts(b.seenNow())
+	b = b.forReads()
+	return b.counts(b.peekNow())
 }
 
 // CountsAt is Counts at the time t.
 func (b *Breaker) CountsAt(t time.Time) window.Counts {
-	b = b.current()
-	return b.counts(b.seen(t))
+	b = b.forReads()
+	return b.counts(b.peekAt(t))
 }
 
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.phase.Load()
-	over := p.over(at)
+	over := p.timedOut(at)
 	switch machine[p.stayAt(at).state].counts {
 	case ofWindow:
 		c = p.counts(at)
@@ -204,14 +212,14 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	case ofNothing:
 	}
 	c.Refused = 0
-	if !over { // else the clock has begun another state, in which no call was made yet
+	if !over { // otherwise the clock has begun another state, in which no call was made yet
 		c.Refused = int64(b.refused.Load()) - p.refusedBefore
 	}
 	return c
 }
 
 // Totals returns all calls since the breaker was made.
-func (b *Breaker) Totals() window.Totals { return b.current().totals() }
+func (b *Breaker) Totals() window.Totals { return b.forReads().totals() }
 
 func (b *Breaker) totals() window.Totals {
 	p := b.phase.Load()
@@ -224,13 +232,13 @@ func (b *Breaker) totals() window.Totals {
 
 // Latency returns the durations of the calls in the window, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
-	b = b.current()
-	return window.Latency(b.phase.Load().tally.Latency(b.seenNow()))
+	b = b.forReads()
+	return window.Latency(b.phase.Load().tally.Latency(b.peekNow()))
 }
 
 // LifetimeLatency returns the durations of all calls, if Config.Latency is set.
 func (b *Breaker) LifetimeLatency() window.Latency {
-	b = b.current()
+	b = b.forReads()
 	return b.lifetimeLatency(b.phase.Load())
 }
 
@@ -241,13 +249,13 @@ func (b *Breaker) lifetimeLatency(p *phase) window.Latency {
 // ShadowTotals returns what the breaker would have done in the state Shadow, since it was made: how
 // many times it would have opened, and how many calls it would have refused.
 func (b *Breaker) ShadowTotals() (opened, refused int64) {
-	b = b.current()
+	b = b.forReads()
 	return b.shadowOpened.Load(), b.shadowRefused.Load()
 }
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *phase {
-	p := &phase{stay: stay{Closed, 0, math.MaxInt64}, rules: r, tally: r.newTally()}
+	p := &phase{stay: endless(Closed, 0), rules: r, tally: r.newTally()}
 	p.reason, p.cooldown = "initial state", r.cooldown(0)
 	return p
 }

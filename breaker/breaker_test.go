@@ -60,7 +60,7 @@ func TestFreshBreakerIsClosedAndEmpty(t *testing.T) {
 	require.Equal(t, "fresh", b.Name())
 }
 
-// transition is what a Change says, with its time since the start of a test.
+// transition is a Change with its time since the start of a test.
 type transition struct {
 	seq      uint64
 	after    time.Duration
@@ -87,7 +87,7 @@ func TestTheWholeCycle(t *testing.T) {
 		require.Equal(t, breaker.Open, b.State(), "10 of 20 calls failed")
 		refused(t, b)
 
-		time.Sleep(5*time.Second - 1)
+		time.Sleep(time.Second - 1)
 		require.Equal(t, breaker.Open, b.State(), "a tick before the cooldown ends")
 		refused(t, b)
 		time.Sleep(time.Nanosecond)
@@ -102,17 +102,17 @@ func TestTheWholeCycle(t *testing.T) {
 		run(t, b, 1, fail)
 		require.Equal(t, breaker.Open, b.State(), "the probes failed")
 
-		time.Sleep(5 * time.Second)
+		time.Sleep(time.Second)
 		run(t, b, 3, succeed)
 		require.Equal(t, breaker.Closed, b.State(), "the probes succeeded")
 		require.Zero(t, b.Counts(), "a closed breaker begins anew")
 
 		require.Equal(t, []transition{
 			{1, 0, breaker.Closed, breaker.Open, 10, "failure rate 50% of 20 calls, limit 50%"},
-			{2, 5 * time.Second, breaker.Open, breaker.HalfOpen, 0, "failure rate 50% of 20 calls, limit 50%"},
-			{3, 6 * time.Second, breaker.HalfOpen, breaker.Open, 3, "failure rate 100% of 3 calls, limit 50%, of probes"},
-			{4, 11 * time.Second, breaker.Open, breaker.HalfOpen, 0, "failure rate 100% of 3 calls, limit 50%, of probes"},
-			{5, 11 * time.Second, breaker.HalfOpen, breaker.Closed, 0, "3 of 3 probes succeeded"},
+			{2, 1 * time.Second, breaker.Open, breaker.HalfOpen, 0, "the cooldown of 1s is over"},
+			{3, 2 * time.Second, breaker.HalfOpen, breaker.Open, 3, "failure rate 100% of 3 calls, limit 50%, of probes"},
+			{4, 3 * time.Second, breaker.Open, breaker.HalfOpen, 0, "the cooldown of 1s is over"},
+			{5, 3 * time.Second, breaker.HalfOpen, breaker.Closed, 0, "3 of 3 probes succeeded"},
 		}, transitions(changes, start))
 		require.Equal(t, window.Totals{Successes: 13, Failures: 13, Refused: 2}, b.Totals())
 	})
@@ -146,7 +146,7 @@ func TestCountsOfAnOpenBreakerShowWhatOpenedIt(t *testing.T) {
 
 func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("payments", breaker.Config{FailureRun: breaker.Off})
+		b := breaker.New("payments", breaker.Config{Cooldown: 5 * time.Second, FailureRun: breaker.Off})
 		open(t, b)
 		until := time.Now().Add(5 * time.Second)
 		time.Sleep(2 * time.Second)

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// wordings are errors of calls that end early, from clients that do not return the error of the context.
+// wordings are errors of cancelled calls, from clients that do not return the error of the context.
 var wordings = map[string]error{
 	"the context's own":          context.Canceled,
 	"wrapped":                    fmt.Errorf("get: %w", context.Canceled),
@@ -24,8 +24,8 @@ var wordings = map[string]error{
 	"as the service's own error": errDown,
 }
 
-// judged has every way to make a call that a context may cancel. Each makes a call of fn, and returns the
-// counts of the breaker.
+// judged lists every way to make a call that a context may cancel. Each makes a call of fn, and
+// returns the counts of the breaker.
 var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
 	"Run": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
 	"Do": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
@@ -115,7 +115,7 @@ func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
 func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 	for verb, judge := range judged {
 		if verb == "Done" || verb == "Outcome" {
-			continue // nothing is reported of a call that does not return
+			continue // nothing is reported for a call that does not return
 		}
 		call, counts := judge(nil)
 		c, cancel := context.WithCancel(bg())
@@ -139,8 +139,8 @@ func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	})
 }
 
-// A call hangs while it is in flight. When it returns after its caller has cancelled it, it is neither slow
-// nor a failure.
+// A call hangs while it is in flight. A call that returns after its caller has cancelled it is
+// neither slow nor a failure.
 func TestACancelledCallHangsOnlyUntilItReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 5})

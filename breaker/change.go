@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,9 @@ type Change struct {
 	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in the
 	// state Shadow would have opened, and Closed if GroupConfig.MaxOpen prevented an opening.
 	From, To State
-	// Reason is the cause in words, with the numbers that led to it.
+	// Reason is the cause in words, with the numbers that led to it, such as "failure rate 57% of 40
+	// calls, limit 50%" or "the cooldown of 5s is over". Explain and OpenError.Reason say why the breaker
+	// opened, also while it is half-open.
 	Reason string
 	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
 	Counts window.Counts
@@ -33,6 +36,17 @@ type Change struct {
 
 	seq    uint64 // 1 for the first transition of the breaker, and one more for each transition
 	origin string // by what the transition was caused
+	ctx    context.Context
+}
+
+// Context returns a context with the values of the context of the call whose result caused the
+// transition, such as its trace. It is never cancelled. If no call caused the transition, or only its
+// outcome is known (Permit.Record), Context returns context.Background. LogChanges logs with it.
+func (c Change) Context() context.Context {
+	if c.ctx == nil {
+		return context.Background()
+	}
+	return context.WithoutCancel(c.ctx)
 }
 
 // The origins of transitions.
@@ -51,6 +65,7 @@ const maxQueued = 64
 // all of them. So a change that a callback causes is delivered after that callback has returned.
 type changeQueue struct {
 	callback atomic.Pointer[func(Change)] // points to nil for none
+	cause    context.Context              // of the call that is being judged under the lock of the breaker, or nil
 	dropped  atomic.Int64
 
 	mu         sync.Mutex
@@ -67,6 +82,7 @@ func (q *changeQueue) push(c Change) {
 	defer q.mu.Unlock()
 	q.seq++
 	c.seq = q.seq
+	c.ctx = q.cause
 	q.opened = q.opened || c.To == Open || c.To == ForcedOpen
 	switch {
 	case *q.callback.Load() == nil:
@@ -124,7 +140,8 @@ func (q *changeQueue) call(c Change) {
 		}
 		q.dropped.Add(1)
 		if r := recover(); r != nil {
-			slog.Error("breaker: OnChange panicked", "breaker", c.Name, "from", c.From, "to", c.To, "reason", c.Reason, "panic", r)
+			c.Margin, c.LastFailures = "", nil // whose texts were not meant for slog.Default
+			slog.LogAttrs(c.Context(), slog.LevelError, "breaker: OnChange panicked", append(c.attrs(), slog.Any("panic", r))...)
 			return
 		}
 		q.mu.Lock()

@@ -9,12 +9,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Outcome is what a call says about the service behind the breaker.
+// Outcome classifies the result of a call: whether it shows the service behind the breaker to be
+// healthy.
 type Outcome = window.Outcome
 
 // The outcomes of a call.
 const (
-	Success = window.Success // the service answered as it should
+	Success = window.Success // the service answered as expected
 	Failure = window.Failure // the service failed
 	Ignored = window.Ignored // the call says nothing about the service
 )

@@ -44,13 +44,13 @@ type Config struct {
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
 	ConsecutiveFailures int
-	// FailureRun is the number of failures in a run at which the breaker opens, however far apart they
-	// are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
-	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by one
-	// failure for every six calls in the window. Slow calls are no part of it. Default: the number of
-	// failures at which a FailureRate of MinCalls calls is reached, but enough that chance opens the
-	// breaker less than once in a million calls if 40 % of FailureRate fail. With the other defaults
-	// that is 10, and Off if LastCalls is set or FailureRate is Off.
+	// FailureRun is the number of failures in a run at which the breaker opens, however far apart
+	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
+	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
+	// one failure for every six calls in the window. It does not count slow calls. Default: the
+	// number of failures at which a FailureRate of MinCalls calls is reached, but enough that
+	// chance opens the breaker less than once in a million calls if 40 % of FailureRate fail. With
+	// the other defaults that is 10, and Off if LastCalls is set or FailureRate is Off.
 	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
@@ -75,7 +75,7 @@ type Config struct {
 	LastCalls int
 
 	// Cooldown is the time that the breaker stays open before it lets probes through, or Off for none.
-	// Default 5s.
+	// Default 1s.
 	Cooldown time.Duration
 	// CooldownFactor is how many times longer each cooldown is than the one before, as long as probes
 	// fail, from 1 to 100. Default 1.
@@ -85,7 +85,7 @@ type Config struct {
 	MaxCooldown time.Duration
 	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to 1,
 	// so that the breakers of a fleet do not probe at the same time. A wait that a service asks for is
-	// lengthened by up to the same share: see MaxRetryAfter. Off disables both. Default 0 for
+	// lengthened by up to the same share: see MaxRetryAfter and weir.Gate.Hold. Off disables both. Default 0 for
 	// cooldowns, and 0.1 for waits that a service asks for.
 	CooldownJitter float64
 	// MaxRetryAfter is the longest wait that a failing service may ask for, or Off to ignore such
@@ -116,6 +116,10 @@ type Config struct {
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
 	// Default Closed.
 	Initial State
+	// Refuse makes the breaker refuse all calls, also of keys without room in a group, for a reason of
+	// at most 1,024 bytes that their errors show, such as "maintenance until 18:00". It is forced open.
+	// Force, Release, OpenFor and Reset take effect when Reconfigure ends this. Default none.
+	Refuse string
 
 	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
 	// all locks. If it panics, the call is ignored and the panic propagates. Accept, Ignore and
@@ -127,7 +131,7 @@ type Config struct {
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
 	//     has passed is not a cancellation: a service that hangs until its callers' deadlines has
 	//     failed, unless the deadline says nothing: see CountDeadlines. If the call returned no
-	//     error, Classify is asked, but a failure is ignored.
+	//     error, Classify is called, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its
@@ -138,7 +142,8 @@ type Config struct {
 	Classify func(err error) Outcome
 
 	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones when it
-	// opens, or Off for none. See the package comment for what is kept of each. Default 8.
+	// opens, or Off for none. Once there are that many, a failure replaces the oldest, but only one in
+	// each millisecond. See the package comment for what is kept of each. Default 8.
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
 	// Note, or clear a Message that has secrets. f has all fields but Time and Duration. err is nil if
@@ -146,6 +151,12 @@ type Config struct {
 	// that Permit.Record records, which come without ctx and error. It runs outside all locks. A panic
 	// is recovered: then f is kept without Message and Note. Default none.
 	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
+
+	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if there is
+	// no trace that is kept: see otelweir.Trace. With Latency, some calls, at most one per second for
+	// each bucket, become exemplars of their durations. A call without a ctx is none, nor is one with an
+	// ID of more than 64 bytes. It runs outside all locks. A panic is recovered. Default none.
+	Trace func(ctx context.Context) (traceID, spanID string)
 
 	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
 	// successful call usually takes, or passed while the process was suspended. Such failures are
@@ -165,6 +176,7 @@ const (
 	maxRun       = 100_000
 	maxFactor    = 100
 	maxKept      = 100
+	maxRefuse    = 1024
 )
 
 // Validate returns an error that names every invalid field, or nil.
@@ -180,8 +192,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) validateRules(fs *faults) {
-	fs.share("FailureRate", c.FailureRate)
-	fs.share("SlowRate", c.SlowRate)
+	fs.checkShare("FailureRate", c.FailureRate)
+	fs.checkShare("SlowRate", c.SlowRate)
 	fs.atLeast("SlowCall", c.SlowCall, 0)
 	if c.SlowCall == 0 && c.SlowRate > 0 {
 		fs.add("SlowRate is %v, must be 0 if SlowCall is not set", c.SlowRate)
@@ -243,6 +255,9 @@ func (c Config) validateRecovery(fs *faults) {
 	if c.Initial != "" && (!slices.Contains(states[:], c.Initial) || c.Initial == HalfOpen || c.Initial == Recovering) {
 		fs.add("Initial is %.60q, must be closed, open, forced_open, forced_closed, disabled or shadow", c.Initial)
 	}
+	if len(c.Refuse) > maxRefuse {
+		fs.add("Refuse has %d bytes, must have at most %d", len(c.Refuse), maxRefuse)
+	}
 }
 
 func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buckets: c.Buckets} }
@@ -261,7 +276,7 @@ func (c Config) orDefault() Config {
 		c.Buckets = either(c.Buckets, 10, Off)
 	}
 	c.FailureRun = either(c.FailureRun, c.defaultRun(), math.MaxInt)
-	c.Cooldown = either(c.Cooldown, 5*time.Second, 0)
+	c.Cooldown = either(c.Cooldown, time.Second, 0)
 	c.CooldownFactor = either(c.CooldownFactor, 1, Off)
 	c.MaxCooldown = either(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
 	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)

@@ -28,7 +28,7 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 					s := newService(c, 50*time.Millisecond)
 					defer s.group.Wait()
 					s.call = call
-					s.load(30*time.Second, patient, hurried, hurried)
+					s.callFor(30*time.Second, patient, hurried, hurried)
 					time.Sleep(time.Second)
 					require.Empty(t, s.refused)
 					total := s.b.Totals()
@@ -44,10 +44,10 @@ func TestCountDeadlinesCountsDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.load(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, patient, hurried, hurried)
 		require.Empty(t, s.refused)
 		require.NoError(t, s.b.Reconfigure(breaker.Config{CountDeadlines: true}))
-		s.load(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, patient, hurried, hurried)
 		require.Greater(t, s.refused[patient], 100)
 	})
 }
@@ -63,7 +63,7 @@ func TestAServiceThatBecomesSlowOpens(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newService(breaker.Config{}, 20*time.Millisecond)
 					defer s.group.Wait()
-					s.load(time.Minute, others...)
+					s.callFor(time.Minute, others...)
 					require.Empty(t, s.refused)
 					slow := time.Now()
 					s.takes = func(time.Duration) time.Duration {
@@ -73,7 +73,7 @@ func TestAServiceThatBecomesSlowOpens(t *testing.T) {
 						}
 						return 20*time.Millisecond + time.Duration(980*float64(time.Millisecond)*float64(since)/float64(speed))
 					}
-					s.load(speed+15*time.Second, others...)
+					s.callFor(speed+15*time.Second, others...)
 					require.NotEmpty(t, s.refused)
 				})
 			})
@@ -82,13 +82,13 @@ func TestAServiceThatBecomesSlowOpens(t *testing.T) {
 }
 
 // Callers whose deadlines pass do not make a slow service usual, however long it is slow.
-func TestADeadlineThatCountsGoesOnCounting(t *testing.T) {
+func TestACountedDeadlineKeepsCounting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 20*time.Millisecond)
 		defer s.group.Wait()
-		s.load(time.Minute, patient, patient, 200*time.Millisecond)
+		s.callFor(time.Minute, patient, patient, 200*time.Millisecond)
 		s.takes = func(time.Duration) time.Duration { return time.Second }
-		s.load(3*time.Minute, patient, patient, 200*time.Millisecond)
+		s.callFor(3*time.Minute, patient, patient, 200*time.Millisecond)
 		time.Sleep(time.Second)
 		require.Equal(t, int64(6000), s.b.Totals().Failures)
 	})
@@ -100,12 +100,12 @@ func TestTheFirstDeadlinesOfAHangCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 45*time.Millisecond)
 		defer s.group.Wait()
-		s.load(15*time.Second, patient)
+		s.callFor(15*time.Second, patient)
 		for s.b.Sampled() {
-			s.load(10*time.Millisecond, patient)
+			s.callFor(10*time.Millisecond, patient)
 		}
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
-		s.load(time.Second, time.Second)
+		s.callFor(time.Second, time.Second)
 		time.Sleep(time.Second)
 		require.Equal(t, int64(95), s.b.Totals().Failures)
 		require.Equal(t, int64(5), s.b.Totals().Ignored)
@@ -116,7 +116,7 @@ func TestErrorsBeforeAShortDeadlineCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 45*time.Millisecond)
 		defer s.group.Wait()
-		s.load(time.Second, patient)
+		s.callFor(time.Second, patient)
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(bg(), hurried)
 		defer cancel()
@@ -140,9 +140,9 @@ func TestADeadlineCountsIfNothingIsUsual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, time.Hour)
 		defer s.group.Wait()
-		s.load(10*time.Millisecond, time.Second)
+		s.callFor(10*time.Millisecond, time.Second)
 		time.Sleep(time.Minute)
-		s.load(10*time.Millisecond, time.Second)
+		s.callFor(10*time.Millisecond, time.Second)
 		time.Sleep(time.Minute)
 		require.Equal(t, int64(2), s.b.Totals().Failures)
 	})
@@ -152,13 +152,13 @@ func TestAHangOpensThoughAllDeadlinesAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.load(30*time.Second, patient)
-		s.load(15*time.Second, patient, hurried)
+		s.callFor(30*time.Second, patient)
+		s.callFor(15*time.Second, patient, hurried)
 		require.Equal(t, breaker.Closed, s.b.State())
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
-		s.load(9500*time.Millisecond, hurried)
+		s.callFor(9500*time.Millisecond, hurried)
 		require.Equal(t, breaker.Closed, s.b.State(), "no success for less than a window")
-		s.load(11*time.Second, hurried)
+		s.callFor(11*time.Second, hurried)
 		require.True(t, s.b.Tripped())
 	})
 }
@@ -167,18 +167,18 @@ func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{Recovery: breaker.Off}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.load(time.Second, patient)
+		s.callFor(time.Second, patient)
 		time.Sleep(time.Second)
-		s.load(300*time.Millisecond, hurried)
+		s.callFor(300*time.Millisecond, hurried)
 		s.b.OpenFor(time.Second)
 		time.Sleep(time.Second)
-		s.load(200*time.Millisecond, hurried)
+		s.callFor(200*time.Millisecond, hurried)
 		require.Equal(t, breaker.HalfOpen, s.b.State())
-		s.load(time.Second, patient)
+		s.callFor(time.Second, patient)
 		require.Equal(t, breaker.Closed, s.b.State())
 		s.b.OpenFor(time.Second)
 		time.Sleep(time.Second)
-		s.load(300*time.Millisecond, hurried)
+		s.callFor(300*time.Millisecond, hurried)
 		require.Equal(t, breaker.Open, s.b.State(), "more than MinCalls probes")
 	})
 }
@@ -187,11 +187,11 @@ func TestAShadowIgnoresDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{Initial: breaker.Shadow}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.load(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, patient, hurried, hurried)
 		opened, _ := s.b.ShadowTotals()
 		require.Zero(t, opened)
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
-		s.load(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, patient, hurried, hurried)
 		opened, _ = s.b.ShadowTotals()
 		require.Positive(t, opened)
 	})
@@ -201,9 +201,9 @@ func TestABreakerThatClosedStillKnowsWhatIsUsual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.load(time.Second, patient)
+		s.callFor(time.Second, patient)
 		s.b.Reset()
-		s.load(400*time.Millisecond, hurried)
+		s.callFor(400*time.Millisecond, hurried)
 		require.Zero(t, s.b.Totals().Failures)
 	})
 }
@@ -212,10 +212,10 @@ func TestTheUsualTimeFollowsAServiceWhoseCallersAreSatisfied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 5*time.Millisecond)
 		defer s.group.Wait()
-		s.load(30*time.Second, patient)
+		s.callFor(30*time.Second, patient)
 		s.takes = func(time.Duration) time.Duration { return 50 * time.Millisecond }
-		s.load(time.Minute, patient)
-		s.load(time.Minute, patient, hurried, hurried)
+		s.callFor(time.Minute, patient)
+		s.callFor(time.Minute, patient, hurried, hurried)
 		require.Empty(t, s.refused)
 		require.Zero(t, s.b.Totals().Failures)
 	})

@@ -112,10 +112,12 @@
 //
 // # Last failures
 //
-// A breaker keeps its last 8 failures since it closed: see [FailedCall]. When its calls open it, the
-// Change and the OpenError of the opening get a copy, as LastFailures, which does not change any more.
-// LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a status page.
-// Successes, ignored calls and late results are not kept. Slow calls are kept only if they failed.
+// A breaker keeps its last 8 failures since it closed: see [FailedCall]. When its calls open it,
+// the Change and the OpenError of the opening get a copy, as LastFailures, which does not change
+// any more. LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a
+// status page. Of a burst of failures the breaker keeps the first 8, and then one in each
+// millisecond. Successes, ignored calls and late results are not kept. Slow calls are kept only if
+// they failed.
 //
 // The message of an error may hold what the client library put there: addresses, URLs with their
 // queries, the text of a server's answer. The breaker keeps no requests, responses or other values, but
@@ -164,7 +166,7 @@
 //	ForcedOpen  Config.Cooldown.
 //
 // The part of a second is the next number of an evenly spread sequence, so each call of RetryAfter
-// returns another duration. No call is promised to pass: nothing is reserved for the callers.
+// returns a different duration. No call is promised to pass: nothing is reserved for the callers.
 //
 // A service that asks its clients to wait asks all of them at once. Each breaker that opens therefore
 // adds a share of the wait, up to a tenth by default: see Config.CooldownJitter. The share follows from

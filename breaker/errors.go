@@ -22,7 +22,8 @@ type OpenError struct {
 	// State is Open, ForcedOpen, HalfOpen if no probe was due or all were in flight, or Recovering if
 	// only a share of the calls passes.
 	State State
-	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%".
+	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or
+	// Config.Refuse.
 	Reason string
 	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
 	// for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number of calls.
@@ -49,8 +50,10 @@ func (e *OpenError) Error() string {
 		return fmt.Sprintf("breaker %s is half-open and all its probes are in flight (%s)", name, e.Reason)
 	case e.State == Recovering:
 		return fmt.Sprintf("breaker %s is recovering and refuses a share of the calls (%s)", name, e.Reason)
-	case e.State == ForcedOpen:
+	case e.State == ForcedOpen && (e.Reason == "" || e.Reason == forcedReason):
 		return fmt.Sprintf("breaker %s is forced open", name)
+	case e.State == ForcedOpen:
+		return fmt.Sprintf("breaker %s is forced open: %s", name, e.Reason)
 	default:
 		return fmt.Sprintf("breaker %s is open until %s: %s", name, e.Until.Format(time.TimeOnly), e.Reason)
 	}
@@ -67,7 +70,7 @@ const minRetryAfter = time.Millisecond
 // returns the cooldown if the breaker is forced open, or half-open with no probe due.
 //
 // Callers that are refused because other calls decide shall neither wait for long nor come back
-// together. So each call of RetryAfter adds another part of a second in these states:
+// together. So each call of RetryAfter adds a different part of a second in these states:
 //
 //   - HalfOpen, if all probes are in flight: it returns the time that the oldest probe has been in
 //     flight, or the time until Until if that is shorter, plus less than 1s. A breaker whose probes

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/gatehook"
@@ -9,11 +8,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// lastCallsKept is how long an unused member is kept if its window has LastCalls and holds a failure.
-// Such a window does not become empty with time.
+// lastCallsKept is how long an unused member is kept if its window is LastCalls and contains a
+// failure. Such a window does not become empty with time.
 const lastCallsKept = time.Hour
 
-// memory is the time after which an unused member has no calls in its window.
+// memory is the time after which the window of an unused member is empty.
 func (r *rules) memory() time.Duration {
 	if r.config.LastCalls > 0 {
 		return lastCallsKept
@@ -21,7 +20,7 @@ func (r *rules) memory() time.Duration {
 	return r.config.Window
 }
 
-// evict makes b pass everything on to its successor, if b is idle by the rules of the group, and reports
+// evict makes b forward everything to its successor, if b counts as idle in its group. It reports
 // whether it did.
 //
 // Results are recorded without a lock. So evict checks b again after it has stored the evicted phase,
@@ -33,7 +32,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	}
 	defer b.mu.Unlock()
 	p := b.phase.Load()
-	at := p.latest(b.seen(t))
+	at := p.latest(b.peekAt(t))
 	if !b.isIdle(p, r, at, unusedForLong) {
 		return false
 	}
@@ -48,7 +47,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	return true
 }
 
-// evictNow is evict for a breaker in any state.
+// evictNow is like evict, but evicts a breaker in any state.
 func (b *Breaker) evictNow(t time.Time) {
 	b.mu.Lock()
 	at := b.at(t)
@@ -103,7 +102,7 @@ func (b *Breaker) hasBusyGate() bool {
 // isUnchanged reports whether the breaker is still in its first state and no call waits for the end of
 // its cooldown.
 func (p *phase) isUnchanged(at time.Duration) bool {
-	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.over(at))
+	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.timedOut(at))
 }
 
 // evicted returns the phase of a breaker that is evicted in phase p. It keeps what was counted so far.
@@ -112,7 +111,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 	var last stay
 	last, next.spent, next.entered = p.history(at)
 	*next.spent.of(last.state) += max(at-last.since, 0)
-	next.stay, next.epoch = stay{evicted, at, math.MaxInt64}, p.epoch+1
+	next.stay, next.epoch = endless(evicted, at), p.epoch+1
 	next.derive()
 	next.live = &live{seen: b.callsCounted(p)}
 	next.past = past{counts: p.totals()}
@@ -121,7 +120,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 		sum := b.lifetimeLatency(p)
 		next.past.latency = &sum
 	}
-	next.tally, next.under, next.flights, next.shadow = noCallsTally, p, nil, nil
+	next.tally, next.under, next.flights, next.shadow, next.incidents = noCallsTally, p, nil, nil, nil
 	return &next
 }
 

@@ -42,7 +42,7 @@ func ExampleGroup_Observe() {
 	}
 	// Output:
 	// forced_closed
-	// weir.breaker.group.members 1
+	// weir.breaker.group.size 1
 	// weir.breaker.group.evictions 0
 	// weir.breaker.group.unguarded 1
 	// weir.breaker.group.prevented_openings 0

@@ -9,7 +9,7 @@ import (
 // the newest first, on one line each. It returns "" unless Tripped returns true. Of each
 // failure it shows what FailedCall.String returns.
 func (b *Breaker) Explain() string {
-	p := b.current().phase.Load()
+	p := b.forReads().phase.Load()
 	if p.passes == allCalls {
 		return ""
 	}

@@ -55,8 +55,9 @@ type AllStats struct {
 	ShadowRefused      int64
 }
 
-func (b *Breaker) StatsNow() AllStats           { return b.current().allStats(b.current().seenNow()) }
-func (b *Breaker) StatsAt(t time.Time) AllStats { return b.current().allStats(b.current().seen(t)) }
+func (b *Breaker) StatsNow() AllStats { return b.forReads().allStats(b.forReads().peekNow()) }
+
+func (b *Breaker) StatsAt(t time.Time) AllStats { return b.forReads().allStats(b.forReads().peekAt(t)) }
 
 func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
@@ -71,13 +72,13 @@ func (c Change) Seq() uint64    { return c.seq }
 func (c Change) Origin() string { return c.origin }
 func (c Change) String() string { return fmt.Sprintf("%s to %s: %s", c.From, c.To, c.Reason) }
 
-// WithSeq returns c with another number.
+// WithSeq returns c with a different number.
 func (c Change) WithSeq(n uint64) Change {
 	c.seq = n
 	return c
 }
 
-// WithOrigin returns c with another origin.
+// WithOrigin returns c with a different origin.
 func (c Change) WithOrigin(origin string) Change {
 	c.origin = origin
 	return c

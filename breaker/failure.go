@@ -24,11 +24,14 @@ const (
 	kindError    = "error"
 )
 
-// failure is the texts of a FailedCall. Its strings are cut, but may be parts of longer ones.
+// failure holds the texts of a FailedCall. Its strings are cut, but may be parts of longer ones.
 type failure struct{ kind, message, note string }
 
 // recordedFailure is a failure of which only the outcome is known. It never changes.
 var recordedFailure = failure{kind: kindRecorded}
+
+// isKept reports whether describe was called for f, or only the outcome is known.
+func (f *failure) isKept() bool { return f == nil || f.kind != "" }
 
 // describe fills in f for a call that returned err, or nil and failed all the same. kind is that of a
 // failure without an error. It calls functions of the user, so no lock is held.
@@ -85,12 +88,12 @@ func kindOf(err error) string {
 	return kindError
 }
 
-// change lets a function of the user change f. If it panics, f is left without texts.
+// change calls a function of the user that may change f. If it panics, f is left without texts.
 func (f *failure) change(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
 	kind := f.kind
 	call := FailedCall{Kind: kind, Message: strings.Clone(f.message)}
 	*f = failure{kind: kind}
-	defer func() { _ = recover() }() // it would land on a caller who did not cause it
+	defer func() { _ = recover() }() // the panic would reach a caller that did not cause it
 	describe(ctx, err, &call)
 	*f = failure{cut(call.Kind, maxKind), cut(call.Message, maxText), cut(call.Note, maxText)}
 }

@@ -6,11 +6,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// FailedCall is what a breaker keeps of a failed call. It takes at most 1.5 kB: the texts are cut to the
-// given lengths between two characters, and bytes that are not UTF-8 are replaced.
+// FailedCall describes a failed call that a breaker keeps. It takes at most 1.5 kB: the texts are
+// cut to the given lengths between two characters, and bytes that are not UTF-8 are replaced.
 type FailedCall struct {
 	// Time is when the call failed.
 	Time time.Time
@@ -24,7 +25,7 @@ type FailedCall struct {
 	Kind string
 	// Message is the text of the error, in at most 200 bytes.
 	Message string
-	// Note is what Config.DescribeFailure has added, in at most 200 bytes.
+	// Note is the text that Config.DescribeFailure returned, cut to 200 bytes.
 	Note string
 }
 
@@ -47,7 +48,7 @@ func (f FailedCall) String() string {
 	return s.String()
 }
 
-// details are what is known of an opening. They never change.
+// details describe one opening. They never change.
 type details struct {
 	margin   string
 	failures []FailedCall
@@ -73,13 +74,16 @@ func (b *Breaker) forgetFailures() {
 	b.failures.Store(nil)
 }
 
-// keepFailure keeps a failure that has counted in phase p. f may be nil.
+// keepFailure stores a failure that was counted in phase p. f is nil if only the outcome is known.
 func (b *Breaker) keepFailure(p *phase, m *Permit, at time.Duration, f *failure) {
 	most := p.rules.config.KeepFailures
-	if most == 0 {
+	r := b.failures.Load()
+	if f == nil {
+		f = &recordedFailure
+	}
+	if most == 0 || !r.keeps(at) {
 		return
 	}
-	r := b.failures.Load()
 	for r == nil {
 		b.failures.CompareAndSwap(nil, &failureRing{})
 		r = b.failures.Load()
@@ -88,25 +92,37 @@ func (b *Breaker) keepFailure(p *phase, m *Permit, at time.Duration, f *failure)
 	if m.phase.timed || m.phase.results >= areProbes {
 		took = max(at-m.start, 0)
 	}
-	if f == nil {
-		f = &recordedFailure
-	}
 	r.add(most, at, took, f)
 }
 
+// failureSpacing is the minimum time between two failures for the second to replace an older one.
+// In a burst most failures say the same, and their texts take longer than the rest of a call.
+const failureSpacing = time.Millisecond
+
 // failureRing holds the last failures.
 type failureRing struct {
+	full atomic.Bool
+	last atomic.Int64 // the time of the last failure kept
 	mu   sync.Mutex
 	most int
 	list []keptFailure
 	next int // the oldest, if there are as many as fit
 }
 
-// keptFailure is a failure whose texts follow each other in a buffer that is used again.
+// keptFailure is a failure whose texts are stored in one buffer, which is reused.
 type keptFailure struct {
 	at, took      time.Duration
 	texts         []byte
 	kind, message uint32 // lengths
+}
+
+// keeps reports whether a failure at a time is kept. A nil ring is empty.
+func (r *failureRing) keeps(at time.Duration) bool {
+	if r == nil || !r.full.Load() {
+		return true
+	}
+	since := at - time.Duration(r.last.Load())
+	return since >= failureSpacing || since < 0 // the clock was set back
 }
 
 func (r *failureRing) add(most int, at, took time.Duration, f *failure) {
@@ -115,6 +131,8 @@ func (r *failureRing) add(most int, at, took time.Duration, f *failure) {
 	if r.most != most {
 		r.resize(most)
 	}
+	r.last.Store(int64(at))
+	defer func() { r.full.Store(len(r.list) == most) }()
 	if len(r.list) < most {
 		r.list = append(r.list, keptFailure{})
 		r.list[len(r.list)-1].set(at, took, f)

@@ -104,7 +104,7 @@ func TestHalfOpenAndRecoveringRefusalsShowTheFailures(t *testing.T) {
 	})
 }
 
-// typedError is an error with a type of its own.
+// typedError is an error of a distinct type.
 type typedError struct{ error }
 
 func (e typedError) Error() string { return e.error.Error() } // panics if it is nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -73,21 +74,50 @@ func TestKeepFailuresOffKeepsNone(t *testing.T) {
 }
 
 func TestReconfigureKeepsTheLatestFailuresThatFit(t *testing.T) {
+	synctest.Test(t, testReconfigureKeepsTheLatestFailuresThatFit)
+}
+
+func testReconfigureKeepsTheLatestFailuresThatFit(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 12, FailureRun: breaker.Off, KeepFailures: 4}
 	b := breaker.New("b", c)
-	for n := range 6 {
-		run(t, b, 1, numbered(n))
+	fails := func(from, to int) {
+		for n := from; n <= to; n++ {
+			time.Sleep(time.Millisecond)
+			run(t, b, 1, numbered(n))
+		}
 	}
+	fails(0, 5)
 	c.KeepFailures = 2
 	require.NoError(t, b.Reconfigure(c))
-	run(t, b, 1, numbered(6))
+	fails(6, 6)
 	c.KeepFailures = 8
 	require.NoError(t, b.Reconfigure(c))
-	for n := range 5 {
-		run(t, b, 1, numbered(7+n))
-	}
+	fails(7, 11)
 	require.Equal(t, []string{"failure 5", "failure 6", "failure 7", "failure 8", "failure 9", "failure 10", "failure 11"},
 		messages(refusal(t, b).LastFailures))
+}
+
+// TestABurstOfFailuresIsNotDescribed makes many failures at once. The texts of most of them are not read.
+func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		described := 0
+		b := breaker.New("b", breaker.Config{FailureRate: breaker.Off, FailureRun: breaker.Off, KeepFailures: 3, DescribeFailure: func(context.Context, error, *breaker.FailedCall) {
+			described++
+		}})
+		for n := range 50 {
+			run(t, b, 1, numbered(n))
+		}
+		require.Equal(t, []string{"failure 0", "failure 1", "failure 2"}, messages(b.KeptFailures()))
+		time.Sleep(999 * time.Microsecond)
+		run(t, b, 1, numbered(50))
+		require.Equal(t, 3, described)
+		time.Sleep(time.Microsecond)
+		for n := range 50 {
+			run(t, b, 1, numbered(51+n))
+		}
+		require.Equal(t, []string{"failure 1", "failure 2", "failure 51"}, messages(b.KeptFailures()))
+		require.Equal(t, 4, described)
+	})
 }
 
 func TestShadowReportsTheLastFailures(t *testing.T) {
@@ -109,13 +139,13 @@ func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	run(t, b, 2, fail)
 	b.Force(breaker.ForcedOpen)
 	list := records(t, &log)
-	require.Equal(t, "1 failure fewer in a row would not have opened it", list[0]["margin"])
+	require.Equal(t, "1 failure fewer in a row would not have opened it", list[0]["weir.breaker.margin"])
 	e := refusal(t, b)
 	require.Equal(t, breaker.ForcedOpen, e.State)
-	require.Len(t, list[0]["last_failures"], 2)
-	require.Contains(t, list[0]["last_failures"].([]any)[0], ` error`)
-	require.NotContains(t, list[1], "margin")
-	require.NotContains(t, list[1], "last_failures")
+	require.Len(t, list[0]["weir.breaker.last_failures"], 2)
+	require.Contains(t, list[0]["weir.breaker.last_failures"].([]any)[0], ` error`)
+	require.NotContains(t, list[1], "weir.breaker.margin")
+	require.NotContains(t, list[1], "weir.breaker.last_failures")
 }
 
 // A breaker whose failures have the longest texts takes at most 1.5 kB for each, and those of a snapshot.
@@ -150,9 +180,13 @@ func TestKeptFailuresAreBoundedInBytes(t *testing.T) {
 // TestTheLastFailuresOfManyGoroutines records failures from many goroutines, in an order that a lock
 // decides, and compares those that are kept with the last ones of that order.
 func TestTheLastFailuresOfManyGoroutines(t *testing.T) {
+	synctest.Test(t, testTheLastFailuresOfManyGoroutines)
+}
+
+func testTheLastFailuresOfManyGoroutines(t *testing.T) {
 	const goroutines, each = 8, 500
 	b := breaker.New("b", breaker.Config{FailureRate: breaker.Off, KeepFailures: 16})
-	var mu sync.Mutex
+	lock := make(chan struct{}, 1)
 	var order []string
 	var all sync.WaitGroup
 	for range goroutines {
@@ -163,11 +197,12 @@ func TestTheLastFailuresOfManyGoroutines(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				mu.Lock()
+				lock <- struct{}{}
+				time.Sleep(time.Millisecond)
 				text := strings.Repeat("x", len(order)%250) + "é"
 				order = append(order, text[:min(len(text), 200)])
 				p.Done(bg(), errors.New(text))
-				mu.Unlock()
+				<-lock
 			}
 		})
 		all.Go(func() { // without the lock, in no order

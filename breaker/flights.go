@@ -32,7 +32,7 @@ type flights struct {
 	resumed time.Duration // the end of the last pause, which began at paused
 	until   time.Duration // calls that were slow by then have been counted
 	older   *[40]olderFlights
-	ratio   int64 // slices per counter of older
+	ratio   int64 // how many slices one counter of older covers
 }
 
 // flightCounter has the low half of the number of a slice and the calls of that slice in one word, so
@@ -80,7 +80,7 @@ func unpackFlights(word int64) (slice uint32, calls int64) {
 	return uint32((word - calls) >> 32), calls //nolint:gosec // the upper half
 }
 
-func (c *flightCounter) isOf(slice, word int64) bool {
+func (c *flightCounter) belongsTo(slice, word int64) bool {
 	low, _ := unpackFlights(word)
 	return low == uint32(slice) //nolint:gosec // the lower half
 }
@@ -99,9 +99,9 @@ func (f *flights) begin(at time.Duration) (slice int64) {
 	}
 	slice = int64(at / f.width)
 	c := f.counter(slice)
-	if c.isOf(slice, c.word.Load()) {
+	if c.belongsTo(slice, c.word.Load()) {
 		word := c.word.Add(1)
-		if c.isOf(slice, word) {
+		if c.belongsTo(slice, word) {
 			return slice
 		}
 		low, _ := unpackFlights(word)           // the counter was reused before the addition
@@ -114,11 +114,11 @@ func (f *flights) begin(at time.Duration) (slice int64) {
 		f.keep(c.slice, calls)
 		c.slice = slice
 	}
-	c.word.Add(1) // reuse is not possible under the lock
+	c.word.Add(1) // the counter is not reused while the lock is held
 	return c.slice
 }
 
-// keep moves the calls of a slice to older. The lock is held.
+// keep moves the counted calls of a slice to f.older. The lock is held.
 func (f *flights) keep(slice, calls int64) {
 	if calls <= 0 {
 		return
@@ -137,7 +137,7 @@ func (f *flights) keep(slice, calls int64) {
 	}
 }
 
-// end is small, so that the compiler inlines it where every result passes.
+// end is small, so that the compiler inlines it into the path of every result.
 func (f *flights) end(slice int64) {
 	if f != nil && slice != unwatched {
 		f.endWatched(slice)
@@ -146,8 +146,8 @@ func (f *flights) end(slice int64) {
 
 func (f *flights) endWatched(slice int64) {
 	c := f.counter(slice)
-	if c.isOf(slice, c.word.Load()) {
-		if c.isOf(slice, c.word.Add(-1)) {
+	if c.belongsTo(slice, c.word.Load()) {
+		if c.belongsTo(slice, c.word.Add(-1)) {
 			return
 		}
 		c.word.Add(1) // the counter was reused before the addition
@@ -188,7 +188,7 @@ func (f *flights) hung(at time.Duration) (calls int64, first bool) {
 	if at-f.resumed < graceAfterPause {
 		until = f.paused
 	}
-	from := min(at-f.kept, f.until-f.slow) // a slow call counts at least once, however late the next call comes
+	from := min(at-f.kept, f.until-f.slow) // a slow call counts at least once, however late the next call is
 	f.until = until
 	return f.count(from, until-f.slow), true
 }

@@ -19,9 +19,11 @@ var _ = func() bool {
 		Tell: func(m *Permit, l gatehook.Listener[Outcome], start time.Duration) {
 			m.listener, m.listenStart = l, start
 		},
-		Told:     func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
-		Live:     (*Breaker).live,
-		Attached: (*Breaker).attached,
+		Told:        func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
+		Live:        (*Breaker).forCalls,
+		Reconfigure: (*Breaker).setConfig,
+		Attached:    (*Breaker).attached,
+		Stretch:     (*Breaker).stretch,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{
 		ForceAt:   (*Breaker).forceAt,
@@ -32,7 +34,7 @@ var _ = func() bool {
 	return true
 }()
 
-// admit is Allow, but fills in a zero permit of the caller instead of returning a copy.
+// admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
 func (b *Breaker) admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
 
 // admitAfter fills in a zero permit if the breaker is closed and counts no calls in flight, and reports
@@ -47,8 +49,8 @@ func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 	return true
 }
 
-// admitClosed is admitAfter that reads the clock if the breaker needs the time. It also sets the
-// listener.
+// admitClosed is like admitAfter, but reads the clock itself if the breaker needs the time. It also
+// sets the listener.
 func (b *Breaker) admitClosed(m *Permit, l gatehook.Listener[Outcome]) bool {
 	p := b.phase.Load()
 	if !p.fast {
@@ -78,7 +80,7 @@ func (b *Breaker) checkAt(t time.Time) error {
 // refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts the
 // refusal.
 func (b *Breaker) refuseFor(reason string) error {
-	b = b.live()
+	b = b.forCalls()
 	return b.refuse(&OpenError{
 		Name: b.name, Key: b.member.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})

@@ -33,7 +33,8 @@ import (
 // judged by two breakers.
 //
 // If no key is idle, a new key is unguarded: it gets a breaker that all such keys share, that is forced
-// closed, refuses nothing, and cannot be forced, reset or reconfigured. The metric
+// closed, refuses nothing unless Config.Refuse is set, and cannot be forced, reset or reconfigured. The
+// metric
 // weir.breaker.group.unguarded counts these calls of Get. Call Get for each call, so that the key gets
 // its own breaker when there is room.
 //
@@ -54,6 +55,7 @@ type Group[K comparable] struct {
 	evictions      atomic.Int64
 	unguardedCalls atomic.Int64 // of Get
 	places         places
+	override       groupOverride[K]
 	admissions     atomic.Int64 // keys added so far
 	series         [4]*stat.Series
 
@@ -61,13 +63,13 @@ type Group[K comparable] struct {
 	observers observers[K]
 }
 
-// NewGroup returns a group without keys. All its breakers have the given name; metrics tell them apart
-// by key. NewGroup panics with the error of c.Validate if there is one.
+// NewGroup returns a group without keys. All its breakers have the given name. Metrics distinguish
+// them by key. NewGroup panics with the error of c.Validate if there is one.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	return newGroupAt[K](name, c, time.Now())
 }
 
-// newGroupAt is NewGroup for a group that begins at t0 and uses the times given to getAt.
+// newGroupAt is like NewGroup, but the group begins at t0 and uses the times given to getAt.
 func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -80,7 +82,7 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	g.rules.Store(newRules(c.Breaker.orDefault()))
 	g.places.members = &g.members
 	g.places.setShare(c.MaxOpen)
-	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey})
+	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey}, "")
 	g.observers.init(name, t0)
 	for i := range g.shards {
 		s := &g.shards[i]
@@ -97,6 +99,8 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 func unguardedRules(c Config) *rules {
 	u := Config{
 		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, Active: c.Active, SlowCall: c.SlowCall, Latency: c.Latency,
+		CooldownJitter: c.CooldownJitter, // of holds
+		Refuse:         c.Refuse,
 	}
 	if c.SlowCall > 0 {
 		u.SlowRate = Off
@@ -130,7 +134,7 @@ func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	g.rules.Store(newRules(c.orDefault())) // first, so that members with the old rules are in the lists below
+	g.rules.Store(newRules(c.orDefault())) // set first, so that all members with the old rules are in the lists below
 	g.unguarded.setGroupRules(func() *rules { return unguardedRules(g.rules.Load().config) }, t)
 	for _, b := range g.All() {
 		b.setGroupRules(g.rules.Load, t)
@@ -204,7 +208,7 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	if size > keytext.MaxText {
 		return nil
 	}
-	if size > keytext.MaxKey { // the group may have it under its shorter form
+	if size > keytext.MaxKey { // the group may have the key under its shortened text
 		key = keytext.Own(key)
 		if b := g.shard(key).find(key); b != nil {
 			return b

@@ -78,7 +78,7 @@ func neverTrip(window.Counts) (string, bool) { return "", false }
 // evictionWindow is the default window of a breaker.
 const evictionWindow = 10 * time.Second
 
-// evictionCases tells which members are kept at a time, when every other member is evicted.
+// evictionCases say which members are kept at a time. All others are evicted then.
 var evictionCases = map[string]struct {
 	config  breaker.Config
 	prepare func(*breaker.Breaker)
@@ -112,9 +112,9 @@ var evictionCases = map[string]struct {
 	"in shadow mode":                          {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.Shadow) }, at: time.Hour, kept: true},
 	"released":                                {prepare: func(b *breaker.Breaker) { b.ForceAt(t0, breaker.ForcedOpen); b.ReleaseAt(after(1)) }, at: time.Hour},
 	"of a config of its own":                  {prepare: func(b *breaker.Breaker) { _ = b.Reconfigure(breaker.Config{MinCalls: 3}) }, at: time.Hour, kept: true},
-	"open at first":                           {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 4 * time.Second, kept: true},
-	"open at first, and never called":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: 5 * time.Second},
-	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(5 * time.Second)) }, at: time.Hour, kept: true},
+	"open at first":                           {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: time.Second - 1, kept: true},
+	"open at first, and never called":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: time.Second},
+	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(time.Second)) }, at: time.Hour, kept: true},
 	"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
 	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
 	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},

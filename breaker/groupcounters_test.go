@@ -65,7 +65,7 @@ func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		lines := m.read(t, g, 2, 1)
 		require.Zero(t, lines["state forced_closed _other"])
-		require.Zero(t, lines["state.time forced_closed _other"])
+		require.Zero(t, lines["state_time forced_closed _other"])
 		require.InDelta(t, 2, lines["calls success _other"], 0)
 		require.InDelta(t, 1, lines["group.unguarded "], 0)
 	})
@@ -90,7 +90,7 @@ func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
 		lines := m.read(t, g, 1, 2)
 		require.InDelta(t, 2, lines["state closed _other"], 0)
 		require.InDelta(t, 2, lines["calls success _other"], 0)
-		require.InDelta(t, 60+2*(5*3600+15), lines["state.time closed _other"], 1e-3, "of a before it was evicted, and of two members since")
+		require.InDelta(t, 60+2*(5*3600+15), lines["state_time closed _other"], 1e-3, "of a before it was evicted, and of two members since")
 	})
 }
 
@@ -197,7 +197,7 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 
 // A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open when it is
 // evicted before its first call.
-func TestGroupEvictsABreakerThatWasOpenAtFirstAsWhatItHasBecome(t *testing.T) {
+func TestGroupEvictsABreakerInItsPresentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
 			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},

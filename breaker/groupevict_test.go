@@ -135,7 +135,7 @@ func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 }
 
 // A slow callback for one member does not delay the changes of other members.
-func TestGroupTellsOfTheChangesOfSeveralMembersAtOnce(t *testing.T) {
+func TestGroupReportsChangesOfSeveralMembersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var atWork, most atomic.Int64
 		var mu sync.Mutex
@@ -194,4 +194,24 @@ func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 			require.Equal(t, breaker.HalfOpen, b.StateAt(u.Add(time.Second)))
 		})
 	}
+}
+
+// A recovering key is never evicted, and its state is in the series of all other keys.
+func TestAGroupKeepsARecoveringKey(t *testing.T) {
+	g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Recovery: 10 * time.Second})
+	call(t, g, t0, "a", breaker.Failure)
+	u := after(5 * time.Second)
+	call(t, g, u, "a", breaker.Success) // the probe
+	b := g.GetAt(u, "a")
+	require.Equal(t, breaker.Recovering, b.StateAt(u))
+	for i := range 10 {
+		addKeys(g, u.Add(time.Duration(i+1)*time.Minute), 3)
+	}
+	u = u.Add(time.Hour)
+	require.Same(t, b, g.GetAt(u, "a"))
+	require.Equal(t, breaker.Recovering, b.StateAt(u))
+	lines := groupLines(g)
+	require.InDelta(t, 1, lines["state recovering _other"], 0)
+	require.InDelta(t, 1, lines["transitions recovering _other"], 0)
+	require.Greater(t, lines["state_time recovering _other"], 0.0)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// busyGroup is a group whose keys have many callers, each with a breaker from another call of Get, and other
-// keys compete for the same room. It counts the results of each key itself.
+// busyGroup is a group whose keys have many callers, each with the result of a separate call of
+// Get. Other keys compete for the same room. It counts the results of each key itself.
 type busyGroup struct {
 	group   *breaker.Group[string]
 	mu      sync.Mutex

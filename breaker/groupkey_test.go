@@ -15,7 +15,7 @@ import (
 
 const longKeyMembers = 128 // the MaxKeys of the groups that fill makes
 
-// fill makes a group, asks for MaxKeys keys, and requires that so many of them became members.
+// fill makes a group, gets MaxKeys keys, and requires that the given number of them became members.
 func fill[K comparable](t *testing.T, members int, key func(i int) K) *breaker.Group[K] {
 	g := breaker.NewGroup[K]("g", breaker.GroupConfig{MaxKeys: longKeyMembers})
 	for i := range longKeyMembers {
@@ -51,7 +51,7 @@ func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	}
 }
 
-func TestGroupTellsLongKeysApart(t *testing.T) {
+func TestGroupDistinguishesLongKeys(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{})
 	long := strings.Repeat("x", 1000)
 	a, b := g.Get(long+"a"), g.Get(long+"b")

@@ -55,14 +55,16 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 // Histograms yields the durations of the calls, if Config.Latency is set: those of each key with series
-// of its own, and those of all other keys together with the key _other.
+// of its own, and those of all other keys together with the key _other, which have no exemplars.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if !g.rules.Load().config.Latency {
 		return
 	}
 	own, others := g.collect((*summable).addLatency)
 	for _, s := range own {
-		if !yield(s.series.duration, s.latency().Histogram()) {
+		h := s.latency().Histogram()
+		h.Exemplars = s.member.breaker.keptExemplars()
+		if !yield(s.series.duration, h) {
 			return
 		}
 	}
@@ -79,7 +81,7 @@ func (g *Group[K]) collect(add func(*summable, *sum, *Breaker)) (own []ownSeries
 	w := &g.observers
 	others = w.others.zero()
 	add(&w.others, &others, g.unguarded)
-	clear(others.values[:3*stateCount]) // the unguarded breaker is no key, so its state does not count
+	clear(others.values[:3*stateCount]) // the unguarded breaker belongs to no key, so its state does not count
 	members := w.members[:0]
 	for i := range g.shards {
 		s := &g.shards[i]

@@ -105,7 +105,7 @@ func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
 }
 
 // Members that are added while a group is reconfigured have the new Config.
-func TestGroupReconfigureMissesNoMemberThatComesMeanwhile(t *testing.T) {
+func TestGroupReconfigureIncludesMembersAddedMeanwhile(t *testing.T) {
 	for round := range 50 {
 		g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 9}, MaxKeys: 1000, MaxSeries: breaker.Off}, t0)
 		var wg sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 
 // One call per minute closes the breaker of a recovered service, even if HalfOpenTimeout is shorter and the
 // breaker was evicted meanwhile.
-func TestGroupProbesAfterACooldownHoweverSeldomItIsAsked(t *testing.T) {
+func TestGroupProbesAfterACooldownHoweverRareCallsAre(t *testing.T) {
 	g := group(2, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
 	old := g.GetAt(t0, "a")
 	evictAll(g, t0)

@@ -44,7 +44,7 @@ func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 		require.InDelta(t, 1, lines["calls success tenant 1"], 0)
 		require.InDelta(t, 1, lines["calls success tenant 2"], 0)
 		require.InDelta(t, 3+20+2, lines["calls success _other"], 0, "the first call of scanner 1 was in its own series")
-		require.InDelta(t, 60, lines["state.time closed tenant 1"], 1e-6)
+		require.InDelta(t, 60, lines["state_time closed tenant 1"], 1e-6)
 
 		counts := map[string]int64{}
 		for s, h := range g.Histograms {

@@ -35,7 +35,7 @@ func groupLines(s stat.Source) map[string]float64 {
 
 func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}, MaxKeys: 6, MaxSeries: 2}
+		c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2, Cooldown: 5 * time.Second}, MaxKeys: 6, MaxSeries: 2}
 		g := breaker.NewGroup[string]("g", c)
 		empty := groupLines(g)
 		require.Zero(t, empty["calls success _other"], "there from the start")
@@ -51,7 +51,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 			"window.failure_ratio a": 0.5, "window.calls failure a": 1, "calls success b": 1,
 			"calls success _other": 3, "calls failure _other": 2, "calls refused _other": 2, "transitions open _other": 2,
 			"state open _other": 2, "state closed _other": 1, "state forced_closed _other": 0,
-			"group.members ": 5, "group.evictions ": 0, "group.unguarded ": 0,
+			"group.size ": 5, "group.evictions ": 0, "group.unguarded ": 0,
 		} {
 			require.Contains(t, lines, key)
 			require.InDelta(t, want, lines[key], 0, key)
@@ -63,9 +63,9 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 
 		time.Sleep(time.Minute)
 		later := groupLines(g)
-		require.InDelta(t, 60, later["state.time closed _other"], 1e-9, "that of e")
-		require.InDelta(t, 2*5, later["state.time open _other"], 1e-9)
-		require.InDelta(t, 2*55, later["state.time half_open _other"], 1e-9)
+		require.InDelta(t, 60, later["state_time closed _other"], 1e-9, "that of e")
+		require.InDelta(t, 2*5, later["state_time open _other"], 1e-9)
+		require.InDelta(t, 2*55, later["state_time half_open _other"], 1e-9)
 		_, err := read.New(func(s *stat.Series) *stat.Series { return s }, g)
 		require.NoError(t, err)
 	})
@@ -113,7 +113,7 @@ func callManyKeys(g *breaker.Group[int], seed uint64) (calls int64) {
 	return calls
 }
 
-// counterReadings are the values that counters had when they were last read.
+// counterReadings are the values of counters at their last reading.
 type counterReadings map[*stat.Series]float64
 
 // read requires that no counter has fallen, and returns the sum of all calls.

@@ -37,7 +37,7 @@ func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 // If all members are idle, the one that was not asked for recently is evicted.
 func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
 	g := group(3, breaker.Config{})
-	for _, key := range []string{"a", "b", "c", "d"} { // all have been asked for, and one goes
+	for _, key := range []string{"a", "b", "c", "d"} { // all have been used, and one is evicted
 		g.GetAt(t0, key)
 	}
 	require.EqualValues(t, 1, g.Stats().Evictions)

@@ -17,7 +17,7 @@ func requireAllowed(t *testing.T, b *breaker.Breaker, at int) *breaker.Permit {
 	return &p
 }
 
-func TestACallerAMinuteFindsABreakerHalfOpen(t *testing.T) {
+func TestOneCallPerMinuteFindsABreakerHalfOpen(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 5 * time.Second, HalfOpenTimeout: 10 * time.Second, Probes: 1}
 	well, down := breaker.NewAt("b", c, t0), breaker.NewAt("b", c, t0)
 	for minute := range 1440 {
@@ -65,7 +65,7 @@ func TestAReleasedHalfOpenBreakerWaitsForAProbe(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_500)))
 }
 
-func TestAnotherHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
+func TestANewHalfOpenTimeoutRunsFromTheNextProbe(t *testing.T) {
 	for name, override := range map[string]func(b *breaker.Breaker, end bool){
 		"half-open": func(*breaker.Breaker, bool) {},
 		"under an override": func(b *breaker.Breaker, end bool) {
@@ -103,7 +103,7 @@ func TestHalfOpenTimeoutRespectsRetryAfter(t *testing.T) {
 	require.NoError(t, modelDo(b, 10_100, breaker.Success))
 }
 
-// outNow counts the probes that a half-open breaker lets out at t0.
+// outNow counts the probes that a half-open breaker allows at t0.
 func outNow(b *breaker.Breaker) (n int) {
 	for ; n < 100; n++ {
 		if _, err := b.AllowAt(t0); err != nil {
@@ -113,7 +113,7 @@ func outNow(b *breaker.Breaker) (n int) {
 	return n
 }
 
-func TestReconfigureLetsNoMoreProbesOutThanProbes(t *testing.T) {
+func TestReconfigureNeverAllowsMoreProbesThanProbes(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 10, Probes: 3, ProbeTimeout: time.Second}
 	b := breaker.NewAt("b", c, t0)
 	b.OpenForAt(t0, 0)

@@ -84,7 +84,7 @@ func (c *modelCallers) run(rnd *rand.Rand) {
 	})
 }
 
-// modelLinger makes calls overlap in many ways.
+// modelLinger delays a call in various ways, so that calls overlap.
 func modelLinger(rnd *rand.Rand) {
 	switch rnd.IntN(8) {
 	case 0, 1:
@@ -101,7 +101,7 @@ func modelYield(times int) {
 	}
 }
 
-// play makes all calls on eight goroutines, and repeats each of others until the calls have ended.
+// play makes all calls on eight goroutines. Meanwhile it repeats each function of others.
 func (c *modelCallers) play(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
 	c.done = make(chan struct{})
 	var callers, rest sync.WaitGroup

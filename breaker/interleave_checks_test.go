@@ -46,7 +46,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		if c.Seq() == last.Seq()+1 {
 			require.Equal(t, last.To, c.From, "%v after %v", c, last)
 		}
-		says := c.From == c.To || last.From == last.To // in shadow mode: that is no new state, and bears the call's own time
+		says := c.From == c.To || last.From == last.To // in shadow mode: that is not a new state, and has the call's own time
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
 		require.True(t, modelLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
 		require.True(t, modelSound(c.Counts), "%v: %+v", c, c.Counts)

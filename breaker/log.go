@@ -1,26 +1,27 @@
 package breaker
 
-import (
-	"context"
-	"log/slog"
-)
+import "log/slog"
 
 // eventName is the value of the attribute event.name, for logs that have event names.
 const eventName = "weir.breaker.transition"
 
 // LogChanges returns a function for Config.OnChange that logs each change: as a warning if the breaker
-// opens or would open, and as information otherwise. Several breakers may share the function.
+// opens or would open, and as information otherwise. It logs with Change.Context, so that a record has
+// the trace of the call that caused the change. Several breakers may share the function.
 // LogChanges panics if logger is nil.
 //
 // The attributes are:
 //
 //   - event.name: weir.breaker.transition.
 //   - weir.breaker.name, and weir.group.key for a member of a Group.
-//   - from, and weir.breaker.state for the state that began.
-//   - reason, and origin: calls, shared_counts, clock or hand.
-//   - at, and seq, which numbers the changes of the breaker from 1 on.
-//   - calls and failures, if calls caused the change.
-//   - margin and last_failures, if the change has them: a text, and a list of texts, the oldest first.
+//   - weir.breaker.state, the state that began, and weir.breaker.previous_state.
+//   - weir.breaker.reason: Change.Reason.
+//   - weir.breaker.origin: calls, shared_counts, clock or hand.
+//   - weir.breaker.changed_at: Change.At.
+//   - weir.breaker.seq, which numbers the changes of the breaker from 1 on.
+//   - weir.breaker.calls and weir.breaker.failures, if calls caused the change.
+//   - weir.breaker.margin and weir.breaker.last_failures, if the change has them: a text, and a list
+//     of texts, the oldest first.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
 		panic("breaker: LogChanges: the logger is nil")
@@ -33,32 +34,32 @@ func LogChanges(logger *slog.Logger) func(Change) {
 		case c.To == Open || c.To == ForcedOpen:
 			level = slog.LevelWarn
 		}
-		logger.LogAttrs(context.Background(), level, message, c.attrs()...)
+		logger.LogAttrs(c.Context(), level, message, append([]slog.Attr{slog.String("event.name", eventName)}, c.attrs()...)...)
 	}
 }
 
+// attrs returns the attributes of the change. The first ones say which breaker it is.
 func (c Change) attrs() []slog.Attr {
-	attrs := []slog.Attr{
-		slog.String("event.name", eventName),
-		slog.String("weir.breaker.name", c.Name), slog.String("weir.breaker.state", string(c.To)),
-		slog.String("from", string(c.From)), slog.String("reason", c.Reason), slog.String("origin", c.origin),
-		slog.Time("at", c.At), slog.Uint64("seq", c.seq),
-	}
+	attrs := []slog.Attr{slog.String("weir.breaker.name", c.Name)}
 	if c.Key != "" {
 		attrs = append(attrs, slog.String("weir.group.key", c.Key))
 	}
+	attrs = append(attrs,
+		slog.String("weir.breaker.state", string(c.To)), slog.String("weir.breaker.previous_state", string(c.From)),
+		slog.String("weir.breaker.reason", c.Reason), slog.String("weir.breaker.origin", c.origin),
+		slog.Time("weir.breaker.changed_at", c.At), slog.Uint64("weir.breaker.seq", c.seq))
 	if n := c.Counts.Calls(); n > 0 {
-		attrs = append(attrs, slog.Int64("calls", n), slog.Int64("failures", c.Counts.Failures))
+		attrs = append(attrs, slog.Int64("weir.breaker.calls", n), slog.Int64("weir.breaker.failures", c.Counts.Failures))
 	}
 	if c.Margin != "" {
-		attrs = append(attrs, slog.String("margin", c.Margin))
+		attrs = append(attrs, slog.String("weir.breaker.margin", c.Margin))
 	}
 	if len(c.LastFailures) > 0 {
 		texts := make([]string, len(c.LastFailures))
 		for i, f := range c.LastFailures {
 			texts[i] = f.String()
 		}
-		attrs = append(attrs, slog.Any("last_failures", texts))
+		attrs = append(attrs, slog.Any("weir.breaker.last_failures", texts))
 	}
 	return attrs
 }

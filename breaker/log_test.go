@@ -43,9 +43,9 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 		for n, r := range list {
 			require.Equal(t, "weir.breaker.transition", r["event.name"])
 			require.Equal(t, "payments", r["weir.breaker.name"])
-			require.EqualValues(t, n+1, r["seq"])
+			require.EqualValues(t, n+1, r["weir.breaker.seq"])
 			got = append(got, line{
-				r["level"].(string), r["msg"].(string), r["from"].(string), r["weir.breaker.state"].(string), r["origin"].(string),
+				r["level"].(string), r["msg"].(string), r["weir.breaker.previous_state"].(string), r["weir.breaker.state"].(string), r["weir.breaker.origin"].(string),
 			})
 		}
 		require.Equal(t, []line{
@@ -56,13 +56,14 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 			{"INFO", "breaker shadow", "forced_open", "shadow", "hand"},
 			{"WARN", "breaker would open", "shadow", "shadow", "calls"},
 		}, got)
-		require.Equal(t, "failure rate 100% of 20 calls, limit 50%", list[0]["reason"])
-		require.EqualValues(t, 20, list[0]["calls"])
-		require.EqualValues(t, 20, list[0]["failures"])
-		at, err := time.Parse(time.RFC3339Nano, list[1]["at"].(string))
+		require.Equal(t, "failure rate 100% of 20 calls, limit 50%", list[0]["weir.breaker.reason"])
+		require.Equal(t, "the cooldown of 1s is over", list[1]["weir.breaker.reason"])
+		require.EqualValues(t, 20, list[0]["weir.breaker.calls"])
+		require.EqualValues(t, 20, list[0]["weir.breaker.failures"])
+		at, err := time.Parse(time.RFC3339Nano, list[1]["weir.breaker.changed_at"].(string))
 		require.NoError(t, err)
-		require.True(t, at.Equal(opened.Add(5*time.Second)), "when it was due, not when it was noticed")
-		require.NotContains(t, list[3], "calls")
+		require.True(t, at.Equal(opened.Add(time.Second)), "when it was due, not when it was noticed")
+		require.NotContains(t, list[3], "weir.breaker.calls")
 	})
 }
 
@@ -74,7 +75,7 @@ func ExampleLogChanges() {
 	// A service gives slog.Default(); this one leaves out what differs from run to run.
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
-		case slog.TimeKey, "at", "seq", "origin":
+		case slog.TimeKey, "weir.breaker.changed_at", "weir.breaker.seq", "weir.breaker.origin":
 			return slog.Attr{}
 		}
 		return a
@@ -82,5 +83,5 @@ func ExampleLogChanges() {
 	payments := breaker.New("payments", breaker.Config{OnChange: breaker.LogChanges(logger)})
 	payments.Force(breaker.ForcedOpen)
 	// Output:
-	// level=WARN msg="breaker forced_open" event.name=weir.breaker.transition weir.breaker.name=payments weir.breaker.state=forced_open from=closed reason=forced
+	// level=WARN msg="breaker forced_open" event.name=weir.breaker.transition weir.breaker.name=payments weir.breaker.state=forced_open weir.breaker.previous_state=closed weir.breaker.reason=forced
 }

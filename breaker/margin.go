@@ -19,7 +19,7 @@ func (r *rules) margin(e *evidence, where string) string {
 	return fewer(n, "failure", where)
 }
 
-// rateMargin is margin for a rate that is reached.
+// rateMargin is like margin, but for a limit that is exceeded as soon as it is reached.
 func (r *rules) rateMargin(e *evidence) string {
 	if r.failureRate.reached(e.calls.Failures, e.calls.Calls) {
 		return r.margin(e, "in this window")

@@ -41,7 +41,7 @@ func (s *places) take() bool {
 	}
 }
 
-// join makes b, which no other goroutine has yet, count in the places of its group.
+// join counts b among the places of its group. No other goroutine has b yet.
 func (b *Breaker) join(s *places) {
 	b.places = s
 	b.updatePlace(b.phase.Load())
@@ -62,8 +62,8 @@ func (b *Breaker) updatePlace(p *phase) {
 	}
 }
 
-// takePlace takes a place for a breaker that is about to open because of calls, and reports whether it
-// has one. The lock is held.
+// takePlace takes a place for a breaker that is about to open because of its calls, and reports
+// whether it got one. The lock is held.
 func (b *Breaker) takePlace() bool {
 	if b.places != nil && !b.placed {
 		b.placed = b.places.take()

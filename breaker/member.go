@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// membership is what a breaker knows of its group.
+// membership is a breaker's link to its group.
 type membership struct {
 	label string       // the text of the key in errors, changes and metrics
 	group memberGroup  // nil for the breaker that all keys without room share
 	gate  atomic.Value // what a group of gates keeps with the member
 }
 
-// memberGroup is the group of a breaker, as the breaker sees it.
+// memberGroup has the methods of a group that its breakers use.
 type memberGroup interface {
 	get(t time.Time) *Breaker // Group.Get for the key of the breaker
 	peek() *Breaker           // get without adding the key: if the group has no such key, a new breaker for one answer
@@ -53,7 +53,7 @@ func (m *member[K]) peek() *Breaker {
 	if now := m.shard.byKey[m.key]; now != nil {
 		return now.breaker
 	}
-	return build(m.breaker.name, m.rules(), time.Now(), &m.membership)
+	return build(m.breaker.name, m.rules(), time.Now(), &m.membership, m.shard.group.override.now())
 }
 
 func (m *member[K]) rules() *rules { return m.shard.group.rules.Load() }

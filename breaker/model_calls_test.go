@@ -8,16 +8,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// seen returns the stay as of t, and whether it is among the changes already.
-func (m *modelBreaker) seen(t time.Duration) (s modelStay, settled bool) {
-	if brought := m.due(m.stay, t); len(brought) > 0 {
+// stayAt returns the stay as of t, and whether it is among the changes already.
+func (m *modelBreaker) stayAt(t time.Duration) (s modelStay, settled bool) {
+	if brought := m.dueStays(m.stay, t); len(brought) > 0 {
 		return brought[len(brought)-1], false
 	}
 	return m.stay, true
 }
 
 func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
-	s, settled := m.seen(t)
+	s, settled := m.stayAt(t)
 	var c window.Counts
 	switch s.state {
 	case breaker.Closed, breaker.Recovering, breaker.ForcedClosed, breaker.Shadow:
@@ -55,7 +55,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		if m.spares(&m.stay) {
 			return nil, m.refuse(t)
 		}
-		c.place = m.vacant(t)
+		c.place = m.freeSlot(t)
 		if c.place < 0 {
 			return nil, m.refuse(t)
 		}
@@ -86,8 +86,8 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 
 // check returns the error with which allow would refuse.
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
-	switch s, settled := m.seen(t); {
-	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && (m.spares(&s) || settled && m.vacant(t) < 0):
+	switch s, settled := m.stayAt(t); {
+	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && (m.spares(&s) || settled && m.freeSlot(t) < 0):
 		m.enterDue(t)
 		return m.refuse(t)
 	case s.state == breaker.Recovering && !m.rampPasses(t):
@@ -119,8 +119,8 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	return e
 }
 
-// out returns when the occupied slots fall free, and how many slots are used.
-func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts int) {
+// slotsInUse returns when the occupied slots fall free, and how many slots are used.
+func (m *modelBreaker) slotsInUse(t time.Duration) (leases []time.Duration, verdicts int) {
 	for _, c := range m.places {
 		switch {
 		case c == nil:
@@ -133,9 +133,9 @@ func (m *modelBreaker) out(t time.Duration) (leases []time.Duration, verdicts in
 	return leases, verdicts
 }
 
-// vacant returns the first free slot, if fewer than Probes slots are in use.
-func (m *modelBreaker) vacant(t time.Duration) int {
-	if leases, verdicts := m.out(t); len(leases)+verdicts >= m.config.Probes {
+// freeSlot returns the first free slot, if fewer than Probes slots are in use.
+func (m *modelBreaker) freeSlot(t time.Duration) int {
+	if leases, verdicts := m.slotsInUse(t); len(leases)+verdicts >= m.config.Probes {
 		return -1
 	}
 	for i, c := range m.places {
@@ -149,7 +149,7 @@ func (m *modelBreaker) vacant(t time.Duration) int {
 
 // vacated returns when the first slot falls free, or the last one if too many are in use.
 func (m *modelBreaker) vacated(t time.Duration) time.Duration {
-	leases, verdicts := m.out(t)
+	leases, verdicts := m.slotsInUse(t)
 	if len(leases) == 0 {
 		return modelNever
 	}

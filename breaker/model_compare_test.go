@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelStep is a step as it is printed when breaker and model differ.
+// modelStep is the text of a step, for the report when breaker and model differ.
 type modelStep struct {
 	at   time.Duration
 	verb string

@@ -11,10 +11,10 @@ import (
 
 type modelResults []modelResult
 
-// reached returns the run of failures that ends with the last result, and the reason if it is long
-// enough to open the breaker. Of all numbers of last calls it is the one with the highest score, and of
-// those the greatest.
-func (rs modelResults) reached(c *breaker.Config, in window.Counts) (best window.Counts, reason string) {
+// trippedBy returns the run of failures that ends with the last result, and the reason if it is
+// long enough to open the breaker. Of all numbers of last calls it is the one with the highest
+// score, and of those the greatest.
+func (rs modelResults) trippedBy(c *breaker.Config, in window.Counts) (best window.Counts, reason string) {
 	if len(rs) == 0 || rs[len(rs)-1].outcome != breaker.Failure {
 		return best, ""
 	}

@@ -24,7 +24,7 @@ func modelDo(b *breaker.Breaker, at int, o breaker.Outcome) error {
 	return err
 }
 
-func TestFoundAConfigGivenWhileABreakerOpensStands(t *testing.T) {
+func TestRegressionAConfigGivenWhileABreakerOpensStands(t *testing.T) {
 	var b *breaker.Breaker
 	lasting := breaker.Config{Cooldown: time.Hour, LastCalls: 10}
 	b = breaker.NewAt("b", breaker.Config{Trip: func(window.Counts) (string, bool) {
@@ -36,7 +36,7 @@ func TestFoundAConfigGivenWhileABreakerOpensStands(t *testing.T) {
 	require.Equal(t, int64(1), b.Totals().Failures)
 }
 
-func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
+func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	var held []*breaker.Permit
 	var told recorder
 	b := breaker.NewAt("b", told.on(breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
@@ -57,7 +57,7 @@ func TestFoundTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	require.True(t, modelSound(c), "%+v", c)
 }
 
-func TestFoundAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
+func TestRegressionAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	_, err := b.AllowAt(modelAt(60_000)) // half-open for a minute, and the first to call
@@ -68,7 +68,7 @@ func TestFoundAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	require.Equal(t, modelAt(61_000), e.Until)
 }
 
-func TestFoundCheckRefusesAsAllowWould(t *testing.T) {
+func TestRegressionCheckRefusesAsAllowWould(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 10 * ms}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	_, err := b.AllowAt(modelAt(100))
@@ -84,7 +84,7 @@ func TestFoundCheckRefusesAsAllowWould(t *testing.T) {
 	require.Equal(t, err, check)
 }
 
-func TestFoundFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
+func TestRegressionFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -96,7 +96,7 @@ func TestFoundFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(3_600_000)))
 }
 
-func TestFoundReconfigureKeepsTransitionsThatWereDue(t *testing.T) {
+func TestRegressionReconfigureKeepsTransitionsThatWereDue(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -106,7 +106,7 @@ func TestFoundReconfigureKeepsTransitionsThatWereDue(t *testing.T) {
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1060)), "it keeps its state")
 }
 
-func TestFoundReconfigureHoldsUnderAnOverride(t *testing.T) {
+func TestRegressionReconfigureHoldsUnderAnOverride(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -119,7 +119,7 @@ func TestFoundReconfigureHoldsUnderAnOverride(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(210)), "50 ms after the probe")
 }
 
-func TestFoundAStreakOutlivesItsWindow(t *testing.T) {
+func TestRegressionAStreakOutlivesItsWindow(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3}
 	b := breaker.NewAt("b", c, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
@@ -131,7 +131,7 @@ func TestFoundAStreakOutlivesItsWindow(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(3)), "three in a row")
 }
 
-func TestFoundTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
+func TestRegressionTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 	var asked window.Counts
 	c := breaker.Config{MinCalls: 2, Trip: func(c window.Counts) (string, bool) { asked = c; return "", false }}
 	b := breaker.NewAt("b", c, t0)
@@ -144,7 +144,7 @@ func TestFoundTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelAt(3)))
 }
 
-func TestFoundAShadowRespectsRetryAfter(t *testing.T) {
+func TestRegressionAShadowRespectsRetryAfter(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 10 * ms, Initial: breaker.Shadow}, t0)
 	p, err := b.AllowAt(t0)
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestFoundAShadowRespectsRetryAfter(t *testing.T) {
 
 // Stale times: they move no deadline and add no capacity.
 
-func TestFoundAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
+func TestRegressionAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: 100 * ms, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	b.OpenForAt(modelAt(1000), 0)
@@ -170,20 +170,20 @@ func TestFoundAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	require.ErrorIs(t, modelDo(b, 1050, breaker.Success), breaker.ErrOpen, "the place was lent for 100 ms")
 }
 
-func TestFoundAnOverrideAtAStaleTimeBeginsNow(t *testing.T) {
+func TestRegressionAnOverrideAtAStaleTimeBeginsNow(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
 	require.NoError(t, modelDo(b, 60_000, breaker.Success))
 	b.OpenForAt(modelAt(100), 500*ms)
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_400)), "for 500 ms from the newest moment known")
 }
 
-func TestFoundNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
+func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Shadow}, t0)
 	require.NoError(t, modelDo(b, -1, breaker.Success))
 	require.Zero(t, b.StatsAt(t0).ShadowRefused)
 }
 
-func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
+func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
 	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
 	b := breaker.NewAt("b", c, t0)
 	p, err := b.AllowAt(modelAt(5_050)) // takes the counter of the slice 40 before
@@ -196,7 +196,7 @@ func TestFoundACallTooStaleToWatchIsNoCallThatHangs(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(modelAt(5_500)))
 }
 
-func TestFoundMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
+func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 2, Cooldown: breaker.Off, MaxRetryAfter: breaker.Off}
 	b := breaker.NewAt("b", c, t0)
 	p, err := b.AllowAt(modelAt(900))

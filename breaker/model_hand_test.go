@@ -27,7 +27,7 @@ func (m *modelBreaker) release(t time.Duration) {
 		return
 	}
 	s := *m.under
-	if brought := m.due(s, t); len(brought) > 0 {
+	if brought := m.dueStays(s, t); len(brought) > 0 {
 		s = brought[len(brought)-1]
 	}
 	switch s.state {
@@ -43,7 +43,7 @@ func (m *modelBreaker) release(t time.Duration) {
 
 func (m *modelBreaker) openFor(t, d time.Duration) {
 	t = m.hand(t)
-	m.set(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), reason: "opened"})
+	m.set(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), wait: modelAdd(t, max(d, 0)) - t, reason: "opened"})
 }
 
 func (m *modelBreaker) reset(t time.Duration) {
@@ -51,7 +51,7 @@ func (m *modelBreaker) reset(t time.Duration) {
 	m.set(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: "reset"})
 }
 
-// set begins a stay. While an override is in force, the stay begins underneath it.
+// set begins a stay. While an override is in effect, the stay begins underneath it.
 func (m *modelBreaker) set(s modelStay) {
 	old := m.stay
 	if m.under != nil {
@@ -71,7 +71,7 @@ func (m *modelBreaker) set(s modelStay) {
 	}
 }
 
-// hand is how every verb by hand begins.
+// hand is the common beginning of all changes by hand.
 func (m *modelBreaker) hand(t time.Duration) time.Duration {
 	m.enterDue(t)
 	return m.latest(t)
@@ -80,7 +80,7 @@ func (m *modelBreaker) hand(t time.Duration) time.Duration {
 func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	t := m.hand(given)
 	if m.under != nil {
-		if brought := m.due(*m.under, t); len(brought) > 0 {
+		if brought := m.dueStays(*m.under, t); len(brought) > 0 {
 			m.under = &brought[len(brought)-1]
 		}
 	}

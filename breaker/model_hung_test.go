@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// modelPause is what the model knows of the latest pause in which no call began.
+// modelPause is the model's record of the latest pause in which no call began.
 type modelPause struct {
 	seen     int64 // the last tick in which a call came
 	from, to time.Duration

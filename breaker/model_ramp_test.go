@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelRamp is what a recovering breaker knows.
+// modelRamp is the model's state of a recovering breaker.
 type modelRamp struct {
 	share        float64 // of the calls that pass
 	skipped      int     // calls refused since the last that passed
@@ -71,7 +71,7 @@ func (m *modelBreaker) rampResult(c *modelCall, t time.Duration, r modelResult) 
 	}
 }
 
-// rampJudge ends the round if all ways to complete it have the same verdict.
+// rampJudge ends the round if the missing results cannot change its verdict.
 func (m *modelBreaker) rampJudge(t time.Duration) {
 	n := m.rampSize()
 	if has := len(m.ramp.results); t-m.ramp.began >= m.config.Recovery && has >= int(math.Ceil(float64(m.minCalls())/16)) {

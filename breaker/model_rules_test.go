@@ -48,7 +48,7 @@ func modelDefaults(c breaker.Config) breaker.Config {
 			c.Buckets = 10
 		}
 	}
-	def(&c.Cooldown, 5*time.Second, 0)
+	def(&c.Cooldown, time.Second, 0)
 	if c.CooldownFactor == 0 {
 		c.CooldownFactor = 1
 	}
@@ -148,7 +148,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 		m.open(t, "calls", reason, c)
 		return
 	}
-	if run, reason := m.run.reached(k, c); reason != "" {
+	if run, reason := m.run.trippedBy(k, c); reason != "" {
 		m.stay.byRun = true
 		m.open(t, "calls", reason, run)
 		return
@@ -170,7 +170,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 	}
 }
 
-// minCalls is how many calls are judged at the least. Where that is more than the
+// minCalls is the lowest number of calls that can open the breaker. Where that is more than the
 // window holds, all that it holds will do.
 func (m *modelBreaker) minCalls() int64 {
 	if n := m.config.LastCalls; n > 0 {

@@ -122,7 +122,7 @@ func (r *modelRun) at() time.Duration {
 	return r.now
 }
 
-// modelStale is the offset of the zero time, which is as stale as can be.
+// modelStale is the offset of the zero time, the most stale time there is.
 const modelStale = -(1<<62 - 1)
 
 func modelDate(at time.Duration) time.Time {
@@ -132,7 +132,7 @@ func modelDate(at time.Duration) time.Time {
 	return t0.Add(at)
 }
 
-// deadline is a time at which something ends, or a nanosecond beside.
+// deadline returns a time at which something ends, or a nanosecond before or after.
 func (r *modelRun) deadline() time.Duration {
 	ends := []time.Duration{r.now}
 	deadlines := []time.Duration{r.model.stay.until}

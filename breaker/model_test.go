@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -50,6 +51,7 @@ type modelStay struct {
 	state    breaker.State
 	since    time.Duration
 	until    time.Duration // modelNever if time does not end it
+	wait     time.Duration // Open: how long it was to last when it began
 	reason   string        // why it opened
 	tripped  window.Counts // the counts that opened it
 	rounds   int           // rounds of probes and recoveries that failed in a row
@@ -83,7 +85,7 @@ func newModel(c breaker.Config) *modelBreaker {
 	switch c.Initial {
 	case breaker.Closed:
 	case breaker.Open:
-		first.until = m.cooldown(0)
+		first.until, first.wait = m.cooldown(0), m.cooldown(0)
 	default:
 		m.under = &closed
 	}
@@ -113,14 +115,15 @@ func (m *modelBreaker) latest(t time.Duration) time.Duration {
 	return t
 }
 
-// due lists the stays that the clock brings after s, up to t.
-func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
+// dueStays lists the stays that follow s by the passing of time, up to t.
+func (m *modelBreaker) dueStays(s modelStay, t time.Duration) (brought []modelStay) {
 	for s.until != modelNever && t >= s.until {
 		s.since, s.until = s.until, modelNever
 		if s.state == breaker.Open {
 			s.state = breaker.HalfOpen // until a probe has gone out too long ago
 		} else {
 			s.state, s.until = breaker.Open, max(modelAdd(s.since, s.cooldown), s.asked)
+			s.wait = s.until - s.since
 		}
 		s.asked = math.MinInt64
 		brought = append(brought, s)
@@ -130,9 +133,28 @@ func (m *modelBreaker) due(s modelStay, t time.Duration) (brought []modelStay) {
 
 // enterDue enters the stays that are due.
 func (m *modelBreaker) enterDue(t time.Duration) {
-	for _, s := range m.due(m.stay, t) {
-		m.enter(s, "clock", s.reason, window.Counts{})
+	for _, s := range m.dueStays(m.stay, t) {
+		m.enter(s, "clock", m.clockReason(), window.Counts{})
 	}
+}
+
+// clockReason returns the reason of the transition that the clock causes.
+func (m *modelBreaker) clockReason() string {
+	shown, unit := m.stay.wait, time.Millisecond
+	if m.stay.state == breaker.HalfOpen {
+		shown = m.config.HalfOpenTimeout
+	}
+	if shown < time.Second {
+		unit = time.Microsecond
+	}
+	text := "the wait of %v is over"
+	switch {
+	case m.stay.state == breaker.HalfOpen:
+		text = "too few probes ended within the HalfOpenTimeout of %v"
+	case m.stay.wait == m.stay.cooldown:
+		text = "the cooldown of %v is over"
+	}
+	return fmt.Sprintf(text, shown.Round(unit))
 }
 
 func (m *modelBreaker) enter(s modelStay, by string, reason string, counts window.Counts) {
@@ -198,5 +220,6 @@ func (m *modelBreaker) open(t time.Duration, by string, reason string, counts wi
 	}
 	s.cooldown = m.cooldown(s.rounds)
 	s.until = max(modelAdd(t, s.cooldown), m.stay.asked)
+	s.wait = s.until - t
 	m.enter(s, by, reason, counts)
 }

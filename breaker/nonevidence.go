@@ -27,7 +27,7 @@ func (m *Permit) saysNothing(d time.Time) bool {
 	return true
 }
 
-// lateAfter is how long after its deadline the result of a call is too late for a process that runs.
+// lateAfter is the delay of a result after its deadline that shows that the process was suspended.
 const lateAfter = time.Second
 
 // suspendedAt reports whether the process seems to have been suspended at the deadline of a call that
@@ -40,8 +40,8 @@ func (p *phase) suspendedAt(deadline, at time.Duration) bool {
 	return deadline+time.Second >= from && deadline <= to
 }
 
-// unanswered counts calls that say nothing about the service, in a row without a success. The zero
-// value is empty.
+// unanswered counts consecutive calls without a success that say nothing about the service. The
+// zero value is empty.
 type unanswered struct {
 	mu        sync.Mutex
 	since     time.Duration

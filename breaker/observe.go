@@ -61,21 +61,23 @@ func (b *Breaker) ownSeries() *series {
 
 // Histograms yields the durations of all calls, if Config.Latency is set. It takes no lock.
 func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	b = b.current()
+	b = b.forReads()
 	if p := b.phase.Load(); p.rules.config.Latency {
-		yield(b.ownSeries().duration, b.lifetimeLatency(p).Histogram())
+		h := b.lifetimeLatency(p).Histogram()
+		h.Exemplars = b.keptExemplars()
+		yield(b.ownSeries().duration, h)
 	}
 }
 
 // Observe yields the metrics of the breaker. It takes no lock.
 func (b *Breaker) Observe(yield func(*stat.Series, float64) bool) {
-	b = b.current()
+	b = b.forReads()
 	b.observe(b.ownSeries(), yield)
 }
 
 // observe yields the metrics with the given series, and reports whether yield wants more.
 func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) bool {
-	at := b.seenNow()
+	at := b.peekNow()
 	return b.observeStates(s, at, yield) && b.observeWindow(s, at, yield) && b.observeTotals(s, yield)
 }
 

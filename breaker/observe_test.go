@@ -27,18 +27,18 @@ func observe(s stat.Source) map[string]float64 {
 
 func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("b", breaker.Config{FailureRate: 0.25, MinCalls: 4})
+		b := breaker.New("b", breaker.Config{Cooldown: 5 * time.Second, FailureRate: 0.25, MinCalls: 4})
 		want := map[string]float64{
 			"state closed": 1, "state open": 0, "state half_open": 0,
 			"transitions closed": 0, "transitions open": 0, "transitions half_open": 0,
-			"state.time closed": 0, "state.time open": 0, "state.time half_open": 0,
+			"state_time closed": 0, "state_time open": 0, "state_time half_open": 0,
 			"calls success": 0, "calls failure": 0, "calls ignored": 0, "calls refused": 0,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,
 			"slow_calls ": 0, "late_results ": 0, "abandoned_probes ": 0, "dropped_changes ": 0,
 			"threshold.failure_ratio ": 0.25, "threshold.min_calls ": 4,
 		}
 		for _, s := range []string{"recovering", "forced_open", "forced_closed", "disabled", "shadow"} {
-			want["state "+s], want["transitions "+s], want["state.time "+s] = 0, 0, 0
+			want["state "+s], want["transitions "+s], want["state_time "+s] = 0, 0, 0
 		}
 		require.Equal(t, want, observe(b))
 
@@ -50,7 +50,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		early[0].Record(breaker.Success)
 		time.Sleep(3 * time.Second)
 		changed := map[string]float64{
-			"state closed": 0, "state open": 1, "transitions open": 1, "state.time closed": 2, "state.time open": 3,
+			"state closed": 0, "state open": 1, "transitions open": 1, "state_time closed": 2, "state_time open": 3,
 			"calls success": 3, "calls failure": 1, "calls refused": 1, "window.calls success": 3, "window.calls failure": 1,
 			"window.calls refused": 1, "late_results ": 1, "window.failure_ratio ": 0.25, "open.remaining ": 2,
 		}
@@ -59,7 +59,7 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 
 		time.Sleep(4 * time.Second) // half-open for two seconds, without a call
 		maps.Copy(want, map[string]float64{
-			"state open": 0, "state half_open": 1, "transitions half_open": 1, "state.time open": 5, "state.time half_open": 2,
+			"state open": 0, "state half_open": 1, "transitions half_open": 1, "state_time open": 5, "state_time half_open": 2,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls refused": 0,
 		})
 		delete(want, "window.failure_ratio ")
@@ -134,7 +134,7 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 		time.Sleep(time.Minute)
 		s := b.StatsNow()
 		require.Equal(t, breaker.HalfOpen, s.State)
-		require.True(t, s.Since.Equal(opened.Add(5*time.Second)))
+		require.True(t, s.Since.Equal(opened.Add(time.Second)))
 		require.Equal(t, int64(20), s.Totals.Failures)
 	})
 }
@@ -142,7 +142,7 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 // Other breakers read the wall clock. This one runs on given times, some of them in the past.
 func TestTimesThatGoBack(t *testing.T) {
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
-	b := breaker.NewAt("b", breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1}, t0)
+	b := breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off, MinCalls: 2, Probes: 1}, t0)
 	do := func(s float64, o breaker.Outcome) bool {
 		p, err := b.AllowAt(at(s))
 		if err != nil {
@@ -182,7 +182,7 @@ func TestLatencyOfTheCalls(t *testing.T) {
 		l = b.Latency()
 		require.Zero(t, l.Count())
 
-		c.Buckets = 5 // another window: the lifetime goes on
+		c.Buckets = 5 // a different window: the lifetime is kept
 		require.NoError(t, b.Reconfigure(c))
 		run(t, b, 1, sleep(3*time.Second))
 		l = b.LifetimeLatency()

@@ -17,19 +17,19 @@ func TestTheTimeInEachStateAddsUp(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Recovery: breaker.Off})
 		time.Sleep(2 * time.Second)
 		open(t, b)
-		time.Sleep(6 * time.Second) // the cooldown, and a second more
+		time.Sleep(6 * time.Second) // the cooldown, and five seconds more
 		run(t, b, 3, succeed)
 		time.Sleep(3 * time.Second)
 		for range 2 { // looking changes nothing
 			seen := observe(b)
-			require.InDelta(t, 2+3, seen["state.time closed"], 1e-9)
-			require.InDelta(t, 5, seen["state.time open"], 1e-9)
-			require.InDelta(t, 1, seen["state.time half_open"], 1e-9)
+			require.InDelta(t, 2+3, seen["state_time closed"], 1e-9)
+			require.InDelta(t, 1, seen["state_time open"], 1e-9)
+			require.InDelta(t, 5, seen["state_time half_open"], 1e-9)
 		}
 	})
 }
 
-func TestTheSameStateAgainIsNoTransition(t *testing.T) {
+func TestTheSameStateAgainIsNotATransition(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	b.Reset()
 	require.Zero(t, observe(b)["transitions closed"])

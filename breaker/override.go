@@ -8,31 +8,39 @@ import (
 
 // Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override that
 // is set. The state underneath is kept, and its cooldown runs on; Release returns to it. Force panics
-// if s is not an override.
+// if s is not an override. While Config.Refuse is set, the breaker stays forced open, and s follows.
 func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
 
 // forceAt is Force at the time t.
-func (b *Breaker) forceAt(t time.Time, s State) {
+func (b *Breaker) forceAt(t time.Time, s State) { b.forceFor(t, s, forcedReason) }
+
+// forcedReason is the reason of a breaker that is forced by hand.
+const forcedReason = "forced"
+
+// forceFor is forceAt with the reason of the change. Refused callers are not told the reason.
+func (b *Breaker) forceFor(t time.Time, s State, reason string) {
 	if !s.isOverride() {
 		panic(fmt.Sprintf("breaker: %q is not an override", s))
 	}
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		if p.state != s {
-			b.override(p, s, at)
+		if p.refuses() {
+			b.replace(p, s)
+		} else if p.state != s {
+			b.override(p, s, at, reason)
 		}
 	})
 }
 
 // override begins an override. The lock is held.
-func (b *Breaker) override(p *phase, s State, at time.Duration) {
+func (b *Breaker) override(p *phase, s State, at time.Duration, reason string) {
 	under := p
 	if p.under != nil {
 		under = p.under
 	}
-	next := p.next(stay{s, at, math.MaxInt64})
-	next.under, next.reason = under, "forced"
+	next := p.next(endless(s, at))
+	next.under, next.reason = under, forcedReason
 	next.complete(b)
-	b.publish(next, Change{From: p.state, To: s, Reason: next.reason, origin: byHand})
+	b.publish(next, Change{From: p.state, To: s, Reason: reason, origin: byHand})
 }
 
 // Release lifts the override. The breaker is then in the state that it would be in without the
@@ -42,16 +50,21 @@ func (b *Breaker) override(p *phase, s State, at time.Duration) {
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
 // releaseAt is Release at the time t.
-func (b *Breaker) releaseAt(t time.Time) {
+func (b *Breaker) releaseAt(t time.Time) { b.releaseFor(t, "released") }
+
+// releaseFor is releaseAt with the reason of the change.
+func (b *Breaker) releaseFor(t time.Time, reason string) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		if p.under != nil {
-			b.resume(p, p.under.stayAt(at), at)
+		if p.refuses() {
+			b.replace(p, "")
+		} else if p.under != nil {
+			b.resume(p, p.under.stayAt(at), at, reason)
 		}
 	})
 }
 
 // resume ends an override and begins the state underneath. The lock is held.
-func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
+func (b *Breaker) resume(p *phase, s stay, at time.Duration, reason string) {
 	switch s.state {
 	case HalfOpen:
 		s.until = math.MaxInt64 // HalfOpenTimeout begins with the first probe
@@ -59,10 +72,10 @@ func (b *Breaker) resume(p *phase, s stay, at time.Duration) {
 		s.state = p.rules.afterProbes() // Reconfigure may have switched Recovery off
 	default:
 	}
-	next := p.next(stay{s.state, at, s.until})
+	next := p.next(stay{s.state, at, s.until, s.wait})
 	next.recovery = p.under.recovery
 	next.complete(b)
-	b.publish(next, Change{From: p.state, To: s.state, Reason: "released", origin: byHand})
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
 // OpenFor opens the breaker for d from now on, whatever its state is. After that it is half-open.
@@ -73,7 +86,7 @@ func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
 // openForAt is OpenFor at the time t.
 func (b *Breaker) openForAt(t time.Time, d time.Duration) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		b.set(p, stay{Open, at, add(at, max(d, 0))}, "opened")
+		b.set(p, opening(at, add(at, max(d, 0))), "opened")
 	})
 }
 
@@ -82,13 +95,16 @@ func (b *Breaker) openForAt(t time.Time, d time.Duration) {
 func (b *Breaker) Reset() { b.resetAt(time.Now()) }
 
 // resetAt is Reset at the time t.
-func (b *Breaker) resetAt(t time.Time) {
+func (b *Breaker) resetAt(t time.Time) { b.resetFor(t, "reset") }
+
+// resetFor is resetAt with the reason of the change.
+func (b *Breaker) resetFor(t time.Time, reason string) {
 	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		b.set(p, stay{Closed, at, math.MaxInt64}, "reset")
+		b.set(p, endless(Closed, at), reason)
 	})
 }
 
-// set begins a state, or puts it underneath the override. The lock is held.
+// set enters a state, or makes it the state underneath the override. The lock is held.
 func (b *Breaker) set(p *phase, s stay, reason string) {
 	from := p
 	if p.under != nil {
@@ -106,7 +122,7 @@ func (b *Breaker) set(p *phase, s stay, reason string) {
 		return
 	}
 	next.complete(b)
-	if p.state == s.state { // it begins anew, but that is not a transition
+	if p.state == s.state { // the state begins anew, but that is not a transition
 		next.entered = p.entered
 		b.phase.Store(next)
 		return
@@ -114,8 +130,8 @@ func (b *Breaker) set(p *phase, s stay, reason string) {
 	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
-// change calls f with the phase in force, under the lock, and delivers the changes. If the breaker was
-// evicted, f gets the breaker that its key has now.
+// change calls f with the phase in effect, under the lock, and delivers the changes. If the breaker
+// was evicted, f gets the breaker that its key has now.
 func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
 	if b.member.isUnguarded() {
 		return

@@ -111,7 +111,7 @@ func (m *member[K]) isInUse() bool {
 	if p.passes != allCalls {
 		return b.callsCounted(p) != m.callsShown
 	}
-	c := b.counts(b.seenNow())
+	c := b.counts(b.peekNow())
 	return c.Calls() > 0
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// past is what was counted in windows that Reconfigure has ended. A past never changes.
+// past holds the counts of windows that Reconfigure has ended. A past never changes.
 type past struct {
 	recent  []endedTally
 	counts  tally.Counts    // the calls of earlier tallies
@@ -21,11 +21,11 @@ type endedTally struct {
 	at    time.Duration
 }
 
-// recordingTime is longer than a goroutine takes from loading the phase to recording a call.
+// recordingTime is an upper bound of the time from loading the phase to recording a call.
 const recordingTime = time.Minute
 
-// with returns the past with another tally. Of tallies to which no goroutine can record any more, only
-// the totals are kept.
+// with returns the past with a different tally. Of tallies to which no goroutine can record any
+// more, only the totals are kept.
 func (p past) with(t *tally.Calls, at time.Duration) past {
 	next := past{counts: p.counts, latency: p.latency}
 	for _, e := range p.recent {

@@ -38,8 +38,9 @@ type Permit struct {
 	shadowPhase *phase // the phase of the shadow, if the shadow let the call through
 	start       time.Duration
 	retryAfter  time.Duration              // the wait that the service asked for
-	listener    gatehook.Listener[Outcome] // told of the recorded outcome once; nil for none
+	listener    gatehook.Listener[Outcome] // called once with the recorded outcome; nil for none
 	listenStart time.Duration              // for the listener
+	ctx         context.Context            // of the call, for a transition that it causes; nil if not known
 	flight      int64                      // the part of flights that counts the call
 	slot        int32                      // HalfOpen: the slot of the probe
 	slotUse     uint32                     // HalfOpen: the number of that use of the slot
@@ -66,11 +67,11 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 // permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired has
 // ended. The metric weir.breaker.late_results counts results that come after their state has ended.
 // Any goroutine may call Record.
-func (m *Permit) Record(o Outcome) bool { return m.use() && m.breaker.record(m, o, unread, nil) }
+func (m *Permit) Record(o Outcome) bool { return m.markUsed() && m.breaker.record(m, o, unread, nil) }
 
 // RecordAt is Record at the time t.
 func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
-	return m.use() && m.breaker.record(m, o, m.breaker.at(t), nil)
+	return m.markUsed() && m.breaker.record(m, o, m.breaker.at(t), nil)
 }
 
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether it
@@ -78,24 +79,21 @@ func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
 // method RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel ctx: errors
 // under a cancelled context are ignored. Do not defer Done: see [Permit].
 func (m *Permit) Done(ctx context.Context, err error) bool {
-	if !m.use() {
+	if !m.markUsed() {
 		return false
 	}
 	m.returned = true
 	return m.finish(ctx, &err, m.phase.rules.config.Classify)
 }
 
-// DoneAs is Done for a caller that has decided the outcome itself. Config.Classify is not asked. Of err
-// only what LastFailures shows is used.
+// DoneAs is like Done, but for a caller that has decided the outcome itself. Config.Classify is not
+// asked. Of err only what LastFailures shows is used.
 func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
-	if !m.use() {
+	if !m.markUsed() {
 		return false
 	}
-	var f failure
-	if o == Failure {
-		f.describe(ctx, err, kindResult, &m.phase.rules.config)
-	}
-	return m.recordUnshared(o, &f)
+	m.ctx = ctx
+	return m.recordDescribed(ctx, err, o, kindResult)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call other
@@ -124,41 +122,66 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 // it panicked or called runtime.Goexit, and reports whether it counted. If classify panics, the call is
 // ignored.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
-	if m.returned && *err == nil && classify == nil {
-		return m.recordUnshared(Success, nil)
-	}
-	o := Ignored
-	var failed failure
-	defer func() { counted = m.recordUnshared(o, &failed) }()
+	m.ctx = ctx
 	if !m.returned {
-		if o = verdict.Unreturned[Outcome](ctx); o == Failure {
-			failed.describe(ctx, nil, kindPanic, &m.phase.rules.config)
-		}
-		return
+		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), kindPanic)
 	}
-	var f verdict.Findings
-	o = verdict.Find(&f, ctx, *err, classify)
-	if o == Failure && *err != nil {
-		if deadline, ok := ctx.Deadline(); ok && m.saysNothing(deadline) {
-			o = Ignored
-		}
+	if classify != nil {
+		return m.finishClassified(ctx, *err, classify)
 	}
-	if o == Failure && m.retryAfter == 0 {
-		m.retryAfter = max(f.After, 0)
+	if *err == nil {
+		return m.recordUnshared(Success, unread, nil)
 	}
-	if o == Failure {
-		failed.describe(ctx, *err, kindResult, &m.phase.rules.config)
-	}
+	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), kindResult)
+}
+
+// finishClassified is finish for a call that returned, and whose outcome classify returns.
+func (m *Permit) finishClassified(ctx context.Context, err error, classify func(error) Outcome) (counted bool) {
+	o := Ignored
+	defer func() { counted = m.recordDescribed(ctx, err, o, kindResult) }()
+	o = m.outcome(ctx, err, classify)
 	return
 }
 
-// use marks the permit as used and reports whether it was unused.
-func (m *Permit) use() bool {
+// outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.
+func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
+	var f verdict.Findings
+	o := verdict.Find(&f, ctx, err, classify)
+	if o != Failure {
+		return o
+	}
+	if err != nil {
+		if deadline, ok := ctx.Deadline(); ok && m.saysNothing(deadline) {
+			return Ignored
+		}
+	}
+	if m.retryAfter == 0 {
+		m.retryAfter = max(f.After, 0)
+	}
+	return Failure
+}
+
+// recordDescribed records the outcome of a call that returned err. If it is a failure and is to be kept, it
+// describes it: kind is that of a failure without an error.
+func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
+	if o != Failure {
+		return m.recordUnshared(o, unread, nil)
+	}
+	var f failure
+	at := m.breaker.now()
+	if m.breaker.failures.Load().keeps(at) {
+		f.describe(ctx, err, kind, &m.phase.rules.config)
+	}
+	return m.recordUnshared(o, at, &f)
+}
+
+// markUsed marks the permit as used and reports whether it was unused.
+func (m *Permit) markUsed() bool {
 	return m.breaker != nil && !m.recorded && !m.used.Load() && m.used.CompareAndSwap(false, true)
 }
 
-// recordUnshared is Record for a permit that no other goroutine uses.
-func (m *Permit) recordUnshared(o Outcome, f *failure) bool {
+// recordUnshared is like Record, but for a permit that no other goroutine uses.
+func (m *Permit) recordUnshared(o Outcome, at time.Duration, f *failure) bool {
 	m.recorded = true
-	return m.breaker.record(m, o, unread, f)
+	return m.breaker.record(m, o, at, f)
 }

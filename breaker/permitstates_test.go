@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ends has every way to make and end a call. Each calls during while the call is in flight.
+// ends lists every way to make and end a call. Each calls during while the call is in flight.
 var ends = map[string]func(b *breaker.Breaker, during func()){
 	"Run": func(b *breaker.Breaker, during func()) {
 		_ = b.Run(bg(), func(context.Context) error { during(); return errDown })

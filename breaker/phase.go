@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -21,11 +22,12 @@ type phase struct {
 	rules    *rules
 	epoch    uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
 	recovery
-	under   *phase     // of an override: the phase underneath
-	refusal *OpenError // the error of refused calls
-	shadow  *Breaker   // Shadow: the breaker that is asked about each call
-	flights *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
-	live    *live      // what changes while the phase lasts
+	under    *phase     // of an override: the phase underneath
+	replaced State      // while Config.Refuse is set: the override that follows, "" for none
+	refusal  *OpenError // the error of refused calls
+	shadow   *Breaker   // Shadow: the breaker that is asked about each call
+	flights  *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
+	live     *live      // what changes while the phase lasts
 	timing
 
 	tally          *tally.Calls
@@ -33,6 +35,7 @@ type phase struct {
 	floor          tally.Counts // the totals of tally when the phase began: calls before it do not count
 	failuresBefore int64        // the failures of the breaker when the phase began
 	refusedBefore  int64        // the calls that the breaker had refused when the phase began
+	incidents      *incidents   // nil before the first opening
 
 	spent   perState[time.Duration] // the time spent in each state before the phase
 	entered perState[int64]         // the transitions into each state, this phase included
@@ -43,9 +46,19 @@ type stay struct {
 	state State
 	since time.Duration
 	until time.Duration // Open: end of the cooldown; HalfOpen: end of HalfOpenTimeout, once there was a probe
+	wait  time.Duration // Open: the length of the wait that ends at until. After Release, a stay may begin in the middle of it.
 }
 
-// recovery is what a breaker that has opened knows until it closes. An override keeps it underneath.
+// endless returns a stay that time does not end.
+func endless(s State, since time.Duration) stay {
+	return stay{state: s, since: since, until: math.MaxInt64}
+}
+
+// opening returns the stay of a breaker that opens.
+func opening(since, until time.Duration) stay { return stay{Open, since, until, until - since} }
+
+// recovery is the state that a breaker keeps from its first opening until it closes. An override
+// keeps it underneath.
 type recovery struct {
 	reason   string        // why the breaker opened
 	openedBy window.Counts // the counts that opened it
@@ -56,7 +69,7 @@ type recovery struct {
 	cooldown time.Duration // the latest cooldown
 }
 
-// live is what changes while a phase lasts. The phases of one epoch share it.
+// live holds the fields that change while a phase lasts. The phases of one epoch share it.
 type live struct {
 	retryAt atomic.Int64                  // the time before which the service asked not to be called
 	run     cusum.Counter                 // Closed: the run of failures
@@ -68,10 +81,10 @@ type live struct {
 	drawn   uint64                        // follows from the time at which the phase began
 	// Closed: the time until which further openings that MaxOpen prevents are not told; guarded by Breaker.mu
 	prevented time.Duration
-	seen      int64 // evicted: the calls that were counted or passed on; guarded by Breaker.mu
+	seen      int64 // evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
 }
 
-// derive sets the fields that follow from the state and the rules.
+// derive computes fields from the state and the rules.
 func (p *phase) derive() {
 	p.behavior, p.needs = machine[p.state], p.rules.needs
 	p.sampled = p.sampled && !p.rules.config.CountDeadlines
@@ -79,7 +92,7 @@ func (p *phase) derive() {
 	p.fast = p.state == Closed && !p.watched
 }
 
-// complete makes what the phase of a new state needs.
+// complete creates the parts that the phase of a new state needs.
 func (p *phase) complete(b *Breaker) {
 	p.beginTiming(b)
 	p.derive()
@@ -123,19 +136,20 @@ func (p *phase) next(s stay) *phase {
 	next := &phase{
 		stay: s, rules: p.rules, epoch: p.epoch + 1, recovery: p.recovery, tally: p.tally, past: p.past,
 		floor: p.tally.Totals(), failuresBefore: p.totals().Failures, spent: p.spent, entered: p.entered,
+		incidents: p.incidents,
 	}
 	*next.spent.of(p.state) += s.since - p.since
 	*next.entered.of(s.state)++
 	return next
 }
 
-// over reports whether the time of the phase is over.
-func (p *phase) over(at time.Duration) bool { return at >= p.until && p.until != math.MaxInt64 }
+// timedOut reports whether the time of the phase is over.
+func (p *phase) timedOut(at time.Duration) bool { return at >= p.until && p.until != math.MaxInt64 }
 
 // stayAt returns the stay at the given time. When the time of an open phase is over, the breaker is
 // half-open, and when the time of a half-open phase is over, it is open, whether a call is made or not.
 func (p *phase) stayAt(at time.Duration) stay {
-	if !p.over(at) {
+	if !p.timedOut(at) {
 		return p.stay
 	}
 	following := p.following(at)
@@ -146,13 +160,33 @@ func (p *phase) stayAt(at time.Duration) stay {
 // two, and the last one is the stay at the given time.
 func (p *phase) following(at time.Duration) []stay {
 	if p.state == Open {
-		return []stay{{HalfOpen, p.until, math.MaxInt64}}
+		return []stay{endless(HalfOpen, p.until)}
 	}
-	open := stay{Open, p.until, p.reopenedUntil()}
+	open := opening(p.until, p.reopenedUntil())
 	if at < open.until || open.until == math.MaxInt64 {
 		return []stay{open}
 	}
-	return []stay{open, {HalfOpen, open.until, math.MaxInt64}}
+	return []stay{open, endless(HalfOpen, open.until)}
+}
+
+// timeoutReason returns why the phase is over, for the change that its end causes.
+func (p *phase) timeoutReason() string {
+	switch {
+	case p.state == HalfOpen:
+		return fmt.Sprintf("too few probes ended within the HalfOpenTimeout of %v", readable(p.rules.config.HalfOpenTimeout))
+	case p.wait == p.cooldown:
+		return fmt.Sprintf("the cooldown of %v is over", readable(p.wait))
+	default: // the service asked for a longer wait, or OpenFor opened the breaker
+		return fmt.Sprintf("the wait of %v is over", readable(p.wait))
+	}
+}
+
+// readable rounds a time that may be random to what a reader needs of it.
+func readable(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(time.Millisecond)
 }
 
 // reopenedUntil returns the end of the cooldown that follows the HalfOpenTimeout of the phase.
@@ -170,7 +204,7 @@ func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
 // transitions into each state up to it.
 func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
 	now, spent, entered = p.stay, p.spent, p.entered
-	if p.over(at) {
+	if p.timedOut(at) {
 		for _, s := range p.following(at) {
 			*spent.of(now.state) += s.since - now.since
 			*entered.of(s.state)++

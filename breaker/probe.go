@@ -30,7 +30,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 	return nil
 }
 
-// checkProbes is check for a breaker that is half-open, or was until its time was over.
+// checkProbes does the work of check for a breaker that is half-open, or was until HalfOpenTimeout.
 func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
@@ -98,9 +98,10 @@ func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration, f *failur
 	p := b.advance(at)
 	counts := p.epoch == m.phase.epoch
 	if counts {
+		b.changes.cause = m.ctx
 		took := at - m.start
 		p.tally.Record(at, verdictOf(o), took)
-		if o == Failure {
+		if o == Failure && f.isKept() {
 			b.keepFailure(p, m, at, f)
 		}
 		if m.retryAfter > 0 {
@@ -112,9 +113,13 @@ func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration, f *failur
 		} else {
 			b.addProbe(m, p, o, slow, at)
 		}
+		b.changes.cause = nil
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
+	if counts && m.phase.traced && o <= Failure {
+		b.keepExemplar(m, at)
+	}
 	return counts
 }
 
@@ -148,7 +153,7 @@ func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
 		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
 	default:
 		why := cause{reason: fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), origin: byCalls}
-		b.enter(stay{r.afterProbes(), at, math.MaxInt64}, why, c)
+		b.enter(endless(r.afterProbes(), at), why, c)
 		return
 	}
 	b.open(p, at, cause{reason: reason, origin: byCalls}, c)

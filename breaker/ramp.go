@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// leastShare is the denominator of the smallest share of calls that a recovering breaker lets
-	// through, with which it begins.
+	// 1/leastShare is the smallest share of calls that a recovering breaker lets through. It begins
+	// with that share.
 	leastShare = 8
-	// trickle is how often a recovering breaker lets a call through at least.
+	// trickle is the longest time for which a recovering breaker lets no call through.
 	trickle = time.Second
 	// fewParts divides MinCalls into the results that are enough for a round that has lasted for Recovery.
 	fewParts = 16
 )
 
-// ramp decides which calls a recovering breaker lets through: one of every oneOf calls. The results of
-// these calls are judged in rounds. A good round doubles the share, and a failed one halves it, as TCP
-// changes its congestion window from round trip to round trip (RFC 5681). Calls of an earlier round are
-// not judged, because another share of the calls passed when they began. So the share grows no faster
-// than the service answers. Breaker.mu guards a ramp.
+// ramp decides which calls a recovering breaker lets through: one of every oneOf calls. The results
+// of these calls are judged in rounds. A good round doubles the share, and a failed one halves it,
+// as TCP changes its congestion window from round trip to round trip (RFC 5681). Calls of an
+// earlier round are not judged, because a different share of the calls passed when they began. So
+// the share grows no faster than the service answers. Breaker.mu guards a ramp.
 type ramp struct {
 	oneOf    int           // from 1, all calls pass, to leastShare
 	skipped  int           // the calls refused since the last call that passed
@@ -46,7 +46,7 @@ func (r *ramp) passes(at time.Duration) bool {
 	return r.skipped+1 >= r.oneOf || at-r.passedAt >= trickle
 }
 
-// pass counts a call that passes. size is the number of calls of the round.
+// pass counts an allowed call. size is the number of calls of the round.
 func (r *ramp) pass(at time.Duration, size int64) {
 	r.skipped = 0
 	r.passedAt = max(r.passedAt, at)
@@ -88,7 +88,7 @@ func (r *ramp) isOverdue(at, timeout time.Duration, size int64) bool {
 	return r.passed >= size && at-r.fullAt >= timeout
 }
 
-// turn is what follows from the end of a round.
+// turn is the decision at the end of a round.
 type turn uint8
 
 const (
@@ -97,9 +97,9 @@ const (
 	relapsed
 )
 
-// endRound ends the round and begins the next one with another share. The breaker has recovered if no
-// round has failed for the given time and all calls pass. It has relapsed if no round was good for that
-// time and the share is smallest.
+// endRound ends the round and begins the next one with a different share. The breaker has recovered
+// if no round has failed for the given time and all calls pass. It has relapsed if no round was
+// good for that time and the share is smallest.
 func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
 	all, least, rare := r.oneOf == 1, r.oneOf == leastShare, !r.limited && at-r.began >= trickle
 	r.round++

@@ -8,12 +8,12 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Reconfigure replaces the Config. The state is kept: an open breaker goes on recovering, calls in
-// flight count, and a window of the same shape keeps its calls. A window of another shape begins empty,
-// and Totals are kept. Calls in flight when SlowCall, Latency or HungCalls is switched on are neither
-// timed nor counted as hung, because their beginning was not recorded. Another HalfOpenTimeout begins
-// with the next probe. c.Initial is ignored. If c is not valid, Reconfigure returns the error of
-// c.Validate and changes nothing.
+// Reconfigure replaces the Config. The state is kept: an open breaker stays open and recovers as
+// before, calls in flight count, and a window of the same shape keeps its calls. A window of a
+// different shape begins empty, and Totals are kept. Calls in flight when SlowCall, Latency or
+// HungCalls is switched on are neither timed nor counted as hung, because their beginning was not
+// recorded. Another HalfOpenTimeout begins with the next probe. c.Initial is ignored. c.Refuse forces the breaker open, or ends that. If c is not
+// valid, Reconfigure returns the error of c.Validate and changes nothing.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
@@ -26,8 +26,19 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 	return nil
 }
 
+// setConfig is Reconfigure with a valid Config for a breaker that is in no group. It leaves the delivery
+// of the changes to its caller.
+func (b *Breaker) setConfig(c any) (deliver func()) {
+	t, r := time.Now(), newRules(c.(Config).orDefault())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setRules(r, b.advance(b.at(t)), t)
+	return b.changes.deliver
+}
+
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
+	old := p.rules
 	now := b.at(t) // not yet the latest time, which differs between the breaker and its shadow
 	b.changes.callback.Store(&r.config.OnChange)
 	b.replacePhase(p.withRules(r, p.latest(now)), p.latest(now))
@@ -35,6 +46,7 @@ func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 		shadow := s.advance(now)
 		s.replacePhase(shadow.withRules(shadowRules(r), shadow.latest(now)), shadow.latest(now))
 	}
+	b.followRefuse(old, p.latest(now))
 }
 
 // replacePhase publishes a phase with other rules, by which the results of the probes or of a round may be enough.
@@ -46,7 +58,7 @@ func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 		b.decide(p, *p.live.probed.Load(), at)
 	case p.state != Recovering:
 	case p.rules.config.Recovery == 0:
-		b.enter(stay{Closed, at, math.MaxInt64}, cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
+		b.enter(endless(Closed, at), cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
 	default:
 		b.judgeRound(p, at)
 	}
@@ -64,7 +76,7 @@ func (p *phase) withRules(r *rules, at time.Duration) *phase {
 	}
 	next.tally.SetSlow(r.config.SlowCall)
 	if !next.runs || r.failureRate != old.failureRate {
-		next.live.run.Clear() // its score was by another rate
+		next.live.run.Clear() // its score was by a different rate
 	}
 	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
 		next.flights = newFlights(r)
@@ -75,7 +87,7 @@ func (p *phase) withRules(r *rules, at time.Duration) *phase {
 	}
 	if p.under != nil {
 		under := *p.under
-		under.rules, under.stay = r, p.under.stayAt(at) // transitions that were due by the old rules stand
+		under.rules, under.stay = r, p.under.stayAt(at) // transitions that were due by the old rules are kept
 		if under.state == HalfOpen && otherTimeout {
 			under.until = math.MaxInt64
 		}

@@ -14,17 +14,16 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration, f *failure) boo
 		m.listener = nil // record may be called again for this permit
 		l.Ended(m.listenStart, o)
 	}
-	m.phase.flights.end(m.flight)
-	if m.active {
-		b.active.Add(-1)
+	p, began := b.phase.Load(), m.phase
+	if began.watched {
+		m.endFlight()
 	}
-	p := b.phase.Load()
 	switch {
-	case p != m.phase && p.epoch != m.phase.epoch:
+	case p != began && p.epoch != began.epoch:
 		return b.recordLate(m, o, at, f)
 	case p.results == areDropped:
 		return false
-	case p.results == areRamped || p.results == areProbes:
+	case p.results >= areProbes:
 		return b.recordLocked(m, o, at, f) || b.recordLate(m, o, at, f)
 	}
 	var run cusum.Run
@@ -32,7 +31,7 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration, f *failure) boo
 		run = p.countFailure()
 	}
 	took := tally.Untimed
-	if m.phase.timed {
+	if began.timed {
 		took = b.learnFrom(m, p, o, at)
 	}
 	streak, clean := p.tally.Record(at, verdictOf(o), took)
@@ -44,11 +43,11 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration, f *failure) boo
 			return !missed || b.recordWithSuccessor(m, o, at, true, f)
 		}
 	}
-	if o == Failure {
+	if o == Failure && f.isKept() {
 		b.keepFailure(p, m, at, f)
 	}
 	if p.results == areJudged && o <= Failure && (!clean || p.asked) {
-		b.judge(p, at, streak, run)
+		b.judge(m, p, at, evidence{streak: streak, run: run})
 	}
 	if p.shadow != nil {
 		p.tellShadow(m, o, at)
@@ -56,10 +55,22 @@ func (b *Breaker) record(m *Permit, o Outcome, at time.Duration, f *failure) boo
 	return true
 }
 
-// learnFrom learns from the duration of a call that is a sample, and returns it for the tally of phase p.
+// endFlight ends the count of a call in flight.
+func (m *Permit) endFlight() {
+	m.phase.flights.end(m.flight)
+	if m.active {
+		m.breaker.active.Add(-1)
+	}
+}
+
+// learnFrom learns from the duration of a call that is a sample, keeps one that is an exemplar, and returns
+// it for the tally of phase p.
 func (b *Breaker) learnFrom(m *Permit, p *phase, o Outcome, at time.Duration) time.Duration {
 	if m.phase.sampled && o <= Failure {
 		b.learn(p, o, at-m.start, at)
+	}
+	if m.phase.traced && o <= Failure {
+		b.keepExemplar(m, at)
 	}
 	return m.took(at)
 }
@@ -72,7 +83,7 @@ func (m *Permit) took(at time.Duration) time.Duration {
 	return tally.Untimed
 }
 
-// askRetry keeps the time before which the service asked not to be called.
+// askRetry stores the time before which the service asked not to be called.
 func (p *phase) askRetry(at, after time.Duration) {
 	longest := p.rules.config.MaxRetryAfter
 	if longest == 0 {
@@ -88,17 +99,16 @@ func (p *phase) askRetry(at, after time.Duration) {
 func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }
 
 // judge opens the breaker if the calls of a closed phase reach a limit. Successes are judged too: a
-// success may be the call that reaches MinCalls. streak and run are the consecutive failures and the
-// run at this call if it failed. They may be shorter by now, but a later success does not undo what
-// was reached.
-func (b *Breaker) judge(p *phase, at time.Duration, streak int64, run cusum.Run) {
-	if run == 0 {
+// success may be the call that reaches MinCalls. e has the consecutive failures and the run at this
+// call if it failed. They may be shorter by now, but a later success does not undo what was reached.
+func (b *Breaker) judge(m *Permit, p *phase, at time.Duration, e evidence) {
+	if e.run == 0 {
 		p.countSuccess()
 	}
-	e := evidence{streak: streak, run: run}
 	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.live.run)
-	if why, reached := p.limitReached(at, &e); reached {
-		b.trip(p, at, why, e.calls)
+	if why := p.limitReached(at, &e); why != nil {
+		why.ctx = m.ctx
+		b.trip(p, at, *why, e.calls)
 		return
 	}
 	b.sampleAgain(p, at)

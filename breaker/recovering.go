@@ -2,7 +2,6 @@ package breaker
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/window"
@@ -39,7 +38,7 @@ func (b *Breaker) allowShare(m *Permit, p *phase, at time.Duration) error {
 	return nil
 }
 
-// checkShare is check for a recovering breaker.
+// checkShare does the work of check for a recovering breaker.
 func (b *Breaker) checkShare(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
@@ -81,8 +80,8 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 	return c
 }
 
-// judgeRound ends the round of a recovering breaker as soon as its verdict is certain, whatever the
-// results are that are still missing. The lock is held.
+// judgeRound ends the round of a recovering breaker as soon as the missing results cannot change
+// its verdict. The lock is held.
 func (b *Breaker) judgeRound(p *phase, at time.Duration) {
 	c, size := p.live.ramp.results, p.live.ramp.needed(p.rules.minCalls, at, p.rules.config.Recovery)
 	failed := p.rules.roundFails(c, size)
@@ -111,14 +110,14 @@ func (b *Breaker) endOverdueRound(p *phase, at time.Duration) {
 	}
 }
 
-// endRound ends the round of a recovering breaker, and closes or opens the breaker if that follows. The
-// lock is held.
+// endRound ends the round of a recovering breaker, and closes or opens the breaker if the round
+// decides that. The lock is held.
 func (b *Breaker) endRound(p *phase, failed bool, at time.Duration) {
 	c, recovery := p.live.ramp.results, p.rules.config.Recovery
 	switch p.live.ramp.endRound(failed, at, recovery) {
 	case recovered:
 		why := fmt.Sprintf("all calls pass and no round of them failed for %v", recovery)
-		b.enter(stay{Closed, at, math.MaxInt64}, cause{reason: why, origin: byCalls}, c)
+		b.enter(endless(Closed, at), cause{reason: why, origin: byCalls}, c)
 	case relapsed:
 		why := fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls())
 		b.open(p, at, cause{reason: why, origin: byCalls}, c)

@@ -33,9 +33,9 @@ func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 	require.NotErrorIs(t, breaker.ErrOpen, limiter.ErrLimited)
 }
 
-// An error that joins a refusal and a failure matches weir.ErrRefused, as one that words a
-// refusal by two errors does.
-func TestARefusalIsIgnoredBeforeTheClassifierIsAsked(t *testing.T) {
+// An error that joins a refusal and a failure matches weir.ErrRefused, and so does a refusal that
+// consists of two errors.
+func TestARefusalIsIgnoredBeforeTheClassifierIsCalled(t *testing.T) {
 	for verb, judge := range judged {
 		for _, err := range []error{sentinel.ErrRefused, fmt.Errorf("inner: %w", breaker.ErrOpen), throttle.ErrRefused, errors.Join(limiter.ErrLimited, errDown)} {
 			call, counts := judge(func(error) breaker.Outcome {
@@ -80,7 +80,7 @@ func TestFailuresBeforeTheCallsAreCancelledCount(t *testing.T) {
 					})
 				}()
 			}
-			synctest.Wait() // ten have failed, and the others are in flight
+			synctest.Wait() // ten calls have failed, and the others are in flight
 			cancel(errDown)
 			synctest.Wait()
 			return b.Counts()
@@ -108,8 +108,8 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 			b    *breaker.Breaker
 			want time.Duration
 		}{
-			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), 5 * time.Second},
-			"forced open":                  {forced(breaker.Config{}), 5 * time.Second},
+			"open":                         {breaker.New("b", breaker.Config{Initial: breaker.Open}), time.Second},
+			"forced open":                  {forced(breaker.Config{}), time.Second},
 			"forced open at first":         {breaker.New("b", breaker.Config{Initial: breaker.ForcedOpen, Cooldown: time.Minute}), time.Minute},
 			"forced open, and no cooldown": {forced(breaker.Config{Cooldown: breaker.Off}), time.Millisecond},
 			"a member":                     {gone.Get("a"), 3 * time.Second},

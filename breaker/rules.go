@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// rules are a Config with its defaults, ready to judge by. Rules never change.
+// rules hold a Config with its defaults, and values computed from it. Rules never change.
 type rules struct {
 	config      Config
 	failureRate rate
@@ -22,13 +22,15 @@ type rules struct {
 	needs
 }
 
-// needs says what each call must do. Each phase has a copy, which saves every call one load.
+// needs says what must be done for each call. Each phase has a copy, which saves every call one
+// load.
 type needs struct {
 	timed    bool // the beginning of the call is recorded
 	measured bool // the duration of the call is counted
+	traced   bool // the call may become an exemplar
 	watched  bool // the call is counted while in flight
-	asked    bool // Trip or SharedCounts is asked at every result
-	runs     bool // runs of failures are looked for
+	asked    bool // Trip or SharedCounts is called at every result
+	runs     bool // runs of failures are counted
 }
 
 func newRules(c Config) *rules {
@@ -37,6 +39,7 @@ func newRules(c Config) *rules {
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
 		needs: needs{
 			measured: c.SlowCall != math.MaxInt64 || c.Latency,
+			traced:   c.Trace != nil && c.Latency,
 			watched:  c.HungCalls || c.Active,
 			asked:    c.Trip != nil || c.SharedCounts != nil,
 			runs:     c.FailureRun != math.MaxInt,
@@ -94,41 +97,42 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// evidence is what a result is judged by.
+// evidence selects which results count: see the constants.
 type evidence struct {
 	calls, slow tally.Pair // of the window
 	streak      int64      // consecutive failures, 0 for a success
 	run         cusum.Run  // the run of failures, empty for a success
 }
 
-// limitReached returns why the calls of the phase open the breaker, if they do. It calls functions of
-// the user, so no lock is held.
-func (p *phase) limitReached(at time.Duration, e *evidence) (c cause, reached bool) {
+// limitReached returns why the calls of the phase open the breaker, or nil if they do not. It calls
+// functions of the user, so no lock is held.
+func (p *phase) limitReached(at time.Duration, e *evidence) *cause {
 	r := p.rules
 	if reason, reached := r.rateReached(e.calls, e.slow); reached {
-		return cause{reason: reason, origin: byCalls, margin: r.rateMargin(e)}, true
+		return &cause{reason: reason, origin: byCalls, margin: r.rateMargin(e)}
 	}
 	if r.run.Reached(e.run, e.calls.Calls/busyShare) {
-		c = cause{reason: r.runReason(e.run), origin: byCalls, margin: r.margin(e, "in this run")}
+		c := cause{reason: r.runReason(e.run), origin: byCalls, margin: r.margin(e, "in this run")}
 		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
 		p.live.byRun.Store(true)
-		return c, true
+		return &c
 	}
 	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {
 		reason := fmt.Sprintf("%d failures in a row, limit %d", p.consecutive(e.streak), r.consecutive)
-		return cause{reason: reason, origin: byCalls, margin: r.margin(e, "in a row")}, true
+		return &cause{reason: reason, origin: byCalls, margin: r.margin(e, "in a row")}
 	}
 	if r.config.Trip != nil {
 		if reason, trip := r.config.Trip(p.counts(at)); trip {
-			return cause{reason: reason, origin: byCalls}, true
+			return &cause{reason: reason, origin: byCalls}
 		}
 	}
 	if r.config.SharedCounts != nil {
 		n := clamp(r.config.SharedCounts())
-		reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures})
-		return cause{reason: reason + ", by shared counts", origin: bySharedCounts}, reached
+		if reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures}); reached {
+			return &cause{reason: reason + ", by shared counts", origin: bySharedCounts}
+		}
 	}
-	return c, false
+	return nil
 }
 
 // rateReached reports whether the counts reach a rate, and the reason in words.

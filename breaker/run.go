@@ -8,15 +8,16 @@ import (
 )
 
 const (
-	// busyShare is the number of calls in the window for which a run must be longer by one failure. So
-	// failures that come in a lump shorter than this share of the window do not open a breaker.
+	// A run must be longer by one failure for every busyShare calls in the window. So failures that
+	// come in a lump shorter than this share of the window do not open a breaker.
 	busyShare = 6
-	// tolerable is the share of FailureRate up to which failures are a matter of chance.
-	tolerable = 0.4
-	// rarely is the mean number of calls between runs of the default length by chance, at least.
-	rarely = 1_000_000
-	// sparedCalls is the number of calls that are refused before each probe of a service that is surely
-	// still down.
+	// chanceShare is the share of FailureRate up to which failures count as chance.
+	chanceShare = 0.4
+	// minCallsBetweenRuns is a lower bound of the mean number of calls between two runs of the
+	// default length that happen by chance.
+	minCallsBetweenRuns = 1_000_000
+	// sparedCalls is the number of calls that are refused before each probe while the service is
+	// very likely still down.
 	sparedCalls = 7
 )
 
@@ -25,7 +26,7 @@ func (c *Config) defaultRun() int {
 	if c.LastCalls > 0 || c.FailureRate < 0 {
 		return math.MaxInt
 	}
-	byChance := cusum.Least(rarely, tolerable*c.FailureRate, c.FailureRate)
+	byChance := cusum.Least(minCallsBetweenRuns, chanceShare*c.FailureRate, c.FailureRate)
 	byRate := math.Ceil(c.FailureRate*float64(c.MinCalls) - 1e-6)
 	return max(int(byChance), int(byRate))
 }
@@ -48,9 +49,9 @@ func (p *phase) countSuccess() {
 // runReason says how unlikely a run is by chance, as a power of ten: see package cusum.
 func (r *rules) runReason(run cusum.Run) string {
 	rate := r.config.FailureRate
-	odds := cusum.Score(run, rate) * cusum.Exponent(tolerable*rate, rate) / math.Ln10
+	odds := cusum.Score(run, rate) * cusum.Exponent(chanceShare*rate, rate) / math.Ln10
 	return fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%.0f calls if %.3g%% fail",
-		run.Failures(), run.Calls(), math.Floor(odds), 100*tolerable*rate)
+		run.Failures(), run.Calls(), math.Floor(odds), 100*chanceShare*rate)
 }
 
 // spares reports whether more calls are refused before the first probe.

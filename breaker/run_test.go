@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// apart makes n calls with the given outcome, one per minute.
-func apart(t *testing.T, b *breaker.Breaker, n int, o breaker.Outcome) {
+// recordMinutely makes n calls with the given outcome, one per minute.
+func recordMinutely(t *testing.T, b *breaker.Breaker, n int, o breaker.Outcome) {
 	t.Helper()
 	for range n {
 		p, err := b.Allow()
@@ -26,13 +26,13 @@ func TestARunOfFailuresOpensHoweverFarApartTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reason := ""
 		b := breaker.New("b", breaker.Config{Cooldown: time.Hour, OnChange: func(c breaker.Change) { reason = c.Reason }})
-		apart(t, b, 1000, breaker.Success)
-		apart(t, b, 9, breaker.Failure)
-		apart(t, b, 2, breaker.Success)
-		apart(t, b, 5, breaker.Ignored)
-		apart(t, b, 2, breaker.Failure)
+		recordMinutely(t, b, 1000, breaker.Success)
+		recordMinutely(t, b, 9, breaker.Failure)
+		recordMinutely(t, b, 2, breaker.Success)
+		recordMinutely(t, b, 5, breaker.Ignored)
+		recordMinutely(t, b, 2, breaker.Failure)
 		require.Equal(t, breaker.Closed, b.State(), "eleven failures and two successes")
-		apart(t, b, 1, breaker.Failure)
+		recordMinutely(t, b, 1, breaker.Failure)
 		require.Equal(t, breaker.Open, b.State())
 		require.Equal(t, "12 of the last 14 calls failed, by chance less than once in 10^6 calls if 20% fail", reason)
 		require.Equal(t, window.Counts{Successes: 2, Failures: 12, ConsecutiveFailures: 3}, b.Counts())
@@ -44,9 +44,9 @@ func TestARunOfFailuresOpensHoweverFarApartTheyAre(t *testing.T) {
 func TestSuccessesTakeFailuresBackInACleanWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
-		apart(t, b, 9, breaker.Failure)
-		apart(t, b, 9, breaker.Success)
-		apart(t, b, 9, breaker.Failure)
+		recordMinutely(t, b, 9, breaker.Failure)
+		recordMinutely(t, b, 9, breaker.Success)
+		recordMinutely(t, b, 9, breaker.Failure)
 		require.Equal(t, breaker.Closed, b.State())
 	})
 }
@@ -77,8 +77,8 @@ func TestTheDefaultRunHasAsManyFailuresAsTheRateNeeds(t *testing.T) {
 		"set":                       {breaker.Config{FailureRun: 4}, 4},
 		"off":                       {breaker.Config{FailureRun: breaker.Off}, 0},
 		"without a rate":            {breaker.Config{FailureRate: breaker.Off}, 0},
-		"over the last calls":       {breaker.Config{LastCalls: 1000, MinCalls: 1000}, 0},
-		"set over the last calls":   {breaker.Config{LastCalls: 1000, MinCalls: 1000, FailureRun: 4}, 4},
+		"over the last calls":       {breaker.Config{LastCalls: 1000, MinCalls: 300}, 0},
+		"set over the last calls":   {breaker.Config{LastCalls: 1000, MinCalls: 300, FailureRun: 4}, 4},
 		"consecutive failures":      {breaker.Config{ConsecutiveFailures: 3}, 3},
 		"more consecutive failures": {breaker.Config{ConsecutiveFailures: 11}, 10},
 	} {
@@ -87,7 +87,7 @@ func TestTheDefaultRunHasAsManyFailuresAsTheRateNeeds(t *testing.T) {
 			b := breaker.New("b", c.config)
 			failures := 0
 			for ; failures < 200 && b.State() == breaker.Closed; failures++ {
-				apart(t, b, 1, breaker.Failure)
+				recordMinutely(t, b, 1, breaker.Failure)
 			}
 			if c.want == 0 {
 				c.want = 200
@@ -102,7 +102,7 @@ func TestARunBeginsAnewWhenTheBreakerCloses(t *testing.T) {
 		for name, again := range map[string]func(b *breaker.Breaker){
 			"Reset":             (*breaker.Breaker).Reset,
 			"Force and Release": func(b *breaker.Breaker) { b.Force(breaker.ForcedClosed); b.Release() },
-			"another rate": func(b *breaker.Breaker) {
+			"a different rate": func(b *breaker.Breaker) {
 				require.NoError(t, b.Reconfigure(breaker.Config{FailureRate: 0.6, FailureRun: 10}))
 			},
 			"off for a while": func(b *breaker.Breaker) {
@@ -111,17 +111,17 @@ func TestARunBeginsAnewWhenTheBreakerCloses(t *testing.T) {
 			},
 		} {
 			b := breaker.New("b", breaker.Config{})
-			apart(t, b, 9, breaker.Failure)
+			recordMinutely(t, b, 9, breaker.Failure)
 			again(b)
-			apart(t, b, 9, breaker.Failure)
+			recordMinutely(t, b, 9, breaker.Failure)
 			require.Equal(t, breaker.Closed, b.State(), name)
-			apart(t, b, 1, breaker.Failure)
+			recordMinutely(t, b, 1, breaker.Failure)
 			require.NotEqual(t, breaker.Closed, b.State(), name)
 		}
 		b := breaker.New("b", breaker.Config{})
-		apart(t, b, 9, breaker.Failure)
+		recordMinutely(t, b, 9, breaker.Failure)
 		require.NoError(t, b.Reconfigure(breaker.Config{Window: time.Second}))
-		apart(t, b, 1, breaker.Failure)
+		recordMinutely(t, b, 1, breaker.Failure)
 		require.NotEqual(t, breaker.Closed, b.State(), "another window keeps the run")
 	})
 }
@@ -139,7 +139,7 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reasons []string
 		b := breaker.New("b", breaker.Config{Recovery: breaker.Off, OnChange: func(c breaker.Change) { reasons = append(reasons, c.Reason) }})
-		apart(t, b, 11, breaker.Failure) // ten open it, and the next is a probe
+		recordMinutely(t, b, 11, breaker.Failure) // ten open it, and the next is a probe
 		require.Equal(t, "failure rate 100% of 1 calls, limit 50%, of probes", reasons[len(reasons)-1])
 		for range 5 {
 			for range 7 {
@@ -150,25 +150,25 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, breaker.HalfOpen, e.State)
 				require.Zero(t, e.Until)
-				require.Equal(t, 5*time.Second, e.RetryAfter())
+				require.Equal(t, time.Second, e.RetryAfter())
 				require.ErrorContains(t, err, "is half-open and no probe is due (failure rate 100% of 1 calls")
 				require.Equal(t, before+1, b.Totals().Refused)
 				time.Sleep(time.Minute)
 			}
 			require.NoError(t, b.Check())
-			apart(t, b, 1, breaker.Failure)
+			recordMinutely(t, b, 1, breaker.Failure)
 		}
 		for range 7 {
 			refused(t, b)
 		}
 		time.Sleep(5 * time.Second)
-		apart(t, b, 3, breaker.Success)
+		recordMinutely(t, b, 3, breaker.Success)
 		require.Equal(t, breaker.Closed, b.State())
 
-		apart(t, b, 10, breaker.Failure)
-		apart(t, b, 1, breaker.Success)
-		apart(t, b, 1, breaker.Failure)
-		apart(t, b, 1, breaker.Success)
+		recordMinutely(t, b, 10, breaker.Failure)
+		recordMinutely(t, b, 1, breaker.Success)
+		recordMinutely(t, b, 1, breaker.Failure)
+		recordMinutely(t, b, 1, breaker.Success)
 		require.Equal(t, breaker.Closed, b.State(), "a failure after a success is judged by the rate")
 	})
 }
@@ -176,7 +176,7 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 func TestARateSparesNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, MinCalls: 1, Probes: 1})
-		apart(t, b, 10, breaker.Failure) // the first opens it, and each of the others is a probe
+		recordMinutely(t, b, 10, breaker.Failure) // the first opens it, and each of the others is a probe
 		require.Equal(t, breaker.HalfOpen, b.State())
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
+func TestScenarioA42_OverridesAndTheStateUnderneath(t *testing.T) {
 	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
 	force := func(state breaker.State) { s.b.ForceAt(s.now, state) }
 
@@ -20,7 +20,7 @@ func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
 	s.b.ReleaseAt(s.now)
 	s.do("0 - - closed -1 0 0 0 0", "0 EEEE .... closed", "0 E . open") // judged from here on
 
-	force(breaker.ForcedOpen) // over an open breaker, whose time goes on
+	force(breaker.ForcedOpen) // over an open breaker, whose cooldown continues
 	s.do("1 S r forced_open")
 	force(breaker.Shadow)
 	s.do("2 S . shadow")
@@ -32,7 +32,7 @@ func TestScenarioA42_OverridesAndWhatLiesUnderneath(t *testing.T) {
 	s.b.ReleaseAt(s.now)
 	s.do("6 - - half_open", "6 S . closed")
 
-	force(breaker.ForcedOpen) // what is done by hand meanwhile holds underneath
+	force(breaker.ForcedOpen) // meanwhile actions by hand change the state underneath
 	s.b.OpenForAt(s.now, time.Hour)
 	s.do("7 S r forced_open")
 	s.b.ReleaseAt(s.now)
@@ -62,7 +62,7 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("6 AAS ..r half_open", "6 ggg ... closed")
 
-	c.LastCalls, c.Window, c.MinCalls = 3, 0, 3 // another window begins empty, and totals go on
+	c.LastCalls, c.Window, c.MinCalls = 3, 0, 3 // a different window begins empty, and totals are kept
 	before := s.b.Totals()
 	s.do("6 AE .. closed")
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
@@ -91,7 +91,7 @@ func TestReconfigureChangesSlowCallAndOnChange(t *testing.T) {
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 }
 
-func TestTripAndSharedCountsAreAsked(t *testing.T) {
+func TestTripAndSharedCountsAreCalled(t *testing.T) {
 	var asked []window.Counts
 	fleet := window.Counts{Successes: 100}
 	var told recorder

@@ -98,7 +98,7 @@ breaker: Initial is "half_open", must be closed, open, forced_open, forced_close
 		{HungCalls: true},
 		{LastCalls: 5, Window: 1},
 		{MaxCooldown: 1, Cooldown: 2},
-		{MaxCooldown: 5*time.Second - 1},
+		{MaxCooldown: time.Second - 1},
 		{CooldownFactor: math.Inf(1)},
 		{CooldownJitter: math.NaN()},
 		{CooldownFactor: math.NaN()},

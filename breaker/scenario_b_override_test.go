@@ -73,7 +73,7 @@ func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
 	s.do("0 - - closed")
 }
 
-func TestScenarioB26_TheSameStateAgainIsNoChange(t *testing.T) {
+func TestScenarioB26_TheSameStateAgainIsNotAChange(t *testing.T) {
 	s := play(t, fast())
 	for range 2 {
 		s.b.OpenForAt(s.now, time.Hour)

@@ -17,7 +17,7 @@ import (
 // Tests named TestScenarioB are the breaker scenarios of part B of the project's list, with their
 // numbers: what the tests of other breakers check, and from 87 on what no other breaker passes.
 
-// configR is what most of the first scenarios use.
+// configR is the config of most of the first scenarios.
 func configR() breaker.Config {
 	return breaker.Config{
 		FailureRate: 0.5, SlowRate: 0.5, SlowCall: 4 * time.Second, Window: 20 * time.Second, Buckets: 20,
@@ -55,7 +55,7 @@ func TestScenarioB03B04_SlowCallsTrip(t *testing.T) {
 func TestScenarioB29_TheLastTenCalls(t *testing.T) {
 	c := breaker.Config{LastCalls: 10, MinCalls: 10, FailureRate: 0.5}
 	s := play(t, c)
-	s.b.ForceAt(s.now, breaker.Shadow) // to see the window go on
+	s.b.ForceAt(s.now, breaker.Shadow) // to see that the window continues
 	s.do("0 SSEE .... shadow -1 2 4 2 0", "0 EEEESSSS ........ shadow 60 4 10 6 0", "0 SSS ... shadow 30 7 10 3 0")
 }
 

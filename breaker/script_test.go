@@ -145,7 +145,7 @@ func (s *script) slow(want int64) {
 	require.Equal(s.t, want, s.b.CountsAt(s.now).Slow)
 }
 
-// changes are the states that the breaker has gone to.
+// changes are the states that the breaker has entered, in order.
 func (s *script) changes() (to []breaker.State) {
 	for _, c := range s.told.changes() {
 		to = append(to, c.To)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// service answers after a time, and callers wait as long as their deadlines allow.
+// service answers after a while. Callers wait until their deadlines.
 type service struct {
 	b     *breaker.Breaker
 	began time.Time
@@ -32,8 +32,8 @@ func newService(c breaker.Config, takes time.Duration) *service {
 	}
 }
 
-// load makes a call every 10 ms for the given time. The calls allow the given times in turn.
-func (s *service) load(length time.Duration, allowed ...time.Duration) {
+// callFor makes a call every 10 ms for the given time. The calls allow the given times in turn.
+func (s *service) callFor(length time.Duration, allowed ...time.Duration) {
 	for i := range int(length / (10 * time.Millisecond)) {
 		s.group.Go(func() { s.one(allowed[i%len(allowed)]) })
 		time.Sleep(10 * time.Millisecond)

@@ -2,10 +2,10 @@ package breaker
 
 import "time"
 
-// A breaker in the state Shadow has a shadow: a breaker with the same rules that is asked about each
-// call, and is told the results of the calls that it lets through. So the shadow opens, refuses, probes
-// and closes exactly as a breaker with the same calls and results. A call that the shadow refuses
-// passes all the same, and its result is not told to the shadow.
+// A breaker in the state Shadow has a shadow: a breaker with the same rules that decides about each
+// call and records the results of the calls that it would let through. So the shadow opens,
+// refuses, probes and closes exactly as a breaker with the same calls and results. A call that the
+// shadow refuses passes all the same, and the shadow does not record its result.
 //
 // The shadow uses the lock and the change queue of its breaker, which reports what the shadow does.
 
@@ -24,12 +24,12 @@ func (b *Breaker) newShadow(p *phase) *Breaker {
 func shadowRules(r *rules) *rules {
 	c := r.config
 	c.Classify, c.OnChange, c.Active, c.Latency = nil, nil, false, false
-	c.KeepFailures, c.DescribeFailure = 0, nil
+	c.KeepFailures, c.DescribeFailure, c.Trace = 0, nil, nil
 	return newRules(c)
 }
 
-// askShadow asks the shadow about a call that passes, and notes in the permit if the shadow lets it
-// through.
+// askShadow asks the shadow whether it would allow a call, and stores a positive answer in the
+// permit.
 func (p *phase) askShadow(b *Breaker, m *Permit, at time.Duration) {
 	var s Permit
 	if p.shadow.allow(&s, p.shadow.phase.Load(), at) != nil {
@@ -45,7 +45,7 @@ func (p *phase) tellShadow(m *Permit, o Outcome, at time.Duration) {
 		return
 	}
 	s := Permit{
-		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter,
+		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter, ctx: m.ctx,
 		flight: m.flight, slot: m.slot, slotUse: m.slotUse,
 	}
 	p.shadow.record(&s, o, at, nil)

@@ -27,7 +27,7 @@ type shadowRun struct {
 
 type shadowCall struct {
 	start        time.Duration
-	real, shadow *breaker.Permit // real is nil for a call that it refused
+	real, shadow *breaker.Permit // real is nil for a call that the real breaker refused
 }
 
 func newShadowRun(t *testing.T, seed uint64) *shadowRun {
@@ -197,8 +197,9 @@ func TestAShadowSeesCallsThatHang(t *testing.T) {
 	require.Equal(t, int64(1), shadow.ShadowOpened)
 }
 
-// A shadow that Force sets begins closed and empty, and leaves nothing behind.
-func TestAShadowByHandBeginsClosedAndEmpty(t *testing.T) {
+// A shadow that Force starts is closed and has no counts at first. Nothing of it remains when it
+// ends.
+func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	b.ForceAt(modelAt(1), breaker.Shadow)

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// neverFull is an offset that no time has.
+// neverFull is an offset that is later than any real time.
 const neverFull = math.MinInt64
 
 const (
-	keysPerShard = 128 // more if there were more than maxShards otherwise
+	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
 	maxShards    = 256
-	maxChecks    = 2 * keysPerShard // of members, for one that can be evicted: each is checked twice
+	maxChecks    = 2 * keysPerShard // the number of members to check for one that can be evicted: each is checked twice
 )
 
 // shard is a part of the keys of a group.
@@ -26,7 +26,7 @@ type shard[K comparable] struct {
 	byKey   map[K]*member[K]
 	ring    []*member[K] // the same members, in the order in which they are checked for eviction
 	hand    int          // the member that was checked last
-	evicted sum          // what the evicted members have counted
+	evicted sum          // the counts of evicted members
 
 	fullAt atomic.Int64 // when no member could be evicted, as offset from Group.epoch, or neverFull
 }
@@ -74,7 +74,7 @@ func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
 	}
 	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
 	m.label, m.group = label, m
-	m.breaker = build(g.name, r, t, &m.membership)
+	m.breaker = build(g.name, r, t, &m.membership, g.override.now())
 	m.breaker.join(&g.places)
 	m.used.Store(true)
 	s.byKey[key], s.ring[i] = m, m

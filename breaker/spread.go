@@ -39,6 +39,13 @@ func stretched(asked, at time.Duration, jitter float64, drawn uint64) time.Durat
 	return asked + shareOf(drawn, longest)
 }
 
+// stretch returns the longest time by which the breaker lengthens a wait that a service asks for at a
+// time, and a number that says by which share of it.
+func (b *Breaker) stretch(t time.Time, asked time.Duration) (longest time.Duration, share uint64) {
+	jitter := b.phase.Load().rules.config.stretch()
+	return stretched(asked, 0, jitter, math.MaxUint64) - asked, mixed(t)
+}
+
 // shareOf returns d · n / 2⁶⁴.
 func shareOf(n uint64, d time.Duration) time.Duration {
 	whole, _ := bits.Mul64(n, uint64(d))

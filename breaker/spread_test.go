@@ -25,8 +25,8 @@ func evenlySpread(t *testing.T, waits []time.Duration, low, high time.Duration) 
 	require.LessOrEqual(t, slices.Max(parts[:]), 2*len(waits)/20, "%v", parts)
 }
 
-// told returns what the callers of n refused calls are told, each by its own RetryAfter.
-func told(t *testing.T, b *breaker.Breaker, n int) (waits []time.Duration, last *breaker.OpenError) {
+// refusedWaits returns the waits that the callers of n refused calls get from RetryAfter.
+func refusedWaits(t *testing.T, b *breaker.Breaker, n int) (waits []time.Duration, last *breaker.OpenError) {
 	t.Helper()
 	for range n {
 		var e *breaker.OpenError
@@ -36,14 +36,14 @@ func told(t *testing.T, b *breaker.Breaker, n int) (waits []time.Duration, last 
 	return waits, last
 }
 
-func TestRefusalsWhileProbesAreInFlightTellDifferentWaits(t *testing.T) {
+func TestRefusalsWhileProbesAreInFlightHaveDifferentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
 		hold(t, b, 1)
 		time.Sleep(time.Second)
 		hold(t, b, 1)
 		for age := time.Second; age <= 9*time.Second; age += time.Second {
-			waits, e := told(t, b, 1000)
+			waits, e := refusedWaits(t, b, 1000)
 			require.Equal(t, breaker.HalfOpen, e.State)
 			low := min(age, 10*time.Second-age) // of the oldest probe, whose slot falls free first
 			evenlySpread(t, waits, max(low, time.Millisecond), low+time.Second)
@@ -53,11 +53,11 @@ func TestRefusalsWhileProbesAreInFlightTellDifferentWaits(t *testing.T) {
 }
 
 // A caller that asks a stale error does not wait for what has happened already.
-func TestStaleRefusalTellsTheShortestWait(t *testing.T) {
+func TestStaleRefusalHasTheShortestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 10 * time.Second})
 		hold(t, b, 1)
-		_, e := told(t, b, 1)
+		_, e := refusedWaits(t, b, 1)
 		time.Sleep(11 * time.Second)
 		require.Equal(t, time.Millisecond, e.RetryAfter())
 	})
@@ -72,7 +72,7 @@ func recovering(t *testing.T) *breaker.Breaker {
 	return b
 }
 
-func TestRefusalsOfARecoveringBreakerTellDifferentWaits(t *testing.T) {
+func TestRefusalsOfARecoveringBreakerHaveDifferentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := recovering(t)
 		hold(t, b, 1) // one of every eight passes, and the next seven are refused
@@ -94,29 +94,29 @@ func TestLoneCallPassesAfterTheWaitOfARecoveringBreaker(t *testing.T) {
 			p, err := b.Allow()
 			require.NoError(t, err)
 			p.Record(breaker.Ignored) // so that the share does not grow
-			waits, _ := told(t, b, 1)
+			waits, _ := refusedWaits(t, b, 1)
 			time.Sleep(waits[0])
 		}
 	})
 }
 
 // Two breakers whose states begin at different times begin elsewhere in the sequence.
-func TestBreakersTellDifferentFirstWaits(t *testing.T) {
+func TestBreakersHaveDifferentFirstWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
 		for range 1000 {
 			time.Sleep(time.Microsecond)
 			b := recovering(t)
 			hold(t, b, 1)
-			first, _ := told(t, b, 1)
+			first, _ := refusedWaits(t, b, 1)
 			waits = append(waits, first...)
 		}
 		evenlySpread(t, waits, time.Second, 2*time.Second)
 	})
 }
 
-// tripped opens breakers, a microsecond after the other, all of which were told to wait until the same
-// time, and returns until when they are open beyond that time.
+// tripped opens breakers one microsecond apart. The service has told all of them to wait until the
+// same time. It returns how long after that time each breaker stays open.
 func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer []time.Duration) {
 	t.Helper()
 	c.MinCalls = 1
@@ -130,7 +130,7 @@ func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer
 		require.NoError(t, err)
 		p.SetRetryAfter(time.Until(end))
 		p.Record(breaker.Failure)
-		_, e := told(t, b, 1)
+		_, e := refusedWaits(t, b, 1)
 		require.Equal(t, breaker.Open, e.State)
 		require.Equal(t, time.Until(e.Until), e.RetryAfter(), "the same for all callers")
 		longer = append(longer, e.Until.Sub(end))
@@ -139,7 +139,7 @@ func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer
 	return longer
 }
 
-func TestBreakersToldTheSameWaitEndItAtDifferentTimes(t *testing.T) {
+func TestBreakersWithTheSameRetryAfterReopenAtDifferentTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evenlySpread(t, tripped(t, breaker.Config{}, 1000, 20*time.Second), 0, 2*time.Second)
 		evenlySpread(t, tripped(t, breaker.Config{CooldownJitter: 0.5}, 1000, 20*time.Second), 0, 10*time.Second)

@@ -2,11 +2,11 @@ package breaker
 
 import "slices"
 
-// State is what a breaker does with calls. Logs, metrics and configurations show the same text, such
+// State says how a breaker treats calls. Logs, metrics and configurations show the same text, such
 // as half_open.
 type State string
 
-// The states that a breaker enters by itself, and the overrides that Force sets on top of them.
+// The states that a breaker enters automatically, and the overrides that Force sets on top of them.
 const (
 	Closed       State = "closed"        // calls pass and are counted
 	Open         State = "open"          // calls are refused until the cooldown is over
@@ -22,8 +22,8 @@ const (
 // everything on to the breaker that its key has now.
 const evicted State = "evicted"
 
-// machine is the state machine: what a breaker does in each state. The package comment has the same
-// table, with what ends each state.
+// machine is the state machine: it describes the behavior of a breaker in each state. The package
+// comment has the same table, with what ends each state.
 var machine = map[State]behavior{
 	Closed:       {passes: allCalls, results: areJudged, counts: ofWindow},
 	Open:         {passes: noCalls, counts: ofOpening},
@@ -36,7 +36,7 @@ var machine = map[State]behavior{
 	evicted:      {passes: toSuccessor},
 }
 
-// behavior is what a breaker does in a state.
+// behavior describes how a breaker treats calls in a state.
 type behavior struct {
 	passes  passes
 	results results
@@ -54,7 +54,7 @@ const (
 	toSuccessor // the breaker that the key of an evicted breaker has now decides
 )
 
-// results says what the results of the calls do.
+// results says how the results of calls are used.
 type results uint8
 
 const (

@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// The successor of an evicted breaker is the breaker that its key has now. Calls, results and changes go
-// to the breaker that Group.Get returns, which may be new. Questions go to the breaker that the group
-// has already.
+// The successor of an evicted breaker is the breaker that its key has now. Methods that make calls,
+// record results or change the breaker use forCalls: it returns the breaker of Group.Get, which may
+// be new. Methods that only read use forReads: it adds no breaker to the group.
 
-// current returns the breaker that answers questions: b, or the successor of an evicted b.
-func (b *Breaker) current() *Breaker {
+// forReads returns the breaker for methods that only read: b, or the successor of an evicted b.
+func (b *Breaker) forReads() *Breaker {
 	for b.phase.Load().state == evicted {
 		b = b.member.group.peek()
 	}
 	return b
 }
 
-// live returns the breaker that decides about calls: b, or the successor of an evicted b.
-func (b *Breaker) live() *Breaker {
+// forCalls returns the breaker for calls, results and changes: b, or the successor of an evicted b.
+func (b *Breaker) forCalls() *Breaker {
 	for b.phase.Load().state == evicted {
 		b = b.member.group.get(time.Now())
 	}
@@ -38,7 +38,7 @@ func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Durati
 // a new breaker must not begin at a stale time.
 func (b *Breaker) latestTime(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
 
-// recordLate records a result whose phase is not in force any more, or whose breaker was evicted.
+// recordLate records a result whose phase is not in effect any more, or whose breaker was evicted.
 func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock() // wait for an eviction under way, which may be undone
 	p := b.phase.Load()
@@ -83,10 +83,10 @@ func (b *Breaker) callsCounted(p *phase) int64 {
 // successor. The result is late there if it was late already, or if the successor has changed its state.
 func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
 	next, offset := b.successor(at)
-	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start)}
+	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start), ctx: m.ctx}
 	inTime = inTime && n.phase.passes == allCalls && n.phase.epoch == 0
 	if s := n.phase.shadow; s != nil && (m.shadowPhase != nil || m.phase.state != Shadow) {
-		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 { // it would have let the call through
+		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 { // the shadow would have let the call through
 			n.shadowPhase = sp
 		}
 	}

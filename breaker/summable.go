@@ -109,9 +109,9 @@ func (a *sum) addLatency(more window.Latency, sign int64) {
 	a.latency = &all
 }
 
-// raise replaces each counter of now that is below the highest value a that was shown before. The same
-// times added in another order differ by rounding, and Prometheus takes a counter that falls by a
-// nanosecond for a restart from 0.
+// raise replaces each counter of now that is below the highest value a that was shown before. The
+// same times added in a different order differ by rounding, and Prometheus takes a counter that
+// falls by a nanosecond for a restart from 0.
 func (a *sum) raise(now *sum, l *summable) {
 	for i, s := range l.order {
 		if s.Instrument.Kind == stat.Counter {

@@ -13,7 +13,7 @@ import (
 
 // The breaker is made on the real clock, as a package variable is, and used on that of a test, which begins in the year 2000.
 func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
-	b := breaker.New("b", breaker.Config{Recovery: breaker.Off, MinCalls: 5, SlowCall: time.Second})
+	b := breaker.New("b", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off, MinCalls: 5, SlowCall: time.Second})
 	synctest.Test(t, func(t *testing.T) {
 		require.NoError(t, b.Run(bg(), succeed), "looked at and called, and timed from its first call on")
 		require.Zero(t, b.Counts().Slow)
@@ -40,7 +40,7 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 			"in a row": {ConsecutiveFailures: 5},
 			"of slow":  {MinCalls: 5, SlowCall: time.Nanosecond, FailureRate: breaker.Off, HungCalls: true},
 		} {
-			name, c.Recovery = fmt.Sprintf("%s, made %v", name, made), breaker.Off
+			name, c.Recovery, c.Cooldown = fmt.Sprintf("%s, made %v", name, made), breaker.Off, 5*time.Second
 			var told recorder
 			b := breaker.NewAt("b", told.on(c), made)
 			for at := range 5 {
@@ -80,7 +80,7 @@ func TestObserveDoesNotSetTheClock(t *testing.T) {
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
 }
 
-// stale has times before those that a breaker was given.
+// stale lists times before the latest one that a breaker has seen.
 var stale = map[string]time.Time{
 	"zero": {}, "1600": time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), "1700": time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC),
 	"1900": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "a year before": t0.Add(-year), "just before": t0.Add(-1),
@@ -122,7 +122,7 @@ func TestAStaleTimeEndsNoCooldown(t *testing.T) {
 func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 	for name, at := range stale {
 		for _, c := range []breaker.Config{{}, {SlowCall: time.Hour, SlowRate: 0.1}, {LastCalls: 20}} {
-			c.FailureRun = breaker.Off
+			c.FailureRun, c.Cooldown = breaker.Off, 5*time.Second
 			b := breaker.NewAt("b", c, t0)
 			for range 19 {
 				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
@@ -175,14 +175,15 @@ func TestAClockThatStepsByAYear(t *testing.T) {
 	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(year+5*time.Second)))
 }
 
-// A breaker tells times apart up to 146 years from its beginning. All later times are the same to it.
-func TestTimesOf146YearsAreToldApart(t *testing.T) {
-	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(146*year))
+// A breaker distinguishes times up to 146 years from its creation. All later times are the same to
+// it.
+func TestTimesUpTo146YearsApartAreDistinguished(t *testing.T) {
+	b := breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, MinCalls: 1}, t0.Add(146*year))
 	require.NoError(t, modelDo(b, 0, breaker.Failure))
 	require.Equal(t, breaker.Open, b.StateAt(modelAt(4999)), "it begins with a time 146 years before it was made")
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
 
-	b = breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0)
+	b = breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, MinCalls: 1}, t0)
 	require.NoError(t, modelDo(b, 0, breaker.Success))
 	fail := func(at time.Time) {
 		p, err := b.AllowAt(at)
@@ -199,7 +200,7 @@ func TestTimesOf146YearsAreToldApart(t *testing.T) {
 }
 
 // Many goroutines give a breaker its first time, and agree on it.
-func TestTheFirstTimeIsOneForAll(t *testing.T) {
+func TestAllCallersShareTheFirstTime(t *testing.T) {
 	for range 200 {
 		b := breaker.NewAt("b", breaker.Config{MinCalls: 8, SlowCall: time.Second}, time.Now().Add(year))
 		done := make(chan bool)
@@ -231,7 +232,7 @@ func TestBreakerOpenAtFirstRefusesByTheTimeItIsUsedAt(t *testing.T) {
 			b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open}, t0.Add(1000*time.Hour))
 			var refusal *breaker.OpenError
 			require.ErrorAs(t, ask(b), &refusal)
-			require.Equal(t, t0.Add(5*time.Second), refusal.Until)
+			require.Equal(t, t0.Add(time.Second), refusal.Until)
 		})
 	}
 }

@@ -67,7 +67,7 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Equal(t, "ERROR", lines[0]["level"])
 	require.Equal(t, "breaker: OnChange panicked", lines[0]["msg"])
-	require.Equal(t, []any{"b", "closed", "forced_open", "forced"}, []any{lines[0]["breaker"], lines[0]["from"], lines[0]["to"], lines[0]["reason"]})
+	require.Equal(t, []any{"b", "closed", "forced_open", "forced"}, []any{lines[0]["weir.breaker.name"], lines[0]["weir.breaker.previous_state"], lines[0]["weir.breaker.state"], lines[0]["weir.breaker.reason"]})
 	require.Equal(t, "boom", lines[0]["panic"])
 }
 
@@ -116,7 +116,7 @@ func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 // A stale time moves no deadline, nor that of a shadow.
 func TestAShadowOpeningAtAStaleTimeIsDatedNow(t *testing.T) {
 	var told recorder
-	b := breaker.NewAt("b", told.on(breaker.Config{MinCalls: 2, Initial: breaker.Shadow}), t0)
+	b := breaker.NewAt("b", told.on(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Initial: breaker.Shadow}), t0)
 	for _, c := range []struct {
 		at time.Duration
 		o  breaker.Outcome

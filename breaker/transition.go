@@ -1,17 +1,19 @@
 package breaker
 
 import (
+	"context"
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
 
-// cause is why a breaker changes its state.
+// cause is the reason of a transition.
 type cause struct {
 	reason string
 	origin string
-	margin string // how little would not have opened the breaker
+	margin string          // how little would not have opened the breaker
+	ctx    context.Context // of the call that is the cause, if that is known
 }
 
 // enter begins another state. The lock is held, and advance was called.
@@ -23,8 +25,9 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 	return next
 }
 
-// publish puts the phase into force and queues the change. The lock is held.
+// publish makes p the current phase and queues the change for OnChange. The lock is held.
 func (b *Breaker) publish(p *phase, c Change) {
+	p.incidents = p.incidents.after(&c, b.phase.Load(), p.since, b.date)
 	b.phase.Store(p)
 	b.updatePlace(p)
 	if b.observed != nil {
@@ -36,14 +39,14 @@ func (b *Breaker) publish(p *phase, c Change) {
 }
 
 // advance makes the transitions that were due by the given time, each at the time it was due, and
-// returns the phase in force. The lock is held.
+// returns the phase in effect. The lock is held.
 func (b *Breaker) advance(at time.Duration) *phase {
 	p := b.phase.Load()
-	if !p.over(at) {
+	if !p.timedOut(at) {
 		return p
 	}
 	for _, s := range p.following(at) {
-		p = b.enter(s, cause{reason: p.reason, origin: byClock}, window.Counts{})
+		p = b.enter(s, cause{reason: p.timeoutReason(), origin: byClock}, window.Counts{})
 	}
 	return p
 }
@@ -57,6 +60,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 		b.mu.Unlock()
 		return
 	}
+	b.changes.cause = why.ctx
 	// More calls may have been counted since: report those that were judged.
 	c := p.counts(at)
 	c.Successes, c.Failures = calls.Calls-calls.Failures, calls.Failures
@@ -67,6 +71,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 	} else {
 		b.stayClosed(now, at, why, c)
 	}
+	b.changes.cause = nil
 	b.mu.Unlock()
 	b.changes.deliver()
 }
@@ -79,7 +84,7 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 		rounds++
 	}
 	wait := p.rules.cooldown(rounds)
-	next := p.next(stay{Open, at, max(add(at, wait), p.askedUntil(at, mixed(b.date(at))))})
+	next := p.next(opening(at, max(add(at, wait), p.askedUntil(at, mixed(b.date(at))))))
 	details := b.newDetails(why.margin)
 	next.recovery = recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,

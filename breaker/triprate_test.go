@@ -42,7 +42,7 @@ func TestNothingIsJudgedBelowMinCalls(t *testing.T) {
 	require.Equal(t, breaker.Open, b.State(), "a success may be the call that reaches MinCalls")
 }
 
-func TestMinCallsOneJudgesTheFirstCallAndFailureRateOffNone(t *testing.T) {
+func TestMinCallsOneLetsTheFirstCallOpenAndFailureRateOffNone(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1})
 	run(t, b, 1, fail)
 	require.Equal(t, breaker.Open, b.State())

@@ -22,16 +22,16 @@ import (
 // the one of at least usualEvery ago.
 type usual struct {
 	median    atomic.Int64 // the present estimate in nanoseconds; 0 if no call was timed
-	candidate atomic.Int64 // an earlier one, which becomes known next
+	candidate atomic.Int64 // an earlier one, which is used next
 	known     atomic.Int64 // the one that is used
-	confirmAt atomic.Int64 // the time at which candidate becomes known
+	confirmAt atomic.Int64 // the time from which candidate is used
 	frozen    atomic.Int64 // the time until which nothing is learned
 	needed    atomic.Int64 // the time until which calls are timed
 	samples   atomic.Int64 // successes and failures that were timed
 }
 
 const (
-	// usualSamples is the number of results that are timed at least. The first ones teach the
+	// usualSamples is the minimum number of results that are timed. The first ones teach the
 	// estimate even while calls fail, because nothing else is known.
 	usualSamples = 64
 	// usualEvery is the time after which calls are timed again and the estimate is confirmed, and for
@@ -46,7 +46,7 @@ type timing struct {
 	sampledTo   int64         // usual.samples when there are enough samples
 }
 
-// learn moves the estimate after a call that was timed for it. p is the present phase.
+// learn updates the estimate with a call that was timed for it. p is the present phase.
 func (b *Breaker) learn(p *phase, o Outcome, took, at time.Duration) {
 	u := &b.usual
 	n := u.samples.Add(1)
@@ -59,8 +59,8 @@ func (b *Breaker) learn(p *phase, o Outcome, took, at time.Duration) {
 	}
 }
 
-// add moves the estimate towards a duration, which is sample number n. If two calls do so at the same
-// time, one of them may have no effect.
+// add moves the estimate towards a duration. n is the number of the sample. If two calls do so at
+// the same time, one of them may have no effect.
 func (u *usual) add(took, n int64) {
 	took = max(took, 1)
 	old := u.median.Load()
@@ -79,8 +79,8 @@ func (u *usual) add(took, n int64) {
 	u.median.CompareAndSwap(old, next)
 }
 
-// confirm makes the estimate known if no deadline counted as a failure for long enough. The first
-// samples are known at once.
+// confirm accepts the candidate estimate if no deadline has counted as a failure for long enough.
+// The first samples are known at once.
 func (u *usual) confirm(at, n int64) {
 	if n <= usualSamples {
 		u.known.Store(u.median.Load())
@@ -101,7 +101,7 @@ func (u *usual) freeze(at time.Duration) {
 	u.median.Store(known)
 }
 
-// sampleAgain begins to time the calls of a closed phase if that is due.
+// sampleAgain starts to time calls of a closed phase if it is time for new samples.
 func (b *Breaker) sampleAgain(p *phase, at time.Duration) {
 	if !p.sampled && at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines {
 		b.setTiming(true, at)

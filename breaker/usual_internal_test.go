@@ -42,6 +42,21 @@ func TestTheEstimateIsNearTheMedian(t *testing.T) {
 	}
 }
 
+// The first samples move the estimate by a quarter each, so a first call that was unusual matters little.
+func TestTheFirstSamplesCorrectAnUnusualFirstCall(t *testing.T) {
+	for _, first := range []int64{10_000, 1_000_000, 5_000_000} {
+		var u usual
+		for n := range int64(usualSamples / 4) {
+			took := int64(100_000)
+			if n == 0 {
+				took = first
+			}
+			u.add(took, n+1)
+		}
+		require.InEpsilon(t, 100_000, u.median.Load(), 0.3, "the first call took %d ns", first)
+	}
+}
+
 func TestTheEstimateStaysWithinTheDurations(t *testing.T) {
 	var u usual
 	for i, took := range []int64{0, -1, math.MinInt64, 1, math.MaxInt64, math.MaxInt64, 7} {
@@ -84,7 +99,7 @@ func TestWhatIsLearnedIsKnownLater(t *testing.T) {
 	require.Greater(t, u.known.Load(), int64(900))
 }
 
-func TestOnlySuccessesTeachAndNoneForAWhileAfterADeadlineThatCounts(t *testing.T) {
+func TestTheEstimateUsesOnlySuccessesAndPausesAfterACountedDeadline(t *testing.T) {
 	b := New("b", Config{})
 	p := b.phase.Load()
 	learn := func(o Outcome, took, at time.Duration) int64 {

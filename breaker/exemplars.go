@@ -1,0 +1,72 @@
+package breaker
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/stat"
+)
+
+// exemplars are some calls that were traced: the last one for each bucket of the durations, as the
+// instrument has them.
+type exemplars []exemplar
+
+type exemplar struct {
+	due  atomic.Int64 // when the next call of the bucket is looked at; 0 at once
+	call atomic.Pointer[stat.Exemplar]
+}
+
+// Times between two calls of a bucket that are looked at, so that few calls search their contexts. Most
+// may have no trace that is sampled.
+const (
+	afterExemplar = time.Second
+	afterOther    = 10 * time.Millisecond
+)
+
+// maxTraceID is the longest ID that is kept, in bytes. OpenTelemetry's have 32 hexadecimal digits.
+const maxTraceID = 64
+
+// keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is due. It
+// calls a function of the user, so no lock is held.
+func (b *Breaker) keepExemplar(m *Permit, at time.Duration) {
+	if m.ctx == nil {
+		return
+	}
+	list := b.exemplars.Load()
+	if list == nil {
+		made := make(exemplars, len(instrument.BreakerCallDuration.Bounds)+1)
+		b.exemplars.CompareAndSwap(nil, &made)
+		list = b.exemplars.Load()
+	}
+	took := max(at-m.start, 0).Seconds()
+	i, _ := slices.BinarySearch(instrument.BreakerCallDuration.Bounds, took)
+	e := &(*list)[i]
+	due := e.due.Load()
+	early := time.Duration(due) - at
+	if due != 0 && early > 0 && early <= afterExemplar || !e.due.CompareAndSwap(due, int64(at+afterOther)) {
+		return
+	}
+	defer func() { _ = recover() }() // it would land on a caller who did not cause it
+	trace, span := m.phase.rules.config.Trace(m.ctx)
+	if trace == "" || max(len(trace), len(span)) > maxTraceID {
+		return
+	}
+	e.call.Store(&stat.Exemplar{Value: took, Time: b.date(at), TraceID: trace, SpanID: span})
+	e.due.Store(int64(at + afterExemplar))
+}
+
+// keptExemplars returns the exemplars, the shortest call first.
+func (b *Breaker) keptExemplars() (list []stat.Exemplar) {
+	all := b.exemplars.Load()
+	if all == nil {
+		return nil
+	}
+	for i := range *all {
+		if e := (*all)[i].call.Load(); e != nil {
+			list = append(list, *e)
+		}
+	}
+	return list
+}

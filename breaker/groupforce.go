@@ -1,0 +1,126 @@
+package breaker
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// groupOverride is an override of all keys of a group, which lies over the overrides of single keys.
+type groupOverride[K comparable] struct {
+	state atomic.Pointer[State] // of new keys; nil if there is none
+
+	changing sync.Mutex  // held by forceAll and releaseAll, also during OnChange
+	own      map[K]State // the overrides that keys had of their own; guarded by changing
+}
+
+// now returns the override, or "" if there is none.
+func (o *groupOverride[K]) now() State {
+	if s := o.state.Load(); s != nil {
+		return *s
+	}
+	return ""
+}
+
+// forceAll overrides the states of all keys, also of those that are added later and those without room.
+func (g *Group[K]) forceAll(s State, reason string) {
+	o := &g.override
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	before := o.now()
+	o.state.Store(&s) // first, so that the loop finds the keys that were added without it
+	owned := map[K]State{}
+	for key, b := range g.All() {
+		own := g.ownOverride(b, before)
+		if own == "" && b.stateWithoutRefuse() == before && !b.isUnchanged() {
+			own = o.own[key]
+		}
+		if own != "" {
+			owned[key] = own
+		}
+		b.forceFor(time.Now(), s, reason)
+	}
+	o.own = owned
+	without := ForcedClosed
+	if s == ForcedOpen {
+		without = s
+	}
+	g.unguarded.forceUnguarded(without, reason)
+}
+
+// releaseAll lifts the override of forceAll. A key returns to the override that it had of its own. A key
+// whose override was changed since keeps that.
+func (g *Group[K]) releaseAll(reason string) {
+	o := &g.override
+	o.changing.Lock()
+	defer o.changing.Unlock()
+	s := o.now()
+	if s == "" {
+		return
+	}
+	o.state.Store(nil)
+	for key, b := range g.All() {
+		if b.stateWithoutRefuse() != s {
+			continue
+		}
+		own := o.own[key]
+		if b.isUnchanged() { // since forceAll, or the key was forgotten meanwhile
+			own = g.ownOverride(b, s)
+		}
+		if own != "" {
+			b.forceFor(time.Now(), own, reason)
+		} else {
+			b.releaseFor(time.Now(), reason)
+		}
+	}
+	o.own = nil
+	g.unguarded.forceUnguarded(ForcedClosed, reason)
+}
+
+// resetAll resets all keys.
+func (g *Group[K]) resetAll(reason string) {
+	for _, b := range g.All() {
+		b.resetFor(time.Now(), reason)
+	}
+}
+
+// ownOverride returns the override that the key has of its own while that of the group is s, or "".
+func (g *Group[K]) ownOverride(b *Breaker, s State) State {
+	own := b.stateWithoutRefuse()
+	if b.isUnchanged() {
+		own, s = g.rules.Load().config.Initial, ""
+	}
+	if own.isOverride() && own != s {
+		return own
+	}
+	return ""
+}
+
+// isUnchanged reports whether the breaker is in the state that it was built in.
+func (b *Breaker) isUnchanged() bool { return b.phase.Load().epoch == 0 }
+
+// forceUnguarded is forceFor for the breaker that all keys without room share.
+func (b *Breaker) forceUnguarded(s State, reason string) {
+	at := b.now()
+	b.mu.Lock()
+	if p := b.advance(at); p.refuses() {
+		b.replace(p, s)
+	} else if p.state != s {
+		b.override(p, s, p.latest(at), reason)
+	}
+	b.mu.Unlock()
+	b.changes.deliver()
+}
+
+// forced returns the first phase of a breaker that begins in the override s instead of phase p.
+func (p *phase) forced(s State) *phase {
+	if p.state == s {
+		return p
+	}
+	next := *p
+	if p.under == nil {
+		next.under = p
+	}
+	next.stay, next.reason = endless(s, p.since), "forced"
+	return &next
+}

@@ -1,0 +1,160 @@
+package breaker_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// asked is the error of a service that asks its callers to wait.
+type asked time.Duration
+
+func (a asked) Error() string             { return "busy" }
+func (a asked) RetryAfter() time.Duration { return time.Duration(a) }
+
+// lastReason returns the reason of the last change.
+func lastReason(t *testing.T, changes []breaker.Change, from, to breaker.State) string {
+	t.Helper()
+	require.NotEmpty(t, changes)
+	c := changes[len(changes)-1]
+	require.Equal(t, []breaker.State{from, to}, []breaker.State{c.From, c.To})
+	return c.Reason
+}
+
+func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
+	const opened = "failure rate 100% of 1 calls, limit 50%"
+	for name, c := range map[string]struct {
+		open func(t *testing.T, b *breaker.Breaker) // and wait until the cooldown or wait is over
+		want string
+	}{
+		"cooldown": {func(_ *testing.T, b *breaker.Breaker) {
+			callFails(b)
+			time.Sleep(5 * time.Second)
+		}, "the cooldown of 5s is over"},
+		"noticed late": {func(_ *testing.T, b *breaker.Breaker) {
+			callFails(b)
+			time.Sleep(time.Hour)
+		}, "the cooldown of 5s is over"},
+		"second round": {func(_ *testing.T, b *breaker.Breaker) {
+			callFails(b)
+			time.Sleep(5 * time.Second)
+			callFails(b)
+			time.Sleep(10 * time.Second)
+		}, "the cooldown of 10s is over"},
+		"an override in between": {func(_ *testing.T, b *breaker.Breaker) {
+			callFails(b)
+			time.Sleep(2 * time.Second)
+			b.Force(breaker.ForcedClosed)
+			time.Sleep(2 * time.Second)
+			b.Release()
+			time.Sleep(time.Second)
+		}, "the cooldown of 5s is over"},
+		"the service asked for more": {func(t *testing.T, b *breaker.Breaker) {
+			_ = b.Run(t.Context(), func(context.Context) error { return asked(time.Minute) })
+			time.Sleep(time.Minute)
+		}, "the wait of 1m0s is over"},
+		"by hand": {func(_ *testing.T, b *breaker.Breaker) {
+			b.OpenFor(7 * time.Minute)
+			time.Sleep(7 * time.Minute)
+		}, "the wait of 7m0s is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var changes []breaker.Change
+				config := quickToOpen
+				config.CooldownFactor, config.CooldownJitter, config.Probes = 2, breaker.Off, 2
+				config.OnChange = func(c breaker.Change) { changes = append(changes, c) }
+				b := breaker.New("bank", config)
+				c.open(t, b)
+				_ = b.Run(t.Context(), func(context.Context) error {
+					require.Equal(t, c.want, lastReason(t, changes, breaker.Open, breaker.HalfOpen))
+					if !strings.Contains(name, "hand") {
+						require.Contains(t, b.Explain(), opened, "the reason of the opening is still told")
+						require.Contains(t, reportOf(t, b).Reason, opened)
+					}
+					if !strings.Contains(name, "hand") && !strings.Contains(name, "override") { // Release begins an incident
+						require.Equal(t, opened, reportOf(t, b).Cause)
+					}
+					return context.Canceled
+				})
+			})
+		})
+	}
+}
+
+func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var changes []breaker.Change
+		config := quickToOpen
+		config.MinCalls, config.Probes, config.HalfOpenTimeout, config.ProbeTimeout = 2, 2, time.Minute, time.Hour
+		config.OnChange = func(c breaker.Change) { changes = append(changes, c) }
+		b := breaker.New("bank", config)
+		callFails(b)
+		callFails(b)
+		time.Sleep(5 * time.Second)
+		callSucceeds(b)
+		time.Sleep(time.Minute)
+		err := b.Run(t.Context(), func(context.Context) error { return nil })
+		require.Equal(t, "too few probes ended within the HalfOpenTimeout of 1m0s", lastReason(t, changes, breaker.HalfOpen, breaker.Open))
+		var open *breaker.OpenError
+		require.ErrorAs(t, err, &open)
+		require.Equal(t, "failure rate 100% of 2 calls, limit 50%", open.Reason)
+		b.Force(breaker.ForcedClosed)
+		time.Sleep(2 * time.Second)
+		b.Release()
+		time.Sleep(3 * time.Second)
+		callSucceeds(b)
+		require.Equal(t, "the cooldown of 5s is over", lastReason(t, changes, breaker.Open, breaker.HalfOpen))
+	})
+}
+
+// A breaker whose Initial state is Open is part of an incident from then on.
+func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := quickToOpen
+		config.Initial = breaker.Open
+		b := breaker.New("bank", config)
+		began := time.Now()
+		time.Sleep(5 * time.Second)
+		for range 2 {
+			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled }) // half-open
+			r := reportOf(t, b)
+			require.Equal(t, began, r.Began)
+			require.Equal(t, "initial state", r.Cause)
+			callFails(b)
+			time.Sleep(5 * time.Second)
+		}
+		require.Equal(t, 3, reportOf(t, b).Openings)
+	})
+}
+
+func TestAllRecordsOfABreakerHaveNameAndKeyInOneNamespace(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(slog.NewJSONHandler(&text, nil))
+	g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)}})
+	b := g.Get("a.example")
+	_ = b.Run(t.Context(), func(context.Context) error { return errors.New("no route to host") })
+	b.Force(breaker.ForcedOpen)
+	b.Reset()
+	b.Release()
+	list := records(t, &text)
+	require.Len(t, list, 3)
+	for _, r := range list {
+		require.Equal(t, "hosts", r["weir.breaker.name"])
+		require.Equal(t, "a.example", r["weir.group.key"])
+		for key := range r {
+			if key != slog.TimeKey && key != slog.LevelKey && key != slog.MessageKey && key != "event.name" {
+				require.True(t, strings.HasPrefix(key, "weir."), key)
+			}
+		}
+	}
+}
