@@ -21,39 +21,44 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	if err != nil {
 		return err
 	}
-	if g.chances != nil {
-		return g.acquireInTime(ctx, permit)
+	s := g.setup.Load()
+	if s.chances != nil {
+		return s.acquireInTime(ctx, permit)
 	}
 	held := g.lastHold.Load() != 0
-	if g.onlyBreaker && !held {
-		if g.inFlight == nil {
+	if s.onlyBreaker && !held {
+		if s.inFlight == nil && s.keyed == nil {
 			return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
 		}
-		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(permit), g.ownSlots) {
-			if g.ownWord != nil && gatehook.TryOccupy(g.ownWord, g.ownLimit) || g.takeSlotFast(permit) {
+		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(permit), s.ownSlots) {
+			if s.inFlight == nil || s.ownWord != nil && gatehook.TryOccupy(s.ownWord, s.ownLimit) || s.takeSlotFast(permit) {
 				return nil
 			}
 			*permit = breaker.Permit{}
 		}
-		return g.acquireSlowly(ctx, g.now(), permit)
+		return s.acquireSlowly(ctx, g.now(), permit)
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
-	if g.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
-		if takeFast(g.bucket, at, 1) {
-			if g.inFlight != nil {
-				return g.acquireSlotFast(ctx, permit)
+	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
+		if takeFast(s.bucket, at, 1) {
+			if s.inFlight != nil {
+				return s.acquireSlotFast(ctx, permit)
 			}
 			g.admissions.allowed.Add(1)
 			return nil
 		}
 		*permit = breaker.Permit{}
 	}
-	return g.acquireSlowly(ctx, g.epoch.Add(at), permit)
+	return s.acquireSlowly(ctx, g.epoch.Add(at), permit)
 }
 
-// acquireSlowly is acquire without shortcuts.
-func (g *Gate) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+// acquireSlowly does the work of acquire if none of its shortcuts applies. The breaker of a key that
+// was evicted takes none of them.
+func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+	if latest := g.latest(); latest.Gate != g.Gate {
+		return latest.acquire(ctx, permit)
+	}
 	if err := hooks.CheckAt(g.breaker, now); err != nil {
 		return err
 	}
@@ -69,7 +74,7 @@ func (g *Gate) acquireSlowly(ctx context.Context, now time.Time, permit *breaker
 
 // acquireTokens acquires the tokens, then the slot and then the permit. It waits if the gate allows
 // that.
-func (g *Gate) acquireTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+func (g *setup) acquireTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if held := g.heldUntil(now); !held.IsZero() {
 		return g.waitOutHold(ctx, now, held, permit)
 	}
@@ -88,10 +93,11 @@ func (g *Gate) acquireTokens(ctx context.Context, now time.Time, permit *breaker
 }
 
 // acquireFromRemote acquires the remote's token, then the slot and then the permit, for a call that
-// has its token of the limiter. The remote is asked after the limiter because it is slower, so a hold
-// may have begun meanwhile. It is not asked about a call for which there is no slot.
-func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
-	if g.inFlight != nil && g.maxWait() <= 0 && slotHooks.IsFull(g.inFlight) {
+// has its token of the limiter. The remote limiter is called after the local one because it is
+// slower, so a hold may have begun in the meantime. It is not asked about a call for which there is
+// no slot.
+func (g *setup) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
+	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
 		g.refundLocal()
 		return g.refuseSlot()
 	}
@@ -105,7 +111,7 @@ func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) er
 		return g.waitOrRefuse(ctx, now, r, token, permit)
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
-		g.Refund(ctx)
+		g.refund(ctx)
 		return g.waitOutHold(ctx, now, held, permit)
 	}
 	return g.acquireSlot(ctx, now, permit)
@@ -113,14 +119,14 @@ func (g *Gate) acquireFromRemote(ctx context.Context, permit *breaker.Permit) er
 
 // acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the call.
 // The breaker may have opened since it was checked, and the deadline may be too near by now.
-func (g *Gate) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
+func (g *setup) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
 	err := g.stillHopeful(ctx, now)
 	if err == nil {
 		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}
 	if err != nil {
 		s.release()
-		g.Refund(ctx)
+		g.refund(ctx)
 		return err
 	}
 	count.Add(1)
@@ -129,8 +135,8 @@ func (g *Gate) acquirePermit(ctx context.Context, now time.Time, s slot, permit 
 
 // takeToken takes a token of the limiter. If a refused call waits, the limiter counts only the
 // wait.
-func (g *Gate) takeToken(now time.Time) limiter.Result {
-	if g.maxWait() > 0 {
+func (g *setup) takeToken(now time.Time) limiter.Result {
+	if g.longestWait > 0 {
 		if r, ok := takeBeforeWait(g.limiter, 1); ok {
 			return r
 		}
@@ -138,16 +144,16 @@ func (g *Gate) takeToken(now time.Time) limiter.Result {
 	return g.takeAt(now, 1)
 }
 
-// takeAt takes n tokens of the limiter at the time, or now if the limiter cannot be told the time.
-func (g *Gate) takeAt(now time.Time, n int) limiter.Result {
+// takeAt takes n tokens from the limiter at the given time, or now if the limiter has no TakeAt.
+func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 	if g.timed != nil {
 		return g.timed.TakeAt(now, n)
 	}
 	return g.limiter.Take(n)
 }
 
-// refundLocal gives the token of the limiter back.
-func (g *Gate) refundLocal() {
+// refundLocal gives the token back to the limiter.
+func (g *setup) refundLocal() {
 	if g.limiter != nil {
 		g.limiter.Refund(1)
 	}

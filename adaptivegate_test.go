@@ -69,7 +69,7 @@ func (s *service) call(ctx context.Context) error {
 	return nil
 }
 
-// lose takes servers away, and restore brings them back.
+// lose removes servers, and restore adds them again.
 func (s *service) lose(servers int) {
 	for range servers {
 		<-s.servers
@@ -83,10 +83,11 @@ func (s *service) restore() {
 	}
 }
 
-// result is what became of calls.
+// result counts calls by how they ended.
 type result struct{ good, failed, refused atomic.Int64 }
 
-// offer makes 250 calls per second for a time, each with a second to live, and waits for their ends.
+// offer makes 250 calls per second for the given time, each with a deadline of a second, and waits
+// for all of them to end.
 func (s *service) offer(g *weir.Gate, random *rand.Rand, d time.Duration) *result {
 	r := new(result)
 	var wg sync.WaitGroup
@@ -109,8 +110,9 @@ func (s *service) offer(g *weir.Gate, random *rand.Rand, d time.Duration) *resul
 	return r
 }
 
-// A service that answers 500 calls per second is asked for 250. While it has two of its ten servers it
-// answers 100. The gate refuses the others then, so hardly any call fails, and nothing before or after.
+// A service that can answer 500 calls per second gets 250. While it has two of its ten servers it
+// answers 100. The gate refuses the others then, so hardly any call fails, and nothing before or
+// after.
 func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 	const seconds = 20
 	for name := range adaptiveGates() {
@@ -189,7 +191,7 @@ func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	})
 }
 
-// slowly is a call that lasts a second, fifty times as long as usual.
+// slowly makes a call that lasts a second, fifty times as long as usual.
 func slowly(err error) func(context.Context) error {
 	return func(context.Context) error {
 		time.Sleep(time.Second)
@@ -235,7 +237,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 	}
 }
 
-// learn makes calls of 20 ms, so that the gate knows how long they take.
+// learn makes calls of 20 ms, so that the gate learns how long calls take.
 func learn(t *testing.T, g *weir.Gate) {
 	for range 100 {
 		require.NoError(t, g.Run(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }))

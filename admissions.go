@@ -5,8 +5,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -23,24 +25,30 @@ func (g *Gate) Admissions() limiter.Stats {
 
 // atOnce returns the number of calls that are counted with the slots in flight.
 func (g *Gate) atOnce() int64 {
-	if !g.counting {
+	if g.own == nil {
 		return 0
 	}
-	return slotHooks.AtOnce(g.inFlight)
+	l := g.own.inFlight.Load()
+	if l == nil {
+		return 0
+	}
+	return slotHooks.AtOnce(l)
 }
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
+	shared bool // by all gates of a group
+
 	allowed, waited, refused, cancelled atomic.Int64
 
 	hopeless       atomic.Int64
 	hopelessSeries atomic.Pointer[stat.Series]
 
 	waiting atomic.Int64
-	maxWait atomic.Int64                      // nanoseconds; here because all gates of a group share it
 	waits   atomic.Pointer[latency.Histogram] // nil if MaxWait was never set
 
-	lastRefusal atomic.Pointer[limiter.LimitedError]
+	places      atomic.Pointer[places.Places] // see Gate
+	lastRefusal atomic.Pointer[sharedRefusal]
 	once        sync.Once
 	metrics     *instrument.LimiterSeries
 	bound       atomic.Pointer[instrument.InFlightSeries]
@@ -53,11 +61,17 @@ func (a *admissions) stats() limiter.Stats {
 	}
 }
 
-func (a *admissions) setMaxWait(d time.Duration) {
-	if d > 0 && a.waits.Load() == nil {
+// countRefused counts a call that the limits or a hold have refused.
+func (g *setup) countRefused() {
+	g.admissions.refused.Add(1)
+	g.hold.refused()
+}
+
+// measureWaits keeps the durations of waits from now on if calls may wait.
+func (a *admissions) measureWaits(longest time.Duration) {
+	if longest > 0 {
 		a.waits.CompareAndSwap(nil, new(latency.Histogram))
 	}
-	a.maxWait.Store(int64(d))
 }
 
 // beginWait counts a call that waits. endWait must follow.
@@ -73,18 +87,42 @@ func (a *admissions) endWait(began time.Time, allowed bool) {
 	}
 }
 
-// sameMoment is how much earlier than another a refusal may end to share its error.
+// sameMoment is the greatest difference between the ends of two refusals that share an error.
 const sameMoment = time.Microsecond
 
+// sharedRefusal is an error that several refused calls share.
+type sharedRefusal struct {
+	err    limiter.LimitedError
+	places *places.Places
+}
+
 // refusal returns the error of a refused call. Calls that are refused until the same moment share
-// one error, so that refusals under load do not allocate.
-func (a *admissions) refusal(name string, reason limiter.Reason, limit int, until time.Time) error {
-	if e := a.lastRefusal.Load(); e != nil && e.Limit == limit && e.Reason == reason {
-		if early := e.Until.Sub(until); early >= 0 && early < sameMoment {
-			return e
+// one error, so that refusals under load do not allocate. If p is not nil, it gives the moments at which
+// they come back.
+func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
+	if last := a.lastRefusal.Load(); last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p {
+		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
+			return &last.err
 		}
 	}
-	e := &limiter.LimitedError{Name: name, Reason: reason, Limit: limit, Until: until}
-	a.lastRefusal.Store(e)
-	return e
+	next := &sharedRefusal{err: e, places: p}
+	bridge.Spread(&next.err, p)
+	a.lastRefusal.Store(next)
+	return &next.err
+}
+
+// comeBack counts a call that the gate's limiter has refused, and returns the moments at which such calls
+// come back, or nil if the rate of the limiter is not known.
+func (g *setup) comeBack() *places.Places {
+	interval := bridge.Interval(g.limiter)
+	if interval <= 0 {
+		return nil
+	}
+	p := g.places.Load()
+	if p == nil {
+		g.places.CompareAndSwap(nil, places.New())
+		p = g.places.Load()
+	}
+	p.Refuse(interval)
+	return p
 }

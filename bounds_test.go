@@ -58,7 +58,7 @@ func TestTheBoundsCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// namedTest is a test that a page names, and its package, if that is said.
+// namedTest is a test that a page names, with its package if the page names it too.
 type namedTest struct{ pkg, name string }
 
 var inBrackets = regexp.MustCompile(`\[([^\[\]]*\b(?:Test|Fuzz)[A-Z][^\[\]]*)\]`)
@@ -92,7 +92,7 @@ func (n namedTest) check(tests map[string][]string) error {
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Z]\w*)\(`)
 
-// testsOf lists the folders in which there is a test of each name.
+// testsOf returns, for each test name, the folders that have such a test.
 func testsOf(t *testing.T, repository fs.FS) map[string][]string {
 	t.Helper()
 	tests := map[string][]string{}

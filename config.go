@@ -18,9 +18,9 @@ type Config struct {
 	// Burst is the number of calls that are allowed at once after an idle time, up to 2^40.
 	// limiter.Off allows none. Default the calls of one second at Rate, at least 1.
 	Burst int
-	// MaxConcurrent is the most calls in flight, up to 1,000,000 (a bulkhead). A call takes its slot
-	// after its token. A call without a slot gives its token back, and is refused with an
-	// *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
+	// MaxConcurrent is the highest number of calls in flight, up to 1,000,000 (a bulkhead). A call
+	// takes its slot after its token. A call without a slot gives its token back, and is refused
+	// with an *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
 	MaxConcurrent int
 	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent. The
 	// gate learns from the durations of the calls, and from their outcomes as the breaker gets them:
@@ -42,9 +42,9 @@ type Config struct {
 	// Meier: a call that was cut off by its deadline, failed or was ignored might have succeeded later.
 	// Durations are rounded up by at most 9.1 %. A call without a deadline is never refused.
 	//
-	// A refused call takes no token, no slot and no probe, and is no failure. If a call waits for its
-	// token or slot, its deadline is looked at again afterwards. One hopeless call per second is allowed,
-	// and if it succeeds, the estimate begins anew.
+	// A refused call takes no token, no slot and no probe, and does not count as a failure. If a
+	// call waits for its token or slot, its deadline is looked at again afterwards. One hopeless
+	// call per second is allowed, and if it succeeds, the estimate begins anew.
 	//
 	// It does not need Breaker.Latency. It costs about four readings of the clock per call, an allocation of
 	// 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.

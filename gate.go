@@ -10,6 +10,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/throttle"
@@ -35,33 +36,47 @@ var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.
 // of the calls in flight. [New], [Join]
 // and [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
 type Gate struct {
+	setup    atomic.Pointer[setup]
+	breaker  *breaker.Breaker
+	lastHold *atomic.Int64 // 0 if hold need not be asked
 	name     string
 	epoch    time.Time
-	breaker  *breaker.Breaker
-	limiter  limiter.Limiter      // nil if there is none
-	timed    limiter.TimedLimiter // the limiter, if it is one
-	remote   limiter.Remote       // nil if there is none
-	throttle *throttle.Throttle   // nil if there is none
+
+	hold interface {
+		endOf(at int64) (int64, bool)
+		extend(at int64, d, longest time.Duration, share uint64) (stretched time.Duration)
+		refused()
+	}
+	admissions *admissions
+	places     *atomic.Pointer[places.Places] // the moments at which refused calls may retry; nil until one is refused
+	waits      *waits                         // nil for a gate of Join, which is not reconfigured
+	keyed      interface{ current() *Gate }   // nil for a gate that is not in a group
+	own        *ownParts                      // nil for a gate of Join or of a group
+
+	first setup // at first setup points to it, which saves an allocation
+}
+
+// setup holds the parts of a gate other than its breaker. Reconfigure replaces it as a whole, so a
+// call that began with one setup ends what it has acquired with the same one.
+type setup struct {
+	*Gate
 
 	onlyBreaker bool                 // there is nothing besides the breaker and inFlight
+	counting    bool                 // inFlight counts the calls that get a slot at once
+	chances     *chances             // nil if hopeless calls are not refused
 	bucket      *limiter.TokenBucket // the limiter, if its epoch and that of the breaker are the gate's
-	admissions  *admissions
+	limiter     limiter.Limiter      // nil if there is none
+	timed       limiter.TimedLimiter // the limiter, if it has this type
+	remote      limiter.Remote       // nil if there is none
+	throttle    *throttle.Throttle   // nil if there is none
 
 	inFlight *inflight.Limiter                  // nil if there is none
 	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
-	ownSlots gatehook.Listener[breaker.Outcome] // slots, if no other gate shares inFlight
+	ownSlots gatehook.Listener[breaker.Outcome] // slots, if inFlight is fixed and no other gate shares it
 	ownWord  *atomic.Uint64                     // and so its words
 	ownLimit *atomic.Uint32
-	counting bool                         // inFlight counts the calls that get a slot at once
-	keyed    interface{ current() *Gate } // nil for a gate that is not in a group or has no inFlight
 
-	chances *chances // nil if hopeless calls are not refused
-
-	lastHold *atomic.Int64 // 0 if hold need not be asked
-	hold     interface {
-		end(at int64) (int64, bool)
-		extend(at int64, d time.Duration)
-	}
+	longestWait time.Duration // MaxWait
 }
 
 // New returns a gate with a new breaker and, if c.Rate is set, a new token bucket. The name appears
@@ -71,26 +86,19 @@ func New(name string, c Config) *Gate {
 		panic(err)
 	}
 	g := newGate(name, new(admissions))
-	g.admissions.setMaxWait(c.MaxWait)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
-	g.onlyBreaker = c.Rate == limiter.Rate{}
-	if c.bounded() {
-		g.newInFlight(c)
-	}
-	if c.RefuseHopeless {
-		g.setChances()
-	}
-	if !g.onlyBreaker {
-		g.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
-		g.limiter, g.timed = g.bucket, g.bucket
-	}
+	g.own, g.waits = new(ownParts), new(waits)
+	g.apply(c, &g.first)
 	return g
 }
 
 // newGate returns a gate without a breaker and a limiter.
 func newGate(name string, a *admissions) *Gate {
 	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
-	return &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own}
+	g := &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
+	g.first.Gate = g
+	g.setup.Store(&g.first)
+	return g
 }
 
 // noFunction is the panic of a call without a function.
@@ -156,8 +164,9 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 // would return. The caller records the outcome with the permit: see [breaker.Permit]. A forgotten
 // permit keeps its slot in flight until the garbage collector finds it.
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
+	s := g.setup.Load()
 	err = g.acquire(ctx, &permit)
-	if err == nil && g.inFlight != nil {
+	if err == nil && (s.inFlight != nil || s.keyed != nil || g.setup.Load() != s) {
 		releaseIfForgotten(&permit)
 	}
 	return
@@ -165,8 +174,11 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 
 // Refund gives back the tokens of a call that Allow has allowed and that is not made. Record
 // breaker.Ignored with its permit too. Refund asks a Remote even if ctx is done. A limit that
-// cannot take tokens back keeps them.
-func (g *Gate) Refund(ctx context.Context) {
+// cannot take tokens back keeps them. Do not call Refund for a call that was allowed before
+// Reconfigure gave the gate a Rate: that call has taken no token.
+func (g *Gate) Refund(ctx context.Context) { g.setup.Load().latest().refund(ctx) }
+
+func (g *setup) refund(ctx context.Context) {
 	g.refundLocal()
 	if r, ok := g.remote.(interface {
 		Refund(ctx context.Context, n int) error
@@ -175,7 +187,10 @@ func (g *Gate) Refund(ctx context.Context) {
 	}
 }
 
-// Hold refuses all calls for d, because the service has said when to retry. The refusal is a
+// Hold refuses all calls for d, because the service has said when to retry. It lengthens d by a share
+// from 0 to below 0.1, so that the clients of a service that tells all of them the same d do not come
+// back together. The share is drawn when a hold begins, and breaker.Config.CooldownJitter of the
+// gate's breaker bounds it in place of 0.1, or disables it. The refusal is a
 // [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if the gate's
 // MaxWait is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
 //
@@ -186,8 +201,10 @@ func (g *Gate) Hold(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	g.hold.extend(int64(time.Since(g.epoch)), d)
-	if l, ok := g.limiter.(interface{ Hold(d time.Duration) }); ok {
+	now := time.Since(g.epoch)
+	longest, share := hooks.Stretch(g.breaker, g.epoch.Add(now), d)
+	d = g.hold.extend(int64(now), d, longest, share)
+	if l, ok := g.setup.Load().limiter.(interface{ Hold(d time.Duration) }); ok {
 		l.Hold(d)
 	}
 }
@@ -198,8 +215,9 @@ func (g *Gate) Name() string { return g.name }
 // Breaker returns the gate's breaker.
 func (g *Gate) Breaker() *breaker.Breaker { return g.breaker }
 
-// Limiter returns the gate's limiter, or nil if there is none.
-func (g *Gate) Limiter() limiter.Limiter { return g.limiter }
+// Limiter returns the gate's limiter, or nil if there is none. It is the same after Reconfigure, as
+// long as there is a Rate.
+func (g *Gate) Limiter() limiter.Limiter { return g.setup.Load().limiter }
 
 // Tripped reports whether the breaker has opened and has not closed since: see
 // [breaker.Breaker.Tripped].
@@ -228,6 +246,11 @@ const minRetryAfter = time.Millisecond
 // and retries does not spin, and limiter.Never if the call would never be allowed. It is 0 for
 // errors that are only compared with, such as ErrRefused or breaker.ErrOpen: they do not know a
 // time.
+//
+// Many callers may be refused at once, and should not all come back in one moment. So each of them is
+// told another one: by the rate limit of a gate, one per token (see limiter.LimitedError), and by a
+// half-open or recovering breaker, within a second (see breaker.OpenError). Call RetryAfter once per
+// refusal.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) {

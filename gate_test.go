@@ -39,9 +39,9 @@ func TestGateLimitsCalls(t *testing.T) {
 		time.Sleep(40 * time.Millisecond)
 		later := g.Run(bg(), succeed)
 		require.Same(t, err, later, "calls that are refused until the same moment share one error")
-		require.Equal(t, 60*time.Millisecond, weir.RetryAfter(later))
+		require.Equal(t, 160*time.Millisecond, weir.RetryAfter(later), "the first token is for the call before")
 
-		time.Sleep(weir.RetryAfter(later))
+		time.Sleep(60 * time.Millisecond)
 		require.NoError(t, g.Run(bg(), succeed))
 		require.NotSame(t, err, g.Run(bg(), succeed))
 		require.Equal(t, window.Counts{Successes: 3}, g.Breaker().Counts(), "the breaker does not count calls that the limiter refuses")
@@ -61,7 +61,7 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 			err := g.Run(bg(), succeed)
 			require.ErrorIs(t, err, breaker.ErrOpen)
 			require.NotErrorIs(t, err, limiter.ErrLimited)
-			require.Equal(t, 5*time.Second, weir.RetryAfter(err))
+			require.Equal(t, time.Second, weir.RetryAfter(err))
 		}
 		require.Equal(t, 80, g.Limiter().Take(0).Remaining, "an open breaker spends no token")
 		require.Equal(t, int64(500), g.Totals().Refused)
@@ -105,8 +105,8 @@ func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	})
 }
 
-// opensBetween is a limiter that opens the breaker when a token is taken, after the breaker was
-// checked and before the permit is acquired.
+// opensBetween is a limiter that opens the breaker when a token is taken, so after the check of the
+// breaker and before its permit.
 type opensBetween struct {
 	*limiter.TokenBucket
 	open func()
@@ -186,7 +186,7 @@ func TestWaitingCallsAreRefusedWhenTheBreakerOpens(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				if err := g.Run(bg(), succeed); errors.Is(err, breaker.ErrOpen) && weir.RetryAfter(err) == 5*time.Second {
+				if err := g.Run(bg(), succeed); errors.Is(err, breaker.ErrOpen) && weir.RetryAfter(err) == time.Second {
 					refused.Add(1)
 				}
 			})

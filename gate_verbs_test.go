@@ -81,7 +81,7 @@ func TestRetryAfterReturnsTheWait(t *testing.T) {
 	require.Equal(t, limiter.Never, weir.RetryAfter(&limiter.LimitedError{}))
 }
 
-// immediate is a refusal that can be retried at once.
+// immediate is a refusal whose RetryAfter is 0.
 type immediate struct{}
 
 func (immediate) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }

@@ -10,7 +10,9 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/keytext"
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -20,8 +22,8 @@ type GroupConfig struct {
 	// Config.
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
-	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also keeps up to MaxKeys token buckets and as
-	// many holds. Default 10,000.
+	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
+	// keeps up to MaxKeys token buckets and as many holds. Default 10,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
@@ -30,6 +32,9 @@ type GroupConfig struct {
 	// MaxOpen is the largest share of the keys whose breakers may be open at once, above 0 and at most
 	// 1: see breaker.GroupConfig. Default 0: no bound.
 	MaxOpen float64
+	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and
+	// keeps their texts. Otherwise it returns hashes of them. Default false.
+	ShowKeys bool
 }
 
 // Validate returns an error that names all invalid fields, or nil if there are none.
@@ -72,16 +77,22 @@ type Group[K comparable] struct {
 	name       string
 	epoch      time.Time
 	breakers   *breaker.Group[K]
-	buckets    *limiter.Group[K] // nil if there is no limit
+	parts      atomic.Pointer[groupParts[K]]
 	admissions admissions
 	holds      holdTable[K]
+	waits      waits
 
-	refuseHopeless bool
-	adaptive       bool
-	maxConcurrent  atomic.Int64
-	withoutRoom    *inflight.Limiter // of all keys without room; nil if there is no bound
+	// Guarded by mu. They stay while there is no Rate or no bound, as those of ownParts do.
+	mu          sync.Mutex
+	buckets     *limiter.Group[K] // nil until there is a Rate
+	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
+}
 
-	mu sync.Mutex // held by Reconfigure
+// groupParts are what all gates of a group share. Reconfigure replaces them as a whole.
+type groupParts[K comparable] struct {
+	config      Config
+	buckets     *limiter.Group[K] // nil if there is no Rate
+	withoutRoom *inflight.Limiter // nil if there is no bound on calls in flight
 }
 
 // NewGroup returns a group without keys. The name appears in errors and metrics. NewGroup panics
@@ -97,18 +108,11 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	g := &Group[K]{
 		name: name, epoch: time.Now(),
 		breakers: breaker.NewGroup[K](name, c.breakers()),
-		holds:    holdTable[K]{max: maxKeys},
-
-		refuseHopeless: c.Gate.RefuseHopeless,
+		holds:    holdTable[K]{max: maxKeys, refusals: busy.New[K](c.ShowKeys)},
 	}
-	if n := c.Gate.MaxConcurrent; c.Gate.bounded() {
-		g.adaptive = c.Gate.Adaptive
-		g.maxConcurrent.Store(int64(n))
-		g.withoutRoom = slotHooks.New(name, n, g.adaptive)
-	}
-	g.admissions.setMaxWait(c.Gate.MaxWait)
-	if r := c.Gate.Rate; r != (limiter.Rate{}) {
-		g.buckets = limiter.NewGroup(g.bucketConfig(c.Gate))
+	g.admissions.shared = true
+	if err := g.setConfig(c.Gate); err != nil {
+		panic(err)
 	}
 	return g
 }
@@ -138,34 +142,43 @@ func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
 	if !stored.CompareAndSwap(nil, gate) {
 		gate, _ = stored.Load().(*Gate) // of a concurrent caller
 	}
-	g.applyMaxConcurrent(gate) // Reconfigure may have missed it
 	return gate
 }
 
 // keyedGate is a gate of a group and the parts that only its key has.
 type keyedGate[K comparable] struct {
 	Gate
-	bucket limiter.Keyed[K]
-	hold   keyHold[K]
-	group  *Group[K] // nil without a bound on calls in flight
+	group    *Group[K]
+	parts    *groupParts[K] // of the first setup
+	bucket   limiter.Keyed[K]
+	hold     keyHold[K]
+	places   atomic.Pointer[places.Places]
+	inFlight *inflight.Limiter // nil until there is a bound; guarded by the lock of the group
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
-	k := &keyedGate[K]{Gate: Gate{
-		name: g.name, epoch: g.epoch, breaker: b, admissions: &g.admissions, lastHold: &g.holds.last,
-	}, hold: keyHold[K]{table: &g.holds, key: key}}
-	k.Gate.hold = &k.hold
-	k.onlyBreaker = g.buckets == nil
-	if g.refuseHopeless && hooks.Attached(b) != nil { // a key without room has nothing to learn from
-		k.setChances()
+	k := &keyedGate[K]{group: g, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
+	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
+	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
+	if !k.hasRoom() {
+		k.Gate.places = &g.admissions.places // keys without room share a bucket
 	}
-	if g.withoutRoom != nil {
-		k.group = g
-		g.setInFlight(k)
-	}
-	if g.buckets != nil {
-		k.bucket = g.buckets.Get(key)
-		k.limiter, k.timed = &k.bucket, &k.bucket
+	k.setup.Store(&k.first)
+	k.apply(k.parts, &k.first)
+	return &k.Gate
+}
+
+// hasRoom reports whether the gate is stored with its breaker.
+func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil }
+
+// current returns the gate that decides about the calls of the key: another one if the breaker was
+// evicted or forgotten, or if the gate of a key without room was made before the last Reconfigure.
+func (k *keyedGate[K]) current() *Gate {
+	switch b := hooks.Live(k.breaker); {
+	case b != k.breaker:
+		return k.group.gateOf(k.hold.key, b)
+	case !k.hasRoom() && k.parts != k.group.parts.Load():
+		return k.group.newGate(k.hold.key, b)
 	}
 	return &k.Gate
 }
@@ -185,40 +198,6 @@ func (g *Group[K]) All() iter.Seq2[K, *Gate] {
 	}
 }
 
-// Reconfigure replaces the config of all keys, including those added later. Breakers keep their
-// states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens: see
-// [limiter.TokenBucket.SetRate]. MaxWait applies to calls that begin to wait afterwards. The Rate
-// and MaxConcurrent can be changed, the Rate to limiter.Unlimited() too, but not be added or removed,
-// except MaxConcurrent with Adaptive. Adaptive and RefuseHopeless cannot be changed. If c is invalid or changes what
-// cannot be changed, Reconfigure returns an error and changes nothing.
-func (g *Group[K]) Reconfigure(c Config) error {
-	if err := c.Validate(); err != nil {
-		return err
-	}
-	if (c.Rate == limiter.Rate{}) != (g.buckets == nil) {
-		return fmt.Errorf("weir: Rate is %v, must be set if and only if NewGroup was given a Rate", c.Rate)
-	}
-	if c.RefuseHopeless != g.refuseHopeless {
-		return fmt.Errorf("weir: RefuseHopeless is %t, must be %t as NewGroup was given it", c.RefuseHopeless, g.refuseHopeless)
-	}
-	if c.Adaptive != g.adaptive {
-		return fmt.Errorf("weir: Adaptive is %t, must be %t as NewGroup was given it", c.Adaptive, g.adaptive)
-	}
-	if !g.adaptive && (c.MaxConcurrent == 0) != (g.withoutRoom == nil) {
-		return fmt.Errorf("weir: MaxConcurrent is %d, must be set if and only if NewGroup was given a MaxConcurrent", c.MaxConcurrent)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.buckets != nil {
-		if err := g.buckets.Reconfigure(g.bucketConfig(c)); err != nil {
-			return err
-		}
-	}
-	g.setMaxConcurrent(c.MaxConcurrent)
-	g.admissions.setMaxWait(c.MaxWait)
-	return g.breakers.Reconfigure(c.Breaker)
-}
-
 // SetMaxOpen replaces GroupConfig.MaxOpen: see [breaker.Group.SetMaxOpen].
 func (g *Group[K]) SetMaxOpen(share float64) error { return g.breakers.SetMaxOpen(share) }
 
@@ -230,7 +209,7 @@ func (g *Group[K]) Forget(key K) bool {
 	known := g.breakers.Forget(key)
 	key = keytext.Bounded(key)
 	g.holds.forget(key)
-	if g.buckets != nil && g.buckets.Forget(key) {
+	if p := g.parts.Load(); p.buckets != nil && p.buckets.Forget(key) {
 		known = true
 	}
 	return known
@@ -239,3 +218,14 @@ func (g *Group[K]) Forget(key K) bool {
 // Admissions returns how many calls of all keys their limits have allowed and refused: see
 // [Gate.Admissions].
 func (g *Group[K]) Admissions() limiter.Stats { return g.admissions.stats() }
+
+// Busiest returns up to n of the keys that limits have refused most often, with the most refused key
+// first. Refusals by a hold count too, as in Admissions, and those by breakers do not. Allowed calls
+// cost nothing for it. See [limiter.BusyKey] for the bounds of the counts.
+func (g *Group[K]) Busiest(n int) []limiter.BusyKey {
+	var keys []limiter.BusyKey
+	for _, k := range g.holds.refusals.Busiest(g.name, n) {
+		keys = append(keys, limiter.BusyKey(k))
+	}
+	return keys
+}

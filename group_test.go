@@ -111,7 +111,7 @@ func TestGroupIsASource(t *testing.T) {
 	}
 	for key, want := range map[string]float64{
 		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.tokens hosts,allowed": 1,
-		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.keys hosts": 1, "weir.limiter.evictions hosts": 0,
+		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.group.size hosts": 1, "weir.limiter.evictions hosts": 0,
 	} {
 		require.Contains(t, seen, key)
 		require.InDelta(t, want, seen[key], 0, key)
@@ -189,7 +189,7 @@ func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
 
 func TestHoldRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(100)})
+		g := weir.New("g", exact(weir.Config{Rate: limiter.PerSecond(100)}))
 		g.Hold(time.Minute)
 		err := g.Run(t.Context(), succeed)
 		require.ErrorIs(t, err, limiter.ErrLimited)

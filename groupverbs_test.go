@@ -91,22 +91,22 @@ func TestGroupReconfigureChangesPresentAndFutureGates(t *testing.T) {
 }
 
 func TestGroupReconfigureChangesNothingOnError(t *testing.T) {
-	limited, free := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3}}), hosts(weir.GroupConfig{})
+	limited := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 3}})
 	strict := breaker.Config{ConsecutiveFailures: 1}
 	for i, c := range []struct {
-		group *weir.Group[string]
-		with  weir.Config
-		want  string
+		with weir.Config
+		want string
 	}{
-		{limited, weir.Config{Breaker: strict}, "weir: Rate is unset, must be set if and only if NewGroup was given a Rate"},
-		{free, weir.Config{Rate: limiter.PerSecond(5), Breaker: strict}, "weir: Rate is 5/s, must be set if and only if NewGroup was given a Rate"},
-		{limited, weir.Config{Rate: limiter.PerSecond(5), MaxWait: -1, Breaker: strict}, "weir: MaxWait is -1ns, must be at least 0"},
-		{limited, weir.Config{Rate: limiter.PerSecond(-5), Breaker: strict}, "must be"},
+		{weir.Config{Rate: limiter.PerSecond(5), MaxWait: -1, Breaker: strict}, "weir: MaxWait is -1ns, must be at least 0"},
+		{weir.Config{Rate: limiter.PerSecond(-5), Breaker: strict}, "must be"},
+		{weir.Config{MaxConcurrent: -1, Breaker: strict}, "weir: MaxConcurrent is -1"},
 	} {
-		require.ErrorContains(t, c.group.Reconfigure(c.with), c.want)
-		gate := c.group.Get(fmt.Sprint(i))
+		require.ErrorContains(t, limited.Reconfigure(c.with), c.want)
+		gate := limited.Get(fmt.Sprint(i))
 		require.ErrorIs(t, gate.Run(bg(), fail), errDown)
 		require.NoError(t, gate.Run(bg(), succeed))
+		require.NoError(t, gate.Run(bg(), succeed))
+		require.ErrorIs(t, gate.Run(bg(), succeed), limiter.ErrLimited)
 	}
 	require.NoError(t, limited.Reconfigure(weir.Config{Rate: limiter.Unlimited()}))
 	for range 100 {

@@ -2,9 +2,12 @@ package weir
 
 import (
 	"math"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/busy"
 )
 
 // holdTable stores, in bounded memory, the keys that are held and when their holds end. Times are
@@ -18,18 +21,23 @@ type holdTable[K comparable] struct {
 	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
 	max  int
 
+	refusals *busy.Sketch[K] // of the limits; nil for a gate of its own
+
 	mu   sync.RWMutex
 	ends map[K]int64
+	all  *int64 // when the hold of all keys ends; nil if there is none
 }
 
 // keyHold is the hold of one key.
 type keyHold[K comparable] struct {
 	table *holdTable[K]
 	key   K
+
+	share uint64 // of the longest stretch, in 2⁻⁶⁴; drawn when a hold begins
 }
 
-// end returns when the hold of the key ends, or false if the key is not held at the time.
-func (h *keyHold[K]) end(at int64) (int64, bool) {
+// endOf returns when the hold of the key ends, or false if the key is not held at the time.
+func (h *keyHold[K]) endOf(at int64) (int64, bool) {
 	if at >= h.table.last.Load() {
 		h.table.clear(at)
 		return 0, false
@@ -37,22 +45,43 @@ func (h *keyHold[K]) end(at int64) (int64, bool) {
 	h.table.mu.RLock()
 	defer h.table.mu.RUnlock()
 	end, held := h.table.ends[h.key]
+	if all := h.table.all; all != nil && (!held || *all > end) {
+		end, held = *all, true
+	}
 	return end, held && end > at
 }
 
-// extend holds the key until d after the time, unless its hold ends later. d is positive.
-func (h *keyHold[K]) extend(at int64, d time.Duration) {
-	if h.key != h.key { //nolint:gocritic // NaN, which could not be found again
-		return
-	}
-	end := at + int64(d)
-	if end < at { // overflow
-		end = math.MaxInt64
+// extend holds the key until d after the given time, lengthened by a share of longest, unless its
+// hold ends later. It returns the lengthened d. Both durations are positive or 0, and their sum
+// does not overflow.
+//
+// All waits of a hold are stretched by the share of the first one. Otherwise a service that answers many
+// calls would hold all its clients for the longest time, together.
+func (h *keyHold[K]) extend(at int64, d, longest time.Duration, share uint64) time.Duration {
+	if h.key != h.key { //nolint:gocritic // NaN, which is never found in a map
+		return d
 	}
 	t := h.table
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old, known := t.ends[h.key]
+	if !known || old <= at {
+		h.share = share
+	}
+	part, _ := bits.Mul64(h.share, uint64(longest))
+	d += time.Duration(part)
+	t.extend(h.key, at, d)
+	return d
+}
+
+// extend is like keyHold.extend, but does not lengthen the hold by a random share. The caller holds
+// the lock.
+func (t *holdTable[K]) extend(key K, at int64, d time.Duration) {
+	end := at + int64(d)
+	if end < at { // overflow
+		end = math.MaxInt64
+	}
+	old, known := t.ends[key]
 	switch {
 	case known && old >= end:
 		return
@@ -61,7 +90,12 @@ func (h *keyHold[K]) extend(at int64, d time.Duration) {
 	case !known && len(t.ends) >= t.max:
 		t.makeRoom(at)
 	}
-	t.ends[h.key] = end
+	t.ends[key] = end
+	t.extendLast(end)
+}
+
+// extendLast is called with the lock held.
+func (t *holdTable[K]) extendLast(end int64) {
 	if last := t.last.Load(); last == 0 || end > last {
 		if end == 0 { // means that there is none
 			end = 1
@@ -69,6 +103,23 @@ func (h *keyHold[K]) extend(at int64, d time.Duration) {
 		t.last.Store(end)
 	}
 }
+
+// extendAll holds all keys until d after the time, unless the hold of all keys ends later.
+func (t *holdTable[K]) extendAll(at int64, d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	end := at + int64(d)
+	if end < at { // overflow
+		end = math.MaxInt64
+	}
+	if t.all == nil || *t.all < end {
+		t.all = &end
+		t.extendLast(end)
+	}
+}
+
+// refused counts a refusal of the key by its limits or by a hold.
+func (h *keyHold[K]) refused() { h.table.refusals.Add(h.key) }
 
 // sampleSize is the number of entries that makeRoom looks at.
 const sampleSize = 16
@@ -103,7 +154,7 @@ func (t *holdTable[K]) clear(at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at >= t.last.Load() {
-		t.ends = nil
+		t.ends, t.all = nil, nil
 		t.last.Store(0)
 	}
 }

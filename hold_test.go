@@ -19,12 +19,29 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
+// heldFor returns how long a gate is held whose service asked to wait for d.
+func heldFor(t *testing.T, g *weir.Gate, d time.Duration) time.Duration {
+	t.Helper()
+	_, err := g.Allow(t.Context())
+	held := weir.RetryAfter(err)
+	require.GreaterOrEqual(t, held, d)
+	require.Less(t, held, d+d/10)
+	return held
+}
+
+// exact returns a config whose gate is held for exactly as long as its service asks.
+func exact(c weir.Config) weir.Config {
+	c.Breaker.CooldownJitter = breaker.Off
+	return c
+}
+
 func TestEveryGateAndMethodObeysAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, g := range everyGate() {
 			time.Sleep(time.Second)
 			calls := 0
 			g.Hold(5 * time.Second)
+			held := heldFor(t, g, 5*time.Second)
 			for verb, call := range verbs {
 				err := call(t.Context(), g, func() { calls++ })
 				require.Zerof(t, calls, "%s: %s called the service", name, verb)
@@ -33,10 +50,10 @@ func TestEveryGateAndMethodObeysAHold(t *testing.T) {
 				var e *limiter.LimitedError
 				require.ErrorAs(t, err, &e)
 				require.Equalf(t, limiter.Held, e.Reason, "%s: %s", name, verb)
-				require.Equal(t, 5*time.Second, weir.RetryAfter(err))
-				require.Equal(t, fmt.Sprintf("%q: the service asked to wait, retry after 5s", g.Name()), err.Error())
+				require.Equal(t, held, weir.RetryAfter(err))
+				require.Equal(t, fmt.Sprintf("%q: the service asked to wait, retry after %v", g.Name(), held.Round(time.Millisecond)), err.Error())
 			}
-			time.Sleep(5*time.Second - time.Nanosecond)
+			time.Sleep(held - time.Nanosecond)
 			if !strings.HasSuffix(name, "time to wait") {
 				require.Errorf(t, g.Run(t.Context(), succeed), "%s: one nanosecond before the end", name)
 			}
@@ -52,7 +69,7 @@ func TestEveryGateAndMethodObeysAHold(t *testing.T) {
 
 func TestHoldAffectsOnlyItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{})
+		g := hosts(weir.GroupConfig{Gate: exact(weir.Config{})})
 		kept := g.Get("a")
 		g.Get("a").Hold(time.Second)
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), weir.ErrRefused, "all gates of a key are held")
@@ -66,7 +83,7 @@ func TestHoldAffectsOnlyItsKey(t *testing.T) {
 
 func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
+		for _, g := range []*weir.Gate{weir.New("g", exact(weir.Config{})), hosts(weir.GroupConfig{Gate: exact(weir.Config{})}).Get("a")} {
 			for _, d := range []time.Duration{0, -1, math.MinInt64} {
 				g.Hold(d)
 				require.NoError(t, g.Run(t.Context(), succeed))
@@ -84,7 +101,7 @@ func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 }
 
 // Package variables are initialized outside any bubble, on the real clock.
-var outside, outsideGroup = weir.New("g", weir.Config{}), weir.NewGroup[string]("g", weir.GroupConfig{})
+var outside, outsideGroup = weir.New("g", exact(weir.Config{})), weir.NewGroup[string]("g", weir.GroupConfig{Gate: exact(weir.Config{})})
 
 func TestHoldInABubbleOfAGateFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -105,16 +122,18 @@ func TestNaNKeyIsNotHeld(t *testing.T) {
 
 // An unlimited rate has no queue that could be held.
 func unlimited(maxWait time.Duration) *weir.Gate {
-	return weir.New("g", weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait})
+	return weir.New("g", exact(weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait}))
 }
 
 func TestCallWaitsForTheEndOfAHold(t *testing.T) {
 	for name, g := range map[string]func() *weir.Gate{
 		"a rate": func() *weir.Gate {
-			return weir.New("g", weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second})
+			return weir.New("g", exact(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
 		},
-		"an unlimited rate":  func() *weir.Gate { return unlimited(10 * time.Second) },
-		"a key without room": func() *weir.Gate { return full(weir.Config{Rate: limiter.PerSecond(10), MaxWait: 10 * time.Second}) },
+		"an unlimited rate": func() *weir.Gate { return unlimited(10 * time.Second) },
+		"a key without room": func() *weir.Gate {
+			return full(exact(weir.Config{Rate: limiter.PerSecond(10), MaxWait: 10 * time.Second}))
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := g()
@@ -180,7 +199,7 @@ func TestDeadlineBeforeTheEndOfAHoldRefusesAtOnce(t *testing.T) {
 func TestHeldCallSpendsNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{
-			Rate: limiter.Per(1, time.Hour), Burst: 3, Breaker: breaker.Config{ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
+			Rate: limiter.Per(1, time.Hour), Burst: 3, Breaker: breaker.Config{CooldownJitter: breaker.Off, ConsecutiveFailures: 1, Probes: 1, Cooldown: time.Second, MaxRetryAfter: breaker.Off},
 		})
 		require.ErrorIs(t, g.Run(t.Context(), fail), errDown)
 		g.Hold(time.Minute)

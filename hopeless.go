@@ -38,8 +38,8 @@ func (e *HopelessError) Is(target error) bool { return target == ErrRefused }
 // that the service has become faster. A retry with more time may be allowed at once.
 func (e *HopelessError) RetryAfter() time.Duration { return testEvery }
 
-// chances is what a gate knows about the time that calls take until they succeed. It is a
-// [gatehook.Listener] of calls, with their starts.
+// chances estimates how long calls take until they succeed. It is a [gatehook.Listener] of calls,
+// with their starts.
 type chances struct {
 	survival latency.Survival
 	epoch    time.Time
@@ -60,9 +60,9 @@ func (c *chances) mayTest(at int64) bool {
 	return (at >= due || due-at > 2*int64(testEvery)) && c.testAt.CompareAndSwap(due, at+int64(testEvery))
 }
 
-// testOf is the listener of a hopeless call that is allowed. Its success is so improbable that the
-// estimate must be wrong, so it is made anew. Without that, calls would be refused until the calls of a
-// slow time are forgotten.
+// testOf is the listener of a hopeless call that is allowed as a test. Its success is so improbable
+// that the estimate must be wrong, so it is made anew. Without that, calls would be refused until
+// the calls of a slow time are forgotten.
 type testOf chances
 
 // Ended implements [gatehook.Listener].
@@ -74,7 +74,7 @@ func (t *testOf) Ended(start time.Duration, o breaker.Outcome) {
 	c.Ended(start, o)
 }
 
-// timedCall is the listener of a call that has another listener too.
+// timedCall is the listener of a call that also has a second listener.
 type timedCall struct {
 	timed gatehook.Listener[breaker.Outcome]
 	start time.Duration
@@ -87,12 +87,15 @@ func (c *timedCall) Ended(start time.Duration, o breaker.Outcome) {
 	c.timed.Ended(c.start, o)
 }
 
-// testCall is the key of the context with which a hopeless call that is allowed waits.
+// testCall is the context key that marks a hopeless call that is allowed as a test, while it waits.
 type testCall struct{}
 
-// acquireInTime is acquire for a gate that refuses hopeless calls. They are refused before they take
-// anything.
-func (g *Gate) acquireInTime(ctx context.Context, permit *breaker.Permit) error {
+// acquireInTime is like acquire, but for a gate that refuses hopeless calls. They are refused
+// before they take anything.
+func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error {
+	if latest := g.latest(); latest.Gate != g.Gate {
+		return latest.acquire(ctx, permit)
+	}
 	now := g.now()
 	test, err := g.refuseHopeless(ctx, now)
 	if err != nil {
@@ -104,7 +107,7 @@ func (g *Gate) acquireInTime(ctx context.Context, permit *breaker.Permit) error 
 	if err := g.acquireSlowly(ctx, now, permit); err != nil {
 		return err
 	}
-	if g.remote != nil || g.maxWait() > 0 {
+	if g.remote != nil || g.longestWait > 0 {
 		now = g.now()
 	}
 	var timed gatehook.Listener[breaker.Outcome] = g.chances
@@ -121,9 +124,10 @@ func (g *Gate) acquireInTime(ctx context.Context, permit *breaker.Permit) error 
 }
 
 // refuseHopeless returns the error for a call whose success before its deadline is improbable. test
-// reports that the call is hopeless and allowed, to keep the estimate true. The breaker may refuse a
-// hopeless call first, and a half-open one gets none as a probe, which would tell nothing.
-func (g *Gate) refuseHopeless(ctx context.Context, now time.Time) (test bool, err error) {
+// reports that the call is hopeless and allowed, to keep the estimate true. The breaker may refuse
+// a hopeless call first. A half-open breaker gets none as a probe, because its result would show
+// nothing.
+func (g *setup) refuseHopeless(ctx context.Context, now time.Time) (test bool, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return false, nil
@@ -143,15 +147,20 @@ func (g *Gate) refuseHopeless(ctx context.Context, now time.Time) (test bool, er
 	return false, &HopelessError{Name: g.name, Left: max(left, 0), Chance: estimate.Chance(left)}
 }
 
-// stillHopeful is refuseHopeless for a call that has its tokens and its slot, and may have waited for
-// them.
+// stillHopeful is like refuseHopeless, but for a call that has its tokens and its slot, and may
+// have waited for them.
 func (g *Gate) stillHopeful(ctx context.Context, now time.Time) error {
-	if g.chances == nil {
+	s := g.setup.Load()
+	if s.chances == nil {
 		return nil
 	}
-	_, err := g.refuseHopeless(ctx, now)
+	_, err := s.refuseHopeless(ctx, now)
 	return err
 }
 
-// setChances lets a new gate refuse hopeless calls.
-func (g *Gate) setChances() { g.chances = &chances{epoch: g.epoch} }
+// keepChances lets the gate refuse hopeless calls, by the estimate that it has, or by a new one.
+func (g *setup) keepChances() {
+	if g.chances = g.setup.Load().chances; g.chances == nil {
+		g.chances = &chances{epoch: g.epoch}
+	}
+}

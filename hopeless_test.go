@@ -27,14 +27,14 @@ func takes(d time.Duration) func(context.Context) error {
 	}
 }
 
-// within makes a call that takes a time, with a deadline.
+// within makes a call of the given duration, with a deadline.
 func within(g *weir.Gate, deadline, takesFor time.Duration) error {
 	ctx, cancel := context.WithTimeout(bg(), deadline)
 	defer cancel()
 	return g.Run(ctx, takes(takesFor))
 }
 
-// learnLatency makes 100 calls that take 50 ms, and lets the gate estimate from them.
+// learnLatency makes 100 calls that take 50 ms, from which the gate learns how long calls take.
 func learnLatency(t *testing.T, g *weir.Gate) {
 	t.Helper()
 	for range 100 {
@@ -127,8 +127,9 @@ func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
 	})
 }
 
-// TestAServiceThatIsFastAgainIsNoticed has one kind of deadline, which becomes hopeless and is so no
-// more. Nothing but the tests and the age of the estimate can tell.
+// TestAServiceThatIsFastAgainIsNoticed has one kind of deadline, which becomes hopeless, and later
+// is not hopeless any more. The rare calls allowed as tests, and the age of the estimate, are the
+// only signs.
 func TestAServiceThatIsFastAgainIsNoticed(t *testing.T) {
 	for _, slowFor := range []time.Duration{3 * time.Second, 7 * time.Second, 33 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {

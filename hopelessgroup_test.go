@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func TestAHopelessCallIsNoProbe(t *testing.T) {
+func TestAHopelessCallIsNotAProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{Cooldown: 2 * time.Second, Probes: 1}})
 		learnLatency(t, g)
@@ -48,7 +48,7 @@ func TestFailuresDoNotMakeFastSuccesses(t *testing.T) {
 	})
 }
 
-// passed is a context whose deadline has passed, but which is not done yet.
+// passed is a context whose deadline has passed, but whose Done channel is not closed yet.
 type passed struct{ context.Context }
 
 func (passed) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
@@ -77,7 +77,13 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"])
 
 		require.NoError(t, g.Reconfigure(c))
-		require.EqualError(t, g.Reconfigure(weir.Config{}), "weir: RefuseHopeless is false, must be true as NewGroup was given it")
+		require.ErrorIs(t, within(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
+		require.NoError(t, g.Reconfigure(weir.Config{}))
+		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0))
+		require.NoError(t, g.Reconfigure(c))
+		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0), "the estimate begins anew")
+		learnLatency(t, g.Get("slow"))
+		useTest(t, g.Get("slow"))
 		require.ErrorIs(t, within(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.True(t, g.Forget("slow"))
 		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0), "the key begins anew")
@@ -127,7 +133,7 @@ func TestCallsWithDeadlinesLoseNothing(t *testing.T) {
 	require.Equal(t, int64(3200), called+hopeless+others)
 	metrics, _ := readMetrics(g)
 	require.Equal(t, float64(hopeless), metrics["weir.gate.hopeless_calls"])
-	require.Zero(t, metrics["weir.inflight.calls"], "every slot was given back")
+	require.Zero(t, metrics["weir.inflight.call.active"], "every slot was given back")
 	require.Equal(t, called, g.Totals().Successes+g.Totals().Failures+g.Totals().Ignored)
 	require.Equal(t, called, g.Admissions().Allowed+g.Admissions().Waited)
 }

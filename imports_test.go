@@ -35,12 +35,13 @@ var mayImport = map[string][]string{
 	"breaker":             {"stat", "window", "internal"},
 	"throttle":            {"stat", "window", "internal"},
 	"alert":               {"stat", "window", "internal"},
-	"alert/notify":        {"alert", "breaker"},
+	"alert/notify":        {"alert", "breaker", "limiter"},
 	"alert/promrules":     {},
 	"cmd/weir-rules":      {"alert/promrules"},
-	"exporters/dashboard": {"stat", "stat/read", "window", "internal"},
+	"admin":               {"stat", "breaker", "inflight", "limiter", "internal"},
+	"exporters/dashboard": {"stat", "stat/read", "window", "limiter", "internal"},
 	"weir":                {"stat", "window", "breaker", "inflight", "limiter", "throttle", "internal"},
-	"weirhttp":            {"weir", "stat", "breaker", "inflight", "limiter", "internal"},
+	"weirhttp":            {"weir", "stat", "breaker", "inflight", "limiter", "throttle", "internal"},
 }
 
 // moduleImports lists the imports of each package of the other modules that users import. All
@@ -71,7 +72,7 @@ var moduleImports = map[string][]string{
 		"weir", "inflight", "limiter", "breaker", "throttle", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace",
 		"google.golang.org/genproto/googleapis/rpc/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/...",
 	},
-	"weirhttp/otelweir": {"weir", "breaker", "inflight", "limiter", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
+	"weirhttp/otelweir": {"weir", "breaker", "inflight", "limiter", "throttle", "weirhttp", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/trace"},
 }
 
 // commandModules are modules that no other module imports. They may import everything.

@@ -15,7 +15,7 @@ var slotHooks = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outc
 
 // slot is the slot that a call holds. The zero slot is none.
 type slot struct {
-	gate  *Gate
+	gate  *setup
 	start time.Duration
 }
 
@@ -27,14 +27,14 @@ func (s slot) release() {
 }
 
 // setInFlight gives the gate a bound on calls in flight.
-func (g *Gate) setInFlight(l *inflight.Limiter) {
+func (g *setup) setInFlight(l *inflight.Limiter) {
 	g.inFlight, g.slots = l, slotHooks.Listener(l)
 	if g.throttle != nil {
 		g.slots = bothListeners{g.slots, throttleListener{g.throttle}}
 	}
 }
 
-// bothListeners are told of the end of a call with a slot and a throttle.
+// bothListeners is the listener of a call that holds a slot and is counted by a throttle.
 type bothListeners struct {
 	gatehook.Listener[breaker.Outcome]
 	throttle throttleListener
@@ -49,17 +49,21 @@ func (l bothListeners) Ended(start time.Duration, o breaker.Outcome) {
 var _ = func() bool {
 	gatehook.IsBusy = func(gate any) bool {
 		g, ok := gate.(*Gate)
-		return ok && g.inFlight != nil && g.inFlight.InFlight() > 0
+		if !ok {
+			return false
+		}
+		l := g.setup.Load().inFlight
+		return l != nil && l.InFlight() > 0
 	}
 	return true
 }()
 
 // takeSlotFast takes a slot for a call that was not refused so far, and counts the call.
-func (g *Gate) takeSlotFast(permit *breaker.Permit) bool {
+func (g *setup) takeSlotFast(permit *breaker.Permit) bool {
 	if g.ownWord != nil && gatehook.TryOccupy(g.ownWord, g.ownLimit) {
 		return true
 	}
-	if g.counting { // no key, so there is nothing to look for after the slot
+	if g.counting { // without a key nothing is to be checked after the slot
 		start, held, ok := slotHooks.Occupy(g.inFlight)
 		if held {
 			hooks.Tell(gatehook.NoEscape(permit), g.slots, start)
@@ -74,7 +78,7 @@ func (g *Gate) takeSlotFast(permit *breaker.Permit) bool {
 }
 
 // acquireSlotFast acquires the slot of a call that has its token and the permit of a closed breaker.
-func (g *Gate) acquireSlotFast(ctx context.Context, permit *breaker.Permit) error {
+func (g *setup) acquireSlotFast(ctx context.Context, permit *breaker.Permit) error {
 	if g.ownSlots != nil {
 		hooks.Tell(gatehook.NoEscape(permit), g.ownSlots, 0)
 	}
@@ -85,41 +89,44 @@ func (g *Gate) acquireSlotFast(ctx context.Context, permit *breaker.Permit) erro
 	return g.waitOrRefuseSlot(ctx, permit)
 }
 
-// newInFlight gives the gate a bound of its own, which counts the calls that it allows at once. An adaptive
-// bound is told when each call begins, so the shortcuts do not take its slots.
-func (g *Gate) newInFlight(c Config) {
-	g.setInFlight(slotHooks.New(g.name, c.MaxConcurrent, c.Adaptive))
+// setOwnInFlight gives the gate a separate bound, which counts the calls that it allows without a
+// wait. An adaptive bound records when each call begins, so the shortcuts do not take its slots.
+func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
+	g.setInFlight(l)
 	g.counting = true
-	if c.Adaptive {
+	if adaptive {
 		return
 	}
-	g.ownSlots = g.slots
+	g.ownSlots = slotHooks.UntimedListener(l)
 	g.ownWord, g.ownLimit = slotHooks.Word(g.inFlight)
 }
 
 // takeSlot takes a slot if there is one. A call that shadow mode allows may have none.
-func (g *Gate) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
+func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
 	if g.inFlight == nil {
 		return s, true
 	}
 	for {
-		now := g.current()
+		now := g.latest()
+		if now.inFlight == nil { // since Reconfigure
+			return s, true
+		}
 		start, held, ok := occupy(now.inFlight)
 		if !held {
 			return s, ok
 		}
-		if s = (slot{now, start}); s.hold(permit) {
-			return s, true
+		if taken := (slot{now, start}); taken.hold(permit) {
+			return taken, true
 		}
 	}
 }
 
-// hold lets the end of the call release the slot. It releases the slot and returns false if the key of
-// the gate was evicted or forgotten meanwhile. The function that evicts a key looks for slots after it
-// has made the eviction visible, and hold looks for an eviction after it has the slot, so one sees the
-// other.
+// hold arranges that the end of the call releases the slot. It releases the slot and returns false
+// if the key of the gate was evicted or forgotten meanwhile. The function that evicts a key looks
+// for slots after it has made the eviction visible, and hold looks for an eviction after it has the
+// slot, so one sees the other.
 func (s slot) hold(permit *breaker.Permit) bool {
-	if s.gate.current() != s.gate {
+	if s.gate.latest().Gate != s.gate.Gate {
 		s.release()
 		return false
 	}
@@ -127,17 +134,17 @@ func (s slot) hold(permit *breaker.Permit) bool {
 	return true
 }
 
-// current returns the gate itself. For a member of a group it returns the present gate of its key,
-// which is another one if the gate was evicted.
-func (g *Gate) current() *Gate {
+// latest returns the setup itself. For a member of a group it returns that of the present gate of its
+// key, which is another one if the gate was evicted.
+func (g *setup) latest() *setup {
 	if g.keyed == nil {
 		return g
 	}
-	return g.keyed.current()
+	return g.keyed.current().setup.Load()
 }
 
 // acquireSlot acquires the slot and then the permit of a call that has its tokens.
-func (g *Gate) acquireSlot(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+func (g *setup) acquireSlot(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	s, ok := g.takeSlot(permit, slotHooks.OccupyUncounted)
 	if !ok {
 		return g.waitOrRefuseSlot(ctx, permit)
@@ -146,32 +153,39 @@ func (g *Gate) acquireSlot(ctx context.Context, now time.Time, permit *breaker.P
 }
 
 // waitOrRefuseSlot continues a call that has its tokens and no slot.
-func (g *Gate) waitOrRefuseSlot(ctx context.Context, permit *breaker.Permit) error {
-	if g.maxWait() > 0 {
+func (g *setup) waitOrRefuseSlot(ctx context.Context, permit *breaker.Permit) error {
+	if g.longestWait > 0 {
 		return g.waitAndAcquire(ctx, tokens, permit)
 	}
-	g.Refund(ctx)
+	g.refund(ctx)
 	return g.refuseSlot()
 }
 
-func (g *Gate) refuseSlot() error {
-	g.admissions.refused.Add(1)
-	return slotHooks.Refuse(g.current().inFlight, g.name)
+func (g *setup) refuseSlot() error {
+	g.countRefused()
+	l := g.latest().inFlight
+	if l == nil { // since Reconfigure
+		l = g.inFlight
+	}
+	return slotHooks.Refuse(l, g.name)
 }
 
-// waitForSlot waits for a slot, at most until last.
-func (g *Gate) waitForSlot(ctx context.Context, last time.Time, permit *breaker.Permit) (s slot, err error) {
+// waitForSlot waits for a slot until last at the latest.
+func (g *setup) waitForSlot(ctx context.Context, last time.Time, permit *breaker.Permit) (s slot, err error) {
 	if g.inFlight == nil {
 		return s, nil
 	}
 	for {
-		now := g.current()
+		now := g.latest()
+		if now.inFlight == nil {
+			return s, nil
+		}
 		start, held, err := slotHooks.Wait(ctx, now.inFlight, max(last.Sub(g.now()), 0))
 		if err != nil || !held {
 			return s, err
 		}
-		if s = (slot{now, start}); s.hold(permit) {
-			return s, nil
+		if taken := (slot{now, start}); taken.hold(permit) {
+			return taken, nil
 		}
 	}
 }

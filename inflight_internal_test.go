@@ -17,7 +17,7 @@ import (
 func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 	for name, take := range map[string]func(g *Gate, p *breaker.Permit, forget func()) (slot, bool){
 		"at once": func(g *Gate, p *breaker.Permit, forget func()) (slot, bool) {
-			return g.takeSlot(p, func(l *inflight.Limiter) (time.Duration, bool, bool) {
+			return g.setup.Load().takeSlot(p, func(l *inflight.Limiter) (time.Duration, bool, bool) {
 				start, held, ok := slotHooks.Occupy(l)
 				forget()
 				return start, held, ok
@@ -31,7 +31,7 @@ func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 				forget()
 				return start, held, err
 			}
-			s, err := g.waitForSlot(t.Context(), g.now().Add(time.Minute), p)
+			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute), p)
 			return s, err == nil
 		},
 	} {
@@ -47,8 +47,8 @@ func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 			})
 			require.True(t, ok)
 			require.Equal(t, 2, forgotten, "slots that the call took")
-			require.Same(t, group.Get("a"), s.gate)
-			require.Zero(t, old.inFlight.InFlight())
+			require.Same(t, group.Get("a"), s.gate.Gate)
+			require.Zero(t, old.setup.Load().inFlight.InFlight())
 			require.Equal(t, 1, s.gate.inFlight.InFlight())
 			s.release()
 			require.Zero(t, s.gate.inFlight.InFlight())

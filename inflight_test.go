@@ -22,7 +22,7 @@ import (
 func inFlight(s stat.Source) int {
 	calls := -1
 	for series, v := range s.Observe {
-		if series.Instrument.Name == "weir.inflight.calls" {
+		if series.Instrument.Name == "weir.inflight.call.active" {
 			calls = int(v)
 		}
 	}
@@ -205,7 +205,7 @@ func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 	})
 }
 
-// tripping is a limiter that opens a breaker with each token.
+// tripping is a limiter that opens a breaker whenever a token is taken.
 type tripping struct {
 	limiter.Limiter
 	breaker *breaker.Breaker
@@ -226,7 +226,7 @@ func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 	require.Zero(t, g.Admissions().Allowed)
 }
 
-// An open breaker is asked before the slots are.
+// An open breaker refuses a call before slots are checked.
 func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		g := weir.New("g", c)

@@ -119,7 +119,7 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxWait = time.Minute
-		g, release := occupied(t, c)
+		g, release := occupied(t, exact(c))
 		began := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -154,7 +154,7 @@ func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 }
 
 // A remote is not asked about a call for which there is no slot, and gets its token back after a wait.
-func TestARemoteIsNotAskedWithoutASlot(t *testing.T) {
+func TestARemoteIsNotCalledWithoutASlot(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, maxWait := range []time.Duration{0, time.Second} {
 			remote, bucket := newRemote(10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 9})

@@ -22,14 +22,15 @@ type Parts struct {
 	Breaker *breaker.Breaker
 	// Limiter limits the calls of all gates that share it. Default no limit.
 	Limiter limiter.Limiter
-	// Remote is a limit outside this process, such as a limit of a fleet. It is asked last, after
+	// Remote is a limit outside this process, such as a limit of a fleet. It is called last, after
 	// Breaker and Limiter have allowed the call. If it returns an error, the call is not made, and
 	// the error does not match ErrRefused. Default no limit.
 	Remote limiter.Remote
-	// Throttle refuses a share of the calls to an overloaded service. It is asked after Breaker, so
-	// it does not count calls that Breaker refuses, and before Limiter, so a call that it refuses
-	// spends no token. The outcome recorded with the gate's permit is recorded with it too. Its
-	// metrics are those of a breaker, so its name must differ from that of Breaker. Default none.
+	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker,
+	// so it does not count calls that Breaker refuses, and before Limiter, so a call that it
+	// refuses spends no token. The outcome recorded with the gate's permit is recorded with it too.
+	// Its metrics are those of a breaker, so its name must differ from that of Breaker. Default
+	// none.
 	Throttle *throttle.Throttle
 	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
 	// Default no bound.
@@ -81,16 +82,17 @@ func Join(name string, p Parts) *Gate {
 		panic(err)
 	}
 	g := newGate(name, new(admissions))
-	g.admissions.setMaxWait(p.MaxWait)
-	g.breaker, g.limiter, g.remote = p.Breaker, p.Limiter, p.Remote
-	g.timed, _ = p.Limiter.(limiter.TimedLimiter)
-	g.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
-	g.throttle = p.Throttle
+	g.admissions.measureWaits(p.MaxWait)
+	g.breaker = p.Breaker
+	s := &g.first
+	s.limiter, s.remote, s.throttle, s.longestWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait
+	s.timed, _ = p.Limiter.(limiter.TimedLimiter)
+	s.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
 	if p.InFlight != nil {
-		g.setInFlight(p.InFlight)
+		s.setInFlight(p.InFlight)
 	}
 	if p.RefuseHopeless {
-		g.setChances()
+		s.keepChances()
 	}
 	return g
 }

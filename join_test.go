@@ -142,7 +142,7 @@ func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	}
 }
 
-func TestRemoteIsNotAskedForALocallyRefusedCall(t *testing.T) {
+func TestRemoteIsNotCalledForALocallyRefusedCall(t *testing.T) {
 	j := join(0)
 	j.Breaker().OpenFor(time.Hour)
 	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
@@ -154,31 +154,31 @@ func TestRemoteIsNotAskedForALocallyRefusedCall(t *testing.T) {
 	require.Zero(t, j.remote.asked.Load())
 }
 
-// The breaker and holds are checked again after the remote was asked.
-func TestTokensAreRefundedIfTheBreakerOpensWhileTheRemoteIsAsked(t *testing.T) {
+// The breaker and holds are checked again after the call of the remote.
+func TestTokensAreRefundedIfTheBreakerOpensDuringTheRemoteCall(t *testing.T) {
 	j := join(0)
 	j.remote.during = func() { j.Breaker().OpenFor(time.Hour) }
 	require.ErrorIs(t, j.Run(bg(), succeed), breaker.ErrOpen)
 	require.Equal(t, [2]int{5, 3}, j.left())
 }
 
-func TestTokensAreRefundedIfAHoldBeginsWhileTheRemoteIsAsked(t *testing.T) {
+func TestTokensAreRefundedIfAHoldBeginsDuringTheRemoteCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := join(0)
 		j.remote.during = func() { j.Hold(time.Hour) }
 		err := j.Run(bg(), succeed)
 		require.ErrorIs(t, err, limiter.ErrLimited)
-		require.Equal(t, time.Hour, weir.RetryAfter(err))
 		require.Equal(t, limiter.Stats{Refused: 1}, j.Admissions())
+		require.Equal(t, heldFor(t, j.Gate, time.Hour), weir.RetryAfter(err))
 		require.Equal(t, 3, j.left()[1])
 	})
 }
 
 // A remote is not asked while a call waits for the end of a hold.
-func TestRemoteIsNotAskedDuringAHold(t *testing.T) {
+func TestRemoteIsNotCalledDuringAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote(3)
-		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: r, MaxWait: time.Minute})
+		g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{CooldownJitter: breaker.Off}), Remote: r, MaxWait: time.Minute})
 		g.Hold(time.Minute)
 		time.AfterFunc(59*time.Second, func() { require.Equal(t, 3, r.bucket.Take(0).Remaining) })
 		began := time.Now()
@@ -208,8 +208,8 @@ func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
 	weir.New("bare", weir.Config{}).Refund(bg())
 }
 
-// late is a remote that decides although its caller cancels. It takes no tokens back if the context
-// is done.
+// late is a remote that decides even though its caller has cancelled. It takes no tokens back if
+// the context is done.
 type late struct {
 	*remote
 
@@ -228,7 +228,7 @@ func (l late) Refund(ctx context.Context, n int) error {
 	return ctx.Err()
 }
 
-func TestCallCancelledWhileTheRemoteIsAskedIsCounted(t *testing.T) {
+func TestCallCancelledDuringTheRemoteCallIsCounted(t *testing.T) {
 	j := join(0)
 	ctx, cancel := context.WithCancel(bg())
 	j.remote.during = cancel

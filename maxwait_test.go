@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// waitingGates has the kinds of gates whose calls can wait, with one token a minute. Each is a
-// function because a gate belongs to its bubble.
+// waitingGates lists the kinds of gates whose calls can wait, each with one token per minute. Each
+// is a function because a gate belongs to its bubble.
 var waitingGates = map[string]func(maxWait time.Duration) func(caller int) *weir.Gate{
 	"a gate": func(maxWait time.Duration) func(int) *weir.Gate {
 		g := weir.New("g", weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait})

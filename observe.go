@@ -19,6 +19,11 @@ func (g *Gate) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
+	g.setup.Load().observe(yield)
+}
+
+// observe yields the metrics of the throttle and the limits.
+func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	if g.throttle != nil {
 		for s, v := range g.throttle.Observe {
 			if !yield(s, v) {
@@ -70,27 +75,28 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	if g.refuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
+	p := g.parts.Load()
+	if p.config.RefuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
-	if g.buckets == nil && g.withoutRoom == nil {
+	if p.buckets == nil && p.withoutRoom == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
 		return
 	}
 	metrics := g.admissions.series(g.name, g.epoch)
-	if !g.admissions.observe(metrics, 0, g.buckets != nil, yield) {
+	if !g.admissions.observe(metrics, 0, p.buckets != nil, yield) {
 		return
 	}
-	if g.withoutRoom != nil {
-		if calls, limit := g.inFlight(); !g.admissions.observeInFlight(g.name, calls, limit, yield) {
+	if p.withoutRoom != nil {
+		if calls, limit := p.inFlight(g); !g.admissions.observeInFlight(g.name, calls, limit, yield) {
 			return
 		}
 	}
-	if g.buckets == nil {
+	if p.buckets == nil {
 		return
 	}
-	evictions, limit, period := bridge.GroupFigures(g.buckets)
-	if !yield(metrics.Keys, float64(g.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) {
+	evictions, limit, period := bridge.GroupFigures(p.buckets)
+	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) {
 		return
 	}
 	if limit < math.MaxInt && yield(metrics.Limit, float64(limit)) {
@@ -155,8 +161,8 @@ func (a *admissions) observe(metrics *instrument.LimiterSeries, atOnce int64, to
 	return yield(metrics.Waiting, float64(a.waiting.Load()))
 }
 
-// observeHeld is observe for a gate without a limit. It yields nothing until a hold has refused a
-// call.
+// observeHeld is like observe, but for a gate without a limit. It yields nothing until a hold has
+// refused a call.
 func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
 	if n := a.refused.Load(); n > 0 {
 		yield(a.series(name, began).Requests[instrument.Refused], float64(n))

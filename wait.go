@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// acquired is what a call has before it waits.
+// acquired says what a call holds before it waits.
 type acquired uint8
 
 const (
@@ -20,81 +20,86 @@ const (
 )
 
 // waitOrRefuse continues a call that the limiter or the remote has refused.
-func (g *Gate) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has acquired, permit *breaker.Permit) error {
-	if g.maxWait() > 0 {
+func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has acquired, permit *breaker.Permit) error {
+	if g.longestWait > 0 {
 		return g.waitAndAcquire(ctx, has, permit)
 	}
 	if has == token {
 		g.refundLocal()
 	}
-	var until time.Time
-	if r.RetryAfter != limiter.Never {
-		until = now.Add(r.RetryAfter)
+	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: r.Limit}
+	g.countRefused()
+	if r.RetryAfter == limiter.Never {
+		return g.admissions.refusal(e, nil)
 	}
-	g.admissions.refused.Add(1)
-	return g.admissions.refusal(g.name, limiter.NoTokens, r.Limit, until)
+	e.Until = now.Add(r.RetryAfter)
+	if has == nothing {
+		return g.admissions.refusal(e, g.comeBack())
+	}
+	return g.admissions.refusal(e, nil)
 }
 
 // waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for
 // the tokens. It refuses the call at once if the hold is longer than MaxWait.
-func (g *Gate) waitOutHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
-	if held.Sub(now) > g.maxWait() {
-		g.admissions.refused.Add(1)
-		return g.admissions.refusal(g.name, limiter.Held, 0, held)
+func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
+	if held.Sub(now) > g.longestWait {
+		g.countRefused()
+		return g.admissions.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}, nil)
 	}
 	return g.waitAndAcquire(ctx, nothing, permit)
 }
 
 // waitAndAcquire waits for the tokens and the slot, and then acquires the permit.
-func (g *Gate) waitAndAcquire(ctx context.Context, has acquired, permit *breaker.Permit) error {
-	s, err := g.wait(ctx, has, permit)
+func (g *setup) waitAndAcquire(ctx context.Context, has acquired, permit *breaker.Permit) error {
+	w, err := g.wait(ctx, has, permit)
 	if err != nil {
 		return err
 	}
-	return g.acquirePermit(ctx, g.now(), s, permit, &g.admissions.waited)
+	return w.setup.acquirePermit(ctx, g.now(), w.slot, permit, &g.admissions.waited)
 }
 
 // These errors are the causes that end a wait early.
 var (
 	errOpened    = errors.New("weir: the breaker has opened")
 	errForgotten = errors.New("weir: the key was forgotten")
+	errChanged   = errors.New("weir: the config has changed")
 )
 
 // wait waits for the tokens and the slot of a call. If the breaker opens meanwhile, the call is
 // refused.
-func (g *Gate) wait(ctx context.Context, has acquired, permit *breaker.Permit) (slot, error) {
+func (g *setup) wait(ctx context.Context, has acquired, permit *breaker.Permit) (w wait, err error) {
 	began := g.admissions.beginWait()
-	w := wait{permit: permit, last: g.now().Add(g.maxWait()), has: has}
-	err, cause := g.waitWhileClosed(ctx, &w)
-	for errors.Is(cause, errForgotten) { // the key has a new breaker, a new bucket and new slots
-		err, cause = g.waitWhileClosed(ctx, &w)
+	now := g.now()
+	w = wait{permit: permit, has: has}
+	terms := &waitTerms{began: now, end: now.Add(g.longestWait)}
+	err, cause := g.waitWhileClosed(ctx, &w, terms)
+	// A forgotten key has a new breaker, a new bucket and new slots.
+	for errors.Is(cause, errForgotten) || errors.Is(cause, errChanged) {
+		err, cause = g.Gate.setup.Load().latest().waitWhileClosed(ctx, &w, terms)
 	}
 	g.admissions.endWait(began, err == nil)
 	switch {
 	case err == nil:
-		return w.slot, nil
+		return w, nil
 	case errors.Is(err, ErrRefused):
-		g.admissions.refused.Add(1)
-		return w.slot, g.withReason(err)
+		g.countRefused()
+		return w, g.withReason(err)
 	case errors.Is(cause, errOpened):
-		return w.slot, g.refusalOfBreaker()
+		return w, g.refusalOfBreaker()
 	}
-	return w.slot, g.undecided(ctx, err)
+	return w, g.undecided(ctx, err)
 }
 
-// wait is the wait of a call.
-type wait struct {
-	permit *breaker.Permit
-	last   time.Time // when it ends
-	has    acquired
-	slot   slot // at the end of a successful wait
-}
-
-// waitWhileClosed is waitForTokens that also ends if the breaker opens or the key of the gate is
-// forgotten. In these cases cause is errOpened or errForgotten.
-func (g *Gate) waitWhileClosed(ctx context.Context, w *wait) (err, cause error) {
+// waitWhileClosed is like waitForTokens, but also ends if the breaker opens, the key of the gate is
+// forgotten or the gate is reconfigured. In these cases cause is errOpened, errForgotten or
+// errChanged.
+func (g *setup) waitWhileClosed(ctx context.Context, w *wait, terms *waitTerms) (err, cause error) {
 	waiting, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	w.setup, w.last, terms.setup = g, terms.end, g
+	if g.waits != nil {
+		defer g.waits.add(terms, cancel)()
+	}
 	defer hooks.AfterOpen(g.breaker, func(opened bool) {
 		if opened {
 			cancel(errOpened)
@@ -121,7 +126,7 @@ func (g *Gate) refusalOfBreaker() error {
 // waitForTokens waits until the call has its tokens and its slot, and the gate is not held. It checks
 // for a hold after each wait, because a hold may begin meanwhile and not every limit can be held. If it
 // returns an error, the call has nothing.
-func (g *Gate) waitForTokens(ctx context.Context, w *wait) error {
+func (g *setup) waitForTokens(ctx context.Context, w *wait) error {
 	for {
 		held, err := g.waitOnce(ctx, w)
 		if err != nil || held.IsZero() {
@@ -133,11 +138,11 @@ func (g *Gate) waitForTokens(ctx context.Context, w *wait) error {
 	}
 }
 
-// waitOnce waits for what the call does not have. If it returns an error or the end of a hold, the call
-// has nothing.
-func (g *Gate) waitOnce(ctx context.Context, w *wait) (held time.Time, err error) {
+// waitOnce waits for the tokens or the slot that the call lacks. If it returns an error or the end
+// of a hold, the call has nothing.
+func (g *setup) waitOnce(ctx context.Context, w *wait) (held time.Time, err error) {
 	has := w.has
-	w.has = nothing // of the next turn
+	w.has, w.slot = nothing, slot{} // of the next turn
 	if has < token {
 		if err := g.waitForLimiter(ctx, w.last); err != nil {
 			return held, err
@@ -160,21 +165,21 @@ func (g *Gate) waitOnce(ctx context.Context, w *wait) (held time.Time, err error
 	}
 	if err != nil || !held.IsZero() {
 		w.slot.release()
-		g.Refund(ctx)
+		g.refund(ctx)
 	}
 	return held, err
 }
 
-// waitForLimiter waits for a token of the limiter, at most until last.
-func (g *Gate) waitForLimiter(ctx context.Context, last time.Time) error {
+// waitForLimiter waits for a token of the limiter until last at the latest.
+func (g *setup) waitForLimiter(ctx context.Context, last time.Time) error {
 	if l, ok := g.limiter.(limiter.WaitLimiter); ok {
 		return l.WaitAtMost(ctx, 1, last.Sub(g.now()))
 	}
 	return nil
 }
 
-// waitForRemote waits for a token of the remote, at most until last.
-func (g *Gate) waitForRemote(ctx context.Context, last time.Time) error {
+// waitForRemote waits for a token of the remote until last at the latest.
+func (g *setup) waitForRemote(ctx context.Context, last time.Time) error {
 	l, ok := g.remote.(limiter.WaitLimiter)
 	if !ok {
 		return nil
@@ -240,10 +245,8 @@ func (g *Gate) heldUntil(now time.Time) (t time.Time) {
 	if g.lastHold.Load() == 0 {
 		return t
 	}
-	if end, held := g.hold.end(int64(now.Sub(g.epoch))); held {
+	if end, held := g.hold.endOf(int64(now.Sub(g.epoch))); held {
 		t = g.epoch.Add(time.Duration(end))
 	}
 	return t
 }
-
-func (g *Gate) maxWait() time.Duration { return time.Duration(g.admissions.maxWait.Load()) }

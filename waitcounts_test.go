@@ -120,7 +120,7 @@ func TestCountRefusedDoesNotCountWaitingCalls(t *testing.T) {
 	})
 }
 
-// leaving is a remote whose caller cancels as soon as there is a decision.
+// leaving is a remote whose caller cancels right after the decision.
 type leaving struct {
 	*remote
 	giveUp context.CancelFunc

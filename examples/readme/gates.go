@@ -9,7 +9,7 @@ import (
 
 //readme:gates
 var (
-	// ledger is not called while it fails. Nothing else is limited.
+	// ledger is a gate: the service is not called while it fails. Nothing else is limited.
 	ledger = weir.New("ledger", weir.Config{})
 
 	// catalog gets only as many calls at once as it can answer in time.

@@ -1,0 +1,115 @@
+package weir
+
+import (
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/limiter"
+)
+
+// Reconfigure replaces the config of all keys, including those added later, while calls are made. Any
+// field can change. Calls that wait and calls in flight continue as [Gate.Reconfigure] says. In no span
+// of time more calls of a key are allowed than by the largest limits that were in force in it. Breakers
+// keep their states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens, but
+// not more than the new Burst: see [limiter.TokenBucket.SetRate].
+//
+// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing.
+func (g *Group[K]) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.setConfig(c); err != nil {
+		return err
+	}
+	return g.breakers.Reconfigure(c.Breaker)
+}
+
+// setMaxConcurrent replaces MaxConcurrent alone, if there is a bound.
+func (g *Group[K]) setMaxConcurrent(n int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	p := *g.parts.Load()
+	if err := (inflight.Config{Limit: n, Adaptive: p.config.Adaptive}).Validate(); err != nil {
+		return err
+	}
+	p.config.MaxConcurrent = n
+	g.setParts(&p)
+	return nil
+}
+
+// setConfig gives all gates the parts for a valid config. The lock is held.
+func (g *Group[K]) setConfig(c Config) error {
+	p := &groupParts[K]{config: c}
+	if err := g.setBuckets(p); err != nil {
+		return err
+	}
+	g.setParts(p)
+	return nil
+}
+
+// setParts gives all gates the buckets of p, and the other parts by its config. The parts are stored first,
+// so that a gate that is made meanwhile either has them or is found here. The lock is held.
+func (g *Group[K]) setParts(p *groupParts[K]) {
+	g.setWithoutRoom(p)
+	g.admissions.measureWaits(p.config.MaxWait)
+	g.parts.Store(p)
+	for _, gate := range g.All() {
+		k := gate.keyed.(*keyedGate[K])
+		next := new(setup)
+		k.apply(p, next)
+		k.setup.Store(next)
+	}
+	g.waits.adopt()
+}
+
+func (g *Group[K]) setBuckets(p *groupParts[K]) (err error) {
+	if p.config.Rate == (limiter.Rate{}) {
+		return nil
+	}
+	if c := g.bucketConfig(p.config); g.buckets == nil {
+		g.buckets = limiter.NewGroup(c)
+	} else {
+		err = g.buckets.Reconfigure(c)
+	}
+	p.buckets = g.buckets
+	return err
+}
+
+func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
+	if p.config.bounded() {
+		g.withoutRoom = adopted(g.withoutRoom, g.name, p.config)
+		p.withoutRoom = g.withoutRoom
+	}
+}
+
+// adopted returns a bound by a config: l with its slots in use, or a new one if l is nil.
+func adopted(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
+	if l == nil {
+		return slotHooks.New(name, c.MaxConcurrent, c.Adaptive)
+	}
+	slotHooks.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
+	return l
+}
+
+// apply fills in a setup by the parts of the group. The lock of the group is held, unless the gate is new.
+func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
+	s.Gate, s.longestWait = &k.Gate, p.config.MaxWait
+	s.onlyBreaker = p.buckets == nil
+	if p.buckets != nil {
+		if k.bucket == (limiter.Keyed[K]{}) {
+			k.bucket = p.buckets.Get(k.hold.key)
+		}
+		s.limiter, s.timed = &k.bucket, &k.bucket
+	}
+	switch {
+	case p.withoutRoom == nil:
+	case !k.hasRoom():
+		s.setInFlight(p.withoutRoom)
+	default:
+		k.inFlight = adopted(k.inFlight, k.name, p.config)
+		s.setInFlight(k.inFlight)
+	}
+	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
+		s.keepChances()
+	}
+}

@@ -1,0 +1,87 @@
+package weir
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+)
+
+// wait is the wait of a call.
+type wait struct {
+	permit *breaker.Permit
+	has    acquired
+	last   time.Time // when it ends
+	setup  *setup    // with which the call waits
+	slot   slot      // at the end of a successful wait
+}
+
+// waitTerms are the settings of a wait that Reconfigure may change. They are apart from it, so that
+// no permit has to be on the heap.
+type waitTerms struct {
+	began time.Time
+	setup *setup // with which the call waits
+
+	// Guarded by the lock of waits during the wait.
+	end    time.Time // when the wait ends
+	cancel context.CancelCauseFunc
+	timer  *time.Timer // calls cancel at end; nil if the context already ends then
+}
+
+// waits are the calls that wait at a gate or at the gates of a group, so that Reconfigure reaches them.
+type waits struct {
+	mu  sync.Mutex
+	all map[*waitTerms]struct{}
+}
+
+// add adds a wait. Reconfigure may have replaced its setup before.
+func (all *waits) add(w *waitTerms, cancel context.CancelCauseFunc) (remove func()) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.all == nil {
+		all.all = map[*waitTerms]struct{}{}
+	}
+	all.all[w] = struct{}{}
+	w.cancel = cancel
+	w.adopt()
+	return func() { all.remove(w) }
+}
+
+func (all *waits) remove(w *waitTerms) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.all, w)
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
+}
+
+// adopt gives all waits the terms of the setups that their gates have now.
+func (all *waits) adopt() {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for w := range all.all {
+		w.adopt()
+	}
+}
+
+// adopt makes the call wait anew if its gate has other parts now than those it waits with, and leave in
+// time if MaxWait is shorter.
+func (w *waitTerms) adopt() {
+	s := w.setup.Gate.setup.Load()
+	if s.limiter != w.setup.limiter || s.inFlight != w.setup.inFlight {
+		w.cancel(errChanged)
+	}
+	end := w.began.Add(s.longestWait)
+	if !end.Before(w.end) {
+		return
+	}
+	w.end = end
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	cancel := w.cancel
+	w.timer = time.AfterFunc(end.Sub(s.now()), func() { cancel(errChanged) })
+}
