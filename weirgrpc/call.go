@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Call is what is known about a call before it is made or served.
+// Call describes a call before it is made or served.
 type Call struct {
 	// Method is the full name of the method, such as "/shop.Stock/Get".
 	Method string
@@ -73,7 +73,7 @@ func ByMetadata(name string) func(context.Context, Call) string {
 	}
 }
 
-// maxKey is the length up to which a key is stored as it is.
+// maxKey is the length up to which a key is stored unchanged.
 const maxKey = 128
 
 // bounded returns a key that clients may have chosen, or its SHA-256 if it is long.

@@ -22,8 +22,8 @@ import (
 // strict classifies everything as a failure.
 func strict(error) breaker.Outcome { return breaker.Failure }
 
-// words are errors that a cancelled call may return. They come from gRPC, a proxy, a reset stream
-// or an interceptor.
+// words lists texts of errors that a cancelled call may return. They come from gRPC, a proxy, a
+// reset stream or an interceptor.
 var words = []error{
 	context.Canceled, io.ErrUnexpectedEOF, errors.New("hedge: the other was faster"),
 	status.Error(codes.Canceled, "context canceled"), status.Error(codes.Unavailable, "transport is closing"),

@@ -48,7 +48,7 @@ func code(err error) codes.Code {
 }
 
 // cancelled reports whether a call failed after its context was cancelled: by its caller or, on a
-// server, because the client disconnected. The error itself may name another cause.
+// server, because the client disconnected. The error itself may name a different cause.
 func cancelled(ctx context.Context, err error) bool {
 	return err != nil && errors.Is(ctx.Err(), context.Canceled)
 }

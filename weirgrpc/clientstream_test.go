@@ -152,7 +152,7 @@ func TestCancelledStreamIsIgnored(t *testing.T) {
 	require.Equal(t, oneIgnored, outcomes(gate))
 }
 
-// ended is a stream that an interceptor made.
+// ended is a stream that an interceptor made, and that has ended.
 type ended struct{ grpc.ClientStream }
 
 func (ended) RecvMsg(any) error { return io.EOF }

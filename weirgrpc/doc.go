@@ -57,12 +57,15 @@
 // or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own
 // retries obey.
 //
-// If OpenTelemetry records a span for the context of the call, a refusal sets attributes on it. On
-// a client that is the span of the caller. [LogRefusedCalls] logs the same attributes:
+// If OpenTelemetry records a span for the context of the call, a refusal adds an event weir.refusal to
+// it, and sets its attribute weir.refused to true. On a client that is the span of the caller. Package
+// otelweir does the same for HTTP. It also records transitions of breakers, for calls of any kind.
+// [LogRefusedCalls] logs the attributes of the event:
 //
 //	weir.refusal.reason                     open, limited, held, throttled or hopeless.
 //	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
 //	weir.group.key                          The key of the breaker, if it belongs to a group.
+//	weir.breaker.state                      The state of the breaker.
 //	weir.retry_after                        The wait in seconds, if it is known.
 //
 // # Outcomes
@@ -87,7 +90,7 @@
 // while the breaker is open. On a server, put weir before authentication to limit by [ByPeer], and
 // after it to limit by user. weir can be before or after an interceptor that recovers panics: they
 // count as failures in both cases. OpenTelemetry's stats handler runs before the interceptors of a
-// server, so its spans have the attributes of refusals.
+// server, so its spans have the events of refusals.
 //
 // A gate guards a connection. It does not know the backends that gRPC balances the connection over:
 // use the health checks and the outlier detection of gRPC for these.

@@ -203,12 +203,12 @@ func ExampleRefusedError() {
 	}
 	// Output:
 	// true /grpc.health.v1.Health/Check
-	// rpc error: code = Unavailable desc = refused by breaker "stock", retry in 5s
+	// rpc error: code = Unavailable desc = refused by breaker "stock", retry in 1s
 }
 
 func ExampleLogRefusedCalls() {
 	plain := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
+		if a.Key == slog.TimeKey || a.Key == "error.message" {
 			return slog.Attr{}
 		}
 		return a
@@ -221,5 +221,5 @@ func ExampleLogRefusedCalls() {
 	defer conn.Close()
 	_, _ = grpc_health_v1.NewHealthClient(conn).Check(context.Background(), &grpc_health_v1.HealthCheckRequest{})
 	// Output:
-	// level=INFO msg="call refused" event.name=weir.grpc.refusal rpc.method=/grpc.health.v1.Health/Check weir.refusal.reason=open weir.breaker.name=stock weir.retry_after=5 weir.log.left_out=0
+	// level=INFO msg="call refused" event.name=weir.refusal weir.refusal.reason=open weir.breaker.name=stock weir.breaker.state=forced_open weir.retry_after=1 rpc.method=/grpc.health.v1.Health/Check weir.log.left_out=0
 }

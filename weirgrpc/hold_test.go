@@ -86,14 +86,18 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 						refused, ok := errors.AsType[*weirgrpc.RefusedError](err)
 						require.True(t, ok, err)
 						require.ErrorContains(t, refused.Err, string(limiter.Held))
-						require.Equal(t, 30*time.Second, retryAfter(err))
-						require.EqualError(t, err, fmt.Sprintf("weirgrpc: %s refused: \"shop\": the service asked to wait, retry after 30s", method))
-						require.Equal(t, `"shop": the service asked to wait, retry in 30s`, status.Convert(err).Message())
+						held := weir.RetryAfter(err)
+						require.GreaterOrEqual(t, held, 30*time.Second)
+						require.Less(t, held, 33*time.Second)
+						require.EqualError(t, err, fmt.Sprintf("weirgrpc: %s refused: \"shop\": the service asked to wait, retry after %v", method, held.Round(time.Millisecond)))
+						told := (held + time.Millisecond - 1).Truncate(time.Millisecond)
+						require.Equal(t, told, retryAfter(err))
+						require.Equal(t, fmt.Sprintf(`"shop": the service asked to wait, retry in %v`, told), status.Convert(err).Message())
 						require.Equal(t, codes.ResourceExhausted, status.Code(err))
 						info, _ := detail[*errdetails.ErrorInfo](err)
 						require.Equal(t, "HELD", info.GetReason())
 					}
-					time.Sleep(30*time.Second + time.Millisecond)
+					time.Sleep(33*time.Second + time.Millisecond)
 					require.NotErrorIs(t, ask(t.Context(), cc), weir.ErrRefused)
 					require.Equal(t, 2, served)
 				})
@@ -123,9 +127,11 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 		require.Equal(t, codes.Unavailable, status.Code(receive(s)), "the same error must not hold the gate again")
 		_, err = open(t.Context(), cc, chat)
 		require.ErrorIs(t, err, weir.ErrRefused)
-		require.Equal(t, 20*time.Second, weir.RetryAfter(err))
+		held := weir.RetryAfter(err)
+		require.GreaterOrEqual(t, held, 20*time.Second)
+		require.Less(t, held, 23*time.Second)
 
-		time.Sleep(20 * time.Second)
+		time.Sleep(held)
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err = open(ctx, cc, chat)
 		require.NoError(t, err)
@@ -174,7 +180,7 @@ func TestServerSendsPushback(t *testing.T) {
 	year := bucket("year", limiter.Per(1, 366*24*time.Hour), 1)
 	year.Take(1)
 	forced := weir.New("forced", weir.Config{Breaker: breaker.Config{Initial: breaker.ForcedOpen}})
-	held := weir.New("held", weir.Config{})
+	held := weir.New("held", weir.Config{Breaker: breaker.Config{CooldownJitter: breaker.Off}})
 	held.Hold(time.Hour)
 	for name, c := range map[string]struct {
 		rule        weirgrpc.Rule
@@ -184,7 +190,7 @@ func TestServerSendsPushback(t *testing.T) {
 		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000},
 		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32},
 		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.Per(1, time.Hour), limiter.Off)), -1, -1},
-		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 5000, 5000}, // its cooldown
+		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 1000, 1000}, // its cooldown
 	} {
 		for method, said := range trailers(t, c.rule) {
 			require.Len(t, said, 1, "%s %s", name, method)

@@ -68,7 +68,7 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 // errorDomain is the domain of the ErrorInfo of a refusal.
 const errorDomain = "github.com/weir-go/weir"
 
-// reason is what refused a call, as it appears in logs and spans.
+// reason names the part that refused a call, as it appears in logs and spans.
 type reason string
 
 const (

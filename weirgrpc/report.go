@@ -1,10 +1,10 @@
 package weirgrpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -12,32 +12,35 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/breaker"
 )
 
 // LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal that
-// logs refusals at level Info, with the context of the call. It logs up to 10 records per second.
-// Each record has the number of refusals that were not logged since the last. The function can be
-// used by several clients and servers. LogRefusedCalls panics if logger is nil.
+// logs refusals at level Info, with the context of the call. It logs up to 10 records per second, and
+// up to one per second of the same breaker or limiter, key and reason. Each record has the number of
+// refusals that were not logged since the last. The function can be used by several clients and
+// servers. LogRefusedCalls panics if logger is nil.
 //
-// The attributes are event.name, which is weir.grpc.refusal; rpc.method; those of spans (see the
-// package documentation); and weir.log.left_out, the number of refusals that were not logged.
+// The attributes are event.name, which is weir.refusal; those of spans (see the package
+// documentation); rpc.method; error.message; and weir.log.left_out, the number of refusals that were
+// not logged. Package weirhttp uses the same words.
 func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
 		panic(errors.New("weirgrpc: LogRefusedCalls needs a logger"))
 	}
-	pace := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)})
-	var leftOut atomic.Int64
+	var sampler sampler
 	return func(ctx context.Context, e *RefusedError) {
-		if !pace.Take(1).OK {
-			leftOut.Add(1)
+		why, name, key := e.cause()
+		leftOut, ok := sampler.sample(sampled{why, name, cmp.Or(key, e.Method)})
+		if !ok {
 			return
 		}
-		attrs := []slog.Attr{slog.String("event.name", "weir.grpc.refusal"), slog.String("rpc.method", e.Method)}
+		attrs := []slog.Attr{slog.String("event.name", eventRefusal)}
 		for _, a := range e.attributes() {
 			attrs = append(attrs, slog.Any(string(a.Key), a.Value.AsInterface()))
 		}
-		attrs = append(attrs, slog.Int64("weir.log.left_out", leftOut.Swap(0)))
+		attrs = append(attrs, slog.String("rpc.method", e.Method), slog.String("error.message", e.Err.Error()),
+			slog.Int64("weir.log.left_out", leftOut))
 		logger.LogAttrs(ctx, slog.LevelInfo, "call refused", attrs...)
 	}
 }
@@ -54,12 +57,13 @@ func refuse(ctx context.Context, call Call, err error, onRefusal func(context.Co
 	case undecided == nil:
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
-	default: // the error may be a timeout or a refusal, but that of the limit itself
+	default: // the error may be a timeout or a refusal of a service that the limit uses
 		return undecided
 	}
 	e := &RefusedError{Method: call.Method, Err: err}
 	if span := trace.SpanFromContext(ctx); span.IsRecording() {
-		span.SetAttributes(e.attributes()...)
+		span.SetAttributes(attribute.Bool(keyRefused, true))
+		span.AddEvent(eventRefusal, trace.WithAttributes(e.attributes()...))
 	}
 	if onRefusal != nil {
 		onRefusal(ctx, e)
@@ -68,7 +72,7 @@ func refuse(ctx context.Context, call Call, err error, onRefusal func(context.Co
 }
 
 // undecidedError is the error of a remote limit that came to no decision. Its status is Unavailable
-// and does not tell clients the cause.
+// and does not reveal the cause to clients.
 type undecidedError struct{ err error }
 
 func (e *undecidedError) Error() string {
@@ -81,13 +85,16 @@ func (e *undecidedError) GRPCStatus() *status.Status {
 	return status.New(codes.Unavailable, "a limit came to no decision")
 }
 
-// Keys of attributes, the same in logs and spans.
+// Keys of attributes, the same in logs and spans, and in package otelweir for HTTP.
 const (
-	keyBreaker = "weir.breaker.name"
-	keyLimiter = "weir.limiter.name"
-	keyGroup   = "weir.group.key"
-	keyReason  = "weir.refusal.reason"
-	keyWait    = "weir.retry_after" // in seconds
+	eventRefusal = "weir.refusal" // an event of a span or log
+	keyRefused   = "weir.refused" // an attribute of a span
+	keyState     = "weir.breaker.state"
+	keyBreaker   = "weir.breaker.name"
+	keyLimiter   = "weir.limiter.name"
+	keyGroup     = "weir.group.key"
+	keyReason    = "weir.refusal.reason"
+	keyWait      = "weir.retry_after" // in seconds
 )
 
 // attributes returns the refusal as attributes of spans and logs.
@@ -96,7 +103,8 @@ func (e *RefusedError) attributes() []attribute.KeyValue {
 	attrs := []attribute.KeyValue{attribute.String(keyReason, string(why))}
 	switch why {
 	case open:
-		attrs = append(attrs, attribute.String(keyBreaker, name))
+		by, _ := errors.AsType[*breaker.OpenError](e.Err)
+		attrs = append(attrs, attribute.String(keyBreaker, name), attribute.String(keyState, string(by.State)))
 	case limited, held, hopeless:
 		attrs = append(attrs, attribute.String(keyLimiter, name))
 	case throttled:

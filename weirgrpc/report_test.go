@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -21,11 +22,12 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// span stores its attributes.
+// span stores its attributes and the last event.
 type span struct {
 	noop.Span
-	idle bool
-	set  map[attribute.Key]any
+	idle   bool
+	set    map[attribute.Key]any
+	events []string
 }
 
 func (s *span) IsRecording() bool { return !s.idle }
@@ -36,7 +38,13 @@ func (s *span) SetAttributes(attrs ...attribute.KeyValue) {
 	}
 }
 
-func TestRefusalSetsAttributesOnTheSpan(t *testing.T) {
+func (s *span) AddEvent(name string, options ...trace.EventOption) {
+	s.events = append(s.events, name)
+	c := trace.NewEventConfig(options...)
+	s.SetAttributes(c.Attributes()...)
+}
+
+func TestRefusalAddsAnEventToTheSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gates := perMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
 		client := newClient(gates)
@@ -50,8 +58,11 @@ func TestRefusalSetsAttributesOnTheSpan(t *testing.T) {
 		require.Empty(t, first.set, "the call was not refused")
 		_, _ = call(in(first), cc, get, "")
 		require.Equal(t, map[attribute.Key]any{
-			"weir.refusal.reason": "open", "weir.breaker.name": "shop", "weir.group.key": get, "weir.retry_after": 2.0,
+			"weir.refused": true, "weir.refusal.reason": "open", "weir.breaker.name": "shop", "weir.breaker.state": "open",
+			"weir.group.key": get, "weir.retry_after": 2.0,
 		}, first.set)
+		_, _ = call(in(first), cc, get, "")
+		require.Equal(t, []string{"weir.refusal", "weir.refusal"}, first.events, "one per refusal")
 
 		second := &span{set: map[attribute.Key]any{}}
 		_, err := open(t.Context(), other, chat)
@@ -59,7 +70,7 @@ func TestRefusalSetsAttributesOnTheSpan(t *testing.T) {
 		_, err = open(in(second), other, chat)
 		require.Error(t, err)
 		require.Equal(t, map[attribute.Key]any{
-			"weir.refusal.reason": "limited", "weir.limiter.name": "shop", "weir.retry_after": 0.25,
+			"weir.refused": true, "weir.refusal.reason": "limited", "weir.limiter.name": "shop", "weir.retry_after": 0.25,
 		}, second.set)
 
 		idle := &span{idle: true}
@@ -96,13 +107,14 @@ func TestLogRefusedCalls(t *testing.T) {
 		require.Equal(t, 42, refusals)
 
 		lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
-		require.Len(t, lines, 12, "ten records per second")
-		for i, want := range map[int]struct{ retryAfter, leftOut float64 }{0: {60, 0}, 10: {59, 30}, 11: {58, 0}} {
+		require.Len(t, lines, 3, "one record per second of the same limiter")
+		for i, want := range map[int]struct{ retryAfter, leftOut float64 }{0: {60, 0}, 1: {59, 39}, 2: {58, 0}} {
 			var got map[string]any
 			require.NoError(t, json.Unmarshal(lines[i], &got))
 			require.Equal(t, map[string]any{
-				"level": "INFO", "msg": "call refused", "event.name": "weir.grpc.refusal", "rpc.method": get,
+				"level": "INFO", "msg": "call refused", "event.name": "weir.refusal", "rpc.method": get,
 				"weir.refusal.reason": "limited", "weir.limiter.name": "hits",
+				"error.message":    fmt.Sprintf("limiter hits: no tokens left (limit 1), retry in %v", time.Duration(want.retryAfter)*time.Second),
 				"weir.retry_after": want.retryAfter, "weir.log.left_out": want.leftOut,
 			}, got)
 		}
@@ -117,6 +129,6 @@ func TestOnRefusalIsCalledBeforeTheCallerGetsTheError(t *testing.T) {
 	_, err := call(t.Context(), serve(t, overTCP(t), &service{}, nil, client), get, "")
 	require.Equal(t, refusals, err)
 	require.ErrorContains(t, refusals.Err, `"shop"`)
-	require.Equal(t, 5*time.Second, weir.RetryAfter(err), "the wait is the cooldown")
-	require.Equal(t, 5*time.Second, retryAfter(err))
+	require.Equal(t, time.Second, weir.RetryAfter(err), "the wait is the cooldown")
+	require.Equal(t, time.Second, retryAfter(err))
 }

@@ -18,7 +18,7 @@ type Rule struct {
 	admit func(ctx context.Context, call Call) (pass, error)
 }
 
-// pass is what a call holds of a rule that has admitted it.
+// pass is held by a call that a rule has admitted, until the call ends.
 type pass interface {
 	record(o breaker.Outcome) // the outcome of the call, at most once
 	end()                     // the handler has returned or panicked

@@ -34,7 +34,7 @@ type Server struct {
 	onRefusal func(context.Context, *RefusedError)
 }
 
-// NewServer returns a server that serves the calls that all rules admit. The rules are asked in
+// NewServer returns a server that serves the calls that all rules admit. The rules are applied in
 // their order. If one refuses a call, the tokens and slots that the call has of the rules before
 // are given back. NewServer panics if a rule is the zero value.
 func NewServer(c ServerConfig, rules ...Rule) *Server {
@@ -100,7 +100,7 @@ func (s *serverStream) SendMsg(m any) error {
 	return err
 }
 
-// servedCall is a call that rules have admitted or are being asked about.
+// servedCall is a call that rules have admitted or are deciding about.
 type servedCall struct {
 	server   *Server
 	ctx      context.Context

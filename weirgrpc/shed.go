@@ -12,8 +12,8 @@ import (
 
 // Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as the
 // limiter's [inflight.Queue] says, and does not wait without a Target in it. A stream is in flight until
-// its handler returns. The RetryInfo of a refused call says when a slot is expected for it: see
-// [inflight.FullError.Until]. The limiter has the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
+// its handler returns. The RetryInfo and the pushback of a refused call say when a slot is expected for it, and up to as long
+// again, so that clients do not come back together: see [inflight.FullError.RetryAfter]. The limiter has the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))

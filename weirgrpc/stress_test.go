@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// faultyService answers, fails, panics, is late or waits, with another behaviour for each call.
+// faultyService answers, fails, panics, is late or waits, with a different behaviour for each call.
 type faultyService struct{ calls atomic.Int64 }
 
 func (h *faultyService) behave(ctx context.Context) error {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// requestBody is a request's body that remembers whether it could not be read or ended too early.
-// That is not a failure of the server. Otherwise clients that disconnect during an upload could
-// open the breaker of a proxy for all its clients.
+// requestBody is a request's body. It records whether the body could not be read or ended too
+// early. That is not a failure of the server. Otherwise clients that disconnect during an upload
+// could open the breaker of a proxy for all its clients.
 type requestBody struct {
 	io.ReadCloser
 	length, read   int64 // bytes; length is 0 or less if it is not known

@@ -22,7 +22,7 @@ type RefusedError struct {
 }
 
 func (e *RefusedError) Error() string {
-	wait := weir.RetryAfter(e.Err)
+	wait := knownWait(e.Err, weir.RetryAfter(e.Err))
 	open, ok := errors.AsType[*breaker.OpenError](e.Err)
 	if forced := ok && open.State == breaker.ForcedOpen; forced || wait <= 0 || wait == limiter.Never {
 		return fmt.Sprintf("weirhttp: %s is not called: %v", e.Host, e.Err)
@@ -33,7 +33,7 @@ func (e *RefusedError) Error() string {
 // Unwrap returns Err.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// statusError is what a breaker shows of a response that counts as a failure.
+// statusError is the error that a breaker records for a response that counts as a failure.
 type statusError int
 
 func (e statusError) Error() string {

@@ -262,7 +262,7 @@ func ExampleGuard_routes() {
 	show(server, ask("/good"))
 	// Output:
 	// 500
-	// 503 Retry-After: 5
+	// 503 Retry-After: 1
 	// 200
 }
 

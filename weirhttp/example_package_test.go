@@ -34,7 +34,7 @@ func Example() {
 		resp, err := client.Do(req)
 		switch {
 		case errors.Is(err, limiter.ErrLimited):
-			fmt.Println("not sent: the server asked to wait for", weir.RetryAfter(err).Round(time.Second))
+			fmt.Println("not sent: the server asked to wait for", weir.RetryAfter(err).Truncate(10*time.Second))
 		case err != nil:
 			fmt.Println(err)
 		default:

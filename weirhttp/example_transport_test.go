@@ -56,7 +56,7 @@ func ExampleNewTransport() {
 
 	_, err := get(web, server.URL)
 	if errors.Is(err, weir.ErrRefused) {
-		fmt.Println("not called for", weir.RetryAfter(err).Round(time.Second))
+		fmt.Println("not called for", weir.RetryAfter(err).Truncate(10*time.Second))
 	}
 	// Output: not called for 30s
 }
@@ -139,7 +139,7 @@ func ExampleTransportConfig() {
 	})}
 	_, _ = get(client, server.URL)
 	_, err := get(client, server.URL)
-	fmt.Println(weir.RetryAfter(err).Round(time.Second))
+	fmt.Println(weir.RetryAfter(err).Truncate(10 * time.Second))
 	// Output: 10s
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// maxKey is the length up to which a key is stored as it is.
+// maxKey is the length up to which a key is stored unchanged.
 const maxKey = 64
 
 // ByIP is a key function. It returns the address of the client: that of the peer, or the one that

@@ -105,8 +105,8 @@ func (l *Limit) Charge(r *http.Request, n int) {
 	}
 }
 
-// refuse answers a request that was refused, or that no decision was made about because of err.
-// OnRefusal is not called if the client disconnected while a Remote was asked.
+// refuse answers a request that was refused, or about which no decision was made because of err.
+// OnRefusal is not called if the client disconnected during the call of a Remote.
 func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err error) {
 	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: d.retryAfter(), Err: err}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func TestServerInABubbleLeavesNoGoroutine(t *testing.T) {
 	var g *guards
-	handler := func(w http.ResponseWriter, r *http.Request) { g.before(taking(time.Second).ServeHTTP)(w, r) }
+	handler := func(w http.ResponseWriter, r *http.Request) { g.before(handlerTaking(time.Second).ServeHTTP)(w, r) }
 	inBubble(t, handler, func(t *testing.T, base http.RoundTripper) {
 		g = newGuards(perSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing})
 		var passed, refused int

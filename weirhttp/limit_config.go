@@ -10,7 +10,7 @@ type LimitConfig struct {
 	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it,
 	// or from none if one of them refuses it. Default none.
 	Policies []Policy
-	// Proxies are the proxies that are trusted to tell the addresses of clients. Default none.
+	// Proxies are the proxies that are trusted to report the addresses of clients. Default none.
 	Proxies Proxies
 	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A
 	// request with a negative cost, or with a cost above the quota, is refused. Default 1.

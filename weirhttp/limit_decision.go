@@ -8,14 +8,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// decision is what all quotas that apply to a request answer. Nothing keeps a reference to it, so
-// its answers can be on the stack.
+// decision holds the answers of all quotas that apply to a request. Nothing keeps a reference to
+// it, so its answers can be on the stack.
 type decision struct {
 	cost    int
 	answers []answer
 }
 
-// answer is what one quota answers to a request.
+// answer is the answer of one quota to a request.
 type answer struct {
 	reply
 
@@ -24,13 +24,13 @@ type answer struct {
 	key    quotaKey // of the request in the table
 	addr   netip.Addr
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
-	given  bool           // there is a reply; a Remote is asked last
+	given  bool           // there is a reply; a Remote is called last
 }
 
-// decide takes from all quotas, or from none if one refuses. It looks at all of them first, because
-// tokens that are taken and given back are missing elsewhere in the meantime. Remotes are asked if
-// all others allow the request, since they may block. An error is that of a Remote that came to no
-// decision.
+// decide takes the request from all quotas, or from none if one refuses. It looks at all of them
+// first, because tokens that are taken and given back are missing elsewhere in the meantime.
+// Remotes are called only if all others allow the request, since they may block. An error is that
+// of a Remote that came to no decision.
 func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	now := time.Now()
 	remotes := 0
@@ -59,8 +59,8 @@ func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	return nil
 }
 
-// takeAll takes from all quotas of this process. If a concurrent request was faster, it gives
-// everything back.
+// takeAll takes the request from all quotas of this process. If a concurrent request was faster, it
+// gives everything back.
 func (d *decision) takeAll(ctx context.Context, at time.Time) {
 	for i := range d.answers {
 		a := &d.answers[i]
@@ -75,7 +75,7 @@ func (d *decision) takeAll(ctx context.Context, at time.Time) {
 	}
 }
 
-// refund gives back what was taken for these answers.
+// refund gives back the tokens that were taken for these answers.
 func (d *decision) refund(at time.Time, taken []answer) {
 	for i := range taken {
 		if a := &taken[i]; a.table != nil {
@@ -91,10 +91,13 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 	for i := range d.answers {
 		a := &d.answers[i]
 		peeked := a.reply
+		if a.table == nil && a.refused() {
+			a.quota.refusals.Add(a.key)
+		}
 		if a.table == nil || peeked.OK && !countRefused {
 			continue
 		}
-		if a.take(at, d.cost); a.OK != peeked.OK { // it has changed since peek
+		if a.take(at, d.cost); a.OK != peeked.OK { // the quota has changed since peek
 			if a.OK {
 				a.refund(at, d.cost)
 			}
@@ -137,12 +140,12 @@ func (a *answer) peek(at time.Time, n int) {
 // take takes n and counts the request in the statistics. A shadow refuses nothing.
 func (a *answer) take(at time.Time, n int) {
 	a.reply = a.table.take(at, a.key, n)
-	if a.switchToNetwork() { // the room was there when peek was called
+	if a.switchToNetwork() { // there was room when peek was called
 		a.reply = a.table.take(at, a.key, n)
 	}
 }
 
-// switchToNetwork has the request counted by its network if there is no room for its key. It
+// switchToNetwork makes the request count for its network if there is no room for its key. It
 // reports whether the table has changed.
 func (a *answer) switchToNetwork() bool {
 	if a.room || a.quota.networks == nil || a.table == a.quota.networks {

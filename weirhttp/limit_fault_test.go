@@ -95,6 +95,6 @@ func TestRefundedKeyIsRemovedFromAWindow(t *testing.T) {
 		}{{"has room", 200}, {"counts by network", 200}, {"third", 429}, {"fourth", 429}, {"fifth", 429}} {
 			require.Equal(t, c.want, request{key: c.key}.send(h).Code, c.key)
 		}
-		require.InDelta(t, 2, readMetrics(l)["keys window"], 0)
+		require.InDelta(t, 2, readMetrics(l)["group.size window"], 0)
 	})
 }

@@ -31,7 +31,7 @@ func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 			}
 			require.Equal(t, 429, request{key: "first"}.send(h).Code, "the quota is still used up")
 			require.Equal(t, c.stranger, request{key: "stranger"}.send(h).Code)
-			require.LessOrEqual(t, readMetrics(l)["keys client"], 1000.0)
+			require.LessOrEqual(t, readMetrics(l)["group.size client"], 1000.0)
 		})
 	}
 }

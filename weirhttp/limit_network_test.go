@@ -55,8 +55,8 @@ func TestFloodFromOneNetworkRefusesOnlyThatNetwork(t *testing.T) {
 		require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code, "the key has not been evicted")
 
 		seen := readMetrics(l)
-		require.LessOrEqual(t, seen["keys day"], 1000.0)
-		require.LessOrEqual(t, seen["keys day by network"], 250.0)
+		require.LessOrEqual(t, seen["group.size day"], 1000.0)
+		require.LessOrEqual(t, seen["group.size day by network"], 250.0)
 		require.GreaterOrEqual(t, seen["requests day by network allowed"], 20+120+19.0)
 	})
 }
@@ -80,8 +80,8 @@ func TestFloodFromManyNetworksIsBounded(t *testing.T) {
 		request{from: fmt.Sprintf("%d.%d.%d.1:1", 1+i>>16, i>>8&0xff, i&0xff)}.send(h)
 	}
 	seen := readMetrics(l)
-	require.LessOrEqual(t, seen["keys day"], 1000.0)
-	require.LessOrEqual(t, seen["keys day by network"], 250.0)
+	require.LessOrEqual(t, seen["group.size day"], 1000.0)
+	require.LessOrEqual(t, seen["group.size day by network"], 250.0)
 	require.Equal(t, 429, request{from: "192.0.2.1:1"}.send(h).Code)
 }
 
@@ -169,8 +169,8 @@ func TestRequestCountedByNetworkIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A request whose network has used up its quota is refused before a Remote is asked.
-func TestUsedUpNetworkRefusesBeforeRemotesAreAsked(t *testing.T) {
+// A request whose network has used up its quota is refused before a Remote is called.
+func TestUsedUpNetworkRefusesBeforeRemotesAreCalled(t *testing.T) {
 	for _, policy := range []weirhttp.Policy{perDay(1, weirhttp.ByIP), {Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
 		policy.MaxKeys = 1
 		fleet := &store{limit: 1000, used: map[string]int{}}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"reflect"
 
+	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -17,12 +18,15 @@ type quota struct {
 	item     string   // of RateLimit-Policy; empty for a Remote
 	keys     keyTable // nil for a Remote
 	networks keyTable // for clients whose keys have no room in keys; nil if they are refused or pass
+
+	refusals *busy.Sketch[quotaKey] // of a Remote; nil if keys counts them
 }
 
 // newQuota returns a quota with the keys of an old one, or with no keys if old is nil.
 func newQuota(p Policy, old *quota) (q *quota, err error) {
 	q = &quota{policy: p}
 	if p.Remote != nil {
+		q.refusals = busy.New[quotaKey](p.ShowKeys)
 		return q, nil
 	}
 	q.byIP, q.item = isByIP(p.By), policyItem(p)
@@ -45,7 +49,7 @@ func newQuota(p Policy, old *quota) (q *quota, err error) {
 func (q *quota) applies(r *http.Request) bool { return q.policy.When == nil || q.policy.When(r) }
 
 // isByIP reports whether a key function is ByIP. A func can only be compared by its code, which
-// identifies ByIP because it is no closure.
+// identifies ByIP because it is not a closure.
 func isByIP(by func(*http.Request) string) bool {
 	return reflect.ValueOf(by).Pointer() == reflect.ValueOf(ByIP).Pointer()
 }
@@ -70,7 +74,7 @@ func isText(s string, addr netip.Addr) bool {
 	return string(addr.AppendTo(buf[:0])) == s
 }
 
-// charge takes n from the quota of a request, or what is left if that is less.
+// charge takes n from the quota of a request, or the rest of the quota if that is less.
 func (q *quota) charge(r *http.Request, addr netip.Addr, n int) {
 	key := q.key(r, addr)
 	switch {

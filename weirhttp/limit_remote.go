@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// askRemotes asks the policies with a Remote one after the other. If one refuses, returns an error
-// or panics, the others get their tokens back.
+// askRemotes takes tokens from the Remote of each policy that has one, in order. If one refuses,
+// returns an error or panics, the others get their tokens back.
 func (d *decision) askRemotes(ctx context.Context) error {
 	allowed := false
 	defer func() {
@@ -37,8 +37,8 @@ func (d *decision) askRemotes(ctx context.Context) error {
 	return nil
 }
 
-// refuseRemotes sets the replies of policies with a Remote to a refusal that is final, without
-// asking.
+// refuseRemotes sets the replies of policies with a Remote to a final refusal, without calling the
+// Remotes.
 func (d *decision) refuseRemotes() {
 	for i := range d.answers {
 		if a := &d.answers[i]; a.table == nil {
@@ -59,7 +59,7 @@ func (d *decision) refundRemotes(ctx context.Context) {
 	}
 }
 
-// undecidedError is the error of a Remote that came to no decision.
+// undecidedError wraps the error of a Remote that made no decision.
 type undecidedError struct {
 	policy string
 	err    error

@@ -1,16 +1,18 @@
 package weirhttp
 
 import (
+	"context"
 	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
-// quotaKey is the key of a quota: an address or network, or a text if that is not empty.
+// quotaKey is the key of a quota: a text, or an address or network if the text is empty.
 type quotaKey struct {
 	addr netip.Addr
 	text string
@@ -20,6 +22,14 @@ type quotaKey struct {
 func (k quotaKey) clone() quotaKey {
 	k.text = strings.Clone(k.text)
 	return k
+}
+
+// String returns the key as Limit.Busiest shows it.
+func (k quotaKey) String() string {
+	if k.text != "" {
+		return k.text
+	}
+	return k.addr.String()
 }
 
 // keyTable holds what each key of a policy has used.
@@ -33,9 +43,15 @@ type keyTable interface {
 	peek(at time.Time, key quotaKey, n int) reply
 	// refund gives back n that were taken at the time.
 	refund(at time.Time, key quotaKey, n int)
-	// drain takes n, or what is left if that is less. It reports whether there was room for the
-	// key.
+	// drain takes n, or the rest of the quota if that is less. It reports whether there was room
+	// for the key.
 	drain(key quotaKey, n int) (room bool)
+	// Busiest returns up to n of the keys that were refused most often.
+	Busiest(n int) []limiter.BusyKey
+	// Forget makes the quota of the key full, and reports whether the key was stored.
+	Forget(key quotaKey) bool
+	// forgetAll makes the quotas of all keys full.
+	forgetAll()
 	// successor returns a table with the same keys for another policy.
 	successor(p Policy, name string) (keyTable, error)
 }
@@ -81,7 +97,7 @@ func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
 func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaKey] {
 	return limiter.GroupConfig[quotaKey]{
 		Rate: p.Rate, Burst: p.Burst, MaxKeys: maxKeys, Overflow: p.Overflow,
-		Name: name, Shadow: p.Shadow,
+		Name: name, Shadow: p.Shadow, ShowKeys: p.ShowKeys,
 	}
 }
 
@@ -115,8 +131,16 @@ func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	return true
 }
 
+func (b *bucketTable) forgetAll() { _ = b.adminObject().Reset(context.Background(), "") }
+
+// adminObject returns the group of buckets as package admin sees it.
+func (b *bucketTable) adminObject() adminhook.Object {
+	o, _ := adminhook.OfLimiter(b.Group)
+	return o
+}
+
 func (b *bucketTable) successor(p Policy, name string) (keyTable, error) {
-	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst || p.Shadow != b.policy.Shadow {
+	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst || p.Shadow != b.policy.Shadow || p.ShowKeys != b.policy.ShowKeys {
 		if err := b.Reconfigure(bucketConfig(p, name, b.maxKeys)); err != nil {
 			return nil, err
 		}

@@ -20,8 +20,8 @@ func perWindow(n int, window time.Duration, by func(*http.Request) string) weirh
 	return weirhttp.Policy{Name: "window", Limit: n, Window: window, By: by}
 }
 
-// most returns the largest number of moments in any half-open window.
-func most(moments []time.Time, window time.Duration) (n int) {
+// mostInWindow returns the largest number of moments in any half-open window.
+func mostInWindow(moments []time.Time, window time.Duration) (n int) {
 	for first, last := 0, 0; last < len(moments); last++ {
 		for moments[last].Sub(moments[first]) >= window {
 			first++
@@ -88,7 +88,7 @@ func TestNoWindowHasMoreThanLimitRequests(t *testing.T) {
 					}
 				}
 				for key, moments := range passed {
-					require.LessOrEqual(t, most(moments, window), limit, key)
+					require.LessOrEqual(t, mostInWindow(moments, window), limit, key)
 				}
 			})
 		})
@@ -130,7 +130,7 @@ func TestWindowsKeepTheirLimitWithCostsAndCharges(t *testing.T) {
 				}
 				time.Sleep(time.Duration(rng.Int64N(int64(5 * time.Second))))
 			}
-			require.LessOrEqual(t, most(taken, time.Minute), 20, "the highest of all limits")
+			require.LessOrEqual(t, mostInWindow(taken, time.Minute), 20, "the highest of all limits")
 			require.Greater(t, len(taken), 50)
 		})
 	}
@@ -180,9 +180,9 @@ func TestFloodOfKeysInAWindow(t *testing.T) {
 			require.Equal(t, stranger, request{key: "stranger"}.send(h).Code, overflow)
 			if overflow == limiter.RefuseNew {
 				require.Equal(t, 200, request{key: "stranger", from: "203.0.113.9:1"}.send(h).Code, "a client of another network")
-				require.InDelta(t, 2, readMetrics(l)["keys window by network"], 0)
+				require.InDelta(t, 2, readMetrics(l)["group.size window by network"], 0)
 			}
-			require.InDelta(t, 1000, readMetrics(l)["keys window"], 0)
+			require.InDelta(t, 1000, readMetrics(l)["group.size window"], 0)
 
 			time.Sleep(time.Hour)
 			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all keys are idle, so there is room")
@@ -199,7 +199,7 @@ func TestMetricsOfAWindow(t *testing.T) {
 		}
 		all := readMetrics(l)
 		require.Equal(t, [3]float64{2, 3, 0}, requestCounts(l, "window"))
-		require.Equal(t, [4]float64{1, 0, 2, 60}, [4]float64{all["keys window"], all["evictions window"], all["limit window"], all["period window"]})
+		require.Equal(t, [4]float64{1, 0, 2, 60}, [4]float64{all["group.size window"], all["evictions window"], all["limit window"], all["period window"]})
 		bucket := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "window", Rate: limiter.PerMinute(2), By: weirhttp.ByIP}}})
 		for line := range readMetrics(bucket) {
 			require.Contains(t, all, line, "both forms have the same series")

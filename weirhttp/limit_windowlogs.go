@@ -76,7 +76,7 @@ func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
 	return reply{Result: r, room: true}
 }
 
-// takeWithoutRoom is take for a new key if all keys are in use.
+// takeWithoutRoom does the work of take for a new key while all keys are in use.
 func (t *windowLogs) takeWithoutRoom(at int64, n int) reply {
 	if t.overflow == limiter.ShareNew {
 		return reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
@@ -110,6 +110,21 @@ func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
 	case t.overflow == limiter.ShareNew:
 		t.shared.refund(at, n)
 	}
+}
+
+// forget deletes the log of a key, and reports whether there was one.
+func (t *windowLogs) forget(key quotaKey) bool {
+	e := t.byKey[key]
+	if e != nil {
+		t.unlink(e)
+		delete(t.byKey, key)
+	}
+	return e != nil
+}
+
+func (t *windowLogs) forgetAll() {
+	clear(t.byKey)
+	t.oldest, t.newest, t.shared = nil, nil, windowLog{}
 }
 
 // evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer

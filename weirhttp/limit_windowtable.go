@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -11,21 +12,22 @@ import (
 
 // windowTable is the table of a Policy with a Window.
 type windowTable struct {
-	logs    *windowLogs
-	decided *decided
-	named   *limiter.Joint // counts what the logs decide
-	series  *windowSeries
-	policy  Policy
+	logs     *windowLogs
+	decided  *decided
+	named    *limiter.Joint // counts what the logs decide
+	refusals *busy.Sketch[quotaKey]
+	series   *windowSeries
+	policy   Policy
 }
 
 func newWindowTable(p Policy, name string, maxKeys int) *windowTable {
-	return namedWindowTable(p, name, newWindowLogs(p, maxKeys))
+	return namedWindowTable(p, name, newWindowLogs(p, maxKeys), busy.New[quotaKey](p.ShowKeys))
 }
 
-func namedWindowTable(p Policy, name string, logs *windowLogs) *windowTable {
+func namedWindowTable(p Policy, name string, logs *windowLogs, refusals *busy.Sketch[quotaKey]) *windowTable {
 	d := &decided{}
 	return &windowTable{
-		logs: logs, policy: p, series: newWindowSeries(name),
+		logs: logs, refusals: refusals, policy: p, series: newWindowSeries(name),
 		decided: d, named: limiter.NewJoint(limiter.JointConfig{Name: name, Shadow: p.Shadow}, d),
 	}
 }
@@ -37,8 +39,11 @@ func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
 	reply := w.logs.take(offset(at, w.logs.epoch), key, n)
+	if !reply.OK {
+		w.refusals.Add(key)
+	}
 	w.decided.result = reply.Result
-	reply.Result = w.named.Take(n) // counts it; OK in shadow mode
+	reply.Result = w.named.Take(n) // counts the request; OK in shadow mode
 	return reply
 }
 
@@ -66,12 +71,26 @@ func (w *windowTable) drain(key quotaKey, n int) (room bool) {
 	return r.room
 }
 
+// Forget implements keyTable.
+func (w *windowTable) Forget(key quotaKey) bool {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	return w.logs.forget(key)
+}
+
+func (w *windowTable) forgetAll() {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	w.logs.forgetAll()
+}
+
 func (w *windowTable) successor(p Policy, name string) (keyTable, error) {
 	w.logs.mu.Lock()
 	w.logs.limit = p.windowLimit()
 	w.logs.mu.Unlock()
+	w.refusals.Show(p.ShowKeys)
 	if p.Shadow != w.policy.Shadow {
-		return namedWindowTable(p, name, w.logs), nil
+		return namedWindowTable(p, name, w.logs, w.refusals), nil
 	}
 	next := *w
 	next.policy = p

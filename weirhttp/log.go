@@ -5,109 +5,156 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 )
 
 // LogRefusedCalls returns a function for TransportConfig.OnRefusal that logs refusals at level
 // Warn, with the context of the request, so that a log handler can add the trace. It logs up to 10
-// records per second. Each record has the number of refusals that were not logged since the last.
-// The function can be used by several transports. LogRefusedCalls panics if logger is nil.
+// records per second, and up to one per second of the same breaker or limiter, key and reason. Each
+// record has the number of refusals that were not logged since the last. The function can be used by
+// several transports. LogRefusedCalls panics if logger is nil.
 //
-// The attributes are event.name, which is weir.http.call_refused, weir.host, http.request.method
-// and error. weir.breaker.name and weir.breaker.state, or weir.limiter.name, say what refused the
-// request. weir.retry_after is the wait in seconds, if it is known. weir.log.left_out is the number
-// of refusals that were not logged. Paths and headers are not logged, because they may be secret.
+// The attributes are those of the span events of package otelweir, and of weirgrpc.LogRefusedCalls:
+//
+//   - event.name: weir.refusal.
+//   - weir.refusal.reason: open, limited, held (the service asked to wait), throttled or hopeless (the
+//     deadline is too near).
+//   - weir.breaker.name and weir.breaker.state, or weir.limiter.name.
+//   - weir.group.key, if a breaker of a group refused the request.
+//   - weir.retry_after: the wait in seconds, if it is known.
+//   - weir.host, http.request.method and error.message.
+//   - weir.log.left_out: the number of refusals that were not logged.
+//
+// Paths and headers are not logged, because they may be secret.
 func LogRefusedCalls(logger *slog.Logger) func(*http.Request, *RefusedError) {
-	log := newPacedLog(logger, slog.LevelWarn)
+	log := newRefusalLog(logger, slog.LevelWarn, "call refused")
 	return func(req *http.Request, err *RefusedError) {
-		log.write(req, "call refused", func() []slog.Attr {
-			return append(err.attrs(), slog.String("event.name", "weir.http.call_refused"),
-				slog.String("http.request.method", req.Method), slog.Any("error", err.Err))
+		c := causeOf(err.Err)
+		if c.key == "" {
+			c.host = err.Host
+		}
+		log.write(req, c, knownWait(err.Err, weir.RetryAfter(err.Err)), func() []slog.Attr {
+			return []slog.Attr{
+				slog.String("weir.host", err.Host), slog.String("http.request.method", req.Method),
+				slog.String("error.message", err.Err.Error()),
+			}
 		})
 	}
-}
-
-// attrs returns the attributes of the error. Package otelweir sets the same on spans.
-func (e *RefusedError) attrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("weir.host", e.Host)}
-	if open, ok := errors.AsType[*breaker.OpenError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.breaker.name", open.Name), slog.String("weir.breaker.state", string(open.State)))
-	}
-	if limited, ok := errors.AsType[*limiter.LimitedError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.limiter.name", limited.Name))
-	}
-	if full, ok := errors.AsType[*inflight.FullError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.limiter.name", full.Name))
-	}
-	if late, ok := errors.AsType[*weir.HopelessError](e.Err); ok {
-		attrs = append(attrs, slog.String("weir.limiter.name", late.Name))
-	}
-	if wait := weir.RetryAfter(e.Err); wait > 0 && wait != limiter.Never {
-		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))
-	}
-	return attrs
 }
 
 // LogRefusedRequests returns a function for the OnRefusal of a [Limit], [Shed] or [Guard] that logs
 // refusals at level Info, with the context of the request, so that a log handler can add the trace.
-// It logs up to 10 records per second. Each record has the number of refusals that were not logged
-// since the last. The function can be used by several handlers. LogRefusedRequests panics if logger
-// is nil.
+// It logs as many records as [LogRefusedCalls]. The function can be used by several handlers.
+// LogRefusedRequests panics if logger is nil.
 //
-// The attributes are event.name, which is weir.http.limit, http.response.status_code,
-// client.address, http.route and error. weir.limiter.name has the names of the policies.
-// weir.retry_after is the wait in seconds. weir.log.left_out is the number of refusals that were
-// not logged. The keys of clients are not logged, because they may be secret.
+// The attributes are those of LogRefusedCalls, but instead of weir.host and http.request.method they
+// are http.response.status_code, client.address and http.route. weir.limiter.name has the names of
+// all policies that refused the request. There is an error.message if there was an error. The keys
+// of clients are not logged, because they may be secret.
 func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
-	log := newPacedLog(logger, slog.LevelInfo)
+	log := newRefusalLog(logger, slog.LevelInfo, "request refused")
 	return func(r *http.Request, f Refusal) {
-		log.write(r, "request refused", func() []slog.Attr {
+		c := cause{reason: "limited", limiter: strings.Join(f.Policies, ",")}
+		if len(f.Policies) == 0 {
+			c = causeOf(f.Err)
+		}
+		log.write(r, c, knownWait(f.Err, f.RetryAfter), func() []slog.Attr {
 			attrs := []slog.Attr{slog.Int("http.response.status_code", f.Status), slog.String("client.address", clientAddr(r).String())}
 			if r.Pattern != "" {
 				attrs = append(attrs, slog.String("http.route", r.Pattern))
 			}
-			return append(append(attrs, f.attrs()...), slog.String("event.name", "weir.http.limit"))
+			if f.Err != nil {
+				attrs = append(attrs, slog.String("error.message", f.Err.Error()))
+			}
+			return attrs
 		})
 	}
 }
 
-func (f Refusal) attrs() (attrs []slog.Attr) {
-	if f.RetryAfter > 0 && f.RetryAfter != limiter.Never {
-		attrs = append(attrs, slog.Float64("weir.retry_after", f.RetryAfter.Seconds()))
+// cause says what refused a request. It counts the refusals of each object separately.
+type cause struct {
+	reason, breaker, limiter, key, host string
+	state                               breaker.State
+}
+
+// causeOf returns the cause of a refusal, in the words of packages otelweir and weirgrpc.
+func causeOf(err error) cause {
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		return cause{reason: "open", breaker: open.Name, key: open.Key, state: open.State}
 	}
-	if len(f.Policies) > 0 {
-		attrs = append(attrs, slog.String("weir.limiter.name", strings.Join(f.Policies, ",")))
+	if late, ok := errors.AsType[*weir.HopelessError](err); ok {
+		return cause{reason: "hopeless", limiter: late.Name}
 	}
-	if f.Err != nil {
-		attrs = append(attrs, slog.Any("error", f.Err))
+	if full, ok := errors.AsType[*inflight.FullError](err); ok {
+		return cause{reason: "limited", limiter: full.Name}
+	}
+	if errors.Is(err, throttle.ErrRefused) {
+		return cause{reason: "throttled"}
+	}
+	c := cause{reason: "limited"}
+	if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
+		c.limiter = limited.Name
+		if limited.Reason == limiter.Held {
+			c.reason = "held"
+		}
+	}
+	return c
+}
+
+func (c *cause) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("event.name", "weir.refusal"), slog.String("weir.refusal.reason", c.reason)}
+	switch {
+	case c.reason == "open":
+		attrs = append(attrs, slog.String("weir.breaker.name", c.breaker), slog.String("weir.breaker.state", string(c.state)))
+	case c.limiter != "":
+		attrs = append(attrs, slog.String("weir.limiter.name", c.limiter))
+	}
+	if c.key != "" {
+		attrs = append(attrs, slog.String("weir.group.key", c.key))
 	}
 	return attrs
 }
 
-// pacedLog writes up to 10 records per second.
-type pacedLog struct {
-	logger  *slog.Logger
-	level   slog.Level
-	pace    *limiter.TokenBucket
-	leftOut atomic.Int64 // since the last record
+// knownWait returns the wait that a refused caller was told, or 0 if it was told the shortest one only
+// because the time of the next free slot is not known.
+func knownWait(err error, wait time.Duration) time.Duration {
+	full, ok := errors.AsType[*inflight.FullError](err)
+	if ok && full.Until.IsZero() && wait <= time.Millisecond {
+		return 0
+	}
+	return wait
 }
 
-func newPacedLog(logger *slog.Logger, level slog.Level) *pacedLog {
+// refusalLog writes a sample of the refusals.
+type refusalLog struct {
+	logger  *slog.Logger
+	level   slog.Level
+	message string
+	sampler sampler
+}
+
+func newRefusalLog(logger *slog.Logger, level slog.Level, message string) *refusalLog {
 	if logger == nil {
 		panic(errors.New("weirhttp: the logger is nil"))
 	}
-	return &pacedLog{logger: logger, level: level, pace: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)})}
+	return &refusalLog{logger: logger, level: level, message: message}
 }
 
-func (l *pacedLog) write(r *http.Request, message string, attrs func() []slog.Attr) {
-	if !l.pace.Take(1).OK {
-		l.leftOut.Add(1)
+func (l *refusalLog) write(r *http.Request, c cause, wait time.Duration, more func() []slog.Attr) {
+	leftOut, ok := l.sampler.sample(c)
+	if !ok {
 		return
 	}
-	l.logger.LogAttrs(r.Context(), l.level, message, append(attrs(), slog.Int64("weir.log.left_out", l.leftOut.Swap(0)))...)
+	attrs := c.attrs()
+	if wait > 0 && wait != limiter.Never {
+		attrs = append(attrs, slog.Float64("weir.retry_after", wait.Seconds()))
+	}
+	attrs = append(append(attrs, more()...), slog.Int64("weir.log.left_out", leftOut))
+	l.logger.LogAttrs(r.Context(), l.level, l.message, attrs...)
 }

@@ -2,17 +2,20 @@ package weirhttp_test
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -24,15 +27,15 @@ func TestLogRefusedRequestsHasNoSecrets(t *testing.T) {
 	}{
 		{
 			weirhttp.Refusal{Status: 429, Policies: []string{"second", "day"}, RetryAfter: 1500 * time.Millisecond},
-			`level=INFO msg="request refused" http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.retry_after=1.5 weir.limiter.name=second,day event.name=weir.http.limit weir.log.left_out=0`,
+			`level=INFO msg="request refused" event.name=weir.refusal weir.refusal.reason=limited weir.limiter.name=second,day weir.retry_after=1.5 http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.log.left_out=0`,
 		},
 		{
 			weirhttp.Refusal{Status: 429, Policies: []string{"day"}, RetryAfter: limiter.Never},
-			`level=INFO msg="request refused" http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.limiter.name=day event.name=weir.http.limit weir.log.left_out=0`,
+			`level=INFO msg="request refused" event.name=weir.refusal weir.refusal.reason=limited weir.limiter.name=day http.response.status_code=429 client.address=192.0.2.1 http.route="GET /a" weir.log.left_out=0`,
 		},
 		{
-			weirhttp.Refusal{Status: 503, Err: errors.New("open")},
-			`level=INFO msg="request refused" http.response.status_code=503 client.address=192.0.2.1 http.route="GET /a" error=open event.name=weir.http.limit weir.log.left_out=0`,
+			weirhttp.Refusal{Status: 503, Err: &breaker.OpenError{Name: "api", Key: "k", State: breaker.ForcedOpen}},
+			`level=INFO msg="request refused" event.name=weir.refusal weir.refusal.reason=open weir.breaker.name=api weir.breaker.state=forced_open weir.group.key=k http.response.status_code=503 client.address=192.0.2.1 http.route="GET /a" error.message="breaker \"api\" for \"k\" is forced open" weir.log.left_out=0`,
 		},
 	} {
 		var out bytes.Buffer
@@ -61,13 +64,77 @@ func TestLogRefusedRequestsIsPaced(t *testing.T) {
 		for range 1001 {
 			request{}.send(l.Handler(okHandler))
 		}
-		require.Equal(t, 10, strings.Count(out.String(), "\n"))
+		require.Equal(t, 1, strings.Count(out.String(), "\n"))
+		for _, leftOut := range []string{"999", "0"} {
+			time.Sleep(time.Second)
+			out.Reset()
+			request{}.send(l.Handler(okHandler))
+			require.Contains(t, out.String(), "weir.log.left_out="+leftOut)
+		}
+	})
+}
+
+func TestRefusalsOfManyGoroutinesAreLoggedOrCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer // guarded by the handler
+		log := weirhttp.LogRefusedRequests(slog.New(slog.NewJSONHandler(&out, nil)))
+		r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
+		var all sync.WaitGroup
+		for n := range 8 {
+			all.Go(func() {
+				for i := range 500 {
+					log(r, weirhttp.Refusal{Status: 429, Policies: []string{fmt.Sprint((n + i) % 7)}})
+				}
+			})
+		}
+		all.Wait()
 		time.Sleep(time.Second)
-		out.Reset()
-		request{}.send(l.Handler(okHandler))
-		require.Contains(t, out.String(), "weir.log.left_out=990")
-		out.Reset()
-		request{}.send(l.Handler(okHandler))
-		require.Contains(t, out.String(), "weir.log.left_out=0", "the records before have been counted")
+		log(r, weirhttp.Refusal{Status: 429, Policies: []string{"last"}})
+		told, records := 0, 0
+		for decoder := json.NewDecoder(&out); decoder.More(); records++ {
+			var line struct {
+				LeftOut int `json:"weir.log.left_out"`
+			}
+			require.NoError(t, decoder.Decode(&line))
+			told += 1 + line.LeftOut
+		}
+		require.Equal(t, 7+1, records, "one per limit, at one moment")
+		require.Equal(t, 8*500+1, told)
+	})
+}
+
+// Each of 40 limits refuses 5 requests at once, and again every 100ms for 10s. So every second has
+// 10 records, of 10 limits, and each refusal is logged or counted as left out.
+func TestLogRefusedRequestsShowsDifferentLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		log := weirhttp.LogRefusedRequests(slog.New(slog.NewJSONHandler(&out, nil)))
+		r := httptest.NewRequest(http.MethodGet, "/a", http.NoBody)
+		refusals := 0
+		for range 100 {
+			for n := range 200 {
+				log(r, weirhttp.Refusal{Status: 429, Policies: []string{fmt.Sprint("limit", n%40)}})
+				refusals++
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		log(r, weirhttp.Refusal{Status: 429, Policies: []string{"last"}})
+		refusals++
+		told, last := 0, map[string]time.Time{}
+		decoder := json.NewDecoder(&out)
+		records := 0
+		for ; decoder.More(); records++ {
+			var line struct {
+				Time    time.Time
+				Limiter string `json:"weir.limiter.name"`
+				LeftOut int    `json:"weir.log.left_out"`
+			}
+			require.NoError(t, decoder.Decode(&line))
+			require.GreaterOrEqual(t, line.Time.Sub(last[line.Limiter]), time.Second, line.Limiter)
+			last[line.Limiter] = line.Time
+			told += 1 + line.LeftOut
+		}
+		require.Equal(t, 101, records)
+		require.Equal(t, refusals, told)
 	})
 }

@@ -45,10 +45,10 @@ type Policy struct {
 	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
 
-	// Remote returns the limit of a key. It is asked last, if all other policies allow the request.
-	// If another Remote refuses the request, its tokens are given back if it has a method Refund.
-	// If it returns an error, the response has status 503, and the request does not count as
-	// refused.
+	// Remote returns the limit of a key. It is called last, if all other policies allow the
+	// request. If another Remote refuses the request, its tokens are given back if it has a method
+	// Refund. If it returns an error, the response has status 503, and the request does not count
+	// as refused.
 	Remote func(key string) limiter.Remote
 
 	// By returns the key of a request: ByIP, ByHeader, ByRoute, a Combine of them, another
@@ -63,6 +63,10 @@ type Policy struct {
 	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have
 	// its own shadow mode. Default false.
 	Shadow bool
+
+	// ShowKeys makes Limit.Busiest return the keys themselves, which may be personal data or
+	// secrets, and keeps their texts. Otherwise it returns hashes of them. Default false.
+	ShowKeys bool
 
 	// MaxKeys is how many keys are stored. Default 100,000.
 	MaxKeys int

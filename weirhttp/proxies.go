@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Proxies says which proxies are trusted to tell the addresses of clients. The zero value trusts
+// Proxies says which proxies are trusted to report the addresses of clients. The zero value trusts
 // none: the address of a client is that of the peer, and headers are ignored.
 type Proxies struct {
 	// Trusted has the networks of your own proxies. Default none.

@@ -39,8 +39,8 @@ func retryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
-// untilTime returns the time until the moment that s has: as seconds from now, as a Unix time in
-// seconds, or as a date. It is negative if the moment has passed. A number from 1e9 on, which is in
+// untilTime returns the time until the moment in the text s: seconds from now, a Unix time in
+// seconds, or a date. It is negative if the moment has passed. A number from 1e9 on, which is in
 // 2001, is a Unix time.
 func untilTime(s string, h http.Header) time.Duration {
 	n, ok := digits(s)

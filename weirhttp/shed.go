@@ -17,7 +17,7 @@ type ShedConfig struct {
 	// X-Envoy-Attempt-Count has a number above 1. Default all requests are equal.
 	Caller func(*http.Request) inflight.Caller
 	// RetryAfter is the least Retry-After of refused requests, up to 24h. It is longer if a slot is
-	// expected later for the request: see [inflight.FullError.Until]. Retry-After has whole
+	// expected later for the request: see [inflight.FullError.RetryAfter]. Retry-After has whole
 	// seconds, rounded up. Default 1s.
 	RetryAfter time.Duration
 
@@ -52,9 +52,11 @@ func (c ShedConfig) Validate() error {
 //
 // A request occupies its slot until its handler returns or panics, even if the handler has taken
 // over the connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
-// failure. The limiter can be shared and can be changed at any time. If it has a name, it has
-// metrics, and refusals name it. The handler gets the ResponseWriter of the server. Shed panics
-// with the error of c.Validate if c is invalid, and if inFlight is nil.
+// failure. The limiter can be shared and can be changed at any time, with
+// [inflight.Limiter.Reconfigure] also from one that waits to one that does not. The ShedConfig cannot
+// be changed. If the limiter has a name, it has metrics, and refusals name it. The handler gets the
+// ResponseWriter of the server. Shed panics with the error of c.Validate if c is invalid, and if
+// inFlight is nil.
 func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -62,10 +64,9 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	if inFlight == nil {
 		panic(errors.New("weirhttp: Shed needs a limiter"))
 	}
-	waits := inFlight.Queue().Target > 0
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			slot, err := c.acquire(r, inFlight, waits)
+			slot, err := c.acquire(r, inFlight)
 			if err != nil {
 				c.refusal(inFlight, err).answer(w, r, c.OnRefusal, c.Answer)
 				return
@@ -76,8 +77,8 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 	}
 }
 
-func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter, waits bool) (inflight.Slot, error) {
-	if !waits {
+func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (inflight.Slot, error) {
+	if inFlight.Queue().Target == 0 {
 		return inFlight.TryAcquireFor(inflight.Caller{})
 	}
 	var caller inflight.Caller

@@ -67,7 +67,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // send sends the request and records the outcome.
 func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Permit) (*http.Response, error) {
 	outcome := breaker.Failure // recorded if the base panics
-	var failed error           // what the breaker shows of a failure
+	var failed error           // the text that the breaker shows for a failure
 	defer func() { permit.DoneAs(req.Context(), failed, outcome) }()
 	sent, body := watchRequestBody(req)
 	resp, err := t.config.Base.RoundTrip(sent)

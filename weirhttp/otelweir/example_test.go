@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/weirhttp/otelweir"
 )
 
-// A refusal sets attributes on the span of its request.
+// A refusal marks the span of its request.
 func Example() {
 	gate := weir.New("users", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
@@ -50,19 +50,22 @@ func ExampleRefusedCall() {
 	span.End()
 
 	fmt.Println(err)
-	for _, a := range spans.Ended()[0].Attributes() {
+	refusal := spans.Ended()[0].Events()[0]
+	fmt.Println(refusal.Name)
+	for _, a := range refusal.Attributes {
 		fmt.Println(a.Key, "=", a.Value.String())
 	}
 	// Output:
 	// weirhttp: users.example is not called: breaker "users" is forced open
-	// weir.refused = true
-	// weir.host = users.example
+	// weir.refusal
+	// weir.refusal.reason = open
 	// weir.breaker.name = users
 	// weir.breaker.state = forced_open
-	// weir.retry_after = 5
+	// weir.host = users.example
+	// weir.retry_after = 1
 }
 
-// The limit must be inside the handler of otelhttp, whose span gets the attributes.
+// The limit must be inside the handler of otelhttp, whose span gets the events.
 func ExampleRefusedRequest() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies:  []weirhttp.Policy{{Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: weirhttp.ByIP}},
@@ -77,7 +80,7 @@ func ExampleRefusedRequest() {
 		span.End()
 	}
 	for _, span := range spans.Ended() {
-		fmt.Println(len(span.Attributes()) > 0)
+		fmt.Println(len(span.Events()) > 0)
 	}
 	// Output:
 	// false

@@ -13,60 +13,100 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// RefusedCall sets attributes on the span of the request, if there is one: weir.host;
-// weir.breaker.name and weir.breaker.state, or weir.limiter.name; and weir.retry_after in seconds,
-// if it is known. Use it as weirhttp.TransportConfig.OnRefusal.
+// The names of package weirgrpc, which records refusals of gRPC calls in the same way.
+const (
+	eventRefusal = "weir.refusal"
+	keyRefused   = "weir.refused"
+	keyReason    = "weir.refusal.reason"
+	keyBreaker   = "weir.breaker.name"
+	keyLimiter   = "weir.limiter.name"
+	keyGroup     = "weir.group.key"
+	keyWait      = "weir.retry_after" // in seconds
+)
+
+// RefusedCall adds an event weir.refusal to the span of the request, if there is one: see the package
+// documentation. It also has weir.host. Use it as weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
-	setAttributes(req, func() []attribute.KeyValue {
-		attrs := []attribute.KeyValue{attribute.String("weir.host", err.Host)}
-		if open, ok := errors.AsType[*breaker.OpenError](err.Err); ok {
-			attrs = append(attrs, attribute.String("weir.breaker.name", open.Name), attribute.String("weir.breaker.state", string(open.State)))
-		}
-		if limited, ok := errors.AsType[*limiter.LimitedError](err.Err); ok {
-			attrs = append(attrs, attribute.String("weir.limiter.name", limited.Name))
-		}
-		if full, ok := errors.AsType[*inflight.FullError](err.Err); ok {
-			attrs = append(attrs, attribute.String("weir.limiter.name", full.Name))
-		}
-		if late, ok := errors.AsType[*weir.HopelessError](err.Err); ok {
-			attrs = append(attrs, attribute.String("weir.limiter.name", late.Name))
-		}
-		return appendWait(attrs, weir.RetryAfter(err.Err))
+	addRefusal(req, func() []attribute.KeyValue {
+		attrs := append(causeOf(err.Err), attribute.String("weir.host", err.Host))
+		return appendWait(attrs, err.Err, weir.RetryAfter(err.Err))
 	})
 }
 
-// RefusedRequest sets attributes on the span of the request, if there is one:
-// http.response.status_code; weir.limiter.name, with the names of the policies that refused the
-// request; weir.retry_after in seconds; and error. Use it as the OnRefusal of a weirhttp.Limit,
-// Shed or Guard.
+// RefusedRequest adds an event weir.refusal to the span of the request, if there is one: see the package
+// documentation. weir.limiter.name has the names of all policies that refused the request. It also has
+// http.response.status_code, and error.message if there was an error. Use it as the OnRefusal of a
+// weirhttp.Limit, Shed or Guard.
 func RefusedRequest(req *http.Request, refusal weirhttp.Refusal) {
-	setAttributes(req, func() []attribute.KeyValue {
-		attrs := []attribute.KeyValue{attribute.Int("http.response.status_code", refusal.Status)}
+	addRefusal(req, func() []attribute.KeyValue {
+		var attrs []attribute.KeyValue
 		if len(refusal.Policies) > 0 {
-			attrs = append(attrs, attribute.String("weir.limiter.name", strings.Join(refusal.Policies, ",")))
+			attrs = limitedBy("limited", strings.Join(refusal.Policies, ","))
+		} else {
+			attrs = causeOf(refusal.Err)
 		}
-		attrs = appendWait(attrs, refusal.RetryAfter)
+		attrs = appendWait(append(attrs, attribute.Int("http.response.status_code", refusal.Status)), refusal.Err, refusal.RetryAfter)
 		if refusal.Err != nil {
-			attrs = append(attrs, attribute.String("error", refusal.Err.Error()))
+			attrs = append(attrs, attribute.String("error.message", refusal.Err.Error()))
 		}
 		return attrs
 	})
 }
 
-func appendWait(attrs []attribute.KeyValue, wait time.Duration) []attribute.KeyValue {
-	if wait > 0 && wait != limiter.Never {
-		attrs = append(attrs, attribute.Float64("weir.retry_after", wait.Seconds()))
+// causeOf returns what refused a call, and its name.
+func causeOf(err error) []attribute.KeyValue {
+	if open, ok := errors.AsType[*breaker.OpenError](err); ok {
+		attrs := []attribute.KeyValue{
+			attribute.String(keyReason, "open"), attribute.String(keyBreaker, open.Name),
+			attribute.String("weir.breaker.state", string(open.State)),
+		}
+		if open.Key != "" {
+			attrs = append(attrs, attribute.String(keyGroup, open.Key))
+		}
+		return attrs
+	}
+	if late, ok := errors.AsType[*weir.HopelessError](err); ok {
+		return limitedBy("hopeless", late.Name)
+	}
+	if full, ok := errors.AsType[*inflight.FullError](err); ok {
+		return limitedBy("limited", full.Name)
+	}
+	if errors.Is(err, throttle.ErrRefused) {
+		return []attribute.KeyValue{attribute.String(keyReason, "throttled")}
+	}
+	limited, ok := errors.AsType[*limiter.LimitedError](err)
+	switch {
+	case !ok:
+		return []attribute.KeyValue{attribute.String(keyReason, "limited")}
+	case limited.Reason == limiter.Held:
+		return limitedBy("held", limited.Name)
+	}
+	return limitedBy("limited", limited.Name)
+}
+
+func limitedBy(reason, name string) []attribute.KeyValue {
+	return []attribute.KeyValue{attribute.String(keyReason, reason), attribute.String(keyLimiter, name)}
+}
+
+// appendWait appends the wait, if it is known. If the time of the next free slot is not known, callers
+// are told to wait for a millisecond.
+func appendWait(attrs []attribute.KeyValue, err error, wait time.Duration) []attribute.KeyValue {
+	full, ok := errors.AsType[*inflight.FullError](err)
+	unknown := ok && full.Until.IsZero() && wait <= time.Millisecond
+	if wait > 0 && wait != limiter.Never && !unknown {
+		attrs = append(attrs, attribute.Float64(keyWait, wait.Seconds()))
 	}
 	return attrs
 }
 
-// setAttributes sets the attributes on the span in the context of the request, if that is
-// recording.
-func setAttributes(req *http.Request, attrs func() []attribute.KeyValue) {
+// addRefusal adds an event to the span in the context of the request, if that is recording.
+func addRefusal(req *http.Request, attrs func() []attribute.KeyValue) {
 	if span := trace.SpanFromContext(req.Context()); span.IsRecording() {
-		span.SetAttributes(append([]attribute.KeyValue{attribute.Bool("weir.refused", true)}, attrs()...)...)
+		span.SetAttributes(attribute.Bool(keyRefused, true))
+		span.AddEvent(eventRefusal, trace.WithAttributes(attrs()...))
 	}
 }
