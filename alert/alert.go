@@ -19,12 +19,16 @@ type Alert struct {
 	Labels map[string]string
 	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
 	Annotations map[string]string
-	// Summary describes the problem in at most 4,096 bytes, in one line unless Rule.Describe adds more.
+	// Summary describes the problem in at most 4,096 bytes, in one line unless Rule.Describe adds
+	// more.
 	Summary string
 	// State is Pending, Firing or Resolved.
 	State State
 	// Value is the latest value for which there was data.
 	Value float64
+	// NoData says why the latest evaluation had no data, such as "no calls in the span". It is
+	// empty if there was data.
+	NoData string
 	// Calls is how many calls Value is computed from, and Bad how many of them were bad. They are 0
 	// for values that do not count calls.
 	Calls, Bad int64
@@ -34,6 +38,8 @@ type Alert struct {
 	StartsAt time.Time
 	// EndsAt is when the alert resolved, or the zero time before that.
 	EndsAt time.Time
+	// SilencedBy is the name of a [Silence] that matches the alert, or empty if there is none.
+	SilencedBy string
 }
 
 // String returns the rule, the key, the state and the summary of a.

@@ -30,8 +30,8 @@ func TestAnnotationsDoNotChangeTheID(t *testing.T) {
 	require.Equal(t, "gauge is 1, alerts above 0", a.Summary)
 	require.Equal(t, map[string]string{"alertname": "x", "instance": "a"}, a.Labels)
 
-	a.Annotations["runbook"] = "changed" // what a notifier was given is its own
-	given["description"] = "changed"     // and so is what a rule was made of
+	a.Annotations["runbook"] = "changed" // a notifier has its own copy of what it was given
+	given["description"] = "changed"     // and a rule has its own copy of its parts
 	require.Equal(t, map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}, m.Alerts()[0].Annotations)
 
 	plain := alert.NewMonitor(alert.Config{Instance: "a"}, annotated(nil))
@@ -83,7 +83,7 @@ func TestLogWritesAnnotations(t *testing.T) {
 		Annotations: map[string]string{"summary": "not shown twice", "runbook": "https://runbooks.example/x", "description": "d"},
 	}
 	require.NoError(t, alert.Log(logger).Notify(t.Context(), a))
-	require.Contains(t, lines[0], ` annotations.description=d annotations.runbook=https://runbooks.example/x id=`)
+	require.Contains(t, lines[0], ` weir.alert.annotations.description=d weir.alert.annotations.runbook=https://runbooks.example/x weir.alert.id=`)
 	require.NotContains(t, lines[0], "twice")
 	a.Annotations = map[string]string{"summary": "alone"}
 	require.NoError(t, alert.Log(logger).Notify(t.Context(), a))

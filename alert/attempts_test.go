@@ -54,9 +54,9 @@ func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 		}
 		never := &alert.DeliveryError{Kind: "http_4xx", Permanent: true}
 		const (
-			fails   = `level=WARN msg="alert: delivery failed, will retry" notifier=flaky error="alert: not delivered: not now"` + "\n"
-			again   = `level=INFO msg="alert: delivery recovered" notifier=flaky` + "\n"
-			refused = `level=ERROR msg="alert: receiver refused an alert" notifier=flaky error="alert: not delivered: http_4xx"` + "\n"
+			fails   = `level=WARN msg="alert: delivery failed, will retry" weir.notifier.name=flaky weir.alert.rule=x error="alert: not delivered: not now"` + "\n"
+			again   = `level=INFO msg="alert: delivery recovered" weir.notifier.name=flaky` + "\n"
+			refused = `level=ERROR msg="alert: receiver refused an alert" weir.notifier.name=flaky weir.alert.rule=x error="alert: not delivered: http_4xx"` + "\n"
 		)
 		for _, step := range []struct {
 			answers []error
@@ -84,18 +84,18 @@ func TestFirstFailureAndRecoveryOfARuleAreLogged(t *testing.T) {
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return read() })})
 	fine, infinite := func() float64 { return 1 }, func() float64 { return math.Inf(1) }
 	breaks, exits := func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
-	const works = `level=INFO msg="alert: rule recovered" rule=x` + "\n"
+	const works = `level=INFO msg="alert: rule recovered" weir.alert.rule=x` + "\n"
 	for _, step := range []struct {
 		read func() float64
 		want string
 	}{
 		{fine, ""},
-		{breaks, `level=ERROR msg="alert: rule panicked" rule=x panic=broken` + "\n"},
+		{breaks, `level=ERROR msg="alert: rule panicked" weir.alert.rule=x panic=broken` + "\n"},
 		{breaks, ""},
 		{fine, works},
-		{infinite, `level=ERROR msg="alert: rule failed" rule=x error=not_finite` + "\n"},
+		{infinite, `level=ERROR msg="alert: rule failed" weir.alert.rule=x error=not_finite` + "\n"},
 		{infinite, ""},
-		{exits, `level=ERROR msg="alert: rule failed" rule=x error=goexit` + "\n"},
+		{exits, `level=ERROR msg="alert: rule failed" weir.alert.rule=x error=goexit` + "\n"},
 		{fine, works},
 		{fine, ""},
 	} {
@@ -130,7 +130,7 @@ func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
 		{1 * s, [2]bool{true, true}, 1, 2},
 		{2 * s, [2]bool{true, true}, 0, 2},
 		{3 * s, [2]bool{true, false}, 1, 2},
-		{time.Hour, [2]bool{true, false}, 0, 1}, // the one that resolved is forgotten
+		{time.Hour, [2]bool{true, false}, 0, 1}, // the resolved alert is forgotten
 	} {
 		copy(bad, step.bad[:])
 		m.Evaluate(start.Add(step.at))

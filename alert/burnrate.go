@@ -30,6 +30,7 @@ func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	if long <= short {
 		v.errs = append(v.errs, fmt.Errorf("the spans are %v and %v, the first must be longer", long, short))
 	}
+	v.id = newValueID(v.name, of, slo)
 	v.start = func() sampler {
 		views := newViews(of, short, long)
 		return sampleOne(v.name, func(t time.Time) measurement { return lowestBurnRate(views.sample(t), slo, t) })
@@ -44,7 +45,7 @@ func lowestBurnRate(views []view, slo float64, t time.Time) measurement {
 		c := v.CountsAt(t)
 		m.Calls, m.Bad = withRefused(c), c.Failures+c.Refused
 		if m.Calls == 0 {
-			return measurement{}
+			return measurement{why: noCalls}
 		}
 		failureRate := v.coverage(t) * float64(m.Bad) / float64(m.Calls)
 		m.Value = min(m.Value, failureRate/(1-slo))

@@ -24,8 +24,8 @@ func newTraffic() *traffic {
 	return tr
 }
 
-// flow makes a number of calls, some of them bad, before each evaluation. It returns how long it
-// took until the first alert fired, or 0.
+// flow makes calls before each evaluation, some of them bad. It returns how long it took until the
+// first alert fired, or 0.
 func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration) {
 	for end := tr.now + d; tr.now < end; {
 		tr.now += 5 * s

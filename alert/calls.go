@@ -36,7 +36,7 @@ func Rate(of Counted, span time.Duration) Value {
 	v := overSpan("calls per second", of, span, func(v view, t time.Time) measurement {
 		calls := withRefused(v.CountsAt(t))
 		seen := v.coverage(t) * span.Seconds()
-		return measurement{Value: float64(calls) / seen, Calls: calls, OK: seen > 0}
+		return measurement{Value: float64(calls) / seen, Calls: calls, OK: seen > 0, why: tooEarly}
 	})
 	v.counts = true
 	return v
@@ -48,7 +48,7 @@ func withRefused(c window.Counts) int64 { return c.Calls() + c.Refused }
 func share(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
 	v := overSpan(name, of, span, func(v view, t time.Time) measurement {
 		bad, calls := split(v.CountsAt(t))
-		return measurement{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0}
+		return measurement{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0, why: noCalls}
 	})
 	v.counts, v.countsBad, v.high = true, true, 1
 	return v
@@ -61,6 +61,7 @@ func overSpan(name string, of Counted, span time.Duration, measure func(view, ti
 		v.errs = append(v.errs, errors.New("the source is nil"))
 	}
 	v.errs = append(v.errs, spanErrors(span)...)
+	v.id = newValueID(v.name, of, 0)
 	v.start = func() sampler {
 		views := newViews(of, span)
 		return sampleOne(v.name, func(t time.Time) measurement {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// twoRules is a monitor of a rule that a test sets, and of a rule that is bad or hangs.
+// twoRules is a monitor of two rules: one that a test sets, and one that is bad or hangs.
 type twoRules struct {
 	*alert.Monitor
 	bad, hangs bool

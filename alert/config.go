@@ -17,18 +17,25 @@ type Config struct {
 	// Budget is how long the functions of one rule may take per evaluation. A rule that exceeds it
 	// has no data until its functions return. Other rules are not affected. Default 1s.
 	Budget time.Duration
-	// Notify are the notifiers that are told of every alert that fires or resolves. Default none.
+	// Notify lists the notifiers that receive every alert that fires or resolves. Default none.
 	Notify []Notifier
 	// Timeout is how long one attempt of a notifier may take. Default 10s.
 	Timeout time.Duration
 	// Instance names this process, in at most 1,024 bytes. It is the label "instance" of each alert
-	// and so part of its identity. Without the label, alerts of several processes with the same rules
-	// are one alert to a receiver such as Alertmanager: a healthy process would resolve the alert
-	// that another process fired. Choose a name that the process
-	// keeps when it restarts, so that it can resolve what it fired before. Two monitors of one
-	// process need different instances, or rules with different names. "-" omits the label. Default
-	// the host name and the process ID, as in "web-1:4711".
+	// and so part of its identity. Without the label, alerts of several processes with the same
+	// rules are one alert to a receiver such as Alertmanager: a healthy process would resolve the
+	// alert that another process fired. Choose a name that the process keeps when it restarts, so
+	// that it can resolve what it fired before. Two monitors of one process need different
+	// instances, or rules with different names. "-" omits the label. Default the host name and the
+	// process ID, as in "web-1:4711".
 	Instance string
+	// StateFile is the path of a file that keeps the alerts over a restart, also after a kill, so that
+	// an incident is not notified again and its resolve is not lost. A notification that the process
+	// has not recorded when it ends, at most one batch per notifier, may be sent twice. The file has at
+	// most 16 MiB. It requires an Instance. One process at a time uses it: another one logs an error
+	// and goes on without it until the first ends (Unix only). If it cannot be written, alerts are
+	// delivered nevertheless. Default none.
+	StateFile string
 	// Logger receives the failures of rules and notifiers. Default slog.Default().
 	Logger *slog.Logger
 }
@@ -65,6 +72,9 @@ func (c Config) validate() error {
 	}
 	if !utf8.ValidString(c.Instance) || len(c.Instance) > maxLabel {
 		fault("Instance is %.100q, must be UTF-8 and take at most %d bytes", c.Instance, maxLabel)
+	}
+	if c.StateFile != "" && c.Instance == "" {
+		fault("StateFile needs an Instance, a name that the process keeps when it restarts")
 	}
 	seen := map[string]bool{}
 	for i, n := range c.Notify {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,18 +12,16 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// maxBatch is the most alerts per call of NotifyAll, as in Prometheus.
+// maxBatch is the maximum number of alerts per call of NotifyAll, as in Prometheus.
 const maxBatch = 64
 
 // deliverer delivers the alerts of a queue to one notifier.
 type deliverer struct {
-	notifier  Notifier
-	batch     batchNotifier // the notifier, if it takes batches
-	timeout   time.Duration
-	logger    *slog.Logger
-	guard     guard
+	name      string
+	receiver  atomic.Pointer[receiver]
 	durations latency.Histogram
 	attempt   chan struct{} // holds one element during an attempt
+	running   atomic.Int32  // calls of this notifier and of those that it has replaced
 
 	mu      sync.Mutex // not held while user code runs
 	wake    chan struct{}
@@ -30,32 +29,62 @@ type deliverer struct {
 	stats   deliveryStats
 	failing bool // the latest attempt failed
 
+	restored map[string]*entry  // of a state file, until the next update
+	saved    func(*slog.Logger) // writes the state file
+
 	published atomic.Pointer[deliveryStats] // a copy for readers, never changed
 }
 
 type deliveryStats struct {
-	attempts, delivered, superseded, refusals, dropped int64
-	failed                                             [len(kinds)]int64
-	pending, alerts                                    int // undelivered, and all in the queue
-	lastSuccess                                        time.Time
+	attempts, delivered, superseded, refusals, dropped, silenced int64
+	failed                                                       [len(kinds)]int64
+	pending, alerts                                              int // undelivered, and all in the queue
+	lastSuccess                                                  time.Time
 }
 
-func newDeliverer(n Notifier, timeout time.Duration, logger *slog.Logger) *deliverer {
+// receiver is the notifier of a deliverer, and the function that calls it. It never changes.
+type receiver struct {
+	notifier Notifier
+	batch    batchNotifier // the notifier, if it takes batches
+	timeout  time.Duration
+	logger   *slog.Logger
+	guard    *guard
+}
+
+func newDeliverer(n Notifier, c Config) *deliverer {
+	d := &deliverer{name: n.Name(), attempt: make(chan struct{}, 1), queue: newQueue(0)}
+	d.setReceiver(n, c)
+	d.published.Store(&deliveryStats{})
+	return d
+}
+
+// setReceiver sets or replaces the notifier. An attempt in progress ends with the previous context.
+func (d *deliverer) setReceiver(n Notifier, c Config) {
 	var repeat time.Duration
 	if r, ok := n.(repeatNotifier); ok {
 		repeat = r.Repeat()
 	}
-	d := &deliverer{
-		notifier: n, timeout: timeout, logger: logger, attempt: make(chan struct{}, 1), queue: newQueue(repeat),
+	ownSilences := false
+	if s, ok := n.(silencingNotifier); ok {
+		ownSilences = s.OwnSilences()
 	}
-	d.batch, _ = n.(batchNotifier)
-	d.published.Store(&deliveryStats{})
-	return d
+	r := &receiver{notifier: n, timeout: c.Timeout, logger: c.Logger, guard: &guard{running: &d.running}}
+	r.batch, _ = n.(batchNotifier)
+	if old := d.receiver.Load(); old != nil && reflect.ValueOf(n).Comparable() && old.notifier == n {
+		r.guard = old.guard // it may still hang
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue.ownSilences = ownSilences
+	d.queue.setRepeat(repeat)
+	d.receiver.Store(r)
 }
 
 // update queues the alerts of an evaluation and wakes run.
 func (d *deliverer) update(alerts []Alert, at time.Time) {
 	d.mu.Lock()
+	d.queue.restore(d.restored)
+	d.restored = nil
 	d.queue.update(alerts, at)
 	pending, wake := d.queue.pending(), d.wake
 	d.publish()
@@ -98,9 +127,9 @@ func (d *deliverer) flush(ctx context.Context) error {
 	pending := d.published.Load().pending
 	switch {
 	case err != nil:
-		return fmt.Errorf("alert: notifier %q has %d undelivered alerts: %w", d.notifier.Name(), pending, err)
+		return fmt.Errorf("alert: notifier %q has %d undelivered alerts: %w", d.name, pending, err)
 	case pending > 0:
-		return fmt.Errorf("alert: notifier %q refused %d alerts", d.notifier.Name(), pending)
+		return fmt.Errorf("alert: notifier %q refused %d alerts", d.name, pending)
 	}
 	return nil
 }
@@ -129,12 +158,13 @@ func (d *deliverer) deliverNext(ctx context.Context, pauses *backoff) (pause tim
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}
-	batch := d.nextBatch()
+	r := d.receiver.Load()
+	batch := d.nextBatch(r)
 	if len(batch) == 0 {
 		return 0, false, nil
 	}
 	began := time.Now()
-	failed := d.send(ctx, batch)
+	failed := r.send(ctx, batch)
 	if failed == nil || ctx.Err() == nil {
 		d.durations.Record(time.Since(began))
 	}
@@ -152,9 +182,9 @@ func (d *deliverer) deliverNext(ctx context.Context, pauses *backoff) (pause tim
 	return pause, true, nil
 }
 
-func (d *deliverer) nextBatch() []Alert {
+func (d *deliverer) nextBatch(r *receiver) []Alert {
 	limit := 1
-	if d.batch != nil {
+	if r.batch != nil {
 		limit = maxBatch
 	}
 	d.mu.Lock()
@@ -163,20 +193,20 @@ func (d *deliverer) nextBatch() []Alert {
 }
 
 // send calls the notifier once.
-func (d *deliverer) send(ctx context.Context, batch []Alert) *DeliveryError {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+func (r *receiver) send(ctx context.Context, batch []Alert) *DeliveryError {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	var err error
-	result := d.guard.call(ctx, func() {
-		if d.batch != nil {
-			err = d.batch.NotifyAll(ctx, batch)
+	result := r.guard.call(ctx, func() {
+		if r.batch != nil {
+			err = r.batch.NotifyAll(ctx, batch)
 		} else {
-			err = d.notifier.Notify(ctx, batch[0])
+			err = r.notifier.Notify(ctx, batch[0])
 		}
 	})
 	switch {
 	case result.fault == hung:
-		return &DeliveryError{Kind: kindTimeout, Err: fmt.Errorf("no answer within %v", d.timeout)}
+		return &DeliveryError{Kind: kindTimeout, Err: fmt.Errorf("no answer within %v", r.timeout)}
 	case result.fault != noFault:
 		return &DeliveryError{Kind: kindPanic, Err: fmt.Errorf("%s: %v", result.fault, result.value)}
 	case err != nil:
@@ -197,8 +227,12 @@ func (d *deliverer) finish(ctx context.Context, batch []Alert, failed *DeliveryE
 	}
 	isFailing := d.failing
 	d.publish()
+	retry := d.queue.retry
 	d.mu.Unlock()
-	d.log(wasFailing, isFailing, failed)
+	if d.saved != nil && (failed == nil || failed.Permanent) {
+		d.saved(d.receiver.Load().logger)
+	}
+	d.log(batch, wasFailing, isFailing, failed, retry)
 	return nextIsNew
 }
 
@@ -218,21 +252,27 @@ func (d *deliverer) count(alerts int, failed *DeliveryError) {
 func (d *deliverer) publish() {
 	stats, q := d.stats, d.queue
 	stats.superseded, stats.refusals, stats.dropped = q.superseded, q.refusals, q.dropped
-	stats.pending, stats.alerts = q.pending(), len(q.entries)
+	stats.silenced, stats.pending, stats.alerts = q.silenced, q.pending(), len(q.entries)
 	d.published.Store(&stats)
 }
 
 // log logs each permanent failure, the first of several other failures, and the success after them.
-func (d *deliverer) log(was, is bool, failed *DeliveryError) {
-	name := slog.String("notifier", d.notifier.Name())
+func (d *deliverer) log(batch []Alert, was, is bool, failed *DeliveryError, retry time.Duration) {
+	of, logger := []any{"weir.notifier.name", d.name}, d.receiver.Load().logger
+	if failed != nil && len(batch) == 1 {
+		of = append(of, ruleAttrs(batch[0].Rule, batch[0].Key)...)
+	}
+	if failed != nil {
+		of = append(of, "error", failed.Error())
+	}
 	switch {
 	case is && failed.Permanent:
-		d.logger.Error("alert: receiver refused an alert", name, "error", failed.Error())
+		logger.Error("alert: receiver refused an alert", of...)
 	case is && !was && failed.Refused:
-		d.logger.Error("alert: receiver refused an alert, will retry", name, "error", failed.Error(), "after", d.queue.retry)
+		logger.Error("alert: receiver refused an alert, will retry", append(of, "after", retry)...)
 	case is && !was:
-		d.logger.Warn("alert: delivery failed, will retry", name, "error", failed.Error())
+		logger.Warn("alert: delivery failed, will retry", of...)
 	case was && !is:
-		d.logger.Info("alert: delivery recovered", name)
+		logger.Info("alert: delivery recovered", of...)
 	}
 }

@@ -51,7 +51,7 @@ func (st *stage) notifications(name, outcome, kind string) float64 {
 	return metrics(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
 }
 
-// flaky is a notifier whose answers a test sets.
+// flaky is a notifier whose results a test sets.
 type flaky struct {
 	alertRecorder
 	answer   atomic.Value // of a func(alert.Alert) error

@@ -36,7 +36,8 @@
 // A monitor delivers the latest state of each alert to each [Notifier] at least once, and repeats
 // failed attempts until one succeeds. If the state changes before it is delivered, only the new
 // state is delivered. An alert that the receiver refuses is tried again after minutes and delays no
-// other alert. Package alert/notify has notifiers for Slack, webhooks and Alertmanager.
+// other alert. Package alert/notify has notifiers for chats, pagers, webhooks and Alertmanager. A
+// [Silence] holds notifications back.
 //
 // Alerts live in the process. If the process ends while an alert fires, no notifier is told that it
 // resolved. Alertmanager is the exception: it resolves alerts that are no longer repeated.

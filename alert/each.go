@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -8,7 +9,7 @@ import (
 	"time"
 )
 
-// maxMembers is the most members that a rule over [Each] watches.
+// maxMembers is the maximum number of members that a rule over [Each] watches.
 const maxMembers = 1000
 
 // Each makes one rule watch every member of a group, each by the value that the function returns
@@ -36,9 +37,14 @@ func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) 
 	if members == nil || value == nil {
 		v.errs = []error{errors.New("the members or the function are nil")}
 	}
-	v.start = func() sampler {
+	v.startGroup = func(before any) (sampler, any) {
 		g := &group[K, M]{members: members, value: value}
-		return g.sample
+		g.goOn(before)
+		return g.sample, g
+	}
+	v.start = func() sampler {
+		s, _ := v.startGroup(nil)
+		return s
 	}
 	return v
 }
@@ -51,9 +57,22 @@ type group[K, M comparable] struct {
 }
 
 type watchedMember[M comparable] struct {
-	member M
-	label  string  // unique among the watched members
-	sample sampler // nil until the first sample
+	member   M
+	label    string    // unique among the watched members
+	sampling *sampling // nil until the first sample
+	before   *sampling // of the group before
+}
+
+// goOn makes a new group watch the members of the previous group, which is not used any more.
+func (g *group[K, M]) goOn(before any) {
+	old, ok := before.(*group[K, M])
+	if !ok {
+		return
+	}
+	g.watched = make(map[K]*watchedMember[M], len(old.watched))
+	for key, w := range old.watched {
+		g.watched[key] = &watchedMember[M]{member: w.member, label: w.label, before: cmp.Or(w.sampling, w.before)}
+	}
 }
 
 func (g *group[K, M]) sample(t time.Time, yield func(reading)) outcome {
@@ -61,7 +80,8 @@ func (g *group[K, M]) sample(t time.Time, yield func(reading)) outcome {
 	for _, w := range g.watched {
 		var r reading
 		if sampled := recovered(func() { g.sampler(w)(t, func(read reading) { r = read }) }); sampled.fault != noFault {
-			r.measured, result = measurement{}, sampled
+			r.measured, result = measurement{why: failedRule}, sampled
+			result.key = w.label
 		}
 		r.key = w.label
 		yield(r)
@@ -78,7 +98,7 @@ func (g *group[K, M]) update() (result outcome) {
 		if w, known := g.watched[key]; known && w.member == member {
 			watched[key] = w
 			labels[w.label] = true
-		} else if len(added) <= maxMembers { // one more than fits is enough to see that there are too many
+		} else if len(added) <= maxMembers { // one member above the maximum is enough to see that there are too many
 			added[key] = member
 		}
 	}
@@ -102,7 +122,7 @@ func (g *group[K, M]) update() (result outcome) {
 // sampler returns the sampler of w, which it makes at the first call. It panics if the value is not
 // valid.
 func (g *group[K, M]) sampler(w *watchedMember[M]) sampler {
-	if w.sample == nil {
+	if w.sampling == nil {
 		v := g.value(w.member)
 		switch {
 		case len(v.errs) > 0:
@@ -110,7 +130,7 @@ func (g *group[K, M]) sampler(w *watchedMember[M]) sampler {
 		case v.start == nil || v.each:
 			panic("alert: the value of a member is not set, or has members itself")
 		}
-		w.sample = v.start()
+		w.sampling, w.before = v.begin(w.before), nil
 	}
-	return w.sample
+	return w.sampling.sample
 }

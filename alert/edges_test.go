@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-func TestBurnRateWithoutCallsIsNoError(t *testing.T) {
+func TestBurnRateWithoutCallsIsNotAnError(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: quiet()},
 		alert.Rule{Name: "burn", Value: alert.BurnRate(&totals{}, 0.99, time.Hour, 5*time.Minute), When: alert.Above(1)})
 	m.Evaluate(time.Now())

@@ -18,7 +18,7 @@ type evaluator struct {
 	rule     Rule
 	budget   time.Duration
 	guard    guard
-	sample   sampler
+	sampling *sampling
 	trackers map[string]*tracker // by the label "key"
 
 	durations latency.Histogram
@@ -32,26 +32,37 @@ type ruleStats struct {
 	alerts      [phases]int64 // by their phase
 	transitions [phases]int64 // by the phase entered
 	evaluations [faults]int64
+	missing     [missings]int64 // alerts without data in the latest evaluation, by the reason
+	noData      NoData          // of the rule
 	latest      fault
 	value       float64 // the worst value of the latest evaluation
 	hasValue    bool
-	at          time.Time // of the latest evaluation
+	valueName   string
+
+	rule, severity string // of the rule when this was published
+	when           Condition
+	at             time.Time // of the latest evaluation
 }
 
 func newEvaluator(r Rule, c Config) *evaluator {
-	e := &evaluator{rule: r, budget: c.Budget, sample: r.Value.start(), trackers: map[string]*tracker{}}
-	e.rule.Labels = map[string]string{}
-	if c.Instance != noInstance {
-		e.rule.Labels[labelInstance] = c.Instance
-	}
-	maps.Copy(e.rule.Labels, r.Labels)
-	e.rule.Annotations = maps.Clone(r.Annotations)
+	e := &evaluator{rule: ownRule(r, c), budget: c.Budget, sampling: r.Value.begin(nil), trackers: map[string]*tracker{}}
 	if !r.Value.each {
 		e.trackers[""] = newTracker(&e.rule, "")
 		e.stats.alerts[inactive] = 1
 	}
 	e.publish()
 	return e
+}
+
+// ownRule returns a copy of a rule with the labels of a monitor.
+func ownRule(r Rule, c Config) Rule {
+	labels := map[string]string{}
+	if c.Instance != noInstance {
+		labels[labelInstance] = c.Instance
+	}
+	maps.Copy(labels, r.Labels)
+	r.Labels, r.Annotations = labels, maps.Clone(r.Annotations)
+	return r
 }
 
 // evaluate evaluates the rule and returns its alerts. If ctx ends meanwhile, the state of the
@@ -84,20 +95,21 @@ func (e *evaluator) withinBudget(ctx context.Context, fn func()) outcome {
 }
 
 // read reads the value of each member. complete is false if the members are unknown because user
-// code failed. A value that is not finite is no data.
+// code failed. A value that is not finite counts as missing data.
 func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, complete bool, _ outcome) {
-	// The readings are no named result: user code that hangs may write to its variables later.
+	// The readings are not a named result: user code that hangs may write to its variables later.
 	var readings []reading
 	var sampled outcome
+	sample := e.sampling.sample // user code that hangs must not use a later one
 	result := e.withinBudget(ctx, func() {
-		sampled = e.sample(at, func(r reading) { readings = append(readings, r) })
+		sampled = sample(at, func(r reading) { readings = append(readings, r) })
 	})
 	if result.fault != noFault {
 		return nil, false, result
 	}
 	for i, r := range readings {
 		if r.measured.OK && (math.IsNaN(r.measured.Value) || math.IsInf(r.measured.Value, 0)) {
-			readings[i].measured = measurement{}
+			readings[i].measured = measurement{why: failedRule}
 			if sampled.fault == noFault {
 				sampled.fault = notFinite
 			}
@@ -137,7 +149,7 @@ func (e *evaluator) apply(readings []reading, at time.Time) {
 // applyNoData advances all alerts without data.
 func (e *evaluator) applyNoData(at time.Time) {
 	for _, t := range e.trackers {
-		e.countTransition(t, t.measured(measurement{}, at))
+		e.countTransition(t, t.measured(measurement{why: failedRule}, at))
 	}
 }
 
@@ -166,6 +178,7 @@ func (e *evaluator) alerts(at time.Time) []Alert {
 	for _, t := range e.trackers {
 		if t.exists() {
 			alerts = append(alerts, t.alert(at))
+			t.reported = true
 		}
 	}
 	slices.SortFunc(alerts, func(a, b Alert) int { return cmp.Compare(a.Key, b.Key) })
@@ -181,10 +194,11 @@ func (e *evaluator) describe(ctx context.Context, alerts []Alert) outcome {
 	copies := cloned(alerts)
 	texts := make([]string, len(alerts))
 	var described outcome
+	describe := e.rule.Describe
 	result := e.withinBudget(ctx, func() {
 		for i, a := range copies {
 			texts[i] = a.Summary
-			if one := recovered(func() { texts[i] = e.rule.Describe(a) }); one.fault != noFault {
+			if one := recovered(func() { texts[i] = describe(a) }); one.fault != noFault {
 				described = one
 			}
 		}
@@ -209,11 +223,14 @@ func (e *evaluator) count(f fault, readings []reading, at time.Time) {
 	e.stats.evaluations[f]++
 	e.stats.latest, e.stats.at = f, at
 	e.stats.alerts = [phases]int64{}
+	e.stats.missing = [missings]int64{}
 	for _, t := range e.trackers {
 		e.stats.alerts[t.phase]++
+		e.stats.missing[t.missing]++
 	}
-	e.stats.hasValue = false
+	e.stats.hasValue, e.stats.valueName = false, e.rule.Value.name
 	for _, r := range readings {
+		e.stats.valueName = cmp.Or(r.valueName, e.stats.valueName)
 		if m := r.measured; m.OK && (!e.stats.hasValue || e.rule.When.worse(m.Value, e.stats.value)) {
 			e.stats.value, e.stats.hasValue = m.Value, true
 		}
@@ -223,18 +240,29 @@ func (e *evaluator) count(f fault, readings []reading, at time.Time) {
 
 func (e *evaluator) publish() {
 	stats := e.stats
+	stats.rule, stats.severity, stats.when = e.rule.Name, e.rule.Severity, e.rule.When
+	stats.noData = e.rule.NoData
 	e.published.Store(&stats)
+}
+
+// ruleAttrs returns the log attributes of a rule, and of its member if key is not empty.
+func ruleAttrs(rule, key string) []any {
+	if key == "" {
+		return []any{"weir.alert.rule", rule}
+	}
+	return []any{"weir.alert.rule", rule, "weir.group.key", key}
 }
 
 // log logs when the rule begins to fail, and when it no longer fails.
 func (e *evaluator) log(logger *slog.Logger, before fault, result outcome) {
+	of := ruleAttrs(e.rule.Name, result.key)
 	switch {
 	case result.fault == before:
 	case result.fault == noFault:
-		logger.Info("alert: rule recovered", "rule", e.rule.Name)
+		logger.Info("alert: rule recovered", of...)
 	case result.fault == panicked:
-		logger.Error("alert: rule panicked", "rule", e.rule.Name, "panic", result.value, "stack", string(result.stack))
+		logger.Error("alert: rule panicked", append(of, "panic", result.value, "stack", string(result.stack))...)
 	default:
-		logger.Error("alert: rule failed", "rule", e.rule.Name, "error", result.fault.String())
+		logger.Error("alert: rule failed", append(of, "error", result.fault.String())...)
 	}
 }

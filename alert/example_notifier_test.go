@@ -22,7 +22,7 @@ func ExampleNotifier() {
 	// page: fire: firing: boolean is 1, alerts above 0
 }
 
-// digest takes many alerts at once, and is told of them again every hour.
+// digest takes many alerts at once, and receives firing alerts again every hour.
 type digest struct{ pager }
 
 // A notifier may take many alerts at once and ask for repetitions.
@@ -52,7 +52,7 @@ func ExampleDeliveryError() {
 	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Flush(context.Background()))
 	// Output:
-	// level=ERROR msg="alert: receiver refused an alert" notifier=pager error="alert: not delivered: no such number"
+	// level=ERROR msg="alert: receiver refused an alert" weir.notifier.name=pager weir.alert.rule=fire error="alert: not delivered: no such number"
 	// <nil>
 }
 

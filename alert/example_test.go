@@ -21,7 +21,7 @@ import (
 func plain() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
-		case slog.TimeKey, "starts_at", "ends_at", "id":
+		case slog.TimeKey, "weir.alert.starts_at", "weir.alert.ends_at", "weir.alert.id":
 			return slog.Attr{}
 		}
 		return a
@@ -81,7 +81,7 @@ func ExampleRule() {
 		fmt.Println(err)
 	}
 	// Output:
-	// level=WARN msg="alert firing" rule="payments errors" summary="100% of payments fail" value=1 severity=page
+	// level=WARN msg="alert firing" weir.alert.rule="payments errors" weir.alert.summary="100% of payments fail" weir.alert.value=1 weir.alert.severity=page
 }
 
 func ExampleConfig() {

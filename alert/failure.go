@@ -22,9 +22,9 @@ var kinds = [...]string{"_OTHER", kindTimeout, kindUnreachable, "http_4xx", "htt
 // kindIndex returns the index of kind in kinds, or that of _OTHER.
 func kindIndex(kind string) int { return max(slices.Index(kinds[:], kind), 0) }
 
-// DeliveryError is an error of a notifier that tells the monitor how to continue. After any other
-// error the monitor tries again, but not before the wait that the error's RetryAfter method asks
-// for, if it has one.
+// DeliveryError is an error of a notifier that says whether and when the monitor should try again.
+// After any other error the monitor tries again, but not before the wait that the error's
+// RetryAfter method asks for, if it has one.
 type DeliveryError struct {
 	// Kind is the attribute error.type of the metrics:
 	//

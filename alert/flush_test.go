@@ -44,7 +44,7 @@ func TestFlushWithoutRun(t *testing.T) {
 	require.Equal(t, []string{"x firing"}, told.lines())
 }
 
-// manual returns a monitor that the test evaluates, and the verdicts of its rules.
+// manual returns a monitor with rules r0, r1 and so on. The rule rN holds while bad[N] is true.
 func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
 	bad = make([]bool, rules)
 	var all []alert.Rule
@@ -106,7 +106,7 @@ func TestPermanentErrorDoesNotEndFlush(t *testing.T) {
 }
 
 // An attempt may fail because the program ends, which says nothing about the notifier.
-func TestCanceledAttemptIsNoFailure(t *testing.T) {
+func TestCanceledAttemptIsNotAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := alert.Func("slow", func(ctx context.Context, _ alert.Alert) error { <-ctx.Done(); return ctx.Err() })
 		st := newStage(t, slow)

@@ -31,12 +31,19 @@ const grace = 100 * time.Millisecond
 
 // guard runs user code that may panic, end its goroutine or never return. Code that does not return
 // in time is left on its goroutine. Until it returns, the guard refuses further calls, so that at
-// most one goroutine is lost.
-type guard struct{ busy atomic.Bool }
+// most one goroutine is lost. Guards that share a count refuse calls while maxRunning others run.
+type guard struct {
+	busy    atomic.Bool
+	running *atomic.Int32 // nil for none
+}
+
+// maxRunning is how many notifiers of one name may hang, each of which has replaced the one before.
+const maxRunning = 4
 
 // outcome is how a guarded call ended.
 type outcome struct {
 	fault fault
+	key   string // the label "key" of the member whose value failed, if it was one
 	value any    // the value of the panic
 	stack []byte // of the panic
 }
@@ -44,7 +51,7 @@ type outcome struct {
 // call runs fn until it returns, or ctx is done and the grace has passed. If the outcome has a
 // fault, fn may still be running, and what it writes must not be read.
 func (g *guard) call(ctx context.Context, fn func()) outcome {
-	if !g.busy.CompareAndSwap(false, true) {
+	if !g.begin() {
 		return outcome{fault: hung}
 	}
 	done := make(chan outcome, 1)
@@ -64,17 +71,35 @@ func (g *guard) call(ctx context.Context, fn func()) outcome {
 	}
 }
 
+func (g *guard) begin() bool {
+	if !g.busy.CompareAndSwap(false, true) {
+		return false
+	}
+	if g.running != nil && g.running.Add(1) > maxRunning {
+		g.end()
+		return false
+	}
+	return true
+}
+
+func (g *guard) end() {
+	if g.running != nil {
+		g.running.Add(-1)
+	}
+	g.busy.Store(false)
+}
+
 func (g *guard) run(fn func(), done chan<- outcome) {
 	o := outcome{fault: exited}
 	defer func() {
-		g.busy.Store(false)
+		g.end()
 		done <- o
 	}()
 	o = recovered(fn)
 }
 
-// recovered runs fn and returns its panic as an outcome. Nothing further up the goroutine could
-// recover it.
+// recovered runs fn and returns its panic as an outcome. A panic there could not be recovered by
+// the monitor.
 func recovered(fn func()) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -58,7 +58,7 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 	}
 }
 
-func TestNaNAndInfinityAreNoData(t *testing.T) {
+func TestNaNAndInfinityCountAsMissingData(t *testing.T) {
 	for metric, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
 		v := see(alert.Gauge(func() float64 { return metric }))
 		v.requireNone(t, 0)

@@ -23,7 +23,7 @@ func (c *totals) Observe(yield func(*stat.Series, float64) bool) {
 	yield(refusedCalls, float64(c.Refused))
 }
 
-// alertRecorder keeps the alerts that a notifier was told of.
+// alertRecorder keeps the alerts that a notifier received.
 type alertRecorder struct {
 	mu   sync.Mutex
 	told []alert.Alert

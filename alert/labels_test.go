@@ -67,7 +67,7 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 	}
 	m := alert.NewMonitor(alert.Config{}, always(members))
 	m.Evaluate(time.Now())
-	for _, a := range m.Alerts() { // keys that look like what others became
+	for _, a := range m.Alerts() { // keys that look like the shortened texts of other keys
 		members[a.Labels["key"]] = 1
 		members[a.Key] = 1
 	}

@@ -26,12 +26,13 @@ func Quantile(of interface{ LifetimeLatency() window.Latency }, q float64, span 
 		v.errs = append(v.errs, fmt.Errorf("the quantile is %v, must lie between 0 and 1", q))
 	}
 	v.errs = append(v.errs, spanErrors(span)...)
+	v.id = newValueID(v.name, of, q)
 	v.start = func() sampler {
 		recent := latencyWindow{width: (span + latencyParts - 1) / latencyParts}
 		return sampleOne(v.name, func(t time.Time) measurement {
 			latency := recent.sample(t, of.LifetimeLatency())
 			calls := latency.Count()
-			return measurement{Value: latency.Quantile(q).Seconds(), Calls: calls, OK: calls > 0}
+			return measurement{Value: latency.Quantile(q).Seconds(), Calls: calls, OK: calls > 0, why: noCalls}
 		})
 	}
 	return v
@@ -72,8 +73,8 @@ func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency
 }
 
 // advance begins a part. Any parts skipped since the latest sample began with the same counts, so
-// that one start serves for them all. A part that began with the counts of the one before needs
-// none.
+// that one start serves for them all. A part that began with the same counts as the previous part
+// needs none.
 func (l *latencyWindow) advance(part int64) {
 	if l.starts[len(l.starts)-1].counted.Counts != l.counted.Counts {
 		l.starts = append(l.starts, &partStart{l.newest + 1, l.counted})

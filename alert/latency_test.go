@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// timed is a source of latencies that keeps the time of each.
+// timed is a source of latencies that stores the time of each call.
 type timed struct {
 	*window.Calls
 	start time.Time
@@ -55,7 +55,7 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 	near(239*s, 3*time.Second)
 	v.requireNone(t, 250*s)
 	calls.record(0, 2*time.Second)
-	near(10*time.Hour, 2*time.Second) // however long there was no evaluation
+	near(10*time.Hour, 2*time.Second) // however long the time without evaluations
 	v.requireNone(t, 20*time.Hour)
 }
 

@@ -1,7 +1,9 @@
 package alert_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"maps"
 	"runtime"
 	"testing"
@@ -14,7 +16,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// memberWithHistory is a member with a long history: a tenth of its calls failed, a fifth were refused, and
+// memberWithHistory is a member with many earlier calls: a tenth failed, a fifth were refused, and
 // all took a second.
 type memberWithHistory struct {
 	totals
@@ -113,7 +115,8 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 		return true
 	}
 	broken := false
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	var log bytes.Buffer
+	m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1, "c": 2}), func(i int) alert.Value {
 			panics(i == 0) // it has never had a value
 			return alert.True(func() bool { return panics(i == 1 && broken) })
@@ -130,8 +133,10 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	}
 	both := []string{"x (b): firing: boolean is 1, alerts above 0", "x (c): firing: boolean is 1, alerts above 0"}
 	require.Equal(t, both, shown())
+	require.Contains(t, log.String(), `level=ERROR msg="alert: rule panicked" weir.alert.rule=x weir.group.key=a panic=broken`)
 	broken = true
-	require.Equal(t, both, shown(), "a panic is no data, so the last verdict stays")
+	both[0] = "x (b): firing: boolean was 1, alerts above 0; no data now: the rule failed, keeping the last verdict"
+	require.Equal(t, both, shown())
 	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 

@@ -16,14 +16,20 @@ import (
 // concurrent use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate panic if
 // another Run or Evaluate is in progress.
 type Monitor struct {
-	config     Config
-	evaluators []*evaluator
-	deliverers []*deliverer
-	series     *monitorSeries
-
+	setup      atomic.Pointer[setup]
+	silences   silences
 	evaluating atomic.Bool
-	now        time.Time // of the latest evaluation; guarded by evaluating
 	alerts     atomic.Pointer[[]Alert]
+	state      stateStore
+
+	busy       sync.Mutex  // held during an evaluation and while the setup is replaced
+	now        time.Time   // of the latest evaluation; guarded by busy
+	retired    []*tracker  // of removed rules; guarded by busy
+	deliveries *deliveries // of Run, or nil; guarded by busy
+
+	mu   sync.Mutex
+	next *nextSetup    // by the latest Reconfigure, until it is in effect
+	wake chan struct{} // makes Run evaluate; nil without Run
 }
 
 // NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is
@@ -32,14 +38,9 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 	if err := Validate(c, rules...); err != nil {
 		panic(err)
 	}
-	m := &Monitor{config: c.orDefault()}
-	for _, r := range rules {
-		m.evaluators = append(m.evaluators, newEvaluator(r, m.config))
-	}
-	for _, n := range c.Notify {
-		m.deliverers = append(m.deliverers, newDeliverer(n, m.config.Timeout, m.config.Logger))
-	}
-	m.series = newMonitorSeries(m.evaluators, m.deliverers)
+	m := &Monitor{state: stateStore{path: c.StateFile}}
+	m.setup.Store(&setup{})
+	m.replaceSetup(c.orDefault(), rules)
 	m.alerts.Store(&[]Alert{})
 	return m
 }
@@ -47,31 +48,50 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 // Run evaluates the rules and delivers their alerts until ctx is done, and then returns nil, as the
 // functions of an errgroup do. It evaluates at once, again after a random part of the interval, and
 // then at every interval. The random part keeps the processes of a fleet from evaluating at the
-// same time.
+// same time. After Reconfigure it begins so again.
 //
 // Run waits for the goroutines that it started, except for those that hang in a rule or a notifier.
 // Alerts that are undelivered when it returns are delivered by Flush or by the next Run.
 func (m *Monitor) Run(ctx context.Context) error {
 	m.begin()
 	defer m.end()
-	var deliveries sync.WaitGroup
-	defer deliveries.Wait()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for _, d := range m.deliverers {
-		deliveries.Go(func() { d.run(ctx) })
+	deliveries := &deliveries{ctx: ctx, cancels: map[*deliverer]context.CancelFunc{}}
+	wake := make(chan struct{}, 1) // made here, because one from outside a synctest bubble cannot be used in one
+	m.setRunning(deliveries, wake)
+	defer func() {
+		cancel()
+		m.setRunning(nil, nil)
+		deliveries.all.Wait()
+	}()
+	for m.runUntilChanged(ctx, wake) {
 	}
+	return nil
+}
+
+// runUntilChanged evaluates by the present config, and returns true if that has changed or false if ctx is
+// done.
+func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) bool {
 	m.evaluate(ctx, time.Now())
-	if sleep(ctx, rand.N(m.config.Interval)) != nil {
-		return nil
+	interval := m.setup.Load().config.Interval
+	timer := time.NewTimer(rand.N(interval))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+		return true
+	case <-timer.C:
 	}
-	ticker := time.NewTicker(m.config.Interval)
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		m.evaluate(ctx, time.Now())
 		select {
 		case <-ctx.Done():
-			return nil
+			return false
+		case <-wake:
+			return true
 		case <-ticker.C:
 		}
 	}
@@ -92,9 +112,10 @@ func (m *Monitor) Evaluate(t time.Time) {
 // pause that a receiver has asked Run for. Call Flush at the end of a program, after ctx of Run is
 // done.
 func (m *Monitor) Flush(ctx context.Context) error {
-	errs := make([]error, len(m.deliverers))
+	deliverers := m.setup.Load().deliverers
+	errs := make([]error, len(deliverers))
 	var deliveries sync.WaitGroup
-	for i, d := range m.deliverers {
+	for i, d := range deliverers {
 		deliveries.Go(func() { errs[i] = d.flush(ctx) })
 	}
 	deliveries.Wait()
@@ -114,27 +135,40 @@ func (m *Monitor) begin() {
 
 func (m *Monitor) end() { m.evaluating.Store(false) }
 
-// evaluate evaluates each rule in turn. If ctx ends meanwhile, it publishes nothing, and the next
-// evaluation reports what the rules before have found.
+// evaluate evaluates each rule in turn. If ctx ends meanwhile, it publishes nothing. The next
+// evaluation reports the results of the earlier rules.
 func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
+	m.evaluateOnce(ctx, t)
+	m.tryReplace() // for a Reconfigure meanwhile
+}
+
+func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
+	m.busy.Lock()
+	defer m.busy.Unlock()
+	m.replaceByNext()
 	if m.now.IsZero() {
 		m.now = time.Unix(0, 0) // the zero time of a caller is stale
 	}
 	if t.After(m.now) {
 		m.now = t
 	}
+	s := m.setup.Load()
+	m.restoreState(s)
 	var alerts []Alert
-	for _, e := range m.evaluators {
+	for _, e := range s.evaluators {
 		before := e.stats.latest
 		found, result := e.evaluate(ctx, m.now)
 		if ctx.Err() != nil {
 			return
 		}
-		e.log(m.config.Logger, before, result)
+		e.log(s.config.Logger, before, result)
 		alerts = append(alerts, found...)
 	}
+	alerts = append(alerts, m.retiredAlerts(alerts)...)
+	m.silences.mark(alerts, m.now)
 	m.alerts.Store(&alerts)
-	for _, d := range m.deliverers {
+	m.state.saveAlerts(s, alerts, m.retired, m.now)
+	for _, d := range s.deliverers {
 		d.update(alerts, m.now)
 	}
 }

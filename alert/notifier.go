@@ -21,15 +21,17 @@ import (
 // Name returns the name for metrics and logs, which must be unique within a monitor and hold no
 // secret.
 //
-// A notifier may have two more methods:
+// A notifier may have three more methods:
 //
 //	NotifyAll(ctx context.Context, alerts []Alert) error
 //	Repeat() time.Duration
+//	OwnSilences() bool
 //
 // NotifyAll takes up to 64 alerts, which are delivered together or not at all. The monitor then
 // calls NotifyAll and never Notify. If a batch fails because of one alert, that alert is sent again
-// by itself, so that it does not delay the others. Repeat is how often the notifier is told again
-// of a firing alert, and of a resolved one for 15 minutes. 0 means never.
+// by itself, so that it does not delay the others. Repeat is how often a firing alert is sent
+// again, and a resolved one for 15 minutes. 0 means never. OwnSilences reports that the receiver
+// silences alerts itself, so that the monitor's silences do not apply to it.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
@@ -40,6 +42,8 @@ type batchNotifier interface {
 }
 
 type repeatNotifier interface{ Repeat() time.Duration }
+
+type silencingNotifier interface{ OwnSilences() bool }
 
 // Func returns a notifier that calls notify. It panics if notify is nil.
 func Func(name string, notify func(ctx context.Context, a Alert) error) Notifier {
@@ -59,6 +63,13 @@ func (n *funcNotifier) Notify(ctx context.Context, a Alert) error { return n.not
 
 // Log returns a notifier named "log" that writes each alert to the logger, at level Warn if it
 // fires and Info if it resolved. It panics if logger is nil.
+//
+// The attributes are:
+//
+//   - weir.alert.rule, and weir.group.key for a member of a group.
+//   - weir.alert.summary, weir.alert.value, weir.alert.severity and weir.alert.id.
+//   - weir.alert.starts_at, and weir.alert.ends_at if it resolved.
+//   - weir.alert.annotations: a group.
 func Log(logger *slog.Logger) Notifier {
 	if logger == nil {
 		panic("alert: Log: the logger is nil")
@@ -75,26 +86,26 @@ func Log(logger *slog.Logger) Notifier {
 
 func logAttrs(a Alert) []slog.Attr {
 	attrs := []slog.Attr{
-		slog.String("rule", a.Rule), slog.String("summary", a.Summary),
-		slog.Float64("value", a.Value), slog.Time("starts_at", a.StartsAt),
+		slog.String("weir.alert.rule", a.Rule), slog.String("weir.alert.summary", a.Summary),
+		slog.Float64("weir.alert.value", a.Value), slog.Time("weir.alert.starts_at", a.StartsAt),
 	}
 	if a.State == Resolved {
-		attrs = append(attrs, slog.Time("ends_at", a.EndsAt))
+		attrs = append(attrs, slog.Time("weir.alert.ends_at", a.EndsAt))
 	}
 	if a.Key != "" {
-		attrs = append(attrs, slog.String("key", a.Key))
+		attrs = append(attrs, slog.String("weir.group.key", a.Key))
 	}
 	if severity := a.Labels[labelSeverity]; severity != "" {
-		attrs = append(attrs, slog.String("severity", severity))
+		attrs = append(attrs, slog.String("weir.alert.severity", severity))
 	}
 	var annotations []slog.Attr
 	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
-		if name != "summary" { // it is an attribute of its own
+		if name != "summary" { // it is a separate attribute
 			annotations = append(annotations, slog.String(name, a.Annotations[name]))
 		}
 	}
 	if len(annotations) > 0 {
-		attrs = append(attrs, slog.GroupAttrs("annotations", annotations...))
+		attrs = append(attrs, slog.GroupAttrs("weir.alert.annotations", annotations...))
 	}
-	return append(attrs, slog.String("id", a.ID))
+	return append(attrs, slog.String("weir.alert.id", a.ID))
 }

@@ -14,14 +14,15 @@ import (
 // Notifications have an outcome. A failed attempt is repeated, and each failure counts. A refused
 // notification is one the receiver does not accept, maybe only for now: it stays pending and is
 // tried again after 5 minutes, or after Repeat if that is less. A dropped notification is given up,
-// because it would fail again or because its alert resolved long before it could be delivered.
+// because it would fail again or because its alert resolved long before it could be delivered. A
+// silenced notification is held back until no [Silence] matches its alert.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
-	for _, r := range m.series.rules {
+	for _, r := range m.setup.Load().series.rules {
 		if !yieldAll(r.values, r.evaluator.published.Load(), yield) {
 			return
 		}
 	}
-	for _, n := range m.series.notifiers {
+	for _, n := range m.setup.Load().series.notifiers {
 		if !yieldAll(n.values, n.deliverer.published.Load(), yield) {
 			return
 		}
@@ -31,13 +32,13 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 // Histograms yields how long evaluations took per rule, and delivery attempts per notifier. It
 // takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	for _, r := range m.series.rules {
+	for _, r := range m.setup.Load().series.rules {
 		durations := window.Latency(r.evaluator.durations.Snapshot())
 		if !yield(r.durations, durations.Histogram()) {
 			return
 		}
 	}
-	for _, n := range m.series.notifiers {
+	for _, n := range m.setup.Load().series.notifiers {
 		durations := window.Latency(n.deliverer.durations.Snapshot())
 		if !yield(n.durations, durations.Histogram()) {
 			return
@@ -63,7 +64,8 @@ type notifierSeries struct {
 	durations *stat.Series
 }
 
-// valueOf is a series and how to read its value from statistics S. It has no value if ok is false.
+// valueOf is a series, and the function that reads its value from statistics S. It has no value if
+// ok is false.
 type valueOf[S any] struct {
 	series *stat.Series
 	read   func(S) (value float64, ok bool)
@@ -103,13 +105,16 @@ func newRuleSeries(e *evaluator) ruleSeries {
 	for f := range faults {
 		add(instrument.AlertEvaluations, []string{f.String()}, func(s *ruleStats) (float64, bool) { return float64(s.evaluations[f]), true })
 	}
+	for why := noValue; why < missings; why++ {
+		add(instrument.AlertNoData, []string{why.String()}, func(s *ruleStats) (float64, bool) { return float64(s.missing[why]), true })
+	}
 	add(instrument.AlertValue, nil, func(s *ruleStats) (float64, bool) { return s.value, s.hasValue })
 	add(instrument.AlertLastEvaluation, nil, func(s *ruleStats) (float64, bool) { return unixSeconds(s.at) })
 	return r
 }
 
 func newNotifierSeries(d *deliverer) notifierSeries {
-	name := d.notifier.Name()
+	name := d.name
 	n := notifierSeries{deliverer: d, durations: instrument.NotifierDeliveryDuration.Series(name)}
 	add := func(series *stat.Series, read func(*deliveryStats) (float64, bool)) {
 		n.values = append(n.values, valueOf[*deliveryStats]{series, read})
@@ -125,6 +130,7 @@ func newNotifierSeries(d *deliverer) notifierSeries {
 	count(notifications.Series(name, "superseded", ""), func(s *deliveryStats) int64 { return s.superseded })
 	count(notifications.Series(name, "refused", ""), func(s *deliveryStats) int64 { return s.refusals })
 	count(notifications.Series(name, "dropped", ""), func(s *deliveryStats) int64 { return s.dropped })
+	count(notifications.Series(name, "silenced", ""), func(s *deliveryStats) int64 { return s.silenced })
 	count(instrument.NotifierAttempts.Series(name), func(s *deliveryStats) int64 { return s.attempts })
 	count(instrument.NotifierPending.Series(name), func(s *deliveryStats) int64 { return int64(s.pending) })
 	count(instrument.NotifierPendingLimit.Series(name), func(s *deliveryStats) int64 { return int64(s.alerts) })

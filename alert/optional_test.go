@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// repeating is a notifier that asks for repetitions.
+// repeating is a notifier with a Repeat.
 type repeating struct {
 	*flaky
 	every time.Duration
@@ -40,7 +40,7 @@ func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	})
 }
 
-// batch is a notifier that takes many alerts at once.
+// batch is a notifier that receives many alerts at once.
 type batch struct {
 	*flaky
 	sizes []int

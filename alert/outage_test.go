@@ -15,7 +15,7 @@ import (
 
 var errDown = errors.New("down")
 
-// call makes ten calls per second through the breaker for the duration.
+// call makes ten calls per second through the breaker for the given duration.
 func call(ctx context.Context, b *breaker.Breaker, d time.Duration, err error) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		_ = b.Run(ctx, func(context.Context) error { return err })
@@ -26,7 +26,7 @@ func call(ctx context.Context, b *breaker.Breaker, d time.Duration, err error) {
 // outage would end when the breaker opens.
 func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		payments := breaker.New("payments", breaker.Config{})
+		payments := breaker.New("payments", breaker.Config{Cooldown: 5 * time.Second})
 		var told alertRecorder
 		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("recorder")}},
 			alert.Rule{

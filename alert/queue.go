@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// queue holds the alerts that one notifier has yet to be told of, each in its latest state. A newer
+// queue holds the alerts that one notifier has yet to receive, each in its latest state. A newer
 // state replaces an undelivered one, so the queue holds at most the alerts of the monitor and
 // maxUnreported others. It has neither a lock nor a clock. Except for update, every step takes
 // constant time.
@@ -17,7 +17,10 @@ type queue struct {
 	refused    *list.List // entries to try again later, the earliest first
 	unreported *list.List // entries still to deliver that the monitor no longer reports, the oldest first
 
-	superseded, refusals, dropped int64
+	held        *list.List // entries to deliver once no silence matches them
+	ownSilences bool       // no silence applies
+
+	superseded, refusals, dropped, silenced int64
 }
 
 const (
@@ -29,28 +32,38 @@ const (
 // entry is an alert of a queue.
 type entry struct {
 	alert        Alert
-	list         *list.List    // due or refused, or nil if the latest state was delivered
+	list         *list.List    // due, refused or held, or nil if nothing is to be delivered
 	place        *list.Element // in list
 	unreportedAt *list.Element // in queue.unreported
 	inFlight     bool          // being delivered
+	silenced     bool          // a silence matches, and the latest state is Firing
+	toldFiring   bool          // the receiver has, or may have, heard that the alert fires
+	toldStart    time.Time     // StartsAt of the last alert that the receiver got; zero if that is not known
 	notified     bool          // the receiver has, or may have, heard of the alert
 	reported     bool          // the latest evaluation has the alert
-	alone        bool          // to be sent alone, because it may have failed a batch
+	alone        bool          // to be sent alone, because it may have made a batch fail
 	failures     int           // of batches with the alert since its last delivery
 	refusedAt    time.Time     // the first refusal since its last delivery
 	retryAt      time.Time     // after a refusal
 	changedAt    time.Time     // the evaluation at which the state changed or was repeated
+
+	restoredDue, restoredHeld bool // of a state file: the list that it belongs to
 }
 
 func newQueue(repeat time.Duration) *queue {
 	q := &queue{
-		repeat: repeat, retry: refusedRetry, entries: map[string]*entry{},
-		due: list.New(), refused: list.New(), unreported: list.New(),
+		entries: map[string]*entry{},
+		due:     list.New(), refused: list.New(), unreported: list.New(), held: list.New(),
 	}
+	q.setRepeat(repeat)
+	return q
+}
+
+func (q *queue) setRepeat(repeat time.Duration) {
+	q.repeat, q.retry = repeat, refusedRetry
 	if repeat > 0 {
 		q.retry = min(q.retry, repeat)
 	}
-	return q
 }
 
 // pending returns the number of alerts to deliver, including refused ones.
@@ -88,14 +101,39 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 	}
 	changed := e.alert.State != a.State // an alert resolves before it fires again
 	repeat := q.repeat > 0 && at.Sub(e.changedAt) >= q.repeat
-	if changed && e.list != nil {
+	wasHeld := e.list == q.held
+	if changed && e.list != nil && !wasHeld {
 		q.superseded++
 	}
 	e.reported, e.alert = true, a
+	e.silenced = a.State == Firing && a.SilencedBy != "" && !q.ownSilences
 	q.clearUnreported(e)
-	if changed || repeat && e.list == nil && !e.inFlight {
+	switch {
+	case e.silenced:
+		if changed || e.list != nil {
+			q.hold(e)
+		}
+	case changed && e.list != nil && !wasHeld && e.hasTold(a):
+		q.unlist(e) // it had other labels for a time, and the receiver got no alert with them
+	case wasHeld && a.State == Resolved && !e.toldFiring && !e.inFlight:
+		q.unlist(e) // the receiver has heard of nothing that has ended
+		delete(q.entries, a.ID)
+	case changed || wasHeld || repeat && e.list == nil && !e.inFlight:
 		q.makeDue(e)
 		e.changedAt = at
+	}
+}
+
+// hasTold reports whether the receiver has heard last what it would hear now.
+func (e *entry) hasTold(a Alert) bool {
+	return !e.inFlight && !e.toldStart.IsZero() && e.toldStart.Equal(a.StartsAt) && e.toldFiring == (a.State == Firing)
+}
+
+// hold delays a notification until no silence matches its alert.
+func (q *queue) hold(e *entry) {
+	if e.list != q.held {
+		q.silenced++
+		q.appendTo(q.held, e)
 	}
 }
 
@@ -104,7 +142,8 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 func (q *queue) removeUnreported(id string, e *entry) {
 	switch {
 	case e.inFlight:
-	case e.list == nil:
+	case e.list == nil || e.list == q.held:
+		q.unlist(e)
 		q.clearUnreported(e)
 		delete(q.entries, id)
 	case !e.notified:

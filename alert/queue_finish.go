@@ -14,6 +14,14 @@ func (q *queue) finish(batch []Alert, failed *DeliveryError, now time.Time) {
 		e.notified = e.notified || failed == nil || failed.Kind == kindTimeout
 		switch {
 		case failed == nil:
+			e.toldFiring = a.State == Firing
+			e.toldStart = a.StartsAt
+		case failed.Kind == kindTimeout:
+			e.toldFiring = e.toldFiring || a.State == Firing
+			e.toldStart = time.Time{}
+		}
+		switch {
+		case failed == nil:
 			e.alone, e.failures, e.refusedAt = false, 0, time.Time{}
 		case len(batch) > 1:
 			e.alone = e.mayFailBatch(failed)
@@ -54,6 +62,10 @@ func (q *queue) makeDueAgain(e *entry) {
 		q.superseded++
 		return
 	}
+	if e.silenced {
+		q.hold(e)
+		return
+	}
 	q.makeDue(e)
 }
 
@@ -66,6 +78,8 @@ func (q *queue) postpone(e *entry, now time.Time) {
 	switch {
 	case e.list != nil:
 		q.superseded++
+	case e.silenced:
+		q.hold(e)
 	case !e.reported && now.Sub(e.refusedAt) >= refusedLimit:
 		q.dropped++
 	default:

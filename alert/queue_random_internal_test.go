@@ -17,6 +17,9 @@ type queueRun struct {
 	alerts map[string]Alert // of the monitor
 	known  map[string]State // what the receiver was told last
 	batch  []Alert          // in flight
+
+	silences bool
+	silenced map[string]bool // by the latest evaluation
 }
 
 // evaluate lets some alerts fire, resolve and disappear, and updates the queue.
@@ -33,17 +36,33 @@ func (r *queueRun) evaluate() {
 			r.alerts[id] = Alert{ID: id, State: Firing}
 		}
 	}
-	var all []Alert
-	for _, a := range r.alerts {
+	r.update(r.all(), r.now)
+}
+
+// all returns the alerts, some of them silenced if the run has silences. A silence lasts for several
+// evaluations.
+func (r *queueRun) all() (all []Alert) {
+	for id, a := range r.alerts {
+		if r.silences && r.random.IntN(4) == 0 {
+			r.silenced[id] = !r.silenced[id]
+		}
+		if r.silences && r.silenced[id] {
+			a.SilencedBy = "x"
+		}
 		all = append(all, a)
 	}
-	r.update(all, r.now)
+	return all
 }
 
 // attempt starts a delivery, or finishes the one in flight.
 func (r *queueRun) attempt(works bool) {
 	if r.batch == nil {
 		r.batch = r.nextBatch(1+r.random.IntN(4), r.now)
+		for _, a := range r.batch {
+			if r.silences && a.State == Firing && r.silenced[a.ID] {
+				panic("a silenced alert is sent")
+			}
+		}
 		return
 	}
 	outcomes := []*DeliveryError{nil, {Kind: "http_5xx"}, {Kind: kindTimeout}, {Kind: kindUnreachable}, {Refused: true}}
@@ -64,7 +83,7 @@ func (r *queueRun) check(t *testing.T) {
 	t.Helper()
 	pending, unreported := 0, 0
 	for id, e := range r.entries {
-		if e.list != nil {
+		if e.list == r.due || e.list == r.refused {
 			pending++
 		}
 		if e.unreportedAt != nil {
@@ -85,6 +104,7 @@ func TestQueueIsConsistentWhateverTheReceiverAnswers(t *testing.T) {
 		r := &queueRun{
 			queue: newQueue([]time.Duration{0, time.Minute, time.Hour}[seed%3]), random: rand.New(rand.NewPCG(seed, 1)),
 			now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), alerts: map[string]Alert{}, known: map[string]State{},
+			silences: seed%2 == 1, silenced: map[string]bool{},
 		}
 		for range 300 {
 			r.now = r.now.Add(time.Duration(r.random.IntN(60)) * time.Second)
@@ -95,6 +115,8 @@ func TestQueueIsConsistentWhateverTheReceiverAnswers(t *testing.T) {
 			}
 			r.check(t)
 		}
+		r.silences = false // what still fires is sent now
+		r.update(r.all(), r.now)
 		r.makeRefusedDue()
 		for r.batch != nil || r.due.Len() > 0 {
 			r.attempt(true)

@@ -124,9 +124,9 @@ func TestRefusalIsLoggedOnce(t *testing.T) {
 		time.Sleep(6 * time.Minute)
 		cancel()
 		synctest.Wait()
-		require.Equal(t, `level=ERROR msg="alert: receiver refused an alert, will retry" notifier=flaky `+
+		require.Equal(t, `level=ERROR msg="alert: receiver refused an alert, will retry" weir.notifier.name=flaky weir.alert.rule=x weir.group.key=a `+
 			`error="alert: not delivered: http_4xx" after=5m0s`+"\n"+
-			`level=INFO msg="alert: delivery recovered" notifier=flaky`+"\n", log.String())
+			`level=INFO msg="alert: delivery recovered" weir.notifier.name=flaky`+"\n", log.String())
 	})
 }
 

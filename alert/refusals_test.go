@@ -87,7 +87,7 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 	})
 }
 
-// someRefused stands for the number of refusals of a source that refuses at random.
+// someRefused replaces the number of refusals of a source that refuses at random.
 const someRefused = -1
 
 // anyServer answers requests to every host.
@@ -147,7 +147,7 @@ type counter struct {
 
 func (c *counter) Observe(yield func(*stat.Series, float64) bool) { yield(c.series, c.value) }
 
-func TestInvalidCountsAreNoRefusals(t *testing.T) {
+func TestInvalidCountsAreNotRefusals(t *testing.T) {
 	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, math.MaxFloat64} {
 		c := &counter{value: 100}
 		for s := range breaker.New("b", breaker.Config{}).Observe {

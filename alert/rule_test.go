@@ -128,8 +128,8 @@ func TestLogFormat(t *testing.T) {
 	a.State, a.EndsAt = alert.Resolved, at.Add(time.Minute)
 	require.NoError(t, log.Notify(t.Context(), a))
 	require.Equal(t, []string{
-		`level=WARN msg="alert firing" rule=errors summary="rate is 0.4" value=0.4 starts_at=2026-01-02T03:04:05.000Z key=a.example severity=page id=0123456789abcdef` + "\n",
-		`level=INFO msg="alert resolved" rule=errors summary="rate is 0.4" value=0.4 starts_at=2026-01-02T03:04:05.000Z ends_at=2026-01-02T03:05:05.000Z key=a.example severity=page id=0123456789abcdef` + "\n",
+		`level=WARN msg="alert firing" weir.alert.rule=errors weir.alert.summary="rate is 0.4" weir.alert.value=0.4 weir.alert.starts_at=2026-01-02T03:04:05.000Z weir.group.key=a.example weir.alert.severity=page weir.alert.id=0123456789abcdef` + "\n",
+		`level=INFO msg="alert resolved" weir.alert.rule=errors weir.alert.summary="rate is 0.4" weir.alert.value=0.4 weir.alert.starts_at=2026-01-02T03:04:05.000Z weir.alert.ends_at=2026-01-02T03:05:05.000Z weir.group.key=a.example weir.alert.severity=page weir.alert.id=0123456789abcdef` + "\n",
 	}, lines)
 	require.Equal(t, "errors (a.example): resolved: rate is 0.4", a.String())
 }

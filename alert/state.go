@@ -29,7 +29,7 @@ func (p phase) String() string { return [phases]string{"inactive", "pending", "f
 // retention is how long a resolved alert is remembered, as in Prometheus.
 const retention = 15 * time.Minute
 
-// progress is what a rule remembers of one alert from one evaluation to the next.
+// progress is the state of one alert that a rule keeps between evaluations.
 type progress struct {
 	phase      phase
 	bad        bool // the latest verdict
@@ -75,19 +75,13 @@ func (r *Rule) nextCleared(p progress, at time.Time) progress {
 	return p
 }
 
-// verdict reports whether the measurement is bad for an alert in that progress.
+// verdict reports whether the measurement is bad for an alert with the state p.
 func (r *Rule) verdict(p progress, m measurement) bool {
-	if !r.enough(m) {
+	if r.missing(m) != nothingMissing {
 		return r.NoData == Fire || r.NoData != Resolve && p.bad
 	}
 	if p.phase == firing && r.Resolve.set {
 		return !r.Resolve.holds(m.Value)
 	}
 	return r.When.holds(m.Value) && m.Bad >= r.MinBad
-}
-
-// enough reports whether the measurement is enough data for a verdict. A partial sum is too low, so
-// it does not show that a value is below a threshold.
-func (r *Rule) enough(m measurement) bool {
-	return m.OK && m.Calls >= r.MinCalls && !(m.partial && r.When.below)
 }

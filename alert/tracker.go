@@ -13,6 +13,10 @@ type tracker struct {
 	labels    map[string]string
 	id        string
 	latest    measurement // the latest with data
+	missing   missing     // why the latest evaluation had no data
+	calls     int64       // of the latest evaluation
+	reported  bool        // an evaluation has returned the alert
+	silenced  bool        // the state file says that a silence matched
 }
 
 // newTracker returns the tracker of the member with the label key, or of the rule if key is empty.
@@ -26,12 +30,14 @@ func (t *tracker) measured(m measurement, at time.Time) (changed bool) {
 	if m.OK {
 		t.latest = m
 	}
+	t.missing, t.calls = t.rule.missing(m), m.Calls
 	return t.set(t.rule.next(t.progress, m, at))
 }
 
 // absent applies the absence of the member, which counts as healthy, and reports whether the phase
 // changed.
 func (t *tracker) absent(at time.Time) (changed bool) {
+	t.missing = nothingMissing
 	return t.set(t.rule.nextAfter(t.progress, false, at))
 }
 
@@ -78,10 +84,14 @@ func (t *tracker) alert(now time.Time) Alert {
 		ID: t.id, Rule: t.rule.Name, Key: t.labels[labelKey], Labels: t.labels, State: t.state(),
 		Value: t.latest.Value, Calls: t.latest.Calls, Bad: t.latest.Bad,
 		ActiveAt: notAfter(t.activeAt, now), StartsAt: notAfter(t.firedAt, now), EndsAt: notAfter(t.resolvedAt, now),
-		Summary: t.rule.Annotations["summary"], Annotations: t.rule.Annotations,
+		Summary: t.rule.Annotations["summary"], Annotations: t.rule.Annotations, NoData: t.noDataText(),
 	}
-	if a.Summary == "" {
+	switch {
+	case a.Summary != "":
+	case a.NoData == "":
 		a.Summary = fmt.Sprintf("%s is %.4g, alerts %s", t.valueName, a.Value, t.rule.When)
+	default:
+		a.Summary = fmt.Sprintf("%s was %.4g, alerts %s; no data now: %s, %s", t.valueName, a.Value, t.rule.When, a.NoData, t.rule.NoData.verdictText())
 	}
 	return a
 }

@@ -19,7 +19,7 @@ type outage struct {
 	every  time.Duration // between two calls; default 100 ms
 }
 
-// hangs is a call without an answer in time.
+// hangs makes a call that gets no answer in time.
 func hangs(timeout time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -47,7 +47,7 @@ func outages() map[string]outage {
 	}
 }
 
-// run makes calls through the breaker for the duration, without waiting for earlier calls.
+// run makes calls through the breaker for the given duration, without waiting for earlier calls.
 func (o outage) run(ctx context.Context, b *breaker.Breaker, d time.Duration, call func(context.Context) error) {
 	every := o.every
 	if every == 0 {

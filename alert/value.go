@@ -3,6 +3,7 @@ package alert
 import (
 	"errors"
 	"math"
+	"reflect"
 	"time"
 )
 
@@ -18,14 +19,60 @@ type Value struct {
 
 	// start returns a new sampler. Calls made before its first sample are not counted.
 	start func() sampler
+	// startGroup is start for a value with members. It also returns the group, with what the group before
+	// knew if it was one of the same members.
+	startGroup func(before any) (s sampler, group any)
+	// Values with equal ids can share a sampler: see Monitor.Reconfigure. It is nil for a value
+	// that has to begin anew, or whose sampler remembers nothing.
+	id any
 }
 
-// measurement is what a value was at one time.
+// valueID is Value.id of a value that remembers samples.
+type valueID struct {
+	name  string // with the spans
+	of    any    // the source
+	param float64
+}
+
+// newValueID returns an id, or nil if sources like this cannot be compared.
+func newValueID(name string, of any, param float64) any {
+	if !reflect.ValueOf(of).Comparable() {
+		return nil
+	}
+	return valueID{name, of, param}
+}
+
+// sampling is a value that is being sampled.
+type sampling struct {
+	sample sampler
+	id     any // Value.id
+	group  any // of a value with members
+}
+
+// begin begins to sample the value. It continues the previous sampling if that is of an equal
+// value.
+func (v Value) begin(before *sampling) *sampling {
+	if before != nil && v.id != nil && v.id == before.id {
+		return before
+	}
+	if v.startGroup == nil {
+		return &sampling{sample: v.start(), id: v.id}
+	}
+	s := &sampling{}
+	if before != nil {
+		s.group = before.group
+	}
+	s.sample, s.group = v.startGroup(s.group)
+	return s
+}
+
+// measurement is a value at one moment.
 type measurement struct {
 	Value float64 // the number that the rule judges
 	Calls int64   // how many calls Value is computed from
 	Bad   int64   // how many of them were bad
-	OK    bool    // false: there is no data, and the other fields are not set
+	OK    bool    // false: there is no data, and Value and Bad are not set
+	why   missing // why there is no data, unless the value is missing
 
 	partial bool // Value is a sum over less than its span, so the true value may be larger
 }
@@ -60,8 +107,8 @@ func Gauge(read func() float64) Value {
 // True is 1 while holds returns true, and 0 otherwise.
 //
 // For an alert about a breaker or a gate, pass the method Tripped: True(payments.Tripped). It is 1
-// from the moment the breaker opens, by itself or by hand, until it has closed again. It stays 1
-// while the breaker is half-open, so that a rule with a For fires once per outage and resolves
+// from the moment the breaker opens, automatically or by hand, until it has closed again. It stays
+// 1 while the breaker is half-open, so that a rule with a For fires once per outage and resolves
 // once, however often the breaker probes the service in between. A breaker that is disabled, forced
 // closed or in shadow mode is not tripped. To show the last failures in every message, add them to
 // the summary:

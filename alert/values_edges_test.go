@@ -56,7 +56,7 @@ func TestValidRules(t *testing.T) {
 	require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}))
 }
 
-func TestValuesWithoutCallsAreNoError(t *testing.T) {
+func TestValuesWithoutCallsAreNotAnError(t *testing.T) {
 	for name, value := range map[string]alert.Value{
 		"Rate":        alert.Rate(&totals{}, time.Minute),
 		"FailureRate": alert.FailureRate(&totals{}, time.Minute),

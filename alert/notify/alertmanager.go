@@ -38,8 +38,16 @@ func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 			Labels: a.Labels, Annotations: annotationsOf(a), StartsAt: a.StartsAt, EndsAt: m.endsAt(a, now),
 		}
 	}
-	return m.post(ctx, posted, nil)
+	body, err := encode(posted)
+	if err != nil {
+		return err
+	}
+	return m.post(ctx, m.url(), body, nil)
 }
+
+// OwnSilences returns true: the silences of the Alertmanager apply, and those of the monitor do not.
+// Without repeats, the Alertmanager would take a silenced alert for resolved.
+func (m *Alertmanager) OwnSilences() bool { return true }
 
 // endsAt returns when the alert ends if it is not repeated.
 func (m *Alertmanager) endsAt(a alert.Alert, now time.Time) time.Time {

@@ -20,9 +20,10 @@ const Off = -1
 // field of a struct that may be printed. Notifiers never show them.
 type Config struct {
 	// Name is the name of the notifier and its breaker in metrics and logs. The notifiers of one
-	// program need different names. Default the kind: "webhook", "slack" or "alertmanager".
+	// program need different names. Default the kind: "webhook", "slack", "teams", "pagerduty" or
+	// "alertmanager".
 	Name string
-	// URL is the http or https address of the server. Required.
+	// URL is the http or https address of the server. Required, except for PagerDuty.
 	URL string
 	// Header is sent with each request, for example for authorization. Default none.
 	Header http.Header
@@ -74,8 +75,9 @@ func (c Config) orDefault(kind string, repeat time.Duration) Config {
 }
 
 // breakerConfig returns Config.Breaker with the defaults of this package.
-func (c Config) breakerConfig() breaker.Config {
-	b := c.Breaker
+func (c Config) breakerConfig() breaker.Config { return breakerConfig(c.Breaker) }
+
+func breakerConfig(b breaker.Config) breaker.Config {
 	b.MinCalls = cmp.Or(b.MinCalls, 5)
 	if b.LastCalls == 0 {
 		b.Window = cmp.Or(b.Window, time.Minute)

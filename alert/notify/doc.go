@@ -1,5 +1,5 @@
-// Package notify sends alerts over HTTP: to Slack, to Alertmanager, and to any receiver of
-// Alertmanager's webhooks.
+// Package notify sends alerts: to Slack, Microsoft Teams, PagerDuty and Alertmanager, to any
+// receiver of Alertmanager's webhooks, to other HTTP APIs by a template, and by e-mail.
 //
 //	slack := notify.NewSlack(notify.Config{URL: os.Getenv("SLACK_WEBHOOK_URL")})
 //	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{slack}}, rules...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
 )
 
 // endpoint is the server of a notifier and its breaker.
@@ -22,6 +23,9 @@ type endpoint struct {
 	target  func() (url string, header http.Header) // a closure, whose contents fmt cannot print
 	client  *http.Client
 	breaker *breaker.Breaker
+	pace    *limiter.TokenBucket // keeps the rate that the receiver documents; nil: it documents none
+
+	pauseAfter429 time.Duration // the shortest pause after the status Too Many Requests
 }
 
 // newEndpoint returns the endpoint at c.URL, with the path appended. kind is the default name, and
@@ -57,34 +61,75 @@ func (e *endpoint) Breaker() *breaker.Breaker { return e.breaker }
 // Format prints only the name, for every verb.
 func (e *endpoint) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", e.name) }
 
-// post sends a message as JSON unless the breaker refuses. header returns the headers for the body;
-// it may be nil.
-func (e *endpoint) post(ctx context.Context, message any, header func(body []byte) http.Header) error {
+// url returns the address of the server.
+func (e *endpoint) url() string {
+	address, _ := e.target()
+	return address
+}
+
+// encode returns the message as JSON.
+func encode(message any) ([]byte, error) {
 	body, err := json.Marshal(message)
 	if err != nil {
-		return &alert.DeliveryError{Permanent: true, Err: errors.New("the alert cannot be encoded as JSON")}
+		return nil, &alert.DeliveryError{Permanent: true, Err: errors.New("the alert cannot be encoded as JSON")}
 	}
-	var extra http.Header
-	if header != nil {
-		extra = header(body)
+	return body, nil
+}
+
+// fitted returns a message of at most limit bytes. build makes it with texts of at most n
+// characters.
+func fitted(limit int, build func(n int) any) ([]byte, error) {
+	for n := 4096; ; n /= 2 {
+		body, err := encode(build(n))
+		if err != nil || len(body) <= limit || n == 1 {
+			return body, err
+		}
 	}
-	err = e.breaker.Run(ctx, func(ctx context.Context) error { return e.send(ctx, body, extra) })
+}
+
+// post sends a body to the address, unless the breaker refuses. It waits before if the rate of the
+// receiver requires it.
+func (e *endpoint) post(ctx context.Context, address string, body []byte, extra http.Header) error {
+	if err := e.keepRate(ctx); err != nil {
+		return err
+	}
+	return attempt(ctx, e.breaker, func(ctx context.Context) error { return e.send(ctx, address, body, extra) })
+}
+
+// maxAttempt bounds an attempt if ctx has no deadline. That of a Monitor always has one.
+const maxAttempt = 30 * time.Second
+
+// attempt calls send with a ctx that has a deadline, unless the breaker refuses.
+func attempt(ctx context.Context, b *breaker.Breaker, send func(ctx context.Context) error) error {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, maxAttempt)
+		defer cancel()
+	}
+	err := b.Run(ctx, send)
 	if open, refused := errors.AsType[*breaker.OpenError](err); refused {
 		return &alert.DeliveryError{Kind: "breaker_open", Pause: open.RetryAfter(), Err: err}
 	}
 	return err
 }
 
-// maxAttempt bounds an attempt if ctx has no deadline. That of a Monitor always has one.
-const maxAttempt = 30 * time.Second
-
-func (e *endpoint) send(ctx context.Context, body []byte, extra http.Header) error {
-	if _, bounded := ctx.Deadline(); !bounded {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxAttempt)
-		defer cancel()
+// keepRate waits until the receiver's rate allows one more request.
+func (e *endpoint) keepRate(ctx context.Context) error {
+	if e.pace == nil {
+		return nil
 	}
-	address, configured := e.target()
+	err := e.pace.Wait(ctx, 1)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return context.Canceled
+	}
+	return &alert.DeliveryError{Err: fmt.Errorf("the rate of the receiver does not allow it yet: %w", err)}
+}
+
+func (e *endpoint) send(ctx context.Context, address string, body []byte, extra http.Header) error {
+	_, configured := e.target()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
 		return &alert.DeliveryError{Permanent: true, Err: errors.New("the request cannot be created")}
@@ -103,5 +148,9 @@ func (e *endpoint) send(ctx context.Context, body []byte, extra http.Header) err
 	defer response.Body.Close()
 	// Reading the body to its end lets the connection be reused.
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
-	return statusError(response, time.Now())
+	err = statusError(response, time.Now())
+	if failed, ok := errors.AsType[*alert.DeliveryError](err); ok && response.StatusCode == http.StatusTooManyRequests {
+		failed.Pause = max(failed.Pause, e.pauseAfter429)
+	}
+	return err
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 
 	"github.com/weir-go/weir/alert"
@@ -49,6 +51,50 @@ func ExampleNewSlack() {
 	fmt.Println(slack.Notify(context.Background(), alert.Alert{Rule: "fire", State: alert.Firing}))
 	// Output:
 	// alert: not delivered: no connection
+}
+
+func ExampleMail() {
+	mail := notify.NewMail(notify.MailConfig{
+		Server: "smtp.example.com:587", User: "weir", Password: os.Getenv("SMTP_PASSWORD"),
+		From: "weir <weir@example.com>", To: []string{"on-call@example.com"},
+	})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mail}})
+	fmt.Println(mail, len(monitor.Alerts()))
+	// Output:
+	// notifier "mail" 0
+}
+
+func ExampleMailConfig() {
+	fmt.Println(notify.MailConfig{Server: "smtp.example.com", From: "weir@example.com", To: []string{"on-call@example.com"}}.Validate())
+	// Output:
+	// notify: Server (not shown) must be a host and a port, such as smtp.example.com:587
+}
+
+func ExampleNewPagerDuty() {
+	pager := notify.NewPagerDuty(notify.Config{Transport: offline{}}, "0123456789abcdef0123456789abcdef")
+	fmt.Println(pager, pager.Notify(context.Background(), alert.Alert{Rule: "fire", State: alert.Firing}))
+	// Output:
+	// notifier "pagerduty" alert: not delivered: no connection
+}
+
+// The address and the message of an API in the form of Opsgenie's.
+func ExampleNewTemplateWebhook() {
+	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Println(r.URL, string(body))
+	}))
+	defer api.Close()
+	hook := notify.NewTemplateWebhook(notify.Config{
+		Name: "opsgenie", URL: api.URL + `/v2/alerts{{if eq .State "resolved"}}/{{.ID}}/close{{end}}?identifierType=alias`,
+		Header: http.Header{"Authorization": {"GenieKey " + os.Getenv("OPSGENIE_KEY")}},
+	}, `{"message":"{{.Rule}}","alias":"{{.ID}}","description":{{.Summary}}}`)
+	a := alert.Alert{ID: "4fe2a3b9c1d07765", Rule: "fire", Summary: `smoke in "hall 3"`, State: alert.Firing}
+	_ = hook.Notify(context.Background(), a)
+	a.State = alert.Resolved
+	_ = hook.Notify(context.Background(), a)
+	// Output:
+	// /v2/alerts?identifierType=alias {"message":"fire","alias":"4fe2a3b9c1d07765","description":"smoke in \"hall 3\""}
+	// /v2/alerts/4fe2a3b9c1d07765/close?identifierType=alias {"message":"fire","alias":"4fe2a3b9c1d07765","description":"smoke in \"hall 3\""}
 }
 
 func ExampleConfig() {

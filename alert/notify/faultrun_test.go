@@ -37,7 +37,7 @@ func rulesOn(conditions []atomic.Bool) (rules []alert.Rule) {
 }
 
 // For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a
-// random way. In the end it knows the latest state of each alert that it was told of, and each
+// random way. At the end it knows the latest state of each alert that it ever received, and each
 // firing alert.
 func TestRandomFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

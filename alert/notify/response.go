@@ -74,7 +74,7 @@ func transportError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		failed.Kind, failed.Err = "timeout", errors.New("no answer in time")
 	case errors.As(err, &errno):
 		failed.Err = errno

@@ -51,7 +51,11 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 				Breaker: breaker.Config{MinCalls: 1000},
 			}
 			signed := notify.NewSignedWebhook(config, "whsec_"+"VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU")
-			for _, n := range []alert.Notifier{signed, notify.NewSlack(config), notify.NewAlertmanager(config)} {
+			for _, n := range []alert.Notifier{
+				signed, notify.NewSlack(config), notify.NewAlertmanager(config), notify.NewTeams(config),
+				notify.NewPagerDuty(config, strings.Repeat(secret, 3)+"xxxxx"),
+				notify.NewTemplateWebhook(config, `{"key": "`+secret+`", "text": {{.Summary}}}`),
+			} {
 				w := watch(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
 				w.set(true)
 				w.stop()
@@ -98,6 +102,8 @@ func TestSecretsAppearInNoPrintedForm(t *testing.T) {
 	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
 	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"
 	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
+	pager := notify.NewPagerDuty(config, strings.Repeat(secret, 3)+"xxxxx")
+	templated := notify.NewTemplateWebhook(config, `{"key": "`+secret+`", "text": {{.Summary}}}`)
 	type inner struct{ C notify.Config }
 	for _, value := range []any{
 		config, &config,
@@ -106,7 +112,9 @@ func TestSecretsAppearInNoPrintedForm(t *testing.T) {
 		inner{config},
 		&inner{config},
 		[]inner{{config}},
-		hook, *hook, am, *am, slack, *slack,
+		hook, *hook, am, *am, slack, *slack, pager, *pager, templated, *templated,
+		struct{ h notify.Webhook }{*pager},
+		struct{ h notify.Webhook }{*templated},
 		struct{ H notify.Webhook }{*hook},
 		struct{ h *notify.Webhook }{hook},
 		struct{ h notify.Webhook }{*hook},

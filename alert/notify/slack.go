@@ -2,9 +2,6 @@ package notify
 
 import (
 	"fmt"
-	"maps"
-	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,7 +46,7 @@ func newSlackMessage(a alert.Alert) slackMessage {
 		color, at = "good", a.EndsAt
 	}
 	return slackMessage{
-		Text:  slackText("["+strings.ToUpper(string(a.State))+"] "+a.Rule, maxSlackText),
+		Text:  slackText(title(a), maxSlackText),
 		Parse: "none",
 		Attachments: []slackAttachment{{
 			Color: color, Text: slackText(a.Summary, maxSlackText), MarkupIn: []string{}, Fields: slackFields(a), Time: at.Unix(),
@@ -60,15 +57,12 @@ func newSlackMessage(a alert.Alert) slackMessage {
 // slackFields returns the labels except the rule's name, and the annotations except the summary.
 func slackFields(a alert.Alert) []slackField {
 	fields := []slackField{}
-	for _, name := range slices.Sorted(maps.Keys(a.Labels)) {
-		if name != "alertname" {
-			fields = append(fields, slackField{slackText(name, maxSlackField), slackText(a.Labels[name], maxSlackField), true})
-		}
+	labels, annotations := details(a)
+	for _, d := range labels {
+		fields = append(fields, slackField{slackText(d.name, maxSlackField), slackText(d.value, maxSlackField), true})
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
-		if name != "summary" {
-			fields = append(fields, slackField{slackText(name, maxSlackField), slackAnnotation(a.Annotations[name]), false})
-		}
+	for _, d := range annotations {
+		fields = append(fields, slackField{slackText(d.name, maxSlackField), slackAnnotation(d.value), false})
 	}
 	if more := len(fields) - maxSlackFields + 1; more > 1 {
 		fields = append(fields[:maxSlackFields-1], slackField{Title: "…", Value: fmt.Sprintf("and %d more", more), Short: true})
@@ -76,11 +70,9 @@ func slackFields(a alert.Alert) []slackField {
 	return fields
 }
 
-// slackAnnotation returns the value of an annotation. It comes from the author of the rule and can
-// be trusted, so an address is shown as a link.
+// slackAnnotation returns the value of an annotation. An address is shown as a link.
 func slackAnnotation(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(text, "<>| ") || len(text) > maxSlackField/2 {
+	if !isLink(text) || len(text) > maxSlackField/2 {
 		return slackText(text, maxSlackField)
 	}
 	return "<" + strings.ReplaceAll(text, "&", "&amp;") + ">"

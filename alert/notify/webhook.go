@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/limiter"
 )
 
-// Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook] and [NewSlack]
-// differ in the message they post. All methods are safe for concurrent use. The zero value does not
-// work: use NewWebhook, NewSignedWebhook or NewSlack.
+// Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook],
+// [NewTemplateWebhook], [NewSlack], [NewTeams] and [NewPagerDuty] differ in the message they post.
+// All methods are safe for concurrent use. The zero value does not work: use one of these
+// functions.
 type Webhook struct {
 	*endpoint
-	message func(alert.Alert) any
-	sign    func(id string, at time.Time, body []byte) http.Header // nil: unsigned; a closure hides the key
+	// The functions are closures, whose contents fmt cannot print, because they may hold keys.
+	message func(alert.Alert) (body []byte, err error)
+	address func(alert.Alert) (url string, err error)              // nil: that of the endpoint
+	sign    func(id string, at time.Time, body []byte) http.Header // nil: unsigned
 }
 
 // NewWebhook returns a notifier that posts messages of Alertmanager's webhook format, version 4, so
@@ -28,13 +32,13 @@ type Webhook struct {
 // c.Validate if there is one.
 func NewWebhook(c Config) *Webhook {
 	e := newEndpoint(c, "webhook", 4*time.Hour)
-	return &Webhook{endpoint: e, message: func(a alert.Alert) any { return newMessage(e.name, a) }}
+	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newMessage(e.name, a)) }}
 }
 
 // NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
 // specification, version 1.0.0. The key is "whsec_" followed by 24 to 64 bytes in base64. The
 // header webhook-id is the same whenever the same state of an alert is sent, so that a receiver can
-// recognize repetitions. NewSignedWebhook also panics if the key has another form.
+// recognize repetitions. NewSignedWebhook also panics if the key has a different form.
 func NewSignedWebhook(c Config, key string) *Webhook {
 	w := NewWebhook(c)
 	parsed, err := parseKey(key)
@@ -49,18 +53,31 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // when it resolves. c.URL is the address of a Slack incoming webhook. Names, labels and summaries
 // are shown as plain text: markup, mentions and links in them have no effect. An annotation that is
 // an http or https address is shown as a link. All texts are cut to the lengths that Slack accepts.
-// NewSlack panics with the error of c.Validate if there is one.
+// Slack documents one message per second and short bursts, so after ten messages at once Notify
+// waits up to a second per message. NewSlack panics with the error of c.Validate if there is one.
 func NewSlack(c Config) *Webhook {
-	return &Webhook{endpoint: newEndpoint(c, "slack", 4*time.Hour), message: func(a alert.Alert) any { return newSlackMessage(a) }}
+	e := newEndpoint(c, "slack", 4*time.Hour)
+	e.pace = pacer(limiter.PerSecond(1), 10)
+	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newSlackMessage(a)) }}
 }
 
 // Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was canceled.
 func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
-	var sign func(body []byte) http.Header
-	if w.sign != nil {
-		sign = func(body []byte) http.Header { return w.sign(messageID(a), time.Now(), body) }
+	body, err := w.message(a)
+	if err != nil {
+		return err
 	}
-	return w.post(ctx, w.message(a), sign)
+	address := w.url()
+	if w.address != nil {
+		if address, err = w.address(a); err != nil {
+			return err
+		}
+	}
+	var signature http.Header
+	if w.sign != nil {
+		signature = w.sign(messageID(a), time.Now(), body)
+	}
+	return w.post(ctx, address, body, signature)
 }
 
 // messageID returns an ID that is unique to one state of one firing of an alert.
@@ -108,7 +125,7 @@ func newMessage(receiver string, a alert.Alert) message {
 func annotationsOf(a alert.Alert) map[string]string {
 	annotations := map[string]string{}
 	maps.Copy(annotations, a.Annotations)
-	annotations["summary"], annotations["value"] = a.Summary, strconv.FormatFloat(a.Value, 'g', -1, 64)
+	annotations["summary"], annotations["value"] = a.Summary, valueText(a)
 	return annotations
 }
 

@@ -103,11 +103,22 @@ const worstKeys = `{{ with printf "topk(5, sum by (weir_group_key) (rate(weir_br
 	`weir_breaker_state=~'open|half_open|recovering|forced_open',weir_group_key!~'|_other'}) > 0)" $labels.job $labels.instance $labels.weir_breaker_name ` +
 	`$labels.job $labels.instance $labels.weir_breaker_name | query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
 
+// flappingKeys is a template that lists up to five members that have closed three times.
+const flappingKeys = `{{ with printf "topk(5, increase(weir_breaker_transitions_total{job=%q,instance=%q,weir_breaker_name=%q,` +
+	`weir_breaker_state='closed',weir_group_key!~'|_other'}[15m]) >= 3)" $labels.job $labels.instance $labels.weir_breaker_name ` +
+	`| query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
+
+// refusingKeys is a template that lists up to five members that refuse most calls, in all processes.
+const refusingKeys = `{{ with printf "topk(5, sum by (weir_group_key) (rate(weir_breaker_calls_total{weir_breaker_name=%q,` +
+	`weir_breaker_outcome='refused',weir_group_key!~'|_other'}[5m])) > 0)" $labels.weir_breaker_name ` +
+	`| query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
+
+// breakerFlapping counts closings, because a breaker whose probes fail opens many times in one outage.
 func breakerFlapping() Rule {
 	return Rule{
 		Alert:  "BreakerFlapping",
-		Expr:   `max without (weir_group_key) (increase(weir_breaker_transitions_total{weir_breaker_state="open",weir_group_key!="_other"}[15m])) >= 3`,
-		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} has opened three times in 15 minutes"),
+		Expr:   `max without (weir_group_key) (increase(weir_breaker_transitions_total{weir_breaker_state="closed",weir_group_key!="_other"}[15m])) >= 3`,
+		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} flaps: it closed three times in 15 minutes" + flappingKeys),
 	}
 }
 
@@ -115,7 +126,7 @@ func breakerRefusing() Rule {
 	return Rule{
 		Alert: "BreakerRefusing", For: 5 * time.Minute,
 		Expr:   `sum by (weir_breaker_name) (rate(weir_breaker_calls_total{weir_breaker_outcome="refused"}[5m])) > 0`,
-		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} refuses {{ $value | humanize }} calls per second"),
+		Labels: severity("ticket"), Annotations: summary("breaker {{ $labels.weir_breaker_name }} refuses {{ $value | humanize }} calls per second" + refusingKeys),
 	}
 }
 

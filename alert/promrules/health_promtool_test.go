@@ -80,7 +80,7 @@ func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 }
 
 // A program restarts, and its counters begin at 0, while members of a group are open.
-func TestRestartIsNoOutage(t *testing.T) {
+func TestRestartIsNotAnOutage(t *testing.T) {
 	group, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
 	require.NoError(t, err)
 	of := func(key, state string) string {

@@ -22,32 +22,42 @@ import (
 const (
 	outageBegins = 2 * time.Minute
 	outageEnds   = 14 * time.Minute
+	flappingEnds = 8 * time.Minute
 	recordingEnd = 26 * time.Minute
 )
 
 // During an outage of any kind a page fires once and resolves once, at short and long scrape
-// intervals. A healthy or forced-closed breaker never pages.
+// intervals: total, partial, slow, hanging, of one host, of all hosts. A healthy or forced-closed
+// breaker never pages. A service that goes and comes is one ticket, and one that stays down is none,
+// however often its breaker probes it.
 func TestOutagePagesOnce(t *testing.T) {
 	all := recordOutage(t)
 	want := []string{
-		"BreakerGroupOpen hosts", "BreakerGroupOpen many",
-		"BreakerOpen forced", "BreakerOpen hanging", "BreakerOpen quiet", "BreakerOpen refused", "BreakerOpen slow",
+		"BreakerGroupOpen hosts", "BreakerGroupOpen many", "BreakerGroupOpen one",
+		"BreakerOpen forced", "BreakerOpen hanging", "BreakerOpen partial", "BreakerOpen quiet", "BreakerOpen refused", "BreakerOpen slow",
 	}
 	for scrape, phase := range map[time.Duration]time.Duration{time.Second: 0, 15 * time.Second: 7 * time.Second, time.Minute: 31 * time.Second} {
 		t.Run(scrape.String(), func(t *testing.T) {
 			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
 			require.NoError(t, err)
-			dir, every := writeRules(t, health), min(scrape, 15*time.Second)
+			dir, every := writeRules(t, health), max(min(scrape, 15*time.Second), 5*time.Second)
 			// Two scrapes and two evaluations, a minute until a client with few calls notices, and
 			// three probes.
 			slack := 2*scrape + 2*every + time.Minute
 			const recovery = time.Minute // four calls of a client with few calls
 			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
 			firing := fmt.Sprintf(pages, "")
-			step := max(every, 5*time.Second)
-			before := fmt.Sprintf(pages, " offset "+step.String())
-			starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`, firing, before, recordingEnd-phase, step)
+			before := fmt.Sprintf(pages, " offset "+every.String())
+			starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`, firing, before, recordingEnd-phase, every)
+			flapping := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name="flapping"`)
+			ticket := []string{"BreakerFlapping flapping"}
+			probing := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name!~"flapping|brief"`)
 			promtoolTest(t, dir, "weir_breaker_name", scrape, every, all.sampled(scrape, phase), []expectation{
+				{outageBegins - phase, flapping.Replace(firing), nil},
+				{flappingEnds - phase, flapping.Replace(firing), ticket},
+				{flappingEnds - phase + 15*time.Minute + slack, flapping.Replace(firing), nil},
+				{recordingEnd - phase, flapping.Replace(starts), ticket},
+				{recordingEnd - phase, probing.Replace(starts), nil},
 				{outageBegins - phase + time.Minute, firing, nil},
 				{outageBegins - phase + time.Minute + slack, firing, want},
 				{outageEnds - phase, firing, want},
@@ -183,18 +193,26 @@ func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, takes(0, ends(outage())))
 		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, takes(0, ends(outage())))
 	})
+	partial := breaker.New("partial", breaker.Config{})
+	one := breaker.NewGroup[string]("one", breaker.GroupConfig{})
+	every(ctx, 50*time.Millisecond, func(n int) {
+		_ = partial.Run(ctx, takes(0, ends(outage() && n%10 < 7)))
+		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, takes(0, ends(outage() && n%4 == 3)))
+	})
 	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen) })
 	time.AfterFunc(outageEnds-time.Since(start), forced.Release)
-	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many}
+	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many, partial, one}
 }
 
 // fineOnes are the sources that must not page.
 func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
+	flapping := breaker.New("flapping", breaker.Config{Recovery: breaker.Off})
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
 	every(ctx, 50*time.Millisecond, func(n int) {
 		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
+		_ = flapping.Run(ctx, takes(0, ends(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
 		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
 		_, _ = shadow.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
 	})
@@ -205,7 +223,7 @@ func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.S
 			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, takes(0, ends(host == turn%40 && phase < 20*time.Second)))
 		}
 	})
-	return []stat.Source{fine, brief, shadow, disabled, turns}
+	return []stat.Source{fine, flapping, brief, shadow, disabled, turns}
 }
 
 // expectation is the alerts for which an expression is 1 at a time.

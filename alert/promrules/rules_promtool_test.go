@@ -127,7 +127,8 @@ func TestHealthRules(t *testing.T) {
 	quiet := []series{
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="open"}`, "0x60"},
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="closed"}`, "1x60"},
-		{`weir_breaker_transitions_total{weir_breaker_name="a",weir_breaker_state="open"}`, "1x60"},
+		{`weir_breaker_transitions_total{weir_breaker_name="a",weir_breaker_state="open"}`, "1+2x60"},
+		{`weir_breaker_transitions_total{weir_breaker_name="a",weir_breaker_state="closed"}`, "1x60"},
 		{`weir_breaker_calls_total{weir_breaker_name="a",weir_breaker_outcome="refused"}`, "7x60"},
 		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="refused"}`, "0+9x60"},
 		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"}`, "0+91x60"},
@@ -138,7 +139,7 @@ func TestHealthRules(t *testing.T) {
 	check(t, dir, "1m", quiet, []firing{{"30m", nil}, {"60m", nil}})
 	for want, s := range map[string]series{
 		"BreakerOpen":      {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
-		"BreakerFlapping":  {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1 1 2 2 3 4x35"},
+		"BreakerFlapping":  {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="closed"}`, "0x20 1 1 2 2 3 4x35"},
 		"BreakerRefusing":  {`weir_breaker_calls_total{weir_breaker_name="b",weir_breaker_outcome="refused"}`, "0x20 0+60x40"},
 		"LimiterSaturated": {`weir_limiter_requests_total{weir_limiter_name="b",weir_limiter_outcome="refused"}`, "0x20 0+60x40"},
 		"NotifierFailing":  {`weir_notifier_notifications_total{weir_notifier_name="b",weir_notifier_outcome="failed",error_type="http_5xx"}`, "0x20 0+1x40"},

@@ -1,0 +1,166 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/mail"
+	"slices"
+	"time"
+
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+)
+
+// MailConfig configures a [Mail]. Printing, logging or marshaling a MailConfig shows only its Name:
+// see [Config].
+type MailConfig struct {
+	// Name is the name of the notifier and its breaker in metrics and logs. Default "mail".
+	Name string
+	// Server is the host and port of the SMTP server, such as smtp.example.com:587. On port 465 the
+	// connection uses TLS from its beginning, and on any other port the command STARTTLS. Required.
+	Server string
+	// User is the name to log in with. Default none, which does not log in.
+	User string
+	// Password is the password of User. Default none.
+	Password string
+	// From is the address of the sender, such as "weir <weir@example.com>". Required.
+	From string
+	// To are the addresses of 1 to 100 recipients. Required.
+	To []string
+	// NoTLS sends without encryption, for a server on the same host. It cannot be used with User.
+	NoTLS bool
+	// Repeat is how often a firing alert is sent again. Off sends it once. Default 4h.
+	Repeat time.Duration
+	// TLS configures the encryption. Default: the certificate has to be valid for the host of
+	// Server.
+	TLS *tls.Config
+	// Dial connects to the server. Default that of a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Breaker configures the breaker of the server, with the defaults of Config.Breaker.
+	Breaker breaker.Config
+}
+
+// The most recipients, as every SMTP server has to accept (RFC 5321, section 4.5.3.1.8), and the
+// most bytes of an address with its name.
+const (
+	maxRecipients = 100
+	maxAddress    = 500
+)
+
+// Validate returns an error that names every invalid field, or nil. The error shows no values.
+func (c MailConfig) Validate() error {
+	var errs []error
+	fault := func(text string) { errs = append(errs, errors.New("notify: "+text)) }
+	if host, port, err := net.SplitHostPort(c.Server); err != nil || host == "" || port == "" {
+		fault("Server (not shown) must be a host and a port, such as smtp.example.com:587")
+	}
+	if !validAddress(c.From) {
+		fault("From (not shown) must be an e-mail address")
+	}
+	if len(c.To) == 0 || len(c.To) > maxRecipients || slices.ContainsFunc(c.To, func(to string) bool { return !validAddress(to) }) {
+		fault(fmt.Sprintf("To (not shown) must be 1 to %d e-mail addresses", maxRecipients))
+	}
+	if c.User == "" && c.Password != "" {
+		fault("Password is set, must not be without User")
+	}
+	if c.NoTLS && c.User != "" {
+		fault("NoTLS is set, must not be with User: the password would be sent in plain text")
+	}
+	if c.Repeat < Off {
+		fault(fmt.Sprintf("Repeat is %v, must be at least 0, or Off", c.Repeat))
+	}
+	if err := breakerConfig(c.Breaker).Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func validAddress(text string) bool {
+	_, err := mail.ParseAddress(text) // it accepts no line breaks
+	return err == nil && len(text) <= maxAddress
+}
+
+// Format prints c without its values, for every verb.
+func (c MailConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.masked()) }
+
+// MarshalText returns the text that Format prints.
+func (c MailConfig) MarshalText() ([]byte, error) { return []byte(c.masked()), nil }
+
+func (c MailConfig) masked() string { return fmt.Sprintf("notify.MailConfig{Name: %q, …}", c.Name) }
+
+// Mail sends alerts by e-mail, over SMTP (RFC 5321). Alerts that are due together are sent in one
+// mail, of at most 64 alerts. All methods are safe for concurrent use. The zero value does not
+// work: use NewMail.
+type Mail struct {
+	name    string
+	repeat  time.Duration
+	breaker *breaker.Breaker
+	config  func() MailConfig // a closure, whose contents fmt cannot print
+}
+
+// NewMail returns a notifier that sends mails as plain text. Mails about one alert refer to each
+// other, so that mail programs show them together. Control characters and line breaks in names and
+// labels cannot add headers or recipients. A mail has at most 64 kB, for which texts are cut.
+//
+// The connection is encrypted unless NoTLS is set: if the server does not offer STARTTLS, or its
+// certificate is not valid, nothing is sent. NewMail logs in with PLAIN, or with LOGIN if the
+// server does not offer PLAIN. A mail is delivered if the server accepts it for at least one
+// recipient. After an answer from 500 to 599, the next attempt follows 5 minutes later. If the
+// connection ends before the server has confirmed the mail, it is sent again and may arrive twice.
+//
+// NewMail panics with the error of c.Validate if there is one.
+func NewMail(c MailConfig) *Mail {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	c.Name = cmp.Or(c.Name, "mail")
+	c.To = slices.Clone(c.To)
+	if c.Dial == nil {
+		c.Dial = new(net.Dialer).DialContext
+	}
+	if c.TLS == nil {
+		c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	c.TLS = c.TLS.Clone()
+	if c.TLS.ServerName == "" {
+		c.TLS.ServerName, _, _ = net.SplitHostPort(c.Server)
+	}
+	return &Mail{
+		name: c.Name, repeat: max(cmp.Or(c.Repeat, 4*time.Hour), 0), breaker: breaker.New(c.Name, breakerConfig(c.Breaker)),
+		config: func() MailConfig { return c },
+	}
+}
+
+// Name returns MailConfig.Name or its default.
+func (m *Mail) Name() string { return m.name }
+
+// Repeat returns how often firing alerts are sent again, or 0 for never.
+func (m *Mail) Repeat() time.Duration { return m.repeat }
+
+// Breaker returns the breaker of the server, for an exporter or a rule.
+func (m *Mail) Breaker() *breaker.Breaker { return m.breaker }
+
+// Format prints only the name, for every verb.
+func (m *Mail) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", m.name) }
+
+// Notify sends a mail about the alert. Its error is an *alert.DeliveryError, unless ctx was
+// canceled.
+func (m *Mail) Notify(ctx context.Context, a alert.Alert) error {
+	return m.NotifyAll(ctx, []alert.Alert{a})
+}
+
+// NotifyAll sends one mail about the alerts. Its errors are those of Notify.
+func (m *Mail) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+	if len(alerts) == 0 {
+		return nil
+	}
+	return attempt(ctx, m.breaker, func(ctx context.Context) error {
+		c := m.config()
+		return sendMail(ctx, c, mailMessage(c, alerts, time.Now()))
+	})
+}

@@ -1,0 +1,264 @@
+package alert
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// Reconfigure replaces the config and the rules, also while Run runs, which then evaluates at once.
+// During an evaluation the change waits for its end. Of several changes that wait, only the latest is
+// made. Silences stay.
+//
+// A rule with the Name of a rule before stays: its alerts stay pending or firing, by the new conditions
+// from the next evaluation on. It keeps its samples if its Value has the same source, spans and
+// parameters, and begins to count anew otherwise. So do the members of an [Each]. Another Severity,
+// Label or Instance makes other alerts: what fires is resolved as it was, and fires as it is now.
+//
+// If a rule is removed, its pending alerts end, and its firing alerts resolve and are notified. A
+// new rule begins without samples.
+//
+// A notifier with the Name of a previous notifier replaces it: it keeps the record of what was
+// delivered, and delivers the rest. An attempt in progress ends first. A new notifier receives all
+// firing alerts. A removed notifier receives nothing more, and its undelivered alerts are logged.
+//
+// If c or a rule is invalid, Reconfigure returns the error of [Validate] and changes nothing. So it
+// does if c has another StateFile.
+func (m *Monitor) Reconfigure(c Config, rules ...Rule) error {
+	if err := Validate(c, rules...); err != nil {
+		return err
+	}
+	if c.StateFile != m.state.path {
+		return fmt.Errorf("alert: StateFile is %q and cannot become %q", m.state.path, c.StateFile)
+	}
+	m.mu.Lock()
+	m.next = &nextSetup{c.orDefault(), slices.Clone(rules)}
+	wake := m.wake
+	m.mu.Unlock()
+	m.tryReplace()
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// setup holds the rules, notifiers and workers that a monitor builds from one config. Only
+// evaluators change, by evaluations.
+type setup struct {
+	config     Config
+	evaluators []*evaluator
+	deliverers []*deliverer
+	series     *monitorSeries
+}
+
+// nextSetup holds the parts from which a setup is built.
+type nextSetup struct {
+	config Config // with its defaults
+	rules  []Rule
+}
+
+// tryReplace replaces the setup if a next one waits, unless an evaluation does that later.
+func (m *Monitor) tryReplace() {
+	for m.waits() && m.busy.TryLock() {
+		m.replaceByNext()
+		m.busy.Unlock()
+	}
+}
+
+func (m *Monitor) waits() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next != nil
+}
+
+// replaceByNext replaces the setup if a next one waits. The lock busy is held.
+func (m *Monitor) replaceByNext() {
+	m.mu.Lock()
+	next := m.next
+	m.next = nil
+	m.mu.Unlock()
+	if next != nil {
+		m.replaceSetup(next.config, next.rules)
+	}
+}
+
+// replaceSetup replaces the setup. c and the rules are valid, and c has its defaults.
+func (m *Monitor) replaceSetup(c Config, rules []Rule) {
+	old, next := m.setup.Load(), &setup{config: c}
+	evaluators := map[string]*evaluator{}
+	for _, e := range old.evaluators {
+		evaluators[e.rule.Name] = e
+	}
+	for _, r := range rules {
+		e := evaluators[r.Name]
+		delete(evaluators, r.Name)
+		if e == nil {
+			e = newEvaluator(r, c)
+		} else {
+			m.retired = append(m.retired, e.reconfigure(r, c)...)
+		}
+		m.retired = e.takeBack(m.retired)
+		next.evaluators = append(next.evaluators, e)
+	}
+	for _, e := range old.evaluators {
+		if evaluators[e.rule.Name] != nil {
+			m.retired = append(m.retired, e.retire()...)
+		}
+	}
+	next.deliverers = deliverersOf(c, old.deliverers)
+	for _, d := range next.deliverers {
+		if d.saved == nil {
+			d.saved = m.state.saveDeliveries
+		}
+	}
+	next.series = newMonitorSeries(next.evaluators, next.deliverers)
+	m.setup.Store(next)
+	m.deliveries.set(next.deliverers)
+}
+
+// deliverersOf returns the deliverers of a config. It takes those of the names in old from there, and logs
+// what the others have not delivered.
+func deliverersOf(c Config, old []*deliverer) (all []*deliverer) {
+	gone := map[string]*deliverer{}
+	for _, d := range old {
+		gone[d.name] = d
+	}
+	for _, n := range c.Notify {
+		d := gone[n.Name()]
+		delete(gone, n.Name())
+		if d == nil {
+			d = newDeliverer(n, c)
+		} else {
+			d.setReceiver(n, c)
+		}
+		all = append(all, d)
+	}
+	for name, d := range gone {
+		if pending := d.published.Load().pending; pending > 0 {
+			c.Logger.Warn("alert: notifier removed with undelivered alerts", "weir.notifier.name", name, "alerts", pending)
+		}
+	}
+	return all
+}
+
+// reconfigure changes the rule. It returns trackers of alerts that no longer belong to the rule,
+// because their labels have changed.
+func (e *evaluator) reconfigure(r Rule, c Config) (retired []*tracker) {
+	relabeled := !maps.Equal(labelsOf(&e.rule, ""), labelsOf(new(ownRule(r, c)), ""))
+	if relabeled {
+		retired = e.retire()
+	}
+	before := e.sampling
+	if e.guard.busy.Load() { // user code that hangs uses it
+		before = nil
+	}
+	e.rule, e.budget, e.sampling = ownRule(r, c), c.Budget, r.Value.begin(before)
+	if !relabeled {
+		return nil
+	}
+	for key, old := range e.trackers {
+		t := newTracker(&e.rule, key)
+		if old.phase != inactive {
+			t.progress, t.latest, t.valueName = old.progress, old.latest, old.valueName
+		}
+		e.trackers[key] = t
+	}
+	return retired
+}
+
+// retire returns copies of the trackers whose alerts receivers may know. They do not change with the rule.
+func (e *evaluator) retire() (retired []*tracker) {
+	rule := e.rule
+	for _, t := range e.trackers {
+		if t.reported && (t.phase == firing || !t.resolvedAt.IsZero()) {
+			old := *t
+			old.rule = &rule
+			retired = append(retired, &old)
+		}
+	}
+	return retired
+}
+
+// takeBack gives the rule back the retired trackers of its own alerts, and returns the others.
+// Those alerts were another rule's, or had other labels, for a time.
+func (e *evaluator) takeBack(retired []*tracker) (others []*tracker) {
+	for _, old := range retired {
+		key := old.labels[labelKey]
+		t := e.trackers[key]
+		if t == nil {
+			t = newTracker(&e.rule, key)
+		}
+		if t.id != old.id || (key != "") != e.rule.Value.each {
+			others = append(others, old)
+			continue
+		}
+		if t.phase == inactive {
+			t.progress, t.latest, t.valueName = old.progress, old.latest, old.valueName
+		}
+		t.reported = true
+		e.trackers[key] = t
+	}
+	return others
+}
+
+// retiredAlerts resolves the alerts of removed rules, and returns those that are not among the
+// given ones, the latest maxAbsent at most, for the time of the retention.
+func (m *Monitor) retiredAlerts(present []Alert) (alerts []Alert) {
+	ids := map[string]bool{}
+	for _, a := range present {
+		ids[a.ID] = true
+	}
+	for _, t := range m.retired {
+		if t.phase == firing {
+			t.resolve(m.now)
+		}
+	}
+	m.retired = slices.DeleteFunc(m.retired, func(t *tracker) bool { return ids[t.id] || m.now.Sub(t.resolvedAt) > retention })
+	slices.SortStableFunc(m.retired, func(a, b *tracker) int { return a.resolvedAt.Compare(b.resolvedAt) })
+	m.retired = slices.Delete(m.retired, 0, max(len(m.retired)-maxAbsent, 0))
+	for _, t := range m.retired {
+		alerts = append(alerts, t.alert(m.now))
+	}
+	return alerts
+}
+
+// deliveries are the goroutines of Run that deliver.
+type deliveries struct {
+	ctx     context.Context
+	all     sync.WaitGroup
+	cancels map[*deliverer]context.CancelFunc
+}
+
+// set starts the goroutines of new deliverers, and ends those of the others.
+func (s *deliveries) set(deliverers []*deliverer) {
+	if s == nil {
+		return
+	}
+	for d, cancel := range s.cancels {
+		if !slices.Contains(deliverers, d) {
+			cancel()
+			delete(s.cancels, d)
+		}
+	}
+	for _, d := range deliverers {
+		if s.cancels[d] == nil {
+			ctx, cancel := context.WithCancel(s.ctx)
+			s.cancels[d] = cancel
+			s.all.Go(func() { d.run(ctx) })
+		}
+	}
+}
+
+// setRunning stores the deliveries of Run, or nil when Run has ended.
+func (m *Monitor) setRunning(s *deliveries, wake chan struct{}) {
+	m.busy.Lock()
+	m.deliveries = s
+	s.set(m.setup.Load().deliverers)
+	m.busy.Unlock()
+	m.mu.Lock()
+	m.wake = wake
+	m.mu.Unlock()
+}

@@ -1,0 +1,238 @@
+package alert_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert"
+)
+
+func (r *restarted) silence() {
+	r.t.Helper()
+	require.NoError(r.t, r.monitor.Silence(alert.Silence{
+		Name: "s", Match: []string{`alertname="down"`}, StartsAt: r.now.Add(-time.Hour),
+		EndsAt: time.Now().Add(100 * 365 * 24 * time.Hour),
+	}))
+}
+
+// The receiver may have got the notification that was in flight, so it needs the resolve.
+func TestSilenceAfterARestartKeepsTheResolve(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.monitor.Evaluate(r.now)
+	r.start(r.rule(0))
+	r.silence()
+	r.after(time.Second)
+	require.Empty(t, r.received.lines())
+	r.bad = false
+	r.after(time.Second)
+	require.Equal(t, []string{"down resolved"}, r.received.lines())
+}
+
+// The receiver is down until the monitor no longer reports the alert.
+func TestRestoredAlertStaysUntilItsResolveIsDelivered(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.monitor.Evaluate(r.now)
+	r.start(r.rule(0))
+	r.bad, r.fails = false, errors.New("receiver is down")
+	r.after(time.Second)
+	r.after(time.Hour)
+	require.Empty(t, r.monitor.Alerts())
+	r.fails = nil
+	r.after(time.Second)
+	require.Equal(t, []string{"down resolved"}, r.received.lines())
+}
+
+func TestSilencedAlertOverARestart(t *testing.T) {
+	held := func() *restarted {
+		r := newRestarted(t)
+		r.bad = true
+		r.start(r.rule(0))
+		r.silence()
+		r.after(0)
+		r.start(r.rule(0))
+		return r
+	}
+	r := held() // a restart ends the silence
+	r.after(time.Second)
+	require.Equal(t, []string{"down firing"}, r.received.lines())
+	r = held()
+	r.bad = false
+	r.after(time.Second)
+	require.Empty(t, r.received.lines(), "the receiver has heard of nothing that has ended")
+	r = held()
+	r.silence()
+	r.after(time.Second)
+	r.start(r.rule(0))
+	r.bad = false
+	r.after(time.Second)
+	require.Empty(t, r.received.lines(), "a second restart")
+}
+
+// The receiver has heard that an alert resolved. The next one is silenced.
+func TestResolvedAlertThatFiresSilencedBeforeARestart(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.after(0)
+	r.bad = false
+	r.after(time.Second)
+	r.silence()
+	r.bad = true
+	r.after(time.Second)
+	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
+	r.start(r.rule(0))
+	r.bad = false
+	r.after(time.Second)
+	require.Len(t, r.received.lines(), 2)
+	r.bad = true
+	r.after(time.Second)
+	require.Equal(t, "down firing", r.received.lines()[2])
+}
+
+// The notification may have been in flight when the process was killed.
+func TestEndOfASilenceBeforeARestartKeepsTheResolve(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.silence()
+	r.after(0)
+	r.after(time.Second)
+	require.True(t, r.monitor.EndSilence("s"))
+	r.monitor.Evaluate(r.now)
+	r.start(r.rule(0))
+	r.bad = false
+	r.after(time.Second)
+	require.Equal(t, []string{"down resolved"}, r.received.lines())
+}
+
+func TestNotifierWithOwnSilencesOverARestart(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	start := func() {
+		if r.monitor != nil {
+			r.monitor.Kill()
+		}
+		c := r.config()
+		c.Notify = []alert.Notifier{ownSilences{c.Notify[0]}}
+		r.monitor = alert.NewMonitor(c, r.rule(0))
+	}
+	start()
+	r.silence()
+	r.monitor.Evaluate(r.now)
+	start()
+	r.bad = false
+	r.after(time.Second)
+	require.Equal(t, []string{"down resolved"}, r.received.lines(), "a notification may have been in flight")
+}
+
+func TestMembersAlertsOverARestart(t *testing.T) {
+	r := newRestarted(t)
+	members := map[string]int{"a": 1, "b": 2}
+	rule := alert.Rule{Name: "x", When: alert.Above(0), For: time.Minute, Value: alert.Each(maps.All(members), func(int) alert.Value {
+		return alert.True(func() bool { return true })
+	})}
+	r.start(rule)
+	r.after(0)
+	r.after(time.Minute)
+	require.Len(t, r.received.alerts(), 2)
+	before := r.monitor.Alerts()
+	r.start(rule)
+	r.after(time.Second)
+	require.Len(t, r.received.alerts(), 2)
+	for i, a := range r.monitor.Alerts() {
+		require.Equal(t, alert.Firing, a.State, "it does not wait for a minute again")
+		require.Equal(t, before[i].Key, a.Key)
+		require.True(t, before[i].StartsAt.Equal(a.StartsAt))
+	}
+	delete(members, "b")
+	r.start(rule)
+	r.after(time.Second)
+	all := r.received.alerts()
+	require.Len(t, all, 3)
+	require.Equal(t, alert.Resolved, all[2].State)
+	require.Equal(t, "b", all[2].Key)
+}
+
+func TestEachNotifierContinuesFromItsOwnState(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	var second, third alertRecorder
+	fails := errors.New("down")
+	other := alert.Func("second", func(_ context.Context, a alert.Alert) error {
+		if fails == nil {
+			second.write(a)
+		}
+		return fails
+	})
+	start := func(more ...alert.Notifier) {
+		if r.monitor != nil {
+			r.monitor.Kill()
+		}
+		c := r.config()
+		c.Notify = append(c.Notify, more...)
+		r.monitor = alert.NewMonitor(c, r.rule(0))
+	}
+	start(other)
+	r.monitor.Evaluate(r.now)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, r.monitor.Flush(ctx))
+	fails = &alert.DeliveryError{Permanent: true, Err: errors.New("no")}
+	require.NoError(t, r.monitor.Flush(t.Context()))
+	require.Len(t, r.received.lines(), 1)
+	fails = nil
+	start(other, third.notifier("third"))
+	r.after(time.Second)
+	require.Len(t, r.received.lines(), 1)
+	require.Empty(t, second.lines(), "it refused the alert")
+	require.Equal(t, []string{"down firing"}, third.lines(), "it is new")
+}
+
+// The process is killed before another evaluation writes the file.
+func TestNotifierAddedByReconfigureWritesTheFile(t *testing.T) {
+	r := newRestarted(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.after(0)
+	var added alertRecorder
+	c := r.config()
+	c.Notify = append(c.Notify, added.notifier("added"))
+	require.NoError(t, r.monitor.Reconfigure(c, r.rule(0)))
+	r.after(time.Second)
+	r.monitor.Kill()
+	r.monitor = alert.NewMonitor(c, r.rule(0))
+	r.after(time.Second)
+	require.Equal(t, []string{"down firing"}, added.lines())
+	require.Equal(t, []string{"down firing"}, r.received.lines())
+}
+
+func TestStateFileThatCannotBeReplacedForATime(t *testing.T) {
+	r := newRestarted(t)
+	r.start(r.rule(0))
+	r.after(0)
+	_ = os.Remove(r.file)
+	require.NoError(t, os.MkdirAll(filepath.Join(r.file, "x"), 0o700))
+	r.bad = true
+	r.after(time.Second)
+	r.after(time.Second)
+	require.Equal(t, []string{"down firing"}, r.received.lines())
+	require.Equal(t, 1, strings.Count(r.log.String(), "cannot be used"), "logged once")
+	require.NoError(t, os.RemoveAll(r.file))
+	r.after(time.Second)
+	require.Contains(t, r.log.String(), "in use again")
+	r.start(r.rule(0))
+	r.after(time.Second)
+	require.Equal(t, []string{"down firing"}, r.received.lines())
+}

@@ -1,0 +1,185 @@
+package alert
+
+import "time"
+
+// maxDown is how long a process may be down until its pending alerts start anew, as in Prometheus.
+const maxDown = time.Hour
+
+// restoreState continues with the alerts of the state file, at the first evaluation that can read
+// it. Alerts of removed rules become retired, and so resolve.
+func (m *Monitor) restoreState(c *setup) {
+	saved := m.state.open(c.config.Logger)
+	if saved == nil {
+		return
+	}
+	trackers := saved.trackers(m.now)
+	found := map[string]*tracker{}
+	for _, t := range trackers {
+		found[t.id] = t
+	}
+	for _, e := range c.evaluators {
+		for _, t := range e.trackers { // there are some if the file could not be read at first
+			if old := found[t.id]; old != nil && t.phase == pending && old.phase == firing {
+				t.progress = progress{}
+			}
+		}
+		trackers = e.takeBack(trackers)
+	}
+	for _, t := range trackers {
+		if t.phase == firing || !t.resolvedAt.IsZero() {
+			m.retired = append(m.retired, t)
+		}
+	}
+	for _, d := range c.deliverers {
+		if entries, known := saved.Notifiers[d.name]; known {
+			d.restore(entries, found, m.now)
+		}
+	}
+}
+
+// trackers returns the alerts. The time since the latest evaluation before does not count for
+// Rule.For and Rule.KeepFiring, because no evaluation saw whether the condition held.
+func (s *savedState) trackers(now time.Time) (all []*tracker) {
+	down := max(now.Sub(s.At), 0)
+	for _, a := range s.Alerts {
+		saved := s.Rules[a.Labels[labelRule]]
+		t := &tracker{
+			rule: &Rule{
+				Name: a.Labels[labelRule], Annotations: saved.Annotations,
+				When: Condition{set: true, below: saved.Below, threshold: saved.Threshold},
+			},
+			labels: a.Labels, id: fingerprint(a.Labels), valueName: a.ValueName, reported: true, silenced: a.Silenced,
+			latest: measurement{Value: a.Value, Calls: a.Calls, Bad: a.BadCalls, OK: true},
+			progress: progress{
+				phase: a.Phase, bad: a.Bad, activeAt: a.ActiveAt, firedAt: a.FiredAt,
+				clearedAt: a.ClearedAt, resolvedAt: a.ResolvedAt,
+			},
+		}
+		switch {
+		case t.phase == pending && down > maxDown:
+			continue
+		case t.phase == pending:
+			t.activeAt = t.activeAt.Add(down)
+		case t.phase == firing && !t.clearedAt.IsZero():
+			t.clearedAt = t.clearedAt.Add(down)
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
+// restoring makes the entries of a queue from those of a state file.
+type restoring struct {
+	trackers    map[string]*tracker // by the ID of the alert
+	ownSilences bool
+	now         time.Time
+}
+
+// entries returns the entries of a queue. A state that the notifier is not known to have got is due: it
+// may have been in flight when the process ended, so the notifier may know it. A state that a
+// silence held back was not in flight.
+func (r *restoring) entries(saved []savedEntry) map[string]*entry {
+	entries := map[string]*entry{}
+	for _, s := range saved {
+		if e := r.entry(&s); e != nil {
+			entries[s.ID] = e
+		}
+	}
+	for id, t := range r.trackers {
+		if t.phase == firing && entries[id] == nil {
+			held := r.held(t)
+			entries[id] = &entry{
+				alert: t.alert(r.now), restoredDue: !held, restoredHeld: held, reported: true, changedAt: r.now,
+			}
+		}
+	}
+	for _, e := range entries {
+		if e.restoredDue {
+			e.notified, e.toldFiring = true, true
+		}
+	}
+	return entries
+}
+
+// held reports whether the latest evaluation did not queue the alert, because it was silenced.
+func (r *restoring) held(t *tracker) bool { return t.phase == firing && t.silenced && !r.ownSilences }
+
+// entry returns an entry, or nil if it is settled and there is no such alert any more.
+func (r *restoring) entry(s *savedEntry) *entry {
+	e := &entry{toldFiring: s.ToldFiring, notified: s.Notified, reported: true, changedAt: r.now}
+	t := r.trackers[s.ID]
+	switch {
+	case s.Due != nil:
+		e.alert, e.restoredDue = *s.Due, true
+	case t != nil:
+		e.alert = t.alert(r.now)
+	default:
+		return nil
+	}
+	held := s.Held
+	if t != nil && t.phase != pending {
+		isNew := t.state() != s.State || s.Held && t.phase == firing // or its silence has ended
+		held = held && t.phase != firing || isNew && r.held(t)
+		if isNew {
+			e.alert, e.restoredDue = t.alert(r.now), e.restoredDue || !held
+		}
+	}
+	e.alert.State = s.State
+	if e.restoredDue && t != nil && t.phase != pending {
+		e.alert.State = t.state()
+	}
+	e.restoredHeld = held && !e.restoredDue
+	return e
+}
+
+// restore makes the next update begin with entries of a state file. It does not queue them at once,
+// because an alert may have resolved since.
+func (d *deliverer) restore(saved []savedEntry, trackers map[string]*tracker, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := restoring{trackers, d.queue.ownSilences, now}
+	d.restored = r.entries(saved)
+}
+
+// restore adds entries, except for those that are known.
+func (q *queue) restore(entries map[string]*entry) {
+	for id, e := range entries {
+		if q.entries[id] != nil {
+			continue
+		}
+		q.entries[id] = e
+		switch {
+		case e.restoredDue:
+			q.appendTo(q.due, e)
+		case e.restoredHeld:
+			q.appendTo(q.held, e)
+		}
+	}
+}
+
+// savedEntries returns what the state file keeps of the queue.
+func (d *deliverer) savedEntries() (saved []savedEntry) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, e := range d.queue.entries {
+		due := e.inFlight || e.list == d.queue.due || e.list == d.queue.refused
+		saved = append(saved, e.saved(id, due, e.list == d.queue.held && !due))
+	}
+	for id, e := range d.restored {
+		if d.queue.entries[id] == nil {
+			saved = append(saved, e.saved(id, e.restoredDue, e.restoredHeld))
+		}
+	}
+	return saved
+}
+
+func (e *entry) saved(id string, due, held bool) savedEntry {
+	s := savedEntry{
+		ID: id, State: e.alert.State, ToldFiring: e.toldFiring, Notified: e.notified, Held: held,
+	}
+	if due {
+		a := e.alert
+		s.Due = &a
+	}
+	return s
+}
