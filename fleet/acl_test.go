@@ -106,7 +106,8 @@ func useLimiter(ctx context.Context, b *fleet.Limiter, isLog bool) error {
 	return errors.Join(append(errs, b.Reset(ctx, "user"))...)
 }
 
-// useLog takes three times from a log and gives back when the first take has expired.
+// useLog takes tokens from a log three times, and gives tokens back after the first of them have
+// expired.
 func useLog(ctx context.Context, log timed) error {
 	var errs []error
 	for i := range 3 {

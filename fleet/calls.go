@@ -27,7 +27,7 @@ import (
 //
 // A call counts at the time when Run collected it, by the server's clock, however long it takes to
 // arrive. If the window has moved on by then, the other nodes do not count it, so that old news
-// neither trips a breaker nor fires an alert. The metric weir.window.events.late counts such calls.
+// neither trips a breaker nor fires an alert. The metric weir.window.late_events counts such calls.
 //
 // No call is counted twice, even if a flush has to be sent many times: each flush has a number that
 // is stored with the counts. There is one exception. If the server forgets a flush before the node

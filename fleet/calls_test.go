@@ -77,7 +77,7 @@ func (m member) record(o window.Outcome, n int) {
 	}
 }
 
-// soon waits for a condition that holds after two intervals, or later on a busy machine.
+// soon waits for a condition that normally holds after two intervals.
 func soon(t *testing.T, holds func() bool, what ...any) {
 	t.Helper()
 	require.Eventually(t, holds, 10*time.Second, time.Millisecond, what...)
@@ -86,7 +86,7 @@ func soon(t *testing.T, holds func() bool, what ...any) {
 func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	l := connect(t)
 	nodes := []member{join(t, l, quick), join(t, l, quick), join(t, l, quick)}
-	for _, n := range nodes { // what is counted before a node's first answer is not in its Totals
+	for _, n := range nodes { // calls that were counted before a node's first answer are not in its Totals
 		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for i, n := range nodes {
@@ -165,13 +165,13 @@ func TestForgetCountsFromNowOn(t *testing.T) {
 func TestValidateCallsConfig(t *testing.T) {
 	l := connect(t)
 	for want, c := range map[string]fleet.CallsConfig{
-		"fleet: Buckets is -1, must lie between 1 and 500":                                  {Buckets: -1},
-		"fleet: Buckets is 501, must lie between 1 and 500":                                 {Buckets: 501},
-		"fleet: Span is -1s, must lie between 10ms and 720h0m0s":                            {Span: -time.Second},
-		"fleet: Span is 721h0m0s, must lie between 10ms and 720h0m0s":                       {Span: 721 * time.Hour},
-		"fleet: Span is 1s and Buckets is 500, a bucket must last between 10ms and 24h0m0s": {Span: time.Second, Buckets: 500},
-		"fleet: Interval is 1ms, must lie between 10ms and Span, 10s":                       {Interval: time.Millisecond},
-		"fleet: Interval is 1m0s, must lie between 10ms and Span, 10s":                      {Interval: time.Minute},
+		"fleet: Buckets is -1, must lie between 1 and 500":                                     {Buckets: -1},
+		"fleet: Buckets is 501, must lie between 1 and 500":                                    {Buckets: 501},
+		"fleet: Span is -1s, must lie between 10ms and 720h0m0s":                               {Span: -time.Second},
+		"fleet: Span is 721h0m0s, must lie between 10ms and 720h0m0s":                          {Span: 721 * time.Hour},
+		"fleet: Span is 1s and Buckets is 500, each bucket must last between 10ms and 24h0m0s": {Span: time.Second, Buckets: 500},
+		"fleet: Interval is 1ms, must lie between 10ms and Span, 10s":                          {Interval: time.Millisecond},
+		"fleet: Interval is 1m0s, must lie between 10ms and Span, 10s":                         {Interval: time.Minute},
 	} {
 		require.EqualError(t, c.Validate(), want)
 		require.PanicsWithError(t, want, func() { fleet.NewCalls(l, "calls", c) })
@@ -204,7 +204,7 @@ func TestWindowsWithDifferentShapesOrNamesAreSeparate(t *testing.T) {
 	require.Zero(t, other.Counts())
 }
 
-func TestRecordAllocatesNothingAndDoesNotAskRedis(t *testing.T) {
+func TestRecordAllocatesNothingAndDoesNotCallRedis(t *testing.T) {
 	c := newCalls(connect(t), name(t), fleet.CallsConfig{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		c.Record(window.Failure, 0)
@@ -235,7 +235,7 @@ func TestCallsMetrics(t *testing.T) {
 	require.Equal(t, 4.0, metric("weir.window.size "+n), "the fleet's")
 	require.Equal(t, 0.25, metric("weir.window.error_ratio "+n))
 	require.Equal(t, 10.0, metric("weir.window.length "+n))
-	require.Equal(t, 0.0, metric("weir.window.events.late "+n))
+	require.Equal(t, 0.0, metric("weir.window.late_events "+n))
 	require.Positive(t, metric("weir.window.flushes "+n+" success"))
 	require.Equal(t, 0.0, metric("weir.window.flushes "+n+" failure"))
 	require.Positive(t, metric("weir.window.lag "+n))

@@ -36,7 +36,7 @@ func (c CallsConfig) Validate() error {
 	case d.Span < minCallsBucket || d.Span > maxCallsSpan:
 		return fmt.Errorf("fleet: Span is %v, must lie between %v and %v", c.Span, minCallsBucket, maxCallsSpan)
 	case d.width() < minCallsBucket || d.width() > maxCallsBucket:
-		return fmt.Errorf("fleet: Span is %v and Buckets is %d, a bucket must last between %v and %v", d.Span, d.Buckets, minCallsBucket, maxCallsBucket)
+		return fmt.Errorf("fleet: Span is %v and Buckets is %d, each bucket must last between %v and %v", d.Span, d.Buckets, minCallsBucket, maxCallsBucket)
 	case d.Interval < minCallsBucket || d.Interval > d.Span:
 		return fmt.Errorf("fleet: Interval is %v, must lie between %v and Span, %v", c.Interval, minCallsBucket, d.Span)
 	}

@@ -35,13 +35,13 @@ func (c callCounts) minus(d callCounts) callCounts {
 // atLeast reports whether no value of c is less than that of d.
 func (c callCounts) atLeast(d callCounts) bool { return d.minus(c) == callCounts{} }
 
-// delta is what one node captured from one time to another.
+// delta holds the calls that one node counted between two times.
 type delta struct {
 	from, at time.Duration
 	callCounts
 }
 
-// bucket is a bucket of the fleet's window. Buckets are numbered from 1970 on.
+// bucket is a bucket of the window that all nodes share. Buckets are numbered from 1970 on.
 type bucket struct {
 	number int64
 	callCounts

@@ -38,7 +38,7 @@ func (n *CallsNode) CaptureStale(now time.Duration, c window.Counts) {
 	n.state.capture(now, callCountsOf(c))
 }
 
-// Delta is what a node captured at one time.
+// Delta holds the counts of a node at one moment.
 type Delta struct {
 	At    time.Duration
 	Calls window.Counts

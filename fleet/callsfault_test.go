@@ -169,8 +169,8 @@ func TestCallsFollowAFailover(t *testing.T) {
 	}
 }
 
-// The failures of a node that is cut off are caused by its network. When it comes back,
-// the other nodes do not count failures that are over.
+// The failures of a node that is cut off are caused by its network. When it comes back, the other
+// nodes do not count failures that have left the window.
 func TestOldFailuresOfAHealedPartitionDoNotCount(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

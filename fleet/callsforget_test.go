@@ -64,7 +64,7 @@ func TestAFailoverTakesBackNoTotals(t *testing.T) {
 	server().Do("RESTORE", key, "0", stale, "REPLACE")
 	s.wait(time.Second)
 	s.exchange(a, b)
-	s.requireWindow(failures(10), a, b) // what the replica had not been told is lost
+	s.requireWindow(failures(10), a, b) // calls that were not replicated are lost
 	require.Equal(t, window.Totals(failures(15)), b.Totals())
 	a.Count(failures(1))
 	s.wait(time.Second)

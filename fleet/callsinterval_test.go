@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// slowly has an interval that is long compared with a round trip, even on a busy machine.
+// slowly has an interval that is longer than a round trip, even on a busy machine.
 var slowly = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: 2 * time.Second}
 
 // withinAnInterval waits for a condition. It fails the test if that takes longer than an
@@ -43,7 +43,7 @@ func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
 		soon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for round := range int64(4) {
-		<-time.After(time.Duration(round) * slowly.Interval / 8) // each begins at another point between two flushes
+		<-time.After(time.Duration(round) * slowly.Interval / 8) // each begins at a different point between two flushes
 		for _, n := range nodes {
 			n.record(window.Failure, 1)
 		}

@@ -76,7 +76,7 @@ func (m *fleetModel) join(l *fleet.Link, name string) {
 	m.nodes = append(m.nodes, n)
 }
 
-func (n *modelNode) local(now time.Duration) time.Duration { return now - n.epoch }
+func (n *modelNode) localTime(now time.Duration) time.Duration { return now - n.epoch }
 
 func calls(c window.Counts) int64 { return c.Calls() + c.Ignored + c.Refused }
 
@@ -96,7 +96,7 @@ func (m *fleetModel) step(faults bool) {
 		}
 		n.pending = nil
 		if m.rand.IntN(3) == 0 {
-			n.Capture(n.local(m.now))
+			n.Capture(n.localTime(m.now))
 			m.send(n, faults)
 		}
 	}
@@ -106,7 +106,7 @@ func (m *fleetModel) send(n *modelNode, faults bool) {
 	way := func() time.Duration {
 		return time.Duration(m.rand.Int64N(int64(20*time.Millisecond))).Truncate(time.Microsecond) + time.Microsecond
 	}
-	w := &flushInFlight{Message: n.Send(n.local(m.now)), node: n, sent: m.now, due: m.now + way(), delay: n.delay}
+	w := &flushInFlight{Message: n.Send(n.localTime(m.now)), node: n, sent: m.now, due: m.now + way(), delay: n.delay}
 	w.heard = w.due + way()
 	n.pending, n.deadline = w, m.now+modelTimeout
 	if sum := w.sum(); len(w.Deltas) > 0 {
@@ -192,7 +192,7 @@ func (m *fleetModel) compare(n *modelNode) {
 	}
 	require.Equal(m.t, total, n.Fleet(), "counted in time")
 	require.Equal(m.t, late, n.Late(), "late")
-	require.GreaterOrEqual(m.t, n.Window(n.local(m.now)).Calls(), m.window(n).Calls(), "the window and what the node has not sent yet")
+	require.GreaterOrEqual(m.t, n.Window(n.localTime(m.now)).Calls(), m.window(n).Calls(), "the window and what the node has not sent yet")
 }
 
 func plus(a, b window.Counts) window.Counts {
@@ -230,7 +230,7 @@ func (w *flushInFlight) sum() (sum int64) {
 	return sum
 }
 
-// deliverAll makes the network reliable until everything is delivered.
+// deliverAll makes the network reliable, and waits until everything is delivered.
 func (m *fleetModel) deliverAll() {
 	for range 400 {
 		m.step(false)
@@ -238,7 +238,7 @@ func (m *fleetModel) deliverAll() {
 	for _, n := range m.nodes {
 		m.advance(modelTimeout)
 		n.pending = nil
-		n.Capture(n.local(m.now))
+		n.Capture(n.localTime(m.now))
 		for range 2 {
 			m.send(n, false)
 			m.advance(modelTimeout)
@@ -275,7 +275,7 @@ func TestCallsMatchModelOnABadNetwork(t *testing.T) {
 			n := m.nodes[0]
 			m.send(n, false)
 			m.advance(modelTimeout)
-			require.Equal(t, m.window(n), n.Window(n.local(m.now)))
+			require.Equal(t, m.window(n), n.Window(n.localTime(m.now)))
 		})
 	}
 }

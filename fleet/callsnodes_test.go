@@ -42,7 +42,7 @@ func nodes(t *testing.T, c *redis.Client, key string) (n int) {
 }
 
 // Entries of old processes stay for two hours. A new process does not read all of them.
-func TestANewNodeCostsTheSameHoweverManyThereWere(t *testing.T) {
+func TestTheCostOfANewNodeDoesNotDependOnEarlierNodes(t *testing.T) {
 	s := redistest.Start(t)
 	c := client(t, s)
 	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})

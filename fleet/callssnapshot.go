@@ -15,15 +15,15 @@ type source struct {
 	before callCounts // when it was first followed
 }
 
-// snapshot is what one node knows of the window at one moment, and how that ages if Redis is not
-// heard of again. It is immutable.
+// snapshot is one node's view of the window at one moment. It also says how the counts expire if
+// Redis does not answer again. It is immutable.
 type snapshot struct {
 	sources   []source
 	captured  callCounts    // the part of the sources' calls that is in remaining
 	others    callCounts    // calls of the other nodes since this one began
 	start     time.Duration // when the newest bucket began
 	width     time.Duration // of a bucket
-	remaining []callCounts  // by how many more buckets have begun: what is still in the window
+	remaining []callCounts  // by how many buckets have begun since: the counts that are still in the window
 }
 
 // windowAt returns the calls in the window at a time.

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// stage is nodes and a server, all on one clock.
+// stage holds nodes and a server, all with one clock.
 type stage struct {
 	t   *testing.T
 	now time.Duration // since 1970

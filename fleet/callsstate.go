@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// nodeState is what one node knows: what it has counted, what of that it has sent, and what Redis
-// has replied. It has neither lock nor clock: times are offsets from the node's epoch.
+// nodeState is the state of one node: the calls it has counted, the calls it has sent, and the
+// latest reply of Redis. It has neither lock nor clock: times are offsets from the node's epoch.
 type nodeState struct {
 	node     string
 	width    time.Duration // of a bucket
@@ -16,10 +16,10 @@ type nodeState struct {
 	// A flush without a reply is given up after giveUpAfter.
 	giveUpAfter time.Duration
 
-	// captured is what the node had counted at capturedAt.
+	// captured holds the node's counts at capturedAt.
 	captured   callCounts
 	capturedAt time.Duration
-	// pending is the part of captured that is in no flush yet, the oldest first.
+	// pending is the part of captured that was not sent yet, the oldest first.
 	pending []delta
 
 	// inFlight is the flush without a reply, if any. It was first sent at the time sent.
@@ -30,18 +30,18 @@ type nodeState struct {
 	latest *serverReply // nil if there was none
 	// registered reports that Redis has an entry for the node, as far as the node knows.
 	registered bool
-	// others is the calls of the other nodes.
+	// others holds the counts of the other nodes.
 	others callCounts
 	// Buckets that began before forgotten are excluded from snapshots.
 	forgotten time.Duration
 
-	// late counts calls of this node that came too late for the window.
+	// late counts calls of this node that arrived too late for the window.
 	late int64
-	// lost is the calls in flushes that were given up.
+	// lost counts the calls in flushes that were given up.
 	lost callCounts
 }
 
-// serverReply is the reply to a flush: the window as of one moment.
+// serverReply is the reply to a flush: the state of the window at one moment.
 type serverReply struct {
 	// asked is when the flush was sent.
 	asked time.Duration
@@ -51,9 +51,9 @@ type serverReply struct {
 	created int64
 	// nodeKnown reports that Redis had an entry for the node before.
 	nodeKnown bool
-	// total is the calls that came in time, and own those of the node among them.
+	// total counts the calls that arrived in time, and own counts those of the node among them.
 	total, own callCounts
-	// late counts calls of the node that came too late.
+	// late counts calls of the node that arrived too late.
 	late    int64
 	buckets []bucket
 }
@@ -65,9 +65,9 @@ func newNodeState(c CallsConfig) nodeState {
 	}
 }
 
-// capture adds what the node has counted since the last capture. It counts as of now, or as of one
-// interval after the last capture if that is longer ago, because its age is not known then. Counts
-// that were read before others that are already captured add nothing.
+// capture adds the calls that the node has counted since the last capture. It counts as of now, or
+// as of one interval after the last capture if that is longer ago, because its age is not known
+// then. Counts that were read before others that are already captured add nothing.
 func (s *nodeState) capture(now time.Duration, own callCounts) {
 	d := delta{at: min(now, s.capturedAt+s.interval), callCounts: own.minus(s.captured)}
 	d.from = d.at
@@ -116,7 +116,7 @@ func (s *nodeState) receive(r *serverReply) {
 	s.latest, s.registered = r, flushed || r.nodeKnown
 	if before == nil {
 		s.late += r.late
-		return // what the others counted before this node began does not count
+		return // calls of other nodes from before this node began do not count
 	}
 	sameKey := r.created == before.created && (r.nodeKnown || !registered)
 	if !sameKey {
@@ -125,7 +125,7 @@ func (s *nodeState) receive(r *serverReply) {
 	s.late += max(r.late-before.late, 0)
 	if sameKey && r.asked-before.asked <= s.span {
 		now, then := r.total.minus(r.own), before.total.minus(before.own)
-		if now.atLeast(then) { // otherwise a failover has lost some, and new calls cannot be told from old ones
+		if now.atLeast(then) { // otherwise a failover has lost some, and new calls cannot be distinguished from old ones
 			s.others = s.others.plus(now.minus(then))
 		}
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func TestOwnCallsCountWhileItIsNotKnownWhetherTheyArrived(t *testing.T) {
+func TestOwnCallsCountUntilTheirArrivalIsKnown(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
 	s.exchange(a, b)
@@ -32,14 +32,14 @@ func TestOwnCallsCountWhileItIsNotKnownWhetherTheyArrived(t *testing.T) {
 	s.exchange(b)
 	s.requireWindow(failures(3), b)
 	s.exchange(a, b)
-	s.deliver(lost) // late, from the network's depths
+	s.deliver(lost) // a delayed message of the network
 	s.exchange(a, b)
 	s.requireWindow(failures(7), a, b)
 	require.Equal(t, window.Totals(failures(7)), a.Totals())
 	require.Equal(t, window.Totals(failures(7)), b.Totals())
 }
 
-func TestANodeThatIsCutOffGoesOnByItself(t *testing.T) {
+func TestADisconnectedNodeContinuesAlone(t *testing.T) {
 	s := newStage(t)
 	a, b := s.node(), s.node()
 	a.Count(failures(10))
@@ -195,7 +195,7 @@ func TestPendingDeltasAreBounded(t *testing.T) {
 	require.Equal(t, int64(10_000), sum)
 }
 
-func TestForeignValuesAreLeftAlone(t *testing.T) {
+func TestForeignValuesAreNotChanged(t *testing.T) {
 	s := newStage(t)
 	a := s.node()
 	a.Count(failures(1))

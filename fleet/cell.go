@@ -43,8 +43,8 @@ func (c cellLimit) validateInterval() error {
 	return nil
 }
 
-// compile returns the token bucket of the same rate, which stands for the limit among other limits
-// and in the policy for outages.
+// compile returns the token bucket with the same rate and burst, which is used in the policy for
+// outages and where this limit is combined with others. Its field cell has the limit itself.
 func (c cellLimit) compile() (limitSpec, error) {
 	if err := c.validate(); err != nil {
 		return limitSpec{}, err
@@ -54,11 +54,11 @@ func (c cellLimit) compile() (limitSpec, error) {
 	return s, err
 }
 
-// cellMath is the arithmetic of redis-cell.
+// cellMath is the arithmetic of redis-cell, the generic cell rate algorithm.
 type cellMath struct {
 	moduleArgs [3]any        // of CL.THROTTLE: max_burst, count, period
 	interval   time.Duration // between two tokens
-	tolerance  time.Duration // the interval times the limit
+	tolerance  time.Duration // how far the time of a key may run ahead of the clock
 	limit      int64
 }
 
@@ -70,8 +70,9 @@ func newCellMath(c cellLimit) cellMath {
 	return m
 }
 
-// remainingAt returns how many tokens can be taken if the key's time may still advance by room.
-// Like redis-cell it divides whole microseconds, so an interval below 1µs can divide by zero.
+// remainingAt returns how many tokens can be taken. room is the time by which the time stored for
+// the key may still advance: each token advances it by the interval. Like redis-cell it divides
+// whole microseconds, so an interval below 1µs can divide by zero.
 func (m cellMath) remainingAt(room time.Duration) int64 {
 	if room <= -m.interval {
 		return 0

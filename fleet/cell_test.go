@@ -52,7 +52,7 @@ func TestCellBySixtyThirties(t *testing.T) {
 	}
 }
 
-func TestCellAsksTheModuleWhereThereIsOne(t *testing.T) {
+func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
 	f := newFake(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
 		"cl.throttle": integers(0, 16, 15, -1, 2),

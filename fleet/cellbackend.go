@@ -23,7 +23,7 @@ func (b *cellBackend) take(ctx context.Context, k requestKey, n int, at time.Tim
 		if !redis.HasErrorPrefix(err, "unknown command") {
 			return []limiter.Result{r}, err
 		}
-		b.link.hasCell.Store(false) // the server is another one now, and has executed nothing
+		b.link.hasCell.Store(false) // the address leads to a different server now, which has executed nothing
 	}
 	n = int(max(min(int64(n), b.limit+1), -b.limit))
 	r, err = b.runScript(ctx, k.tag, n, b.interval*time.Duration(n), at)
@@ -57,8 +57,8 @@ func (l *Limiter) roundsToSeconds() bool {
 	return cell && l.link.hasCell.Load()
 }
 
-// refund gives back what cannot have returned since it was taken, assuming that the key was unused
-// before.
+// refund gives back the tokens that cannot have returned since they were taken, if the key was
+// unused before.
 func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
 	n = int(min(int64(n), b.limit))
 	back := b.interval*time.Duration(n) - age
@@ -69,7 +69,7 @@ func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.
 	return err
 }
 
-// runScript moves the key's time by cost: forward to take n tokens, back to give them back.
+// runScript changes the key's time by cost: forward to take n tokens, back to refund them.
 func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost time.Duration, at time.Time) (limiter.Result, error) {
 	var seconds, nanos, extra any = "", "", 0
 	if !at.IsZero() {

@@ -30,7 +30,7 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 
 // If a server refuses to say which commands it has, the script decides, and the server is not asked
 // again.
-func TestAServerThatHidesItsModulesIsAskedWithTheScript(t *testing.T) {
+func TestAServerThatHidesItsModulesGetsTheScript(t *testing.T) {
 	for _, answer := range []string{
 		"-NOPERM this user has no permissions to run the 'command|info' command\r\n", "-ERR unknown command 'command'\r\n", "*0\r\n",
 	} {

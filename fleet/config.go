@@ -29,14 +29,14 @@ type Config struct {
 	// around an outage, a FixedWindow four times its Limit, and a TokenBucket twice what it allows
 	// otherwise.
 	Share float64
-	// MaxKeys is the most keys for which FailLocal keeps a bucket. Default 100,000.
+	// MaxKeys is the maximum number of keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
-	// MaxWaiters is the most callers that may wait for one key at the same time. Another caller
-	// gets limiter.ErrQueueFull. Default no bound.
+	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
+	// Another caller gets limiter.ErrQueueFull. Default no bound.
 	MaxWaiters int
 
-	// MaxDenied is the most keys whose refusals are remembered, at 200 bytes each plus the key. Off
-	// remembers none. Default 10,000.
+	// MaxDenied is the maximum number of keys whose refusals are remembered, at 200 bytes each plus
+	// the key. Off remembers none. Default 10,000.
 	//
 	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
 	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
@@ -45,8 +45,8 @@ type Config struct {
 	// the time has passed; the same on this limiter is noticed at once. If there is no room, the
 	// refusal that ends first is forgotten.
 	MaxDenied int
-	// MaxLease is the most tokens per key that this node takes from Redis in advance, to hand them
-	// out without a round trip each, from 2 to 1,000,000. Default no leases.
+	// MaxLease is the maximum number of tokens per key that this node takes from Redis in advance,
+	// to hand them out without a round trip each, from 2 to 1,000,000. Default no leases.
 	//
 	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the
 	// limits themselves, and no more in the long run. The size of a lease follows the demand for
@@ -55,6 +55,9 @@ type Config struct {
 	// asks Redis. Close gives all leases back. If a process ends without Close, its leases are lost
 	// as if they had been used. At most 10,000 keys have leases.
 	MaxLease int
+	// ShowKeys makes Limiter.Busiest return the keys themselves, which may be personal data or
+	// secrets, and keeps their texts. Otherwise it returns hashes of them. Default false.
+	ShowKeys bool
 }
 
 // Off turns off what is on by default.

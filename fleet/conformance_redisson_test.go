@@ -47,7 +47,7 @@ type redissonStep struct {
 
 func (s redissonStep) at() time.Time { return time.UnixMilli(s.Now) }
 
-// logEntry is what was taken at a time in ms.
+// logEntry is a request in a sliding log: its time in ms and its tokens.
 type logEntry struct{ at, n int64 }
 
 func (e *logEntry) UnmarshalJSON(raw []byte) error {

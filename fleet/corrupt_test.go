@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// brief has limits of 10 tokens per second, of every kind.
+// brief lists limits of every kind, each of 10 tokens per second.
 var brief = map[string]fleet.Limit{
 	"bucket":          fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
 	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, time.Second+1), Burst: 10},

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// threeNodes is three nodes, each with its own client, and what they have counted together.
+// threeNodes holds three nodes, each with its own client, and the sum of their counts.
 type threeNodes struct {
 	t        *testing.T
 	nodes    []member
 	recorded int64
 }
 
-// lasting is quick with a window longer than any test.
+// lasting is like quick, but its window is longer than any test.
 var lasting = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: quick.Interval}
 
 // linkTo returns a link with a short Timeout and a short cooldown.
@@ -56,7 +56,7 @@ func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *three
 	return c
 }
 
-// work lets every node count one failure per millisecond.
+// work makes every node count one failure per millisecond.
 func (c *threeNodes) work(d time.Duration) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

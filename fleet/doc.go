@@ -28,8 +28,8 @@
 //
 // # Which limit to use
 //
-// L is the limit and W its window. For a TokenBucket, L is its burst, and R is what its rate yields
-// in W.
+// L is the limit and W its window. For a TokenBucket, L is its burst, and R is the number of tokens
+// that its rate adds in W.
 //
 //	You want to …                                use              most in any W           Redis memory per key
 //	hold a rate and allow bursts                 TokenBucket      L + R                   250 bytes
@@ -60,7 +60,7 @@
 // [Config].OnOutage is the policy that decides while Redis cannot be reached, is too slow, loading,
 // read-only, full, or unsure which of its nodes has the key. FailOpen allows, FailClosed refuses,
 // FailLocal limits to this node's share, and FailError returns an error. There is no default.
-// [Result].From tells who has decided.
+// [Result].From says which part decided.
 //
 //	Take ──► deny cache ──► lease ──► breaker ──► Redis, for up to LinkConfig.Timeout
 //	                                     │          │

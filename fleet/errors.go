@@ -117,7 +117,8 @@ func (e *StoreError) Is(target error) bool {
 	return false
 }
 
-// RetryAfter returns how long to wait until Redis is asked again, or 0 if that is not known.
+// RetryAfter returns how long to wait until the next request goes to Redis, or 0 if that is not
+// known.
 func (e *StoreError) RetryAfter() time.Duration {
 	if e.until.IsZero() {
 		return 0

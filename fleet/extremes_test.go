@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// kinds has limits of 50 tokens per hour, of every kind, and several together.
+// kinds lists limits of every kind, each of 50 tokens per hour, and several limits together.
 var kinds = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.Per(50, time.Hour), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
@@ -29,7 +29,7 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges has numbers at which sums and products of tokens overflow, and numbers around the limit.
+// edges lists numbers at which sums and products of tokens overflow, and numbers around the limit.
 // If an int has 32 bits, the larger ones are other numbers.
 var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 

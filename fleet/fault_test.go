@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 			client := redis.NewClient(&redis.Options{Addr: s.proxy.Addr(), ContextTimeoutEnabled: true})
 			t.Cleanup(func() { _ = client.Close() })
 			timeout := faultTimeout
-			if f.unnoticed { // what is late is late for another reason: a machine that does much else
+			if f.unnoticed { // a late call has a different cause: a busy machine
 				timeout = patient
 			}
 			l := newLoad(t, client, timeout)
@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 				f.happens(s)
 			})
 			taken := l.taken(t)
-			t.Log(l.row(t, taken))
+			t.Log(l.tableRow(t, taken))
 			f.check(t, l, taken)
 		})
 	}
@@ -242,7 +242,7 @@ func (f fault) check(t *testing.T, l *load, taken int) {
 	if f.forgets == 0 {
 		require.GreaterOrEqual(t, taken, counted.granted, "tokens were granted but not taken")
 	}
-	require.LessOrEqual(t, l.over(), f.forgets*faultBurst, "Redis exceeded the allowance")
+	require.LessOrEqual(t, l.excess(), f.forgets*faultBurst, "Redis exceeded the allowance")
 
 	require.Zero(t, l.results["fail-closed"].byPolicy, "granted by the policy FailClosed")
 	require.Zero(t, l.results["fail-error"].byPolicy, "granted by the policy FailError")

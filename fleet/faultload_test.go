@@ -74,7 +74,7 @@ func (y *results) take(ctx context.Context) error {
 	return nil
 }
 
-// load is the requests of all policies and their outcomes.
+// load holds the requests of all policies and their outcomes.
 type load struct {
 	link    *fleet.Link
 	results map[string]*results
@@ -168,11 +168,11 @@ func (l *load) awaitClosed(t *testing.T) {
 	}, 30*time.Second, 10*time.Millisecond, "the breaker has not closed")
 }
 
-// allowance returns the most tokens that may be granted if Redis loses nothing.
+// allowance returns the maximum number of tokens that may be granted if Redis loses nothing.
 func (l *load) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
 
-// over returns by how much Redis exceeded the allowance.
-func (l *load) over() int {
+// excess returns by how much Redis exceeded the allowance.
+func (l *load) excess() int {
 	worst := 0
 	for name, y := range l.results {
 		if name != counting {
@@ -206,8 +206,8 @@ func (l *load) taken(t *testing.T) int {
 	return r.Limit - r.Remaining
 }
 
-// row returns a line of the table of measurements.
-func (l *load) row(t *testing.T, taken int) string {
+// tableRow returns a line of the table of measurements.
+func (l *load) tableRow(t *testing.T, taken int) string {
 	t.Helper()
 	c := l.results[counting]
 	var policies []string

@@ -17,7 +17,7 @@ import (
 // limit changes, what was taken still counts, unless Window becomes shorter: then a new window
 // begins.
 type FixedWindow struct {
-	// Limit is the most tokens in a window, from 1 to 2^31-1. Required.
+	// Limit is the maximum number of tokens in a window, from 1 to 2^31-1. Required.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Required.
 	Window time.Duration

@@ -36,7 +36,7 @@ var (
 		Help: "Events counted, by outcome.",
 	}
 	windowEventsLate = &stat.Instrument{
-		Name: "weir.window.events.late", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow},
+		Name: "weir.window.late_events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow},
 		Help: "Events older than the newest bucket of the window, which were counted into that bucket.",
 	}
 	windowErrorRatio = &stat.Instrument{

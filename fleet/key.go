@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxKey is the length in bytes up to which a key stands as it is in Redis and in the tables of
+// maxKey is the length in bytes up to which a key is used unchanged in Redis and in the tables of
 // this process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
 const maxKey = 256
 

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// hostile has keys that users may send.
+// hostile lists unusual keys that users may send.
 var hostile = []string{
 	"", " ", "a", "%", "%25", "%7D", "{", "}", "{}", "{a}", "a}b", "a{b}c", "}{", "{{}}", "%sha256:", "a b\tc\r\nd", "\x00\xff\xfe", "ключ", "a:b:c", "user:42",
 	"a*?[x]", "' OR 1=1 --", "$(reboot)", strings.Repeat("k", fleet.MaxKey), strings.Repeat("k", fleet.MaxKey+1), strings.Repeat("}", 10_000), strings.Repeat("k", 10_000),

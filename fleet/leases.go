@@ -11,7 +11,7 @@ import (
 
 const (
 	defaultMaxDenied = 10_000
-	maxDeniedTime    = 10 * time.Second // the longest that a refusal is remembered
+	maxDeniedTime    = 10 * time.Second // the longest time for which a refusal is remembered
 
 	maxLeasedKeys = 10_000
 	leaseIdleTime = time.Second // a lease that is not used for this time is given back

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// asked returns how many scripts a server has run.
-func asked(s *redistest.Server) int {
+// requestCount returns how many scripts a server has run.
+func requestCount(s *redistest.Server) int {
 	calls := s.Calls()
 	return calls["evalsha"] + calls["eval"]
 }
@@ -43,14 +43,14 @@ func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
 	requireTake(t, taken, b.Take, "k", 2)
 	requireTake(t, refused, b.Take, "k", 2)
-	before := asked(s)
+	before := requestCount(s)
 	for range 10_000 {
 		requireTake(t, denied, b.Take, "k", 2)
 	}
-	require.Equal(t, before, asked(s), "round trips for 10,000 refusals")
+	require.Equal(t, before, requestCount(s), "round trips for 10,000 refusals")
 	requireTake(t, denied, b.Take, "k", 3)
 	requireTake(t, taken, b.Take, "k", 1)
-	require.Equal(t, before+1, asked(s), "a request for fewer asks Redis")
+	require.Equal(t, before+1, requestCount(s), "a request for fewer asks Redis")
 	r, err := b.Take(t.Context(), "k", 2)
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromDenyCache, r.From)
@@ -119,7 +119,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 		buckets = append(buckets, newLimiter(l, "lease", fleet.TokenBucket{Rate: limiter.PerSecond(rate), Burst: burst},
 			fleet.Config{OnOutage: fleet.FailError, MaxLease: maxLease}))
 	}
-	before, start := asked(s), time.Now()
+	before, start := requestCount(s), time.Now()
 	var allowed, leased atomic.Int64
 	var g sync.WaitGroup
 	for _, b := range buckets {
@@ -140,7 +140,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 		})
 	}
 	g.Wait()
-	trips := asked(s) - before
+	trips := requestCount(s) - before
 	t.Logf("%d allowed, %d by leases, in %d round trips", allowed.Load(), leased.Load(), trips)
 	require.LessOrEqual(t, float64(allowed.Load()), burst+rate*time.Since(start).Seconds()+nodes*maxLease)
 	require.Greater(t, leased.Load(), allowed.Load()/2)

@@ -23,18 +23,18 @@ type limitSpec struct {
 	args   []any
 	// keySuffixes are the ends of the Redis keys. The first key holds what was taken.
 	keySuffixes []string
-	// maxTake is the most tokens that one request can take.
+	// maxTake is the maximum number of tokens that one request can take.
 	maxTake int
 	// The long-run rate is events per span of length per.
 	events float64
 	per    time.Duration
-	// cost is set for buckets, and cell for CL.THROTTLE.
+	// cost is set for token buckets, and cell for CL.THROTTLE.
 	cost tokenCost
 	cell *cellLimit
 
 	// sharedBy is nil unless keys with the same result are counted together.
 	sharedBy func(key string) string
-	// scope is equal for limits that count the same keys together.
+	// Limits with an equal scope count the same keys together.
 	scope int
 	// index is the position in Config.Limits.
 	index int
@@ -64,7 +64,7 @@ type requestKey struct {
 
 func newRequestKey(key string) requestKey { return requestKey{key: key, tag: tag(key)} }
 
-// maxTakeOfAll returns the most tokens that one request can take from all limits.
+// maxTakeOfAll returns the maximum number of tokens that one request can take from all limits.
 func maxTakeOfAll(limits []limitSpec) int {
 	least := math.MaxInt
 	for _, s := range limits {
@@ -73,7 +73,7 @@ func maxTakeOfAll(limits []limitSpec) int {
 	return least
 }
 
-// namespace is where a limiter has its Redis keys.
+// namespace is the prefix of a limiter's Redis keys.
 type namespace struct {
 	link *Link
 	name string

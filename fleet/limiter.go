@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir/fleet/internal/deny"
 	"github.com/weir-go/weir/fleet/internal/lease"
+	"github.com/weir-go/weir/limiter"
 )
 
 // Limiter keeps the limits of a fleet for any number of keys. Limiters with the same prefix, name
@@ -19,12 +20,13 @@ import (
 type Limiter struct {
 	name       string
 	link       *Link
-	groups     []*limitGroup // one, unless several servers may have to decide
+	groups     []*limitGroup // one, unless several servers must decide
 	limitCount int
 	maxTake    int  // the most tokens that one request can take, by the config
 	shared     bool // some limit is a Shared
 	waiting    waitQueues
 	stats      statistics
+	refusals   *limiter.Group[string] // counts refused keys for Busiest, and limits nothing
 
 	denied *deny.Cache // nil if refusals are not remembered
 	leases *lease.Pool // nil if there are no leases
@@ -45,8 +47,12 @@ func NewLimiter(name string, c Config) *Limiter {
 	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })
 	l.leases = newLeases(l, c)
 	l.stats.init(name)
+	l.refusals = newRefusals(name, c.ShowKeys)
 	return l
 }
+
+// Name returns the name of the limiter.
+func (l *Limiter) Name() string { return l.name }
 
 // Take takes n tokens of the key now, all of them or none. If there are several limits, it takes n
 // tokens from each of them, or none from any. The result is that of all limits together: the least
@@ -71,6 +77,9 @@ func NewLimiter(name string, c Config) *Limiter {
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	r, err := l.takeNow(ctx, newRequestKey(key), n)
 	l.stats.countDecision(r, err, n)
+	if err == nil && !r.OK && n != 0 {
+		l.countRefusedKey(key)
+	}
 	return r, err
 }
 
@@ -170,7 +179,7 @@ func (l *Limiter) tokensReturned(k requestKey) {
 	l.wake(k, l.shared)
 }
 
-// untilRetry returns how long to wait after an error before Redis is asked again.
+// untilRetry returns how long to wait after an error before the next request to Redis.
 func (l *Limiter) untilRetry(err error) time.Duration {
 	if e, ok := errors.AsType[*StoreError](err); ok {
 		return max(e.RetryAfter(), l.link.timeout)
@@ -178,7 +187,7 @@ func (l *Limiter) untilRetry(err error) time.Duration {
 	return l.link.timeout
 }
 
-// joinErrors is errors.Join that returns a single error as it is.
+// joinErrors is like errors.Join, but returns a single error unchanged.
 func joinErrors(errs []error) error {
 	if len(errs) == 1 {
 		return errs[0]

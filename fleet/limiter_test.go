@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// hourly is a bucket that is practically never refilled.
+// hourly is a bucket that is not refilled during a test.
 var hourly = fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 
 // newLimiter returns a limiter with one limit.

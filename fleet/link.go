@@ -45,7 +45,7 @@ type Link struct {
 // Connect asks the server about itself, which takes up to the Timeout. It returns an error if the
 // server cannot be used as it is: see [ErrServer]. It returns no error if the server is
 // unavailable: the limiters' policies decide until it is back, and it is asked about itself then.
-// [Link.Err] tells why it is unavailable.
+// [Link.Err] says why it is unavailable.
 //
 // Connect returns the error of c.Validate if c is invalid.
 func Connect(ctx context.Context, name string, client redis.UniversalClient, c LinkConfig) (*Link, error) {
@@ -102,6 +102,9 @@ func validateClient(client redis.UniversalClient) error {
 	}
 	return nil
 }
+
+// Name returns the name of the link.
+func (l *Link) Name() string { return l.name }
 
 // Breakers yields the breakers of the servers that have been asked, by address. The breaker with
 // the address "" is that of a stand-alone Redis. In a Cluster or a Ring it protects requests to no

@@ -15,7 +15,7 @@ func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
 // Redis 6 wraps errors in scripts.
-func TestARightThatAScriptLacksIsNoFailureOfTheServer(t *testing.T) {
+func TestAMissingPermissionOfAScriptIsNotAServerFailure(t *testing.T) {
 	l := &Link{name: "rights"}
 	for _, text := range []string{
 		"NOPERM this user has no permissions to run the 'zadd' command",

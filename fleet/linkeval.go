@@ -9,14 +9,14 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// askFunc asks a server for numbers until due. led reports that the caller led the batch of
-// commands in which this one was sent.
+// askFunc requests numbers from a server, at the latest until due. led reports that the caller led
+// the batch of commands in which this one was sent.
 type askFunc func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
 
 // eval runs a script once. Everything that limiters ask Redis goes through eval, decide or command.
 // Nothing is sent again if it may have been executed.
 func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	return l.numbers(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	return l.request(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		reply, led, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") { // it was not executed
 			return w.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
@@ -25,18 +25,18 @@ func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) (
 	})
 }
 
-// decide is eval for a script that decides for many callers at once.
+// decide is like eval, but for a script that decides for many callers at once.
 func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, args ...any) ([]int64, error) {
-	return l.numbers(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	return l.request(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		return w.Decide(ctx, due, d, key, args...)
 	})
 }
 
-// command is eval for a command on a key. If the server does not know the command, its error is
-// returned as it is.
+// command is like eval, but runs a command on a key. If the server does not know the command, its
+// error is returned as it is.
 func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, error) {
 	var unknown error
-	reply, err := l.numbers(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
+	reply, err := l.request(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
 		reply, led, err := w.Do(ctx, due, args...)
 		if redis.HasErrorPrefix(err, "unknown command") {
 			unknown, err = err, nil
@@ -49,9 +49,9 @@ func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, e
 	return reply, err
 }
 
-// numbers asks the server that has the key. A script that finds a foreign value replies with the
-// single number -1.
-func (l *Link) numbers(ctx context.Context, key string, ask askFunc) (reply []int64, err error) {
+// request requests numbers from the server that has the key. A script that finds a foreign value
+// replies with the single number -1.
+func (l *Link) request(ctx context.Context, key string, ask askFunc) (reply []int64, err error) {
 	err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {
 		reply, led, err = ask(n.writer, due)
 		if err == nil && len(reply) == 1 && reply[0] == -1 {

@@ -18,7 +18,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// replyLoser is a hook that loses the first reply for which at least callers callers wait.
+// replyLoser is a hook that drops the first reply that at least the given number of callers wait
+// for.
 type replyLoser struct {
 	callers int
 	done    atomic.Bool

@@ -14,7 +14,7 @@ import (
 
 // A slot has moved to a server that hangs. That server has failed, not the one that redirected to
 // it.
-func TestAFailureAfterARedirectIsThatOfTheServerThatWasAskedLast(t *testing.T) {
+func TestAFailureAfterARedirectIsCountedForTheLastServer(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
 	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})

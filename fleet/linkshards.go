@@ -26,7 +26,7 @@ func (l *Link) newNode(client redis.UniversalClient, addr string) *node {
 // shards are the servers of a Cluster or a Ring, and their breakers.
 type shards struct {
 	locate   locate
-	known    atomic.Bool // locate answers without asking a server
+	known    atomic.Bool // locate does not send a request to a server
 	breakers *breaker.Group[string]
 
 	mu    sync.RWMutex

@@ -19,7 +19,7 @@ const noTLS = "fleet: redis main: no TLS with an accepted certificate"
 
 // The client repeats a dial for longer than a decision may take. Connect reports the reason
 // nevertheless.
-func TestConnectTellsWhyThereIsNoTLS(t *testing.T) {
+func TestConnectSaysWhyThereIsNoTLS(t *testing.T) {
 	t.Parallel()
 	sealed, plain := redistest.Options{TLS: true}.Start(t), redistest.Start(t)
 	own := sealed.Options().TLSConfig

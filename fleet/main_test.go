@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Run(m))
 }
 
-// server is shared by all tests that do not disturb it. Each test uses its own names.
+// server is shared by all tests that leave it unchanged. Each test uses its own names.
 var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
 
 // cluster is a Cluster shared in the same way.
@@ -62,7 +62,7 @@ func client(t testing.TB, s *redistest.Server) *redis.Client {
 // read timeout of a client, 3 s, so that a call that waits for the client's own timeout is found.
 const slack = 2 * time.Second
 
-// patient is a Timeout that no test reaches unless something hangs.
+// patient is a Timeout that a test reaches only if something hangs.
 const patient = 30_000_000_000
 
 func connectTo(t testing.TB, client redis.UniversalClient, c fleet.LinkConfig) *fleet.Link {

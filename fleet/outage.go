@@ -61,8 +61,8 @@ func newFallback(c Config, limits []limitSpec) fallback {
 	return f
 }
 
-// take takes n tokens and returns the result of each limit. retryAfter is when Redis is asked
-// again.
+// take takes n tokens and returns the result of each limit. retryAfter is the wait until the next
+// request to Redis.
 func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {
 		return f.takeLocal(k, n, retryAfter)
@@ -99,7 +99,7 @@ func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.
 	return results
 }
 
-// takeLocal takes from this node's share of all limits or of none.
+// takeLocal takes tokens from this node's share of all limits, or of none.
 func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	results := make([]limiter.Result, len(f.limits))
 	refused := 0
@@ -112,7 +112,7 @@ func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []lim
 		switch {
 		case refused == len(results) || i == refused: // the result stands
 		case i < refused:
-			f.share(i, k).Refund(n)
+			f.localLimiter(i, k).Refund(n)
 			fallthrough
 		default:
 			results[i] = f.takeShare(i, k, 0, retryAfter)
@@ -121,26 +121,26 @@ func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []lim
 	return results
 }
 
-// takeShare takes from this node's share of one limit. A request for more than the share may
+// takeShare takes tokens from this node's share of one limit. A request for more than the share may
 // succeed when Redis is back.
 func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) limiter.Result {
-	r := f.share(i, k).Take(n)
+	r := f.localLimiter(i, k).Take(n)
 	if r.Limit = f.limits[i].maxTake; r.RetryAfter == limiter.Never {
 		r.RetryAfter = retryAfter
 	}
 	return r
 }
 
-// share returns this node's share of one limit. The key is copied, because it may be part of a
-// large string.
-func (f fallback) share(i int, k requestKey) limiter.Keyed[string] {
+// localLimiter returns this node's share of one limit. The key is copied, because it may be part of
+// a large string.
+func (f fallback) localLimiter(i int, k requestKey) limiter.Keyed[string] {
 	return f.local[i].Get(strings.Clone(f.limits[i].tagFor(k)))
 }
 
-// refund gives back what cannot have returned by itself since it was taken.
+// refund gives back the tokens that cannot have been refilled since they were taken.
 func (f fallback) refund(k requestKey, n int, age time.Duration) {
 	for i := range f.local {
 		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		f.share(i, k).Refund(int(max(min(back, math.MaxInt32), 0)))
+		f.localLimiter(i, k).Refund(int(max(min(back, math.MaxInt32), 0)))
 	}
 }

@@ -83,7 +83,7 @@ func TestAShareOfTheLimitIsRefundedWhileRedisIsUnavailable(t *testing.T) {
 	require.False(t, take(1).OK)
 }
 
-func TestARefusalOfAClosedPolicySaysWhenRedisIsAskedAgain(t *testing.T) {
+func TestARefusalOfAClosedPolicySaysWhenRedisIsCalledAgain(t *testing.T) {
 	f, l := unavailableLink(t)
 	b := newBucket(l, fleet.Config{OnOutage: fleet.FailClosed})
 	for range 5 {

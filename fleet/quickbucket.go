@@ -12,7 +12,7 @@ var quickBucketScript = newScript("quickbucket").decision(2)
 
 // quickBucket is a token bucket whose tokens cost whole microseconds. Its own script takes Redis
 // less than half the time, and decides for many callers at once. The script of all limits decides
-// what it cannot: at given times, and about keys written at another rate.
+// what it cannot: at given times, and about keys written at a different rate.
 type quickBucket struct {
 	*scriptBackend
 	cost, burst int64  // µs per token, and tokens

@@ -124,7 +124,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, c)
 			_, err := b.Take(t.Context(), "other", 1)
 			require.NoError(t, err)
-			before := asked(s)
+			before := requestCount(s)
 			s.Pause()
 			allowed := 0
 			for i := range 100 {
@@ -149,7 +149,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			r, err := b.Take(t.Context(), "user", 0)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "grants during the outage are not charged later")
-			require.LessOrEqual(t, asked(s)-before, failures+20)
+			require.LessOrEqual(t, requestCount(s)-before, failures+20)
 		})
 	}
 }
@@ -166,14 +166,14 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 			b := ofEachKind(connectTo(t, c, fleet.LinkConfig{Timeout: time.Second}), "late", time.Hour)[name]
 			_, err := b.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
-			before := asked(s)
+			before := requestCount(s)
 			proxy.Swallow(false, true)
 			_, err = b.Take(t.Context(), "user", 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, fleet.ErrUnavailable)
 			proxy.Swallow(false, false)
 			proxy.Cut()
-			require.Equal(t, before+1, asked(s))
+			require.Equal(t, before+1, requestCount(s))
 			var r fleet.Result
 			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, patient, 10*ms)
 			require.Equal(t, 8, r.Remaining)
@@ -209,6 +209,6 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 	for i := range allowed {
 		require.EqualValues(t, each, allowed[i].Load(), "key %d", i)
 	}
-	require.Positive(t, asked(one))
-	require.Positive(t, asked(two))
+	require.Positive(t, requestCount(one))
+	require.Positive(t, requestCount(two))
 }

@@ -41,7 +41,7 @@ const (
 	ms = time.Millisecond
 )
 
-// scriptCases are by the name of the limiter. The beginning is 1767225600 s since 1970.
+// scriptCases are test cases by the name of the limiter. The beginning is 1767225600 s since 1970.
 var scriptCases = map[string]struct {
 	limit fleet.Limit
 	steps []scriptStep
@@ -125,7 +125,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// askAt takes from the key user or gives back to it, and returns the state.
+// askAt takes tokens of the key user or gives them back, and returns the state.
 func askAt(ctx context.Context, l timed, at time.Time, n int) (limiter.Result, error) {
 	if n < 0 {
 		if err := l.GiveBackAt(ctx, at, "user", -n); err != nil {

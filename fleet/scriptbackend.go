@@ -12,10 +12,10 @@ import (
 // backend takes and gives back tokens in Redis. The time is the server's if at is zero; other
 // times are for tests.
 type backend interface {
-	// take takes n tokens from all limits or from none. It returns the result of each limit. It
+	// take takes n tokens from all limits, or from none. It returns the result of each limit. It
 	// changes nothing if n is 0 or negative.
 	take(ctx context.Context, k requestKey, n int, at time.Time) ([]limiter.Result, error)
-	// refund gives back those of n tokens that still count, given the time since they were taken.
+	// refund gives back the tokens among n that still count, given the time since they were taken.
 	refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error
 }
 
@@ -52,11 +52,11 @@ func (s *scriptBackend) refund(ctx context.Context, k requestKey, n int, age tim
 	return err
 }
 
-// replayExtraMillis is how much longer, in ms, a key lives that was written at a given time: keys
-// expire by the server's clock.
+// replayExtraMillis is added to the lifetime in ms of a key that was written at a given time,
+// because keys expire by the server's clock.
 const replayExtraMillis = int64(time.Hour / time.Millisecond)
 
-// request is what a script is asked.
+// request is the input of a script.
 type request struct {
 	n    int             // tokens to take; negative to give back
 	at   time.Time       // zero for the server's time
@@ -123,7 +123,7 @@ func (s *scriptBackend) stateKeys(k requestKey) (keys []string) {
 	return keys
 }
 
-// resultLength is how many numbers a script answers per limit.
+// resultLength is the number of values that a script returns per limit.
 const resultLength = 5
 
 // resultOf converts the first result of a reply.

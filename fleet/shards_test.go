@@ -34,7 +34,7 @@ func frail(t *testing.T) *redistest.Cluster {
 	return c
 }
 
-// takerByKey has the only method of a Limiter that these tests use.
+// takerByKey has the one method of a Limiter that these tests use.
 type takerByKey interface {
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// grant is what was taken of a key in the model.
+// grant is a number of tokens that the model allowed for a key at one time.
 type grant struct {
 	key string
 	at  time.Duration

@@ -50,7 +50,7 @@ func TestSharedLimitsHaveTheirOwnRedisKeys(t *testing.T) {
 	}
 }
 
-// takeOften takes one token or two, 25 times, and returns how many it got.
+// takeOften takes one or two tokens, 25 times, and returns how many it got in total.
 func takeOften(t *testing.T, b *fleet.Limiter, key string) (granted int64) {
 	for n := range 25 {
 		r, err := b.Take(t.Context(), key, 1+n%2)

@@ -45,7 +45,7 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	require.NoError(t, err)
 	var asked atomic.Int64
 	all.AddHook(beforeSend{call: func(redis.Cmder) {
-		if asked.Add(1) == 2 { // it has been looked at; now it is to be taken from
+		if asked.Add(1) == 2 { // Peek has read the key, and Take comes next
 			two.other.Pause()
 			r, err := b.Take(t.Context(), neighbour, 4)
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
 	}
 	var asked atomic.Int64
 	all.AddHook(beforeSend{call: func(redis.Cmder) {
-		if asked.Add(1) == 2 { // it has been looked at, and 3 of the key's own 5 are taken
+		if asked.Add(1) == 2 { // Peek has read the key, and 3 of its own 5 tokens are taken
 			requireTake(two.key, 3, false, fleet.FromServer)
 			requireTake(two.key, 3, false, fleet.FromDenyCache)
 			requireTake(neighbour, 2, true, fleet.FromServer)
@@ -117,7 +117,7 @@ func TestCancellationBetweenTwoGroupsTakesNothing(t *testing.T) {
 }
 
 // A request takes from the limit of its tenant and gives that back, because the limit for all keys
-// refuses. A caller that was told meanwhile to wait for a year is woken.
+// refuses. A caller that was meanwhile told to wait for a year is woken.
 func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 	const year = 24 * 365 * time.Hour
 	ring := redis.NewRing(&redis.RingOptions{

@@ -32,7 +32,7 @@ var shortContexts = map[string]func(context.Context) (context.Context, context.C
 
 // A client of the service may choose the deadline of each call. It must not be able to open the
 // breaker of Redis.
-func TestShortDeadlinesAreNoFailuresOfRedis(t *testing.T) {
+func TestShortDeadlinesAreNotFailuresOfRedis(t *testing.T) {
 	t.Parallel()
 	for how, shorten := range shortContexts {
 		for leases, c := range map[string]fleet.Config{

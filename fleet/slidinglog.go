@@ -15,7 +15,7 @@ import (
 //
 // It does what Redisson's RRateLimiter does. Package redisson has the rest of that.
 type SlidingLog struct {
-	// Limit is the most tokens in any window, from 1 to 2^31-1. Required.
+	// Limit is the maximum number of tokens in any window, from 1 to 2^31-1. Required.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Required.
 	Window time.Duration

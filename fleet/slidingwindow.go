@@ -11,7 +11,7 @@ import (
 // than fits into the window. Tokens therefore return up to one bucket later than they could: with
 // 10 buckets, up to a tenth of the window. RetryAfter is exact for what the buckets hold.
 type SlidingWindow struct {
-	// Limit is the most tokens in any window, from 1 to 2^31-1. Required.
+	// Limit is the maximum number of tokens in any window, from 1 to 2^31-1. Required.
 	Limit int
 	// Window is the length of a window, from 1ms to 10 years in whole microseconds. Required.
 	Window time.Duration

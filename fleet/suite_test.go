@@ -70,10 +70,10 @@ func (k *keyAt) Refund(n int) {
 	}
 }
 
-// suiteUnit is a second of a limitertest suite, which keyAt slows down.
+// suiteUnit is the duration of a second of a limitertest suite, which keyAt stretches.
 const suiteUnit = ratio * time.Second
 
-// suiteCases are limits, the most that they allow at once, and the most that they allow in a span.
+// suiteCases are limits, with the most tokens that they allow at once and in a span.
 var suiteCases = map[string]struct {
 	limits []fleet.Limit
 	limit  int

@@ -68,7 +68,7 @@ func (l *Limiter) peekAll(ctx context.Context, k requestKey, n int, at time.Time
 	return allowed, err
 }
 
-// peek asks for the results that take would have.
+// peek returns the results that take would have.
 func (a *attempt) peek(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) error {
 	results, err := a.script.eval(ctx, k, request{n: n, at: at, peek: true})
 	if a.decidedBy, a.results = fromServer, results; err == nil {
@@ -81,7 +81,8 @@ func (a *attempt) peek(ctx context.Context, l *Limiter, k requestKey, n int, at 
 	return nil
 }
 
-// take takes from Redis, or from the policy if Redis is unavailable now or was so for peek.
+// take takes tokens from Redis, or from the policy if Redis is unavailable now or was so during
+// peek.
 func (a *attempt) take(ctx context.Context, l *Limiter, k requestKey, n int, at time.Time) error {
 	if a.err == nil {
 		a.began = time.Now()
@@ -129,7 +130,7 @@ func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at ti
 	l.wake(k, slices.ContainsFunc(attempts, func(a attempt) bool { return a.limits[0].sharedBy != nil }))
 }
 
-// wake has waiters ask again: those of the key, or those of all keys if tokens of a Shared limit
+// wake makes waiters try again: those of the key, or those of all keys if tokens of a Shared limit
 // have returned. The caller's own waiter is not woken.
 func (l *Limiter) wake(k requestKey, allKeys bool) {
 	if allKeys {

@@ -43,8 +43,8 @@ func (l Limits) MarshalText() ([]byte, error) {
 	return []byte(strings.Join(texts, ", ")), nil
 }
 
-// UnmarshalText sets l to the limits in the text. An empty text is no limit. It returns an error,
-// and leaves l as it is, if a limit is invalid.
+// UnmarshalText sets l to the limits in the text. An empty text means no limit. It returns an
+// error, and leaves l as it is, if a limit is invalid.
 func (l *Limits) UnmarshalText(text []byte) error {
 	var limits Limits
 	if len(text) > 0 {

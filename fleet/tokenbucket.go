@@ -21,8 +21,8 @@ import (
 type TokenBucket struct {
 	// Rate is how fast tokens arrive. It must be finite. Required.
 	Rate limiter.Rate
-	// Burst is the most tokens a bucket holds, which is also the most that one request can take, up
-	// to 2^40. Default the tokens of one second, at least 1.
+	// Burst is the maximum number of tokens a bucket holds, which is also the most that one request
+	// can take, up to 2^40. Default the tokens of one second, at least 1.
 	Burst int
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// rates has rates that divide a second evenly, and others.
+// rates lists rates that divide a second evenly, and others.
 var rates = map[string]struct {
 	fleet.TokenBucket
 	cost *big.Rat // of a token, in µs
@@ -41,7 +41,7 @@ func TestTokenCost(t *testing.T) {
 	}
 }
 
-// If the cost of a token is no fraction that Lua can handle, it is rounded up. (A rate that is no
+// If Lua cannot represent the cost of a token exactly, it is rounded up. (A rate that is not a
 // simple ratio is accurate to a part in 10^12, as in local limiters.)
 func TestATokenNeverCostsLess(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

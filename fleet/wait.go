@@ -35,6 +35,9 @@ func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait tim
 	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
 		l.stats.countRequest(outcome, n)
+		if outcome == refused {
+			l.countRefusedKey(key)
+		}
 	}
 	return err
 }

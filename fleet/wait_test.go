@@ -41,7 +41,7 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 	_, err := b.Take(t.Context(), "user", 5)
 	require.NoError(t, err)
 	served := make(chan int)
-	for i, n := range []int{5, 4, 3, 5, 3} { // none leaves enough for the next
+	for i, n := range []int{5, 4, 3, 5, 3} { // no caller leaves enough tokens for the next
 		go func() {
 			if err := b.Wait(t.Context(), "user", n); err == nil {
 				served <- i

@@ -61,7 +61,7 @@ func (q *waitQueues) leave(key string, w *waiter) {
 	}
 }
 
-// wakeFirst has the first waiter of the key ask again, unless it is the caller itself.
+// wakeFirst makes the first waiter of the key try again, unless that is the caller itself.
 func (q *waitQueues) wakeFirst(key string, caller *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,7 +85,7 @@ func (w *waiter) wake(caller *waiter) {
 	}
 	select {
 	case w.retry <- struct{}{}:
-	default: // it will ask again anyway
+	default: // it will try again anyway
 	}
 }
 
@@ -106,7 +106,8 @@ func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
 
 var errTurnTooLate = errors.New("fleet: the wait queue was too slow")
 
-// waitFor waits for a signal. It returns late after d, and the error of ctx if that ends first.
+// waitFor waits until a channel receives a signal. It returns late after d, and the error of ctx if
+// that ends first.
 func waitFor(ctx context.Context, d time.Duration, signal <-chan struct{}, late error) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

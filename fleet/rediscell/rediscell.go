@@ -9,7 +9,7 @@
 //	fmt.Println(reply) // {false 16 15 -1 2}
 //
 // It is for programs that already use these numbers or pass them on. Other programs use the
-// [fleet.Result] of Take, which has exact times and tells "later" from "never".
+// [fleet.Result] of Take, which has exact times and distinguishes "later" from "never".
 package rediscell
 
 import (
@@ -48,14 +48,14 @@ func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
 type Reply struct {
 	// Limited reports that the request was refused.
 	Limited bool
-	// Limit is the most tokens that can be taken at once: max_burst + 1.
+	// Limit is the maximum number of tokens that can be taken at once: max_burst + 1.
 	Limit int64
 	// Remaining is how many tokens can be taken now.
 	Remaining int64
 	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed or
 	// will never be.
 	RetryAfter int64
-	// ResetAfter is in how many seconds Remaining will equal Limit.
+	// ResetAfter is the time in seconds until Remaining equals Limit.
 	ResetAfter int64
 }
 

@@ -1,4 +1,5 @@
--- The window of a fleet: add the flush of one node, if it is new, and return all counts.
+-- The shared window of all nodes. The script adds the flush of one node, if it is new, and returns
+-- all counts.
 --
 -- The key is a hash with these fields:
 --   life      'c' and the time at which the key was made.

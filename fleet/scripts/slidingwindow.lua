@@ -25,8 +25,8 @@ local function read_buckets(s, list, width)
 	return true
 end
 
--- converted returns the bucket for the counts of a bucket of another width: that in which it ended, or
--- the current one if it has not ended.
+-- converted returns the bucket for the counts of a bucket of a different width: that in which it
+-- ended, or the current one if it has not ended.
 local function converted(s, bucket, width)
 	local last = (bucket + 1) * width - 1
 	if last > now and bucket * width <= now then

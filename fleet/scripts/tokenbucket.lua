@@ -1,9 +1,10 @@
 -- A token bucket, stored as the time at which it will be full (GCRA).
 --
 -- A token costs a + b/d µs, so that time is a pair too: q + r/d µs, with r below d. The key holds
--- "q r a b d m". Without a, b and d, the time would mean another number of tokens after a change of the
--- rate. m is the most tokens that can be missing, which is the burst. A time later than m tokens take
--- was written before the clock went back; then the bucket is empty. n*b must stay below 2^53.
+-- "q r a b d m". Without a, b and d, the time would mean a different number of tokens after a
+-- change of the rate. m is the most tokens that can be missing, which is the burst. A time later
+-- than m tokens take was written before the clock went back; then the bucket is empty. n*b must
+-- stay below 2^53.
 --
 -- Numbers: a, b, d, and the burst.
 
@@ -48,7 +49,7 @@ local function affordable(s, q, r)
 	return k
 end
 
--- changed converts the time q + r/d of a bucket with another rate, keeping the missing tokens.
+-- changed converts the time q + r/d of a bucket with a different rate, keeping the missing tokens.
 local function changed(s, q, r, a, b, d)
 	local missing = (q - now + r / d) / (a + b / d)
 	return now + ceil(min(missing, s.burst) * (s.a + s.b / s.d)), 0

@@ -15,7 +15,7 @@ const slotsPerSet = 8
 // remembers nothing. The zero value does not work: use [New].
 type Cache struct {
 	epoch     time.Time
-	longest   time.Duration // the longest that a refusal is remembered
+	longest   time.Duration // the longest time for which a refusal is remembered
 	seed      maphash.Seed
 	allRounds atomic.Uint64 // the part of every round that ForgetAll advances
 	sets      []set
@@ -29,7 +29,7 @@ type set struct {
 	slots [slotsPerSet]atomic.Pointer[refusal]
 }
 
-// refusal is what the server said about a key. It is immutable.
+// refusal is the server's latest refusal of a key. It is immutable.
 type refusal struct {
 	hash  uint64
 	key   string
@@ -48,7 +48,7 @@ func New(keys int, longest time.Duration) *Cache {
 	return &Cache{epoch: time.Now(), longest: longest, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
 }
 
-// Lookup is what a cache knows about a request.
+// Lookup is the answer of a cache to a request.
 type Lookup struct {
 	Refused bool
 	Result  limiter.Result // if Refused

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// server is a token bucket that counts requests, which come if the cache knows nothing.
+// server is a token bucket that counts the requests that the cache does not answer.
 type server struct {
 	*limiter.TokenBucket
 	cache *deny.Cache

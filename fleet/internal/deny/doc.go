@@ -3,9 +3,9 @@
 //
 // If a limiter says to retry after d, it refuses the request until d has passed, whatever other
 // callers do meanwhile: taking tokens only prolongs the wait. A [Cache] therefore never refuses
-// what the server would allow, with two exceptions: tokens that are given back, and a limit that
-// is raised. Forget tells the cache if this process does that. If another process does, the cache
-// notices when d has passed, or the longest time that it remembers.
+// what the server would allow, with two exceptions: tokens that are given back, and a limit that is
+// raised. Call Forget if this process does that. If another process does, the cache notices when d
+// has passed, or the longest time that it remembers.
 //
 //	denial := cache.Lookup(key, n)
 //	if denial.Refused {

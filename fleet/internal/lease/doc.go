@@ -12,7 +12,7 @@
 // A key that is used rarely has no lease: each request asks the server. If the server is asked
 // again before half of Age has passed, the size of the next lease doubles, up to Max. Otherwise it
 // halves. It never exceeds an eighth of the tokens that the server says remain. Near the limit it
-// is therefore 1, which is no lease, so nodes do not hold tokens that others need.
+// is therefore 1, which means no lease, so nodes do not hold tokens that others need.
 //
 // # Age
 //

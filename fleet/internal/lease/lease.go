@@ -6,13 +6,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// lease is what a Pool knows of a key. The lock of the Pool protects it.
+// lease is the state of one key in a Pool. The lock of the Pool protects it.
 type lease struct {
 	key string
-	// held is how many tokens are held. The oldest was taken at heldSince or later.
+	// held is the number of unused tokens of the lease. The oldest was taken at heldSince or later.
 	held      int
 	heldSince time.Duration
-	// size is how many tokens to hold after the next request to the server.
+	// size is the number of tokens to hold after the next request to the server.
 	size int
 	// usedAt is when the key was last used.
 	usedAt time.Duration

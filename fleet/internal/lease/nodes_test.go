@@ -21,8 +21,8 @@ type bound interface {
 	allow(at time.Time, n int) bool
 }
 
-// atRate is the bound of a token bucket: burst plus rate·span in any span. A bucket of that size
-// never refuses.
+// atRate is the most that a token bucket allows in any span: burst plus rate·span. A bucket of that
+// size never refuses.
 type atRate struct{ *limiter.TokenBucket }
 
 func (b atRate) allow(at time.Time, n int) bool { return b.TakeAt(at, n).OK }

@@ -21,9 +21,9 @@ type Server interface {
 
 // Config configures a [Pool]. All fields must be given.
 type Config struct {
-	// Max is the most tokens of a key that are held.
+	// Max is the maximum number of tokens of a key that are held.
 	Max int
-	// Keys is the most keys that are known.
+	// Keys is the maximum number of keys that are known.
 	Keys int
 	// Age is the time after which an unused key gives its tokens back.
 	Age time.Duration
@@ -125,7 +125,7 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 	return l
 }
 
-// maxEvictions is the most keys that one Take evicts.
+// maxEvictions is the maximum number of keys that one Take evicts.
 const maxEvictions = 8
 
 // evictIdle evicts keys that have not been used for Age, up to the first that holds tokens, which
@@ -151,8 +151,8 @@ func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	return lease{}
 }
 
-// awaitRefill waits for the refill of another caller, and then takes n tokens of the lease if it holds
-// as many.
+// awaitRefill waits for the refill of another caller, and then takes n tokens of the lease if it
+// holds enough.
 func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (limiter.Result, bool, error) {
 	select {
 	case <-refill:
@@ -225,7 +225,7 @@ func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Re
 	return p.server.Take(ctx, l.key, n+extra)
 }
 
-// refund gives back what a lease holds, if anything.
+// refund gives back the unused tokens of a lease, if there are any.
 func (p *Pool) refund(ctx context.Context, l lease) error {
 	if l.held == 0 {
 		return nil

@@ -65,7 +65,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 
 func repeat(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 
-// warm takes tokens until the key has a lease with some tokens left.
+// warm takes tokens until the key has a lease with unused tokens.
 func warm(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
@@ -101,8 +101,8 @@ func takeOtherAfter(d time.Duration) func(*testing.T, *lease.Pool) {
 	}
 }
 
-// unusedLeaseCases are what happens to a lease with one token, and what the server then receives:
-// requests for so many tokens, or refunds if they are negative.
+// unusedLeaseCases list events of a lease with one token, and what the server must then receive. A
+// positive number is a request for so many tokens, a negative one is a refund.
 var unusedLeaseCases = []struct {
 	name string
 	then func(*testing.T, *lease.Pool)
@@ -149,7 +149,7 @@ func TestUnusedLeaseIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestMoreThanTheLimitIsRefusedWhateverIsHeld(t *testing.T) {
+func TestMoreThanTheLimitIsRefusedWhateverTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		p := lease.New(s, config)
@@ -222,7 +222,7 @@ func BenchmarkTakeHeld(b *testing.B) {
 }
 
 // A request larger than any lease takes none, so n plus a lease cannot overflow an int.
-func TestARequestForMoreThanALeaseHoldsIsAskedForAlone(t *testing.T) {
+func TestARequestLargerThanItsLeaseGoesToTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, n := range []int{config.Max + 1, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
 			s := newServer(bucket(100, 1000))

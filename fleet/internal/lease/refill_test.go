@@ -81,7 +81,7 @@ func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
 			require.NoError(t, err)
 		}
 		s.questions()
-		_, held, err := p.Take(t.Context(), "k", 8) // six are in hand, of ten
+		_, held, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are in use
 		require.NoError(t, err)
 		require.False(t, held)
 		require.Equal(t, []int{8 + 4}, s.questions())

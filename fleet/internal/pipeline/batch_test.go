@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// writes counts the writes of a client, and how many commands they had.
+// writes counts the writes of a client and the commands in them.
 type writes struct {
 	single, batches, batched atomic.Int64
 	do                       func() // before each write

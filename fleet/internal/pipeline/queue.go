@@ -19,7 +19,7 @@ type call struct {
 	shared bool   // it was sent as part of one command for several callers
 	addr   string // of the server it was last sent to, if known
 
-	wake chan signal // tells a waiting caller what to do; nil if it never waited
+	wake chan signal // signals a waiting caller; nil if it never waited
 
 	// The lock of the queue protects the rest until there is an answer.
 	state      callState
@@ -27,7 +27,7 @@ type call struct {
 	next, prev *call
 }
 
-// signal is what a waiting caller is told.
+// signal is a message to a waiting caller.
 type signal uint8
 
 const (
@@ -35,7 +35,7 @@ const (
 	becomeLeader
 )
 
-// callState is where a call is.
+// callState is the progress of a call.
 type callState uint8
 
 const (
@@ -45,7 +45,8 @@ const (
 	abandoned           // left a batch that is being sent
 )
 
-// queue is a queue in front of some lanes. While it has callers, all lanes are busy.
+// queue is a queue of calls that wait for one of some lanes. While it has callers, all lanes are
+// busy.
 type queue struct {
 	lanes, maxBatch int
 	minLeft         time.Duration // a call with less time left is not sent
@@ -128,7 +129,7 @@ func (q *queue) endBatch(batch []*call) {
 	q.passLaneLocked()
 }
 
-// passLane gives a lane to the first caller in the queue, or frees it.
+// passLane gives a lane to the first caller in the queue, or frees the lane.
 func (q *queue) passLane() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -135,7 +135,7 @@ func TestRedirectsInACircleAreTriedAgain(t *testing.T) {
 }
 
 // A client for a stand-alone server is connected to a server of a Cluster.
-func TestKeysOfDifferentSlotsAreDecidedAboutOneByOne(t *testing.T) {
+func TestKeysOfDifferentSlotsAreDecidedOneByOne(t *testing.T) {
 	client := dial(t, cluster().Nodes[0].Addr())
 	require.NoError(t, client.ScriptLoad(t.Context(), counting.Text).Err())
 	keys := keysAtHome(0, 6)

@@ -27,7 +27,7 @@ func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, err
 	return addBy(ctx, w, time.Now().Add(patience), key, n)
 }
 
-// patience is a due time that no test reaches unless something hangs.
+// patience is a time limit that a test reaches only if something hangs.
 const patience = 10 * time.Second
 
 // addBy is add with a due time.

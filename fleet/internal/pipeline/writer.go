@@ -19,7 +19,8 @@ var ErrUnsent = fmt.Errorf("pipeline: not sent in time: %w", context.DeadlineExc
 // error also matches that of the context. It says nothing about the server.
 var ErrGaveUp = errors.New("pipeline: the caller gave up")
 
-// errNoAnswer is the error of a caller that was due while another caller was sending its command.
+// errNoAnswer is the error of a caller whose time ended while another caller was sending its
+// command.
 var errNoAnswer = fmt.Errorf("pipeline: no answer in time: %w", context.DeadlineExceeded)
 
 // errAborted is the error of a batch that ended by a panic or runtime.Goexit.
@@ -50,7 +51,7 @@ type Config struct {
 	Timeout time.Duration
 	// Lanes is how many writes may be in progress at once. Default 4.
 	Lanes int
-	// Batch is the most callers per batch. Default 128.
+	// Batch is the maximum number of callers per batch. Default 128.
 	Batch int
 }
 
@@ -158,7 +159,7 @@ func (w *Writer) pauseBeforeRetry(ctx context.Context, pause time.Duration, due 
 	}
 }
 
-// sendOnce has a call sent once, by its own goroutine or by that of another caller.
+// sendOnce sends a call once, in its own goroutine or in that of another caller.
 func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, gaveUpError{err}

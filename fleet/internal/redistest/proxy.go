@@ -18,7 +18,7 @@ type Proxy struct {
 	target   string
 	links    map[*link]bool
 	delay    time.Duration
-	up, down bool // whether what comes from clients, or from the server, is swallowed
+	up, down bool // whether data from clients, or from the server, is dropped
 	lose     int  // replies still to be lost
 }
 

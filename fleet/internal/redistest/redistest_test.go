@@ -109,7 +109,7 @@ func through(t *testing.T, p *redistest.Proxy) *redis.Client {
 	return c
 }
 
-// increment adds 1 to n, which count reads.
+// increment adds 1 to the key n. count reads that key.
 func increment(t *testing.T, c *redis.Client) error { return c.Incr(t.Context(), "n").Err() }
 
 func count(s *redistest.Server) string { return s.Do("GET", "n") }
