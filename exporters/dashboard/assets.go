@@ -11,7 +11,7 @@ import (
 var embedded embed.FS
 
 // kinds are the content types by extension. The table of package mime depends on the system, and
-// browsers refuse scripts of another type.
+// browsers refuse scripts of a different type.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -31,7 +31,7 @@ type asset struct {
 	content []byte
 }
 
-func loadAssets(title string) *assets {
+func loadAssets(title, admin string) *assets {
 	a := &assets{files: map[string]asset{}}
 	entries, err := embedded.ReadDir("assets")
 	if err != nil {
@@ -47,7 +47,7 @@ func loadAssets(title string) *assets {
 		all = append(append(all, e.Name()...), content...)
 	}
 	a.version = digest(all)
-	words := strings.NewReplacer("{{title}}", html.EscapeString(title), "{{assets}}", "assets/"+a.version)
+	words := strings.NewReplacer("{{title}}", html.EscapeString(title), "{{assets}}", "assets/"+a.version, "{{admin}}", html.EscapeString(admin))
 	a.index = []byte(words.Replace(string(a.files["index.html"].content)))
 	delete(a.files, "index.html")
 	return a

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// changeCases are what happens to a breaker before a sample and after it, and what the next sample
-// shows.
+// changeCases list events of a breaker before and after a sample, and what the next sample must
+// show.
 var changeCases = map[string]struct {
 	before, after func(b *breaker.Breaker)
 	state, want   string
@@ -57,13 +57,13 @@ var changeCases = map[string]struct {
 }
 
 // TestTimesOfChanges samples a breaker with a cooldown of five seconds once a minute. The totals
-// tell what happened in between, and mostly when.
+// show what happened in between, and usually when.
 func TestTimesOfChanges(t *testing.T) {
 	for name, c := range changeCases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				b := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+				b := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 				page := handler(b)
 				c.before(b)
 				time.Sleep(time.Until(begin.Add(time.Minute)))
@@ -106,7 +106,7 @@ func said(changes []change) (s string) {
 // TestTimeInStateAtFirstSight takes the first sample of breakers that have changed state before.
 func TestTimeInStateAtFirstSight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		off := breaker.Config{Recovery: breaker.Off}
+		off := breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off}
 		fresh, once, twice := breaker.New("fresh", off), breaker.New("once", off), breaker.New("twice", off)
 		time.Sleep(20 * time.Second)
 		open(once)
@@ -131,7 +131,7 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 
 func TestHundredChangesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+		b := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		page := handler(b)
 		snap(t, page)
 		for n := range 130 {
@@ -146,15 +146,15 @@ func TestHundredChangesAreKept(t *testing.T) {
 	})
 }
 
-func TestReplacedSourceIsNoChange(t *testing.T) {
+func TestReplacedSourceIsNotAChange(t *testing.T) {
 	for _, calls := range []struct{ good, bad int }{{5, 0}, {0, 20}} {
 		synctest.Test(t, func(t *testing.T) {
-			old := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+			old := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 			run(old, calls.good, calls.bad)
 			page := handler(old)
 			snap(t, page)
 			page.Remove(old)
-			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{Recovery: breaker.Off})))
+			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})))
 			time.Sleep(time.Second)
 			s := snap(t, page)
 			require.Equal(t, "closed", s.row(t, "bank").State)
@@ -168,10 +168,10 @@ func TestReplacedSourceIsNoChange(t *testing.T) {
 // neither a current rate nor current changes.
 func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+		old := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		page := handler(old)
 		snap(t, page)
-		other := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+		other := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		for range 3 {
 			other.Force(breaker.ForcedOpen)
 			other.Release()
@@ -197,7 +197,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 // The same for a limiter that is added to the row of a breaker.
 func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bank := breaker.New("bank", breaker.Config{Recovery: breaker.Off})
+		bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		page := handler(bank)
 		snap(t, page)
 		bank.Force(breaker.ForcedOpen)

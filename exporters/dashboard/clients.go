@@ -23,7 +23,7 @@ type client struct {
 	cancel context.CancelFunc
 }
 
-// maxStreams is the most streams that may be open at once.
+// maxStreams is the maximum number of streams that may be open at once.
 const maxStreams = 32
 
 func newClients() *clients {

@@ -3,6 +3,8 @@ package dashboard
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 )
 
@@ -22,6 +24,10 @@ type Config struct {
 	// all names, but none for requests over the loopback interface, where DNS rebinding would let a
 	// website read the page.
 	Hosts []string
+	// Admin is the path on the same host at which a handler of package admin for the same sources is
+	// mounted, such as "/admin/weir/". The view of a source then has buttons, whose requests that
+	// handler authorizes. The page itself stays read-only. Default none: no buttons.
+	Admin string
 }
 
 const (
@@ -45,7 +51,17 @@ func (c Config) Validate() error {
 			fault("Hosts[%d] is %.64q, must be a name without a port, or \"*\"", n, name)
 		}
 	}
+	if d.Admin != "" && !validPath(d.Admin) {
+		fault("Admin is %.64q, must be a path that begins and ends with a slash, such as /admin/weir/", c.Admin)
+	}
 	return errors.Join(errs...)
+}
+
+// validPath reports whether the path is valid in Config.Admin. A browser reads two slashes at the beginning
+// as another host.
+func validPath(path string) bool {
+	u, err := url.Parse(path)
+	return err == nil && path == u.EscapedPath() && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && strings.HasSuffix(path, "/")
 }
 
 func (c Config) orDefault() Config {

@@ -1,26 +1,37 @@
 package dashboard
 
+import (
+	"cmp"
+	"strings"
+
+	"github.com/weir-go/weir/internal/report"
+)
+
 // detail is everything known of one entry, as JSON.
 type detail struct {
-	ID        string         `json:"id"`
-	Name      string         `json:"name"` // not truncated
-	Severity  string         `json:"severity,omitempty"`
-	Class     string         `json:"class"` // calls, alert, notifier or other
-	At        int64          `json:"at"`
-	Interval  int64          `json:"interval"` // between samples, in ms
-	Length    int64          `json:"length"`   // of the charts, in ms
-	Row       *tableRow      `json:"row,omitempty"`
-	Alert     *alertRow      `json:"alert,omitempty"`
-	Reopens   number         `json:"reopens"` // seconds until an open breaker becomes half-open
-	Waiting   float64        `json:"waiting"`
-	Available number         `json:"available"`
-	Limit     number         `json:"limit"`
-	InFlight  number         `json:"inFlight"`
-	MaxFlight number         `json:"maxFlight"`     // the most calls in flight
-	Why       string         `json:"why,omitempty"` // why calls are refused: a reason, and failures on a line each
-	Changes   []changeRow    `json:"changes"`
-	History   historyColumns `json:"history"`
-	Metrics   []metricRow    `json:"metrics"`
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`          // not truncated
+	Key       string           `json:"key,omitempty"` // of a member of a group, whose name ends with it
+	Severity  string           `json:"severity,omitempty"`
+	Class     string           `json:"class"` // calls, alert, notifier or other
+	At        int64            `json:"at"`
+	Interval  int64            `json:"interval"` // between samples, in ms
+	Length    int64            `json:"length"`   // of the charts, in ms
+	Row       *tableRow        `json:"row,omitempty"`
+	Alert     *alertRow        `json:"alert,omitempty"`
+	Reopens   number           `json:"reopens"` // seconds until an open breaker becomes half-open
+	Waiting   float64          `json:"waiting"`
+	Available number           `json:"available"`
+	Limit     number           `json:"limit"`
+	InFlight  number           `json:"inFlight"`
+	MaxFlight number           `json:"maxFlight"`     // the highest number of calls in flight
+	Why       string           `json:"why,omitempty"` // why calls are refused: a reason, and failures on a line each
+	Busiest   []busyRow        `json:"busiest,omitempty"`
+	Incidents []incidentRow    `json:"incidents,omitempty"` // oldest first
+	Settings  []report.Setting `json:"settings,omitempty"`  // the breaker's configuration in effect
+	Changes   []changeRow      `json:"changes"`
+	History   historyColumns   `json:"history"`
+	Metrics   []metricRow      `json:"metrics"`
 }
 
 // historyColumns has one column per chart line, with one value per sample. Columns that need two
@@ -41,7 +52,7 @@ type metricRow struct {
 	Instrument string     `json:"instrument"`
 	Unit       string     `json:"unit"`
 	Help       string     `json:"help"`
-	Attrs      [][]string `json:"attrs"` // key and value, without the naming attributes
+	Attrs      [][]string `json:"attrs"` // key and value, without the naming attributes and the key of a group
 	Value      number     `json:"value"`
 }
 
@@ -56,22 +67,24 @@ func (m *model) detail(id string) (*detail, bool) {
 		At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(), Length: m.config.History.Milliseconds(),
 		Reopens: l.current.reopensIn, Waiting: l.current.waiting, Available: l.current.available, Limit: l.current.limit,
 		InFlight: l.current.inFlight, MaxFlight: l.current.inFlightLimit, Why: l.extra.why,
-		Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
+		Busiest: l.extra.busiestRows(), Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
 	if l.class == alertsClass {
 		r := l.alertRow()
 		d.Alert = &r
 	} else if l.class != notifiersClass {
-		r := l.tableRow()
+		r := l.tableRow(m.published.at)
 		d.Row = &r
 	}
-	for _, e := range m.changes {
-		if e.subject == l.subject {
-			d.Changes = append(d.Changes, e.changeRow())
-		}
+	for _, e := range l.changes {
+		d.Changes = append(d.Changes, e.changeRow())
+	}
+	if b := l.extra.breaker; b != nil {
+		d.Incidents, d.Settings = incidentRows(b), b.Rules.Settings()
 	}
 	for _, f := range l.metrics {
 		d.Metrics = append(d.Metrics, f.metricRow(l.subject))
+		d.Key = cmp.Or(d.Key, attribute(f.series, keyAttribute))
 	}
 	return d, true
 }
@@ -104,7 +117,7 @@ func (f *metric) metricRow(of subject) metricRow {
 		naming = 2 // rule and severity
 	}
 	for n := naming; n < len(i.Attrs); n++ {
-		if value := f.series.Values[n]; value != "" {
+		if value := f.series.Values[n]; value != "" && !strings.HasSuffix(i.Attrs[n], keyAttribute) {
 			r.Attrs = append(r.Attrs, []string{i.Attrs[n], value})
 		}
 	}

@@ -11,15 +11,20 @@
 //	}
 //	http.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 //
-// The page has a table of breakers, limiters and gates, the alerts, the recent changes of state,
-// and a view of each source with charts of the last minutes. It is read-only, works on small and
-// large screens, by mouse, touch or keyboard, and loads nothing from other servers.
+// The page begins with the sources that need attention, and says of each what is broken, since
+// when, why, what happens next, and what is affected. Below are a table of breakers, limiters and
+// gates, the alerts with their thresholds, the incidents that are over, and the recent changes of
+// state. A view of each source has charts of the last minutes and the configuration in effect. The
+// page is read-only, unless [Config.Admin] is set. It works on small and large screens, by mouse,
+// touch or keyboard, and loads nothing from other servers.
 //
 // # Costs
 //
 // The page costs nothing while it is not open, and the package starts no goroutine. While it is
 // open, the requests read the sources, once per [Config].Interval for all clients together. They
 // stop when the last tab is closed or hidden. The charts therefore begin when the page is opened.
+// Incidents do not: each breaker remembers when it opened first, and its last eight incidents. It writes
+// them only when it opens or closes.
 // Each sample of a source takes about 64 bytes and is kept for [Config].History.
 //
 // # Endpoints
@@ -51,5 +56,30 @@
 //
 // such as a breaker or a gate, says why it refuses calls: the reason on the first line, and one of its
 // last failures on each further line. Messages of errors are shown: see breaker.Config.DescribeFailure.
-// Members of groups are not asked.
+// Of a group, the members with series of their own have latencies and reasons.
+//
+// An incident lasts from the first opening of a breaker until it has closed: probes, and openings
+// because of them, are part of it. A source needs attention in these cases:
+//
+//   - Its breaker is not closed.
+//   - A limit refused or delayed calls in the last 10 s.
+//   - Its service has asked not to be called.
+//   - Its window has at least 10 calls, and half of the failures or slow calls that would open it.
+//
+// The page knows of limits and of closed breakers only from its own samples, so it says "or earlier" if
+// they were in trouble when it was opened.
+//
+// A source with the method
+//
+//	Notice() string
+//
+// such as a weirconfig.Set whose file was refused, has a text at the top of the page while that is not
+// empty. At most 8 texts of 2,000 bytes are shown.
+//
+// A source with the method
+//
+//	Busiest(n int) []limiter.BusyKey
+//
+// such as a limiter.Group with a name, a weir.Group, a weirhttp.Limit or a fleet.Limiter, shows the keys
+// that it refused most often in the last minutes, in the view of the limiter. Keys are hashed unless the user shows them.
 package dashboard

@@ -38,6 +38,12 @@ const (
 	exporterClass               // the exporter's own metrics, which have no entry
 )
 
+// keySeparator stands between the name of a group and the key of a member.
+const keySeparator = " / "
+
+// keyAttribute is the end of the name of the attribute that has the key of a member.
+const keyAttribute = ".group.key"
+
 func subjectOf(s *stat.Series) subject {
 	if s.Instrument == instrument.ExporterSourcePanics || s.Instrument == instrument.ExporterSkippedSamples {
 		return subject{class: exporterClass}
@@ -48,8 +54,8 @@ func subjectOf(s *stat.Series) subject {
 	key, name := s.Instrument.Attrs[0], s.Values[0]
 	switch key {
 	case "weir.breaker.name", "weir.limiter.name":
-		if member := attribute(s, ".group.key"); member != "" {
-			name += " / " + member
+		if member := attribute(s, keyAttribute); member != "" {
+			name += keySeparator + member
 		}
 		return subject{class: callsClass, name: name}
 	case "weir.alert.rule":
@@ -94,6 +100,13 @@ type entry struct {
 	extra   extra
 	tracker stateTracker
 	history history
+	changes []changeEvent // the last ones, oldest first
+
+	troubled       string // see trouble
+	troubleSince   time.Time
+	troubleAtLeast bool // the trouble may have begun before
+	limitRefused   float64
+	limitedAt      time.Time // when a limit last refused a call
 }
 
 // readMetrics takes the values of the last sampling. It returns false if there are none, because
@@ -126,17 +139,17 @@ func (e *entry) markReset(f *metric) {
 }
 
 // advance applies the current sample and returns the change of state, if there was one.
-func (e *entry) advance(at time.Time, extras map[string]extra) (c change, changed bool) {
+func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, changed bool) {
 	now, value := e.current.state(), e.current.failureRate()
 	if e.class == alertsClass {
 		value = e.current.value
-	} else if e.class == callsClass {
-		e.extra = extras[e.name]
 	}
+	e.extra = extras[e.subject]
 	e.history.add(point{
 		at: at.UnixMilli(), calls: e.current.totals(), state: now.name,
 		value: toFloat32(value), p50: toFloat32(e.extra.p50), p99: toFloat32(e.extra.p99), reset: e.callsReset,
 	})
+	e.followTrouble(at)
 	if e.statesReset {
 		e.tracker = stateTracker{}
 	}
@@ -145,4 +158,15 @@ func (e *entry) advance(at time.Time, extras map[string]extra) (c change, change
 		return c, false
 	}
 	return e.tracker.advance(e.current.states, now, at)
+}
+
+// maxEntryChanges is how many changes of state each entry remembers.
+const maxEntryChanges = 32
+
+// remember stores a change of state.
+func (e *entry) remember(c changeEvent) {
+	e.changes = append(e.changes, c)
+	if old := len(e.changes) - maxEntryChanges; old > 0 {
+		e.changes = append(e.changes[:0], e.changes[old:]...)
+	}
 }

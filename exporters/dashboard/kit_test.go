@@ -34,7 +34,7 @@ type (
 		}
 		Changes []change
 		Gone    []string
-		Faults  struct{ Panics, Skipped float64 }
+		Faults  faults
 		Trails  map[string][][2]*float64
 	}
 	row struct {
@@ -44,11 +44,26 @@ type (
 		Rate, FailureRate, P50, P99, Refused *float64
 		Threshold                            *float64
 		CallRates                            [2]*float64
+		problem
+	}
+	problem struct {
+		Key, Cause, Reason, LastError    string
+		Down, Probe, Free, TroubleSince  *int64
+		Openings, Probes, OneOf          int
+		Trouble                          string
+		TroubleAtLeast                   bool
+		Limit, Period                    *float64
+		Slow, SlowLimit, SlowCall        *float64
+		Incidents                        int
+		FirstBegan, LastBegan, LastEnded *int64
 	}
 	alertRow struct {
 		ID, Name, Severity, State string
 		Firing, Pending           float64
-		Value                     *float64
+		Value, Threshold          *float64
+		Below                     bool
+		Unit, Worst, NoData       string
+		Keys, Silenced            int
 	}
 	change struct {
 		ID, Name, From, To string
@@ -67,7 +82,14 @@ type (
 		Reopens     *float64
 		Available   *float64
 		Changes     []change
-		History     struct {
+		Incidents   []struct {
+			Began    int64
+			Ended    *int64
+			Openings int
+			Cause    string
+		}
+		Settings []struct{ Name, Value string }
+		History  struct {
 			At                                       []int64
 			State                                    []string
 			Passed, Failed, Refused, Value, P50, P99 []*float64
@@ -223,6 +245,7 @@ type stream struct {
 	t      *testing.T
 	answer *http.Response
 	lines  *bufio.Scanner
+	size   int // of the last event, in bytes
 }
 
 func (h *host) stream(t *testing.T) *stream {
@@ -239,7 +262,8 @@ func (h *host) stream(t *testing.T) *stream {
 // next reads an event.
 func (s *stream) next() (name string, data snapshot) {
 	s.t.Helper()
-	for s.lines.Scan() {
+	for s.size = 0; s.lines.Scan(); {
+		s.size += len(s.lines.Bytes()) + len("\n")
 		field, value, _ := strings.Cut(s.lines.Text(), ": ")
 		switch field {
 		case "event":
@@ -252,13 +276,6 @@ func (s *stream) next() (name string, data snapshot) {
 	}
 	require.FailNow(s.t, "the stream ended")
 	return "", data
-}
-
-// ended reads to the end.
-func (s *stream) ended() bool {
-	for s.lines.Scan() {
-	}
-	return true
 }
 
 func (s *stream) leave() { _ = s.answer.Body.Close() }

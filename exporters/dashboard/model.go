@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// maxChanges is how many changes of state the page remembers.
+// maxChanges is how many changes of state the overview shows. Each entry remembers its own.
 const maxChanges = 100
 
 // model is everything the page knows. newMetric and setValue are called by the sampling goroutine;
@@ -21,6 +21,7 @@ type model struct {
 	entries   map[subject]*entry
 	byID      map[string]*entry
 	faults    entry         // the exporter's own metrics
+	notices   []string      // of sources, in the last sampling
 	changes   []changeEvent // oldest first
 	seq       uint64        // of the last update
 	published published     // in the last update
@@ -59,7 +60,7 @@ func (m *model) newMetric(s *stat.Series) *metric {
 func (m *model) setValue(f *metric, value float64) { f.value, f.seen = value, true }
 
 // apply ends a sampling that began at a time, and returns the next update.
-func (m *model) apply(at time.Time, extras map[string]extra) *update {
+func (m *model) apply(at time.Time, extras map[subject]extra) *update {
 	for _, f := range m.added {
 		e := m.entry(subjectOf(f.series))
 		e.metrics = append(e.metrics, f)
@@ -77,7 +78,9 @@ func (m *model) apply(at time.Time, extras map[string]extra) *update {
 			continue
 		}
 		if c, changed := e.advance(at, extras); changed {
-			m.changes = append(m.changes, changeEvent{c, m.seq, subject, e.id})
+			event := changeEvent{c, m.seq, subject, e.id}
+			m.changes = append(m.changes, event)
+			e.remember(event)
 		}
 	}
 	m.limitChanges()

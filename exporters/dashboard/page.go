@@ -43,7 +43,7 @@ func New(c Config, sources ...stat.Source) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{config: c, assets: loadAssets(c.Title), sampler: s, clients: newClients()}
+	p := &Page{config: c, assets: loadAssets(c.Title, c.Admin), sampler: s, clients: newClients()}
 	p.mux = http.NewServeMux()
 	p.mux.HandleFunc("GET /{$}", p.index)
 	p.mux.HandleFunc("GET /assets/{version}/{file}", p.asset)

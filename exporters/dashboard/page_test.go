@@ -103,7 +103,7 @@ func TestAssetsAreImmutableUnderAVersionedPath(t *testing.T) {
 	page := handler()
 	index := get(page, "/").Body.String()
 	files := regexp.MustCompile(`(?:href|src)="(assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
-	require.Len(t, files, 11, index)
+	require.Len(t, files, 15, index)
 
 	for _, f := range files {
 		w := get(page, "/"+f[1])

@@ -1,9 +1,12 @@
 package dashboard
 
 import (
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -19,85 +22,147 @@ type explainer interface {
 	Explain() string
 }
 
-// extraReader is a source from which more is read together with its metrics. That happens within
-// Observe, where the read.Set recovers, counts and logs a panic. Two of them are == if their sources
-// are.
+// extraReader is a source with details that are read together with its metrics. That happens within
+// Observe, where the read.Set recovers, counts and logs a panic. Two of them are == if their
+// sources are.
 type extraReader struct {
-	source latencySource
+	source stat.Source
 	extras *extras
 }
 
-// Observe yields the metrics of the source and records its extra.
+// Observe yields the metrics of the source and records its extras.
 func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	// A gate's entry has the name of its breaker, which may differ from the gate's. A window has no
 	// entry with extras.
-	name, found := "", false
+	var breakerName, limiterName *string
 	for s, value := range r.source.Observe {
-		if s != nil && s.Instrument == instrument.BreakerState {
-			name, found = s.Values[0], true
+		switch {
+		case s == nil:
+		case s.Instrument == instrument.BreakerState:
+			breakerName = &s.Values[0]
+		case s.Instrument == instrument.LimiterRequests:
+			limiterName = &s.Values[0]
 		}
 		if !yield(s, value) {
 			return
 		}
 	}
-	if !found {
+	var own extra
+	if breakerName != nil {
+		own = r.readOwn()
+	}
+	if !r.extras.recording() {
 		return
 	}
-	var e extra
-	if l := r.source.Latency(); l.Count() > 0 {
-		e.p50, e.p99 = rounded(l.Quantile(0.5).Seconds()), rounded(l.Quantile(0.99).Seconds())
+	if b, ok := r.source.(busiestSource); ok {
+		r.extras.recordBusiest(b)
+	}
+	if n, ok := r.source.(noticer); ok {
+		r.extras.recordNotice(n)
+	}
+	recordBreaker := func(b *report.Breaker) { r.extras.recordBreaker(own, b) }
+	switch {
+	case report.Breakers != nil && report.Breakers(r.source, recordBreaker):
+	case report.Gates != nil && report.Gates(r.source, recordBreaker):
+	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule):
+	case breakerName != nil:
+		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
+	case limiterName != nil && report.FreeIn != nil:
+		r.extras.record(subject{class: callsClass, name: *limiterName}, extra{freeIn: report.FreeIn(r.source)})
+	}
+}
+
+// readOwn reads what a source with the metrics of a breaker says by its methods.
+func (r extraReader) readOwn() (e extra) {
+	if l, ok := r.source.(latencySource); ok {
+		if d := l.Latency(); d.Count() > 0 {
+			e.p50, e.p99 = rounded(d.Quantile(0.5).Seconds()), rounded(d.Quantile(0.99).Seconds())
+		}
 	}
 	if x, ok := r.source.(explainer); ok {
 		e.why = x.Explain()
 	}
-	if e != (extra{}) {
-		r.extras.record(name, e)
+	return e
+}
+
+// recordBreaker adds the report of a breaker to the details of its source, or records a member of a
+// group.
+func (x *extras) recordBreaker(e extra, b *report.Breaker) {
+	e.breaker, e.freeIn = b, b.FreeIn
+	if b.Key == "" {
+		x.record(subject{class: callsClass, name: b.Name}, e)
+		return
 	}
+	if b.P99 > 0 {
+		e.p50, e.p99 = rounded(b.P50.Seconds()), rounded(b.P99.Seconds())
+	}
+	e.why = b.Reason
+	if b.Margin != "" {
+		e.why += "; " + b.Margin
+	}
+	if b.Reason != "" {
+		e.why = strings.Join(append([]string{e.why}, b.Failures...), "\n")
+	}
+	x.record(subject{class: callsClass, name: b.Name + keySeparator + b.Key}, e)
 }
 
-// extra is what the page shows of one source beside its metrics.
+func (x *extras) recordRule(rule *report.Rule) {
+	x.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
+}
+
+// extra holds what the page shows of one entry in addition to its metrics.
 type extra struct {
-	p50, p99 number // latencies in seconds
-	why      string // why it refuses calls: the reason, and the last failures on a line each
+	p50, p99 number          // latencies in seconds
+	busiest  []busyRow       // the busiest refused keys
+	why      string          // why it refuses calls: the reason, and the last failures on a line each
+	freeIn   time.Duration   // how long until the limiter has a token; 0 if it has one
+	breaker  *report.Breaker // nil for sources of other packages
+	rule     *report.Rule    // of an alert
 }
 
-// extras holds the extras of the current sampling by name. Nothing is recorded while a source is read
-// because it is being added.
+// extras holds the extras of the current sampling. Nothing is recorded while a source is read because
+// it is being added.
 type extras struct {
 	mu       sync.Mutex
-	recorded map[string]extra // nil between samplings
+	recorded map[subject]extra // nil between samplings
+	notices  []string
 }
 
-// wrap wraps the sources that have extras.
+// wrap wraps the sources.
 func (x *extras) wrap(sources []stat.Source) []stat.Source {
 	wrapped := make([]stat.Source, len(sources))
 	for n, s := range sources {
-		wrapped[n] = s
-		if t, ok := s.(latencySource); ok {
-			wrapped[n] = extraReader{source: t, extras: x}
+		if s != nil {
+			wrapped[n] = extraReader{source: s, extras: x}
 		}
 	}
 	return wrapped
 }
 
-func (x *extras) record(name string, e extra) {
+func (x *extras) recording() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.recorded != nil
+}
+
+func (x *extras) record(s subject, e extra) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.recorded != nil {
-		x.recorded[name] = e
+		e.busiest = x.recorded[s].busiest
+		x.recorded[s] = e
 	}
 }
 
 func (x *extras) start() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.recorded = map[string]extra{}
+	x.recorded, x.notices = map[subject]extra{}, nil
 }
 
-func (x *extras) finish() map[string]extra {
+func (x *extras) finish() (recorded map[subject]extra, notices []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	recorded := x.recorded
-	x.recorded = nil
-	return recorded
+	recorded, x.recorded = x.recorded, nil
+	return recorded, x.notices
 }

@@ -5,19 +5,21 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// sample is what the metrics of one entry were at one time.
+// sample holds the metrics of one entry at one moment.
 type sample struct {
 	breaker, limiter bool // whether the entry has metrics of one
 
 	states                          []stateStats
 	calls                           totals
 	allowed                         float64 // by the limiter
+	limitRefused                    float64 // by the limiter, and not by the breaker
 	windowSuccesses, windowFailures float64 // in the breaker's window
 	threshold                       number  // the failure rate at which the breaker opens
 	reopensIn                       number  // seconds until an open breaker becomes half-open
 	waiting                         float64
 	available                       number
 	limit                           number
+	period                          number // seconds to which the limit refers
 	inFlight, inFlightLimit         number
 
 	value             number  // of an alert
@@ -69,6 +71,8 @@ func (r *sample) add(s *stat.Series, value float64) {
 		r.available = exact(value)
 	case instrument.LimiterLimit:
 		r.limit = exact(value)
+	case instrument.LimiterPeriod:
+		r.period = exact(value)
 	case instrument.InFlightCalls:
 		r.inFlight = exact(value)
 	case instrument.InFlightLimit:
@@ -132,6 +136,7 @@ func (r *sample) addRequests(outcome string, n float64) {
 		r.allowed += n
 	case "refused":
 		r.calls.refused += n
+		r.limitRefused += n
 	}
 }
 

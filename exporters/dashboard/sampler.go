@@ -109,10 +109,11 @@ func (s *sampler) sample() {
 	for f, value := range s.set.Observe {
 		s.model.setValue(f, value)
 	}
-	extras := s.extras.finish()
+	extras, notices := s.extras.finish()
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.model.notices = notices
 	s.last = s.model.apply(s.epoch.Add(began), extras)
 	s.snapshotJSON = nil
 	s.began = began

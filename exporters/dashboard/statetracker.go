@@ -13,7 +13,7 @@ type stateTracker struct {
 // change is a change of state between two samples.
 type change struct {
 	at       time.Time
-	atMost   bool // it was at that time or later
+	atMost   bool // the change was at that time or later
 	from, to string
 	by       []stateStats // the states entered in between, and how often
 }
@@ -66,9 +66,9 @@ func (t *stateTracker) lastStats(name string) stateStats {
 	return stateStats{}
 }
 
-// stateStart returns when the state began that the first sample shows. A sample tells only how long
-// the breaker has been in each state in all. That is exact if the breaker was in this state once. If it
-// was there several times, the state began later than the time returned, and atMost is true.
+// stateStart returns when the state began that the first sample shows. A sample says only how long
+// the breaker has been in each state in total. That is exact if the breaker was in this state once.
+// If it was there several times, the state began later than the time returned, and atMost is true.
 func stateStart(stages []stateStats, now stateStats, at time.Time) (since time.Time, atMost bool) {
 	if now.spent <= 0 {
 		return time.Time{}, false

@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -12,11 +13,12 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/dashboard"
+	"github.com/weir-go/weir/stat"
 )
 
 func TestStreamSendsASnapshotAndThenDeltas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		payments, idle := breaker.New("payments", breaker.Config{}), breaker.New("idle", breaker.Config{})
+		payments, idle := breaker.New("payments", breaker.Config{Cooldown: 5 * time.Second}), breaker.New("idle", breaker.Config{})
 		h := serve(handler(payments, idle))
 		defer h.Close()
 		begin := time.Now()
@@ -45,6 +47,43 @@ func TestStreamSendsASnapshotAndThenDeltas(t *testing.T) {
 		require.Equal(t, "open", data.row(t, "payments").State)
 		require.Len(t, data.Changes, 1)
 		require.Equal(t, begin.Add(3*time.Second).UnixMilli(), data.At)
+		s.leave()
+	})
+}
+
+// TestUpdatesOfAThousandSourcesAreSmall bounds what a second costs the network and the browser.
+func TestUpdatesOfAThousandSourcesAreSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		breakers, sources := make([]*breaker.Breaker, 1000), make([]stat.Source, 1000)
+		for i := range breakers {
+			breakers[i] = breaker.New(fmt.Sprintf("service-%04d", i), breaker.Config{})
+			sources[i] = breakers[i]
+		}
+		h := serve(handler(sources...))
+		defer h.Close()
+		s := h.stream(t)
+		s.next()
+		snapshot := s.size
+		s.next()
+
+		s.next()
+		idle := s.size
+		for _, b := range breakers[:50] {
+			run(b, 3, 1)
+		}
+		_, data := s.next()
+		require.Len(t, data.Rows, 50)
+		changed := s.size
+		for _, b := range breakers {
+			run(b, 0, 20)
+		}
+		_, data = s.next()
+		require.Len(t, data.Rows, 1000)
+		t.Logf("snapshot %d bytes, idle %d, 50 sources with calls %d, 1,000 openings %d", snapshot, idle, changed, s.size)
+		require.Less(t, snapshot, 240_000)
+		require.Less(t, idle, 200)
+		require.Less(t, changed, 12_000)
+		require.Less(t, s.size, 640_000)
 		s.leave()
 	})
 }
@@ -232,4 +271,11 @@ func TestStreamEndsIfTheResponseCannotFlush(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)
 	page.ServeHTTP(plain{w}, r) // which returns
 	require.Equal(t, http.StatusOK, w.Code)
+}
+
+// ended reads to the end.
+func (s *stream) ended() bool {
+	for s.lines.Scan() {
+	}
+	return true
 }

@@ -2,7 +2,7 @@ package dashboard
 
 import "time"
 
-// update is what changed with one sample, ready to be sent. It is immutable.
+// update is the encoded difference between one sample and the previous one. It is immutable.
 type update struct {
 	seq   uint64
 	delta []byte
@@ -22,7 +22,7 @@ func (m *model) newUpdate(at time.Time) *update {
 	next := published{at: at, faults: m.countFaults()}
 	for _, c := range []class{callsClass, othersClass} {
 		for _, entry := range m.entriesOf(c) {
-			next.rows = append(next.rows, entry.tableRow())
+			next.rows = append(next.rows, entry.tableRow(at))
 		}
 	}
 	for _, entry := range m.entriesOf(alertsClass) {
@@ -93,6 +93,7 @@ func nonNil[T any](s []T) []T {
 }
 
 func (m *model) countFaults() (f faults) {
+	f.Notices = m.notices
 	for _, one := range m.faults.metrics {
 		if len(one.series.Values) == 0 {
 			f.Panics += one.last

@@ -23,7 +23,7 @@ type snapshot struct {
 	Trails    map[string][]callRates `json:"trails"` // by row: the calls of the last minute, if there were any
 }
 
-// delta is what changed since the previous sample.
+// delta holds the changes since the previous sample.
 type delta struct {
 	Seq       uint64        `json:"seq"`
 	At        int64         `json:"at"`
@@ -54,6 +54,8 @@ type tableRow struct {
 	P99         number    `json:"p99"`
 	Refused     number    `json:"refused"`
 	CallRates   callRates `json:"callRates"`
+	Key         string    `json:"key,omitempty"` // of a group's member
+	problem
 }
 
 type alertRow struct {
@@ -68,6 +70,13 @@ type alertRow struct {
 	Value     number  `json:"value"`
 	Evaluated number  `json:"evaluated"`
 	Failed    float64 `json:"failed"` // evaluations in total
+	Threshold number  `json:"threshold"`
+	Below     bool    `json:"below,omitempty"`    // the value is bad below the threshold
+	Unit      string  `json:"unit,omitempty"`     // of the value and the threshold
+	Worst     string  `json:"worst,omitempty"`    // the key of the firing member with the worst value
+	Keys      int     `json:"keys,omitempty"`     // how many members fire
+	NoData    string  `json:"noData,omitempty"`   // why the value had no data
+	Silenced  int     `json:"silenced,omitempty"` // how many firing alerts a silence holds back
 }
 
 type notifierRow struct {
@@ -85,13 +94,13 @@ type changeRow struct {
 	ID     string       `json:"id"`
 	Name   string       `json:"name"`
 	At     int64        `json:"at"`
-	AtMost bool         `json:"atMost,omitempty"` // it was then or later
+	AtMost bool         `json:"atMost,omitempty"` // the state began then or later
 	From   string       `json:"from"`
 	To     string       `json:"to"`
 	By     []stateCount `json:"by,omitempty"`
 }
 
-// stateCount is a state that was entered between two others, and how often.
+// stateCount says how often a state was entered between two samples.
 type stateCount struct {
 	State string  `json:"state"`
 	Times float64 `json:"times"`
@@ -101,6 +110,8 @@ type stateCount struct {
 type faults struct {
 	Panics  float64 `json:"panics"`
 	Skipped float64 `json:"skipped"`
+
+	Notices []string `json:"notices,omitempty"` // texts of sources, see noticer
 }
 
 func (r tableRow) key() string    { return r.ID }
@@ -113,15 +124,20 @@ const (
 	maxName   = 256 // the longest name in a list, in bytes; the view of a source shows the whole name
 )
 
-func (e *entry) tableRow() tableRow {
+func (e *entry) tableRow(at time.Time) tableRow {
 	rates := e.history.recentRates(rateSpan)
-	return tableRow{
+	r := tableRow{
 		ID: e.id, Name: truncateName(e.name), Kind: e.kindName(), State: e.stateName(rates),
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
 		Rate: rates.passed, FailureRate: e.current.failureRate(), Threshold: e.current.threshold, Refused: rates.refused,
 		P50: e.extra.p50, P99: e.extra.p99,
 		CallRates: e.history.ratesAt(len(e.history.points) - 1).callRates(),
+		problem:   e.problem(at),
 	}
+	if e.extra.breaker != nil {
+		r.Key = truncateName(e.extra.breaker.Key)
+	}
+	return r
 }
 
 func (e *entry) kindName() string {
@@ -148,6 +164,10 @@ func (e *entry) alertRow() alertRow {
 		ID: e.id, Name: truncateName(e.name), Severity: truncateName(e.severity), State: e.tracker.state,
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
 		Value: e.current.value, Evaluated: secondsToMillis(e.current.lastEvaluation), Failed: e.current.failedEvaluations,
+	}
+	if rule := e.extra.rule; rule != nil {
+		r.Threshold, r.Below, r.Unit = exact(rule.Threshold), rule.Below, rule.Unit
+		r.Worst, r.Keys, r.NoData, r.Silenced = truncateName(rule.Worst), rule.Keys, rule.NoData, rule.Silenced
 	}
 	for _, s := range e.current.states {
 		switch s.name {
@@ -207,14 +227,18 @@ func secondsToMillis(stamp float64) number {
 	return exact(stamp * 1000)
 }
 
-// truncateName shortens a name for a list.
+// truncateName shortens a name for a list, in the middle, because names that are alike often differ at
+// their ends.
 func truncateName(name string) string {
 	if len(name) <= maxName {
 		return name
 	}
-	end := maxName
+	end, begin := maxName/2, len(name)-maxName/2
 	for !utf8.RuneStart(name[end]) {
 		end--
 	}
-	return name[:end] + "…"
+	for begin < len(name) && !utf8.RuneStart(name[begin]) {
+		begin++
+	}
+	return name[:end] + "…" + name[begin:]
 }

@@ -19,7 +19,8 @@ const eventName = "event.name"
 // provider. It is safe for concurrent use, and its Handle method never returns an error. NewHandler
 // panics if provider is nil.
 //
-// A group becomes a prefix of its attributes' keys, separated by a dot. Times are written as in
+// An attribute event.name, in whatever group, becomes the name of the event. A group becomes a prefix of
+// its other attributes' keys, separated by a dot. Times are written as in
 // RFC 3339 and durations in seconds. Values that have no form in OpenTelemetry are written as text.
 func NewHandler(provider log.LoggerProvider) slog.Handler {
 	if provider == nil {
@@ -87,7 +88,7 @@ func (h *handler) add(prefix string, a slog.Attr) {
 			h.add(prefix, member)
 		}
 	case a.Equal(slog.Attr{}):
-	case prefix+a.Key == eventName:
+	case a.Key == eventName, prefix+a.Key == eventName:
 		h.event = v.String()
 	default:
 		h.attrs = append(h.attrs, attribute.KeyValue{Key: attribute.Key(prefix + a.Key), Value: value(v)})
@@ -111,6 +112,12 @@ func value(v slog.Value) attribute.Value {
 	case slog.KindTime:
 		return attribute.StringValue(v.Time().Format(time.RFC3339Nano))
 	case slog.KindAny:
+		switch list := v.Any().(type) {
+		case []byte:
+			return attribute.ByteSliceValue(list)
+		case []string:
+			return attribute.StringSliceValue(list)
+		}
 		return attribute.StringValue(fmt.Sprintf("%+v", v.Any()))
 	default:
 	}

@@ -90,10 +90,12 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 	h, k := newHandler()
 	at := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
 	slog.New(h).Info("x", "s", "text", "b", true, "i", -3, "u", uint64(3), "big", uint64(math.MaxUint64), "f", 2.5,
-		"d", 1500*time.Millisecond, "t", at, "err", errors.New("down"), "struct", struct{ A int }{1}, "nil", nil)
+		"d", 1500*time.Millisecond, "t", at, "err", errors.New("down"), "struct", struct{ A int }{1}, "nil", nil,
+		"bytes", []byte{0xff}, "list", []string{"a", "b"})
 	require.Equal(t, map[string]any{
 		"s": "text", "b": true, "i": int64(-3), "u": int64(3), "big": "18446744073709551615", "f": 2.5,
 		"d": 1.5, "t": "2026-09-01T12:00:00.000000005Z", "err": "down", "struct": "{A:1}", "nil": "<nil>",
+		"bytes": []byte{0xff}, "list": []string{"a", "b"},
 	}, attrs(&k.records[0]))
 }
 
@@ -132,7 +134,7 @@ func TestEventName(t *testing.T) {
 	for _, r := range k.records {
 		got = append(got, r.EventName())
 	}
-	require.Equal(t, []string{"shop.sold", "shop.open", "shop.closed", ""}, got)
+	require.Equal(t, []string{"shop.sold", "shop.open", "shop.closed", "of the group"}, got)
 	require.Equal(t, map[string]any{"event": "other"}, attrs(&k.records[0]))
 }
 
@@ -151,11 +153,11 @@ func TestTransitionsAndAlertsAreLogged(t *testing.T) {
 	got := attrs(&change)
 	require.Equal(t, name, got["weir.breaker.name"])
 	require.Equal(t, "forced_open", got["weir.breaker.state"])
-	require.Equal(t, "closed", got["from"])
-	require.EqualValues(t, 1, got["seq"])
+	require.Equal(t, "closed", got["weir.breaker.previous_state"])
+	require.EqualValues(t, 1, got["weir.breaker.seq"])
 
-	require.Equal(t, "errors", attrs(&k.records[1])["rule"])
-	require.Equal(t, 0.5, attrs(&k.records[1])["value"])
+	require.Equal(t, "errors", attrs(&k.records[1])["weir.alert.rule"])
+	require.Equal(t, 0.5, attrs(&k.records[1])["weir.alert.value"])
 }
 
 func TestNilProviderPanics(t *testing.T) {

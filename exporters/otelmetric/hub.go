@@ -37,7 +37,7 @@ type observer struct {
 	registration metric.Registration
 }
 
-// hubs finds the hub of a provider. It keeps neither of them alive.
+// hubs maps providers to their hubs. It keeps neither of them alive.
 var hubs = struct {
 	mu    sync.Mutex
 	byKey map[providerKey]weak.Pointer[hub]
@@ -53,7 +53,7 @@ func hubOf(provider metric.MeterProvider) *hub {
 	h := &hub{provider: provider, registrations: map[*Registration]bool{}, uses: map[stat.Source]int{}}
 	v := reflect.ValueOf(provider)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem().Size() == 0 {
-		return h // it has no address of its own
+		return h // it has no separate address
 	}
 	n := providerKey{v.Type(), v.Pointer()}
 	hubs.mu.Lock()
@@ -175,7 +175,7 @@ func (h *hub) remove(sources []stat.Source) {
 	}
 }
 
-// end ends a registration, and after the last one the callback.
+// end ends a registration. It removes the callback after the last one.
 func (h *hub) end(r *Registration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,7 +188,7 @@ func (h *hub) end(r *Registration) error {
 	return last.Unregister()
 }
 
-// wrappedSource makes a source comparable whose type is not.
+// wrappedSource makes a source comparable if its type is not comparable.
 type wrappedSource struct{ stat.Source }
 
 // Histograms yields the histograms of the source, if it has any.

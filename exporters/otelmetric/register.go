@@ -30,8 +30,8 @@ type Registration struct {
 // as a breaker is part of its gate, is exported once.
 //
 // Register is safe for concurrent use, and may be called before the global provider is set.
-// Providers are told apart by their addresses: sources registered with the global provider before
-// it is set are not compared with those registered with the provider that it is set to.
+// Providers are distinguished by their addresses: sources registered with the global provider
+// before it is set are not compared with those registered with the provider that it is set to.
 func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
 	r := &Registration{hub: hubOf(provider), sources: map[stat.Source]bool{}}
 	if err := r.Add(sources...); err != nil {

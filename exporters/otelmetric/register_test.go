@@ -39,7 +39,7 @@ func TestKindsOfInstruments(t *testing.T) {
 		{instrumentNamed("weir.breaker.calls"), []string{"a", "success", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.outcome", "success"),
 		}},
-		{instrumentNamed("weir.breaker.state.time"), []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
+		{instrumentNamed("weir.breaker.state_time"), []string{"a", "open", ""}, sum(true), []attribute.KeyValue{
 			attribute.String("weir.breaker.name", "a"), attribute.String("weir.breaker.state", "open"),
 		}},
 		{instrumentNamed("weir.breaker.state"), []string{"a", "open", ""}, sum(false), []attribute.KeyValue{

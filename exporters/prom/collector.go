@@ -33,7 +33,9 @@ var _ prometheus.Collector = (*Collector)(nil)
 // instruments, or two attributes of one instrument, have the same name in Prometheus. A source that
 // is given twice, or is part of another source as a breaker is part of its gate, is exported once.
 //
-// A registry accepts only one such collector. Use [Collector.Add] for further sources.
+// A registry accepts only one such collector. Use [Collector.Add] for further sources. If one
+// [prometheus.Gatherers] has several registries with collectors, give each of them a label with
+// [prometheus.WrapRegistererWith], because the metrics of the collectors themselves have none.
 func NewCollector(sources ...stat.Source) *Collector {
 	c := &Collector{}
 	if c.set, c.err = read.New(c.newSeries, sources...); c.err != nil {

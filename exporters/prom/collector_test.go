@@ -54,7 +54,7 @@ func TestNamesTypesAndLabels(t *testing.T) {
 		point{instrumentNamed("weir.breaker.state").Series("payments", "closed", ""), 1},
 		point{instrumentNamed("weir.breaker.state").Series("payments", "open", ""), 0},
 		point{instrumentNamed("weir.breaker.calls").Series("payments", "success", ""), 12},
-		point{instrumentNamed("weir.breaker.state.time").Series("payments", "open", ""), 1.5},
+		point{instrumentNamed("weir.breaker.state_time").Series("payments", "open", ""), 1.5},
 		point{instrumentNamed("weir.breaker.window.failure_ratio").Series("payments", ""), 0.25},
 		point{instrumentNamed("weir.breaker.window.calls").Series("payments", "failure", ""), 3},
 		point{instrumentNamed("weir.alert.value").Series("errors", "page"), 0.75},

@@ -11,7 +11,7 @@
 // package otelmetric together with OpenTelemetry's exporter for Prometheus would produce:
 //
 //	weir.breaker.calls                 {call}  counter  weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success"}
-//	weir.breaker.state.time            s       counter  weir_breaker_state_time_seconds_total{…}
+//	weir.breaker.state_time            s       counter  weir_breaker_state_time_seconds_total{…}
 //	weir.breaker.window.failure_ratio  1       gauge    weir_breaker_window_failure_ratio{…}
 //
 // A state is one series of 0 or 1 per possible state. A ratio over too few calls has no series. An
@@ -26,6 +26,10 @@
 //
 //	histogram_quantile(0.99, sum by (le) (rate(weir_breaker_call_duration_seconds_bucket[5m])))  classic, within a factor of 2
 //	histogram_quantile(0.99, sum(rate(weir_breaker_call_duration_seconds[5m])))                  native, within 9 %
+//
+// If breaker.Config.Trace is set, the buckets have exemplars: calls with their trace_id and span_id. They
+// are in protobuf, and in OpenMetrics if promhttp.HandlerOpts has EnableOpenMetrics. Prometheus stores
+// them if it is started with --enable-feature=exemplar-storage.
 //
 // # Start times
 //

@@ -1,8 +1,13 @@
 package prom
 
 import (
+	"math"
+	"sort"
+	"unicode/utf8"
+
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/weir-go/weir/stat"
 )
@@ -26,7 +31,40 @@ func (s *histogramSample) Write(out *dto.Metric) error {
 		Schema: new(int32(h.Schema)), ZeroThreshold: &h.ZeroThreshold, ZeroCount: new(uint64(h.Zero)),
 	}
 	out.Histogram.PositiveSpan, out.Histogram.PositiveDelta = nativeBuckets(h)
+	addExemplars(out.Histogram, h.Exemplars)
 	return nil
+}
+
+// maxExemplar is how long the labels of an exemplar may be in OpenMetrics, in characters.
+const maxExemplar = 128
+
+// isValid reports whether an exemplar can be written, so that no source can make a scrape fail.
+func isValid(e stat.Exemplar) bool {
+	labels := "trace_id" + e.TraceID + "span_id" + e.SpanID
+	return e.TraceID != "" && !math.IsNaN(e.Value) && utf8.ValidString(labels) && utf8.RuneCountInString(labels) <= maxExemplar
+}
+
+// addExemplars adds the exemplars, of which each bucket of the classic histogram can have one: the last.
+// The bucket without a bound is written if it has one.
+func addExemplars(out *dto.Histogram, list []stat.Exemplar) {
+	for i := range list {
+		if !isValid(list[i]) {
+			continue
+		}
+		e := &dto.Exemplar{
+			Label: []*dto.LabelPair{{Name: new("trace_id"), Value: &list[i].TraceID}},
+			Value: &list[i].Value, Timestamp: timestamppb.New(list[i].Time),
+		}
+		if list[i].SpanID != "" {
+			e.Label = append(e.Label, &dto.LabelPair{Name: new("span_id"), Value: &list[i].SpanID})
+		}
+		out.Exemplars = append(out.Exemplars, e)
+		at := sort.Search(len(out.Bucket), func(n int) bool { return list[i].Value <= out.Bucket[n].GetUpperBound() })
+		if at == len(out.Bucket) {
+			out.Bucket = append(out.Bucket, &dto.Bucket{UpperBound: new(math.Inf(1)), CumulativeCount: out.SampleCount})
+		}
+		out.Bucket[at].Exemplar = e
+	}
 }
 
 // classicBuckets returns the cumulative count at each bound. The text encoder adds the bucket

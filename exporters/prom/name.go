@@ -22,7 +22,7 @@ var perUnits = map[string]string{
 }
 
 // metricName returns the name that OpenTelemetry's exporter for Prometheus gives the instrument.
-// For example, the counter weir.breaker.state.time in s is weir_breaker_state_time_seconds_total.
+// For example, the counter weir.breaker.state_time in s is weir_breaker_state_time_seconds_total.
 func metricName(i *stat.Instrument) string {
 	tokens := words(i.Name)
 	unit, per, _ := strings.Cut(i.Unit, "/")

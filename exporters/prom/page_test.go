@@ -52,6 +52,7 @@ var sections = []struct{ prefix, title string }{
 	{"weir.window.", "Windows"},
 	{"weir.alert.", "Alert rules"},
 	{"weir.notifier.", "Notifiers"},
+	{"weir.config.", "Configuration files"},
 	{"weir.exporter.", "Exporters"},
 }
 

@@ -81,7 +81,7 @@ func breakerLike(name string) *fake {
 		f.points = append(f.points,
 			point{instrumentNamed("weir.breaker.state").Series(name, state, ""), float64(1 - min(n, 1))},
 			point{instrumentNamed("weir.breaker.transitions").Series(name, state, ""), float64(n)},
-			point{instrumentNamed("weir.breaker.state.time").Series(name, state, ""), float64(n) + 0.25})
+			point{instrumentNamed("weir.breaker.state_time").Series(name, state, ""), float64(n) + 0.25})
 	}
 	for n, outcome := range []string{"success", "failure", "ignored", "refused"} {
 		f.points = append(f.points,

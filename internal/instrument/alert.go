@@ -9,11 +9,13 @@ const (
 // Instruments of alert rules.
 var (
 	AlertState = upDown("weir.alert.state", "{alert}",
-		"1 for the current state of the rule, 0 for the other states.", alertRule, alertSeverity, alertState)
+		"Alerts of the rule in each state. A rule over a group has one alert per member.", alertRule, alertSeverity, alertState)
 	AlertTransitions = counter("weir.alert.transitions", "{transition}",
 		"State transitions, by the state entered.", alertRule, alertSeverity, alertState)
 	AlertValue = gauge("weir.alert.value", "",
 		"Value at the last evaluation. Absent if there was none.", alertRule, alertSeverity)
+	AlertNoData = upDown("weir.alert.no_data", "{alert}",
+		"Alerts for which the last evaluation had no data, by the reason.", alertRule, alertSeverity, "weir.alert.reason")
 	AlertEvaluations = counter("weir.alert.evaluations", "{evaluation}",
 		"Evaluations of the rule, by kind of error if one failed.", alertRule, alertSeverity, "error.type")
 	AlertEvaluationDuration = durations("weir.alert.evaluation.duration", // 8 µs to 16 s

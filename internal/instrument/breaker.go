@@ -13,7 +13,7 @@ var (
 		"1 for the current state of the breaker, 0 for the other states.", breakerName, breakerState, groupKey)
 	BreakerTransitions = counter("weir.breaker.transitions", "{transition}",
 		"State transitions, by the state entered.", breakerName, breakerState, groupKey)
-	BreakerStateTime = counter("weir.breaker.state.time", "s",
+	BreakerStateTime = counter("weir.breaker.state_time", "s",
 		"Time spent in each state.", breakerName, breakerState, groupKey)
 	BreakerCalls = counter("weir.breaker.calls", "{call}",
 		"Calls, by outcome.", breakerName, breakerOutcome, groupKey)
@@ -43,7 +43,7 @@ var (
 		"Calls in flight.", breakerName, groupKey)
 	BreakerRefusalRatio = gauge("weir.breaker.refusal_ratio", "1",
 		"Probability with which a throttle refuses a call.", breakerName, groupKey)
-	BreakerGroupMembers = upDown("weir.breaker.group.members", "{breaker}",
+	BreakerGroupMembers = upDown("weir.breaker.group.size", "{breaker}",
 		"Members of a group of breakers.", breakerName)
 	BreakerGroupEvictions = counter("weir.breaker.group.evictions", "{breaker}",
 		"Idle members that a group evicted to make room.", breakerName)

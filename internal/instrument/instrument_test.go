@@ -33,6 +33,34 @@ func TestInstrumentsAreWellFormed(t *testing.T) {
 	}
 }
 
+// These are rules of OpenTelemetry's semantic conventions, in the section on naming. A name is not
+// the namespace of another name. The name of an up-down counter is singular. No name ends in its
+// unit or in total. Only names of things that are counted are plurals. Prometheus keeps the end
+// count for histograms.
+func TestNamesFollowOpenTelemetrysRules(t *testing.T) {
+	names := map[string]bool{}
+	for _, i := range instrument.All() {
+		names[i.Name] = true
+		for _, a := range i.Attrs {
+			names[a] = true
+		}
+	}
+	for name := range names {
+		for parent := name; strings.Contains(parent, "."); {
+			parent = parent[:strings.LastIndexByte(parent, '.')]
+			require.False(t, names[parent], "%s is a metric or an attribute, and the namespace of %s", parent, name)
+		}
+	}
+	for _, i := range instrument.All() {
+		last := i.Name[strings.LastIndexByte(i.Name, '.')+1:]
+		counted := strings.HasPrefix(i.Unit, "{")
+		plural := strings.HasSuffix(last, "s") && !strings.HasSuffix(last, "ss")
+		require.False(t, plural && i.Kind == stat.UpDown, "%s: an up-down counter is no plural", i.Name)
+		require.False(t, plural && !counted, "%s: a plural, but its unit is %q", i.Name, i.Unit)
+		require.NotRegexp(t, `(_|\.)(total|count|seconds|ms|bytes)$`, i.Name)
+	}
+}
+
 func TestEveryDefinitionIsInAll(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)

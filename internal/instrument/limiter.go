@@ -19,7 +19,7 @@ var (
 		"Tokens that can be taken now.", limiterName)
 	LimiterLimit = gauge("weir.limiter.limit", "{token}",
 		"Most tokens that can be taken at once.", limiterName)
-	InFlightCalls = upDown("weir.inflight.calls", "{call}",
+	InFlightCalls = upDown("weir.inflight.call.active", "{call}",
 		"Calls in flight.", limiterName)
 	InFlightLimit = gauge("weir.inflight.limit", "{call}",
 		"Most calls in flight at once. Of a group, the lowest bound of a key.", limiterName)
@@ -27,7 +27,7 @@ var (
 		"Calls that were refused because a success before their deadline was improbable.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",
 		"Time in which a used-up limit becomes available again.", limiterName)
-	LimiterKeys = upDown("weir.limiter.keys", "{key}",
+	LimiterKeys = upDown("weir.limiter.group.size", "{key}",
 		"Keys that a group of limiters remembers.", limiterName)
 	LimiterEvictions = counter("weir.limiter.evictions", "{key}",
 		"Idle keys that a group of limiters evicted.", limiterName)

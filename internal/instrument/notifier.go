@@ -12,7 +12,7 @@ var (
 		"Duration of attempts at delivery.", -10, 6, notifierName)
 	NotifierPending = upDown("weir.notifier.pending", "{notification}",
 		"Notifications that wait to be delivered.", notifierName)
-	NotifierPendingLimit = upDown("weir.notifier.pending.limit", "{notification}",
+	NotifierPendingLimit = upDown("weir.notifier.pending_limit", "{notification}",
 		"Maximum of notifications that may wait.", notifierName)
 	NotifierLastSuccess = gauge("weir.notifier.last_success.timestamp", "s",
 		"Unix time of the last delivery.", notifierName)

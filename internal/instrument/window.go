@@ -9,7 +9,7 @@ const (
 var (
 	WindowEvents = counter("weir.window.events", "{event}",
 		"Events counted, by outcome.", windowName, windowOutcome)
-	WindowEventsLate = counter("weir.window.events.late", "{event}",
+	WindowEventsLate = counter("weir.window.late_events", "{event}",
 		"Events older than the newest bucket of the window, which were counted into that bucket.", windowName)
 	WindowErrorRatio = gauge("weir.window.error_ratio", "1",
 		"Failed share of the events in the window. Absent without events.", windowName)

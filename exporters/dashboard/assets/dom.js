@@ -40,6 +40,21 @@ export function name(value) {
   return el("bdi", {}, value === "" ? "(no name)" : value);
 }
 
+const LONG = 28; // characters
+const END = 14;
+
+// cutName is like name, but CSS cuts a long name in the middle where space is narrow. Similar names
+// often differ at their ends. The whole name stays the text of the element. It is shown on focus.
+export function cutName(value) {
+  const letters = Array.from(value);
+  if (letters.length <= LONG) return name(value);
+  let at = letters.length - END;
+  while (at > 1 && /\s/.test(letters[at - 1] + letters[at])) at--; // a space at a cut would be lost
+  const node = el("bdi", { class: "cut" },
+    el("span", { class: "start" }, letters.slice(0, at).join("")), el("span", {}, letters.slice(at).join("")));
+  return node;
+}
+
 // badge shows a state as a shape, a color and a text.
 export function badge() {
   const use = svg("use");

@@ -1,8 +1,9 @@
 // The first view: the table of sources, and next to it the alerts, the notifiers and the recent changes.
 
-import { badge, el, keep, name, set, text } from "./dom.js";
+import { badge, cutName, el, keep, name, set, text } from "./dom.js";
+import { Problems } from "./problems.js";
 import { Table } from "./table.js";
-import { clock, count, figure, lasted, rank, span, stateName } from "./words.js";
+import { clock, count, figure, lasted, rank, span, stateName, valueOf } from "./words.js";
 
 const LATE = 15000; // ms since the last evaluation of a rule after which the page shows its age
 
@@ -10,8 +11,10 @@ export class Overview {
   constructor(model) {
     this.model = model;
     this.table = new Table(model);
+    this.problems = new Problems(model);
     this.alerts = new List("Alerts", (id) => alertItem(id));
     this.notifiers = new List("Notifiers", () => notifierItem());
+    this.incidents = new List("Incidents that are over", (id) => incidentItem(id));
     this.changes = new List("Recent changes", () => changeItem());
     this.chips = new Map(); // by state
     this.build();
@@ -30,8 +33,9 @@ export class Overview {
     this.quiet = el("p", { class: "empty" }, "None since this page was opened.");
     this.changes.node.append(this.quiet);
     this.node = el("div", { class: "overview", hidden: "" }, // until there is data
-      el("section", { class: "panel wide" }, el("div", { class: "bar" }, el("h1", {}, "Sources"), this.summary, this.search), this.table.node),
-      el("div", { class: "aside" }, this.alerts.node, this.changes.node, this.notifiers.node));
+      el("div", { class: "main" }, this.problems.node,
+        el("section", { class: "panel" }, el("div", { class: "bar" }, el("h1", {}, "Sources"), this.summary, this.search), this.table.node)),
+      el("div", { class: "aside" }, this.alerts.node, this.incidents.node, this.changes.node, this.notifiers.node));
   }
 
   // find searches for a text.
@@ -41,14 +45,19 @@ export class Overview {
   }
 
   show() {
-    const { alerts, notifiers, changes, now } = this.model;
+    const { alerts, notifiers, rows, now } = this.model;
+    const changes = folded(this.model.changes);
     this.node.hidden = false;
     this.table.show();
+    this.problems.show();
     this.showChips();
+    const ended = [...rows.values()].filter((r) => r.lastEnded).sort((a, b) => b.lastEnded - a.lastEnded).slice(0, 10);
+    this.incidents.show(ended.map((r) => [r.id, r]), now);
+    this.incidents.node.hidden = ended.length === 0;
     const worst = [...alerts.values()].sort((a, b) => rank(a.state) - rank(b.state) || (a.name < b.name ? -1 : 1));
     this.alerts.show(worst.map((a) => [a.id, a]), now);
     this.notifiers.show([...notifiers.values()].map((n) => [n.id, n]), now);
-    this.changes.show(changes.slice(0, 30).map((c) => [`${c.seq} ${c.id}`, c]), now);
+    this.changes.show(changes.slice(0, 20).map((c) => [`${c.seq} ${c.id}`, c]), now);
     this.alerts.node.hidden = alerts.size === 0;
     this.notifiers.node.hidden = notifiers.size === 0;
     this.quiet.hidden = changes.length > 0;
@@ -103,6 +112,35 @@ class List {
   }
 }
 
+// folded returns the newest change of each source, with the number of changes that it stands for and the
+// time of the oldest, so that a source that flaps takes one row.
+function folded(changes) {
+  const bySource = new Map();
+  for (const c of changes) {
+    const times = 1 + (c.by ?? []).reduce((n, visit) => n + visit.times, 0);
+    const newest = bySource.get(c.id);
+    if (!newest) bySource.set(c.id, { ...c, changes: times, oldest: c.at });
+    else Object.assign(newest, { changes: newest.changes + times, oldest: c.at });
+  }
+  return [...bySource.values()];
+}
+
+// incidentItem shows the last incident of a source, and how many there were.
+function incidentItem(id) {
+  const link = el("a", { href: `#${id}` });
+  const when = el("span", { class: "more" });
+  const cause = el("bdi");
+  return {
+    node: el("li", {}, el("span", { class: "what" }, link, when, el("span", { class: "more" }, cause))),
+    show(r, now) {
+      if (link.textContent !== r.name) link.replaceChildren(cutName(r.name));
+      const several = r.incidents > 1 ? `${count(r.incidents, "incident")} since ${clock(r.firstBegan, now)}; last ` : "";
+      text(when, `${several}${clock(r.lastBegan, now)} to ${clock(r.lastEnded, now)}, ${span(r.lastEnded - r.lastBegan)}`);
+      text(cause, r.cause ?? "");
+    },
+  };
+}
+
 function alertItem(id) {
   const state = badge();
   const link = el("a", { href: `#${id}` });
@@ -115,13 +153,21 @@ function alertItem(id) {
       const several = alert.firing + alert.pending > 1 ? `${alert.firing} firing, ${alert.pending} pending` : "";
       text(more, [
         alert.severity, several,
-        alert.value === null ? "" : `value ${figure(alert.value)}`,
+        valueText(alert), alert.worst ? `${alert.worst.length > 60 ? `${alert.worst.slice(0, 30)}…${alert.worst.slice(-25)}` : alert.worst}${alert.keys > 1 ? ` and ${count(alert.keys - 1, "other")}` : ""}` : "",
         alert.since === null ? "" : `for ${lasted(alert, now)}`,
         alert.evaluated === null ? "never evaluated" : now - alert.evaluated > LATE ? `evaluated ${span(now - alert.evaluated)} ago` : "",
         alert.failed ? count(alert.failed, "failed evaluation") : "",
+        alert.silenced ? `${alert.silenced} silenced` : "",
       ].filter(Boolean).join(" · "));
     },
   };
+}
+
+// valueText returns the value of an alert beside its threshold.
+export function valueText({ value, unit, threshold, below, noData }) {
+  const limit = threshold === null || threshold === undefined ? "" : `fires ${below ? "below" : "above"} ${valueOf(threshold, unit)}`;
+  if (noData) return [`no data: ${noData}`, limit].filter(Boolean).join(", ");
+  return value === null ? limit : [`value ${valueOf(value, unit)}`, limit].filter(Boolean).join(", ");
 }
 
 function notifierItem() {
@@ -147,9 +193,10 @@ export function changeItem(named = true) {
   const when = el("time");
   const way = el("span", { class: "way" });
   const by = el("span", { class: "more" });
+  const times = el("span", { class: "more" });
   const head = named ? [link, when] : [when];
   return {
-    node: el("li", { class: "change" }, el("span", { class: "what" }, el("span", { class: "head" }, ...head), way, by)),
+    node: el("li", { class: "change" }, el("span", { class: "what" }, el("span", { class: "head" }, ...head), way, by, times)),
     show(change, now) {
       if (!way.firstChild) {
         const visits = change.by ?? [];
@@ -160,6 +207,7 @@ export function changeItem(named = true) {
         way.append(...stations(direct ? [change.from, visits[0].state, change.to] : [change.from, change.to]));
         if (visits.length && !direct) text(by, `through ${visits.map(visited).join(", ")}`);
       }
+      text(times, change.changes > 2 ? `${change.changes} changes in ${span(change.at - change.oldest)}` : "");
       text(when, `${change.atMost ? "after " : ""}${clock(change.at, now)}`);
     },
   };

@@ -1,5 +1,6 @@
 // The page: it selects the view and applies the data of the feed.
 
+import { Actions } from "./admin.js";
 import { set, text } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Model } from "./model.js";
@@ -9,6 +10,7 @@ import { count, stateName } from "./words.js";
 
 const main = document.getElementById("content");
 const status = document.getElementById("status");
+const notices = document.getElementById("notices");
 const faults = document.getElementById("faults");
 const spoken = document.getElementById("spoken");
 const title = document.title;
@@ -16,6 +18,7 @@ const title = document.title;
 const model = new Model();
 const overview = new Overview(model);
 let view = null; // a SourceView, or null for the overview
+let actions = null; // of the view, or null if the page is read-only
 
 function route() {
   const id = decodeURIComponent(location.hash.slice(1));
@@ -23,6 +26,7 @@ function route() {
   if (id === (view?.id ?? "") && main.firstChild) return;
   const before = view;
   view = id ? new SourceView(id) : null;
+  actions = Actions.of(view);
   main.replaceChildren(view ? view.node : overview.node);
   document.title = title;
   show();
@@ -34,9 +38,11 @@ function route() {
 
 function show() {
   if (!model.seq) return;
-  if (view) view.refresh(model);
+  if (view) view.refresh(model).then(() => actions?.show());
   else overview.show();
-  const { panics, skipped } = model.faults;
+  const { panics, skipped, notices: texts = [] } = model.faults;
+  notices.hidden = !texts.length;
+  text(notices, texts.join("\n\n"));
   faults.hidden = !panics && !skipped;
   text(faults, [
     panics ? `${count(panics, "reading")} of a source ended in a panic. Its data is missing here; the log has the reason.` : "",

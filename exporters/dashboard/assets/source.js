@@ -1,9 +1,13 @@
 // The view of one source: its state, its history in charts, its changes and all its metrics.
 
+import { Busiest } from "./busiest.js";
 import { Chart, Strip } from "./chart.js";
 import { badge, el, keep, name, set, text } from "./dom.js";
-import { changeItem } from "./overview.js";
-import { figure, lasted, latency, percent, rate, span, stateName } from "./words.js";
+import { inTrouble } from "./answers.js";
+import { Incidents, Settings } from "./past.js";
+import { changeItem, valueText } from "./overview.js";
+import { Answers } from "./problems.js";
+import { figure, lasted, latency, percent, rate, span, stateName, valueOf } from "./words.js";
 
 const CALLS = {
   title: "Calls per second", format: rate,
@@ -36,6 +40,7 @@ export class SourceView {
     this.state = badge();
     this.since = el("span", { class: "more" });
     this.tiles = el("dl", { class: "tiles" });
+    this.answers = new Answers();
     this.strip = new Strip();
     const move = (time) => {
       this.cursor = time;
@@ -51,13 +56,16 @@ export class SourceView {
     this.reason = el("p", { class: "reason" });
     this.failures = el("ul", { class: "list", tabindex: "0", "aria-label": "Last failures" });
     this.why = el("section", { class: "panel", hidden: "" }, el("h2", {}, "Why calls are refused"), this.reason, this.failures);
+    this.busiest = new Busiest();
+    this.incidents = new Incidents();
+    this.settings = new Settings();
     this.metrics = el("dl", { class: "metrics" });
     this.lost = el("p", { class: "notice", hidden: "" }, "This source has been removed. The page shows its last known data.");
     this.node = el("div", { class: "source" },
       el("p", { class: "crumbs" }, el("a", { href: "#" }, "← All sources")), this.lost,
-      el("section", { class: "panel headline" }, el("div", { class: "bar" }, this.title, this.kind, this.state.node, this.since), this.tiles),
-      this.why,
-      el("div", { class: "columns" }, this.historyPanel, this.changed),
+      el("section", { class: "panel headline" }, el("div", { class: "bar" }, this.title, this.kind, this.state.node, this.since), this.answers.node, this.tiles),
+      this.why, this.busiest.node, this.settings.node,
+      el("div", { class: "columns" }, this.historyPanel, el("div", { class: "side" }, this.incidents.node, this.changed)),
       el("section", { class: "panel" }, el("h2", {}, "All metrics"), this.metrics));
   }
 
@@ -83,6 +91,7 @@ export class SourceView {
     const main = data.row ?? data.alert;
     if (first) {
       this.title.replaceChildren(name(data.name));
+      set(this.title, "tabindex", this.title.scrollHeight > this.title.clientHeight ? "0" : "-1"); // to scroll a long name
       document.title = `${data.name.slice(0, 60)} · weir`;
     }
     text(this.kind, [data.row?.kind ?? data.class, data.severity].filter(Boolean).join(" · "));
@@ -90,8 +99,13 @@ export class SourceView {
     this.state.node.hidden = !state;
     this.state.show(state, stateName(state));
     text(this.since, main && main.since !== null ? `for ${lasted(main, now)}` : "");
+    this.answers.node.hidden = !data.row || !inTrouble(data.row);
+    if (!this.answers.node.hidden) this.answers.show(data.row, now);
     this.showTiles();
     this.showWhy();
+    this.incidents.show(data.incidents, now);
+    this.settings.show(data.settings);
+    this.busiest.show(data.busiest);
     this.drawCharts();
     this.showChanges(now);
     this.showMetrics();
@@ -103,13 +117,14 @@ export class SourceView {
     if (row && this.data.class === "calls") {
       tiles.push(["Rate", rate(row.rate)], ["Refused", rate(row.refused)]);
       if (row.kind !== "limiter") tiles.push(["Failing", percent(row.failureRate), row.threshold === null ? "" : `opens at ${percent(row.threshold)}`]);
+      if (row.slow !== undefined) tiles.push(["Slow", percent(row.slow), `opens at ${percent(row.slowLimit)}`]);
       if (reopens !== null) tiles.push(["Half-open", `in ${span(reopens * 1000)}`]);
       if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
       if (limit !== null) tiles.push(["Available", figure(available), `of ${figure(limit)}`]);
       if (maxFlight !== null) tiles.push(["In flight", figure(inFlight), `of ${figure(maxFlight)}`]);
       if (waiting) tiles.push(["Waiting", figure(waiting)]);
     } else if (alert) {
-      tiles.push(["Value", figure(alert.value)], ["Firing", figure(alert.firing)], ["Pending", figure(alert.pending)]);
+      tiles.push(["Value", valueOf(alert.value, alert.unit), valueText({ ...alert, value: null })], ["Firing", figure(alert.firing), alert.worst], ["Pending", figure(alert.pending)]);
     }
     this.tiles.replaceChildren(...tiles.map(([label, value, more = ""]) =>
       el("div", {}, el("dt", {}, label), el("dd", {}, el("b", {}, value), ...(more ? [el("span", { class: "more" }, more)] : [])))));

@@ -2,7 +2,7 @@
 // fifty.
 
 import { Spark } from "./chart.js";
-import { badge, el, keep, name, set, text } from "./dom.js";
+import { badge, cutName, el, keep, set, text } from "./dom.js";
 import { count, lasted, latency, percent, rank, rate, stateName } from "./words.js";
 
 const PAGE = 50;
@@ -12,7 +12,7 @@ const COLUMNS = [
   { key: "name", title: "Name", by: (r) => r.name.toLowerCase() },
   { key: "kind", title: "Kind", by: (r) => r.kind, says: (r) => r.kind },
   { key: "state", title: "State", by: (r) => rank(r.state) },
-  { key: "since", title: "For", help: "time in this state", by: (r) => -(r.since ?? Infinity), says: lasted, number: true },
+  { key: "since", title: "For", help: "time in this state, or since the breaker was last closed", by: (r) => -(r.down ?? r.since ?? Infinity), says: lasted, number: true },
   { key: "rate", title: "Rate", help: "allowed calls per second over the last 10 s", by: (r) => r.rate, says: (r) => rate(r.rate), number: true, down: true },
   { key: "failureRate", title: "Failing", help: "failure rate in the breaker's window", by: (r) => r.failureRate, says: (r) => percent(r.failureRate), number: true, down: true },
   { key: "p50", title: "p50", help: "median latency", by: (r) => r.p50, says: (r) => latency(r.p50), number: true, down: true },
@@ -152,7 +152,7 @@ class Row {
 
   show(row, model) {
     if (this.row?.name !== row.name) {
-      this.link.replaceChildren(name(row.name));
+      this.link.replaceChildren(cutName(row.name));
       set(this.link, "title", row.name.length > 24 ? row.name : null);
     }
     if (this.row !== row) {

@@ -41,6 +41,12 @@ export function percent(value) {
   return `${Number((value * 100).toFixed(value < 0.1 ? 1 : 0))} %`;
 }
 
+// valueOf formats the value of an alert in its unit.
+export function valueOf(value, unit) {
+  if (unit === "ratio") return percent(value);
+  return unit === "s" ? latency(value) : figure(value);
+}
+
 // latency formats a latency given in seconds.
 export function latency(value) {
   if (value === null) return NONE;
@@ -61,8 +67,9 @@ export function span(ms) {
   return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${rest[0]}` : ""}`;
 }
 
-// lasted formats how long a row has been in its state.
+// lasted formats how long a row has been in its state, or how long its breaker has not been closed.
 export function lasted(row, now) {
+  if (row.down) return span(now - row.down);
   if (row.since === null) return NONE;
   return `${row.atMost ? "≤ " : ""}${span(now - row.since)}`;
 }

@@ -18,8 +18,11 @@
 //
 // # Limits
 //
-// The temporality is always cumulative. Each point starts when its source was created:
-// [stat.Series].Created.
+// The views, the cardinality limit and the temporality of the SDK do not apply to a producer: the SDK
+// passes on what it produces. [Config] has the temporality and a filter of attributes instead. The
+// temporality is cumulative by default. Each point then starts when its source was created:
+// [stat.Series].Created. Histograms with different buckets cannot be summed: of those with the same
+// attributes, the first is exported.
 //
 // A histogram that cannot be exported is left out: one with the name and attributes of another, one
 // of an instrument that no source had in New, or one with invalid values. If a source panics while

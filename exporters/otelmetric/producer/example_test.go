@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -67,4 +68,22 @@ func ExampleProducer() {
 		}
 	}
 	// Output: weir.breaker.call.duration 1 call, scale 3
+}
+
+// A backend that takes deltas gets one histogram per group, without the keys of its members.
+func ExampleConfig() {
+	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{Latency: true}})
+	for _, host := range []string{"a.example", "b.example"} {
+		_ = hosts.Get(host).Run(context.Background(), func(context.Context) error { return nil })
+	}
+	histograms, err := producer.NewWith(producer.Config{
+		Delta: true, Attributes: attribute.NewDenyKeysFilter("weir.group.key"),
+	}, hosts)
+	if err != nil {
+		panic(err)
+	}
+	metrics, _ := histograms.Produce(context.Background())
+	data := metrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64])
+	fmt.Println(data.Temporality, len(data.DataPoints), data.DataPoints[0].Count)
+	// Output: DeltaTemporality 1 2
 }

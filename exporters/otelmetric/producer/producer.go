@@ -2,6 +2,8 @@ package producer
 
 import (
 	"context"
+	"encoding/hex"
+	"iter"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,8 +19,20 @@ import (
 // Producer exports the distributions of sources to readers of the SDK. It is safe for concurrent
 // use and may be given to several readers. The zero value does not work: use New.
 type Producer struct {
-	set   *read.Set[series]
-	scope instrumentation.Scope
+	set    *read.Set[series]
+	scope  instrumentation.Scope
+	summed bool // points are summed, because attributes are left out
+	deltas *deltas
+}
+
+// Config configures a producer. The zero value exports all attributes and cumulative values.
+type Config struct {
+	// Delta exports what came since the last collection, not since a source was created. The maximum
+	// is then not known. Each collection starts a new interval, so give the producer to one reader.
+	Delta bool
+	// Attributes reports which attributes are exported, such as attribute.NewDenyKeysFilter of
+	// weir.group.key. Points whose other attributes are the same are summed. Default all.
+	Attributes attribute.Filter
 }
 
 var _ sdk.Producer = (*Producer)(nil)
@@ -26,12 +40,19 @@ var _ sdk.Producer = (*Producer)(nil)
 // New returns a producer of the sources. It reads each source once to learn its instruments. It
 // fails if [read.New] fails with the sources. A source that is given twice, or is part of another
 // source, is exported once. Sources without distributions may be given too.
-func New(sources ...stat.Source) (*Producer, error) {
-	set, err := read.New(newSeries, sources...)
+func New(sources ...stat.Source) (*Producer, error) { return NewWith(Config{}, sources...) }
+
+// NewWith is New with a config.
+func NewWith(c Config, sources ...stat.Source) (*Producer, error) {
+	set, err := read.New(func(s *stat.Series) series { return newSeries(s, c.Attributes) }, sources...)
 	if err != nil {
 		return nil, err
 	}
-	return &Producer{set: set, scope: instrumentation.Scope{Name: scope.Name + "/producer", Version: scope.Version()}}, nil
+	p := &Producer{set: set, scope: instrumentation.Scope{Name: scope.Name + "/producer", Version: scope.Version()}, summed: c.Attributes != nil}
+	if c.Delta {
+		p.deltas = &deltas{}
+	}
+	return p, nil
 }
 
 // Add adds sources, which are exported from the next collection. It returns an error and adds none
@@ -45,8 +66,16 @@ func (p *Producer) Remove(sources ...stat.Source) { p.set.Remove(sources...) }
 
 // Produce implements the SDK's Producer. It never returns an error.
 func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
-	points, now := map[*stat.Instrument][]point{}, time.Now()
-	for l, h := range p.set.Histograms {
+	temporality, now := metricdata.CumulativeTemporality, time.Now()
+	points := map[*stat.Instrument][]point{}
+	totals := iter.Seq2[series, stat.Histogram](p.set.Histograms)
+	if p.summed {
+		totals = summed(totals)
+	}
+	if p.deltas != nil {
+		temporality, totals = metricdata.DeltaTemporality, p.deltas.since(totals, now)
+	}
+	for l, h := range totals {
 		points[l.instrument] = append(points[l.instrument], l.point(h, now))
 	}
 	if len(points) == 0 {
@@ -57,7 +86,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 		if list := points[i]; list != nil {
 			metrics = append(metrics, metricdata.Metrics{
 				Name: i.Name, Description: i.Help, Unit: i.Unit,
-				Data: metricdata.ExponentialHistogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: list},
+				Data: metricdata.ExponentialHistogram[float64]{Temporality: temporality, DataPoints: list},
 			})
 		}
 	}
@@ -73,8 +102,12 @@ type series struct {
 	created    time.Time
 }
 
-func newSeries(s *stat.Series) series {
-	return series{instrument: s.Instrument, attributes: scope.Attributes(s), created: s.Created}
+func newSeries(s *stat.Series, filter attribute.Filter) series {
+	attributes := scope.Attributes(s)
+	if filter != nil {
+		attributes, _ = attributes.Filter(filter)
+	}
+	return series{instrument: s.Instrument, attributes: attributes, created: s.Created}
 }
 
 func (l *series) point(h stat.Histogram, now time.Time) point {
@@ -92,5 +125,20 @@ func (l *series) point(h stat.Histogram, now time.Time) point {
 	if h.Max > 0 {
 		p.Max = metricdata.NewExtrema(h.Max)
 	}
+	for _, e := range h.Exemplars {
+		p.Exemplars = append(p.Exemplars, exemplar(e))
+	}
 	return p
+}
+
+// exemplar converts an exemplar. An ID that is not hexadecimal is left out.
+func exemplar(e stat.Exemplar) metricdata.Exemplar[float64] {
+	out := metricdata.Exemplar[float64]{Time: e.Time, Value: e.Value}
+	if id, err := hex.DecodeString(e.TraceID); err == nil {
+		out.TraceID = id
+	}
+	if id, err := hex.DecodeString(e.SpanID); err == nil && len(id) > 0 {
+		out.SpanID = id
+	}
+	return out
 }

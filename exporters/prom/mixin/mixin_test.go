@@ -132,7 +132,7 @@ func (d *dashboard) expressions() (list []string) {
 
 // asGrafanaSends returns the expression with Grafana's variables replaced.
 func asGrafanaSends(expr string) string {
-	return strings.NewReplacer("$job", "shop", "$breaker", "a|b", "$limiter", ".*", "$__rate_interval", "1m0s").Replace(expr)
+	return strings.NewReplacer("$job", "shop", "$breaker", "a|b", "$key", ".*", "$limiter", ".*", "$__rate_interval", "1m0s").Replace(expr)
 }
 
 func TestDashboardExpressionsPassPromtool(t *testing.T) {
@@ -188,7 +188,7 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// metrics is the labels of each metric, and the known values of each label.
+// metrics holds the labels of each metric, and the known values of each label.
 type metrics map[string]map[string][]string
 
 // exported returns the metrics of a program that uses everything, and the remaining instruments

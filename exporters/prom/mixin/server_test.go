@@ -152,7 +152,7 @@ func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *serve
 		process.Stderr = ends
 		process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
 		process.WaitDelay = 10 * time.Second
-		_ = ends.CloseWithError(process.Run()) // which says that it was stopped
+		_ = ends.CloseWithError(process.Run()) // whose message says that it was stopped
 	})
 	return &server{t: t, base: "http://" + whenReady(t, log)}
 }

@@ -1,0 +1,96 @@
+// The answers about a source in trouble, in words.
+
+import { clock, count, figure, latency, percent, rank, rate, span, stateName } from "./words.js";
+
+export function inTrouble(row) {
+  return Boolean(row.down || row.trouble);
+}
+
+// severityOf ranks sources in trouble, the worst first.
+export function severityOf(row) {
+  if (row.down) return rank(row.state);
+  return { held: 20, limited: 21, failing: 22, slow: 23 }[row.trouble] ?? 24;
+}
+
+const SAYS = {
+  open: "All calls are refused.",
+  forced_open: "All calls are refused, by hand.",
+  half_open: "Calls are refused, except probes.",
+  recovering: "A share of the calls is refused.",
+};
+
+// headline returns the state to show as a badge, and a sentence.
+export function headline(row) {
+  if (row.down) return { state: row.state, word: stateName(row.state), says: SAYS[row.state] ?? "" };
+  switch (row.trouble) {
+    case "held": return { state: "limiting", word: "held", says: "The service has asked not to be called." };
+    case "limited": return { state: "limiting", word: "limit used up", says: "Calls beyond the limit are refused or wait." };
+    case "slow": return { state: "pending", word: "slow", says: "Calls pass, and many are slow." };
+    default: return { state: "pending", word: "failing", says: "Calls pass, and many fail." };
+  }
+}
+
+// answersOf returns pairs of a question and its answer.
+export function answersOf(row, now) {
+  return [["Since", since(row, now)], ["Why", why(row)], ["Last error", row.lastError ?? ""], ["Next", next(row, now)], ["Affected", affected(row)]].filter(([, says]) => says);
+}
+
+function since(row, now) {
+  if (row.down) {
+    const again = row.openings > 1 ? `, opened ${row.openings} times since` : "";
+    return `${clock(row.down, now)}, for ${span(now - row.down)}${again}${flapping(row, now)}`;
+  }
+  if (!row.troubleSince) return "";
+  return `${clock(row.troubleSince, now)}${row.troubleAtLeast ? " or earlier" : ""}, for ${row.troubleAtLeast ? "at least " : ""}${span(now - row.troubleSince)}`;
+}
+
+function flapping(row, now) {
+  return row.incidents > 1 ? `; ${count(row.incidents, "incident")} in ${span(now - row.firstBegan)}` : "";
+}
+
+function why(row) {
+  const parts = [];
+  if (row.down) {
+    parts.push(short(row.cause ?? "", row));
+    if (row.reason && row.reason !== row.cause) parts.push(`latest: ${short(row.reason, row)}`);
+  } else if (row.trouble === "limited" || row.trouble === "held") {
+    const limit = row.limit ? `the limit of ${figure(row.limit)}${row.period ? ` per ${row.period < 1 ? latency(row.period) : span(row.period * 1000)}` : ""}` : "the limit";
+    parts.push(row.trouble === "held" ? "the service said when to retry" : `${limit} is used up: ${rate(row.rate)} pass, ${rate(row.refused)} are refused`);
+  }
+  if (row.trouble === "failing") parts.push(`${percent(row.failureRate)} of the calls fail`);
+  if (row.slow && row.trouble !== "limited") parts.push(`${percent(row.slow)} of the calls ${row.slowCall ? `take longer than ${latency(row.slowCall)}` : "are slow"}, limit ${percent(row.slowLimit)}`);
+  return parts.filter(Boolean).join("; ");
+}
+
+// short returns a reason without the statistics of a run of failures, which the view of a source shows,
+// and says which calls are slow.
+function short(reason, row) {
+  const slow = row.slowCall ? `$1 of $2 calls took longer than ${latency(row.slowCall)}` : "$&";
+  return reason.replace(/, by chance less than once in \S+ calls if \S+% fail/, "").replace(/^slow rate (\S+%) of (\d+) calls/, slow);
+}
+
+function next(row, now) {
+  const until = (at) => (at > now ? `in ${span(at - now + 999)}` : "with the next call");
+  if (row.down) {
+    switch (row.state) {
+      case "open": return row.probe ? `a probe ${until(row.probe)}, at ${clock(row.probe, now)}; until then every call is refused` : "open until it is changed by hand";
+      case "half_open": return row.probes ? `probing now: ${count(row.probes, "result")} so far` : "the next calls are probes; if they succeed, more calls pass";
+      case "recovering": return row.oneOf > 1 ? `${percent(1 / row.oneOf)} of the calls pass (1 of ${row.oneOf}), more while they go well` : "all calls pass; it closes if they go well";
+      case "forced_open": return "open until it is released by hand";
+      default: return "";
+    }
+  }
+  if (row.trouble === "limited" || row.trouble === "held") {
+    return row.free ? `the next call can pass ${row.free > now ? `in ${span(row.free - now + 999)}` : "now"}` : "calls pass as the limit becomes free";
+  }
+  const limit = row.trouble === "slow" ? row.slowLimit : row.threshold;
+  return limit ? `opens at ${percent(limit)}, then all calls are refused` : "";
+}
+
+function affected(row) {
+  let calls = row.refused ? `; ${rate(row.refused)} refused` : "";
+  if (!row.down && row.trouble === "failing") calls += `; about ${rate(row.rate * row.failureRate)} fail`;
+  if (!row.down && row.trouble === "slow") calls += `; about ${rate(row.rate * row.slow)} slow`;
+  if (row.key) return `calls for ${row.key}, a key of ${row.name.slice(0, -row.key.length).replace(/ \/ $/, "")}${calls}`;
+  return `all calls through ${row.name.length > 80 ? `${row.name.slice(0, 40)}…${row.name.slice(-30)}` : row.name}${calls}`;
+}

@@ -1,0 +1,283 @@
+package dashboard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/limiter"
+)
+
+var soon = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 2, Recovery: 20 * time.Second, Latency: true}
+
+func TestRowSaysSinceWhenWhyAndWhatIsNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := soon
+		c.MinCalls = 2
+		b := breaker.New("bank", c)
+		page := handler(b)
+		began := time.Now().UnixMilli()
+		run(b, 0, 2)
+		r := snap(t, page).row(t, "bank")
+		require.Equal(t, began, *r.Down)
+		require.Equal(t, began+5000, *r.Probe)
+		require.Equal(t, "failure rate 100% of 2 calls, limit 50%", r.Cause)
+		require.Contains(t, r.LastError, `"the service is down"`)
+
+		time.Sleep(5 * time.Second)
+		run(b, 0, 2) // failed probes
+		time.Sleep(time.Second)
+		r = snap(t, page).row(t, "bank")
+		require.Equal(t, began, *r.Down, "since the first opening, not since the last probe")
+		require.Equal(t, 2, r.Openings)
+		require.Equal(t, began+10_000, *r.Probe)
+
+		time.Sleep(4 * time.Second)
+		run(b, 1, 0)
+		r = snap(t, page).row(t, "bank")
+		require.Equal(t, "half_open", r.State)
+		require.Equal(t, 1, r.Probes)
+		run(b, 1, 0)
+		time.Sleep(time.Second)
+		r = snap(t, page).row(t, "bank")
+		require.Equal(t, "recovering", r.State)
+		require.Equal(t, 8, r.OneOf, "one of eight calls passes")
+		require.Equal(t, began, *r.Down)
+	})
+}
+
+func TestIncidentsBeforeThePageWasOpenedAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := soon
+		c.Recovery = breaker.Off
+		b := breaker.New("bank", c)
+		page := handler(b)
+		began := time.Now().UnixMilli()
+		for range 2 {
+			run(b, 0, 1)
+			time.Sleep(5 * time.Second)
+			run(b, 2, 0)
+		}
+		time.Sleep(time.Minute)
+		r := snap(t, page).row(t, "bank")
+		require.Nil(t, r.Down)
+		require.Equal(t, 2, r.Incidents)
+		require.Equal(t, began, *r.FirstBegan)
+		require.Equal(t, began+5000, *r.LastBegan)
+		require.Equal(t, began+10_000, *r.LastEnded)
+
+		d := readDetail(t, page, r.ID)
+		require.Len(t, d.Incidents, 2)
+		require.Equal(t, began, d.Incidents[0].Began)
+		require.Equal(t, began+5000, *d.Incidents[0].Ended)
+		require.Contains(t, d.Incidents[0].Cause, "failure rate 100%")
+	})
+}
+
+func TestMembersOfAGroupHaveKeyLatencyAndReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Breaker: soon}})
+		page := handler(hosts)
+		_ = hosts.Get("a.example").Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
+		_ = hosts.Get("b.example").Run(t.Context(), func(context.Context) error { return errors.New("no route to b") })
+		s := snap(t, page)
+		a, b := s.row(t, "hosts / a.example"), s.row(t, "hosts / b.example")
+		require.Equal(t, "a.example", a.Key)
+		require.InDelta(t, 1.0, *a.P50, 0.09)
+		require.InDelta(t, 1.0, *a.P99, 0.09)
+		require.Nil(t, a.Down)
+		require.NotNil(t, b.Down)
+		d := readDetail(t, page, b.ID)
+		require.Contains(t, d.Why, "failure rate 100% of 1 calls, limit 50%")
+		require.Contains(t, d.Why, "no route to b")
+		for _, m := range d.Metrics {
+			for _, attr := range m.Attrs {
+				require.NotEqual(t, "weir.group.key", attr[0], "the title has the key")
+			}
+		}
+	})
+}
+
+func TestRowSaysWhenALimitIsFreeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Minute), Burst: 1, Name: "signup"})
+		g := weir.New("mail", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
+		page := handler(l, g)
+		require.Nil(t, snap(t, page).row(t, "signup").Free)
+		began := time.Now().UnixMilli()
+		l.Take(1)
+		l.Take(1)
+		run(g, 2, 0)
+		time.Sleep(time.Second)
+		s := snap(t, page)
+		signup := s.row(t, "signup")
+		require.Equal(t, began+60_000, *signup.Free)
+		require.Equal(t, "limited", signup.Trouble)
+		require.True(t, signup.TroubleAtLeast, "the page has just been opened")
+		require.Equal(t, 1.0, *signup.Limit)
+		require.Equal(t, 60.0, *signup.Period)
+		require.Equal(t, began+3_600_000, *s.row(t, "mail").Free)
+
+		held := weir.New("asked", weir.Config{})
+		require.NoError(t, page.Add(held))
+		held.Hold(10 * time.Minute)
+		time.Sleep(time.Second)
+		r := snap(t, page).row(t, "asked")
+		require.Equal(t, "held", r.Trouble)
+		require.GreaterOrEqual(t, *r.Free, began+601_000)
+		require.LessOrEqual(t, *r.Free, began+661_000, "a hold is lengthened by up to a tenth")
+	})
+}
+
+func TestRowShowsTheShareOfSlowCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", breaker.Config{SlowCall: 100 * time.Millisecond, SlowRate: 0.8})
+		page := handler(b)
+		for n := range 4 {
+			_ = b.Run(t.Context(), func(context.Context) error {
+				time.Sleep(time.Duration(n) * 60 * time.Millisecond)
+				return nil
+			})
+		}
+		r := snap(t, page).row(t, "bank")
+		require.Equal(t, 0.5, *r.Slow)
+		require.Equal(t, 0.8, *r.SlowLimit)
+		require.Equal(t, 0.1, *r.SlowCall)
+	})
+}
+
+func TestAlertHasThresholdUnitAndWorstHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
+		monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
+			Name: "host fails", When: alert.Above(0.05),
+			Value: alert.Each(hosts.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
+		})
+		page := handler(hosts, monitor)
+		for _, key := range []string{"a", "b", "c"} {
+			hosts.Get(key)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		go monitor.Run(ctx)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, "no calls in the span, keeping the last verdict", snap(t, page).Alerts[0].NoData)
+		run(hosts.Get("a"), 10, 0)
+		run(hosts.Get("b"), 5, 5)
+		run(hosts.Get("c"), 9, 1)
+		time.Sleep(10 * time.Second)
+		a := snap(t, page).Alerts[0]
+		require.Equal(t, "firing", a.State)
+		require.Equal(t, "b", a.Worst)
+		require.Equal(t, 2, a.Keys)
+		require.Equal(t, 0.05, *a.Threshold)
+		require.Equal(t, "ratio", a.Unit)
+		require.Empty(t, a.NoData)
+		require.Zero(t, a.Silenced)
+		require.NoError(t, monitor.Silence(alert.Silence{Name: "x", Match: []string{"key=b"}, EndsAt: time.Now().Add(time.Hour)}))
+		time.Sleep(10 * time.Second)
+		require.Equal(t, 1, snap(t, page).Alerts[0].Silenced)
+		stop()
+		synctest.Wait()
+	})
+}
+
+func TestDetailHasTheSettingsInForce(t *testing.T) {
+	page := handler(breaker.New("bank", breaker.Config{FailureRate: 0.3}))
+	settings := readDetail(t, page, snap(t, page).Rows[0].ID).Settings
+	require.Equal(t, struct{ Name, Value string }{"FailureRate", "30 %"}, settings[0])
+}
+
+func TestAPartialFailureIsATroubleFromTheMomentItBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", breaker.Config{})
+		page := handler(b)
+		for range 4 {
+			run(b, 10, 1)
+			time.Sleep(time.Second)
+			require.Empty(t, snap(t, page).row(t, "bank").Trouble)
+		}
+		run(b, 10, 20)
+		time.Sleep(time.Second)
+		r := snap(t, page).row(t, "bank")
+		require.Equal(t, "failing", r.Trouble)
+		require.False(t, r.TroubleAtLeast)
+		require.Equal(t, time.Now().UnixMilli(), *r.TroubleSince)
+		require.Contains(t, r.LastError, "the service is down")
+		time.Sleep(20 * time.Second)
+		require.Empty(t, snap(t, page).row(t, "bank").Trouble)
+	})
+}
+
+func TestRefusalsByABreakerDoNotShowAUsedUpLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("bank", weir.Config{Rate: limiter.PerSecond(1000), Breaker: soon})
+		page := handler(g)
+		snap(t, page)
+		run(g, 0, 20)
+		time.Sleep(time.Second)
+		require.NotZero(t, *snap(t, page).row(t, "bank").Refused)
+		g.Breaker().Reset()
+		time.Sleep(time.Second)
+		r := snap(t, page).row(t, "bank")
+		require.NotZero(t, *r.Refused)
+		require.Empty(t, r.Trouble)
+	})
+}
+
+func TestTextsOfProblemsAreBounded(t *testing.T) {
+	b := breaker.New("bank", breaker.Config{
+		MinCalls: 1, DescribeFailure: func(_ context.Context, _ error, f *breaker.FailedCall) { f.Note = strings.Repeat("é", 500) },
+	})
+	page := handler(b)
+	run(b, 0, 1)
+	r := snap(t, page).row(t, "bank")
+	require.LessOrEqual(t, len(r.LastError), 240+len("…"))
+	require.Contains(t, r.LastError, "the service is down")
+}
+
+func TestRowsAreSmall(t *testing.T) {
+	size := func(open bool) int {
+		const rows = 200
+		page := handler()
+		for n := range rows {
+			b := breaker.New(fmt.Sprintf("service-%04d", n), breaker.Config{})
+			if open {
+				run(b, 0, 20)
+			}
+			require.NoError(t, page.Add(b))
+		}
+		return get(page, "/snapshot.json").Body.Len() / rows
+	}
+	require.Less(t, size(false), 240, "bytes per source that is well")
+	require.Less(t, size(true), 640, "bytes per open breaker")
+}
+
+func TestEachSourceKeepsItsOwnChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calm, busy := breaker.New("calm", soon), breaker.New("busy", soon)
+		page := handler(calm, busy)
+		snap(t, page)
+		open(calm)
+		for n := range 120 {
+			time.Sleep(time.Second)
+			if n%2 == 0 {
+				open(busy)
+			} else {
+				busy.Reset()
+			}
+			snap(t, page)
+		}
+		s := snap(t, page)
+		require.NotEmpty(t, readDetail(t, page, s.row(t, "calm").ID).Changes, "changes of others have not replaced it")
+		require.Len(t, readDetail(t, page, s.row(t, "busy").ID).Changes, 32)
+	})
+}

@@ -1,0 +1,145 @@
+package dashboard
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/weir-go/weir/internal/report"
+)
+
+// problem says what is wrong with a source: since when, why, and what happens next. It is zero for a
+// source without trouble.
+type problem struct {
+	Down      number `json:"down,omitzero"` // when the incident began
+	Openings  int    `json:"openings,omitempty"`
+	Cause     string `json:"cause,omitempty"`          // why the breaker opened first in the last incident
+	Reason    string `json:"reason,omitempty"`         // why it opened last
+	LastError string `json:"lastError,omitempty"`      // the last failure, in words
+	Probe     number `json:"probe,omitzero"`           // when the next probe is due
+	Probes    int    `json:"probes,omitempty"`         // half-open: results of probes
+	OneOf     int    `json:"oneOf,omitempty"`          // recovering: one of this many calls passes
+	Trouble   string `json:"trouble,omitempty"`        // of a source that is not down: see trouble
+	Since     number `json:"troubleSince,omitzero"`    // when the page first saw the trouble
+	AtLeast   bool   `json:"troubleAtLeast,omitempty"` // it may have begun before
+	Limit     number `json:"limit,omitzero"`           // of a limiter that refuses calls
+	Period    number `json:"period,omitzero"`          // the seconds to which it refers
+	Free      number `json:"free,omitzero"`            // when the limit has a token again, or the hold ends
+	Slow      number `json:"slow,omitzero"`            // the share of slow calls
+	SlowLimit number `json:"slowLimit,omitzero"`       // the share at which the breaker opens
+	SlowCall  number `json:"slowCall,omitzero"`        // the seconds after which a call is slow
+
+	// The last incidents that the breaker remembers, the lasting one included.
+	Incidents  int    `json:"incidents,omitempty"`
+	FirstBegan number `json:"firstBegan,omitzero"`
+	LastBegan  number `json:"lastBegan,omitzero"`
+	LastEnded  number `json:"lastEnded,omitzero"` // missing while it lasts
+}
+
+// maxText is the longest text of a problem, in bytes. The view of a source shows more.
+const maxText = 240
+
+// The troubles of a source whose breaker is closed, the worst first.
+const (
+	heldTrouble    = "held"    // the service has asked not to be called
+	limitedTrouble = "limited" // a limit refuses or delays calls
+	failingTrouble = "failing" // at least half of the failures that would open the breaker
+	slowTrouble    = "slow"    // at least half of the slow calls that would open it
+)
+
+// fewestCalls is the number of calls in a window from which trouble is shown. A single failure is
+// not trouble.
+const fewestCalls = 10
+
+// trouble returns the worst trouble of an entry, or "".
+func (e *entry) trouble(at time.Time) string {
+	b := e.extra.breaker
+	calls := e.current.windowSuccesses + e.current.windowFailures
+	switch {
+	case e.class != callsClass || b != nil && b.Openings > 0:
+		return ""
+	case b != nil && b.Held > 0:
+		return heldTrouble
+	case !e.limitedAt.IsZero() && at.Sub(e.limitedAt) < rateSpan || e.current.waiting > 0:
+		return limitedTrouble
+	case calls < fewestCalls:
+		return ""
+	case e.current.threshold.value > 0 && e.current.failureRate().value >= e.current.threshold.value/2:
+		return failingTrouble
+	case b != nil && b.SlowLimit > 0 && b.SlowRate >= b.SlowLimit/2:
+		return slowTrouble
+	}
+	return ""
+}
+
+// followTrouble notes since when an entry has had trouble.
+func (e *entry) followTrouble(at time.Time) {
+	if len(e.history.points) > 1 && !e.callsReset && e.current.limitRefused > e.limitRefused {
+		e.limitedAt = at
+	}
+	e.limitRefused = e.current.limitRefused
+	now := e.trouble(at)
+	if (now == "") != (e.troubled == "") {
+		e.troubleSince = at
+		e.troubleAtLeast = len(e.history.points) <= 2
+	}
+	e.troubled = now
+}
+
+// problem returns what is wrong with an entry at the given time.
+func (e *entry) problem(at time.Time) (p problem) {
+	if p.Trouble = e.troubled; p.Trouble != "" {
+		p.Since, p.AtLeast = unixMillis(e.troubleSince), e.troubleAtLeast
+	}
+	if p.Trouble == limitedTrouble {
+		p.Limit, p.Period = e.current.limit, e.current.period
+		if e.extra.freeIn > 0 {
+			p.Free = freeAt(at, e.extra.freeIn)
+		}
+	}
+	if b := e.extra.breaker; b != nil {
+		p.addBreaker(b, at)
+	}
+	return p
+}
+
+// addBreaker adds the details that a breaker reports about itself.
+func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
+	if b.Held > 0 {
+		p.Free = freeAt(at, b.Held)
+	}
+	if b.SlowLimit > 0 {
+		p.Slow, p.SlowLimit, p.SlowCall = rounded(b.SlowRate), rounded(b.SlowLimit), exact(b.SlowCall.Seconds())
+	}
+	if len(b.Failures) > 0 && (b.Openings > 0 || p.Trouble == failingTrouble) {
+		p.LastError = truncateText(b.Failures[0])
+	}
+	if all := incidentRows(b); len(all) > 0 {
+		last := all[len(all)-1]
+		p.Incidents, p.FirstBegan, p.LastBegan = len(all), exact(float64(all[0].Began)), exact(float64(last.Began))
+		p.LastEnded, p.Cause = last.Ended, truncateText(last.Cause)
+	}
+	if b.Openings > 0 {
+		p.Down, p.Probe = unixMillis(b.Began), unixMillis(b.Until)
+		p.Openings, p.Probes, p.OneOf = b.Openings, b.Probes, b.OneOf
+		p.Reason = truncateText(b.Reason)
+	}
+}
+
+// freeAt returns the Unix time in milliseconds after d, or missing if that is more than a year.
+func freeAt(at time.Time, d time.Duration) number {
+	if d > 365*24*time.Hour {
+		return missing
+	}
+	return unixMillis(at.Add(d))
+}
+
+func truncateText(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}

@@ -1,0 +1,114 @@
+package producer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/weir-go/weir/exporters/otelmetric/producer"
+	"github.com/weir-go/weir/stat"
+)
+
+// readerWith returns a reader of a producer with a config.
+func readerWith(t *testing.T, c producer.Config, sources ...stat.Source) sdk.Reader {
+	t.Helper()
+	p, err := producer.NewWith(c, sources...)
+	require.NoError(t, err)
+	r := sdk.NewManualReader(sdk.WithProducer(p))
+	sdk.NewMeterProvider(sdk.WithReader(r))
+	return r
+}
+
+// dataPoints returns the points of the only metric, or nil.
+func dataPoints(t *testing.T, r sdk.Reader, want metricdata.Temporality) []point {
+	t.Helper()
+	metrics := collect(t, r)
+	if len(metrics) == 0 {
+		return nil
+	}
+	require.Len(t, metrics, 1)
+	h, ok := metrics[0].Data.(metricdata.ExponentialHistogram[float64])
+	require.True(t, ok)
+	require.Equal(t, want, h.Temporality)
+	return h.DataPoints
+}
+
+// member is the histogram of a member of the group "g", created at a time.
+func member(key string, created time.Time, h stat.Histogram) spread {
+	s := known("weir.breaker.call.duration").Series("g", key)
+	s.Created = created
+	return spread{s, h}
+}
+
+func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		created := time.Now()
+		source := &spreads{member("a", created, stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Zero: 1, Sum: 10, Max: 4})}
+		r := readerWith(t, producer.Config{Delta: true}, source)
+		time.Sleep(time.Minute)
+		first := time.Now()
+		got := dataPoints(t, r, metricdata.DeltaTemporality)
+		require.Len(t, got, 1)
+		require.Equal(t, uint64(4), got[0].Count, "all since it was created")
+		require.True(t, got[0].StartTime.Equal(created))
+
+		time.Sleep(time.Minute)
+		(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 4, Counts: []int64{3, 1, 2, 5}, Zero: 2, Sum: 25, Max: 4}
+		got = dataPoints(t, r, metricdata.DeltaTemporality)
+		require.Equal(t, buckets{Offset: 3, Counts: []uint64{3, 0, 0, 5}}, got[0].PositiveBucket)
+		require.Equal(t, uint64(9), got[0].Count)
+		require.Equal(t, uint64(1), got[0].ZeroCount)
+		require.InDelta(t, 15, got[0].Sum, 1e-9)
+		require.True(t, got[0].StartTime.Equal(first), "where the last interval ended")
+		_, has := got[0].Max.Value()
+		require.False(t, has, "not known")
+		require.Zero(t, dataPoints(t, r, metricdata.DeltaTemporality)[0].Count, "nothing came")
+
+		(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1}, Sum: 1}
+		got = dataPoints(t, r, metricdata.DeltaTemporality)
+		require.Equal(t, uint64(1), got[0].Count, "it was made anew")
+		require.True(t, got[0].StartTime.Equal(created))
+		*source = nil
+		require.Empty(t, dataPoints(t, r, metricdata.DeltaTemporality))
+	})
+}
+
+func TestPointsWithoutAnAttributeAreSummed(t *testing.T) {
+	created := time.Unix(1000, 0)
+	source := &spreads{
+		member("a", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Sum: 10, Max: 4}),
+		member("e", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}}),
+		member("b", created, stat.Histogram{Schema: 3, Offset: 2, Counts: []int64{7}, Zero: 1, Sum: 1, Max: 2}),
+		member("c", created, stat.Histogram{Schema: 3, Sum: 0}),
+		member("d", created, stat.Histogram{Schema: 3, Offset: 6, Counts: []int64{10, 20}, Sum: 100, Max: 9}),
+	}
+	c := producer.Config{Attributes: attribute.NewDenyKeysFilter("weir.group.key")}
+	r := readerWith(t, c, source)
+	got := dataPoints(t, r, metricdata.CumulativeTemporality)
+	require.Len(t, got, 1)
+	require.Equal(t, attribute.NewSet(attribute.String("weir.breaker.name", "g")), got[0].Attributes)
+	require.Equal(t, buckets{Offset: 1, Counts: []uint64{7, 0, 0, 5, 12, 20}}, got[0].PositiveBucket)
+	require.Equal(t, uint64(45), got[0].Count)
+	require.Equal(t, uint64(1), got[0].ZeroCount)
+	require.InDelta(t, 111, got[0].Sum, 1e-9)
+	require.True(t, got[0].StartTime.Equal(created), "the first of all")
+	most, _ := got[0].Max.Value()
+	require.InDelta(t, 9, most, 0)
+	require.Equal(t, []int64{1, 2}, (*source)[0].histogram.Counts, "a source keeps its counts")
+	require.Len(t, dataPoints(t, readerWith(t, producer.Config{}, source), metricdata.CumulativeTemporality), 5)
+}
+
+// The calls of a member that loses its series move to another member. The sum is the same.
+func TestADeltaIsThatOfTheSum(t *testing.T) {
+	five, none := stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{5}, Sum: 5}, stat.Histogram{Schema: 3}
+	source := &spreads{member("a", time.Time{}, five), member("_other", time.Time{}, none)}
+	r := readerWith(t, producer.Config{Delta: true, Attributes: attribute.NewAllowKeysFilter("weir.breaker.name")}, source)
+	require.Equal(t, uint64(5), dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
+	*source = spreads{member("_other", time.Time{}, five)}
+	require.Zero(t, dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
+}
