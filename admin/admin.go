@@ -1,0 +1,189 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// Config configures a Handler.
+type Config struct {
+	// Authorize returns the name of the user who sends the request, for the log and the history, or an
+	// error if that user may not do the action. An empty name means that the request has no valid
+	// credentials: the answer is 401, and 403 for an error with a name. A panic refuses the request.
+	// Authorize is called before the body is read, from any number of goroutines. The address of the
+	// client is no credential, because browsers on that machine can be made to send requests. Required.
+	Authorize func(r *http.Request, a Action) (user string, err error)
+	// Logger gets an event for each action, each end of a timed action and each refused request. Default
+	// slog.Default().
+	Logger *slog.Logger
+	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions. Pages of
+	// the handler's own origin may always. Default none.
+	TrustedOrigins []string
+}
+
+// Action describes what a request wants to do.
+type Action struct {
+	// Verb is force, release, reset, hold, drain, limits, silence, unsilence, test, or read for requests
+	// that change nothing.
+	Verb string
+	// Kind and Name are those of the request's query and are the object's if there is one. Kind may be
+	// empty. Both are empty for requests that read more than one object.
+	Kind, Name string
+	// Key is the key of a member of a group, as text, or empty for the whole object.
+	Key string
+}
+
+// Handler lists objects and acts on them. It is an [http.Handler] for a path of its own, without the
+// path: wrap it in [http.StripPrefix]. New makes handlers; the zero value does not work. All methods are
+// safe for concurrent use.
+type Handler struct {
+	config Config
+	origin *http.CrossOriginProtection
+	rates  *limiter.Group[string] // of actions and readings, by user
+	slots  chan struct{}          // of requests that are being served
+
+	mu      sync.Mutex
+	sources []stat.Source
+	targets map[id]*target
+}
+
+// The bounds of the handler.
+const (
+	maxRequests  = 32        // served at once
+	maxRate      = 10        // requests of one user per second
+	maxBurst     = 40        // requests of one user at once
+	maxUsers     = 1000      // whose rates are known
+	maxUserBytes = 128       // of a user's name
+	maxBody      = 16 * 1024 // bytes
+	maxTargets   = 1000      // objects with a history or a timed action
+	maxActs      = 20        // in the history of an object
+	maxMembers   = 1000      // of a group in one answer
+	maxReason    = 500       // bytes
+	maxBusiest   = 10        // refused keys of an object
+)
+
+// New returns a handler for the sources. Those that are no objects, as listed in the package comment, and
+// those without a name are left out, so that the list of sources of the exporters can be given. It returns
+// an error if c is invalid, if c.Authorize is nil, if a source is nil, or if two sources of a kind have the
+// same name. Policies and monitors can be renamed, so two with the same name are found out by a request.
+func New(c Config, sources ...stat.Source) (*Handler, error) {
+	if c.Authorize == nil {
+		return nil, errors.New("admin: Authorize is nil, must be set: no request is allowed by default")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	h := &Handler{
+		config: c, origin: http.NewCrossOriginProtection(), slots: make(chan struct{}, maxRequests), targets: map[id]*target{},
+		rates: limiter.NewGroup(limiter.GroupConfig[string]{
+			Rate: limiter.PerSecond(maxRate), Burst: maxBurst, MaxKeys: maxUsers, Overflow: limiter.ShareNew,
+		}),
+	}
+	for _, o := range c.TrustedOrigins {
+		if err := h.origin.AddTrustedOrigin(o); err != nil {
+			return nil, fmt.Errorf("admin: TrustedOrigins: %w", err)
+		}
+	}
+	if err := h.Add(sources...); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// Add adds sources. It returns the errors of New and then adds none of them. A source that the handler
+// has already is not added again.
+func (h *Handler) Add(sources ...stat.Source) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all, err := addSources(h.sources, sources)
+	if err == nil {
+		h.sources = all
+	}
+	return err
+}
+
+// addSources returns the old sources and those of the new ones that are objects.
+func addSources(old, added []stat.Source) ([]stat.Source, error) {
+	all := slices.Clip(old)
+	seen := map[id]stat.Source{}
+	for _, s := range old {
+		name, _ := identify(s)
+		seen[name] = s
+	}
+	for i, s := range added {
+		if s == nil {
+			return nil, fmt.Errorf("admin: source %d of %d is nil", i+1, len(added))
+		}
+		name, ok := identify(s)
+		if !ok || contains(all, s) {
+			continue
+		}
+		if other, known := seen[name]; known && name != (id{}) && !same(other, s) {
+			return nil, fmt.Errorf("admin: two different sources are the %s %.64q: each needs a name of its own", name.kind, name.name)
+		}
+		seen[name] = s
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Remove removes the sources that are == to those given. Timed actions on them still end in time.
+func (h *Handler) Remove(sources ...stat.Source) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var kept []stat.Source
+	for _, s := range h.sources {
+		if !contains(sources, s) {
+			kept = append(kept, s)
+		}
+	}
+	h.sources = kept
+}
+
+// ServeHTTP serves the request. Every answer is JSON.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	default:
+		header.Set("Retry-After", "1")
+		reply(w, http.StatusServiceUnavailable, problem{"too many requests are being served", http.StatusServiceUnavailable})
+		return
+	}
+	answer, err := h.serve(w, r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	reply(w, http.StatusOK, answer)
+}
+
+// refuse answers and logs a request that is not served.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	var f *fault
+	if !errors.As(err, &f) {
+		f = &fault{http.StatusInternalServerError, err.Error(), "", ""}
+	}
+	if f.header != "" {
+		w.Header().Set(f.header, f.value)
+	}
+	h.config.Logger.LogAttrs(r.Context(), slog.LevelWarn, "admin request refused",
+		slog.String("event.name", eventRefused), slog.Int("status", f.status), slog.String("error", f.text),
+		slog.String("method", clip(r.Method, 16)), slog.String("path", clip(r.URL.Path, 128)), slog.String("remote", clip(r.RemoteAddr, 64)))
+	reply(w, f.status, problem{f.text, f.status})
+}
+
+// path returns the path of the request below the handler.
+func path(r *http.Request) string { return "/" + strings.Trim(r.URL.Path, "/") }

@@ -1,0 +1,181 @@
+package admin
+
+import (
+	"cmp"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/stat"
+)
+
+// id identifies an object. The key is empty unless it is a member of a group.
+type id struct{ kind, name, key string }
+
+func idOf(o adminhook.Object, key string) id { return id{o.Kind, o.Name, key} }
+
+// same reports whether two sources are the same object.
+func same(a, b stat.Source) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}
+
+func contains(list []stat.Source, s stat.Source) bool {
+	return slices.ContainsFunc(list, func(other stat.Source) bool { return other != nil && same(other, s) })
+}
+
+// objects returns the objects of the sources. The breaker of a gate is a part of the gate, as long as both
+// have the same name.
+func objects(sources []stat.Source) []adminhook.Object {
+	sources = flatten(sources)
+	list := make([]adminhook.Object, 0, len(sources))
+	for _, s := range sources {
+		if b, ok := s.(*breaker.Breaker); ok && hasGate(sources, b) {
+			continue
+		}
+		list = append(list, objectsOf(s)...)
+	}
+	return list
+}
+
+// sourceSet is a source that consists of sources, which may change, such as a weirconfig.Set.
+type sourceSet interface{ Sources() []stat.Source }
+
+// flatten replaces each set by its sources now. A set may be one of its own sources. A source that is given
+// twice, also by a set, is there once.
+func flatten(sources []stat.Source) []stat.Source {
+	isSet := func(s stat.Source) bool { _, ok := s.(sourceSet); return ok }
+	if !slices.ContainsFunc(sources, isSet) {
+		return sources
+	}
+	var flat []stat.Source
+	add := func(s stat.Source) {
+		if s != nil && !contains(flat, s) {
+			flat = append(flat, s)
+		}
+	}
+	for _, s := range sources {
+		set, ok := s.(sourceSet)
+		if !ok {
+			add(s)
+			continue
+		}
+		for _, one := range set.Sources() {
+			if !isSet(one) {
+				add(one)
+			}
+		}
+	}
+	return flat
+}
+
+// objectsOf returns the objects of a source: none, one, or the policies of a weirhttp.Limit.
+func objectsOf(s stat.Source) []adminhook.Object {
+	if o, ok := objectOf(s); ok {
+		return []adminhook.Object{o}
+	}
+	list, _ := policiesOf(s)
+	return list
+}
+
+func objectOf(s stat.Source) (o adminhook.Object, ok bool) {
+	if o, ok = adminhook.Of(s); ok {
+		return o, o.Name != ""
+	}
+	if _, ok = policiesOf(s); ok {
+		return o, false
+	}
+	return foreignObject(s)
+}
+
+func policiesOf(s stat.Source) (list []adminhook.Object, ok bool) {
+	if adminhook.OfPolicies == nil { // the program has no weirhttp
+		return nil, false
+	}
+	return adminhook.OfPolicies(s)
+}
+
+// identify returns the name that no other source may have, or none for a source whose names can change, and
+// whether the source has objects at all.
+func identify(s stat.Source) (name id, ok bool) {
+	if _, ok := s.(sourceSet); ok {
+		return name, true
+	}
+	if o, ok := objectOf(s); ok {
+		if o.Kind != "monitor" {
+			name = idOf(o, "")
+		}
+		return name, true
+	}
+	_, ok = policiesOf(s)
+	return id{}, ok
+}
+
+// hasGate reports whether a gate of the sources has the breaker and its name.
+func hasGate(sources []stat.Source, b *breaker.Breaker) bool {
+	return slices.ContainsFunc(sources, func(s stat.Source) bool {
+		g, ok := s.(interface {
+			Breaker() *breaker.Breaker
+			Name() string
+		})
+		return ok && g.Breaker() == b && g.Name() == b.Name()
+	})
+}
+
+func (h *Handler) objects() []adminhook.Object {
+	h.mu.Lock()
+	sources := h.sources
+	h.mu.Unlock()
+	return objects(sources)
+}
+
+// find returns the object that the action names.
+func (h *Handler) find(a Action) (o adminhook.Object, err error) {
+	if a.Name == "" {
+		return o, faultf(http.StatusBadRequest, "the query has no name")
+	}
+	var found []adminhook.Object
+	var kinds []string
+	for _, o := range h.objects() {
+		if o.Name == a.Name && (a.Kind == "" || a.Kind == o.Kind) {
+			found, kinds = append(found, o), append(kinds, o.Kind)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return o, faultf(http.StatusNotFound, "there is no %s %.64q", cmp.Or(a.Kind, "object"), a.Name)
+	case 1:
+		return member(found[0], a.Key)
+	}
+	if slices.Sort(kinds); kinds[0] == kinds[len(kinds)-1] {
+		return o, faultf(http.StatusConflict, "%.64q is the name of %d objects of the kind %s: each needs a name of its own", a.Name, len(found), kinds[0])
+	}
+	return o, faultf(http.StatusConflict, "%.64q is the name of several objects, add kind=…: %s", a.Name, strings.Join(kinds, ", "))
+}
+
+// member returns the member of a group, or o itself if key is empty.
+func member(o adminhook.Object, key string) (adminhook.Object, error) {
+	if key == "" {
+		return o, nil
+	}
+	if o.Members == nil && o.Keyed == nil {
+		return o, faultf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
+	}
+	if o.Members != nil {
+		for text, m := range o.Members {
+			if text == key {
+				m.Kind = o.Kind
+				return m, nil
+			}
+		}
+	}
+	if o.Keyed != nil {
+		if m, ok := o.Keyed(key); ok {
+			m.Kind = o.Kind
+			return m, nil
+		}
+	}
+	return o, faultf(http.StatusNotFound, "the %s %.64q has no key %.64q now", o.Kind, o.Name, key)
+}

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// The verbs of sources of other modules, such as package fleet, and of users. Each method is one verb.
+type (
+	named         interface{ Name() string }
+	breakersOwner interface {
+		Breakers() iter.Seq2[string, *breaker.Breaker]
+	}
+	holder      interface{ Hold(d time.Duration) }
+	keyResetter interface {
+		Reset(ctx context.Context, key string) error
+	}
+	refuser interface {
+		Busiest(n int) []limiter.BusyKey
+	}
+)
+
+// The kinds of these sources.
+const (
+	kindLink  = "link"  // has breakers
+	kindOther = "other" // has none
+)
+
+// foreignObject returns the object of a source with a name and at least one of the verbs.
+func foreignObject(s stat.Source) (o adminhook.Object, ok bool) {
+	n, ok := s.(named)
+	if !ok {
+		return o, false
+	}
+	o = adminhook.Object{Kind: kindOther, Name: n.Name()}
+	known := false
+	if s, ok := s.(holder); ok {
+		o.Hold, known = s.Hold, true
+	}
+	if s, ok := s.(keyResetter); ok {
+		o.Keyed, known = resetOfKeys(s, o.Name), true
+	}
+	if s, ok := s.(refuser); ok {
+		o.Busiest, known = func(n int) any { return s.Busiest(n) }, true
+	}
+	if s, ok := s.(breakersOwner); ok {
+		addBreakers(&o, s)
+		o.Kind, known = kindLink, true
+	}
+	return o, known
+}
+
+func resetOfKeys(s keyResetter, name string) func(key string) (adminhook.Object, bool) {
+	return func(key string) (adminhook.Object, bool) {
+		return adminhook.Object{Name: name, Reset: func(ctx context.Context, _ string) error { return s.Reset(ctx, key) }}, true
+	}
+}
+
+// addBreakers makes the breakers members of the object. The state of the object is that of the first one.
+func addBreakers(o *adminhook.Object, s breakersOwner) {
+	o.Members = func(yield func(string, adminhook.Object) bool) {
+		for key, b := range s.Breakers() {
+			if m, ok := adminhook.OfBreaker(b); ok && !yield(key, m) {
+				return
+			}
+		}
+	}
+	members := o.Members
+	all := func(do func(adminhook.Object)) {
+		for _, m := range members {
+			do(m)
+		}
+	}
+	o.State = func() string {
+		for _, m := range members {
+			return overriding(&m).now()
+		}
+		return ""
+	}
+	o.Force = func(state, why string) { all(func(m adminhook.Object) { m.Force(state, why) }) }
+	o.Release = func(why string) { all(func(m adminhook.Object) { m.Release(why) }) }
+	o.Reset = func(ctx context.Context, why string) (err error) {
+		all(func(m adminhook.Object) { err = m.Reset(ctx, why) })
+		return err
+	}
+}

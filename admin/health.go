@@ -1,0 +1,185 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/stat"
+)
+
+// HealthConfig configures a Health. The zero value is ready to use.
+type HealthConfig struct {
+	// NotReady are the names of gates and breakers without which the program can serve no request at all.
+	// While one of them is open or forced open, the program is not ready. Half-open does not count,
+	// because without requests there would be no probes. Default none, because a program that is taken
+	// out of service with a dependency cannot even fall back: see the package comment.
+	NotReady []string
+	// DrainDelay is how long the program keeps serving after Drain has made it not ready, so that
+	// load balancers notice, from 0 to 10m. It should be longer than their period times their
+	// threshold. Default 5s; breaker.Off (-1) means no delay.
+	DrainDelay time.Duration
+}
+
+// The delay of a drain.
+const (
+	defaultDrainDelay = 5 * time.Second
+	maxDrainDelay     = 10 * time.Minute
+	drainPoll         = 20 * time.Millisecond // between looks at the calls in flight
+)
+
+// Validate returns an error that names every invalid field, or nil.
+func (c HealthConfig) Validate() error {
+	var errs []error
+	if (c.DrainDelay < 0 && c.DrainDelay != breaker.Off) || c.DrainDelay > maxDrainDelay {
+		errs = append(errs, fmt.Errorf("admin: DrainDelay is %v, must be from 0 to %v (or Off)", c.DrainDelay, maxDrainDelay))
+	}
+	if slices.Contains(c.NotReady, "") {
+		errs = append(errs, errors.New("admin: NotReady has an empty name"))
+	}
+	return errors.Join(errs...)
+}
+
+// Health reports to orchestrators and load balancers whether the program is ready. It is an
+// [http.Handler] for a path of its own, without the path: wrap it in [http.StripPrefix]. It serves
+//
+//	GET ready      200 or 503, with the causes
+//	GET details    200, with the state of every object
+//
+// to everybody, so it shows names, states and numbers, but no messages of errors. NewHealth makes one; the
+// zero value does not work. All methods are safe for concurrent use.
+type Health struct {
+	config   HealthConfig
+	sources  []stat.Source
+	draining atomic.Bool
+}
+
+// NewHealth returns a Health of the sources. Those that are no objects are left out, as by New. It returns
+// the error of c.Validate, or an error if a source is nil or two sources of a kind have the same name. Each
+// name of c.NotReady must be that of a gate or a breaker of the sources.
+func NewHealth(c HealthConfig, sources ...stat.Source) (*Health, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	all, err := addSources(nil, sources)
+	if err != nil {
+		return nil, err
+	}
+	c.NotReady = slices.Clone(c.NotReady)
+	switch c.DrainDelay {
+	case 0:
+		c.DrainDelay = defaultDrainDelay
+	case breaker.Off:
+		c.DrainDelay = 0
+	}
+	h := &Health{config: c, sources: all}
+	list := objects(all)
+	for _, name := range c.NotReady {
+		if !slices.ContainsFunc(list, func(o adminhook.Object) bool { return o.Name == name && o.State != nil && o.Members == nil }) {
+			return nil, fmt.Errorf("admin: NotReady has %.64q, which is not a gate or breaker of the sources", name)
+		}
+	}
+	return h, nil
+}
+
+// Drain ends the service in order. It makes the program not ready, while it keeps serving for
+// DrainDelay. Then it calls the functions one after another, such as the Shutdown of an
+// [http.Server], and at last waits until the bounds on calls in flight of the sources are empty. It
+// does not know of calls without a bound: Shutdown waits for the requests that make them. It
+// refuses no calls of gates, because the requests in progress need them. The program stays not
+// ready.
+//
+// If ctx is done, Drain skips what is left of the waits, but calls the functions, which get ctx. It
+// returns their errors, and an error with the number of calls in flight if ctx was done before they ended.
+func (h *Health) Drain(ctx context.Context, stop ...func(context.Context) error) error {
+	h.draining.Store(true)
+	sleep(ctx, h.config.DrainDelay)
+	var errs []error
+	for _, f := range stop {
+		errs = append(errs, f(ctx))
+	}
+	n := h.inFlight()
+	for n > 0 && ctx.Err() == nil {
+		sleep(ctx, drainPoll)
+		n = h.inFlight()
+	}
+	if n > 0 {
+		errs = append(errs, fmt.Errorf("admin: %d calls are in flight: %w", n, context.Cause(ctx)))
+	}
+	return errors.Join(errs...)
+}
+
+// sleep returns after d, or earlier if ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 || ctx.Err() != nil {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// inFlight returns the number of calls in flight of all objects with a bound. Bounds that several gates
+// share count once per gate, which only matters for the text of an error.
+func (h *Health) inFlight() (n int) {
+	for _, o := range objects(h.sources) {
+		if o.Slots != nil {
+			n += o.Slots.InFlight()
+		}
+	}
+	return n
+}
+
+// readiness is the answer to GET ready.
+type readiness struct {
+	Ready  bool     `json:"ready"`
+	Causes []string `json:"causes,omitempty"`
+}
+
+func (h *Health) readiness() readiness {
+	var causes []string
+	if h.draining.Load() {
+		causes = append(causes, "the program is shutting down")
+	}
+	for _, o := range objects(h.sources) {
+		if o.State == nil || o.Members != nil || !slices.Contains(h.config.NotReady, o.Name) {
+			continue
+		}
+		if s := breaker.State(o.State()); s == breaker.Open || s == breaker.ForcedOpen {
+			causes = append(causes, fmt.Sprintf("%s %q is %s", o.Kind, o.Name, s))
+		}
+	}
+	return readiness{len(causes) == 0, causes}
+}
+
+// ServeHTTP serves the request.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		reply(w, http.StatusMethodNotAllowed, problem{clip(r.Method, 16) + " is not allowed, must be GET", http.StatusMethodNotAllowed})
+		return
+	}
+	switch path(r) {
+	case "/ready":
+		ready, status := h.readiness(), http.StatusOK
+		if !ready.Ready {
+			status = http.StatusServiceUnavailable
+		}
+		reply(w, status, ready)
+	case "/details":
+		reply(w, http.StatusOK, h.healthDetails())
+	default:
+		reply(w, http.StatusNotFound, problem{fmt.Sprintf("there is no path %.64q, only /ready and /details", path(r)), http.StatusNotFound})
+	}
+}

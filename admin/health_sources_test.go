@@ -1,0 +1,96 @@
+package admin_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/admin"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+)
+
+// set is a source whose sources change, as those of a weirconfig.Set.
+type set struct{ sources *[]stat.Source }
+
+func (set) Observe(func(*stat.Series, float64) bool) {}
+func (s set) Sources() []stat.Source                 { return append(*s.sources, s) }
+
+func TestSourcesOfASetMayChange(t *testing.T) {
+	before, after := weir.New("before", weir.Config{}), weir.New("after", weir.Config{})
+	sources := []stat.Source{before}
+	k := newKit(t, set{&sources}, before)
+	h := newHealth(t, admin.HealthConfig{NotReady: []string{"before"}}, set{&sources})
+	require.Len(t, k.send("GET", "/objects", "").Objects, 1, "a source that is given twice is one object")
+	before.Breaker().OpenFor(time.Hour)
+	status, _ := get(t, h, "/ready")
+	require.Equal(t, 503, status)
+
+	sources = []stat.Source{after}
+	status, got := get(t, h, "/details")
+	require.Equal(t, 200, status)
+	require.True(t, got.Ready, "the gate is no more")
+	require.Equal(t, "after", got.Objects[0].Name)
+	k.do("drain", "name=after", "")
+	require.Equal(t, breaker.ForcedOpen, after.Breaker().State())
+}
+
+// An override of a whole group, of a link or of a gate that is not named does not make the program not
+// ready.
+func TestOnlyNamedGatesMatterToReadiness(t *testing.T) {
+	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
+	l, database := newLink(), weir.New("database", weir.Config{})
+	h := newHealth(t, admin.HealthConfig{NotReady: []string{"database"}}, hosts, l, database)
+	k := newKit(t, hosts, l, database)
+	k.do("force", "name=hosts", `{"state":"open"}`)
+	k.do("force", "name=x", `{"state":"open"}`)
+	status, _ := get(t, h, "/ready")
+	require.Equal(t, 200, status)
+	_, got := get(t, h, "/details")
+	require.Equal(t, "forced_open", got.Objects[0].State)
+	require.Equal(t, map[string]int{"forced_open": 2}, got.Objects[1].States)
+	for word, want := range map[string]int{"closed": 200, "disabled": 200, "shadow": 200, "open": 503} {
+		k.do("force", "name=database", `{"state":"`+word+`"}`)
+		status, _ = get(t, h, "/ready")
+		require.Equal(t, want, status, word)
+	}
+	_, err := admin.NewHealth(admin.HealthConfig{NotReady: []string{"x"}}, l)
+	require.ErrorContains(t, err, `"x", which is not a gate or breaker`)
+}
+
+func TestDetailsCountFiringAlerts(t *testing.T) {
+	holds := alert.True(func() bool { return true })
+	m := alert.NewMonitor(alert.Config{Instance: "web-1"},
+		alert.Rule{Name: "fires", Value: holds, When: alert.Above(0)},
+		alert.Rule{Name: "pends", Value: holds, When: alert.Above(0), For: time.Hour})
+	m.Evaluate(time.Now())
+	_, got := get(t, newHealth(t, admin.HealthConfig{}, m, newMonitor(), newMonitor()), "/details")
+	require.Equal(t, 1, *got.Objects[0].Firing)
+	require.Zero(t, *got.Objects[1].Firing)
+}
+
+// Drain waits also for the calls of keys that the group has no room for.
+func TestDrainWaitsForKeysWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 3}})
+		for _, key := range []string{"a", "without room"} {
+			permit, err := hosts.Get(key).Allow(t.Context())
+			require.NoError(t, err)
+			time.AfterFunc(time.Minute, func() { permit.Record(breaker.Success) })
+		}
+		h := newHealth(t, admin.HealthConfig{DrainDelay: breaker.Off}, hosts)
+		_, got := get(t, h, "/details")
+		require.Equal(t, 2, *got.Objects[0].InFlight)
+		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
+		defer cancel()
+		require.ErrorContains(t, h.Drain(ctx), "2 calls are in flight")
+		require.NoError(t, h.Drain(t.Context()))
+		_, got = get(t, h, "/details")
+		require.Zero(t, *got.Objects[0].InFlight)
+	})
+}

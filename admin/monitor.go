@@ -1,0 +1,82 @@
+package admin
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
+)
+
+// maxAlerts is how many alerts of a monitor an answer has.
+const maxAlerts = 1000
+
+// silenceView is a silence of a monitor as JSON.
+type silenceView struct {
+	Silence  string    `json:"silence"`
+	Match    []string  `json:"match"`
+	StartsAt time.Time `json:"starts_at"`
+	EndsAt   time.Time `json:"ends_at"`
+}
+
+// alertView is an alert that is pending or firing as JSON.
+type alertView struct {
+	Rule       string `json:"rule"`
+	Key        string `json:"key,omitempty"`
+	State      string `json:"state"`
+	Severity   string `json:"severity,omitempty"`
+	SilencedBy string `json:"silenced_by,omitempty"`
+}
+
+// actOnMonitor does an action on a monitor.
+func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
+	m, v := o.Monitor, &r.body
+	switch r.action.Verb {
+	case verbSilence:
+		s := adminhook.Silence{Match: v.match, End: time.Now().Add(v.duration)}
+		s.Name = cmp.Or(v.silence, clip(strings.Join(v.match, ", "), 200))
+		e.Before = silenceText(m, s.Name)
+		if err := m.Silence(s); err != nil {
+			return faultf(http.StatusBadRequest, "%.500v", err)
+		}
+		e.After = silenceText(m, s.Name)
+	case verbSpeak:
+		e.Before = silenceText(m, v.silence)
+		if !m.EndSilence(v.silence) {
+			return faultf(http.StatusNotFound, "the monitor %.64q has no silence %.200q", o.Name, v.silence)
+		}
+	case verbTest:
+		if names := m.Notifiers(); !slices.Contains(names, v.notifier) {
+			return faultf(http.StatusNotFound, "the monitor %.64q has no notifier %.64q, only %.300q", o.Name, v.notifier, names)
+		}
+		if err := m.Test(r.Context(), v.notifier); err != nil {
+			return faultf(http.StatusBadGateway, "%.500v", err)
+		}
+		e.After = "delivered by " + v.notifier
+	}
+	return nil
+}
+
+// silenceText returns a silence as text for the history, or "" if there is none.
+func silenceText(m *adminhook.Monitor, name string) string {
+	for _, s := range m.Silences() {
+		if s.Name == name {
+			return clip(name+" until "+s.End.Format(time.RFC3339)+": "+strings.Join(s.Match, ", "), maxReason)
+		}
+	}
+	return ""
+}
+
+// addMonitor adds what only monitors have.
+func (d *details) addMonitor(m *adminhook.Monitor) {
+	d.Rules, d.Notifiers = m.Rules(), m.Notifiers()
+	for _, s := range m.Silences() {
+		d.Silences = append(d.Silences, silenceView{s.Name, s.Match, s.Start, s.End})
+	}
+	alerts := m.Alerts()
+	for _, a := range alerts[:min(len(alerts), maxAlerts)] {
+		d.Alerts = append(d.Alerts, alertView{a.Rule, a.Key, a.State, a.Labels["severity"], a.SilencedBy})
+	}
+}

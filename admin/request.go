@@ -1,0 +1,85 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// bodyTimeout is how long the body of a request may take.
+const bodyTimeout = 10 * time.Second
+
+// readBody reads the members of the request's JSON object. An empty body is an empty object.
+func readBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, error) {
+	// Not all writers have deadlines. The timeouts of the server hold for those.
+	control := http.NewResponseController(w)
+	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
+		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
+	}
+	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, faultf(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
+	case err != nil:
+		return nil, faultf(http.StatusRequestTimeout, "the body did not arrive within %v", bodyTimeout)
+	}
+	return decode(content)
+}
+
+// decode reads a JSON object whose names are all different.
+func decode(content []byte) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(content)) == 0 {
+		return members, nil
+	}
+	if !json.Valid(content) {
+		return nil, faultf(http.StatusBadRequest, "the body is not valid JSON")
+	}
+	d := json.NewDecoder(bytes.NewReader(content))
+	if first, _ := d.Token(); first != json.Delim('{') {
+		return nil, faultf(http.StatusBadRequest, "the body must be a JSON object")
+	}
+	for d.More() {
+		token, _ := d.Token()
+		name, _ := token.(string)
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, faultf(http.StatusBadRequest, "the body is not valid JSON")
+		}
+		if _, twice := members[name]; twice {
+			return nil, faultf(http.StatusBadRequest, "the body has %.64q twice", name)
+		}
+		members[name] = value
+	}
+	return members, nil
+}
+
+// checkType refuses bodies that are not JSON. HTML forms cannot send JSON, so this is a second check of
+// the origin.
+func checkType(r *http.Request) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return faultf(http.StatusUnsupportedMediaType, "Content-Type is %.64q, must be application/json", r.Header.Get("Content-Type"))
+	}
+	return nil
+}
+
+// checkQuery refuses parameters that the route does not have and those that are given twice.
+func checkQuery(r *http.Request, allowed []field) error {
+	query := r.URL.Query()
+	for name, values := range query {
+		if !slices.ContainsFunc(allowed, func(f field) bool { return f.name == name }) {
+			return faultf(http.StatusBadRequest, "the query has no parameter %.64q", name)
+		}
+		if len(values) > 1 {
+			return faultf(http.StatusBadRequest, "the query has %q twice", name)
+		}
+	}
+	return nil
+}

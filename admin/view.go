@@ -1,0 +1,192 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/limiter"
+)
+
+// background is the context of log records that are written after the request.
+var background = context.Background()
+
+// view is an object as JSON. Values that do not apply are left out.
+type view struct {
+	Kind          string      `json:"kind"`
+	Name          string      `json:"name"`
+	Key           string      `json:"key,omitempty"`
+	State         string      `json:"state,omitempty"`
+	Rate          string      `json:"rate,omitempty"`
+	Burst         int         `json:"burst,omitempty"`
+	InFlight      *int        `json:"in_flight,omitempty"`
+	MaxConcurrent int         `json:"max_concurrent,omitempty"`
+	LimitNow      int         `json:"limit_now,omitempty"`   // of an adaptive bound
+	Limit         int         `json:"limit,omitempty"`       // requests per window of a policy
+	K             float64     `json:"k,omitempty"`           // of a throttle
+	MaxRefusal    float64     `json:"max_refusal,omitempty"` // of a throttle
+	Group         bool        `json:"group,omitempty"`
+	Actions       []string    `json:"actions"`
+	Timed         []timedView `json:"timed,omitempty"`
+}
+
+// objectList is the answer to GET objects.
+type objectList struct {
+	Objects []view `json:"objects"`
+}
+
+// memberList is the answer to GET members. More says that there are more members than are listed.
+type memberList struct {
+	Members []view `json:"members"`
+	More    bool   `json:"more"`
+}
+
+// timedView is a change that ends automatically.
+type timedView struct {
+	What    string    `json:"what"`
+	Until   time.Time `json:"until"`
+	Returns string    `json:"returns_to,omitempty"`
+}
+
+// details is an object with its history.
+type details struct {
+	view
+
+	Explain   string        `json:"explain,omitempty"`
+	Busiest   []busyKey     `json:"busiest,omitempty"`
+	Rules     []string      `json:"rules,omitempty"`     // of a monitor
+	Notifiers []string      `json:"notifiers,omitempty"` // of a monitor
+	Alerts    []alertView   `json:"alerts,omitempty"`    // of a monitor, pending or firing
+	Silences  []silenceView `json:"silences,omitempty"`  // of a monitor
+	History   []entry       `json:"history"`
+}
+
+// busyKey is a key that was refused often, with bounds of how often: see limiter.BusyKey.
+type busyKey struct {
+	Key     string `json:"key"`
+	AtLeast int64  `json:"at_least"`
+	AtMost  int64  `json:"at_most"`
+}
+
+func (h *Handler) view(o *adminhook.Object, key string) view {
+	v := view{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Actions: actionsOf(o)}
+	if o.State != nil {
+		v.State = o.State()
+	}
+	l := limiting(o).now()
+	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
+	if o.Limits != nil {
+		v.Rate = l.rate.String()
+	}
+	if s := o.Slots; s != nil {
+		n := s.InFlight()
+		v.InFlight = &n
+		if now := s.Now(); now != v.MaxConcurrent {
+			v.LimitNow = now
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.targets[idOf(*o, key)]; t != nil {
+		v.Timed = t.timed()
+	}
+	return v
+}
+
+// timed returns the changes that end by themselves. Handler.mu is held.
+func (t *target) timed() (list []timedView) {
+	if end := t.override.until; !end.IsZero() {
+		list = append(list, timedView{"override", end, t.override.after})
+	}
+	if end := t.limits.until; !end.IsZero() {
+		list = append(list, timedView{"limits", end, t.limits.after})
+	}
+	if time.Now().Before(t.held) {
+		list = append(list, timedView{"hold", t.held, ""})
+	}
+	return list
+}
+
+// actionsOf returns the verbs that are possible for an object.
+func actionsOf(o *adminhook.Object) []string {
+	list := []string{}
+	add := func(possible bool, verbs ...string) {
+		if possible {
+			list = append(list, verbs...)
+		}
+	}
+	add(o.Force != nil, verbForce, verbRelease, verbDrain)
+	add(o.Reset != nil, verbReset)
+	add(o.Hold != nil, verbHold)
+	add(limitFields(o) != nil, verbLimits)
+	add(o.Monitor != nil, verbSilence, verbSpeak, verbTest)
+	return list
+}
+
+func durationText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// list serves all objects.
+func (h *Handler) list(*request) (any, error) {
+	list := []view{}
+	for _, o := range h.objects() {
+		list = append(list, h.view(&o, ""))
+	}
+	return objectList{list}, nil
+}
+
+// details serves one object.
+func (h *Handler) details(r *request) (any, error) {
+	o, err := h.find(r.action)
+	if err != nil {
+		return nil, err
+	}
+	d := details{view: h.view(&o, r.action.Key), History: []entry{}}
+	if o.Explain != nil {
+		d.Explain = o.Explain()
+	}
+	if o.Monitor != nil {
+		d.addMonitor(o.Monitor)
+	}
+	if o.Busiest != nil {
+		list, _ := o.Busiest(maxBusiest).([]limiter.BusyKey)
+		for _, k := range list {
+			d.Busiest = append(d.Busiest, busyKey{k.Key, k.AtLeast, k.AtMost})
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.targets[idOf(o, r.action.Key)]; t != nil {
+		d.History = append(d.History, t.acts...)
+	}
+	return d, nil
+}
+
+// members serves the members of a group, in no particular order.
+func (h *Handler) members(r *request) (any, error) {
+	o, err := h.find(r.action)
+	if err != nil {
+		return nil, err
+	}
+	if o.Members == nil {
+		return nil, faultf(http.StatusBadRequest, "the %s %.64q is not a group", o.Kind, o.Name)
+	}
+	state, list, more := r.URL.Query().Get("state"), []view{}, false
+	for key, m := range o.Members {
+		if state != "" && (m.State == nil || m.State() != state) {
+			continue
+		}
+		if len(list) == maxMembers {
+			more = true
+			break
+		}
+		m.Kind = o.Kind
+		list = append(list, h.view(&m, key))
+	}
+	return memberList{list, more}, nil
+}
