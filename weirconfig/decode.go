@@ -36,7 +36,7 @@ func (d *decoder) unknownField(key *yaml.Node, path string, known []string) {
 	}
 }
 
-// place is where a field is, and what was wrong or secret with its value.
+// place is the position of a field, with the faults and the secrets of its value.
 type place struct {
 	line int
 	off  bool     // the value is the word off
@@ -44,7 +44,7 @@ type place struct {
 	refs []string // the references in the value
 }
 
-// decode sets v to what n says.
+// decode sets v to the value of n.
 func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	if _, known := d.places[path]; !known {
 		d.places[path] = place{line: n.Line}
@@ -126,7 +126,7 @@ func (d *decoder) decodeMap(n *yaml.Node, v reflect.Value, path string) {
 // maxName is the length of the longest name of an object, in bytes.
 const maxName = 200
 
-// eachEntry calls fn for the entries of an object. It finds keys that are no text or are repeated.
+// eachEntry calls fn for the entries of an object. It finds keys that are not text or are repeated.
 func (d *decoder) eachEntry(n *yaml.Node, path string, fn func(key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
 		d.faultAt(n, path, "must be names with values")
@@ -167,7 +167,7 @@ func (d *decoder) decodeSlice(n *yaml.Node, v reflect.Value, path string) {
 	}
 }
 
-// faultAt adds a fault of the value at path, as one of the object that it belongs to.
+// faultAt adds a fault of the value at path, as a fault of the object to which the value belongs.
 func (d *decoder) faultAt(n *yaml.Node, path, format string, args ...any) {
 	d.markBad(path)
 	object, name := split(path)

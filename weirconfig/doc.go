@@ -27,6 +27,7 @@
 //	}
 //	payments, tenants := set.Gate("payments"), set.Group("tenants")
 //	go set.Monitor().Run(ctx)
+//	go set.Watch(ctx)
 //
 // The command weirconfig/cmd/weirconfig checks files, for example in CI. With schema.json, a JSON
 // Schema, editors complete and explain fields. docs/configuration.md lists all of them.
@@ -45,7 +46,14 @@
 //
 // Functions such as breaker.Config.Classify are not data. A program sets them in [Config]. Limits
 // of package fleet, throttles, and limiters other than that of a gate cannot be written in a file
-// yet. A file that has changed is not applied to existing objects.
+// yet.
+//
+// # Changes
+//
+// [Set.Update] changes the objects to those of another file while calls are made, and [Set.Watch]
+// does so whenever the file changes. A file with a fault, or with a change that needs a restart, is
+// refused whole: docs/configuration.md has a table. An object that was removed from the file
+// refuses calls until it is back.
 //
 // # Faults
 //

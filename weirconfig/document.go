@@ -14,7 +14,7 @@ import (
 type document struct {
 	// Gates are the gates by their names. A gate guards the calls to one service.
 	Gates map[string]weir.Config
-	// Groups are groups of gates by their names. A group has one gate per key, which is a text.
+	// Groups are groups of gates by their names. A group has one gate per key. Keys are texts.
 	Groups map[string]weir.GroupConfig
 	// Limits are the limits of HTTP servers by their names.
 	Limits map[string]limit
@@ -37,7 +37,7 @@ type limit struct {
 // policy is a quota of a limit.
 type policy struct {
 	weirhttp.Policy
-	// By is what each quota belongs to: ip for the address of the client, route for the pattern of
+	// By selects the key of the quotas: ip for the address of the client, route for the pattern of
 	// the ServeMux, header:NAME for the value of a header, or nothing for one quota that all
 	// requests share. A list combines them. Required.
 	By []keyFunc
@@ -58,7 +58,8 @@ type rule struct {
 	// Value is the number that the rule watches. failure_rate and slow_rate are the share of failed
 	// or slow calls, and rate is the calls per second. quantile is a latency in seconds. burn_rate
 	// is how fast the error budget of an objective is spent. refusals is the number of refused
-	// calls. tripped is 1 from the opening of the breaker until it has closed. Required.
+	// calls. flaps is how often the breaker has closed again. tripped is 1 from the opening of the
+	// breaker until it has closed. Required.
 	Value valueKind
 	// When is the condition under which the value is bad, such as above 5%, below 10 or above
 	// 250ms. Required, except for tripped.
@@ -82,10 +83,34 @@ type rule struct {
 // sink is a receiver of alerts.
 type sink struct {
 	notify.Config
-	// Kind is slack, webhook, alertmanager, or log for the log of the program, which has no other
-	// field. Required.
+	// Kind is slack, teams, pagerduty, mail, webhook, alertmanager, or log for the log of the
+	// program, which has no other field. Required.
 	Kind sinkKind
-	// Key signs the messages of a webhook according to the Standard Webhooks specification: see
-	// notify.NewSignedWebhook. Default none, which sends them without a signature.
+	// Key is the integration key of pagerduty, or signs the messages of a webhook according to the
+	// Standard Webhooks specification: see notify.NewSignedWebhook. Default none. Required for
+	// pagerduty.
 	Key string
+	// Template makes the messages of a webhook, which are JSON: see notify.NewTemplateWebhook. Then
+	// url may have actions too. Default none, which sends messages of Alertmanager's form.
+	Template string
+	// Server is the host and port of the SMTP server of mail. Required for mail.
+	Server string
+	// User is the name to log in to the server of mail with. Default none, which does not log in.
+	User string
+	// Password is the password of user. Default none.
+	Password string
+	// From is the address of the sender of mail. Required for mail.
+	From string
+	// To are the addresses of the recipients of mail. Required for mail.
+	To []string
+	// NoTLS sends mail without encryption, to a server on the same host. Default false.
+	NoTLS bool
+}
+
+// mail returns the config of a sink of the kind mail.
+func (s sink) mail() notify.MailConfig {
+	return notify.MailConfig{
+		Name: s.Name, Server: s.Server, User: s.User, Password: s.Password, From: s.From, To: s.To, NoTLS: s.NoTLS,
+		Repeat: s.Repeat, Breaker: s.Breaker,
+	}
 }

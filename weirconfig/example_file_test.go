@@ -34,5 +34,5 @@ func ExampleSet() {
 		return
 	}
 	fmt.Println(set.Gate("payments").Name(), len(set.Sources()))
-	// Output: payments 3
+	// Output: payments 4
 }

@@ -35,6 +35,7 @@ func serve(ctx context.Context, path string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go set.Monitor().Run(ctx)
+	go set.Watch(ctx)
 	payments, api := set.Gate("payments"), set.Limit("api")
 	_ = api.Handler(http.NotFoundHandler())
 	return payments.Run(ctx, pay)
@@ -80,4 +81,33 @@ func ExampleConfig() {
 	}
 	_ = set.Gate("payments").Run(context.Background(), func(context.Context) error { return context.DeadlineExceeded })
 	// Output: payments is open
+}
+
+// A change of a rate is in effect from the next call on.
+func ExampleSet_Update() {
+	set, err := weirconfig.New(mustParse(`gates: {payments: {rate: 1/h, burst: 1}}`), weirconfig.Config{})
+	if err != nil {
+		panic(err)
+	}
+	payments := set.Gate("payments")
+	ctx := context.Background()
+	_, first := payments.Allow(ctx)
+	_, second := payments.Allow(ctx)
+	fmt.Println(first == nil, second == nil)
+	if err := set.Update(mustParse(`gates: {payments: {}}`)); err != nil {
+		panic(err)
+	}
+	_, third := payments.Allow(ctx)
+	fmt.Println(third == nil)
+	// Output:
+	// true false
+	// true
+}
+
+func mustParse(text string) *weirconfig.File {
+	file, err := weirconfig.Parse("weir.yaml", []byte(text))
+	if err != nil {
+		panic(err)
+	}
+	return file
 }

@@ -41,7 +41,7 @@ func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	require.Equal(t, []string{
 		"alert.Config.Logger", "alert.Config.Notify",
 		"breaker.Config.Classify", "breaker.Config.DescribeFailure", "breaker.Config.OnChange",
-		"breaker.Config.SharedCounts", "breaker.Config.Trip",
+		"breaker.Config.SharedCounts", "breaker.Config.Trace", "breaker.Config.Trip",
 		"weirconfig.limit.Answer", "weirconfig.limit.Cost", "weirconfig.limit.OnRefusal",
 		"weirconfig.policy.Remote", "weirconfig.policy.When",
 		"weirconfig.rule.Describe",
@@ -49,14 +49,14 @@ func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	}, missing)
 }
 
-// texts has a valid text for each field whose type alone does not tell one.
+// texts has a valid value for each field whose type alone does not determine one.
 var texts = map[string]string{
 	"limit.proxies": "{header: X-Real-Ip}", "Proxies.trusted": "[10.0.0.0/8]", "limit.policies": "[{name: a, rate: 1/s, by: ip}]",
 	"document.gates": "{a: {rate: 1/s}}", "document.groups": "{a: {max_keys: 2}}", "document.limits": "{a: {legacy: true}}",
 	"document.monitor": "{interval: 1s}", "document.sinks": "{a: {kind: log}}", "document.rules": "[]",
 	"GroupConfig.gate": "{rate: 1/s}", "weir.Config.breaker": "{probes: 2}", "sink.breaker": "{probes: 2}",
 	"rule.labels": "{a: b}", "rule.annotations": "{a: b}", "sink.header": "{A: b}",
-	"sink.url": "http://127.0.0.1", "sink.kind": "webhook", "sink.key": "whsec_MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw",
+	"sink.url": "http://127.0.0.1", "sink.kind": "webhook", "sink.template": "'{}'", "sink.key": "whsec_MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw",
 	"rule.of": "a", "rule.value": "failure_rate", "rule.resolve": "below 0.5%", "policy.by": "ip", "policy.max_keys": "9",
 }
 

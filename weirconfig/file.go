@@ -1,11 +1,13 @@
 package weirconfig
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
+	"strings"
 )
 
 // maxFile is the size of the largest file, in bytes.
@@ -16,7 +18,10 @@ const maxFile = 1 << 20
 type File struct {
 	name string
 	// doc is a function, because for some verbs fmt prints what a pointer in a struct points to.
-	doc func() *document
+	doc   func() *document
+	lines map[string]int // of fields and objects, by their paths
+	path  string         // where Load has read it
+	sum   [sha256.Size]byte
 }
 
 // Load reads the file at path: see [Parse]. At most 1 MB is read.
@@ -25,7 +30,16 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("weirconfig: %w", err)
 	}
-	return Parse(path, data)
+	return parseFile(path, data)
+}
+
+// parseFile is Parse for a file that was read at path.
+func parseFile(path string, data []byte) (*File, error) {
+	f, err := Parse(path, data)
+	if err == nil {
+		f.path, f.sum = path, sha256.Sum256(data)
+	}
+	return f, err
 }
 
 // Parse reads a file in YAML or JSON, of at most 1 MB. The name appears in errors.
@@ -34,7 +48,7 @@ func Load(path string) (*File, error) {
 //
 //	weir.yaml:7: gates.payments.breaker: failure_rate is 2, must be above 0 and at most 1, or off
 //
-// If there are more than 100 faults, it tells how many more.
+// If there are more than 100 faults, it says how many more.
 func Parse(name string, data []byte) (*File, error) {
 	root, err := parseNode(name, data)
 	if err != nil {
@@ -47,7 +61,19 @@ func Parse(name string, data []byte) (*File, error) {
 	if err := d.err(name); err != nil {
 		return nil, err
 	}
-	return &File{name: name, doc: func() *document { return doc }}, nil
+	return &File{name: name, doc: func() *document { return doc }, lines: d.lines()}, nil
+}
+
+// at returns the place of a field of the object at path, or that of the nearest object around it.
+func (f File) at(path, key string) string {
+	full := path + "." + key
+	for full != "" {
+		if line, ok := f.lines[full]; ok {
+			return fmt.Sprintf("%s:%d", f.name, line)
+		}
+		full = full[:max(strings.LastIndexByte(full, '.'), 0)]
+	}
+	return f.name
 }
 
 // Format prints the name of the file, for every verb.

@@ -27,7 +27,8 @@ func TestConfigurationPageIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	example, err := os.ReadFile("testdata/weir.yaml")
 	require.NoError(t, err)
-	want := strings.Replace(string(beginning), "EXAMPLE\n", "```yaml\n"+string(example)+"```\n", 1) + tables(t)
+	want := strings.Replace(string(beginning), "EXAMPLE\n", "```yaml\n"+string(example)+"```\n", 1)
+	want = strings.Replace(want, "EFFECTS\n", effects(), 1) + tables(t)
 	if *update {
 		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
 	}
@@ -62,6 +63,28 @@ func tables(t *testing.T) string {
 		for _, p := range properties(t, c, s.typ) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.key, cell(p.form()), cell(p.shownDefault()), cell(p.meaning()))
 		}
+	}
+	return b.String()
+}
+
+// effects returns the table of the changes that are not simply in effect for the next call.
+func effects() string {
+	var b strings.Builder
+	b.WriteString("| field | change |\n|---|---|\n")
+	for _, key := range newWindow {
+		fmt.Fprintf(&b, "| `%s` | begins a new window: calls before it are not judged any more |\n", key)
+	}
+	for _, key := range onlyNew {
+		fmt.Fprintf(&b, "| `%s` | is in effect for new gates, and for keys that are new in a group |\n", key)
+	}
+	restart := func(path, meaning string) {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", path, strings.TrimSpace(meaning+" needs a restart"))
+	}
+	for _, f := range fixedOfGroup {
+		restart("groups.NAME."+f.key, f.meaning)
+	}
+	for _, f := range fixedOfMonitor {
+		restart("monitor."+f.key, f.meaning)
 	}
 	return b.String()
 }

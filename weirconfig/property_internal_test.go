@@ -43,7 +43,7 @@ var samples = map[string]sample{
 	"sink":           {"sinks: {a: {", "}}", map[string]string{"kind": "webhook", "url": "http://localhost"}},
 }
 
-// forms has the fields that a sample needs besides, for one of its fields.
+// forms lists, for one field of a sample, the other fields that the sample then needs.
 var forms = map[string]map[string]string{
 	"policy.limit":              {"window": "1h"},
 	"policy.window":             {"limit": "1"},

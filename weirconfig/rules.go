@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// valueKind is what a rule watches.
+// valueKind is the kind of value that a rule watches.
 type valueKind string
 
 // The values of rules.
@@ -21,10 +21,11 @@ const (
 	quantile    valueKind = "quantile"
 	burnRate    valueKind = "burn_rate"
 	refusals    valueKind = "refusals"
+	flaps       valueKind = "flaps"
 	tripped     valueKind = "tripped"
 )
 
-var valueKinds = []valueKind{failureRate, slowRate, callRate, quantile, burnRate, refusals, tripped}
+var valueKinds = []valueKind{failureRate, slowRate, callRate, quantile, burnRate, refusals, flaps, tripped}
 
 // UnmarshalText reads the kind of a value.
 func (k *valueKind) UnmarshalText(text []byte) error {
@@ -69,6 +70,8 @@ func (r rule) value(g *weir.Gate) alert.Value {
 		return alert.BurnRate(g, r.SLO, r.Span, r.shortSpan())
 	case refusals:
 		return alert.Refusals(g, r.Span)
+	case flaps:
+		return alert.Transitions(g, "closed", r.Span)
 	case tripped:
 		return alert.True(g.Tripped)
 	}
@@ -122,7 +125,7 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 	d.checkValue(path, r, gate)
 }
 
-// checkSpans adds faults of the spans, which package alert does not tell apart.
+// checkSpans adds faults of the spans, which package alert reports under one name.
 func (d *decoder) checkSpans(path string, r rule) {
 	for key, t := range map[string]time.Duration{"span": r.Span, "short_span": r.ShortSpan} {
 		if t < 0 {

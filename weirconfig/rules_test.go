@@ -12,7 +12,7 @@ func TestFaultsOfRules(t *testing.T) {
 		`w.yaml:5: rules[0]: of is "paymnts", must be the name of a gate or a group, did you mean payments?`,
 		`w.yaml:5: rules[0]: value is missing`,
 		`w.yaml:5: rules[0]: name is empty`,
-		`w.yaml:6: rules[1]: value is "failures", must be failure_rate, slow_rate, rate, quantile, burn_rate, refusals or tripped`,
+		`w.yaml:6: rules[1]: value is "failures", must be failure_rate, slow_rate, rate, quantile, burn_rate, refusals, flaps or tripped`,
 		`w.yaml:6: rules[1]: of is missing`,
 		`w.yaml:7: rules[2]: when is missing`,
 		`w.yaml:7: rules[2]: span is missing`,
@@ -75,7 +75,7 @@ func TestFaultsOfLimits(t *testing.T) {
 func TestFaultsOfSinks(t *testing.T) {
 	require.Equal(t, []string{
 		`w.yaml:2: sinks.a: kind is missing`,
-		`w.yaml:3: sinks.b: kind is "mail", must be log, slack, webhook or alertmanager`,
+		`w.yaml:3: sinks.b: kind is "pigeon", must be log, slack, teams, pagerduty, mail, webhook or alertmanager`,
 		`w.yaml:4: sinks.c: url is missing`,
 		`w.yaml:5: sinks.d: url (not shown) must be absolute, with scheme http or https`,
 		`w.yaml:5: sinks.d: key is set, must not be for a sink of kind slack`,
@@ -84,14 +84,37 @@ func TestFaultsOfSinks(t *testing.T) {
 		`w.yaml:8: sinks.g: url is set, must not be for a sink of kind log`,
 		`w.yaml:9: sinks.h: name is not a field, because the key of the sink is its name`,
 		`w.yaml:9: sinks.h: transport is not data: a program sets it, see Config`,
+		`w.yaml:10: sinks.i: server is missing`,
+		`w.yaml:10: sinks.i: from is missing`,
+		`w.yaml:10: sinks.i: to is missing`,
+		`w.yaml:10: sinks.i: password is set, must not be without user`,
+		`w.yaml:10: sinks.i: url is set, must not be for a sink of kind mail`,
+		`w.yaml:11: sinks.j: server (not shown) must be a host and a port, such as smtp.example.com:587`,
+		`w.yaml:11: sinks.j: to (not shown) must be 1 to 100 e-mail addresses`,
+		`w.yaml:11: sinks.j: repeat is -5s, must be at least 0, or off`,
+		`w.yaml:11: sinks.j: template is set, must not be for a sink of kind mail`,
+		`w.yaml:12: sinks.k: key is missing`,
+		`w.yaml:13: sinks.l: key (not shown) must be 32 letters and digits`,
+		`w.yaml:14: sinks.m: template is set, must not be with key`,
+		`w.yaml:15: sinks.n: template is invalid: template: body:1: function "nope" not defined`,
+		`w.yaml:16: sinks.o: template is invalid: the template fails for a test alert: the message is not valid JSON`,
+		`w.yaml:17: sinks.p: server is set, must not be for a sink of kind teams`,
 	}, faults(t, `sinks:
   a: {}
-  b: {kind: mail}
+  b: {kind: pigeon}
   c: {kind: slack}
   d: {kind: slack, url: "gopher://hunter2", key: whsec_MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw}
   e: {kind: webhook, url: "http://localhost", key: hunter2}
   f: {kind: slack, url: "http://localhost", breaker: {max_cooldown: 10s}}
   g: {kind: log, url: "http://localhost"}
   h: {kind: log, name: x, transport: y}
+  i: {kind: mail, password: hunter2, url: "http://localhost"}
+  j: {kind: mail, server: hunter2, from: a@b.example, to: [c@d.example, hunter2], repeat: -5s, template: "{}"}
+  k: {kind: pagerduty}
+  l: {kind: pagerduty, key: hunter2}
+  m: {kind: webhook, url: "http://localhost", key: whsec_MDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAw, template: "{}"}
+  n: {kind: webhook, url: "http://localhost", template: "{{nope}}"}
+  o: {kind: webhook, url: "http://localhost", template: "hunter2"}
+  p: {kind: teams, url: "http://localhost", server: "x:25"}
 `))
 }

@@ -88,7 +88,7 @@ func setOff(v reflect.Value) {
 	}
 }
 
-// errMinusOne is the fault of a number that would turn a feature off by chance.
+// errMinusOne is the fault of a number that would turn a feature off by accident.
 var errMinusOne = errors.New("-1, must be written as off if the field can be off")
 
 var decimal = regexp.MustCompile(`^-?[0-9]+$`)
@@ -138,7 +138,7 @@ func parseNumber(text string) (float64, error) {
 	return x, err
 }
 
-// form says how a value of the type of v is written.
+// form describes how a value of v's type is written.
 func form(v reflect.Value) string {
 	if f, ok := reflect.TypeAssert[interface{ form() string }](v.Addr()); ok {
 		return f.form()

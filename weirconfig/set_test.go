@@ -151,9 +151,10 @@ limits: {l: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 sinks: {s: {kind: slack, url: "http://localhost"}, log: {kind: log}}
 `, weirconfig.Config{})
 	sources := set.Sources()
-	require.Len(t, sources, 6)
+	require.Len(t, sources, 7)
 	require.Equal(t, []any{set.Gate("a"), set.Gate("b"), set.Group("g"), set.Limit("l"), set.Monitor()},
 		[]any{sources[0], sources[1], sources[2], sources[3], sources[5]})
+	require.Same(t, set, sources[6])
 	require.Equal(t, "s", sources[4].(*breaker.Breaker).Name())
 }
 
@@ -187,7 +188,7 @@ sinks:
 	require.Contains(t, message, "Bearer hunter2 ")
 	require.Contains(t, message, `"alertname":"payments open"`)
 	require.Contains(t, message, `"team":"shop"`)
-	require.Contains(t, log.String(), `rule="payments open"`)
+	require.Contains(t, log.String(), `weir.alert.rule="payments open"`)
 	require.NotContains(t, log.String(), "hunter2")
 }
 
@@ -200,6 +201,7 @@ func TestRulesWatchTheirValues(t *testing.T) {
 		"quantile":     "quantile: 50%, span: 1m, when: above 250ms",
 		"burn_rate":    "slo: 99%, span: 1h, when: above 0.1",
 		"refusals":     "span: 1m, when: above 3",
+		"flaps":        "span: 1m, when: above 0",
 		"tripped":      "",
 	}
 	for value, fields := range rules {
@@ -221,6 +223,9 @@ rules: [{name: x, of: `+of+`, value: `+value+`, `+fields+`}]
 						time.Sleep(2 * time.Second)
 						return errors.New("down")
 					})
+				}
+				if value == "flaps" {
+					gate.Breaker().Reset()
 				}
 				set.Monitor().Evaluate(time.Now())
 				alerts := set.Monitor().Alerts()

@@ -1,6 +1,7 @@
 package weirconfig
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -20,11 +21,31 @@ type sinkKind string
 const (
 	logSink          sinkKind = "log"
 	slackSink        sinkKind = "slack"
+	teamsSink        sinkKind = "teams"
+	pagerDutySink    sinkKind = "pagerduty"
+	mailSink         sinkKind = "mail"
 	webhookSink      sinkKind = "webhook"
 	alertmanagerSink sinkKind = "alertmanager"
 )
 
-var sinkKinds = []sinkKind{logSink, slackSink, webhookSink, alertmanagerSink}
+var sinkKinds = []sinkKind{logSink, slackSink, teamsSink, pagerDutySink, mailSink, webhookSink, alertmanagerSink}
+
+// sinkFields are the fields that some kinds do not have, with the kinds that have them.
+var sinkFields = map[string][]sinkKind{
+	"url":      {slackSink, teamsSink, pagerDutySink, webhookSink, alertmanagerSink},
+	"header":   {slackSink, teamsSink, pagerDutySink, webhookSink, alertmanagerSink},
+	"repeat":   {slackSink, teamsSink, pagerDutySink, webhookSink, alertmanagerSink, mailSink},
+	"breaker":  {slackSink, teamsSink, pagerDutySink, webhookSink, alertmanagerSink, mailSink},
+	"key":      {pagerDutySink, webhookSink},
+	"template": {webhookSink},
+	"server":   {mailSink}, "user": {mailSink}, "password": {mailSink}, "from": {mailSink}, "to": {mailSink}, "no_tls": {mailSink},
+}
+
+// requiredOf are the fields that a kind requires.
+var requiredOf = map[sinkKind][]string{
+	slackSink: {"url"}, teamsSink: {"url"}, webhookSink: {"url"}, alertmanagerSink: {"url"},
+	pagerDutySink: {"key"}, mailSink: {"server", "from", "to"},
+}
 
 // UnmarshalText reads the kind of a sink.
 func (k *sinkKind) UnmarshalText(text []byte) error {
@@ -56,13 +77,23 @@ func listed[T ~string](words []T) string {
 func (s sink) notifier(name string, logger *slog.Logger) alert.Notifier {
 	c := s.Config
 	c.Name = name
+	s.Name = name
 	switch s.Kind {
 	case slackSink:
 		return notify.NewSlack(c)
+	case teamsSink:
+		return notify.NewTeams(c)
+	case pagerDutySink:
+		return notify.NewPagerDuty(c, s.Key)
+	case mailSink:
+		return notify.NewMail(s.mail())
 	case alertmanagerSink:
 		return notify.NewAlertmanager(c)
 	case webhookSink:
-		if s.Key != "" {
+		switch {
+		case s.Template != "":
+			return notify.NewTemplateWebhook(c, s.Template)
+		case s.Key != "":
 			return notify.NewSignedWebhook(c, s.Key)
 		}
 		return notify.NewWebhook(c)
@@ -74,39 +105,66 @@ func (s sink) notifier(name string, logger *slog.Logger) alert.Notifier {
 func (d *decoder) checkSinks(doc *document) {
 	for _, name := range slices.Sorted(maps.Keys(doc.Sinks)) {
 		path, s := "sinks."+quotedKey(name), doc.Sinks[name]
-		switch {
-		case s.Kind == "":
+		if s.Kind == "" {
 			d.missing(path, "kind")
-		case s.Kind == logSink:
-			d.onlyKind(path)
-		default:
-			// Some defaults of the breaker are those of package notify.
-			err := notify.Config{URL: "http://valid", Breaker: s.Breaker}.Validate()
-			d.invalid(path+".breaker", reflect.TypeFor[breaker.Config](), err, "Breaker: ")
+			continue
+		}
+		empty := map[string]bool{"url": s.URL == "", "key": s.Key == "", "server": s.Server == "", "from": s.From == "", "to": len(s.To) == 0}
+		for _, key := range requiredOf[s.Kind] {
+			if empty[key] {
+				d.missing(path, key)
+			}
+		}
+		if s.Kind != logSink {
 			d.checkSink(path, s)
 		}
+		d.onlyFieldsOf(path, s.Kind)
 	}
 }
 
+// checkSink adds the faults of the values of a sink.
 func (d *decoder) checkSink(path string, s sink) {
-	if s.URL == "" {
-		d.missing(path, "url")
-		s.URL = "http://valid"
+	// Some defaults of the breaker are those of package notify.
+	err := notify.Config{URL: "http://valid", Breaker: s.Breaker}.Validate()
+	d.invalid(path+".breaker", reflect.TypeFor[breaker.Config](), err, "Breaker: ")
+	if s.Kind == mailSink {
+		valid := s.mail()
+		valid.Breaker = breaker.Config{}
+		valid.Server, valid.From = cmp.Or(s.Server, "valid:25"), cmp.Or(s.From, "valid@valid")
+		if len(s.To) == 0 {
+			valid.To = []string{valid.From}
+		}
+		d.invalid(path, reflect.TypeFor[sink](), valid.Validate(), "")
+		return
 	}
+	s.URL = cmp.Or(s.URL, "http://valid")
 	d.invalid(path, reflect.TypeFor[sink](), notify.Config{URL: s.URL, Repeat: s.Repeat}.Validate(), "")
-	if s.Key != "" && s.Kind != webhookSink {
-		d.fault(d.places[path+".key"].line, path, "key is set, must not be for a sink of kind %s", s.Kind)
-	}
-	if s.Key != "" && s.Kind == webhookSink && !d.isFaulty(path) && !signs(s) {
-		d.fault(d.places[path+".key"].line, path, "key (not shown) must be whsec_ followed by 24 to 64 bytes in base64")
+	at := func(key string) int { return d.places[join(path, key)].line }
+	switch {
+	case s.Key != "" && s.Template != "":
+		d.fault(at("template"), path, "template is set, must not be with key")
+	case d.isFaulty(path) || s.Kind != webhookSink && s.Kind != pagerDutySink:
+	case s.Kind == pagerDutySink && s.Key != "" && s.problem() != nil:
+		d.fault(at("key"), path, "key (not shown) must be 32 letters and digits")
+	case s.Kind == webhookSink && s.Template != "":
+		if err := s.problem(); err != nil {
+			d.faults = append(d.faults, d.locate(path, "template is invalid: "+strings.TrimPrefix(err.Error(), "notify: ")))
+		}
+	case s.Kind == webhookSink && s.Key != "" && s.problem() != nil:
+		d.fault(at("key"), path, "key (not shown) must be whsec_ followed by 24 to 64 bytes in base64")
 	}
 }
 
-// signs reports whether a webhook accepts the key.
-func signs(s sink) (ok bool) {
-	defer func() { ok = recover() == nil }()
-	notify.NewSignedWebhook(notify.Config{URL: s.URL}, s.Key)
-	return true
+// problem returns why there can be no notifier of the sink, or nil.
+func (s sink) problem() (err error) {
+	defer func() {
+		if fault, ok := recover().(error); ok {
+			err = fault
+		}
+	}()
+	s.Breaker = breaker.Config{}
+	s.notifier("", slog.Default())
+	return nil
 }
 
 // missing adds a fault about a required field, unless the value of the field has one already.
@@ -116,11 +174,12 @@ func (d *decoder) missing(path, key string) {
 	}
 }
 
-// onlyKind adds a fault for each field of a sink besides its kind.
-func (d *decoder) onlyKind(path string) {
+// onlyFieldsOf adds a fault for each field that sinks of the kind do not have.
+func (d *decoder) onlyFieldsOf(path string, kind sinkKind) {
 	for _, f := range fieldsOf(reflect.TypeFor[sink]()) {
-		if at, known := d.places[join(path, f.key)]; known && f.key != "kind" {
-			d.fault(at.line, path, "%s is set, must not be for a sink of kind %s", f.key, logSink)
+		kinds, bound := sinkFields[f.key]
+		if at, known := d.places[join(path, f.key)]; known && bound && !slices.Contains(kinds, kind) {
+			d.fault(at.line, path, "%s is set, must not be for a sink of kind %s", f.key, kind)
 		}
 	}
 }

@@ -1,0 +1,67 @@
+package weirconfig
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
+)
+
+// closeRemoved makes the objects that are not in the next setup refuse calls. A later setup opens
+// them, because its configs have no such Refuse and no such policy.
+func (s *Set) closeRemoved(next *setup) (err error) {
+	for name, c := range s.setup.gates {
+		if _, stays := next.gates[name]; !stays {
+			c.Breaker.Refuse = removedText("gate", name)
+			err = errors.Join(err, s.gates[name].Reconfigure(c))
+		}
+	}
+	for name, c := range s.setup.groups {
+		if _, stays := next.groups[name]; !stays {
+			c.Gate.Breaker.Refuse = removedText("group", name)
+			err = errors.Join(err, s.groups[name].Reconfigure(c.Gate))
+		}
+	}
+	for name, c := range s.setup.limits {
+		if _, stays := next.limits[name]; !stays {
+			c.Policies = append(slices.Clone(c.Policies), removedPolicy(c)) // the others keep their quotas
+			err = errors.Join(err, s.limits[name].Reconfigure(c))
+		}
+	}
+	return err
+}
+
+// removedText is why an object refuses calls that is gone from the file.
+func removedText(kind, name string) string {
+	return fmt.Sprintf("weirconfig: %s %q was removed from the configuration", kind, name)
+}
+
+// removedPolicy returns the policy that allows no request to a limit that is gone from the file. Its name
+// is none of those of the others.
+func removedPolicy(c weirhttp.LimitConfig) weirhttp.Policy {
+	name := "removed from the configuration"
+	for n := 2; slices.ContainsFunc(c.Policies, func(p weirhttp.Policy) bool { return p.Name == name }); n++ {
+		name = fmt.Sprintf("removed from the configuration %d", n)
+	}
+	return weirhttp.Policy{Name: name, By: weirhttp.ByNothing, Remote: func(string) limiter.Remote { return nothing{} }}
+}
+
+// nothing is a limit that allows no request.
+type nothing struct{}
+
+func (nothing) Take(context.Context, int) (limiter.Result, error) {
+	return limiter.Result{RetryAfter: limiter.Never, ResetAfter: limiter.Never}, nil
+}
+
+// lines returns the numbers of the lines of fields by their paths.
+func (d *decoder) lines() map[string]int {
+	lines := map[string]int{}
+	for path, p := range maps.All(d.places) {
+		lines[path] = p.line
+	}
+	return lines
+}

@@ -1,0 +1,120 @@
+package weirconfig
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// readEvery is how often Watch reads the file.
+const readEvery = 2 * time.Second
+
+// Watch calls [Set.Update] when the file has changed, until ctx is done, and then
+// returns nil. It reads the file every two seconds, and applies new content when it reads the same twice, so
+// 4s after the change at the latest and never a part of a file that is being written. It sees when a
+// symbolic link is switched, as Kubernetes does for a ConfigMap. At the signal SIGHUP it applies the
+// file at once, also for new values of references.
+//
+// A file that cannot be read or applied changes nothing, and counts as a refused update: see
+// [Set.Notice]. Watch logs the error to Config.Logger, once as long as the content or the error is the
+// same, and once more for each SIGHUP. It also logs each update. A file that cannot be read once, for
+// example because an editor is replacing it, is no error. The set must have been made of a file of
+// [Load].
+func (s *Set) Watch(ctx context.Context) error {
+	s.mu.RLock()
+	file := s.setup.file
+	s.mu.RUnlock()
+	if file.path == "" {
+		return errors.New("weirconfig: Watch needs a file that Load has read")
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	ticks := time.NewTicker(readEvery)
+	defer ticks.Stop()
+	w := watch{set: s, path: file.path, done: file.sum}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hangup:
+			w.applyNow()
+		case <-ticks.C:
+			w.look()
+		}
+	}
+}
+
+// watch is the state of Watch.
+type watch struct {
+	set  *Set
+	path string
+	done [sha256.Size]byte // of the content that was applied or refused last
+	seen [sha256.Size]byte // of the content that was read last
+	gone string            // the error of the last reading, or ""
+	told bool              // that error was logged
+}
+
+// look applies the content if it is new and was the same at the last look.
+func (w *watch) look() {
+	data, err := readBounded(w.path, maxFile)
+	if err != nil {
+		w.lookFailed(err)
+		return
+	}
+	w.gone, w.told = "", false
+	before := w.seen
+	w.seen = sha256.Sum256(data)
+	if w.seen != w.done && w.seen == before {
+		w.apply(data)
+	}
+}
+
+// lookFailed reports that the file cannot be read, if that is so for the second time.
+func (w *watch) lookFailed(err error) {
+	again := err.Error() == w.gone
+	w.gone, w.told = err.Error(), again && w.told
+	if again && !w.told {
+		w.failed(err)
+	}
+}
+
+// applyNow applies the content, also if it is not new.
+func (w *watch) applyNow() {
+	data, err := readBounded(w.path, maxFile)
+	if err != nil {
+		w.gone = err.Error()
+		w.failed(err)
+		return
+	}
+	w.gone, w.told, w.seen = "", false, sha256.Sum256(data)
+	w.apply(data)
+}
+
+// failed reports that the file cannot be read. If it comes back, it is applied, whatever it contains.
+func (w *watch) failed(err error) {
+	w.told, w.done, w.seen = true, [sha256.Size]byte{}, [sha256.Size]byte{}
+	err = w.set.status.note(fmt.Errorf("weirconfig: %w", err))
+	w.set.config.Logger.Error("weirconfig: the file cannot be read", "event.name", "weir.config.failure", "error", err)
+}
+
+// apply updates the set to the content that was read last.
+func (w *watch) apply(data []byte) {
+	w.done = w.seen
+	f, err := parseFile(w.path, data)
+	if err == nil {
+		err = w.set.Update(f)
+	} else {
+		err = w.set.status.note(err)
+	}
+	if err != nil {
+		w.set.config.Logger.Error("weirconfig: the file was not applied", "event.name", "weir.config.failure", "error", err)
+		return
+	}
+	w.set.config.Logger.Info("weirconfig: the file was applied", "event.name", "weir.config.update", "file", w.path)
+}

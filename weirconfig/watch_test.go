@@ -1,0 +1,141 @@
+package weirconfig_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/weirconfig"
+)
+
+// watched is a set whose file is watched.
+type watched struct {
+	*weirconfig.Set
+	path string
+	mu   sync.Mutex
+	log  bytes.Buffer
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+// count returns how many records have the message.
+func (w *watched) count(message string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Count(w.log.String(), message)
+}
+
+func (w *watched) write(t *testing.T, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(w.path, []byte(text), 0o600))
+}
+
+const (
+	applied    = "the file was applied"
+	notApplied = "the file was not applied"
+)
+
+// watch watches a file with the text until the test ends.
+func watch(t *testing.T, text string) *watched {
+	t.Helper()
+	w := &watched{path: filepath.Join(t.TempDir(), "w.yaml")}
+	w.write(t, text)
+	file, err := weirconfig.Load(w.path)
+	require.NoError(t, err)
+	w.Set, err = weirconfig.New(file, weirconfig.Config{Logger: slog.New(slog.NewTextHandler(w, nil))})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Watch(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return w
+}
+
+// The first signal.Notify of a process starts goroutines that must not be in a bubble.
+func TestMain(m *testing.M) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt)
+	signal.Stop(c)
+	os.Exit(m.Run())
+}
+
+func TestWatchAppliesAChangedFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, `gates: {a: {rate: 1/h, burst: 1}}`)
+		time.Sleep(time.Minute)
+		require.Zero(t, w.count(applied), "it is as it was")
+		w.write(t, `gates: {a: {rate: 1/h, burst: 3}}`)
+		time.Sleep(4*time.Second + 1)
+		require.Equal(t, 1, w.count(applied))
+		require.Equal(t, 1, take(t, w.Gate("a")), "a bucket keeps its tokens")
+
+		w.write(t, `gates: {a: {rate: none}}`)
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, w.count(notApplied), "once, although it is read again")
+		require.Equal(t, 1, take(t, w.Gate("a")), "by the rate of the file before")
+		w.write(t, `gates: {a: {}}`)
+		time.Sleep(4*time.Second + 1)
+		require.Equal(t, 2, w.count(applied))
+		require.Equal(t, 10, take(t, w.Gate("a")))
+	})
+}
+
+func TestWatchAppliesNoPartOfAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, `gates: {a: {}}`)
+		for n := range 20 { // it is written for 20 s
+			w.write(t, "gates: {a: {}}\n"+strings.Repeat("#", n+1))
+			time.Sleep(time.Second)
+		}
+		require.Zero(t, w.count(applied))
+		time.Sleep(4*time.Second + 1)
+		require.Equal(t, 1, w.count(applied))
+	})
+}
+
+func TestWatchContinuesWithoutTheFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := watch(t, `gates: {a: {rate: 1/h, burst: 1}}`)
+		require.NoError(t, os.Remove(w.path))
+		time.Sleep(time.Hour)
+		require.Equal(t, 1, w.count("the file cannot be read"))
+		require.Equal(t, 1, take(t, w.Gate("a")))
+
+		// A ConfigMap is a directory that a symbolic link names.
+		dir := filepath.Dir(w.path)
+		for _, name := range []string{"old", "new"} {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name, "w.yaml"), []byte("gates: {"+name+": {}}"), 0o600))
+		}
+		require.NoError(t, os.Symlink("old", filepath.Join(dir, "data")))
+		require.NoError(t, os.Symlink(filepath.Join("data", "w.yaml"), w.path))
+		time.Sleep(4*time.Second + 1)
+		require.NotNil(t, w.Gate("old"))
+		require.NoError(t, os.Symlink("new", filepath.Join(dir, "tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "tmp"), filepath.Join(dir, "data")))
+		time.Sleep(4*time.Second + 1)
+		require.NotNil(t, w.Gate("new"))
+		require.Equal(t, 2, w.count(applied))
+	})
+}
+
+func TestWatchNeedsALoadedFile(t *testing.T) {
+	require.ErrorContains(t, newSet(t, `gates: {a: {}}`, weirconfig.Config{}).Watch(t.Context()), "needs a file that Load has read")
+}

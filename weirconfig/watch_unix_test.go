@@ -1,0 +1,30 @@
+//go:build unix
+
+package weirconfig_test
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestASignalAppliesTheFileAtOnce(t *testing.T) {
+	w := watch(t, `gates: {a: {}}`)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGHUP) // or it would end the test, if Watch has not begun
+	defer signal.Stop(received)
+	w.write(t, `gates: {a: {}, b: {}}`)
+	began := time.Now()
+	for w.count(applied) == 0 {
+		require.Less(t, time.Since(began), time.Second, "before Watch would read the file twice")
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		<-received
+		runtime.Gosched()
+	}
+	require.NotNil(t, w.Gate("b"))
+}
