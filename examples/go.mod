@@ -10,11 +10,13 @@ require (
 	github.com/weir-go/weir/exporters/otelmetric v0.0.0
 	github.com/weir-go/weir/exporters/prom v0.0.0
 	github.com/weir-go/weir/fleet v0.0.0
+	github.com/weir-go/weir/weirconfig v0.0.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp v1.47.0
 	go.opentelemetry.io/otel/exporters/stdout/stdoutmetric v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
+	go.yaml.in/yaml/v4 v4.0.0
 )
 
 require (
@@ -55,4 +57,5 @@ replace (
 	github.com/weir-go/weir/exporters/otelmetric => ../exporters/otelmetric
 	github.com/weir-go/weir/exporters/prom => ../exporters/prom
 	github.com/weir-go/weir/fleet => ../fleet
+	github.com/weir-go/weir/weirconfig => ../weirconfig
 )

@@ -150,7 +150,7 @@ func (n *node) charge(ctx context.Context) error {
 	return nil
 }
 
-// changed is the OnChange of the breaker.
+// changed is the function OnChange of the breaker.
 func (n *node) changed(c breaker.Change) {
 	n.shared.Forget() // counts from before the transition must not count after it
 	n.changes.Lock()

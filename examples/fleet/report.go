@@ -23,7 +23,7 @@ type reporter struct {
 func (r *reporter) report(m message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_ = json.NewEncoder(r.to).Encode(m) // if it fails, the parent has ended
+	_ = json.NewEncoder(r.to).Encode(m) // an error means that the parent has ended
 }
 
 // summary holds the totals of a run, of one process or of all.

@@ -14,8 +14,8 @@ type schedule struct {
 
 // fails reports whether the service fails now: from 30 % to 60 % of the run.
 func (s schedule) fails() bool {
-	done := 10 * time.Since(s.start)
-	return done >= 3*s.run && done < 6*s.run
+	share := float64(time.Since(s.start)) / float64(s.run)
+	return share >= 0.3 && share < 0.6
 }
 
 // newService starts a payment service on the loopback interface.

@@ -33,7 +33,7 @@ type transitionCounts struct {
 	breakerOpened, breakerClosed, alertsFired, alertsResolved int64
 }
 
-// changed is the OnChange of the breaker.
+// changed is the function OnChange of the breaker.
 func (j *journal) changed(c breaker.Change) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -63,6 +63,13 @@ func (j *journal) alerted(_ context.Context, a alert.Alert) error {
 	}
 	j.events = append(j.events, event{at: at.Sub(j.start), text: "alert " + string(a.State) + ": " + a.Summary})
 	return nil
+}
+
+// add records another event.
+func (j *journal) add(at time.Time, text string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, event{at: at.Sub(j.start), text: text})
 }
 
 // read returns the events so far, in order.

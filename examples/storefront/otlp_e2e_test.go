@@ -2,6 +2,7 @@ package main
 
 import (
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +40,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		body = unpacked
 	}
 	text, err := io.ReadAll(body)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return // the program was closed during an export, and sends the latest counts again
+	}
 	var export collector.ExportMetricsServiceRequest
 	if err == nil {
 		err = proto.Unmarshal(text, &export)

@@ -18,19 +18,21 @@ func line(f snapshot, news []event) string {
 	return s
 }
 
+// fullBar is the number of calls per second that fills the bar.
+const fullBar = 500
+
 // page formats a snapshot as lines no wider than width.
 func page(f snapshot, width int, color bool) []string {
 	p := lineWriter{width: width, color: color}
 	p.text("weir storefront, %.1f s of %.1f s", min(f.at, f.run).Seconds(), f.run.Seconds())
-	p.text("")
 	p.labelled("now", behaviorHue(f.phase.behavior), strings.ToUpper(f.phase.name), f.phase.description)
-	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), fmt.Sprintf("opens at %.0f %% failures, and then sends no calls", 100*failureLimit))
-	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), fmt.Sprintf("fires if more than %.0f %% fail for a while", 100*tooMany))
+	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), "opens if many calls fail, and then sends none")
+	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), "fires if many calls fail for a while")
 	p.text("")
-	p.bar("calls", plain, f.perSecond/(2*ordersPerSecond), fmt.Sprintf("%.0f/s", f.perSecond))
+	p.bar("calls", plain, f.perSecond/fullBar, fmt.Sprintf("%.0f/s", f.perSecond))
 	p.bar("failing", failingHue(f.failing), f.failing, fmt.Sprintf("%.0f %%", 100*f.failing))
 	p.text("paid     %7d      refused by the breaker %6d", f.sum.Succeeded, f.sum.RefusedOpen)
-	p.text("failed   %7d      refused by the limit   %6d   over %d/s", f.sum.Failed, f.sum.RefusedLimited, ordersPerSecond)
+	p.text("failed   %7d      refused by the limit   %6d", f.sum.Failed, f.sum.RefusedLimited)
 	p.text("")
 	p.strip("service", f.past, func(s interval) (string, textColor) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
 	p.strip("failing", f.past, func(s interval) (string, textColor) { return height(s.failing), failingHue(s.failing) })
@@ -42,6 +44,7 @@ func page(f snapshot, width int, color bool) []string {
 	p.text("OpenTelemetry  %d exports, %s", f.sum.OTelExports, f.exportsTo)
 	p.text("Prometheus     %s", f.metrics)
 	p.text("Live page      %s", f.live)
+	p.text("Configuration  %s", f.config)
 	return p.lines
 }
 

@@ -18,7 +18,7 @@ func outage() snapshot {
 		perSecond: 250, failing: 0.98,
 		sum:       summary{Succeeded: 576, Failed: 63, RefusedOpen: 253, RefusedLimited: 227, OTelExports: 4},
 		events:    day.begun(4 * time.Second),
-		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/",
+		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/", config: "/tmp/weir.yaml",
 	}
 	f.past.add(snapshot{at: 0, run: f.run, breaker: breaker.Closed})
 	f.past.add(snapshot{at: 1800 * time.Millisecond, run: f.run, breaker: breaker.Closed})
@@ -28,15 +28,14 @@ func outage() snapshot {
 
 func TestPageShowsAnOutage(t *testing.T) {
 	const want = ` weir storefront, 4.0 s of 10.0 s
-
  now      FAILING    the service fails every other call
- breaker  OPEN       opens at 30 % failures, and then sends no calls
- alert    FIRING     fires if more than 20 % fail for a while
+ breaker  OPEN       opens if many calls fail, and then sends none
+ alert    FIRING     fires if many calls fail for a while
 
  calls    █████████████████████████░░░░░░░░░░░░░░░░░░░░░░░░░  250/s
  failing  █████████████████████████████████████████████████░  98 %
  paid         576      refused by the breaker    253
- failed        63      refused by the limit      227   over 250/s
+ failed        63      refused by the limit      227
 
  service  ──────────▄▄▄▄▄▄▄▄▄▄▄·····························
  failing  ▁▁▁▁▁▁▁▁▁▁███████████·····························
@@ -50,7 +49,8 @@ func TestPageShowsAnOutage(t *testing.T) {
 
  OpenTelemetry  4 exports, to out.json
  Prometheus     http://127.0.0.1:1234/metrics
- Live page      http://127.0.0.1:1234/debug/weir/`
+ Live page      http://127.0.0.1:1234/debug/weir/
+ Configuration  /tmp/weir.yaml`
 
 	require.Equal(t, want, strings.Join(page(outage(), 80, false), "\n"))
 }

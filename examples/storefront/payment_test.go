@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir"
 )
 
 // serviceThat returns a client of a payment service that always behaves the same.
@@ -18,12 +16,10 @@ func serviceThat(t *testing.T, b behavior) *paymentClient {
 	s, err := serve(t.Context(), "127.0.0.1:0", &paymentService{day: day, opened: time.Now()})
 	require.NoError(t, err)
 	t.Cleanup(s.close)
-	client := newPaymentClient(s.addr, 500*time.Millisecond, newTestGate(time.Hour))
+	client := newPaymentClient(s.addr, 500*time.Millisecond, newTestSettings(t, time.Hour).Gate("payments"))
 	t.Cleanup(client.http.CloseIdleConnections)
 	return client
 }
-
-func newTestGate(run time.Duration) *weir.Gate { return weir.New("payments", gateConfig(run, nil)) }
 
 func TestServiceAnswers(t *testing.T) {
 	client := serviceThat(t, answers)
@@ -58,7 +54,7 @@ func TestAClosedServerRefusesConnections(t *testing.T) {
 	require.NoError(t, err)
 	s.close()
 
-	_, err = newPaymentClient(s.addr, time.Second, newTestGate(time.Hour)).charge(t.Context())
+	_, err = newPaymentClient(s.addr, time.Second, newTestSettings(t, time.Hour).Gate("payments")).charge(t.Context())
 	require.ErrorContains(t, err, "connection refused")
 }
 
@@ -71,7 +67,7 @@ func TestClosingTheShopAbortsNoCall(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	t.Cleanup(s.close)
-	shop := newShop(newSchedule(time.Hour), newPaymentClient(s.addr, time.Minute, newTestGate(time.Hour)))
+	shop := newShop(newSchedule(time.Hour), newPaymentClient(s.addr, time.Minute, newTestSettings(t, time.Hour).Gate("payments")))
 	t.Cleanup(shop.client.http.CloseIdleConnections)
 	ctx, closeShop := context.WithCancel(t.Context())
 	closed := make(chan struct{})

@@ -30,7 +30,7 @@ func alertHue(a alertState) textColor {
 }
 
 func failingHue(share float64) textColor {
-	if share > tooMany {
+	if share > 0.2 {
 		return red
 	}
 	return green

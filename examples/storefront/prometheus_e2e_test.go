@@ -58,8 +58,11 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 			require.Equal(t, 1.0, p.one(`weir_breaker_state{weir_breaker_state="open"}`))
 			require.InDelta(t, 3600, p.one(`weir_breaker_open_remaining_seconds`), 30)
 			rulesWork(t, p)
-			// The gate of the storefront has no bound on calls in flight.
-			require.ElementsMatch(t, []string{other, "Calls in flight", "Share of the bound in use"}, emptyPanels(t, p))
+			// The gate of the storefront has no bound on calls in flight and no SlowCall, and there is no group.
+			require.ElementsMatch(t, []string{
+				other, "Slow ratio of the window", "Calls in flight", "Share of the bound in use", "Hopeless calls",
+				"Openings prevented in groups", "Members of groups", "Calls that a full group did not guard",
+			}, emptyPanels(t, p))
 		}
 	})
 }
@@ -163,7 +166,7 @@ func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
 		}
 	}
 	require.NoError(t, json.Unmarshal(text, &dashboard))
-	variables := strings.NewReplacer("$job", "storefront", "$breaker", ".*", "$limiter", "pay.*", "$__rate_interval", "1m")
+	variables := strings.NewReplacer("$job", "storefront", "$breaker", ".*", "$key", ".*", "$limiter", "pay.*", "$__rate_interval", "1m")
 	for _, panel := range dashboard.Panels {
 		answers := 0
 		for _, target := range panel.Targets {

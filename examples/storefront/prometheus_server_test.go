@@ -142,7 +142,7 @@ func (p *prometheusServer) number(s sample) float64 {
 	return value
 }
 
-// await waits for a scrape that begins after the call.
+// await waits for a scrape that begins after await is called.
 func (p *prometheusServer) await() {
 	p.t.Helper()
 	now := float64(time.Now().UnixMilli()) / 1000

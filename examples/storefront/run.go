@@ -21,6 +21,7 @@ type storefront struct {
 	shop      *shop
 	payments  *weir.Gate
 	monitor   *alert.Monitor
+	settings  *settings
 	journal   *journal
 	service   *server
 	metrics   *server
@@ -63,19 +64,23 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 	if s.service, err = serve(ctx, "127.0.0.1:0", &paymentService{day: s.day, opened: start}); err != nil {
 		return nil, err
 	}
-	s.payments = weir.New("payments", gateConfig(o.run, s.journal.changed))
+	if s.settings, err = newSettings(o.run, s.journal.changed, alert.Func("journal", s.journal.alerted)); err != nil {
+		return nil, err
+	}
+	s.payments, s.monitor = s.settings.Gate("payments"), s.settings.Monitor()
 	s.shop = newShop(s.day, newPaymentClient(s.service.addr, deadline(o.run), s.payments))
-	tell := alert.Func("journal", s.journal.alerted)
-	s.monitor = alert.NewMonitor(alertConfig(o.run, tell), alertRule(o.run, s.payments))
 	err = s.export(ctx, o)
 	return s, err
 }
 
-// export exports the metrics of the gate and the monitor to Prometheus, to OpenTelemetry and to a live
+// export exports the metrics of all objects of the configuration to Prometheus, to OpenTelemetry and to a live
 // page.
 func (s *storefront) export(ctx context.Context, o options) error {
-	metrics, err := metricsHandler(s.payments, s.monitor)
+	metrics, err := metricsHandler(s.settings.Sources()...)
 	if err != nil {
+		return err
+	}
+	if metrics, err = withAdmin(metrics, o.token, s.settings); err != nil {
 		return err
 	}
 	if s.metrics, err = serve(ctx, o.listen, metrics); err != nil {
@@ -84,7 +89,7 @@ func (s *storefront) export(ctx context.Context, o options) error {
 	if s.telemetry, err = newTelemetry(ctx, exportEvery(o.run), o.otel, s.payments); err != nil {
 		return err
 	}
-	_, err = otelmetric.Register(s.telemetry.provider, s.payments, s.monitor)
+	_, err = otelmetric.Register(s.telemetry.provider, s.settings.Sources()...)
 	return err
 }
 
@@ -95,8 +100,25 @@ func (s *storefront) run(ctx context.Context, v view) {
 	var parts sync.WaitGroup
 	parts.Go(func() { s.shop.open(ctx, s.start) })
 	parts.Go(func() { s.monitor.Run(ctx) })
+	parts.Go(func() { _ = s.settings.Watch(ctx) }) // fails only without a file
+	parts.Go(func() { s.lowerLimit(ctx) })
 	show(ctx, v, newSampler(s))
 	parts.Wait()
+}
+
+// lowerLimit changes the limit when the last phase begins.
+func (s *storefront) lowerLimit(ctx context.Context) {
+	pause(ctx, time.Until(s.start.Add(s.day.end(s.day.phases[len(s.day.phases)-2]))))
+	if ctx.Err() != nil {
+		return
+	}
+	text := "weir.yaml not changed: "
+	if from, err := s.settings.changeRate(lowRate); err != nil {
+		text += err.Error()
+	} else {
+		text = "weir.yaml changed: the limit of payments was " + from + " and is " + lowRate
+	}
+	s.journal.add(time.Now(), text)
 }
 
 // close delivers the remaining alerts, exports once more, and returns the summary. The error names the
@@ -119,8 +141,11 @@ func (s *storefront) metricsURL() string { return "http://" + s.metrics.addr + "
 
 func (s *storefront) pageURL() string { return "http://" + s.metrics.addr + "/debug/weir/" }
 
-// release closes the servers that were started.
+// release closes the servers that were started, and removes the file.
 func (s *storefront) release() {
+	if s.settings != nil {
+		s.settings.remove()
+	}
 	for _, server := range []*server{s.metrics, s.service} {
 		if server != nil {
 			server.close()

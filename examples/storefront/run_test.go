@@ -111,7 +111,7 @@ func TestErrorsOfTheSDKAreNotPrinted(t *testing.T) {
 	require.ErrorContains(t, tel.close(), "errors of OpenTelemetry: 1, the latest: a bad day")
 }
 
-func TestACancelledExportIsNoError(t *testing.T) {
+func TestACancelledExportIsNotAnError(t *testing.T) {
 	var tel telemetry
 	tel.addError(fmt.Errorf("upload: %w", context.Canceled))
 	require.Zero(t, tel.faults.Load())

@@ -20,6 +20,9 @@ type phase struct {
 	description string   // of the phase
 }
 
+// lowRate is the limit in the last phase, below the demand.
+const lowRate = "100/s"
+
 // schedule lists the phases of a run.
 type schedule struct {
 	run    time.Duration
@@ -32,7 +35,8 @@ func newSchedule(run time.Duration) schedule {
 		{"rush", 0.22, 500, answers, "more customers come than the limit allows"},
 		{"failing", 0.42, 200, failsHalf, "the service fails every other call"},
 		{"hanging", 0.58, 200, hangs, "the service accepts calls but does not answer"},
-		{"recovered", 1, 200, answers, "the service answers again"},
+		{"recovered", 0.82, 200, answers, "the service answers again"},
+		{"limited", 1, 200, answers, "an operator lowers the limit in weir.yaml"},
 	}}
 }
 

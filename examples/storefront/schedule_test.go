@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/weirconfig"
 )
 
 func TestScheduleScalesWithTheRun(t *testing.T) {
@@ -21,8 +21,8 @@ func TestScheduleScalesWithTheRun(t *testing.T) {
 		{0.42, "hanging"},
 		{0.579, "hanging"},
 		{0.58, "recovered"},
-		{1, "recovered"},
-		{1.5, "recovered"},
+		{0.82, "limited"},
+		{1.5, "limited"},
 	}
 	for _, run := range []time.Duration{100 * time.Millisecond, 10 * time.Second, time.Hour} {
 		day := newSchedule(run)
@@ -37,7 +37,7 @@ func TestBegunReturnsThePhasesSoFar(t *testing.T) {
 	day := newSchedule(10 * time.Second)
 
 	require.Len(t, day.begun(0), 1)
-	require.Len(t, day.begun(10*time.Second), 5)
+	require.Len(t, day.begun(10*time.Second), 6)
 	require.Equal(t, event{at: 2200 * time.Millisecond, text: "failing: the service fails every other call"},
 		day.begun(3 * time.Second)[2])
 }
@@ -60,16 +60,17 @@ func TestArrivalsSkipALongPause(t *testing.T) {
 }
 
 func TestPaceIsAtMostAMinute(t *testing.T) {
-	require.Equal(t, gateConfig(time.Second, nil), gateConfig(time.Millisecond, nil))
-	require.Equal(t, gateConfig(time.Minute, nil), gateConfig(time.Hour, nil))
-	require.NotEqual(t, gateConfig(time.Second, nil), gateConfig(time.Minute, nil))
+	require.Equal(t, configText(time.Second), configText(time.Millisecond))
+	require.Equal(t, configText(time.Minute), configText(time.Hour))
+	require.NotEqual(t, configText(time.Second), configText(time.Minute))
+	require.Equal(t, standard, configText(10*time.Second))
+	require.Contains(t, configText(25*time.Second), "cooldown: 1.25s, recovery: 625ms")
 }
 
 func TestSettingsAreValidForEveryRun(t *testing.T) {
 	for _, run := range []time.Duration{time.Nanosecond, time.Second, 10 * time.Second, 24 * time.Hour} {
-		require.NoErrorf(t, gateConfig(run, nil).Validate(), "a run of %v", run)
-		require.NoErrorf(t, alert.Validate(alert.Config{}, alertRule(run, newTestGate(run))), "a run of %v", run)
-		require.Positive(t, alertConfig(run, nil).Interval)
+		_, err := weirconfig.Parse("weir.yaml", []byte(configText(run)))
+		require.NoErrorf(t, err, "a run of %v", run)
 		require.Less(t, deadline(run), hangTime)
 	}
 }

@@ -1,55 +1,103 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"time"
+
+	_ "embed"
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirconfig"
 )
+
+// standard is the configuration for a run of ten seconds.
+//
+//go:embed weir.yaml
+var standard string
 
 // pace returns the length of a run that all durations are derived from. A real service would use tens of
 // seconds and minutes. Here a whole outage must fit into a few seconds.
 func pace(run time.Duration) time.Duration { return min(max(run, time.Second), time.Minute) }
 
-// ordersPerSecond is the limit: above the usual demand, and below the demand of the rush.
-const ordersPerSecond = 250
+var durations = regexp.MustCompile(`\b\d+(ms|s)\b`)
 
-// failureLimit is the share of failed calls at which the breaker opens.
-const failureLimit = 0.3
+// configText returns the configuration for the length of a run.
+func configText(run time.Duration) string {
+	return durations.ReplaceAllStringFunc(standard, func(text string) string {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			panic(err) // the pattern matches nothing else
+		}
+		return (d / 100 * (pace(run) / (100 * time.Millisecond))).String()
+	})
+}
 
-func gateConfig(run time.Duration, onChange func(breaker.Change)) weir.Config {
-	return weir.Config{
-		Rate: limiter.PerSecond(ordersPerSecond), Burst: ordersPerSecond / 10,
-		Breaker: breaker.Config{
-			FailureRate: failureLimit,
-			Window:      pace(run) / 10,
-			Cooldown:    pace(run) / 20,
-			Recovery:    pace(run) / 40,
-			Latency:     true,
-			OnChange:    onChange,
-		},
+// settings are the objects of a configuration file, which can be edited during the run.
+type settings struct {
+	*weirconfig.Set
+	path string
+}
+
+// newSettings writes the configuration to a new file and makes its objects.
+func newSettings(run time.Duration, onChange func(breaker.Change), tell alert.Notifier) (*settings, error) {
+	dir, err := os.MkdirTemp("", "storefront")
+	if err != nil {
+		return nil, err
 	}
-}
-
-// tooMany is the share of failed payments above which the alert fires.
-const tooMany = 0.2
-
-func alertRule(run time.Duration, payments alert.Counted) alert.Rule {
-	return alert.Rule{
-		Name:     "payments fail",
-		Value:    alert.FailureRate(payments, pace(run)/10),
-		When:     alert.Above(tooMany),
-		Resolve:  alert.Below(tooMany / 2),
-		MinCalls: 10,
-		For:      pace(run) / 20,
+	s := &settings{path: filepath.Join(dir, "weir.yaml")}
+	if err = s.write(configText(run)); err == nil {
+		err = s.load(weirconfig.Config{
+			Gate:   func(_ string, c *weir.Config) { c.Breaker.OnChange = onChange },
+			Notify: []alert.Notifier{tell},
+		})
 	}
+	if err != nil {
+		s.remove()
+		return nil, err
+	}
+	return s, nil
 }
 
-func alertConfig(run time.Duration, tell alert.Notifier) alert.Config {
-	return alert.Config{Interval: pace(run) / 50, Notify: []alert.Notifier{tell}}
+func (s *settings) write(text string) error { return os.WriteFile(s.path, []byte(text), 0o600) }
+
+func (s *settings) load(c weirconfig.Config) error {
+	file, err := weirconfig.Load(s.path)
+	if err != nil {
+		return err
+	}
+	s.Set, err = weirconfig.New(file, c)
+	return err
 }
+
+var rate = regexp.MustCompile(`rate: (\d+/s)`)
+
+// changeRate does what an operator does who edits the file. It returns the rate until then.
+func (s *settings) changeRate(to string) (from string, err error) {
+	text, err := os.ReadFile(s.path)
+	if err != nil {
+		return "", err
+	}
+	found := rate.FindSubmatch(text)
+	if found == nil {
+		return "", errors.New("the file has no rate")
+	}
+	if err := s.write(rate.ReplaceAllString(string(text), "rate: "+to)); err != nil {
+		return "", err
+	}
+	file, err := weirconfig.Load(s.path)
+	if err != nil {
+		return "", err
+	}
+	return string(found[1]), s.Update(file) // Watch would do it within 4 s
+}
+
+// remove removes the file.
+func (s *settings) remove() { _ = os.RemoveAll(filepath.Dir(s.path)) }
 
 // deadline returns the longest time that a payment may take.
 func deadline(run time.Duration) time.Duration { return min(pace(run)/25, 200*time.Millisecond) }

@@ -23,6 +23,7 @@ type snapshot struct {
 	exportsTo string
 	metrics   string // the URL for Prometheus
 	live      string // the URL of the live page
+	config    string // the path of the configuration file
 }
 
 // sampler takes snapshots.
@@ -51,7 +52,7 @@ func (l *sampler) sample() snapshot {
 		failing:   failing(l.recent.Counts()),
 		sum:       sold(l.shop, seen),
 		events:    inOrder(l.day.begun(at), events),
-		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(),
+		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(), config: l.settings.path,
 	}
 	f.sum.OTelExports = l.telemetry.exporter.taken.Load()
 	l.past.add(f)

@@ -97,7 +97,7 @@ func (v *screenView) close(last snapshot) {
 // lineView prints one line per second.
 type lineView struct {
 	out     io.Writer
-	printed map[event]bool // a map, because a late event may have happened before printed ones
+	printed map[event]bool // a map, because a late event may be older than events that were printed
 }
 
 func newLineView(out io.Writer) *lineView { return &lineView{out: out, printed: map[event]bool{}} }
