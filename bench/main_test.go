@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// hurry holds flags that make a command end soon. Its figures then mean nothing.
+// hurry holds flags that make a command short. Its figures then mean nothing.
 var hurry = []string{"-rounds=6", "-each=100us", "-allocs=100", "-keys=100", "-upto=100"}
 
 func output(t *testing.T, args ...string) (string, error) {

@@ -33,7 +33,7 @@ func writeResults(w io.Writer, s settings) error {
 }
 
 func runComparisons(w io.Writer, s settings, r *report.Results) (err error) {
-	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, so that a missing Redis is found at once
+	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, so that a missing Redis is noticed at the start
 		return err
 	}
 	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {

@@ -55,7 +55,7 @@ func run(args []string, w io.Writer) error {
 		name, args = args[0], args[1:]
 	}
 	s := settings{makers: guards.All(), scenarios: scenario.All()}
-	do, seeds := whole, uint64(20)
+	do, seeds := runEverything, uint64(20)
 	switch name {
 	case "whole":
 	case "quick":
@@ -134,8 +134,8 @@ func quick(w io.Writer, s settings) error {
 	return nil
 }
 
-// whole runs everything, and writes the page, its charts and the record.
-func whole(w io.Writer, s settings) error {
+// runEverything runs all simulations, and writes the page, its charts and the record.
+func runEverything(w io.Writer, s settings) error {
 	m := s.matrix()
 	if s.partial() {
 		record, err := readRecord(s.record)

@@ -46,7 +46,7 @@ func (refuser) Openings() int                                           { return
 
 func TestQuickFailsWhereAReachedGoalIsLost(t *testing.T) {
 	s := settingsFor(t, guards.All()[0])
-	require.NoError(t, whole(io.Discard, s))
+	require.NoError(t, runEverything(io.Discard, s))
 	require.NoError(t, quick(io.Discard, s))
 
 	s.makers[2].New = func(sim.Setting) sim.Guard { return refuser{} }
@@ -61,7 +61,7 @@ func TestWholeWritesThePageTheChartsAndTheRecord(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(stale), 0o755))
 	require.NoError(t, os.WriteFile(stale, nil, 0o600))
 	var text strings.Builder
-	require.NoError(t, whole(&text, s))
+	require.NoError(t, runEverything(&text, s))
 	require.Contains(t, text.String(), "outage: Total outage")
 
 	page := read(t, s.docs, "protection.md")
@@ -86,7 +86,7 @@ func TestAPartIsRunWithoutWritingAnything(t *testing.T) {
 	s := settingsFor(t, guards.All()[0])
 	s.only = regexp.MustCompile("low")
 	var text strings.Builder
-	require.NoError(t, whole(&text, s))
+	require.NoError(t, runEverything(&text, s))
 	require.NotContains(t, text.String(), "outage")
 	require.NoFileExists(t, s.record)
 }

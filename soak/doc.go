@@ -1,5 +1,5 @@
 // Command soak runs weir under load with faults. Hundreds of gates, and groups with changing keys, call
-// services that fail, hang and recover. Meanwhile breakers are overridden and reconfigured at random,
+// services that fail, hang and recover. Meanwhile breakers are overridden and gates reconfigured at random,
 // alerts are evaluated and delivered, and exporters and browsers read the metrics. If there is a
 // redis-server, two nodes of a fleet share limits and counts on a Redis that is killed and restarted.
 //

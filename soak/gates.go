@@ -10,10 +10,11 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 )
 
-// gateUnderTest is a gate with counts of its calls beside its own.
+// gateUnderTest is a gate, and separate counts of its calls.
 type gateUnderTest struct {
 	gate    *weir.Gate
 	service service
@@ -34,6 +35,19 @@ func newGate(i int, r *rand.Rand, faults *faults) *gateUnderTest {
 	c.Breaker.OnChange = g.changed
 	g.gate = weir.New(fmt.Sprint("gate ", i), c)
 	return g
+}
+
+// otherConfig returns a config whose rate and burst are at most those of the first one.
+func (g *gateUnderTest) otherConfig(r *rand.Rand) weir.Config {
+	c := weir.Config{Rate: limiter.PerSecond(g.rate * (1 + r.Float64()) / 2), Burst: 1 + r.IntN(g.burst), Breaker: randomConfig(r)}
+	c.Breaker.OnChange = g.changed
+	if r.IntN(3) == 0 {
+		c.MaxWait = time.Duration(r.IntN(20)) * time.Millisecond
+	}
+	if r.IntN(2) == 0 {
+		c.MaxConcurrent, c.Adaptive = 1+r.IntN(50), r.IntN(2) == 0
+	}
+	return c
 }
 
 // randomConfig returns a config with which a breaker opens and closes often.
@@ -69,7 +83,7 @@ func (g *gateUnderTest) makeRequest(ctx context.Context) {
 	case ran:
 	case errors.Is(err, breaker.ErrOpen):
 		g.refusedOpen.Add(1)
-	case errors.Is(err, limiter.ErrLimited):
+	case errors.Is(err, limiter.ErrLimited), errors.Is(err, inflight.ErrFull):
 		g.refusedLimited.Add(1)
 	case errors.Is(err, context.Canceled):
 		g.gaveUp.Add(1)
@@ -89,9 +103,7 @@ func (g *gateUnderTest) override(r *rand.Rand) {
 	case 3:
 		b.OpenFor(time.Duration(r.IntN(50)) * time.Millisecond)
 	case 4:
-		c := randomConfig(r)
-		c.OnChange = g.changed
-		if err := b.Reconfigure(c); err != nil {
+		if err := g.gate.Reconfigure(g.otherConfig(r)); err != nil {
 			g.faults.add("reconfigure", "%v", err)
 		}
 	case 5:

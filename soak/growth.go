@@ -40,7 +40,8 @@ func (g *growth) slope(values []float64) float64 {
 	return slopes[len(slopes)/2]
 }
 
-// The most that may be gained in the second half of a run, which is what the values vary by anyway.
+// The most that a value may grow in the second half of a run. The values vary by as much without a
+// leak.
 const (
 	maxGainMB         = 20
 	maxGainGoroutines = 50

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// behavior is how a service behaves at present.
+// behavior is the present behavior of a service.
 type behavior int32
 
 const (
@@ -25,7 +25,7 @@ var errFailed = errors.New("failed")
 // service is a service that fails at times.
 type service struct{ now atomic.Int32 }
 
-// change draws another behavior, which is answers more than half of the time.
+// change draws a different behavior, which is answers more than half of the time.
 func (s *service) change(r *rand.Rand) {
 	s.now.Store(int32(r.IntN(2) * r.IntN(int(behaviors))))
 }

@@ -19,7 +19,7 @@ const (
 	callers   = 64
 )
 
-// workload is everything that runs.
+// workload holds all objects under test.
 type workload struct {
 	faults    faults
 	seed      uint64
@@ -173,7 +173,7 @@ func (w *workload) audit() {
 	}
 }
 
-// finish ends what is left and compares all counts.
+// finish ends the remaining calls and compares all counts.
 func (w *workload) finish(before int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

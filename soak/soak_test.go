@@ -135,7 +135,7 @@ func TestAFleetThatAllowsNothingIsFound(t *testing.T) {
 	require.Equal(t, []string{"fleet"}, faults.kinds)
 }
 
-// fallingCounter is a counter that goes back.
+// fallingCounter is a counter whose value decreases.
 type fallingCounter struct {
 	series *stat.Series
 	value  float64

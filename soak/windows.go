@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// windowUnderTest is a limiter with a bound for any window, and the times of what it allowed.
+// windowUnderTest is a limiter with a bound for any window, and the times of the requests that it
+// allowed.
 type windowUnderTest struct {
 	name    string
 	limiter limiter.Limiter
@@ -49,8 +50,8 @@ func (w *windowUnderTest) makeRequest() {
 	w.before, w.after = append(w.before, before), append(w.after, after)
 }
 
-// audit looks for a window that holds too many. The exact time at which a request was allowed is not
-// known, but the n-th was not allowed before the n-th beginning, nor after the n-th end.
+// audit looks for a window with too many requests. The exact time at which a request was allowed is
+// not known, but the n-th was not allowed before the n-th beginning, nor after the n-th end.
 func (w *windowUnderTest) audit(faults *faults) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// onKey is a call of a client on a breaker of a key, which it may have got long ago.
+// onKey is a call through a breaker of a key. The client may have got the breaker long ago.
 type onKey struct {
 	key int
 	do  action

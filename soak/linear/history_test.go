@@ -45,6 +45,9 @@ func check(t *testing.T, model porcupine.Model, begin func() func(*client)) {
 	overlaps := 0
 	for i := 0; i < histories || overlaps == 0 && i < 50*histories; i++ {
 		ops := history(uint64(i), begin())
+		if ops[len(ops)-1].Return > int64(time.Second/2) {
+			continue // the machine stood still, and some models know no time
+		}
 		overlaps += overlapping(ops)
 		if porcupine.CheckOperations(model, ops) {
 			continue

@@ -14,7 +14,7 @@ const (
 	span    = buckets * token
 )
 
-// windowState holds the buckets that count: the newest one, and those before it within the span.
+// windowState holds the buckets in the window: the newest one, and those before it within the span.
 type windowState struct {
 	newest int64
 	counts [buckets + 1]int // the newest last

@@ -30,7 +30,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "save screenshots in this folder")
 
-// tab is a browser with one tab. The test fails at its end if the page has written to the console or
+// tab is a tab of the browser. The test fails at its end if the page has written to the console or
 // requested anything from another host.
 type tab struct {
 	t   *testing.T
@@ -42,26 +42,54 @@ type tab struct {
 	asked    []string // requested addresses
 }
 
-// newTab starts a browser.
+// chrome is the browser that all tests share. Each test has a separate tab.
+var chrome struct {
+	start sync.Once
+	ctx   context.Context
+	stop  func()
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if chrome.stop != nil {
+		chrome.stop()
+	}
+	os.Exit(code)
+}
+
+// startChrome starts the browser, unless it runs.
+func startChrome(t *testing.T) {
+	t.Helper()
+	path := chromium(t)
+	chrome.start.Do(func() {
+		flags := append(chromedp.DefaultExecAllocatorOptions[:],
+			chromedp.ExecPath(path),
+			chromedp.Flag("disable-component-update", true),
+			chromedp.Flag("hide-scrollbars", true),
+		)
+		if os.Geteuid() == 0 {
+			flags = append(flags, chromedp.NoSandbox)
+		}
+		allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), flags...)
+		ctx, cancel := chromedp.NewContext(allocator)
+		chrome.ctx, chrome.stop = ctx, func() {
+			_ = chromedp.Cancel(ctx)
+			cancel()
+			stop()
+		}
+		require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
+	})
+}
+
+// newTab opens a tab.
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	flags := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)),
-		chromedp.Flag("disable-component-update", true),
-		chromedp.Flag("hide-scrollbars", true),
-	)
-	if os.Geteuid() == 0 {
-		flags = append(flags, chromedp.NoSandbox)
-	}
-	allocator, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), flags...)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(func() {
-		_ = chromedp.Cancel(ctx)
-		cancel()
-		stop()
-	})
+	startChrome(t)
+	ctx, cancel := chromedp.NewContext(chrome.ctx)
+	t.Cleanup(cancel) // closes the tab
 	b := &tab{t: t, ctx: ctx}
-	require.NoError(t, chromedp.Listen(ctx, b.hear)) // starts the browser
+	require.NoError(t, chromedp.Listen(ctx, b.hear))
 	t.Cleanup(b.inspect)
 	b.size(1440, 900)
 	b.scheme("light")
@@ -108,7 +136,7 @@ func (b *tab) inspect() {
 	defer b.mu.Unlock()
 	require.Empty(b.t, b.messages, "in the browser's console")
 	for _, address := range b.asked {
-		require.Regexp(b.t, `^(http://127\.0\.0\.1:\d+/debug/weir/|about:blank)`, address, "the page requests another host")
+		require.Regexp(b.t, `^(http://127\.0\.0\.1:\d+/(debug|admin)/weir/|about:blank)`, address, "the page requests another host")
 	}
 }
 
@@ -231,7 +259,7 @@ func quote(s string) string {
 	return string(quoted)
 }
 
-// site is the page, served under a path, as users do.
+// site serves the page under a path, as users do.
 type site struct {
 	*httptest.Server
 	page *dashboard.Page

@@ -59,7 +59,7 @@ func serve(t *testing.T, p protocol, handler http.Handler) *server {
 	return s
 }
 
-// order is which of weirhttp and otelhttp is the outer one.
+// order says which of weirhttp and otelhttp is the outer transport.
 type order string
 
 const (

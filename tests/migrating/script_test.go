@@ -19,7 +19,7 @@ type step struct {
 	err   error // the answer of the service; nil means a user
 }
 
-// side is one of the two compared programs. asked counts its calls to the service.
+// side is one of the two compared programs. asked counts the calls that reach the service.
 type side struct {
 	get   func(ctx context.Context, get fetch, id int) (*User, error)
 	asked int

@@ -47,6 +47,7 @@ func probes() string {
 func cooldowns() string {
 	table := head("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
 	for _, c := range []breaker.Config{
+		{Cooldown: time.Second},
 		{Cooldown: 5 * time.Second},
 		{Cooldown: 5 * time.Second, CooldownFactor: 2, MaxCooldown: time.Minute},
 		{Cooldown: 30 * time.Second},

@@ -33,7 +33,7 @@ var objects = []object{
 	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
 	{"`window.Calls` with Latency", 38_000, func() any { return timing(window.NewCallsAt(window.CallsConfig{Buckets: 12, Latency: true}, t0)) }},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
-	{"`breaker.Breaker`", 3000, func() any { return breaker.New("b", breaker.Config{}) }},
+	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
 	{"`breaker.Breaker` with HungCalls", 4000, func() any { return hanging(1000) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
 		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
@@ -57,11 +57,11 @@ var objects = []object{
 	{"`guava.SmoothWarmingUp`", 600, func() any {
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
 	}},
-	{"`inflight.Limiter`", 260, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
+	{"`inflight.Limiter`", 272, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
 	}},
-	{"`weir.Gate` with both", 4000, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
+	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
 var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})

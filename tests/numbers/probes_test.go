@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// probeRule says what follows from the results of probes so far: "" for nothing yet.
+// probeRule returns the decision after the results of probes so far, or "" if there is none yet.
 type probeRule func(failures, successes int) string
 
 const reopens, recovers = "reopens", "recovers"
@@ -28,7 +28,7 @@ func afterAll(probes int) probeRule {
 	}
 }
 
-// afterARun is afterAll for a breaker that a run of failures has opened.
+// afterARun is like afterAll, but for a breaker that a run of failures has opened.
 func afterARun(probes int) probeRule {
 	all := afterAll(probes)
 	return func(failures, successes int) string {

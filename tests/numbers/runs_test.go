@@ -44,7 +44,7 @@ func (f failures) callsUntil(limit int) float64 {
 	return moreThanF
 }
 
-// windows are numbers of calls in a window, and what they mean.
+// windows are numbers of calls in a window, with a description.
 var windows = []struct {
 	calls int
 	text  string

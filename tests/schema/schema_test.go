@@ -99,7 +99,7 @@ func TestTheSchemaRefusesFaults(t *testing.T) {
 		`gates: {a: {breaker: {probes: 2.5}}}`, `gates: {a: {breaker: {latency: maybe}}}`, `gates: {"": {}}`,
 		`limits: {a: {policies: [{rate: 1/s, by: ip}]}}`, `limits: {a: {policies: [{name: x, rate: 1/s}]}}`,
 		`limits: {a: {policies: [{name: x, rate: 1/s, by: cookie}]}}`, `limits: {a: {proxies: {trusted: [ten]}}}`,
-		`sinks: {a: {url: "http://localhost"}}`, `sinks: {a: {kind: mail}}`,
+		`sinks: {a: {url: "http://localhost"}}`, `sinks: {a: {kind: pigeon}}`,
 		`{gates: {a: }, rules: [{of: a, value: tripped}]}`, `{gates: {a: }, rules: [{name: x, of: a, value: tripped, when: over 5}]}`,
 	} {
 		_, err := weirconfig.Parse("weir.yaml", []byte(text))

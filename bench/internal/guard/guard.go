@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// attempts is the number of measurements that must all find a cost too high.
+// attempts is the number of measurements. The test fails only if all of them find a cost too high.
 const attempts = 3
 
 // Finding is the result for one cost.
@@ -34,7 +34,7 @@ func (f Finding) String() string {
 		f.Name, f.Floor, f.ByFloor, f.Peer, f.Guarded.Peer.Name, f.ByPeer, f.verdict())
 }
 
-// maxNotice is the highest factor that Notices may return, so that a doubled cost is always detected.
+// maxNotice bounds the factor that Notices returns, so that a doubled cost is always detected.
 const maxNotice = 1.9
 
 // margin is the factor between a measured ratio and its bound.

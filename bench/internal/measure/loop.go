@@ -11,8 +11,8 @@ import (
 type Loop func(n int) (right int)
 
 // RunTogether runs the loops at the same time, n operations each. It returns the nanoseconds per
-// operation: the time from the start of all loops to the end of the last, divided by the operations of all
-// loops. It returns an error if an operation had another result than expected.
+// operation: the time from the start of all loops to the end of the last, divided by the operations
+// of all loops. It returns an error if an operation had a different result than expected.
 func RunTogether(n int, loops ...Loop) (ns float64, err error) {
 	rights := make([]int, len(loops))
 	gate := make(chan struct{})

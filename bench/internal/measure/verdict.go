@@ -17,7 +17,7 @@ const (
 // allowed" was between 0.50 and 0.65. Serial ratios are judged by the noise measured in the run.
 const SharedDrift = 0.2
 
-// Judge compares the ratio with the bound. A bound of 0 is no bound.
+// Judge compares the ratio with the bound. A bound of 0 means no bound.
 func (c Comparison) Judge(bound float64) Verdict {
 	ratio := SpreadOf(c.Ratio)
 	switch {

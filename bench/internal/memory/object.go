@@ -56,36 +56,36 @@ func All(keys int) []Object {
 func singles() []Object {
 	perSecond := limiter.PerSecond(1)
 	return []Object{
-		{"breaker.Breaker", 1000, 0, many(func() any { return afterOneCall(breaker.Config{}) })},
-		{"breaker.Breaker, last 100 calls", 1000, 0, many(func() any { return afterOneCall(breaker.Config{LastCalls: 100}) })},
-		{"breaker.Breaker, hung calls", 1000, 0, many(func() any { return afterOneCall(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
-		{"breaker.Breaker, latency", 200, 0, many(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
-		{"gobreaker, 10 buckets", 1000, 0, many(func() any {
+		{"breaker.Breaker", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{}) })},
+		{"breaker.Breaker, last 100 calls", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{LastCalls: 100}) })},
+		{"breaker.Breaker, hung calls", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{SlowCall: time.Second, HungCalls: true}) })},
+		{"breaker.Breaker, latency", 200, 0, repeat(func() any { return afterOneCall(breaker.Config{Latency: true}) })},
+		{"gobreaker, 10 buckets", 1000, 0, repeat(func() any {
 			return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{Interval: 10 * time.Second, BucketPeriod: time.Second})
 		})},
-		{"failsafe-go breaker, time window", 1000, 0, many(func() any {
+		{"failsafe-go breaker, time window", 1000, 0, repeat(func() any {
 			return circuitbreaker.NewBuilder[int]().WithFailureRateThreshold(0.5, 20, 10*time.Second).Build()
 		})},
-		{"window.Counter, 10 buckets", 1000, 0, many(func() any { return window.NewCounter(window.Config{}) })},
-		{"window.Calls, 10 buckets", 1000, 0, many(func() any { return afterOneRecord(window.CallsConfig{}) })},
-		{"window.Calls, 100 buckets", 1000, 0, many(func() any { return afterOneRecord(window.CallsConfig{Buckets: 100}) })},
-		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, many(func() any { return afterOneRecord(window.CallsConfig{Latency: true}) })},
-		{"window.View, 10 buckets", 1000, 0, many(func() any { return window.NewView(window.Config{}) })},
-		{"limiter.TokenBucket", 1000, 0, many(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
-		{"limiter.FixedWindow", 1000, 0, many(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
-		{"limiter.SlidingWindow, 10 parts", 1000, 0, many(func() any {
+		{"window.Counter, 10 buckets", 1000, 0, repeat(func() any { return window.NewCounter(window.Config{}) })},
+		{"window.Calls, 10 buckets", 1000, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{}) })},
+		{"window.Calls, 100 buckets", 1000, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{Buckets: 100}) })},
+		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{Latency: true}) })},
+		{"window.View, 10 buckets", 1000, 0, repeat(func() any { return window.NewView(window.Config{}) })},
+		{"limiter.TokenBucket", 1000, 0, repeat(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
+		{"limiter.FixedWindow", 1000, 0, repeat(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
+		{"limiter.SlidingWindow, 10 parts", 1000, 0, repeat(func() any {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute})
 		})},
-		{"limiter.SlidingLog, full with 100", 1000, 0, many(func() any { return fullLog(100) })},
-		{"inflight.Limiter", 1000, 0, many(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
-		{"x/time/rate.Limiter", 1000, 0, many(func() any { return rate.NewLimiter(1, 1) })},
-		{"weir.Gate", 1000, 0, many(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
+		{"limiter.SlidingLog, full with 100", 1000, 0, repeat(func() any { return fullLog(100) })},
+		{"inflight.Limiter", 1000, 0, repeat(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
+		{"x/time/rate.Limiter", 1000, 0, repeat(func() any { return rate.NewLimiter(1, 1) })},
+		{"weir.Gate", 1000, 0, repeat(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
 		{"alert rule over five minutes", 1000, 0, rules},
 	}
 }
 
-// many returns a Build that calls one n times.
-func many(one func() any) func(n int) func() any {
+// repeat returns a Build that calls one n times.
+func repeat(one func() any) func(n int) func() any {
 	return func(n int) func() any {
 		all := make([]any, n)
 		return func() any {

@@ -25,8 +25,8 @@ type Cost struct {
 // neighbours share no cache line.
 func (c Cost) Slowdown() float64 { return c.Next.Median / c.Apart.Median }
 
-// sharing is the lowest slowdown that means a shared cache line. With two free cores the noise is below a
-// tenth, and words that share a line cost four times as much.
+// sharing is the slowdown from which two objects count as sharing a cache line. With two free cores
+// the noise is below a tenth, and words that share a line cost four times as much.
 const sharing = 1.3
 
 // Sharing returns "share a line" if the slowdown shows a shared cache line, and otherwise "".
@@ -38,7 +38,7 @@ func (c Cost) Sharing() string {
 }
 
 const (
-	pairs = 12 // the number of pairs; each has its cache lines at other places
+	pairs = 12 // the number of pairs; each has its cache lines at different addresses
 	turns = 5  // the number of turns per pair
 	far   = 64 // the distance of distant objects
 )
@@ -65,7 +65,7 @@ func (c Case) Run(each time.Duration) (cost Cost, err error) {
 	return cost, nil
 }
 
-// runPairs lets two threads work on two loops with the given distance, for several pairs.
+// runPairs runs two threads on two loops whose objects have the given distance, for several pairs.
 func runPairs(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 	var costs []float64
 	for i := range pairs {

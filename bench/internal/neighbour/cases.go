@@ -16,16 +16,16 @@ func All() []Case {
 		{"atomic words, 8 bytes apart", true, words(1)},
 		{"atomic words, 64 bytes apart", true, words(8)},
 		{"atomic words, 128 bytes apart", true, words(16)},
-		{"window.Calls, allocated in a row", false, many(record)},
-		{"TokenBuckets, allocated in a row", false, many(takeLoop)},
-		{"breakers, allocated in a row", false, many(run)},
+		{"window.Calls, allocated in a row", false, repeat(record)},
+		{"TokenBuckets, allocated in a row", false, repeat(takeLoop)},
+		{"breakers, allocated in a row", false, repeat(run)},
 		{"members of a breaker.Group, with Get", false, members},
 		{"keys of a limiter.Group", false, keys},
 	}
 }
 
-// many returns a function that calls one n times.
-func many(one func() measure.Loop) func(n int) []measure.Loop {
+// repeat returns a function that calls one n times.
+func repeat(one func() measure.Loop) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		for range n {
 			loops = append(loops, one())

@@ -140,9 +140,9 @@ func boundAnd(o compare.Outcome, i int) string {
 	case measure.NoBound:
 		return ""
 	case measure.Reached:
-		return bound(o.Bound(o.Modes[i]))
+		return formatBound(o.Bound(o.Modes[i]))
 	default:
-		return bound(o.Bound(o.Modes[i])) + ", " + string(v)
+		return formatBound(o.Bound(o.Modes[i])) + ", " + string(v)
 	}
 }
 

@@ -33,7 +33,7 @@ func Lines(w io.Writer, o compare.Outcome) error {
 	var b strings.Builder
 	for i, m := range o.Modes {
 		weir, peer, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
-		fmt.Fprintf(&b, columns, o.Name, m, figure(weir.Median), figure(peer.Median), ratio, bound(o.Bound(m)), remark(o, i))
+		fmt.Fprintf(&b, columns, o.Name, m, figure(weir.Median), figure(peer.Median), ratio, formatBound(o.Bound(m)), remark(o, i))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -60,7 +60,7 @@ func remark(o compare.Outcome, i int) string {
 	return strings.Join(words, ", ")
 }
 
-func bound(v float64) string {
+func formatBound(v float64) string {
 	if v == 0 {
 		return ""
 	}

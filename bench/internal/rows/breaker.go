@@ -40,7 +40,7 @@ func breakers() []Row {
 			Why: "the part above 1 is the cost of the breaker itself",
 		},
 		{
-			Name: "breaker: success, 2 readings, against the clock", Serial: 2.9,
+			Name: "breaker: success, 2 readings, against the clock", Serial: 3.0,
 			Weir: twoReadings, Peer: sinceFloor(), Floor: true,
 			Why: "the two readings alone are 2",
 		},

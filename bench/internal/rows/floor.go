@@ -56,7 +56,7 @@ func addFloor() Side {
 	}}
 }
 
-// sinceAndAdd is the minimum for code that counts over time.
+// sinceAndAdd has the lowest possible cost of code that counts calls over time.
 func sinceAndAdd() Side {
 	return Side{"time.Since + atomic.Add", "one reading of the clock and one atomic add", func() measure.Loop {
 		epoch, total := time.Now(), new(atomic.Int64)

@@ -63,7 +63,7 @@ func gateInFlight(c weir.Config) Side {
 	}}
 }
 
-// gateAndReadings reads the clock with the calls whose number has none of the bits of mask.
+// gateAndReadings reads the clock only in calls whose number has no bit in common with mask.
 func gateAndReadings(c weir.Config, mask int) Side {
 	about := fmt.Sprintf("the same gate without a bound, and a reading of the clock with one call in %d", mask+1)
 	return Side{"weir.Do, time.Since(epoch)", about, func() measure.Loop {

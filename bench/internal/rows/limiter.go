@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plenty is a burst that no comparison exhausts.
+// plenty is a burst that is never used up in a comparison.
 const plenty = 1 << 30
 
 // limiters compares the token bucket with x/time/rate, the usual choice.

@@ -104,7 +104,8 @@ func jujuTakes() Side {
 	}}
 }
 
-// unlimitedCAS keeps throttled from returning an error if other goroutines use the same key.
+// unlimitedCAS makes throttled retry without a limit, so that it returns no error if other
+// goroutines use the same key.
 const unlimitedCAS = math.MaxInt32
 
 // throttledLimiter returns the GCRA limiter with a map in memory.

@@ -95,7 +95,7 @@ func TestBounds(t *testing.T) {
 		"breaker: closed, failure":                                      {0.50, 0.60},
 		"breaker: open":                                                 {0.60, 0.30},
 		"breaker: success, 1 reading, against the clock":                {1.8, 0},
-		"breaker: success, 2 readings, against the clock":               {2.9, 0},
+		"breaker: success, 2 readings, against the clock":               {3.0, 0},
 		"limiter: allowed":                                              {0.60, 0.55},
 		"limiter: allowed, 10/3 ns per token":                           {0.60, 0.55},
 		"limiter: refused":                                              {0.50, 0.30},

@@ -49,7 +49,7 @@ func (e Experiment) Run() (curves []Curve, err error) {
 			if line.Upto > 0 && size > line.Upto {
 				break
 			}
-			runtime.GC() // the garbage of the point before must not slow this one
+			runtime.GC() // the garbage of the previous point must not slow this one
 			ns, err := line.Cost(size)
 			if err != nil {
 				return nil, fmt.Errorf("%s, %s at %d: %w", e.Title, line.Name, size, err)

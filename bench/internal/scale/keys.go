@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// enough is a burst that no experiment exhausts.
+// enough is a burst that is never used up in an experiment.
 const enough = 1 << 30
 
 // keys varies the number of keys of a keyed limiter. The map of throttled takes too much memory for the

@@ -41,7 +41,7 @@ func (t timer) queue(end release) func(size int) (float64, error) {
 	}
 }
 
-// wait makes size callers wait, and then ends all waits.
+// wait starts size waiting callers, and then ends all their waits.
 func wait(size int, end release) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Duration(1<<40)), Burst: size})
 	b.Take(size)

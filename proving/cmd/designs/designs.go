@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// designs returns the columns of the table. Each bound stands alone: there is no breaker.
+// designs returns bounds on calls in flight. Each stands alone: there is no breaker.
 func designs() []sim.Maker {
 	return []sim.Maker{
 		sim.None(),

@@ -1,14 +1,17 @@
-// Command designs compares designs of an adaptive bound on calls in flight, each alone in front of the
-// simulated services of the proving ground, and prints a Markdown table:
+// Command designs compares designs in front of the simulated services of the proving ground, and prints
+// a Markdown table:
 //
 //	go run -C proving ./cmd/designs
 //	go run -C proving ./cmd/designs -first 1 -seeds 10 -only "^fleet-return$"
+//	go run -C proving ./cmd/designs -of cooldowns
 //
-// A cell has the medians of the first two figures of the scenario, or on a good day the calls refused per
-// million. See docs/designs.md.
+// The designs are those of an adaptive bound on calls in flight, each alone, or breakers with several
+// cooldowns. A cell has the medians of the first two figures of the scenario, or on a good day the calls
+// refused per million. See docs/designs.md.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +26,7 @@ import (
 
 	"github.com/weir-go/weir/proving/internal/report"
 	"github.com/weir-go/weir/proving/internal/scenario"
+	"github.com/weir-go/weir/proving/internal/sim"
 )
 
 func main() {
@@ -34,15 +38,26 @@ func main() {
 	}
 }
 
-// shown selects the scenarios that tell the designs apart.
-const shown = "^(lost-capacity|hang|return|blip|fleet-.*|good-day-(85|95)-.*|growing-baseline|deployment-slower|steady-probes)$"
+// sets are the designs that are compared with each other, and a pattern for the scenarios in which
+// they differ.
+var sets = map[string]struct {
+	designs func() []sim.Maker
+	shown   string
+}{
+	"bounds": {designs, "^(lost-capacity|hang|return|blip|fleet-.*|good-day-(85|95)-.*|growing-baseline|deployment-slower|steady-probes)$"},
+	"cooldowns": {
+		cooldowns,
+		"^(outage|lost-capacity|hang|return|blip|flapping|fleet-.*|herd-of-retriers|cold-cache|retries-with-budget|semian-spike-100)$",
+	},
+}
 
 func run(args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("designs", flag.ContinueOnError)
 	flags.SetOutput(w)
 	first := flags.Uint64("first", 101, "the first `seed`; 1 to 20 are for tuning, 101 to 120 for the report")
 	seeds := flags.Uint64("seeds", 20, "the number of seeds")
-	only := flags.String("only", shown, "run only the scenarios whose names match this `regexp`")
+	of := flags.String("of", "bounds", "the designs to compare: bounds or cooldowns")
+	only := flags.String("only", "", "run only the scenarios whose names match this `regexp`, in place of those that tell the designs apart")
 	among := flags.String("guards", "", "run only the designs whose names match this `regexp`")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -50,7 +65,11 @@ func run(args []string, w io.Writer) error {
 	if *seeds == 0 {
 		return errors.New("-seeds must be at least 1")
 	}
-	names, err := regexp.Compile(*only)
+	set, ok := sets[*of]
+	if !ok {
+		return fmt.Errorf("-of is %q, must be bounds or cooldowns", *of)
+	}
+	names, err := regexp.Compile(cmp.Or(*only, set.shown))
 	if err != nil {
 		return err
 	}
@@ -67,7 +86,7 @@ func run(args []string, w io.Writer) error {
 			m.Scenarios = append(m.Scenarios, s)
 		}
 	}
-	for _, d := range designs() {
+	for _, d := range set.designs() {
 		if guards.MatchString(d.Name) {
 			m.Guards = append(m.Guards, d)
 		}
@@ -90,7 +109,7 @@ func write(w io.Writer, results []report.Result) error {
 		}
 		fmt.Fprintf(w, "| %s: %s |", r.Scenario.Name, heads(r.Scenario))
 		for _, row := range r.Rows {
-			fmt.Fprintf(w, " %s |", cell(r.Scenario, row))
+			fmt.Fprintf(w, " %s |", formatCell(r.Scenario, row))
 		}
 		if _, err := fmt.Fprintln(w); err != nil {
 			return err
@@ -115,7 +134,7 @@ func heads(s scenario.Scenario) string {
 	return strings.Join(titles, " / ")
 }
 
-func cell(s scenario.Scenario, row scenario.Row) string {
+func formatCell(s scenario.Scenario, row scenario.Row) string {
 	var figures []string
 	for _, c := range columns(s) {
 		digits := 1

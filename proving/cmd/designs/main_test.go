@@ -27,11 +27,21 @@ func TestTheTableHasAColumnPerDesign(t *testing.T) {
 	require.NotContains(t, out.String(), "–")
 
 	require.ErrorContains(t, run([]string{"-seeds", "0"}, &out), "-seeds must be at least 1")
+	require.ErrorContains(t, run([]string{"-of", "colors"}, &out), `-of is "colors", must be bounds or cooldowns`)
 	require.ErrorContains(t, run([]string{"-only", "("}, &out), "missing closing )")
 	require.ErrorContains(t, run([]string{"-guards", "("}, &out), "missing closing )")
 }
 
-// callers returns the designs that are no part of package sim.
+func TestBreakersWithSeveralCooldowns(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-of", "cooldowns", "-seeds", "1", "-only", "^outage$", "-guards", "^(none|5s|1s)$"}, &out))
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, "| scenario | none | 5s | 1s |", lines[0])
+	require.Contains(t, lines[2], "| outage: sent meanwhile % / good after % | 100.0 / 100.0 |")
+}
+
+// callers returns the designs that are not in package sim.
 func callers() (all []sim.Maker) {
 	for _, m := range designs() {
 		if m.Name != "none" && m.Name != "informed" {
@@ -59,7 +69,8 @@ func TestEveryDesignPassesResultsOn(t *testing.T) {
 	}
 }
 
-// refusals makes calls of a latency at a rate for a time, and returns how many were refused.
+// refusals makes calls with the given latency, rate and total time, and returns how many were
+// refused.
 func refusals(b bound, latency, every, long time.Duration, failed bool) (refused int) {
 	const deadline = time.Second
 	call := bounded(b)

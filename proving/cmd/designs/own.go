@@ -11,9 +11,10 @@ import (
 // limit, and take the same calls for evidence: those that were answered, and those that failed late. A
 // cut begins from the calls in flight, because an unused limit means nothing.
 
-// bound finds a limit from calls that have ended. A lock guards it.
+// bound computes a limit from the calls that have ended. A lock guards it.
 type bound interface {
-	// ended tells of a call, and how many were in flight with it, and returns the new limit.
+	// ended records a call and the number of calls in flight including it, and returns the new
+	// limit.
 	ended(latency float64, failed bool, inFlight int) (limit float64)
 }
 
@@ -118,7 +119,7 @@ func (g *gradient) ended(latency float64, failed bool, inFlight int) float64 {
 	return g.limit
 }
 
-// mean is the mean of the last few values, about as many as of says.
+// mean is a moving mean over about the last of values.
 type mean struct{ value, n, of float64 }
 
 func (m *mean) add(v float64) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// result is what clients saw.
+// result counts the responses that clients got.
 type result struct {
 	mu              sync.Mutex
 	answers         []time.Duration // of the requests with status 200
@@ -28,8 +28,8 @@ func (r *result) quantile(share float64) time.Duration {
 	return r.answers[int(share*float64(len(r.answers)-1))]
 }
 
-// attack serves the handler on loopback and sends requests as a Poisson process, whether earlier ones
-// were answered or not. Before, it sends half of what the handler can do, which does not count.
+// attack serves the handler on loopback and sends requests as a Poisson process. It does not wait
+// for responses. Before, it sends half of what the handler can do, which does not count.
 func attack(ctx context.Context, h http.Handler, s settings) (*result, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,7 +59,7 @@ func attack(ctx context.Context, h http.Handler, s settings) (*result, error) {
 	return r, nil
 }
 
-// send sends one request and counts what came of it.
+// send sends one request and counts its result.
 func (r *result) send(ctx context.Context, client *http.Client, url string, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

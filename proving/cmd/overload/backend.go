@@ -13,8 +13,8 @@ const (
 	capacity = float64(servers) * float64(time.Second) / float64(work)
 )
 
-// backend is a handler that does a number of requests at once. Further ones wait for their turn, and
-// leave when their client has gone.
+// backend is a handler that serves a fixed number of requests at the same time. Further ones wait
+// for their turn, and leave when their client has gone.
 type backend struct{ turns chan struct{} }
 
 func newBackend() *backend { return &backend{make(chan struct{}, servers)} }

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// guard is what stands before the handler.
+// guard is the middleware in front of the handler.
 type guard struct {
 	name string
 	wrap func(http.Handler) (http.Handler, error)

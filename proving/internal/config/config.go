@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// Config is what a file says.
+// Config is the content of a configuration file.
 type Config struct {
 	Title string
 	World sim.World
@@ -54,7 +54,7 @@ type load struct {
 
 type trouble struct {
 	sim.Fault
-	Capacity *float64 // 0 is no capacity here
+	Capacity *float64 // 0 means no capacity here
 }
 
 // The defaults of a file.
@@ -174,8 +174,8 @@ func (d *decoder) invalid(path string, err error) {
 	}
 }
 
-// locate adds a fault whose text begins with a field below path. A field that the file does not have is
-// at the line of what it belongs to.
+// locate adds a fault whose text begins with the name of a field in the object at path. A field
+// that the file does not have is at the line of what it belongs to.
 func (d *decoder) locate(path, text string) {
 	field, rest, _ := strings.Cut(text, " ")
 	if p, known := d.places[strings.TrimPrefix(plain(path+"."+field), ".")]; known {

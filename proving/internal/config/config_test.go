@@ -72,8 +72,8 @@ func TestAFileBecomesAWorldAndGuards(t *testing.T) {
 	require.Equal(t, []string{"none", "all", "throttled", "both", "gobreaker", "go-zero", "oracle"}, names)
 }
 
-// down is a world in which only the guard "tried" is of interest.
-func down(guard string) string {
+// downWorld is a world for tests of the guard "tried".
+func downWorld(guard string) string {
 	return "service: {servers: 100, time: constant 1ms, queue: 8}\n" +
 		"load: [{rate: 50/s, timeout: 1s}]\nfaults: [{from: 20s, to: 50s, down: true}]\nguards:\n  - " + guard
 }
@@ -91,7 +91,7 @@ func TestTheFieldsOfAGuardHaveAnEffect(t *testing.T) {
 		"{name: tried, rate: 5/s, burst: 1, breaker: {initial: disabled}, throttle: {max_refusal: 0.01}}": {0.08, 0.11},
 		"{name: tried, breaker: {}, throttle: {max_refusal: 0.01}}":                                       {0.03, 0.10},
 	} {
-		c, err := config.Read("a.yaml", strings.NewReader(down(guard)))
+		c, err := config.Read("a.yaml", strings.NewReader(downWorld(guard)))
 		require.NoError(t, err, guard)
 		require.Equal(t, "tried", c.Guards[1].Name)
 		f := sim.Run(c.World, c.Guards[1], 1)

@@ -24,13 +24,13 @@ type decoder struct {
 	places map[string]place // of all fields in the file, by their plain path
 }
 
-// place is where a field is.
+// place is the position of a field in the file.
 type place struct {
 	line int
 	path string // as in the file
 }
 
-// fault is one thing that is wrong with the file.
+// fault is one error in the file.
 type fault struct {
 	line int
 	text string
@@ -41,7 +41,7 @@ func (d *decoder) fault(n *yaml.Node, path, format string, args ...any) {
 	d.faults = append(d.faults, fault{n.Line, path + " " + fmt.Sprintf(format, args...)})
 }
 
-// decode sets v to what n says.
+// decode sets v to the value of n.
 func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -156,7 +156,7 @@ func setScalar(v reflect.Value, text string) (err error) {
 	return err
 }
 
-// example says how a value of the type of v is written.
+// example returns an example of a value of v's type, as written in a file.
 func example(v reflect.Value) string {
 	switch {
 	case v.Type() == duration:

@@ -92,7 +92,7 @@ func cutAt(lines []string, after string) []string {
 	return lines
 }
 
-func TestWhatIsNoYAMLIsAnError(t *testing.T) {
+func TestInvalidYAMLIsAnError(t *testing.T) {
 	require.Equal(t, []string{"a.yaml: the file is empty"}, readFaults(t, ""))
 	require.Equal(t, []string{"a.yaml: the file has more than one document"}, readFaults(t, "seeds: 1\n---\nseeds: 2"))
 	require.Contains(t, readFaults(t, "a: [")[0], "a.yaml: yaml: line 1")

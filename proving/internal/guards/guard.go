@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// guard is a library as the simulation calls it.
+// guard adapts a library to the interface of the simulation.
 type guard struct {
 	call func(ctx context.Context, f func(context.Context) error) error
 	// refusals are the errors that mean a refusal.

@@ -44,7 +44,7 @@ func inBubble(t *testing.T, test func(*testing.T, sim.Maker, sim.Guard)) {
 	}
 }
 
-// seen are the outcomes of some calls.
+// seen holds the outcomes of some calls.
 type seen struct{ good, failed, refused int }
 
 // call calls f n times, 10 ms apart, with a deadline for each call, and waits for all results.
@@ -89,12 +89,13 @@ func TestAnErrorIsReturnedAsItIs(t *testing.T) {
 	})
 }
 
-// isLimiter are guards that look at how long calls take and how many are in flight, not at errors.
+// isLimiter lists guards that decide by the latency and the number of calls in flight, not by
+// errors.
 func isLimiter(m sim.Maker) bool {
 	return strings.Contains(m.Name, "limit")
 }
 
-// isThrottle are guards that refuse a share of the calls, and have no state that refuses all.
+// isThrottle lists guards that refuse a share of the calls, and never all of them.
 func isThrottle(m sim.Maker) bool {
 	switch m.Name {
 	case "weir throttle", "failsafe throttler", "failsafe throttler, tuned", "go-zero", "aegis", "aegis, tuned":

@@ -53,7 +53,7 @@ func hystrixCommand(name, about string, config func(sim.Client) hystrix.CommandC
 	}
 }
 
-// hystrixCommands makes the names of commands unique, because hystrix keeps them for ever.
+// hystrixCommands makes the names of commands unique, because hystrix never removes them.
 var hystrixCommands atomic.Int64
 
 // runHystrix runs f. hystrix ignores an error that is context.DeadlineExceeded, but not one that wraps
@@ -97,8 +97,8 @@ func closeUpdates(metrics reflect.Value) {
 	reflect.NewAt(updates.Type(), unsafe.Pointer(updates.UnsafeAddr())).Elem().Close()
 }
 
-// hystrixOpenings has the counts of openings by the names of commands. hystrix reports an opening only
-// to its log.
+// hystrixOpenings counts openings by the name of the command. hystrix reports an opening only to
+// its log.
 var hystrixOpenings sync.Map
 
 var useHystrixLog = sync.OnceFunc(func() { hystrix.SetLogger(hystrixLog{}) })

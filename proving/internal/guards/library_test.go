@@ -60,7 +60,7 @@ func TestGoZeroLetsACallThroughPerSecond(t *testing.T) {
 
 func TestARefusalSaysWhenToRetryIfTheLibraryKnows(t *testing.T) {
 	for name, least := range map[string]time.Duration{
-		"weir": 4 * time.Second, "weir throttle": time.Second, "failsafe breaker": 50 * time.Second,
+		"weir": 900 * time.Millisecond, "weir throttle": time.Second, "failsafe breaker": 50 * time.Second,
 		"gobreaker": 0, "sentinel": 0,
 	} {
 		synctest.Test(t, func(t *testing.T) {

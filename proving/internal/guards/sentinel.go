@@ -76,7 +76,8 @@ func (g *sentinelGuard) Close() {
 	}
 }
 
-// sentinelResources makes the names of resources unique: what sentinel has counted for one is kept.
+// sentinelResources makes the names of resources unique, because sentinel keeps the counts of a
+// name.
 var sentinelResources atomic.Int64
 
 // errSentinel is a refusal. A BlockError has no errors.Is of its own.
@@ -95,8 +96,8 @@ func runSentinel(resource string, f func() error) error {
 	return err
 }
 
-// sentinelOpenings has the counts of openings by the names of resources, because listeners are called
-// for all resources.
+// sentinelOpenings counts openings by the name of the resource, because listeners are called for
+// all resources.
 var sentinelOpenings sync.Map
 
 var listenToSentinel = sync.OnceFunc(func() {

@@ -34,8 +34,8 @@ func wrap(text, indent string) string {
 	return b.String()
 }
 
-// cell escapes a text for a cell of a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// escapeCell escapes a text for a cell of a table.
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // anchor returns the anchor that GitHub gives to a heading.
 func anchor(title string) string {

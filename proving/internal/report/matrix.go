@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// Matrix is what is run: each scenario with each guard and each seed.
+// Matrix lists the simulations to run: each scenario with each guard and each seed.
 type Matrix struct {
 	Scenarios []scenario.Scenario
 	Guards    []sim.Maker
@@ -21,7 +21,7 @@ type Matrix struct {
 	Workers int
 }
 
-// Result is what one scenario shows.
+// Result holds the figures of one scenario.
 type Result struct {
 	Scenario scenario.Scenario
 	Seeds    []uint64
@@ -127,7 +127,7 @@ func simulate(s scenario.Scenario, maker sim.Maker, seed uint64) (f sim.Figures,
 	return sim.Run(s.World(sim.NewDraw(seed)), maker, seed), nil
 }
 
-// harmless knows which guards reach the goals of all good days.
+// harmless records which guards reach the goals of all good days.
 type harmless struct {
 	known map[string]bool
 	fixed bool

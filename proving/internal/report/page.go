@@ -52,14 +52,14 @@ func (p Page) writeReading(b *strings.Builder) {
 		seeds = fmt.Sprintf("%d seeds, %d to %d", len(p.Seeds), p.Seeds[0], p.Seeds[len(p.Seeds)-1])
 	}
 	for _, text := range []string{
-		"A *call* is what a user asked for, with all its retries. It is good, failed, or refused by the guard in the end. An " +
+		"A *call* is one request of a user, with all its retries. It is good, failed, or refused by the guard in the end. An " +
 			"*attempt* is one try of it. *Meanwhile* means: of the calls that began while the service was in trouble.",
 		"A cell is the median over all seeds, with the lowest and the highest in brackets. Each seed draws its own rates, " +
 			"capacities and times, most of them within 30 % of the text, so the range is more about the worlds than about " +
 			"the guard. All guards meet the same calls. \"Never\" means: not within the simulated time.",
 		"The *oracle* sees the inside of the service, and lets a call through if it will be answered in time. No guard of a " +
 			"client can do that. It shows what is possible.",
-		"A library with a † refuses calls on a good day, see the first goals. It is no peer in the goals, because it is easy " +
+		"A library with a † refuses calls on a good day, see the first goals. It is not counted as a peer in the goals, because it is easy " +
 			"to protect a service by refusing its callers. Each library has a row with its documented defaults and, as " +
 			"\"tuned\", one that a reader of its documentation would choose.",
 		"A goal binds `weir.Config{}` or the gate that the README recommends, or both. \"The best\" is the best of the peers " +
@@ -119,13 +119,13 @@ func mark(v Verdict) string {
 	return "**missed**"
 }
 
-// writeRows lists the guards and what is missing.
+// writeRows writes a list of the guards, and what each of them lacks.
 func (p Page) writeRows(b *strings.Builder) {
 	b.WriteString("## The rows\n\n| row | configuration |\n|---|---|\n")
 	recommended := false
 	for _, g := range p.Guards {
 		recommended = recommended || g.Name == guards.Recommended
-		fmt.Fprintf(b, "| %s | %s |\n", g.Name, cell(g.Config))
+		fmt.Fprintf(b, "| %s | %s |\n", g.Name, escapeCell(g.Config))
 	}
 	b.WriteString("\n")
 	if !recommended {
@@ -160,7 +160,7 @@ func writeTable(b *strings.Builder, table [][]string) {
 	for i, line := range table {
 		escaped := make([]string, len(line))
 		for j, c := range line {
-			escaped[j] = cell(c)
+			escaped[j] = escapeCell(c)
 		}
 		b.WriteString("| " + strings.Join(escaped, " | ") + " |\n")
 		if i == 0 {

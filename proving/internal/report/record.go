@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/scenario"
 )
 
-// Record is what a whole run leaves for the short runs after it.
+// Record holds the figures of a full run. Later short runs are compared with it.
 type Record struct {
 	// Harmless names the guards that reach the goals of all good days.
 	Harmless []string
@@ -90,7 +90,7 @@ func (rec *Record) read(line string) error {
 		}
 		rec.Reached = append(rec.Reached, k)
 	default:
-		return fmt.Errorf("%q is no line of a record", line)
+		return fmt.Errorf("%q is not a line of a record", line)
 	}
 	return nil
 }

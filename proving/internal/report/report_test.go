@@ -41,7 +41,7 @@ var goodCalls = scenario.Column{Title: "good", Unit: "%", More: true, Of: func(f
 	return 100 * float64(f.Good) / float64(f.Offered)
 }}
 
-// world is well, but for the trouble, in which the service fails.
+// world has a healthy service, which fails during the trouble.
 func world(trouble sim.Span) func(sim.Draw) sim.World {
 	return func(d sim.Draw) sim.World {
 		w := sim.World{
@@ -104,7 +104,7 @@ func TestMatrixHasAllRowsInOrder(t *testing.T) {
 	}
 }
 
-func TestLibrariesThatRefuseOnAGoodDayAreNoPeers(t *testing.T) {
+func TestLibrariesThatRefuseOnAGoodDayAreNotPeers(t *testing.T) {
 	results := run(matrix(sim.None(), maker("strict", true, refuser{}), maker("gentle", true, sim.None().New(sim.Setting{})), weir()))
 	for _, r := range results {
 		require.Equal(t, []bool{true, false, true, true}, harmless(r), r.Scenario.Name)

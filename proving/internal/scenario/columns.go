@@ -77,7 +77,7 @@ func share(title string, of func(sim.Figures) (part, all int), more bool) Column
 	}}
 }
 
-// ratio is NaN where there is nothing to divide by.
+// ratio divides two numbers. It returns NaN if the divisor is 0.
 func ratio(part, all float64) float64 {
 	if all == 0 {
 		return math.NaN()

@@ -25,7 +25,7 @@ func comeBack() Scenario {
 	}
 }
 
-// returning puts an outage of about 20 s into the world, and after it about 60 s with few servers.
+// returning adds an outage of about 20 s to the world, followed by about 60 s with few servers.
 func returning(d sim.Draw, w *sim.World) {
 	during(w, d.AboutTime(20*time.Second), sim.Fault{Down: true})
 	back := sim.Span{From: w.Trouble.To, To: w.Trouble.To + d.AboutTime(time.Minute)}

@@ -2,7 +2,7 @@ package scenario
 
 import "math"
 
-// both makes a goal bind weir.Config{} too, and not the recommended gate alone.
+// both applies a goal to weir.Config{} too, in addition to the recommended gate.
 func both(g Goal) Goal {
 	g.Recommended = false
 	return g
@@ -13,13 +13,14 @@ func atMost(text string, c Column, bound float64) Goal {
 	return Goal{Text: text, Recommended: true, Figure: c, Bound: func(Rows) float64 { return bound }}
 }
 
-// atLeast is atMost for a figure of which more is better here.
+// atLeast is like atMost, but for a figure that is better when it is larger.
 func atLeast(text string, c Column, bound float64) Goal {
 	c.More = true
 	return atMost(text, c, bound)
 }
 
-// timesBest bounds a figure by a multiple of the best, which is a peer or none.
+// timesBest bounds a figure by a multiple of the best figure of the peers and of a run without a
+// guard.
 func timesBest(text string, c Column, factor float64) Goal {
 	return Goal{Text: text, Recommended: true, Figure: c, Bound: func(rs Rows) float64 {
 		return orNoBound(factor*rs.best(c), c)
@@ -57,7 +58,7 @@ func comeBackGoals() []Goal {
 	return []Goal{
 		{
 			Text: "good calls meanwhile ≥ 70 % of what is possible", Recommended: true, Figure: goodMeanwhile,
-			Bound: func(rs Rows) float64 { return orNoBound(0.7*rs.of(oracle, goodMeanwhile), goodMeanwhile) },
+			Bound: func(rs Rows) float64 { return orNoBound(0.7*rs.median(oracle, goodMeanwhile), goodMeanwhile) },
 		},
 		timesBestPeer("failures seen ≤ the best peer's", failed, 1),
 		atMost("at most 2 openings meanwhile", reopenings, 2),

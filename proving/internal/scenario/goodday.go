@@ -27,8 +27,8 @@ func goodDays() []Scenario {
 	return all
 }
 
-// failingDay is a service at half of its capacity of which a share of the calls always fails, such as
-// calls for what does not exist.
+// failingDay is a service at half of its capacity of which a share of the calls always fails, such
+// as requests for things that do not exist.
 func failingDay(name string, errors, rate float64, long time.Duration) Scenario {
 	return Scenario{
 		Name:  name,
@@ -45,7 +45,7 @@ func failingDay(name string, errors, rate float64, long time.Duration) Scenario 
 	}
 }
 
-// busyDay is a service that is used well, and whose queue is long enough.
+// busyDay is a service with a high load and a queue that is long enough.
 func busyDay(name string, load float64, word string, times func(time.Duration) sim.Distribution, perMillion float64) Scenario {
 	return Scenario{
 		Name:  name,

@@ -18,7 +18,7 @@ func herdOfRetriers() Scenario {
 			w := steady(d, 5, 0.1)
 			w.Service = service(d, d.About(1000), 50*time.Millisecond, sim.Exponential)
 			during(&w, 30*time.Second, sim.Fault{Down: true})
-			w.Clients[0].To = w.Trouble.From // its calls are not meant to be seen in the figures
+			w.Clients[0].To = w.Trouble.From // its calls are not counted in the figures
 			w.Clients = append(w.Clients[:1], sim.Client{
 				Rate: 100, From: w.Trouble.To - 15*time.Second, To: w.Trouble.To - 5*time.Second,
 				Timeout: time.Second, Retries: 200, Backoff: d.AboutTime(time.Second), ObeysRetryAfter: true,
@@ -56,10 +56,10 @@ func herdOfBreakers() Scenario {
 
 func crowdGoal() Goal { return atMost("no 10 ms has more than 5 % of the tries", crowd, 5) }
 
-// waitGoal allows one second more than polling, which is what callers do without a guard.
+// waitGoal allows one second more than polling, as callers do without a guard.
 func waitGoal() Goal {
 	return Goal{
 		Text: "median wait at most 1 s longer than by polling", Figure: medianWait,
-		Bound: func(rs Rows) float64 { return orNoBound(rs.of(none, medianWait)+1000, medianWait) },
+		Bound: func(rs Rows) float64 { return orNoBound(rs.median(none, medianWait)+1000, medianWait) },
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// Row is what one guard shows in a scenario, over all seeds.
+// Row holds the figures of one guard in a scenario, over all seeds.
 type Row struct {
 	Guard sim.Maker
 	Runs  []sim.Figures // one per seed, in order
@@ -66,7 +66,7 @@ const (
 
 // best returns the best median of a figure among the peers and the guard none. A library is a peer only
 // if it is harmless.
-func (rs Rows) best(c Column) float64 { return max2(rs.bestPeer(c), rs.of(none, c), c.More) }
+func (rs Rows) best(c Column) float64 { return max2(rs.bestPeer(c), rs.median(none, c), c.More) }
 
 // bestPeer returns the best median of a figure among the peers. If there are none, it is NaN.
 func (rs Rows) bestPeer(c Column) float64 {
@@ -79,8 +79,8 @@ func (rs Rows) bestPeer(c Column) float64 {
 	return best
 }
 
-// of returns the median of a figure of the row with a name, NaN if there is none.
-func (rs Rows) of(name string, c Column) float64 {
+// median returns the median of a figure of the row with a name, NaN if there is none.
+func (rs Rows) median(name string, c Column) float64 {
 	i := slices.IndexFunc(rs, func(r Row) bool { return r.Guard.Name == name })
 	if i < 0 {
 		return math.NaN()

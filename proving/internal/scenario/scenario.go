@@ -14,10 +14,10 @@ type Scenario struct {
 	World func(sim.Draw) sim.World
 	// Shown are the figures of the table, in order. The first is the one that matters most.
 	Shown []Column
-	// Goals are what rows of weir have to reach.
+	// Goals are bounds that the rows of weir must meet.
 	Goals []Goal
-	// GoodDay is true for a service that is well. A library that misses a goal of such a scenario is
-	// no peer in the others.
+	// GoodDay is true for a service that is well. A library that misses a goal of such a scenario
+	// is not a peer in the others.
 	GoodDay bool
 	// Quick is true for a scenario of the short run.
 	Quick bool
@@ -29,7 +29,7 @@ type Goal struct {
 	Text string
 	// Recommended is true for a goal that binds the recommended gate alone.
 	Recommended bool
-	// Figure is what is bounded, by its median over all seeds.
+	// Figure is the column whose median over all seeds is bounded.
 	Figure Column
 	// Bound returns the least median that reaches the goal, or the most if less is better.
 	Bound func(Rows) float64
@@ -44,7 +44,7 @@ func (g Goal) Reached(own Row, all Rows) bool {
 	return median <= bound+rounding
 }
 
-// rounding is what floating-point numbers may be wrong by.
+// rounding is the tolerated error of floating-point arithmetic.
 const rounding = 1e-9
 
 // All returns all scenarios, in the order of the page.

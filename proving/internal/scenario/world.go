@@ -33,7 +33,7 @@ func service(d sim.Draw, capacity float64, mean time.Duration, times func(mean t
 	return sim.Service{Servers: servers, Time: times(seconds(float64(servers) / capacity)), Queue: 4 * servers}
 }
 
-// during puts a fault into the world, after the lead. The figures cover the time of this fault.
+// during adds a fault to the world, after the lead. The figures cover the time of this fault.
 func during(w *sim.World, long time.Duration, f sim.Fault) {
 	f.Span = sim.Span{From: lead, To: lead + long}
 	w.Faults = append(w.Faults, f)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// attempt is one try of a call. It is sent if the guard lets it through.
+// attempt is one of the tries of a call. It is sent if the guard lets it through.
 type attempt struct {
 	call   *call
 	number int // counted from 0
@@ -18,7 +18,7 @@ type attempt struct {
 
 	// These are drawn, and belong to the attempt whatever happens to it.
 	host    int
-	time    time.Duration // that a server works on it on a good day
+	time    time.Duration // the time that a server works on it on a good day
 	luck    float64       // it fails if this is below the error rate
 	backoff float64       // 0 to 1
 	slow    float64       // a fault slows it down if this is below the fault's share
@@ -144,7 +144,7 @@ func (a *attempt) send(ctx context.Context) error {
 	return a.err
 }
 
-// end gives the caller a result, unless it has one.
+// end gives the caller a result, unless it already has one.
 func (a *attempt) end(err error) {
 	if a.over {
 		return
@@ -179,5 +179,5 @@ func (a *attempt) expire() {
 	a.ctx.end(context.DeadlineExceeded)
 }
 
-// wake gives a process that was suspended the answer that has waited for it.
+// wake delivers the answer that arrived while the process was suspended.
 func (a *attempt) wake() { a.end(a.answer) }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// call is what a user asked for. It has one attempt or several.
+// call is one request of a user, with all its attempts. It has one attempt or several.
 type call struct {
 	client  *client
 	process int // counted over all clients

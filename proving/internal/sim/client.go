@@ -15,7 +15,7 @@ type client struct {
 	turns []time.Duration // when its rate changes, in order, and the end of time
 }
 
-// process is what the calls of one process share.
+// process holds the state that the calls of one process share.
 type process struct {
 	guard    Guard
 	openings int     // before anything is counted

@@ -15,7 +15,7 @@ func NewDraw(seed uint64) Draw { return Draw{rand.New(rand.NewPCG(seed, 0))} }
 // About returns a value within 30 % of x, all equally likely.
 func (d Draw) About(x float64) float64 { return x * (0.7 + 0.6*d.Float64()) }
 
-// AboutTime is About for a time.
+// AboutTime is like About, but for a duration.
 func (d Draw) AboutTime(x time.Duration) time.Duration { return time.Duration(d.About(float64(x))) }
 
 // Between returns a value from low to high, all equally likely.

@@ -32,7 +32,7 @@ func TestADerivedContextEndsAtTheDeadline(t *testing.T) {
 	require.Zero(t, f.Sent)
 }
 
-// counter is a guard that says that it has opened once more, with each call while it should.
+// counter is a guard that reports another opening with each call, while the test wants that.
 type counter struct {
 	Guard
 	openings atomic.Int64
@@ -66,7 +66,7 @@ func TestOnlyOpeningsInTheTroubleEndTheCountOfBadCalls(t *testing.T) {
 	before := bad(Span{2 * sec, 4 * sec})
 	require.Greater(t, before.Openings, 100)
 	require.Zero(t, before.OpeningsMeanwhile)
-	// 1,000 fail in the trouble and a tenth of 1,000 after it.
+	// 1,000 calls fail during the outage, and a tenth of the 1,000 calls after it.
 	require.InDelta(t, 1100, before.BadSentBeforeOpen, 4*34)
 	within := bad(Span{12 * sec, 13 * sec})
 	require.Equal(t, within.Openings, within.OpeningsMeanwhile)

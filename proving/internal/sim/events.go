@@ -7,8 +7,8 @@ type event struct {
 	at      time.Duration
 	kind    kind
 	attempt *attempt
-	// index is that of a mark, of the fault of a toggle, or of the client of an arrival, and
-	// otherwise the version of the attempt.
+	// index is the index of a mark, of the fault of a toggle, or of the client of an arrival.
+	// Otherwise it is the version of the attempt.
 	index int
 }
 
@@ -43,7 +43,7 @@ const (
 	finish              // a server has finished an attempt
 	fail                // a service that is down answers
 	expire              // the deadline of an attempt
-	wake                // a suspended process goes on
+	wake                // a suspended process continues
 	enter               // an attempt reaches the service
 	begin               // an attempt begins, after a wait
 	arrive              // the next call of an open loop begins

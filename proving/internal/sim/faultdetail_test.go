@@ -28,7 +28,7 @@ func TestSlowShareSlowsThatShareOfTheCalls(t *testing.T) {
 	require.ErrorContains(t, world.Validate(), "SlowShare is 1.5")
 }
 
-// ears is a guard that notes what the service says.
+// ears is a guard that records the announcements of the service.
 type ears struct {
 	mu    sync.Mutex
 	began time.Time
@@ -49,7 +49,7 @@ func (e *ears) Call(ctx context.Context, f func(context.Context) error) error {
 func (e *ears) Refusal(error) (time.Duration, bool) { return 0, false }
 func (e *ears) Openings() int                       { return 0 }
 
-func TestServiceTellsTheEndOfAFault(t *testing.T) {
+func TestServiceAnnouncesTheEndOfAFault(t *testing.T) {
 	world := sim.World{
 		Service: sim.Service{Servers: 10, Time: sim.Constant(time.Millisecond), RetryAfter: 7 * time.Second},
 		Faults:  []sim.Fault{{Span: sim.Span{From: 5 * time.Second, To: 30 * time.Second}, Down: true, TellsEnd: true}},

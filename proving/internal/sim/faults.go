@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cold is a cache that a fault has left cold.
+// cold is the state of a cache that a fault has emptied.
 type cold struct {
 	fault  int
 	served int // since the end of the fault
@@ -16,7 +16,7 @@ type cold struct {
 // holds reports whether t is in the span.
 func (s Span) holds(t time.Duration) bool { return s.From <= t && t < s.To }
 
-// holds reports whether the fault is in force at t.
+// holds reports whether the fault is in effect at t.
 func (f *Fault) holds(t time.Duration) bool {
 	return f.Span.holds(t) && (f.Period == 0 || (t-f.From)%f.Period < f.Period/2)
 }
@@ -120,8 +120,8 @@ func (s *service) changeHung(h *host, was bool) {
 	}
 }
 
-// reset fails all attempts at a host that goes down. Each has an event of its own, so that the
-// callers see it one after the other.
+// reset fails all attempts at a host that goes down. Each has its own event, so that the callers
+// see the connections end one after the other.
 func (s *service) reset(h *host) {
 	now := s.run.now()
 	reset := func(a *attempt) {

@@ -131,7 +131,7 @@ func TestAFlappingFaultIsThereInTheFirstHalfOfEachPeriod(t *testing.T) {
 	}
 }
 
-func TestAFaultAtOneHostLeavesTheOthersAlone(t *testing.T) {
+func TestAFaultAtOneHostDoesNotAffectTheOthers(t *testing.T) {
 	w := faulty(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, Host: 3})
 	w.Service.Hosts = 10
 	records, _ := recorded(w, 1)

@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// Figures are what one run shows. A call is what a user asked for, with all its attempts; an
-// attempt is what the guard let through to the service.
+// Figures are the measured results of one run. A call is one request of a user, with all its
+// attempts. An attempt is a try that the guard let through to the service.
 type Figures struct {
 	Offered, Good, Failed, Refused int // calls, by their end
 	// OfferedMeanwhile and so on are those that began while the service was in trouble.

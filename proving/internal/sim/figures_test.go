@@ -30,7 +30,7 @@ var errRefused = errors.New("refused")
 type switchGuard struct {
 	off      func(sinceMade time.Duration) bool
 	made     time.Time
-	openings atomic.Int64 // 1 once it was off
+	openings atomic.Int64 // 1 after it was turned off
 }
 
 func (g *switchGuard) Call(ctx context.Context, f func(context.Context) error) error {

@@ -14,7 +14,7 @@ func TestInformedKeepsServersBusyAndWaitsShort(t *testing.T) {
 	w := sim.World{
 		Service: sim.Service{Servers: 10, Time: sim.Exponential(50 * time.Millisecond), Queue: 1000},
 		Clients: []sim.Client{{Rate: 500, Timeout: time.Second}},
-		For:     time.Minute,
+		For:     20 * time.Second,
 	}
 	f := sim.Run(w, sim.Informed(), 1)
 	require.InDelta(t, 0.40, float64(f.Good)/float64(f.Offered), 0.02)

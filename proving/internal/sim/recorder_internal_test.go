@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// record is what a guard sees of one attempt that it lets through.
+// record describes one attempt that a guard lets through.
 type record struct {
 	*attempt
 	from, to time.Duration

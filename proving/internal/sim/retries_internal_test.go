@@ -61,7 +61,7 @@ func TestABudgetBoundsRetries(t *testing.T) {
 	require.InDelta(t, float64(f.Offered)+10+0.2*float64(f.Good), len(records), 2)
 }
 
-func TestAnObedientCallerWaitsAsLongAsItIsTold(t *testing.T) {
+func TestAnObedientCallerWaitsForRetryAfter(t *testing.T) {
 	c := Client{Rate: 100, Retries: 1, Backoff: 100 * ms, ObeysRetryAfter: true}
 	w := failing(c)
 	w.Service.RetryAfter = 150 * ms

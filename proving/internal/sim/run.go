@@ -53,10 +53,10 @@ type run struct {
 	failure   error
 }
 
-// patience is how long after its end a simulation waits for calls that have not returned.
+// patience is how long a simulation waits, after its end, for calls that have not returned.
 const patience = time.Hour
 
-// prepare makes the guards and schedules what follows from the world.
+// prepare creates the guards and schedules the events of the world.
 func (r *run) prepare(maker Maker) {
 	for i, c := range r.world.Clients {
 		r.clients = append(r.clients, newClient(r, i, c))
@@ -84,7 +84,7 @@ func (r *run) prepare(maker Maker) {
 func (r *run) drive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.failure == nil && !r.over() {
+	for r.failure == nil && !r.finished() {
 		r.woken = false
 		for !r.woken && r.sleep() {
 			r.handle(r.events.pop())
@@ -105,7 +105,7 @@ func (r *run) sleep() bool {
 	for len(r.events) > 0 && r.events[0].stale() {
 		r.events.pop()
 	}
-	if r.failure != nil || r.over() {
+	if r.failure != nil || r.finished() {
 		return false
 	}
 	wait := r.events[0].at - r.now()
@@ -119,15 +119,15 @@ func (r *run) sleep() bool {
 	return !r.woken
 }
 
-// over reports whether nothing will change any more that is counted.
-func (r *run) over() bool { return r.live == 0 && r.coming == 0 && r.service.idle() }
+// finished reports whether nothing will change any more that is counted.
+func (r *run) finished() bool { return r.live == 0 && r.coming == 0 && r.service.idle() }
 
 func (r *run) now() time.Duration { return time.Since(r.began) }
 
 // push adds an event. A goroutine other than the driver calls notify too.
 func (r *run) push(e event) { r.events.push(e) }
 
-// notify tells the driver that a goroutine has changed something. It matters only if a guard woke
+// notify signals the driver that a goroutine has changed something. It matters only if a guard woke
 // that goroutine by itself, for otherwise the driver waits for it anyway.
 func (r *run) notify() {
 	r.woken = true

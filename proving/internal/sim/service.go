@@ -21,15 +21,16 @@ type host struct {
 	hung     bool
 	down     bool
 	failTime time.Duration // of a host that is down
-	ends     time.Duration // of a fault that tells its end, or 0
+	ends     time.Duration // of a fault that announces its end, or 0
 	slower   []slowdown
 	errors   []errorRate
 
 	working []*attempt // in no order
-	queue   []*attempt // that wait, the first one first
+	queue   []*attempt // waiting attempts, the first one first
 }
 
-// errorRate is a share of attempts that fail after a time, 0 for the usual time.
+// errorRate is a share of attempts that fail, and the time after which they fail, 0 for the usual
+// time.
 type errorRate struct {
 	share    float64
 	failTime time.Duration
@@ -38,12 +39,12 @@ type errorRate struct {
 // slowdown multiplies the time of a share of the attempts.
 type slowdown struct{ times, share float64 }
 
-// place is what the service knows of an attempt.
+// place is the service's record of an attempt.
 type place struct {
 	index   int           // in host.working
 	ends    time.Duration // when the server will have finished
-	left    time.Duration // that it still has to work, while the host hangs
-	works   time.Duration // that it works on the attempt in all
+	left    time.Duration // the remaining work, while the host hangs
+	works   time.Duration // the total work on the attempt
 	fails   bool
 	failure error // of a host that has gone down meanwhile
 	version int   // of the event that ends it
@@ -121,7 +122,7 @@ func (s *service) leave(a *attempt) {
 	s.pending--
 }
 
-// start lets a server work on an attempt.
+// start makes a server work on an attempt.
 func (s *service) start(h *host, a *attempt) {
 	a.works, a.fails = s.timeOf(h, a)
 	a.index = len(h.working)
@@ -153,7 +154,7 @@ func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) 
 // bounded converts a time that may be too long for a time.Duration.
 func bounded(d float64) time.Duration { return time.Duration(min(d, float64(longest))) }
 
-// longest is longer than any simulation.
+// longest is a duration longer than any simulation.
 const longest = 365 * 24 * time.Hour
 
 func (s *service) schedule(a *attempt, after time.Duration) {
@@ -174,7 +175,7 @@ func (s *service) finished(a *attempt) {
 	s.fill(h)
 }
 
-// stop takes an attempt from its server, which has worked on it for a time.
+// stop removes an attempt from its server, and records the time that the server has worked on it.
 func (s *service) stop(h *host, a *attempt, worked time.Duration) {
 	last := h.working[len(h.working)-1]
 	h.working[a.index] = last

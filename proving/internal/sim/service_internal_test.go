@@ -15,7 +15,7 @@ const (
 	sec = time.Second
 )
 
-// patient is a client that waits as long as it takes.
+// patient is a client without a timeout.
 func patient(rate float64) []Client { return []Client{{Rate: rate, Timeout: time.Hour}} }
 
 func byStart(records []record) []record {
@@ -80,7 +80,7 @@ func TestAFullQueueFailsAtOnce(t *testing.T) {
 	require.Equal(t, f.Failed, f.Erroneous)
 }
 
-func TestWorkForCallersThatHaveGoneIsWasted(t *testing.T) {
+func TestWorkForCallersThatHaveLeftIsWasted(t *testing.T) {
 	w := World{
 		Service: Service{Servers: 1, Time: Constant(100 * ms), Queue: 1e6},
 		Clients: []Client{{Rate: 50, Timeout: 150 * ms}},

@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// step is what happens in a tenth of a second.
+// step holds the events of a tenth of a second.
 type step struct{ offered, sent, good int }
 
 // stepLength is the resolution of UntilProtected and UntilBack.

@@ -46,7 +46,7 @@ func TestAnAnswerInTimeIsSeenByASuspendedProcess(t *testing.T) {
 	}
 }
 
-func TestRetriesAndUsersOfASuspendedProcessGoOnAtItsEnd(t *testing.T) {
+func TestRetriesAndUsersOfASuspendedProcessContinueAfterIt(t *testing.T) {
 	w := suspended(Client{Users: 50, Think: 100 * ms, Timeout: 3 * sec, Retries: 1, Backoff: 100 * ms})
 	w.Service.ErrorRate = 0.5
 	records, _ := recorded(w, 1)

@@ -27,7 +27,7 @@ func (w World) Validate() error {
 	return errors.Join(v...)
 }
 
-// faults are what is wrong with a world.
+// faults collects the errors of an invalid world.
 type faults []error
 
 func (v *faults) unless(ok bool, format string, args ...any) {
@@ -41,7 +41,7 @@ func (v *faults) span(name string, s Span) {
 		name, s.From, s.To)
 }
 
-func (v *faults) share(name string, x float64) {
+func (v *faults) checkShare(name string, x float64) {
 	v.unless(x >= 0 && x <= 1, "%s is %v, must be from 0 to 1", name, x)
 }
 
@@ -54,16 +54,16 @@ func (v *faults) service(s *Service) {
 	v.unless(s.Time.At != nil, "Service.Time is missing")
 	v.unless(s.Queue >= 0, "Service.Queue is %d, must be at least 0", s.Queue)
 	v.unless(s.Hosts >= 0, "Service.Hosts is %d, must be at least 0", s.Hosts)
-	v.share("Service.ErrorRate", s.ErrorRate)
+	v.checkShare("Service.ErrorRate", s.ErrorRate)
 	v.atLeast0("Service.RetryAfter", s.RetryAfter)
 }
 
 func (v *faults) fault(name string, f *Fault, hosts int) {
 	v.span(name, f.Span)
 	v.atLeast0(name+".FailTime", f.FailTime)
-	v.share(name+".ErrorRate", f.ErrorRate)
+	v.checkShare(name+".ErrorRate", f.ErrorRate)
 	v.unless(f.Slower >= 0 && !math.IsInf(f.Slower, 0), "%s.Slower is %v, must be at least 0", name, f.Slower)
-	v.share(name+".SlowShare", f.SlowShare)
+	v.checkShare(name+".SlowShare", f.SlowShare)
 	v.unless(f.Capacity == NoCapacity || f.Capacity >= 0 && f.Capacity <= 1,
 		"%s.Capacity is %v, must be from 0 to 1, or NoCapacity", name, f.Capacity)
 	v.unless(f.Period == 0 || f.Period >= 2*time.Millisecond, "%s.Period is %v, must be 0 or at least 2ms", name, f.Period)
@@ -77,11 +77,11 @@ func (v *faults) client(name string, c *Client) {
 	v.unless(c.Rate >= 0 && c.Rate <= 1e6, "%s.Rate is %v, must be from 0 to 1e6", name, c.Rate)
 	v.unless(c.Rate > 0 || c.Users > 0 && c.Think > 0, "%s needs a Rate, or Users and Think", name)
 	v.unless(c.Timeout > 0 && c.Timeout <= longest, "%s.Timeout is %v, must be positive", name, c.Timeout)
-	v.share(name+".HurriedShare", c.HurriedShare)
+	v.checkShare(name+".HurriedShare", c.HurriedShare)
 	v.unless(c.HurriedShare == 0 || c.Hurried > 0, "%s.Hurried is %v, must be positive", name, c.Hurried)
 	v.unless(c.Retries >= 0 && c.Retries <= 1000, "%s.Retries is %d, must be from 0 to 1000", name, c.Retries)
 	v.atLeast0(name+".Backoff", c.Backoff)
-	v.share(name+".Budget", c.Budget)
+	v.checkShare(name+".Budget", c.Budget)
 	v.unless(c.From >= 0 && c.To >= 0, "%s is from %v to %v, must be at least 0", name, c.From, c.To)
 	if c.Suspended != (Span{}) {
 		v.span(name+".Suspended", c.Suspended)

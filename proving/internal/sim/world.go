@@ -2,8 +2,8 @@ package sim
 
 import "time"
 
-// World is what a guard is put into: a service, its faults over time, and those who call it. All
-// its times count from the start of the simulation.
+// World describes the surroundings of a guard: a service, its faults over time, and its callers.
+// All its times count from the start of the simulation.
 type World struct {
 	Service Service
 	// Faults change the service over time. Where two overlap, both apply.
@@ -29,7 +29,7 @@ type Service struct {
 	Servers int
 	// Time is the time that a server works on one call.
 	Time Distribution
-	// Queue is the most calls that wait at one host. Further calls fail at once.
+	// Queue is the maximum number of calls that wait at one host. Further calls fail at once.
 	Queue int
 	// Hosts is the number of equal hosts behind the service's name. Each call goes to one at
 	// random. Default 1.
@@ -39,8 +39,8 @@ type Service struct {
 	// DropsAbandoned is true for a service that notices that a waiting caller has gone. The call is
 	// then neither served nor does it fill the queue.
 	DropsAbandoned bool
-	// RetryAfter is what the service says with the failures of a full queue or an outage. Default
-	// 0, nothing.
+	// RetryAfter is the wait that the service sends with the failures of a full queue or an outage.
+	// Default 0, nothing.
 	RetryAfter time.Duration
 }
 
@@ -64,9 +64,10 @@ type Fault struct {
 	SlowShare float64
 	// Capacity is the share of servers of each host that work, rounded to a number of servers, at
 	// least one. Those that do not finish the call that they have. NoCapacity is a hang: all work
-	// stops, and goes on at the end. Default 1.
+	// stops, and continues at the end. Default 1.
 	Capacity float64
-	// Period alternates the fault: it is in force in the first half of each period. Default always.
+	// Period alternates the fault: it is in effect in the first half of each period. Default
+	// always.
 	Period time.Duration
 	// Host is the only host that the fault is at, counted from 1. Default all hosts.
 	Host int
@@ -113,7 +114,7 @@ type Client struct {
 	// Suspended stops all processes of the client, as SIGSTOP does: no call is offered, and
 	// answers, timeouts and retries that fall into this time arrive at its end, at one instant. A
 	// call that has both an answer and a timeout then takes the timeout, as nearly all calls of the
-	// process of package suspend do. Timers of the guard itself go on.
+	// process of package suspend do. Timers of the guard itself keep running.
 	Suspended Span
 	// Surge multiplies Rate in some spans of time, such as a peak.
 	Surge []Surge

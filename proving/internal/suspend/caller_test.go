@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// sight is what the caller saw through one guard.
+// sight counts the results that the caller got through one guard.
 type sight struct {
 	Calls, Good, Failed, Refused int
 	GoodBefore                   int // calls that ended before the process was stopped

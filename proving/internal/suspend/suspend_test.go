@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package suspend stops a real process with SIGSTOP while it calls a healthy service through
-// guards. It shows that the simulation of a suspended process is no invention: what the process
-// finds when it goes on are timeouts, all at once.
+// guards. It shows that the simulation of a suspended process is realistic: when the process
+// continues, all its calls time out at once.
 package suspend
 
 import (
@@ -20,17 +20,18 @@ import (
 )
 
 const (
-	// timeout is how long callers wait for the service.
+	// timeout is the time after which callers stop waiting for the service.
 	timeout = time.Second
 	// rate is the calls per second through each guard.
 	rate = 300
 	// suspended is how long the process is stopped.
 	suspended = 3 * time.Second
-	// after is how long it calls after it goes on.
+	// after is how long the process makes calls after it continues.
 	after = 2 * time.Second
 )
 
-// asCaller tells a process that it is the one that is stopped, and the address of the service.
+// asCaller is an environment variable that makes the test binary run as the stopped process. Its
+// value is the address of the service.
 const asCaller = "WEIR_PROVING_SERVICE"
 
 func TestMain(m *testing.M) {
