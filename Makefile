@@ -172,6 +172,7 @@ soak-random:
 soak-tests: # with their searches repeated more often
 	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
 	@WEIR_SOAK=true go test -C fleet $(RACE) -count=1 -timeout=1h -run='^TestFleetLimitersKeepThePromisesOfLimiters$$' .
+	@WEIR_SOAK=true go test -C weirconfig $(RACE) -count=1 -timeout=1h -run='^TestWholeFilesUnderLoad$$' .
 soak-minute:
 	@go run -C soak $(RACE) . -for 1m
 
