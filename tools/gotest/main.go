@@ -1,10 +1,11 @@
 // Command gotest runs go test in several modules at once and prints their results one package at a time.
 //
-//	go run -C tools ./gotest [-jobs 2] [-first dir,dir] -- [go test flags]
+//	go run -C tools ./gotest [-jobs 2] [-first dir,dir] [-norace dir,dir] -- [go test flags]
 //
 // It runs go test with the flags and ./... in every module of the checkout above tools. The directories
-// of -first start first. A package that passes takes one line. A package that fails is printed with all
-// its output. The last lines name what was skipped, and why. The exit status is 1 if anything failed.
+// of -first start first, and those of -norace are tested without -race. A package that passes takes one line.
+// A package that fails is printed with all its output. The last lines name what was skipped, and why. The exit
+// status is 1 if anything failed.
 package main
 
 import (
@@ -27,28 +28,41 @@ import (
 func main() {
 	jobs := flag.Int("jobs", 2, "the number of modules to test at a time")
 	first := flag.String("first", "", "the directories of the modules to start first, separated by commas")
+	norace := flag.String("norace", "", "the directories of the modules to test without -race, separated by commas")
 	root := flag.String("root", "..", "the root of the checkout")
 	flag.Parse()
-	if err := run(context.Background(), *root, *jobs, strings.Split(*first, ","), flag.Args()); err != nil {
+	o := options{root: *root, jobs: *jobs, first: strings.Split(*first, ","), norace: strings.Split(*norace, ",")}
+	if err := run(context.Background(), o, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "gotest:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, root string, jobs int, first, flags []string) error {
-	list, err := modules.List(ctx, root)
+type options struct {
+	root          string
+	jobs          int
+	first, norace []string
+}
+
+func run(ctx context.Context, o options, flags []string) error {
+	list, err := modules.List(ctx, o.root)
 	if err != nil {
 		return err
 	}
+	for _, dir := range slices.Concat(o.first, o.norace) {
+		if dir != "" && !slices.ContainsFunc(list, func(m modules.Module) bool { return m.Dir == dir }) {
+			return fmt.Errorf("no module in directory %q", dir)
+		}
+	}
 	r := &report{out: os.Stdout}
-	slots := make(chan struct{}, max(jobs, 1))
+	slots := make(chan struct{}, max(o.jobs, 1))
 	errs := make([]error, len(list))
 	var wg sync.WaitGroup
-	for i, m := range order(list, first) {
+	for i, m := range order(list, o.first) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := test(ctx, filepath.Join(root, m.Dir), flags, r); err != nil {
+			if err := test(ctx, filepath.Join(o.root, m.Dir), o.flagsOf(m, flags), r); err != nil {
 				errs[i] = fmt.Errorf("module %s: %w", m.Dir, err)
 			}
 		})
@@ -56,6 +70,14 @@ func run(ctx context.Context, root string, jobs int, first, flags []string) erro
 	wg.Wait()
 	r.printSkipped()
 	return errors.Join(errs...)
+}
+
+// flagsOf returns the flags for the tests of a module.
+func (o options) flagsOf(m modules.Module, flags []string) []string {
+	if !slices.Contains(o.norace, m.Dir) {
+		return flags
+	}
+	return slices.DeleteFunc(slices.Clone(flags), func(f string) bool { return f == "-race" })
 }
 
 // order returns the modules with those in the directories of first in front.

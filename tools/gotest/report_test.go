@@ -73,3 +73,17 @@ func TestSlowModulesStartFirst(t *testing.T) {
 	}
 	require.Equal(t, []string{"fleet", ".", "bench", "tests"}, dirs)
 }
+
+func TestOnlyModulesOfNoraceAreTestedWithoutTheRaceDetector(t *testing.T) {
+	o := options{norace: []string{"proving"}}
+	flags := []string{"-race", "-shuffle=on"}
+	require.Equal(t, []string{"-shuffle=on"}, o.flagsOf(modules.Module{Dir: "proving"}, flags))
+	require.Equal(t, flags, o.flagsOf(modules.Module{Dir: "."}, flags))
+	require.Equal(t, []string{"-race", "-shuffle=on"}, flags, "unchanged")
+}
+
+func TestADirectoryWithoutAModuleIsAnError(t *testing.T) {
+	for _, o := range []options{{root: "../..", first: []string{"flet"}}, {root: "../..", norace: []string{"proof"}}} {
+		require.ErrorContains(t, run(t.Context(), o, nil), "no module in directory")
+	}
+}

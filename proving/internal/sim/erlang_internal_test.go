@@ -72,7 +72,7 @@ func agrees(t *testing.T, what string, expected, widest float64, values []float6
 	require.InDelta(t, expected, mean, half, what)
 }
 
-const tooLong = "takes up to 10 s, and minutes under the race detector: make test-long runs it"
+const tooLong = "takes up to 10 s: make test-long runs it"
 
 func TestWaitingAgreesWithErlang(t *testing.T) {
 	for _, test := range []struct {

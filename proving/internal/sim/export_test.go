@@ -1,4 +1,9 @@
 package sim
 
-// Long is false under the race detector, where long tests take minutes and have little to show it.
-const Long = long
+import "os"
+
+// long runs the tests whole, as make test-long does. They take up to 10 s each.
+var long = os.Getenv("WEIR_LONG") == "true"
+
+// Long is long, for tests of other packages.
+var Long = long

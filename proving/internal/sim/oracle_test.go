@@ -47,7 +47,7 @@ func simple(seed uint64) map[string]sim.World {
 	}
 }
 
-// makers returns all guards, or under the race detector the main ones.
+// makers returns the main guards, or all of them in make test-long.
 func makers() []sim.Maker {
 	if sim.Long {
 		return guards.All()
