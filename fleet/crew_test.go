@@ -84,9 +84,12 @@ func (c *threeNodes) requireAll() {
 	}
 }
 
-// requireAgreement waits until all nodes have the same counts, and returns the number of failures.
+// requireAgreement waits until all nodes have sent all of their calls, heard of those of the others and
+// have the same counts. It returns the number of failures.
 func (c *threeNodes) requireAgreement() int64 {
 	c.t.Helper()
+	c.awaitFlushes() // of all calls, to Redis
+	c.awaitFlushes() // of all calls, to the other nodes
 	soon(c.t, func() bool {
 		counts := c.nodes[0].Counts()
 		for _, n := range c.nodes {
@@ -97,6 +100,16 @@ func (c *threeNodes) requireAgreement() int64 {
 		return true
 	})
 	return c.nodes[0].Counts().Failures
+}
+
+// awaitFlushes waits until each node has flushed three times more: the first flush may have begun before,
+// and the second may repeat one without a reply.
+func (c *threeNodes) awaitFlushes() {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		before := n.Flushes()
+		soon(c.t, func() bool { return n.Flushes() >= before+3 })
+	}
 }
 
 // requireFault waits until the first node reports the fault.
