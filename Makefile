@@ -45,11 +45,11 @@ demo: ## Watch a shop survive its payment service
 demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if there is a redis-server
 	@go run -C examples ./fleet
 
-# Two modules are tested at a time. The fleet waits for servers most of the time, so it starts first; the
-# longest ones follow. The simulations and the tools compute on one goroutine at a time. The race detector
-# finds nothing there and takes four times as long, so only the workflow on GitHub uses it for them.
+# Three modules are tested at a time. The fleet waits for servers most of the time, so it starts first; the
+# longest ones follow. Under the race detector tests take four times as long. Here it is for the modules that
+# users import, the examples and the soak test; the workflow on GitHub uses it for every module.
 # Tables for debuggers take a quarter of the time to link, and vet is a step of its own.
-GOTEST := go run -C tools ./gotest -jobs=2 -first=fleet,.,proving -norace=proving,tools -- -vet=off -ldflags=-w
+GOTEST := go run -C tools ./gotest -jobs=3 -first=fleet,.,tests,proving -norace=bench,proving,tests,tools -- -vet=off -ldflags=-w
 
 .PHONY: check
 check: ## Check format, vet and lint what changed, and run the quick tests; installs nothing
@@ -81,7 +81,7 @@ test-valkey: ## Test the fleet on Valkey too, where it can be had; without the t
 
 .PHONY: test-long
 test-long: ## Test the simulation with all seeds and guards
-	@WEIR_LONG=true go test -C proving -timeout=10m ./internal/sim
+	@WEIR_SOAK=true go test -C proving -timeout=10m ./internal/sim
 
 .PHONY: test-386
 test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned
@@ -173,6 +173,7 @@ soak-random:
 soak-tests: # with their searches repeated more often
 	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
 	@WEIR_SOAK=true go test -C fleet $(RACE) -count=1 -timeout=1h -run='^TestFleetLimitersKeepThePromisesOfLimiters$$' .
+	@WEIR_SOAK=true go test -C soak $(RACE) -count=1 -timeout=1h ./linear
 	@WEIR_SOAK=true go test -C weirconfig $(RACE) -count=1 -timeout=1h -run='^TestWholeFilesUnderLoad$$' .
 soak-minute:
 	@go run -C soak $(RACE) . -for 1m

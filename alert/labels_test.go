@@ -126,7 +126,7 @@ func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 	})
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Budget: time.Minute, Timeout: time.Minute}, r)
 	at, before := time.Now(), heap()
-	const rounds, members, long = 20, 1000, 5_000
+	const rounds, members, long = 12, 1000, 5_000
 	for round := range rounds {
 		clear(keys)
 		for i := range members {

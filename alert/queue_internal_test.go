@@ -13,7 +13,7 @@ import (
 func TestQueueOfAnUnreachableReceiverIsBounded(t *testing.T) {
 	q := newQueue(0)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	const rounds, members, most = 30, 1000, 10_000
+	const rounds, members, most = 15, 1000, 10_000
 	for round := range rounds {
 		var firing, resolved []Alert
 		for i := range members {

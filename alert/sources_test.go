@@ -24,7 +24,7 @@ type source interface {
 // calls. So no total may fall from one reading to the next, while other goroutines record and the
 // window is reconfigured.
 func TestTotalsNeverDecrease(t *testing.T) {
-	calls := testenv.Repeat(20_000, 4_000)
+	calls := testenv.Repeat(20_000, 1_000)
 	windows := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}
 	config := func(i int) breaker.Config {
 		return breaker.Config{Window: windows[i%len(windows)], SlowCall: time.Nanosecond, Latency: true, MinCalls: 1_000_000}
@@ -36,8 +36,8 @@ func TestTotalsNeverDecrease(t *testing.T) {
 	for range 4 {
 		writers.Go(func() {
 			for i := range calls {
-				if i%500 == 0 {
-					_ = guarded.Reconfigure(config(i / 500))
+				if i%100 == 0 {
+					_ = guarded.Reconfigure(config(i / 100))
 				}
 				_ = guarded.Run(t.Context(), func(context.Context) error {
 					return []error{nil, errDown, context.Canceled}[i%3]

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // inFlight returns the calls that f counts, however old they are.
@@ -28,7 +30,7 @@ func TestFlightsLoseNoCall(t *testing.T) {
 	for g := range held {
 		group.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 3))
-			for range 100_000 {
+			for range testenv.Repeat(100_000, 30_000) {
 				at := time.Duration(clock.Add(r.Int64N(50))) // two or three slices
 				f.hung(at)
 				held[g] = append(held[g], f.begin(at))

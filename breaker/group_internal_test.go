@@ -38,7 +38,7 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 		}
 	}()
 	b, first := g.GetAt(t0, 0), 0
-	rounds := testenv.Repeat(50_000, 15_000)
+	rounds := testenv.Repeat(50_000, 8_000)
 	for i := range rounds {
 		now = now.Add(time.Minute) // what failed before is no longer in the window
 		u := now
@@ -105,7 +105,7 @@ func TestCountsOfAGroupAddUp(t *testing.T) {
 	for worker := range 4 {
 		wg.Go(func() {
 			r, held := rand.New(rand.NewPCG(uint64(worker), 2)), make([]*Breaker, 50)
-			for i := range 10_000 {
+			for i := range testenv.Repeat(10_000, 4_000) {
 				b := g.Get(int(r.ExpFloat64() * 300))
 				held[i%len(held)] = b
 				if p, err := held[r.IntN(min(i+1, len(held)))].Allow(); err == nil {

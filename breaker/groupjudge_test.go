@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
@@ -82,7 +83,8 @@ func assertOpen(t *testing.T, err error) {
 // Scenario 45. The calls of a key are judged together, and all callers see the same state, whenever they
 // got their breaker and whether it was evicted or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
-	const rounds, limit = 300, 15
+	const limit = 15
+	rounds := testenv.Repeat(300, 100)
 	c := &busyGroup{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}
 	open := 0
 	for round := range rounds {

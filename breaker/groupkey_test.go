@@ -31,7 +31,7 @@ func fill[K comparable](t *testing.T, members int, key func(i int) K) *breaker.G
 func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	type named string
 	type pair struct{ a, b string }
-	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<20)) }
+	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<18)) }
 	for name, group := range map[string]func() any{
 		"long strings":          func() any { return fill(t, longKeyMembers, long) },
 		"parts of long strings": func() any { return fill(t, longKeyMembers, func(i int) named { return named(long(i)[:20]) }) },
@@ -85,7 +85,7 @@ func TestGroupAcceptsKeysUpToMaxText(t *testing.T) {
 // longTextKey is a key whose text is longer than the key.
 type longTextKey int
 
-func (longTextKey) String() string { return strings.Repeat("日本", 1<<20) }
+func (longTextKey) String() string { return strings.Repeat("日本", 1<<18) }
 
 func TestGroupBoundsTheTextOfAKey(t *testing.T) {
 	g := breaker.NewGroup[longTextKey]("g", breaker.GroupConfig{})

@@ -98,7 +98,7 @@ func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 func callManyKeys(g *breaker.Group[int], seed uint64) (calls int64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var mine []*breaker.Breaker
-	for range testenv.Repeat(20_000, 4_000) {
+	for range testenv.Repeat(20_000, 2_000) {
 		b := g.Get(int(r.ExpFloat64() * 100))
 		if r.IntN(10) == 0 {
 			mine = append(mine[max(0, len(mine)-20):], b)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
@@ -47,7 +48,8 @@ func withSuccesses(outcomes []breaker.Outcome, n int) []breaker.Outcome {
 func TestTheMarginIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	for range 3000 {
+	configs := testenv.Repeat(3000, 1000)
+	for range configs {
 		c := breaker.Config{
 			FailureRate: []float64{0.3, 0.5, 0.7}[r.IntN(3)], MinCalls: 1 + r.IntN(40),
 			FailureRun: []int{breaker.Off, 3, 8, 0}[r.IntN(4)], ConsecutiveFailures: []int{0, 3, 9}[r.IntN(3)],
@@ -77,7 +79,7 @@ func TestTheMarginIsExact(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"this", "a", "several"} {
-		require.Greater(t, seen[kind], 50, kind)
+		require.Greater(t, seen[kind], configs/60, kind)
 	}
 }
 

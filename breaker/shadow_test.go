@@ -159,7 +159,7 @@ func (r *shadowRun) fail(what string, want, got any) {
 
 func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 	seen := map[string]int64{}
-	runs := testenv.Repeat(300, 100)
+	runs := testenv.Repeat(300, 50)
 	for seed := range uint64(runs) {
 		r := newShadowRun(t, seed)
 		for range 300 {

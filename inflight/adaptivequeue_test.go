@@ -90,7 +90,7 @@ var adaptiveQueue = inflight.Config{Adaptive: true, Queue: inflight.Queue{Target
 
 // forSeeds runs a test with several random loads.
 func forSeeds(t *testing.T, test func(t *testing.T, s *server)) {
-	for seed := range uint64(2) {
+	for seed := range uint64(testenv.Repeat(4, 1)) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, seed, adaptiveQueue)
 			test(t, s)
@@ -105,7 +105,7 @@ func forSeeds(t *testing.T, test func(t *testing.T, s *server)) {
 func TestAnAdaptiveLimitWithAQueueUnderOverload(t *testing.T) {
 	for _, warm := range []time.Duration{0, 5 * time.Second} {
 		for _, factor := range []float64{1.5, 3, 10} {
-			if testenv.Repeat(2, 1) == 1 && (factor == 3) == (warm == 0) {
+			if !testenv.Soak() && (factor == 3) == (warm == 0) {
 				continue // make soak tries both
 			}
 			forSeeds(t, func(t *testing.T, s *server) {

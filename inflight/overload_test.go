@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // A service that can do 1,000 calls per second is asked for 3,000, for 20 s.
@@ -56,7 +57,7 @@ func TestTheBeginningOfAnOverloadIsServedInTime(t *testing.T) {
 		"adaptive": {adaptiveQueue, 150 * ms}, // which aims at calls that take twice as long
 	} {
 		for _, factor := range []float64{1.5, 3} {
-			for seed := range uint64(2) {
+			for seed := range uint64(testenv.Repeat(4, 1)) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer(t, seed, c.config)
 					s.load(250, 3*time.Second)

@@ -71,9 +71,13 @@ func TestGroupIsBounded(t *testing.T) {
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Zero(t, g.Evictions())
 
+	refused := 0
 	for i := range 7000 { // a minute later all keys are idle, and new ones evict them
-		require.True(t, g.Get(fmt.Sprint("new", i)).TakeAt(start.Add(2*time.Minute), 1).OK, i)
+		if !g.Get(fmt.Sprint("new", i)).TakeAt(start.Add(2*time.Minute), 1).OK {
+			refused++
+		}
 	}
+	require.Less(t, refused, 10, "a new key searches two of the shards for idle keys, which may have none left")
 	require.LessOrEqual(t, g.Len(), 10_000)
 	require.Positive(t, g.Evictions())
 }

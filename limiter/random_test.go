@@ -25,7 +25,7 @@ import (
 // WEIR_RANDOM_OPERATIONS makes it longer.
 func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	const each = 400
-	operations := testenv.Repeat(400_000, 200_000)
+	operations := testenv.Repeat(400_000, 100_000)
 	if s := os.Getenv("WEIR_RANDOM_OPERATIONS"); s != "" {
 		var err error
 		operations, err = strconv.Atoi(s)

@@ -180,9 +180,9 @@ func TestSlidingLogDropsExpiredEntries(t *testing.T) {
 		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 100, Window: sec, CountRefused: penalise}, start)
 		offer(log, 1000, 10*sec)
 		before := heap()
-		offer(log, 200_000, 400*sec)
-		for i := range 200_000 {
-			log.TakeAt(start.Add(400*sec+time.Duration(i)), 1)
+		offer(log, 50_000, 100*sec)
+		for i := range 50_000 {
+			log.TakeAt(start.Add(100*sec+time.Duration(i)), 1)
 		}
 		require.Less(t, int64(heap()-before), int64(1<<19), "CountRefused %t", penalise)
 		log.Take(0)

@@ -24,7 +24,7 @@ func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 			altered := 0
 			for _, seq := range read(t, filepath.Join("testdata", name+suffix)) {
 				steps := replayOne(t, p, seq).steps
-				if len(steps) == 0 || random.IntN(testenv.Repeat(3, 9)) > 0 {
+				if len(steps) == 0 || random.IntN(testenv.Repeat(3, 20)) > 0 {
 					continue
 				}
 				at := steps[random.IntN(len(steps))]

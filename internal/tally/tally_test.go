@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-go/weir/internal/cusum"
 	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 const slow = 100 * time.Millisecond
@@ -252,7 +253,8 @@ func TestScenarioA10_PausesEqualThePlainLog(t *testing.T) {
 }
 
 func compareAfterRounds(t *testing.T, striped bool) {
-	const rounds, writers, each, width, buckets = 150, 8, 50, 1000, 6
+	const writers, each, width, buckets = 8, 50, 1000, 6
+	rounds := testenv.Repeat(150, 60)
 	c := tally.New(width, buckets, slow)
 	if striped {
 		c.Stripe()

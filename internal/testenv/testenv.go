@@ -81,14 +81,17 @@ func end(t TB, reason string) {
 	}
 }
 
-// Repeat returns how often a test repeats a search: often in make soak, which sets WEIR_SOAK to "true",
-// and seldom otherwise.
+// Repeat returns how often a test repeats a search: often if Soak, and seldom otherwise.
 func Repeat(often, seldom int) int {
-	if os.Getenv("WEIR_SOAK") == "true" {
+	if Soak() {
 		return often
 	}
 	return seldom
 }
+
+// Soak reports whether long tests run whole, as in make soak and make test-long, which set WEIR_SOAK to
+// "true".
+func Soak() bool { return os.Getenv("WEIR_SOAK") == "true" }
 
 // mustNotSkip reports whether a missing program is a fault of the machine.
 func mustNotSkip() bool { return os.Getenv("CI") == "true" && !testing.Short() }

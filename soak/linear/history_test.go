@@ -10,12 +10,13 @@ import (
 
 	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/testenv"
 )
 
-const (
-	histories = 600
-	steps     = 12 // per worker
-)
+const steps = 12 // per worker
+
+var histories = testenv.Repeat(600, 250)
 
 // workers is the number of goroutines: one per processor, up to what the checker can handle.
 var workers = max(2, min(4, runtime.GOMAXPROCS(0)))

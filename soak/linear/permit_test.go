@@ -184,7 +184,7 @@ func TestPermits(t *testing.T) {
 			}
 		}
 	})
-	if opened < histories {
+	if opened < int64(histories) {
 		t.Fatalf("only %d transitions in %d histories", opened, histories)
 	}
 }

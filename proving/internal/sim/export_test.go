@@ -1,9 +1,9 @@
 package sim
 
-import "os"
+import "github.com/weir-go/weir/internal/testenv"
 
 // long runs the tests whole, as make test-long does. They take up to 10 s each.
-var long = os.Getenv("WEIR_LONG") == "true"
+var long = testenv.Soak()
 
 // Long is long, for tests of other packages.
 var Long = long
