@@ -151,17 +151,6 @@ func TestGroupHistogramHasWaitsOfAllKeys(t *testing.T) {
 	})
 }
 
-func TestMaxKeysDefaultsToTenThousand(t *testing.T) {
-	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
-	admitted := 0
-	for i := range 12_000 {
-		if g.Get(fmt.Sprint(i)).Run(t.Context(), succeed) == nil {
-			admitted++
-		}
-	}
-	require.InDelta(t, 10_000, admitted, 500, "the shards of the group fill up separately")
-}
-
 func TestAllowAndRecord(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -167,7 +167,7 @@ func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
 func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the garbage collector has no processor of its own
 	const most, failing = 10_000, 12_000
-	keys := testenv.Repeat(1_000_000, 40_000)
+	keys := testenv.Repeat(1_000_000, 25_000)
 	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{}, t0)
 	before := heap()
 	for i := range keys {

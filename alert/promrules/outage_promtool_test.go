@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -69,14 +70,17 @@ func TestOutagePagesOnce(t *testing.T) {
 }
 
 // recording holds the value of each series at each second, or "_" if there was none.
-type recording map[string][]string
+type recording struct {
+	values map[string][]string
+	names  map[*stat.Series]string
+}
 
 // sampled returns the values at each scrape, the first at phase.
 func (r recording) sampled(scrape, phase time.Duration) (list []series) {
-	for _, name := range slices.Sorted(maps.Keys(r)) {
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		var seen []string
 		for at := phase; at < recordingEnd; at += scrape {
-			seen = append(seen, r[name][at/time.Second])
+			seen = append(seen, r.values[name][at/time.Second])
 		}
 		list = append(list, series{name, strings.Join(seen, " ")})
 	}
@@ -88,11 +92,14 @@ func (r recording) note(second int, sources ...stat.Source) {
 		for s, v := range source.Observe {
 			switch s.Instrument {
 			case instrument.BreakerState, instrument.BreakerTransitions, instrument.BreakerCalls:
-				name := text(s)
-				for len(r[name]) < second {
-					r[name] = append(r[name], "_")
+				if r.names[s] == "" {
+					r.names[s] = text(s)
 				}
-				r[name] = append(r[name], fmt.Sprint(v))
+				name := r.names[s]
+				for len(r.values[name]) < second {
+					r.values[name] = append(r.values[name], "_")
+				}
+				r.values[name] = append(r.values[name], strconv.FormatFloat(v, 'g', -1, 64))
 			}
 		}
 	}
@@ -117,7 +124,7 @@ var errDown = errors.New("down")
 
 // recordOutage records breakers during an outage in virtual time.
 func recordOutage(t *testing.T) recording {
-	r := recording{}
+	r := recording{map[string][]string{}, map[*stat.Series]string{}}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
