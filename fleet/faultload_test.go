@@ -27,7 +27,7 @@ const (
 	faultShare   = 0.5
 	faultTimeout = 100 * time.Millisecond
 	faultCallers = 4                    // a policy
-	faultPause   = 2 * time.Millisecond // of a caller between two requests
+	faultPause   = 5 * time.Millisecond // of a caller between two requests
 	faultTotal   = 100_000              // tokens of the limiter that does not limit, but counts
 )
 

@@ -32,7 +32,9 @@ func TestBoundOfFailLocal(t *testing.T) {
 			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})
 			var allowed []time.Time
 			began := time.Now()
-			for gone := false; time.Since(began) < 2*span; {
+			tick := time.NewTicker(200 * time.Microsecond)
+			defer tick.Stop()
+			for gone := false; time.Since(began) < 2*span; <-tick.C {
 				if !gone && len(allowed) >= limit {
 					gone = true
 					s.Kill()
