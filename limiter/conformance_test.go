@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/limiter/limitertest"
 )
@@ -32,6 +33,7 @@ func TestConformance(t *testing.T) {
 		"Joint":                  jointLimits(),
 		"Named":                  namedBucket(),
 	} {
+		s.Seeds = testenv.Repeat(12, 4)
 		t.Run(name, func(t *testing.T) { limitertest.Run(t, s) })
 	}
 }

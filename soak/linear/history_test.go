@@ -74,7 +74,7 @@ func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
 				arrived.Add(1)
 				for spins := 1; arrived.Load() < (n+1)*int64(workers); spins++ {
 					if spins > 20_000 {
-						time.Sleep(50 * time.Microsecond) // the others have no processor
+						<-time.After(50 * time.Microsecond) // the others have no processor
 					} else if spins%1000 == 0 {
 						runtime.Gosched()
 					}
