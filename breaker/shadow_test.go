@@ -175,7 +175,7 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 		require.Equal(t, breaker.Shadow, s.State)
 	}
 	for what, least := range map[string]int64{
-		"opened": 1000, "refused": 5000, "closed to open by calls": 200, "closed to open by shared_counts": 10,
+		"opened": 1000, "refused": 5000, "closed to open by calls": 200, "closed to open by shared_counts": 5,
 		"half_open to open by calls": 200, "half_open to open by clock": 20, "half_open to closed by calls": 20,
 		"half_open to recovering by calls": 100, "recovering to open by calls": 50, "recovering to closed by calls": 3,
 	} {
