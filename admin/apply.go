@@ -84,14 +84,7 @@ type aspect[V comparable] struct {
 func overriding(o *adminhook.Object) aspect[string] {
 	return aspect[string]{
 		what: "override",
-		now: func() string {
-			switch s := breaker.State(o.State()); s {
-			case breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow:
-				return string(s)
-			default:
-				return ""
-			}
-		},
+		now:  o.Override,
 		set: func(v, why string) {
 			if v == "" {
 				o.Release(why)

@@ -53,9 +53,12 @@
 // An action with "for" ends after that time, and what it has changed returns to the state before. A
 // second action replaces the first, and what returns is the state before both. An action without
 // "for" stays. If the program itself has changed the object in the meantime, the end of the action
-// changes nothing. An override and a change of limits are separate. A hold always ends
-// automatically, and cannot be shortened. No goroutine waits for the end, only a timer. After a
-// restart of the program nothing of an action is left.
+// changes nothing. It cannot tell that the program has set the same values: to keep the values of an
+// action, for example after they were written to a file, do it again without "for".
+//
+// An override and a change of limits are separate. A hold always ends automatically, and cannot be
+// shortened. No goroutine waits for the end, only a timer. After a restart of the program nothing of an
+// action is left.
 //
 // # Health and shutdown
 //
@@ -67,11 +70,10 @@
 //	…
 //	err = health.Drain(ctx, server.Shutdown) // when the program is told to stop
 //
-// The program is ready while breakers are open, unless HealthConfig.NotReady names them. If a program were
-// not ready because of a dependency, all its instances would leave service together as soon as the
-// dependency fails, along with all that they can do without it: see
-// https://github.com/resilience4j/resilience4j/issues/607. Do not restart a program for an open breaker
-// either: use neither path for a liveness probe.
+// The program is ready while breakers are open, unless HealthConfig.NotReady names them. Otherwise all its
+// instances would leave service together as soon as a dependency fails. What they can do without the
+// dependency would be lost too: see https://github.com/resilience4j/resilience4j/issues/607. Do not restart
+// a program for an open breaker either: use neither path for a liveness probe.
 //
 // # Who may do what
 //

@@ -77,12 +77,13 @@ func addBreakers(o *adminhook.Object, s breakersOwner) {
 			do(m)
 		}
 	}
-	o.State = func() string {
+	o.Override = func() string {
 		for _, m := range members {
-			return overriding(&m).now()
+			return m.Override()
 		}
 		return ""
 	}
+	o.State = o.Override
 	o.Force = func(state, why string) { all(func(m adminhook.Object) { m.Force(state, why) }) }
 	o.Release = func(why string) { all(func(m adminhook.Object) { m.Release(why) }) }
 	o.Reset = func(ctx context.Context, why string) (err error) {

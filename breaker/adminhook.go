@@ -23,9 +23,10 @@ var _ = func() bool {
 func (b *Breaker) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "breaker", Name: b.name,
-		State:   func() string { return string(b.State()) },
-		Force:   func(state, why string) { b.forceFor(time.Now(), State(state), "forced "+why) },
-		Release: func(why string) { b.releaseFor(time.Now(), "released "+why) },
+		State:    func() string { return string(b.State()) },
+		Override: func() string { return string(b.overrideWithoutRefuse()) },
+		Force:    func(state, why string) { b.forceFor(time.Now(), State(state), "forced "+why) },
+		Release:  func(why string) { b.releaseFor(time.Now(), "released "+why) },
 		Reset: func(_ context.Context, why string) error {
 			b.resetFor(time.Now(), "reset "+why)
 			return nil
@@ -38,9 +39,10 @@ func (b *Breaker) adminObject() adminhook.Object {
 func (g *Group[K]) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "breaker_group", Name: g.name,
-		State:   func() string { return string(g.override.now()) },
-		Force:   func(state, why string) { g.forceAll(State(state), "forced "+why) },
-		Release: func(why string) { g.releaseAll("released " + why) },
+		State:    func() string { return string(g.override.now()) },
+		Override: func() string { return string(g.override.now()) },
+		Force:    func(state, why string) { g.forceAll(State(state), "forced "+why) },
+		Release:  func(why string) { g.releaseAll("released " + why) },
 		Reset: func(_ context.Context, why string) error {
 			g.resetAll("reset " + why)
 			return nil

@@ -70,3 +70,12 @@ func (b *Breaker) stateWithoutRefuse() State {
 	}
 	return p.under.state
 }
+
+// overrideWithoutRefuse returns the override of the breaker, or the one that follows when Config.Refuse
+// ends, "" for none.
+func (b *Breaker) overrideWithoutRefuse() State {
+	if s := b.stateWithoutRefuse(); s.isOverride() {
+		return s
+	}
+	return ""
+}

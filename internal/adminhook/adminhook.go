@@ -12,6 +12,7 @@ type Object struct {
 	Kind, Name string
 
 	State    func() string           // of a group, the override of all its members, or ""
+	Override func() string           // what Force has set and Release would end, or ""
 	Force    func(state, why string) // state is an override
 	Release  func(why string)
 	Reset    func(ctx context.Context, why string) error
