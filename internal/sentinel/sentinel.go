@@ -2,13 +2,11 @@
 // weir.ErrRefused. It is here because breaker and limiter must not import the root package.
 package sentinel
 
-import "errors"
-
 // ErrRefused matches, by [errors.Is], every error with which a breaker, a limiter or a gate refuses a
 // call.
-var ErrRefused = errors.New("weir: refused")
+var ErrRefused error = RefusalError("weir: refused")
 
-// RefusalError is the type of the errors that match the refusals of one package, such as
+// RefusalError is the type of ErrRefused and of the errors that match the refusals of one package, such as
 // breaker.ErrOpen. Each of them matches ErrRefused too.
 type RefusalError string
 

@@ -22,7 +22,7 @@ type retryAfterer interface{ RetryAfter() time.Duration }
 
 // Search adds what err and the errors that it wraps say.
 func (f *Findings) Search(err error) {
-	for err != nil {
+	for err != nil && saysMore(err) {
 		f.inspect(err)
 		switch e := err.(type) { //nolint:errorlint // this is what unwraps
 		case interface{ Unwrap() error }:
@@ -38,11 +38,20 @@ func (f *Findings) Search(err error) {
 	}
 }
 
+// saysMore reports whether err has a method that Search uses. Most errors have none, and it takes one look
+// for all of them.
+func saysMore(err error) bool {
+	switch err.(type) { //nolint:errorlint // Search unwraps
+	case interface{ Unwrap() error }, interface{ Unwrap() []error },
+		interface{ Is(error) bool }, interface{ As(any) bool }, retryAfterer: // ErrRefused has a method Is
+		return true
+	}
+	return false
+}
+
 // inspect adds the findings of err itself, and of its methods Is and As.
 func (f *Findings) inspect(err error) {
-	if err == sentinel.ErrRefused { //nolint:errorlint // Search unwraps
-		f.Refused = true
-	} else if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(sentinel.ErrRefused) {
+	if e, ok := err.(interface{ Is(error) bool }); ok && e.Is(sentinel.ErrRefused) {
 		f.Refused = true
 	}
 	if f.Asked {

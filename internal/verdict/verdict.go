@@ -60,4 +60,7 @@ func Unreturned[O ~uint8](ctx context.Context) O {
 
 // cancelled reports whether the caller has cancelled the call. A deadline that has passed is not a
 // cancellation.
-func cancelled(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+func cancelled(ctx context.Context) bool {
+	err := ctx.Err()
+	return err != nil && errors.Is(err, context.Canceled)
+}
