@@ -94,10 +94,24 @@ func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Br
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has cancelled
 // ctx, and the panic propagates. Run panics if fn is nil.
-func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error {
+func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err error) {
 	mustNotBeNil(fn == nil)
+	if err = ctx.Err(); err != nil {
+		return err
+	}
+	p := b.phase.Load()
+	if p.plain {
+		start, returned := b.startOf(p), false
+		defer func() { b.endPlain(ctx, p, start, returned, err) }()
+		err = fn(ctx)
+		returned = true
+		return err
+	}
+	if err = b.refuseOpen(p); err != nil {
+		return err
+	}
 	var m Permit
-	if err := b.begin(ctx, &m); err != nil {
+	if err = b.allow(&m, p, unread); err != nil {
 		return err
 	}
 	return m.run(ctx, fn)
@@ -106,8 +120,22 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) error
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
 	mustNotBeNil(fn == nil)
+	if err = ctx.Err(); err != nil {
+		return v, err
+	}
+	p := b.phase.Load()
+	if p.plain {
+		start, returned := b.startOf(p), false
+		defer func() { b.endPlain(ctx, p, start, returned, err) }()
+		v, err = fn(ctx)
+		returned = true
+		return v, err
+	}
+	if err = b.refuseOpen(p); err != nil {
+		return v, err
+	}
 	var m Permit
-	if err = b.begin(ctx, &m); err != nil {
+	if err = b.allow(&m, p, unread); err != nil {
 		return v, err
 	}
 	defer m.finish(ctx, &err, m.phase.rules.config.Classify)
@@ -121,8 +149,11 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 // calls that Config.Classify is not asked about.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	mustNotBeNil(fn == nil || judge == nil)
+	if err = ctx.Err(); err != nil {
+		return v, err
+	}
 	var m Permit
-	if err = b.begin(ctx, &m); err != nil {
+	if err = b.allow(&m, b.phase.Load(), unread); err != nil {
 		return v, err
 	}
 	defer m.finish(ctx, &err, func(err error) Outcome { return judge(v, err) })
@@ -135,14 +166,6 @@ func mustNotBeNil(isNil bool) {
 	if isNil {
 		panic("breaker: the function to call is nil")
 	}
-}
-
-// begin fills in the permit of a call that is made with ctx.
-func (b *Breaker) begin(ctx context.Context, m *Permit) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return b.allow(m, b.phase.Load(), unread)
 }
 
 // Name returns the name of the breaker.

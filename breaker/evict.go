@@ -112,7 +112,7 @@ func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
 	last, next.spent, next.entered = p.history(at)
 	*next.spent.of(last.state) += max(at-last.since, 0)
 	next.stay, next.epoch = endless(evicted, at), p.epoch+1
-	next.derive()
+	next.derive(b)
 	next.live = &live{seen: b.callsCounted(p)}
 	next.past = past{counts: p.totals()}
 	next.past.counts.Refused = int64(b.refused.Load())

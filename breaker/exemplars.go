@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -30,8 +31,8 @@ const maxTraceID = 64
 
 // keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is due. It
 // calls a function of the user, so no lock is held.
-func (b *Breaker) keepExemplar(m *Permit, at time.Duration) {
-	if m.ctx == nil {
+func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration) {
+	if ctx == unknownContext {
 		return
 	}
 	list := b.exemplars.Load()
@@ -49,7 +50,7 @@ func (b *Breaker) keepExemplar(m *Permit, at time.Duration) {
 		return
 	}
 	defer func() { _ = recover() }() // it would land on a caller who did not cause it
-	trace, span := m.phase.rules.config.Trace(m.ctx)
+	trace, span := m.phase.rules.config.Trace(ctx)
 	if trace == "" || max(len(trace), len(span)) > maxTraceID {
 		return
 	}

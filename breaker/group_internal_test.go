@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -101,21 +102,26 @@ func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 // After any traffic the internal counts of a group agree.
 func TestCountsOfAGroupAddUp(t *testing.T) {
 	g := NewGroup[int]("g", GroupConfig{Breaker: Config{Window: time.Millisecond, Buckets: 1, MinCalls: 5}, MaxKeys: 300, MaxSeries: 20})
+	each := testenv.Repeat(10_000, 4_000)
 	var wg sync.WaitGroup
 	for worker := range 4 {
 		wg.Go(func() {
 			r, held := rand.New(rand.NewPCG(uint64(worker), 2)), make([]*Breaker, 50)
-			for i := range testenv.Repeat(10_000, 4_000) {
+			for i := range each {
 				b := g.Get(int(r.ExpFloat64() * 300))
 				held[i%len(held)] = b
-				if p, err := held[r.IntN(min(i+1, len(held)))].Allow(); err == nil {
-					p.Record(Outcome(r.IntN(3)))
+				b, o := held[r.IntN(min(i+1, len(held)))], Outcome(r.IntN(3))
+				if o == Success {
+					_ = b.Run(t.Context(), func(context.Context) error { return nil })
+				} else if p, err := b.Allow(); err == nil {
+					p.Record(o)
 				}
 			}
 		})
 	}
 	wg.Wait()
 	require.Positive(t, g.evictions.Load())
+	require.Equal(t, 4*each, countedCalls(g), "no call is lost to an eviction")
 	members := 0
 	for i := range g.shards {
 		s := &g.shards[i]

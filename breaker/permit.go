@@ -40,7 +40,6 @@ type Permit struct {
 	retryAfter  time.Duration              // the wait that the service asked for
 	listener    gatehook.Listener[Outcome] // called once with the recorded outcome; nil for none
 	listenStart time.Duration              // for the listener
-	ctx         context.Context            // of the call, for a transition that it causes; nil if not known
 	flight      int64                      // the part of flights that counts the call
 	slot        int32                      // HalfOpen: the slot of the probe
 	slotUse     uint32                     // HalfOpen: the number of that use of the slot
@@ -63,15 +62,20 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 	return
 }
 
+// unknownContext is nil: the context of a call whose outcome is recorded by Record.
+var unknownContext context.Context
+
 // Record records the outcome of the call and reports whether it counted. It does not count if the
 // permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired has
 // ended. The metric weir.breaker.late_results counts results that come after their state has ended.
 // Any goroutine may call Record.
-func (m *Permit) Record(o Outcome) bool { return m.markUsed() && m.breaker.record(m, o, unread, nil) }
+func (m *Permit) Record(o Outcome) bool {
+	return m.markUsed() && m.breaker.record(unknownContext, m, o, unread, nil)
+}
 
 // RecordAt is Record at the time t.
 func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
-	return m.markUsed() && m.breaker.record(m, o, m.breaker.at(t), nil)
+	return m.markUsed() && m.breaker.record(unknownContext, m, o, m.breaker.at(t), nil)
 }
 
 // Done records the outcome of a call that was made with ctx and returned err, and reports whether it
@@ -92,7 +96,6 @@ func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
 	if !m.markUsed() {
 		return false
 	}
-	m.ctx = ctx
 	return m.recordDescribed(ctx, err, o, kindResult)
 }
 
@@ -122,7 +125,6 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 // it panicked or called runtime.Goexit, and reports whether it counted. If classify panics, the call is
 // ignored.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
-	m.ctx = ctx
 	if !m.returned {
 		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), kindPanic)
 	}
@@ -130,7 +132,7 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 		return m.finishClassified(ctx, *err, classify)
 	}
 	if *err == nil {
-		return m.recordUnshared(Success, unread, nil)
+		return m.recordUnshared(ctx, Success, unread, nil)
 	}
 	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), kindResult)
 }
@@ -165,14 +167,14 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 // describes it: kind is that of a failure without an error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
 	if o != Failure {
-		return m.recordUnshared(o, unread, nil)
+		return m.recordUnshared(ctx, o, unread, nil)
 	}
 	var f failure
 	at := m.breaker.now()
 	if m.breaker.failures.Load().keeps(at) {
 		f.describe(ctx, err, kind, &m.phase.rules.config)
 	}
-	return m.recordUnshared(o, at, &f)
+	return m.recordUnshared(ctx, o, at, &f)
 }
 
 // markUsed marks the permit as used and reports whether it was unused.
@@ -181,7 +183,7 @@ func (m *Permit) markUsed() bool {
 }
 
 // recordUnshared is like Record, but for a permit that no other goroutine uses.
-func (m *Permit) recordUnshared(o Outcome, at time.Duration, f *failure) bool {
+func (m *Permit) recordUnshared(ctx context.Context, o Outcome, at time.Duration, f *failure) bool {
 	m.recorded = true
-	return m.breaker.record(m, o, at, f)
+	return m.breaker.record(ctx, m, o, at, f)
 }

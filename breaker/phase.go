@@ -19,6 +19,7 @@ type phase struct {
 	behavior      // of the state
 	needs         // of the rules
 	fast     bool // calls pass and are not counted while in flight
+	plain    bool // fast, in no group, and Config.Classify is not set
 	rules    *rules
 	epoch    uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
 	recovery
@@ -84,18 +85,19 @@ type live struct {
 	seen      int64 // evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
 }
 
-// derive computes fields from the state and the rules.
-func (p *phase) derive() {
+// derive computes fields from the state, the rules and the breaker.
+func (p *phase) derive(b *Breaker) {
 	p.behavior, p.needs = machine[p.state], p.rules.needs
 	p.sampled = p.sampled && !p.rules.config.CountDeadlines
 	p.timed = p.measured || p.sampled
 	p.fast = p.state == Closed && !p.watched
+	p.plain = p.fast && b.member == nil && p.rules.config.Classify == nil
 }
 
 // complete creates the parts that the phase of a new state needs.
 func (p *phase) complete(b *Breaker) {
 	p.beginTiming(b)
-	p.derive()
+	p.derive(b)
 	p.live, p.refusedBefore = &live{drawn: mixed(b.date(p.since))}, int64(b.refused.Load())
 	p.live.spread.state.Store(p.live.drawn)
 	p.live.probed.Store(&window.Counts{})

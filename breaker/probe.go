@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -93,12 +94,12 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 
 // recordLocked records the result of a call of a half-open or recovering breaker, whose results are
 // judged under the lock. It does nothing and reports false if the phase of the call has ended.
-func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration, f *failure) bool {
+func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock()
 	p := b.advance(at)
 	counts := p.epoch == m.phase.epoch
 	if counts {
-		b.changes.cause = m.ctx
+		b.changes.cause = ctx
 		took := at - m.start
 		p.tally.Record(at, verdictOf(o), took)
 		if o == Failure && f.isKept() {
@@ -118,7 +119,7 @@ func (b *Breaker) recordLocked(m *Permit, o Outcome, at time.Duration, f *failur
 	b.mu.Unlock()
 	b.changes.deliver()
 	if counts && m.phase.traced && o <= Failure {
-		b.keepExemplar(m, at)
+		b.keepExemplar(ctx, m, at)
 	}
 	return counts
 }

@@ -41,10 +41,10 @@ func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	old := p.rules
 	now := b.at(t) // not yet the latest time, which differs between the breaker and its shadow
 	b.changes.callback.Store(&r.config.OnChange)
-	b.replacePhase(p.withRules(r, p.latest(now)), p.latest(now))
+	b.replacePhase(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
 		shadow := s.advance(now)
-		s.replacePhase(shadow.withRules(shadowRules(r), shadow.latest(now)), shadow.latest(now))
+		s.replacePhase(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
 	}
 	b.followRefuse(old, p.latest(now))
 }
@@ -65,10 +65,10 @@ func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 }
 
 // withRules returns the phase with other rules from the given time on.
-func (p *phase) withRules(r *rules, at time.Duration) *phase {
+func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	next, old := *p, p.rules
 	next.rules = r
-	next.derive()
+	next.derive(b)
 	if !r.sameWindow(old) {
 		next.past = p.past.with(p.tally, at)
 		next.tally, next.floor = r.newTally(), tally.Counts{}

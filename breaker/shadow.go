@@ -1,6 +1,9 @@
 package breaker
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // A breaker in the state Shadow has a shadow: a breaker with the same rules that decides about each
 // call and records the results of the calls that it would let through. So the shadow opens,
@@ -40,15 +43,15 @@ func (p *phase) askShadow(b *Breaker, m *Permit, at time.Duration) {
 }
 
 // tellShadow records the result of a call with the shadow, if the shadow let the call through.
-func (p *phase) tellShadow(m *Permit, o Outcome, at time.Duration) {
+func (p *phase) tellShadow(ctx context.Context, m *Permit, o Outcome, at time.Duration) {
 	if m.shadowPhase == nil {
 		return
 	}
 	s := Permit{
-		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter, ctx: m.ctx,
+		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter,
 		flight: m.flight, slot: m.slot, slotUse: m.slotUse,
 	}
-	p.shadow.record(&s, o, at, nil)
+	p.shadow.record(ctx, &s, o, at, nil)
 }
 
 // reportOpening reports that the shadow opens, if it is still the shadow of b. The lock is held.

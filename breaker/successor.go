@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"math"
 	"reflect"
 	"time"
@@ -39,7 +40,7 @@ func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Durati
 func (b *Breaker) latestTime(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
 
 // recordLate records a result whose phase is not in effect any more, or whose breaker was evicted.
-func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration, f *failure) bool {
+func (b *Breaker) recordLate(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock() // wait for an eviction under way, which may be undone
 	p := b.phase.Load()
 	samePhase := p == m.phase || p.epoch == m.phase.epoch
@@ -51,9 +52,9 @@ func (b *Breaker) recordLate(m *Permit, o Outcome, at time.Duration, f *failure)
 	b.mu.Unlock()
 	if p.state != evicted { // the eviction was undone
 		m.flight, m.active = unwatched, false
-		return b.record(m, o, at, f)
+		return b.record(ctx, m, o, at, f)
 	}
-	return b.recordWithSuccessor(m, o, at, p.epoch == m.phase.epoch+1, f)
+	return b.recordWithSuccessor(ctx, m, o, at, p.epoch == m.phase.epoch+1, f)
 }
 
 // missedByEviction is called after a call was counted. It reports whether the breaker was evicted, and
@@ -81,9 +82,9 @@ func (b *Breaker) callsCounted(p *phase) int64 {
 
 // recordWithSuccessor records the result of a call that an evicted breaker let through with its
 // successor. The result is late there if it was late already, or if the successor has changed its state.
-func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
+func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
 	next, offset := b.successor(at)
-	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start), ctx: m.ctx}
+	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start)}
 	inTime = inTime && n.phase.passes == allCalls && n.phase.epoch == 0
 	if s := n.phase.shadow; s != nil && (m.shadowPhase != nil || m.phase.state != Shadow) {
 		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 { // the shadow would have let the call through
@@ -96,7 +97,7 @@ func (b *Breaker) recordWithSuccessor(m *Permit, o Outcome, at time.Duration, in
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // no breaker has this epoch
 	}
-	return next.record(&n, o, offset, f)
+	return next.record(ctx, &n, o, offset, f)
 }
 
 // untimed returns the phase for the permit of a call that is not timed.

@@ -123,7 +123,7 @@ func (b *Breaker) setTiming(sampled bool, at time.Duration) {
 	if sampled {
 		next.sampledFrom, next.sampledTo = p.latest(at), b.usual.samples.Load()+usualSamples
 	}
-	next.derive()
+	next.derive(b)
 	b.phase.Store(&next)
 }
 

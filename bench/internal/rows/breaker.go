@@ -25,9 +25,9 @@ func breakers() []Row {
 			Why: "weir also has a histogram of all latencies and the slow-call rule",
 		},
 		{
-			Name: "breaker: closed, failure", Main: true, Serial: 0.50, Threads: 0.60, Writes: []Write{Add},
+			Name: "breaker: closed, failure", Main: true, Serial: 0.60, Threads: 0.60, Writes: []Write{Add},
 			Weir: breakerFails(), Peer: gobreakerFails(),
-			Why: "both sides judge the failure rate in the window at each failure",
+			Why: "both sides judge the failure rate in the window at each failure; weir also looks for a Retry-After and keeps the last failures",
 		},
 		{
 			Name: "breaker: open", Main: true, Serial: 0.60, Threads: 0.30,

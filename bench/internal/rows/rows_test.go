@@ -92,7 +92,7 @@ func TestBounds(t *testing.T) {
 	want := map[string][2]float64{
 		"breaker: closed, success":                                      {0.32, 0.45},
 		"breaker: closed, success, with latency":                        {0.55, 0.55},
-		"breaker: closed, failure":                                      {0.50, 0.60},
+		"breaker: closed, failure":                                      {0.60, 0.60},
 		"breaker: open":                                                 {0.60, 0.30},
 		"breaker: success, 1 reading, against the clock":                {1.8, 0},
 		"breaker: success, 2 readings, against the clock":               {3.0, 0},
