@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
@@ -70,8 +71,8 @@ func TestRunCountsAsAllowAndDone(t *testing.T) {
 	for name, c := range runConfigs {
 		for _, grouped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, grouped %t", name, grouped), func(t *testing.T) {
-				for seed := range uint64(8) {
-					synctest.Test(t, func(t *testing.T) { runBoth(t, c, grouped, rand.New(rand.NewPCG(seed, 1))) })
+				for seed := range testenv.Repeat(100, 4) {
+					synctest.Test(t, func(t *testing.T) { runBoth(t, c, grouped, rand.New(rand.NewPCG(uint64(seed), 1))) })
 				}
 			})
 		}
