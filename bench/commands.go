@@ -80,8 +80,9 @@ func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode)
 	return outcomes, nil
 }
 
-// fleetComparisons runs the selected rows that need Redis, and starts a server if there are any. A turn
-// is longer than for work in memory, so that each of many callers makes several calls.
+// fleetComparisons runs the selected rows that need Redis, and starts a server if there are any. A
+// turn is longer than for work in memory: with many callers, each caller must make several calls in
+// a turn.
 func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
 	if !slices.ContainsFunc(rows.Fleet(nil), func(row rows.Row) bool { return s.only.MatchString(row.Name) }) {
 		return nil, nil

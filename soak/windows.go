@@ -51,7 +51,8 @@ func (w *windowUnderTest) makeRequest() {
 }
 
 // audit looks for a window with too many requests. The exact time at which a request was allowed is
-// not known, but the n-th was not allowed before the n-th beginning, nor after the n-th end.
+// not known, but the n-th request was not allowed before the n-th request began, nor after the n-th
+// request ended.
 func (w *windowUnderTest) audit(faults *faults) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

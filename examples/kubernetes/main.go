@@ -1,5 +1,6 @@
-// Command kubernetes is a service as it runs in Kubernetes: configured by a ConfigMap that can change,
-// ready or not, and stopped without a lost request. docs/kubernetes.md has the manifest.
+// Command kubernetes is a service that runs in Kubernetes. A ConfigMap, which can change,
+// configures it. The service says whether it is ready, and stops without losing a request.
+// docs/kubernetes.md has the manifest.
 //
 //	kubernetes -config weir.yaml -payments http://127.0.0.1:9000/charge
 package main

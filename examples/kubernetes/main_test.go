@@ -21,7 +21,7 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// TestMain is the program itself in a process that a test has started.
+// TestMain runs the program itself in a process that a test has started.
 func TestMain(m *testing.M) {
 	if os.Getenv("SHOP_PROCESS") != "" {
 		main()
@@ -142,7 +142,7 @@ func get(ctx context.Context, url string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// eventually waits for what another process does in real time.
+// eventually waits until holds returns true, because another process runs in real time.
 func eventually(t *testing.T, holds func() bool, what string) {
 	t.Helper()
 	require.Eventually(t, holds, time.Minute, 20*time.Millisecond, what)

@@ -80,7 +80,7 @@ func text(attributes []*common.KeyValue, key string) string {
 	return ""
 }
 
-// sum returns the values of a sum by the attribute in which they differ.
+// sum returns the values of a sum, each under its value of the attribute.
 func (r *receiver) sum(name, attribute string) map[string]float64 {
 	r.t.Helper()
 	require.Contains(r.t, r.metrics, name)

@@ -101,7 +101,7 @@ func (p *lineWriter) strip(label string, past history, mark func(interval) (stri
 	p.write(pieces...)
 }
 
-// writeEvents writes the latest events. Its height is the same with fewer events.
+// writeEvents writes the latest events. The number of lines is the same if there are fewer events.
 func (p *lineWriter) writeEvents(events []event) {
 	const room = 4
 	latest := events[max(len(events)-room, 0):]

@@ -114,8 +114,8 @@ func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// sameQuantiles compares quantiles with the bounds of the bucket in which the program has them. A classic
-// bucket is from one power of two to the next.
+// sameQuantiles compares each quantile that Prometheus computes with the bounds of the bucket that
+// holds this quantile in the program. A classic bucket reaches from one power of two to the next.
 func sameQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
 	t.Helper()
 	const name = `weir_breaker_call_duration_seconds`

@@ -76,7 +76,7 @@ func (s *settings) load(c weirconfig.Config) error {
 
 var rate = regexp.MustCompile(`rate: (\d+/s)`)
 
-// changeRate does what an operator does who edits the file. It returns the rate until then.
+// changeRate changes the file as an operator would. It returns the previous rate.
 func (s *settings) changeRate(to string) (from string, err error) {
 	text, err := os.ReadFile(s.path)
 	if err != nil {

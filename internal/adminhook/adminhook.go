@@ -28,13 +28,13 @@ type Object struct {
 
 	// Members yields the members of a group by the texts of their keys.
 	Members iter.Seq2[string, Object]
-	// Keyed returns a key that Members does not yield, or false if the text is not that of a key. If there are
-	// no Members, it returns the same verbs for all keys.
+	// Keyed returns the object of a key that Members does not yield, or false if the text does not
+	// stand for a key. If Members is nil, the objects of all keys support the same verbs.
 	Keyed func(key string) (o Object, ok bool)
 }
 
-// Limits are the rate and the burst of a limiter, or of each key of a group. The rate is a limiter.Rate. The
-// values given to Set are valid, also by Check unless that is nil.
+// Limits are the rate and the burst of a limiter, or of each key of a group. The rate is a
+// limiter.Rate. The values given to Set are valid. If Check is not nil, it has accepted them too.
 type Limits struct {
 	Get   func() (rate any, burst int)
 	Set   func(rate any, burst int)
@@ -81,8 +81,8 @@ type Alert struct {
 
 // Slots is a bound on calls in flight.
 type Slots struct {
-	InFlight func() int // of a group, of all keys
-	Now      func() int // the limit in effect, of a group the lowest of a key
+	InFlight func() int // in a group, of all keys together
+	Now      func() int // the limit in effect; in a group, the lowest limit of any key
 	Get      func() int // the limit that was configured, which is the highest one of an adaptive bound
 	Set      func(n int) error
 }

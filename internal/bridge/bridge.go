@@ -44,8 +44,9 @@ var (
 	// GroupFigures returns the number of keys that a limiter.Group has evicted, the limit of a key and the
 	// time to which it refers.
 	GroupFigures func(group any) (evictions int64, limit int, period time.Duration)
-	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens at a time since the
-	// one given to NewTokenBucketAt, if that is quick, and reports whether it did. If not, TakeAt decides.
+	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens if it can do
+	// so quickly, and reports whether it has taken them. The time counts from the time given to
+	// NewTokenBucketAt. If TakeFast reports false, TakeAt decides.
 	TakeFast any
 	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is like Take,
 	// but for a caller that waits after a refusal. The refusal is not counted, because the wait is
@@ -56,7 +57,7 @@ var (
 	SetLimits any
 	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
 	Interval func(limiter any) time.Duration
-	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a moment of its own.
+	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a different moment.
 	Spread func(limitedError any, p *places.Places)
 	// PerSecond returns a limiter.Rate as a number per second.
 	PerSecond func(rate any) float64

@@ -4,8 +4,8 @@ import "slices"
 
 // counters is a SpaceSaving sketch: the counts of up to Entries keys. A key without a counter takes
 // the one with the lowest count and continues from there, so no count is too low, and none is too
-// high by more than the error that is stored with it. There are no more than Entries, so a search through
-// all hashes takes less time than an index.
+// high by more than the error that is stored with it. There are at most Entries counters, so a
+// search through all hashes takes less time than an index.
 type counters struct {
 	used   int
 	hashes [Entries]uint64

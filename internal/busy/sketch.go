@@ -20,7 +20,8 @@ const (
 //
 // If a sketch has counted n refusals in both periods, the bounds of each count differ by at most
 // n/Entries, and every key with more refusals than that is in it. A sketch takes at most 8 kB, and
-// 22 kB more if it shows keys. It keeps no key, but a hash of 64 bits, unless it shows keys.
+// 22 kB more if it shows keys. It keeps a hash of 64 bits for each key, and keeps the text of the
+// key only if it shows keys.
 //
 // All methods are safe for concurrent use. The methods of a nil Sketch do nothing.
 type Sketch[K comparable] struct {
@@ -37,7 +38,7 @@ type part struct {
 	_                 [64]byte // keeps two locks on different cache lines
 }
 
-// Key is a key that was refused, and bounds of how often.
+// Key is a key that was refused, with bounds of the number of its refusals.
 type Key struct {
 	Limiter         string
 	Key             string
@@ -48,7 +49,7 @@ type Key struct {
 // them.
 var seed = maphash.MakeSeed()
 
-// New returns a sketch without keys. show keeps the texts of keys.
+// New returns a sketch without keys. If show is true, the sketch keeps the texts of keys.
 func New[K comparable](show bool) *Sketch[K] {
 	s := &Sketch[K]{epoch: time.Now()}
 	s.Show(show)
@@ -158,8 +159,8 @@ type found struct {
 	atLeast, atMost int64
 }
 
-// appendKeys appends all keys of the part. A key that only one period has was refused in the other at
-// most as often as the least refused key that is there.
+// appendKeys appends all keys of the part. If only one of the two periods has a key, the key was
+// refused in the other period at most as often as the least refused key of that other period.
 func (p *part) appendKeys(to []found, period int64) []found {
 	p.mu.Lock()
 	defer p.mu.Unlock()

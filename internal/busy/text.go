@@ -16,7 +16,7 @@ import (
 const maxText = 64
 
 // textOf returns the text of a key, cut to maxText bytes and an ellipsis. A text that is not valid UTF-8,
-// such as a hash, is written in hexadecimal. It is never empty.
+// such as a hash, is written in hexadecimal. The result is never empty.
 func textOf[K comparable](key K) string {
 	s, ok := any(key).(string)
 	if !ok {
@@ -40,8 +40,8 @@ func textOf[K comparable](key K) string {
 	return strings.Clone(text) // it may be part of a longer string
 }
 
-// secret is the key of the hashes that are shown. It is drawn for each process, so that hashing all
-// addresses does not find one.
+// secret is the key of the hashes that are shown. It is drawn for each process. So an attacker who
+// hashes all possible addresses cannot tell which address belongs to a shown hash.
 var secret = sync.OnceValue(func() []byte {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails

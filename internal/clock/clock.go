@@ -21,14 +21,15 @@ type Clock struct {
 // never overflows. A time beyond it has the offset MaxOffset or -MaxOffset.
 const MaxOffset time.Duration = 1<<62 - 1
 
-// StartsAtEpoch reports whether the origin has been chosen and is Epoch. Now is time.Since(c.Epoch)
-// then.
+// StartsAtEpoch reports whether the origin has been chosen and is Epoch. If so, Now returns
+// time.Since(c.Epoch).
 func (c *Clock) StartsAtEpoch() bool { return c.origin.Load() == &c.Epoch }
 
 // StartsElsewhere reports whether the origin has been chosen and is not Epoch.
 func (c *Clock) StartsElsewhere() bool { return c.start() != &c.Epoch }
 
-// Now returns the offset of the current time. Like At, it chooses the origin if nothing has.
+// Now returns the offset of the current time. Like At, it chooses the origin if none has been
+// chosen.
 func (c *Clock) Now() time.Duration {
 	if c.StartsAtEpoch() {
 		return time.Since(c.Epoch)
@@ -57,8 +58,8 @@ func (c *Clock) PeekNow() time.Duration {
 	return time.Since(c.Epoch)
 }
 
-// IsOffset reports whether d, the time since Epoch, is the offset of that moment. It chooses the
-// origin as At does.
+// IsOffset reports whether the moment that is d after Epoch has the offset d. It chooses the origin
+// as At does.
 func (c *Clock) IsOffset(d time.Duration) bool {
 	if c.origin.Load() == nil {
 		c.chooseOrigin(c.Epoch.Add(d))
@@ -69,7 +70,8 @@ func (c *Clock) IsOffset(d time.Duration) bool {
 // TimeOf returns the time of an offset.
 func (c *Clock) TimeOf(at time.Duration) time.Time { return c.start().Add(at) }
 
-// Unread stands for the current time before it has been read: the caller may not need it.
+// Unread stands for the current time if the clock has not been read yet, because the time may not
+// be needed.
 const Unread time.Duration = math.MinInt64
 
 // Read returns at, or Now if at is Unread.

@@ -13,7 +13,7 @@ import (
 
 var epoch = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// plainClock does what Clock does, with all times at hand.
+// plainClock does what Clock does, but keeps all times that were given.
 type plainClock struct {
 	given []time.Time
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// bucket returns a TokenBucket that lacks the given number of tokens at a time.
+// bucket returns a TokenBucket that lacks the given number of tokens at the time at.
 func bucket(c limiter.TokenBucketConfig, perSecond float64, at int64, missing float64) *limiter.TokenBucket {
 	b := limiter.NewTokenBucketAt(c, unix(max(at, 0)))
 	if missing > 0 && c.Rate != limiter.Unlimited() {

@@ -109,7 +109,8 @@ func coherentDone(r *run, s gbStep, before string) {
 	}
 }
 
-// chain follows the state transitions among the events. Each must begin in the state in which the last one ended.
+// chain follows the state transitions among the events. Each transition must begin in the state in
+// which the previous transition ended.
 func chain(r *run, state, prefix string, events []string) string {
 	for _, event := range events {
 		change, ok := strings.CutPrefix(event, prefix)

@@ -1,4 +1,4 @@
-// Package conformance replays what other systems were recorded to do, and compares weir with them.
+// Package conformance replays the recorded behavior of other systems, and compares weir with them.
 //
 // Its tests read a directory of traces, NAME.jsonl.gz, with one sequence of steps per line: the inputs
 // that a reference was given, and its outputs. They give weir the same inputs and expect the same

@@ -12,7 +12,7 @@ import (
 
 // grants hold the requests that a program has allowed, and a SlidingLog that has allowed the same
 // ones. There is no SlidingLog while the program has allowed more than its limit, because a
-// SlidingLog cannot.
+// SlidingLog cannot allow more than its limit.
 type grants struct {
 	*run
 	limit  int
@@ -62,8 +62,8 @@ func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants d
 	}
 }
 
-// sameState returns a SlidingLog that has allowed the same requests as the reference. It is a new one if
-// their answers have differed.
+// sameState returns a SlidingLog that has allowed the same requests as the reference. It makes a
+// new one if the answers of weir and of the reference have differed.
 func (h *grants) sameState(at time.Time) *limiter.SlidingLog {
 	if h.weir != nil {
 		return h.weir

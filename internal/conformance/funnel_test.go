@@ -24,8 +24,8 @@ type funnelStep struct {
 	Time *int64  `json:"leaking_ts_ns"`
 }
 
-// funnel replays the Funnel of document 000, in Python. All its answers are compared with its code, and those that are
-// correct with a TokenBucket.
+// funnel replays the Funnel of document 000, in Python. All its answers are compared with its code.
+// The correct answers are also compared with a TokenBucket.
 var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
 	f := &funnelReplay{
 		run: r, rate: float64(c.Rate), capacity: float64(c.Capacity), left: float64(c.Capacity), time: c.T0, latest: c.T0,

@@ -112,7 +112,7 @@ func (g *gbReplay) now(s gbStep) time.Time { return unix(s.At) }
 
 func (g *gbReplay) step(s gbStep) {
 	if s.At > int64(maxWindow-time.Hour) {
-		g.skipRest(windowShape) // the reference never forgets, weir would now
+		g.skipRest(windowShape) // the reference never forgets a call, but weir would from now on
 		return
 	}
 	g.events = []string{}
@@ -201,7 +201,8 @@ func (g *gbReplay) done(s gbStep) {
 	}
 }
 
-// count counts what weir does not count, and returns the questions to the trip rule.
+// count updates the counts that weir does not have, and returns the calls that the reference makes
+// to the trip rule.
 func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 	switch s.Result {
 	case "excluded":

@@ -123,7 +123,8 @@ func (g *guavaReplay) state(s guavaState) {
 	same(g.run, "next_free_us", s.Next, g.reference.next)
 }
 
-// checkInvalid reports whether a step requests 0 or fewer permits. Then both must refuse it as invalid.
+// checkInvalid reports whether a step requests 0 or fewer permits. If so, weir and the reference
+// must both refuse the step as invalid.
 func (g *guavaReplay) checkInvalid(s guavaStep) bool {
 	if s.N > 0 {
 		absent(g.run, "error", s.Error)

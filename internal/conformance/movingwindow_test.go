@@ -23,8 +23,9 @@ type movingWindowStep struct {
 	Ideal      *int64   `json:"ideal_count"`
 }
 
-// movingWindow replays the MovingWindow of document 004. Weir is compared with what it should have
-// counted. What it did count is compared with its code, including its faults.
+// movingWindow replays the MovingWindow of document 004. Weir is compared with the count that the
+// MovingWindow should have had. The count that the MovingWindow did have is compared with the code
+// of the document, including the faults of that code.
 var movingWindow = replaying("t_ns op value", func(r *run, c movingWindowConfig) func(movingWindowStep) {
 	shape := window.Config{Span: time.Duration(c.Rate) * time.Second * time.Duration(c.Window), Buckets: c.Window}
 	if shape.Validate() != nil {

@@ -76,7 +76,8 @@ func (c r4jConfig) breakerConfig() breaker.Config {
 	return config
 }
 
-// strictly returns a wait that ends when that of the reference does: after the time, not at it, unless a timer ends it.
+// strictly returns a wait of weir that ends together with a wait of the reference. If no timer ends
+// it, a wait of the reference ends only after the time has passed, not exactly at that time.
 func (c r4jConfig) strictly(ms int64) time.Duration {
 	d := time.Duration(ms) * time.Millisecond
 	if !c.Automatic {
@@ -109,7 +110,7 @@ func (c r4jConfig) truncated(attempt int) bool {
 	if c.MaxWait > 0 {
 		exact = min(exact, float64(c.MaxWait))
 	}
-	if !c.Automatic { // the next whole millisecond is the same
+	if !c.Automatic { // both act at the same next whole millisecond
 		exact = math.Floor(exact)
 	}
 	return exact != float64(c.wait(attempt))

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The functions of this file apply manual and timed transitions to the model of the reference. These do
-// not depend on weir.
+// The functions of this file apply manual and timed transitions to the model of the reference.
+// These transitions do not depend on weir.
 
 // enter puts the reference into another state.
 func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
@@ -67,7 +67,7 @@ func (x *r4jReplay) announce(c window.Counts) {
 	}
 }
 
-// advance moves the clock, and the reference by its timers.
+// advance moves the clock, and makes the transitions that the timers of the reference cause.
 func (x *r4jReplay) advance(s r4jStep) {
 	if s.Advance < 0 {
 		x.skipRest(clockBack)
@@ -116,7 +116,7 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 	return ""
 }
 
-// force puts both into a state manually.
+// force puts weir and the reference into a state manually.
 func (x *r4jReplay) force(to string, forMillis *int64) {
 	before := x.weir.CountsAt(x.now)
 	byHand.ReleaseAt(x.weir, x.now)

@@ -31,8 +31,8 @@ type cellStep struct {
 }
 
 // redisCell replays brandur/redis-cell. All its answers are compared with its formulas and, where these make sense, with a
-// TokenBucket. A bucket with the interval of the reference, period / count truncated to nanoseconds, must be equal. One
-// with the nominal rate may differ by a nanosecond per token.
+// TokenBucket. A bucket with the interval of the reference, period / count truncated to
+// nanoseconds, must be equal. A bucket with the nominal rate may differ by a nanosecond per token.
 var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run, c cellConfig) func(cellStep) {
 	reference := cell{expires: c.Store == "redis-ttl"}
 	var weir *limiter.TokenBucket
@@ -139,7 +139,8 @@ func (s cellStep) compareRoughly(r *run, weir limiter.Result) {
 	}
 }
 
-// cell is redis-cell's arithmetic, which wraps, and the key in its store.
+// cell holds the key in the store of redis-cell. Its methods compute like redis-cell, whose
+// integers wrap on overflow.
 type cell struct {
 	expires bool   // as in Redis, after whole milliseconds
 	tat     *int64 // the stored time

@@ -33,7 +33,8 @@ var resilience4j = replaying("i now_ms op permit dur_ns class bad ms to for_ms",
 	return x.step
 }, coherentR4j)
 
-// r4jReplay replays a sequence. It knows the state of the reference, and until when its timers keep that.
+// r4jReplay replays a sequence. It knows the state of the reference, and until when the timers of
+// the reference keep that state.
 type r4jReplay struct {
 	*run
 	c       r4jConfig
@@ -54,7 +55,7 @@ type r4jReplay struct {
 	aging    bool
 	told     [2]bool       // the thresholds of failures and of slow calls were announced
 	refused  int64         // refused calls at the last step
-	carried  int64         // in Open: those of the state before
+	carried  int64         // in Open: the refused calls of the state before
 	kept     window.Counts // in Open: the counts of the state before, if they do not age
 	enough   int           // in Open: the fewest calls for which there was a rate
 }
@@ -240,7 +241,7 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 func (x *r4jReplay) compare(s r4jStep) {
 	same(x.run, "state", s.State, x.state)
 	weir := stateNames[x.weir.StateAt(x.now)]
-	waits := x.state == "OPEN" && x.now.After(x.until) // for a call, to become half-open
+	waits := x.state == "OPEN" && x.now.After(x.until) // the reference becomes half-open at the next call
 	if weir != x.state && !waits {
 		x.mismatch("weir is %s: %s", weir, x.seq.Steps[x.at])
 		return

@@ -31,8 +31,9 @@ type waitStep struct {
 	Tokens  *number `json:"tokens"`
 }
 
-// xtimeWait replays WaitN of golang.org/x/time/rate, one caller after the other. It is compared with its arithmetic bit by
-// bit, and with a TokenBucket up to two nanoseconds, because one truncates and the other rounds up.
+// xtimeWait replays WaitN of golang.org/x/time/rate, one caller after the other. Its answers are
+// compared with its arithmetic bit by bit. Those of a TokenBucket may differ by two nanoseconds,
+// because one of the two truncates and the other rounds up.
 var xtimeWait = inBubble(replaying("at_ns op n ns timeout_ns cancel_after_ns", func(r *run, c waitConfig) func(waitStep) {
 	w := &waitReplay{
 		run: r, began: time.Now(),

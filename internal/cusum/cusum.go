@@ -8,9 +8,9 @@
 // The score is also a sum of log-likelihood ratios, divided by a constant. For each failure rate p
 // below the rate there is one rate q above it such that log(q/p) for a failure and log((1−q)/(1−p))
 // for a success are in the same proportion as in the score. Exponent returns log(q/p). For 20 % at a
-// rate of 50 %, q is 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical Statistics 42, 1971), a score
-// of h is reached once in exp(h × Exponent) calls or less often on average, if p of them fail, each by
-// itself.
+// rate of 50 %, q is 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical
+// Statistics 42, 1971), a score of h is reached on average once in exp(h × Exponent) calls or less
+// often, if a share p of the calls fails independently.
 package cusum
 
 import "sync/atomic"
@@ -68,7 +68,7 @@ func (r Rule) Next(n Run, failed bool) Run {
 	return n + success
 }
 
-// Reached reports whether the score of a run is at least busy higher than Least.
+// Reached reports whether the score of a run is at least Least + busy.
 func (r Rule) Reached(n Run, busy int64) bool {
 	ahead := n.Failures() - r.least - busy
 	return n != 0 && ahead >= 0 && ahead*(whole-r.rate) >= n.successes()*r.rate

@@ -7,7 +7,7 @@ import "math"
 //
 //	p × exp(x) + (1 − p) × exp(−x × rate / (1 − rate)) = 1
 func Exponent(p, rate float64) float64 {
-	undone := rate / (1 - rate) // by a success; +Inf at a rate of 1
+	undone := rate / (1 - rate) // what a success takes away; +Inf at a rate of 1
 	growth := func(x float64) float64 { return p*math.Exp(x) + (1-p)*math.Exp(-x*undone) }
 	low, high := 0.0, -math.Log(p) // there the first term alone is 1
 	for range 100 {
@@ -20,8 +20,8 @@ func Exponent(p, rate float64) float64 {
 	return low
 }
 
-// Least returns the lowest score that is reached once in n calls or less often, if p of them fail, by
-// Lorden's bound.
+// Least returns the lowest score that is reached once in n calls or less often, if a share p of the
+// calls fails, by Lorden's bound.
 func Least(n, p, rate float64) int64 { return int64(math.Ceil(math.Log(n) / Exponent(p, rate))) }
 
 // Score returns the score of a run at a rate.

@@ -18,8 +18,8 @@ type Hooks[B, P, O any] struct {
 	AdmitAfter func(b *B, d time.Duration, p *P) bool
 	// AdmitAt is Admit at the time t.
 	AdmitAt func(b *B, t time.Time, p *P) error
-	// CheckAt returns the error that AllowAt would return, and counts that refusal, or returns nil. It
-	// acquires nothing.
+	// CheckAt returns the error that AllowAt would return, or nil. It counts the refusal that it
+	// returns, but acquires nothing.
 	CheckAt func(b *B, t time.Time) error
 	// Refuse refuses a call for the given reason, even if b has closed since, and counts the refusal.
 	Refuse func(b *B, reason string) error
@@ -28,11 +28,12 @@ type Hooks[B, P, O any] struct {
 	// outside all locks. f must not block and must not panic. stop cancels the call of f, and reports
 	// whether f was not called.
 	AfterOpen func(b *B, f func(opened bool)) (stop func() bool)
-	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, as Tell does too
-	// with a start of 0, and reports whether it did. If not, nothing was refused or counted.
+	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, and reports
+	// whether it did. It also does what Tell does with l and a start of 0. If it reports false, nothing
+	// was refused or counted.
 	AdmitClosed func(b *B, p *P, l Listener[O]) bool
-	// Tell makes p call l once with start and the outcome that is recorded with p, whether it counts or
-	// not. It replaces an earlier l. The permit may be zero, and filled in afterwards.
+	// Tell makes p call l once with start and the outcome that is recorded with p, even if that outcome
+	// does not count. It replaces an earlier l. The permit may be zero, and filled in afterwards.
 	Tell func(p *P, l Listener[O], start time.Duration)
 	// Told returns the arguments of Tell.
 	Told func(p *P) (l Listener[O], start time.Duration)
@@ -41,8 +42,8 @@ type Hooks[B, P, O any] struct {
 	// Reconfigure changes the config of b, which is in no group, to a valid one. The caller calls
 	// deliver, outside all locks, which calls the callback of b if the state has changed.
 	Reconfigure func(b *B, config any) (deliver func())
-	// Stretch returns the longest time by which b lengthens a wait d that a service asks for at the time
-	// t, and a number that says by which share of it, in 2⁻⁶⁴.
+	// Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by share
+	// · longest / 2⁶⁴, where longest is the most that b adds.
 	Stretch func(b *B, t time.Time, d time.Duration) (longest time.Duration, share uint64)
 	// Attached returns where a group of gates keeps the gate of b, or nil if b is not in a group.
 	Attached func(b *B) Place

@@ -8,11 +8,12 @@ import (
 
 // Slots are functions of bounds on calls in flight of type L, for calls with outcomes of type O.
 type Slots[L, O any] struct {
-	// New returns a bound with a name that has no statistics.
+	// New returns a bound that has a name and no statistics.
 	New func(name string, limit int, adaptive bool) *L
 	// Reconfigure changes a bound of New.
 	Reconfigure func(l *L, limit int, adaptive bool)
-	// Word returns the words for TryOccupy of a fixed bound of New. They stay while it is adaptive.
+	// Word returns the words for TryOccupy of a fixed bound of New. The words stay the same while the
+	// bound is adaptive.
 	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
 	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok, the call is
 	// allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal is not counted.
@@ -39,8 +40,9 @@ type Slots[L, O any] struct {
 	AtOnce func(l *L) int64
 }
 
-// The word of a bound has the calls in flight in its lower bits, which are more than any limit while
-// callers wait, and in the others the calls that got a slot at once.
+// The lower bits of the word of a bound hold the number of calls in flight. While callers wait,
+// this part is greater than any limit. The other bits hold the number of calls that got a slot at
+// once.
 const (
 	SlotBits = 22
 	LowBits  = 1<<SlotBits - 1

@@ -45,9 +45,9 @@ func Bound(i int) float64 {
 	return math.Ldexp(bounds[i-power*perPower], power+1)
 }
 
-// bucketOf returns the bucket of a duration, counted from Lowest. Durations below the first bucket or
-// above the last are put into that one. It agrees with Index of the duration in seconds, but uses
-// integers only, which is several times cheaper.
+// bucketOf returns the bucket of a duration, counted from Lowest. Durations below the first bucket
+// are put into the first one, and those above the last bucket into the last one. It agrees with
+// Index of the duration in seconds, but uses integers only, which is several times cheaper.
 func bucketOf(nanos int64) int {
 	i := int(firstBuckets[leadingBits(nanos)])
 	for i < Buckets-1 && nanos > longest[i] { // at most two steps

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// span is how long calls are counted in one generation. The estimate is of the calls that ended in
-	// the present generation and the one before, so of the last 5 to 10 s.
+	// span is how long calls are counted in one generation. The estimate covers the calls that ended in
+	// the present generation and in the one before it. These are the calls of the last 5 to 10 s.
 	span = int64(5 * time.Second)
 	// updateEvery is how old an estimate may be.
 	updateEvery = int64(100 * time.Millisecond)
 	// Improbable is the chance below which an answer in time is improbable.
 	Improbable = 0.05
-	// Evidence is how many calls must be known to have had no answer before, or to have had one, for an
-	// estimate. If the chance of an answer is Improbable or more, that many calls in a row go without
-	// one in less than 5 % of cases.
+	// Evidence is the number of calls that an estimate for a time needs. A call counts if it is known
+	// whether it had an answer within that time. If the chance of an answer is Improbable or more, that
+	// many calls in a row go without an answer in less than 5 % of cases.
 	Evidence = 60
 )
 
@@ -109,8 +109,9 @@ func (s *Survival) update(at int64) {
 	s.updateAt.Store(at + updateEvery)
 }
 
-// advance begins the generation of the time. A time of the generation before is that of a late call. If
-// the time is further off, no count is of the last 10 s.
+// advance begins the generation of the time. It does nothing for a time of the generation before,
+// which is the time of a late call. If the time is more than one generation away, it clears both
+// generations, because no count is of the last 10 s.
 func (s *Survival) advance(at int64) {
 	n := at / span
 	if at%span < 0 {

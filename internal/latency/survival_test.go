@@ -20,8 +20,9 @@ type ended struct {
 	answered bool
 }
 
-// chanceWithin is the product-limit estimate of an answer within a time, from the sorted calls. Of calls
-// with the same duration, the answered ones come first, or last.
+// chanceWithin is the product-limit estimate of an answer within a time, from the sorted calls. Of
+// calls with the same duration, the answered ones come first if answeredFirst is true, and
+// otherwise last.
 func chanceWithin(d time.Duration, calls []ended, answeredFirst bool) float64 {
 	calls = slices.Clone(calls)
 	slices.SortFunc(calls, func(a, b ended) int {
@@ -106,7 +107,7 @@ func TestTheEstimateIsThatOfTheSortedCallsRoundedUp(t *testing.T) {
 				continue
 			}
 			require.InDelta(t, want, e.Chance(d), 1e-6)
-			// The calls with their own durations give an estimate between these two.
+			// The estimate from the durations that are not rounded lies between the next two.
 			require.LessOrEqual(t, e.Chance(d), chanceWithin(bound, calls, true)+1e-6)
 			require.GreaterOrEqual(t, chanceWithin(bound, up, false)+1e-6, chanceWithin(bound, calls, true))
 			estimates++
@@ -130,7 +131,7 @@ func TestCallsThatWereAllCutOffSayNothingAboutLongerTimes(t *testing.T) {
 
 func TestTheShareOfCallsCutOffEarlyIsNotTakenAsSlow(t *testing.T) {
 	var s latency.Survival
-	for range 1000 { // cut off at 1 ms, so only the others tell about 20 ms
+	for range 1000 { // cut off at 1 ms, so only the other calls count for 20 ms
 		s.Record(0, time.Millisecond, false)
 	}
 	for range 10 {

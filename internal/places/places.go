@@ -8,8 +8,8 @@ import (
 )
 
 // Horizon is how much later than the first moment the last one can be. If all moments until then are
-// taken, they are given again from the first one on. So callers that never come back cost the
-// others at most that long.
+// taken, they are given again from the first one on. So callers that never come back delay the
+// others by at most that long.
 const Horizon = time.Minute
 
 // Places gives the moments of one limit. All methods are safe for concurrent use.
@@ -30,9 +30,10 @@ func (p *Places) Refuse(interval time.Duration) {
 	p.refused.Add(1)
 }
 
-// After returns how long a refused caller should wait if the next token is there at a moment, or now if
-// that has passed. A caller that asks again, for example for a log, takes no moment from the others: if
-// there were more questions than refusals, it gets one of those that were given.
+// After returns how long a refused caller should wait. next is when the next token is there. A time
+// that has passed counts as now. A caller that asks again, for example for a log, takes no moment
+// from the others: once there have been more questions than refusals, it gets a moment between
+// next and the last one that was given.
 func (p *Places) After(next time.Time) time.Duration {
 	now := time.Since(p.epoch)
 	first := max(next.Sub(p.epoch), now)
@@ -42,7 +43,8 @@ func (p *Places) After(next time.Time) time.Duration {
 	return p.Take(first, time.Duration(p.interval.Load())) - now
 }
 
-// claim reports whether a caller that was refused has not asked.
+// claim reports whether there is a refused caller that has not asked yet, and counts that caller as
+// having asked.
 func (p *Places) claim() bool {
 	for n := p.refused.Load(); n > 0; n = p.refused.Load() {
 		if p.refused.CompareAndSwap(n, n-1) {

@@ -13,8 +13,8 @@ type Breaker struct {
 	Incident  // the current incident; Openings is 0 if the breaker is not tripped
 	Reason    string
 	Margin    string
-	// Failures are the last failures before the opening, the newest first, in words. Of a closed breaker
-	// with failures in its window it is the last one.
+	// Failures are the last failures before the opening, the newest first, in words. For a closed
+	// breaker with failures in its window, Failures is only the last failure.
 	Failures []string
 	Until    time.Time     // Open: when the cooldown ends; zero for never
 	OneOf    int           // Recovering: one of this many calls passes; otherwise 0

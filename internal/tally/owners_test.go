@@ -12,8 +12,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// TestTypesHaveTheDocumentedStripedCounters finds them in the types: whether a counter is striped
-// depends on the machine. One of a tally's three, that of slow calls, never is.
+// TestTypesHaveTheDocumentedStripedCounters finds the counters in the types, because it depends on
+// the machine whether a counter is striped in a run. A tally has three counters. The counter of
+// slow calls is never striped.
 func TestTypesHaveTheDocumentedStripedCounters(t *testing.T) {
 	perTally := reflect.TypeFor[[3]striped.Counter]()
 	counters, found := reflect.TypeFor[tally.Calls]().FieldByName("counters")

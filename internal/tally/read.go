@@ -13,8 +13,8 @@ func (c *Calls) Totals() Counts {
 	return c.counts(c.total(slow), c.total(calls), c.total(others))
 }
 
-// Window returns what was counted in the window that ends at the offset, and after the totals since,
-// whichever begins later.
+// Window returns what was counted in the window that ends at the offset. If the totals since were
+// read after the window began, it returns only what was counted after them.
 func (c *Calls) Window(at time.Duration, since *Counts) Counts {
 	return c.counts(c.window(slow, at, since), c.window(calls, at, since), c.window(others, at, since))
 }
@@ -29,8 +29,8 @@ func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
 }
 
 // RatesAndMarkClean is Rates. If the window is clean and run is empty, Record reports that from now
-// on, until a call fails or is slow. A failure must be added to run before it is recorded: then a
-// window is never clean whose last failure is in the run.
+// on, until a call fails or is slow. A failure must be added to run before it is recorded. Then a
+// window whose last failure is in the run is never found clean.
 func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Counter) (all, slows Pair) {
 	bad := c.badCalls() // read first: a call that is counted meanwhile is not clean
 	all, slows = c.Rates(at, since)
@@ -41,12 +41,13 @@ func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Co
 }
 
 // NewestBucket returns the offset at which the newest bucket began. No call has been counted into a
-// later one.
+// later bucket.
 func (c *Calls) NewestBucket() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
 
 // Pause returns the latest time, of at least a second, in which no call was recorded: the pause that the
-// offset ends, or else the latest one before. It is 0 to 0 if there was none. It began up to a second
-// earlier. A tally over the last calls knows no pauses, and returns all time up to the offset.
+// offset ends, or else the latest one before. The time before the first call is a pause that begins at
+// math.MinInt64. A pause may have begun up to a second before from. A tally over the last calls knows no pauses, and returns
+// all time up to the offset.
 func (c *Calls) Pause(at time.Duration) (from, to time.Duration) {
 	if c.last != nil {
 		return math.MinInt64, at
@@ -77,7 +78,8 @@ func (c *Calls) LifetimeLatency() (l latency.Snapshot) {
 }
 
 // counts joins the readings of the three counters. They were read one after another, the slow calls
-// first, so only the beginning of the window can part a slow call from its call: hence the bounds.
+// first. So a slow call can be without its call only if the window began between the two
+// readings. That is why counts bounds the slow calls by the calls.
 func (c *Calls) counts(slows, all, other Pair) Counts {
 	slows.Calls = min(slows.Calls, all.Calls)
 	return Counts{
@@ -106,9 +108,10 @@ func (c *Calls) total(counter int) Pair {
 }
 
 // totalNow returns the total of a counter, by the checkpoint of the given roll. Failures are read
-// before the stripes of successes, so no failure is seen without the successes before it. Calls grow
-// by one at a time, so at some moment during the reading there were just as many calls, and no fewer
-// failures: a rate that is read too high was so then.
+// before the stripes of successes, so no failure is seen without the successes before it. Calls
+// grow by one at a time, so at some moment during the reading there were just as many calls, and no
+// fewer failures. So if the rate that is read is too high, the rate at that moment was too high as
+// well.
 func (c *Calls) totalNow(counter int, rolls uint64) Pair {
 	return c.checkpoints[rolls&1].total(counter, c.counters[counter].Load())
 }

@@ -19,8 +19,9 @@ func (p *checkpoint) total(counter int, count uint64) Pair {
 	return Pair{p[counter].calls.Load() + int64(uint32(d)), p[counter].failures.Load() + int64(d>>32)}
 }
 
-// roll begins the bucket that holds the offset, unless another goroutine has done so. Record does not
-// report clean for the next call, so that its caller can do at times what takes longer.
+// roll begins the bucket that holds the offset, unless another goroutine has done so. Record does
+// not report clean again until RatesAndMarkClean has looked at the window. This gives the caller of
+// Record an occasion, from time to time, for work that takes longer.
 func (c *Calls) roll(at int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,8 +57,8 @@ func (c *Calls) roll(at int64) {
 	c.rollAt.Store(rollAt) // stored last, so that a goroutine that sees it finds the bucket ready
 }
 
-// isPause reports whether no call was recorded for a second before the offset, if a call was due to roll
-// at due.
+// isPause reports whether no call was recorded for a second before the offset at. due is the offset
+// from which a call had to roll.
 func isPause(due, at int64) bool { return due == math.MinInt64 || at-due >= maxAge }
 
 // rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock is

@@ -98,8 +98,8 @@ func (c *Calls) TrackLatency() { c.timed = true }
 const Untimed = time.Duration(math.MinInt64)
 
 // Record counts a call that ended at the offset. streak is the number of consecutive failures, 0 if
-// the call is not a failure. clean reports that neither this call nor any since RatesAndMarkClean
-// last found the window clean failed or was slow, so the window is clean now too.
+// the call is not a failure. clean reports that the window is clean: RatesAndMarkClean has found it
+// clean, and no call since then failed or was slow, this call included.
 func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak int64, clean bool) {
 	if c.last != nil {
 		c.last.record(o, int64(took) > c.slowAbove.Load())
@@ -123,11 +123,12 @@ func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak 
 		c.counters[calls].AddWord(both)
 	}
 	streak = c.updateStreak(o)
-	// badCalls is read after the call was added: of a success and a failure at the same time, the
-	// later one sees the other, and its reader judges both.
+	// badCalls is read after the call was added. So if a success and a failure are recorded at the same
+	// time, the later call sees the other one, and the caller that records the later call judges both.
 	clean = c.badCalls() == c.cleanMark.Load()
 	if int64(took) > c.slowAbove.Load() {
-		// Added after the call, and read before it: a reader that sees a slow call sees the call.
+		// The slow call is added after the call, and read before it. So a reader that sees a slow call
+		// also sees the call.
 		c.counters[slow].AddWord(mark)
 		clean = false
 	}

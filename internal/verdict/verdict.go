@@ -13,12 +13,12 @@ const (
 	ignored
 )
 
-// On returns the outcome of a call that was made with ctx and returned err. A nil classify takes every
-// error for a failure.
+// On returns the outcome of a call that was made with ctx and returned err. A nil classify
+// treats every error as a failure.
 //
 // An error is ignored, and classify is not asked, if the caller has cancelled the call or an inner
-// guard has refused it: it says nothing about the service. If the caller has cancelled a call that
-// returned no error, classify is called, but a failure is ignored.
+// guard has refused it: such an error says nothing about the service. If the caller has cancelled a
+// call that returned no error, classify is called, but a failure is ignored.
 func On[O ~uint8](ctx context.Context, err error, classify func(error) O) O {
 	var f Findings
 	return Find(&f, ctx, err, classify)

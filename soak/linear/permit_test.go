@@ -25,8 +25,9 @@ type event struct {
 	called, returned int64
 }
 
-// breakerState is a breaker without a cooldown: if it is open, it allows a probe at the next request, but
-// not at one that read the clock before the result that opened the breaker did.
+// breakerState is a breaker without a cooldown: if it is open, it allows a probe at the next
+// request. It may refuse a request that read the clock earlier than the Record that opened the
+// breaker did.
 type breakerState struct {
 	state     breaker.State
 	epoch     int

@@ -37,7 +37,7 @@ func (s *shareState) record(e *event) {
 	delete(s.given, e.permit)
 	switch {
 	case round != s.round || e.outcome == breaker.Ignored:
-	case e.outcome == breaker.Failure: // one of two is the failure rate
+	case e.outcome == breaker.Failure: // one failed call of two reaches the failure rate
 		s.nextRound(min(2*s.oneOf, 8))
 	case s.oneOf == 1 && s.good == 0:
 		s.good++

@@ -19,7 +19,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// An outage is a failure of one service among healthy ones, and what the page has to answer.
+// An outage is a failure of one service among healthy ones, with the answers that the page has to
+// give.
 type outage struct {
 	name    string
 	sources func(t *testing.T) []stat.Source

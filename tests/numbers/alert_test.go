@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// alerts returns the probability that chance gives a rate above 5 % at one evaluation, if 1 % fail.
+// alerts returns the probability that the rate is above 5 % by chance at one evaluation, if 1 % of
+// the calls fail.
 func alerts() string {
 	table := head("MinCalls", "bad calls that it takes", "by chance, where 1 % fail")
 	for _, n := range []int{20, 50, 100, 200, 500} {

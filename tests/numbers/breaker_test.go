@@ -16,7 +16,7 @@ var (
 	t0       = time.Unix(0, 0)
 )
 
-// trips returns the probability that chance opens a breaker at 50 %.
+// trips returns the probability that a breaker at 50 % opens by chance.
 func trips() string {
 	table := head("calls in the window", "1 % fail", "5 %", "10 %", "20 %")
 	for _, n := range minCalls {

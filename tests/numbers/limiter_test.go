@@ -58,7 +58,8 @@ func bucket(burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
 }
 
-// A wait of up to w refuses the same calls as a burst larger by the tokens of w.
+// A limiter whose callers wait for up to w refuses the same calls as a limiter without a wait whose
+// burst is larger by the tokens of w.
 func TestAWaitRefusesLikeALargerBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const wait, extra = 50 * time.Millisecond, 10 // the tokens of 50 ms

@@ -22,18 +22,19 @@ func lumps(share, length float64) failures {
 	return failures{again: 1 - 1/length, first: share / (1 - share) / length}
 }
 
-// alone returns failures that come each by itself.
+// alone returns failures that are independent of each other.
 func alone(share float64) failures { return failures{share, share} }
 
-// callsUntil returns the mean number of calls until a score that a failure raises by 1 and a success
-// lowers by 1, but never below 0, reaches a limit. It is exact.
+// callsUntil returns the mean number of calls until a score reaches a limit. A failure raises the
+// score by 1, and a success lowers it by 1, but never below 0. The result is exact.
 //
 // Let F(s) and S(s) be that number after a failure and after a success, at the score s. Then
 //
 //	F(s) = 1 + again × F(s+1) + (1 − again) × S(s−1)
 //	S(s) = 1 + first × F(s+1) + (1 − first) × S(s−1)
 //
-// with F(limit) = 0 and S(−1) = S(0). Solve for what S(0) is more than F(s+1) and S(s), from s = 0 on.
+// with F(limit) = 0 and S(−1) = S(0). Solve for the differences S(0) − F(s+1) and S(0) − S(s), from
+// s = 0 on.
 func (f failures) callsUntil(limit int) float64 {
 	moreThanF, moreThanS := 1/f.first, 0.0 // F(1), S(0)
 	for range limit - 1 {
@@ -64,7 +65,7 @@ func runs() string {
 	return table
 }
 
-// outages returns how many calls it takes to open.
+// outages returns after how many calls of an outage a breaker opens.
 func outages() string {
 	table := head("calls in a window of 10 s", "all fail", "80 % fail", "60 % fail")
 	for _, w := range windows {

@@ -160,8 +160,8 @@ func distributions() map[string]*stat.Instrument {
 	return all
 }
 
-// decode removes the buckets from the histogram, which has several equivalent forms, and returns the counts of
-// those that are not empty by their number.
+// decode removes the buckets from the histogram, because the same buckets can be written in several
+// forms. It returns the counts of the buckets that are not empty, by the number of the bucket.
 func decode(h *dto.Histogram) map[int32]int64 {
 	counts, index, count, deltas := map[int32]int64{}, int32(0), int64(0), h.PositiveDelta
 	for _, span := range h.PositiveSpan {

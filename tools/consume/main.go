@@ -11,7 +11,7 @@
 //   - installs every program by its version,
 //   - builds every example, copied out of the repository.
 //
-// Modules of others come from the proxy that go env GOPROXY names.
+// Modules of other projects come from the proxy that go env GOPROXY names.
 package main
 
 import (

@@ -125,7 +125,8 @@ func TestTheCoreDependsOnTheStandardLibraryAlone(t *testing.T) {
 	require.ErrorContains(t, checkPackages("github.com/weir-go/weirder\n"), "the core depends on github.com/weir-go/weirder")
 }
 
-// The go command builds such a module without the core, and would find the fault later.
+// If only the tests of a module need the core, the go command builds the module without the core.
+// So building it would not find a wrong version of the core.
 func TestAVersionThatOnlyTestsNeedIsChecked(t *testing.T) {
 	repository := smallrepo.New(t)
 	smallrepo.Write(t, repository, "lonely/go.mod", "module github.com/weir-go/weir/lonely\n\ngo 1.26.0\n\n"+

@@ -95,7 +95,7 @@ func (u user) program(ctx context.Context, name string, list ...modules.Module) 
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	all := []string{"list", "-m", "all"} // which needs every version that any go.mod requires, and not for packages alone
+	all := []string{"list", "-m", "all"} // needs every version in any go.mod, even if no package needs it
 	if err := u.do(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}, all); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (u user) program(ctx context.Context, name string, list ...modules.Module) 
 func coreAlone(list []modules.Module) bool { return len(list) == 1 && list[0].Path == modules.Core }
 
 // checkPackages checks the packages outside the standard library that a program of the core alone
-// depends on, one in a line: all belong to the program or to the core.
+// depends on, one per line: all belong to the program or to the core.
 func checkPackages(packages string) error {
 	for path := range strings.FieldsSeq(packages) {
 		if !ofRepository(path) && !strings.HasPrefix(path, "example.com/") {
@@ -132,9 +132,9 @@ func ofRepository(path string) bool {
 	return path == modules.Core || strings.HasPrefix(path, modules.Core+"/")
 }
 
-// checkLinked checks the modules that a program has printed, one in a line: all those wanted are there,
-// every module of this repository has the version of the release, and none is replaced. A program that
-// uses the core alone must link nothing else.
+// checkLinked checks the modules that a program has printed, one per line: all those wanted are
+// there, every module of this repository has the version of the release, and none is replaced. A
+// program that uses the core alone must link nothing else.
 func (u user) checkLinked(linked string, wanted []modules.Module) error {
 	missing := map[string]bool{}
 	for _, m := range wanted {
@@ -157,8 +157,8 @@ func (u user) checkLinked(linked string, wanted []modules.Module) error {
 	return nil
 }
 
-// install installs the programs of a module by their version, from no module at all. A tool is added to
-// the module that u.program has made.
+// install installs the programs of a module by their version, outside any module. A tool is added
+// to the module that u.program has made.
 func (u user) install(ctx context.Context, m modules.Module) error {
 	_, programs, err := m.Packages(u.checkout)
 	if err != nil {

@@ -2,8 +2,9 @@
 //
 // It compares the fastest of many short turns of weir with a floor of the machine, and with another
 // library. A machine with a slow clock changes the first ratio, and one with slow locks changes the second.
-// So a cost is too high only if both ratios are. It must also be too high each time it is measured again,
-// because noise comes and goes, but a doubled cost stays.
+// So a cost counts as too high only if both ratios are too high. A cost that is too high is
+// measured again, and must be too high each time, because noise comes and goes, but a doubled cost
+// stays.
 package guard
 
 import (
@@ -19,7 +20,7 @@ const attempts = 3
 // Finding is the result for one cost.
 type Finding struct {
 	rows.Guarded
-	Floor, Peer float64 // the cost of weir divided by that of each
+	Floor, Peer float64 // the cost of weir divided by the cost of the floor and of the peer
 	Attempts    int
 }
 

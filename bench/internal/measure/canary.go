@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// CanaryLimit is the highest result of [Canary] if two threads have two cores to themselves. Above it,
-// figures on two threads say more about other programs on the machine.
+// CanaryLimit is the highest result of [Canary] if two threads have two cores to themselves. Above
+// it, figures on two threads depend more on other programs on the machine than on the measured
+// code.
 const CanaryLimit = 0.55
 
 // Canary returns the cost of an atomic add on two threads that share nothing, divided by its cost on

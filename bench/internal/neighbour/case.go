@@ -77,7 +77,8 @@ func runPairs(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 			}
 			pair = append(pair, 2*ns) // each thread did half of the operations
 		}
-		// Not the fastest turn: in that one the two threads may not have run at the same time.
+		// The cost of a pair is the median turn. In the fastest turn the two threads may not have run at
+		// the same time.
 		costs = append(costs, measure.SpreadOf(pair).Median)
 	}
 	return measure.SpreadOf(costs), nil

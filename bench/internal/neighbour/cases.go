@@ -34,7 +34,7 @@ func repeat(one func() measure.Loop) func(n int) []measure.Loop {
 	}
 }
 
-// words returns loops on atomic words, one every step words.
+// words returns loops on atomic words that are step words apart.
 func words(step int) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		all := make([]atomic.Int64, n*step)

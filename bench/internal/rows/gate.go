@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// gates compares a limiter and a breaker in one call, and a gate with a bound on calls in flight with one
-// without.
+// gates compares calls that pass both a limiter and a breaker. It also compares a gate that has a
+// bound on calls in flight with a gate that has none.
 func gates() []Row {
 	return []Row{
 		{

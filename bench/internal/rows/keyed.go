@@ -28,9 +28,10 @@ func keyed(keys int) []Row {
 	}
 }
 
-// quota returns the time per token and the burst, so high that no call is refused. With many keys a token
-// takes an hour, so that all keys stay in use. One hot key needs too many tokens for that, because throttled
-// counts the time for all of them in nanoseconds.
+// quota returns the time per token, and a burst so high that no call is refused. With many keys a
+// token takes an hour, so that all keys stay in use. With one hot key it takes a second: that key
+// needs a larger burst, and throttled counts the time for the whole burst in nanoseconds, which
+// would overflow with an hour per token.
 func quota(keys int) (every time.Duration, burst int) {
 	if keys == 1 {
 		return time.Second, plenty
@@ -71,8 +72,8 @@ func syncMapTakes(keys int) Side {
 }
 
 // walk returns a loop that takes a token of one key after the other. It first takes one token of every key in
-// random order, like real requests, so that the states of the keys are spread over memory. The names are
-// in order, because a real request brings its name along.
+// random order, like real requests, so that the states of the keys are spread over memory. The
+// names lie in memory in the order of the loop, because a real request carries its own name.
 func walk(keys int, take func(name string) bool) measure.Loop {
 	names := make([]string, keys)
 	for i := range names {

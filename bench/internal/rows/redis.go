@@ -27,8 +27,8 @@ type Redis struct {
 	names   atomic.Int64
 }
 
-// StartRedis starts a redis-server. Call Stop to end it. It also ends if the program is interrupted or
-// terminated.
+// StartRedis starts a redis-server. Call Stop to end it. The server also ends if the program is
+// interrupted or terminated.
 func StartRedis(ctx context.Context) (*Redis, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {

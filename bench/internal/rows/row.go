@@ -10,8 +10,8 @@ type Row struct {
 	Serial                    float64
 	Threads                   float64 // the bound on two threads
 	Goroutines8, Goroutines64 float64 // the bounds with 8 and with 64 goroutines
-	// Writes are the writes per call of weir to words that all threads share. They are empty if they are not
-	// measured.
+	// Writes are the writes per call of weir to words that all threads share. Writes is empty if these
+	// writes are not measured.
 	Writes []Write
 	Floor  bool   // the peer is the machine, not a library
 	Main   bool   // the row is in the quick table too

@@ -8,8 +8,9 @@ import (
 )
 
 // The designs of this file were tried for package inflight and were not built. They begin with the same
-// limit, and take the same calls for evidence: those that were answered, and those that failed late. A
-// cut begins from the calls in flight, because an unused limit means nothing.
+// limit, and learn from the same calls: those that were answered, and those that failed late. A cut
+// starts from at most the number of calls in flight, or twice that number, because a limit that is
+// not used up says nothing about the service.
 
 // bound computes a limit from the calls that have ended. A lock guards it.
 type bound interface {
@@ -48,10 +49,10 @@ func bounded(b bound) caller {
 	}
 }
 
-// aimd adds one to the limit per limit calls. It takes a tenth of it when the mean latency of the last
-// calls is above three times the usual one, or when a call fails late. That is TCP's rule (Jacobson,
-// "Congestion Avoidance and Control", 1988) with latency in place of lost packets, and with the factor
-// of Netflix's AIMDLimit.
+// aimd adds 1/limit to the limit for each call while more than half of the limit is in use. It lowers the limit by a tenth when the mean
+// latency of the last calls is above three times the usual one, or when a call fails late. That is
+// TCP's rule (Jacobson, "Congestion Avoidance and Control", 1988) with latency in place of lost
+// packets, and with the factor of Netflix's AIMDLimit.
 type aimd struct {
 	usual  mean
 	recent mean
@@ -82,9 +83,9 @@ func (a *aimd) ended(latency float64, failed bool, inFlight int) float64 {
 	return a.limit
 }
 
-// gradient multiplies the limit after each 20 calls by the ratio of the least mean latency so far to the
-// present one, and adds the square root of the limit for a queue: Netflix's first gradient limit. Late
-// failures halve the limit.
+// gradient multiplies the limit after each 20 calls by twice the ratio of the least mean latency so
+// far to the present one, which counts as 0.5 to 1. It adds the square root of the limit for a queue:
+// Netflix's first gradient limit. Late failures halve the limit.
 type gradient struct {
 	least  float64 // mean latency of a window
 	sum, n float64

@@ -29,7 +29,8 @@ func (r *result) quantile(share float64) time.Duration {
 }
 
 // attack serves the handler on loopback and sends requests as a Poisson process. It does not wait
-// for responses. Before, it sends half of what the handler can do, which does not count.
+// for responses. Before that, it sends requests at half of the capacity of the handler for a while.
+// They are not counted.
 func attack(ctx context.Context, h http.Handler, s settings) (*result, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command overload sends real HTTP requests to real servers on loopback that differ in what stands
-// before their handler, and prints how many requests they answer and how late. The handler can do a
-// certain number of requests per second, and is asked for three times as many:
+// before their handler, and prints how many requests they answer and how late. The handler can
+// answer a certain number of requests per second, and gets three times as many:
 //
 //	go run -C proving ./cmd/overload
 //	go run -C proving ./cmd/overload -for 30s -factor 1.5

@@ -47,11 +47,11 @@ func clientOf(s sim.Setting) sim.Client {
 	return sim.Client{}
 }
 
-// seedByClock moves the clock of the bubble, for libraries that seed their random numbers with it: by
-// up to 1 µs, so that no two processes draw the same numbers, and so that the same seed gives the same
-// numbers. Before that it moves the clock to the year 2100 if it is earlier. A bubble begins in the
-// year 2000, but go-zero counts its time from the real start of the program, and takes a negative time
-// for none.
+// seedByClock moves the clock of the bubble, for libraries that seed their random numbers with the
+// clock. It moves the clock by up to 1 µs, so that no two processes draw the same numbers, and so
+// that the same seed gives the same numbers. If the clock is before the year 2100, seedByClock
+// first moves it there. The reason is that a bubble begins in the year 2000, but go-zero counts its
+// time from the real start of the program, and treats a negative time as no time.
 func seedByClock(s sim.Setting) {
 	const step = 7919 // a prime, so that seeds and processes rarely meet
 	if wait := time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)); wait > 0 {

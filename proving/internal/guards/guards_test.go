@@ -144,7 +144,8 @@ func TestALimiterRefusesCallsAboveItsLimit(t *testing.T) {
 	})
 }
 
-// A fleet must not throw its dice together, and a seed must give the same dice again.
+// The processes of a fleet must not draw the same random numbers, and the same seed must give the
+// same numbers again.
 func TestEachProcessDrawsItsOwnNumbersFromTheSeed(t *testing.T) {
 	for _, m := range guards.All() {
 		if m.Name != "go-zero" && m.Name != "aegis, tuned" {

@@ -41,7 +41,8 @@ func TestHystrixCountsTheDeadlinesOfCallers(t *testing.T) {
 	})
 }
 
-// go-zero takes a negative time for none, and would never let a call through.
+// go-zero treats a negative time as no time. If the clock of the bubble were not moved, go-zero
+// would never let a call through.
 func TestGoZeroLetsACallThroughPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := makerOf(t, "go-zero").New(setting)

@@ -37,8 +37,8 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 	}
 }
 
-// Guards that draw numbers of the whole process show other figures in each run with the same seed. They
-// differ by no more than the figures of ten seeds do.
+// Guards that use the random numbers of the whole process show different figures in each run with
+// the same seed. These figures differ by no more than those of ten seeds.
 func TestFiguresOfOneSeedDifferLessThanThoseOfTen(t *testing.T) {
 	for _, m := range guards.All() {
 		if !m.Draws {

@@ -66,7 +66,8 @@ func aegisRows() []sim.Maker {
 	}
 }
 
-// aegis is called in the way of the middleware of kratos. That counts a refused call as failed.
+// aegis is called as the middleware of kratos calls it. That middleware counts a refused call as
+// failed.
 func aegis(name, about string, options ...sre.Option) sim.Maker {
 	return sim.Maker{
 		Name: name, Config: about, Peer: true,

@@ -64,8 +64,8 @@ func newGate(config weir.Config) (*guard, *weir.Gate) {
 	return g, weir.New("service", config)
 }
 
-// Throttle returns a row for a throttle with a config. It draws random numbers of the whole process,
-// which cannot be seeded.
+// Throttle returns a row for a throttle with a config. The throttle uses the random numbers of the
+// whole process, which cannot be seeded.
 func Throttle(name, about string, config throttle.Config) sim.Maker {
 	return sim.Maker{
 		Name: name, Config: about, Draws: true,

@@ -24,7 +24,7 @@ type Page struct {
 // enoughSeeds is the number of seeds of a full run.
 const enoughSeeds = 20
 
-// Write writes the page. It is the same for the same figures.
+// Write writes the page. The same figures give the same page.
 func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# How well guards protect\n\n")

@@ -51,7 +51,7 @@ func fleet(d sim.Draw, rate, load float64) sim.World {
 	return w
 }
 
-// fleetComeBackGoals are those of one process, with as many openings in each.
+// fleetComeBackGoals are the goals of a single process. The bound on openings holds per process.
 func fleetComeBackGoals() []Goal {
 	goals := comeBackGoals()
 	goals[2] = atMost("at most 2 openings meanwhile per process", reopenings, 2*fleetSize)

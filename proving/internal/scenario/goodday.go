@@ -27,8 +27,8 @@ func goodDays() []Scenario {
 	return all
 }
 
-// failingDay is a service at half of its capacity of which a share of the calls always fails, such
-// as requests for things that do not exist.
+// failingDay is a service at half of its capacity. A share of the calls always fails, such as
+// requests for things that do not exist.
 func failingDay(name string, errors, rate float64, long time.Duration) Scenario {
 	return Scenario{
 		Name:  name,

@@ -56,7 +56,8 @@ func herdOfBreakers() Scenario {
 
 func crowdGoal() Goal { return atMost("no 10 ms has more than 5 % of the tries", crowd, 5) }
 
-// waitGoal allows one second more than polling, as callers do without a guard.
+// waitGoal allows a median wait one second longer than by polling. Callers poll if there is no
+// guard.
 func waitGoal() Goal {
 	return Goal{
 		Text: "median wait at most 1 s longer than by polling", Figure: medianWait,

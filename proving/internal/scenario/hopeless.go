@@ -6,7 +6,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// hopelessDeadlines: some callers give the service no chance, and that says nothing about it.
+// hopelessDeadlines: some callers give the service too little time. Their failures say nothing
+// about the service.
 func hopelessDeadlines() Scenario {
 	return Scenario{
 		Name:  "hopeless-deadlines",

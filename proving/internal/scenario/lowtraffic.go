@@ -33,7 +33,8 @@ func everyMinute() Scenario {
 	}
 }
 
-// rarely returns a world with a call per interval, and an outage. Before and after it is as much time.
+// rarely returns a world with a call per interval, and an outage. The times before and after the
+// outage are as long as the outage.
 func rarely(d sim.Draw, interval, outage time.Duration) sim.World {
 	w := steady(d, 1/interval.Seconds(), 0.1)
 	long := d.AboutTime(outage)

@@ -9,7 +9,7 @@ import (
 
 // semian returns the nine scenarios in the directory experiments of github.com/Shopify/semian, from
 // their descriptions. There, 60 threads call almost without a pause, and each has a breaker of its own.
-// Here it is ten processes of one user each, because the others would only repeat them.
+// Here there are ten processes of one user each, because the other 50 would only repeat them.
 func semian() []Scenario {
 	return []Scenario{
 		phases("semian-spike-20", "a spike of 20 %", 20, quiet(3), failing(0.20), quiet(3)),

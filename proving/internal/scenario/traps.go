@@ -9,7 +9,8 @@ import (
 
 // The known traps of adaptive bounds on calls in flight. In most of them the service is never in trouble.
 
-// limitCreeps: a bound that grows while nothing happens, and is worth nothing when it is needed.
+// limitCreeps: a bound that grows while nothing happens, and no longer protects the service when it
+// is needed.
 func limitCreeps() Scenario {
 	return Scenario{
 		Name:  "limit-creeps",
@@ -67,7 +68,8 @@ func bimodalMix() Scenario {
 	}
 }
 
-// fastAndSlow returns times of which nine in ten are a hundredth of the tenth.
+// fastAndSlow returns the times of fast and slow calls. Nine in ten calls are fast, and the tenth
+// takes a hundred times as long on average.
 func fastAndSlow(mean time.Duration) sim.Distribution {
 	fast := time.Duration(float64(mean) / 10.9)
 	return sim.Bimodal(fast, 100*fast, 0.1)
@@ -96,7 +98,7 @@ func collectorPauses() Scenario {
 	}
 }
 
-// deploymentSlower: from some moment on all calls take twice as long, and that is how it is now.
+// deploymentSlower: from some moment on all calls take twice as long, until the end.
 func deploymentSlower() Scenario {
 	return deployment("deployment-slower", "2 × slower", 1, 2,
 		"A bound that measures against the old latency refuses calls that would be answered.")

@@ -14,9 +14,10 @@ const (
 	after  = 30 * time.Second // after the trouble
 )
 
-// steady returns a world without a fault: one process makes about rate calls per second, which is the
-// share load of what the service can take, which is at least 100. A call takes about 50 ms, up to four
-// calls per server wait, and callers wait about a second for their answers.
+// steady returns a world without a fault: one process makes about rate calls per second. That is
+// the share load of the capacity of the service, which is at least 100 calls per second. A call
+// takes about 50 ms, up to four calls per server wait, and callers wait about a second for their
+// answers.
 func steady(d sim.Draw, rate, load float64) sim.World {
 	rate = d.About(rate)
 	return sim.World{

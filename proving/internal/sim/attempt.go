@@ -16,7 +16,7 @@ type attempt struct {
 	ctx    deadline
 	done   chan struct{} // receives once the caller has a result
 
-	// These are drawn, and belong to the attempt whatever happens to it.
+	// These values are drawn at random. They do not depend on what happens to the attempt.
 	host    int
 	time    time.Duration // the time that a server works on it on a good day
 	luck    float64       // it fails if this is below the error rate
@@ -137,7 +137,7 @@ func (a *attempt) send(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !a.over { // a guard with a timeout of its own
+	if !a.over { // the guard has a timeout of its own
 		a.end(ctx.Err())
 		r.notify()
 	}
@@ -167,8 +167,8 @@ func (a *attempt) answered(err error) {
 	}
 }
 
-// expire ends the attempt at its deadline. A process that was suspended may find an answer at the same
-// time, and takes the timeout.
+// expire ends the attempt at its deadline. When a suspended process continues, it may find an
+// answer and a timeout at the same time. It takes the timeout.
 func (a *attempt) expire() {
 	c := a.call.client
 	if c.Suspended.holds(c.run.now()) {

@@ -20,7 +20,8 @@ type call struct {
 // openLoop is the user of all calls of an open loop.
 const openLoop = -1
 
-// newCall returns a call whose random numbers follow from where it stands.
+// newCall returns a call whose random numbers depend only on the seed, the client, the user and the
+// index.
 func newCall(c *client, user, index int) *call {
 	k := &call{client: c, user: user, index: index}
 	k.random = randomFor(c.run.seed, uint64(c.index), uint64(user), uint64(index))

@@ -53,7 +53,8 @@ func (c *client) start() {
 }
 
 // arriveAfter schedules a call of an open loop, after the previous one at t. The integral of the
-// rate between two calls is drawn, so that a surge moves calls but changes none.
+// rate between two calls is drawn, so that a surge moves calls in time, but does not change the
+// calls.
 func (c *client) arriveAfter(index int, t time.Duration) {
 	k := newCall(c, openLoop, index)
 	due := -math.Log1p(-k.random.next())

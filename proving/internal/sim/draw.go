@@ -49,8 +49,8 @@ func Lognormal(mean time.Duration, sigma float64) Distribution {
 	}}
 }
 
-// Bimodal returns two exponential distributions: of the first, and for a share of calls of the
-// second mean, as of a cache and its misses.
+// Bimodal returns a mixture of two exponential distributions, such as the times of a cache. The
+// mean is miss for the share misses of the calls, and hit for the others.
 func Bimodal(hit, miss time.Duration, misses float64) Distribution {
 	return Distribution{"bimodal", func(u float64) time.Duration {
 		if u < misses {

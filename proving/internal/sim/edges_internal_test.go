@@ -32,7 +32,7 @@ func TestADerivedContextEndsAtTheDeadline(t *testing.T) {
 	require.Zero(t, f.Sent)
 }
 
-// counter is a guard that reports another opening with each call, while the test wants that.
+// counter is a guard that reports another opening with each call while opens returns true.
 type counter struct {
 	Guard
 	openings atomic.Int64

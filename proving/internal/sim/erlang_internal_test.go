@@ -144,8 +144,8 @@ func TestLossAgreesWithErlang(t *testing.T) {
 				f := Run(w, None(), seed)
 				lost = append(lost, float64(f.Failed)/float64(f.Offered))
 			}
-			// Among the states with all servers busy, each further waiting call is as likely as the
-			// one before times the load. Only the last state refuses.
+			// If all servers are busy, the probability of one more waiting call is the probability of the
+			// state before it, multiplied by the load. Only the last state refuses.
 			b := erlangB(q.servers, q.offered())
 			sum, last := 1-b, b
 			for range q.room {

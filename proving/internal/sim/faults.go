@@ -105,8 +105,8 @@ func (s *service) setConditions(n int) {
 	s.fill(h)
 }
 
-// changeHung stops the work on a host that hangs now, and resumes that of a host that does no
-// longer.
+// changeHung stops the work on a host that begins to hang, and resumes the work on a host that no
+// longer hangs.
 func (s *service) changeHung(h *host, was bool) {
 	now := s.run.now()
 	for _, a := range h.working {

@@ -10,8 +10,8 @@ type Figures struct {
 	OfferedMeanwhile, GoodMeanwhile, FailedMeanwhile, RefusedMeanwhile int
 	// GoodAfter and OfferedAfter count the calls that began after the trouble.
 	OfferedAfter, GoodAfter int
-	// Sent counts the attempts that reached the service before the end of the run, SentMeanwhile
-	// those in its trouble.
+	// Sent counts the attempts that reached the service before the end of the run. SentMeanwhile counts
+	// those that reached it while it was in trouble.
 	Sent, SentMeanwhile int
 	// Answered, Erroneous and Abandoned are the attempts sent, by their end for the caller: a good
 	// answer, an error of the service, or none in time.
@@ -30,13 +30,13 @@ type Figures struct {
 	// which at least 80 % of the calls that began were good, to 0.1 s. Negative if that did not
 	// happen.
 	UntilBack time.Duration
-	// Openings is the number of times that guards began to refuse all calls, OpeningsMeanwhile
-	// those in the trouble.
+	// Openings is the number of times that guards began to refuse all calls. OpeningsMeanwhile counts
+	// only the openings during the trouble.
 	Openings, OpeningsMeanwhile int
 	// FalseRefusals counts the attempts that guards refused while the service was not in trouble.
 	FalseRefusals int
-	// RefusedUnhurried is the number of refused calls among those without a hurried deadline, which
-	// are OfferedUnhurried.
+	// OfferedUnhurried is the number of calls without a hurried deadline. RefusedUnhurried is how many
+	// of them were refused.
 	OfferedUnhurried, RefusedUnhurried int
 	// Wait is the median time, and Slowest the longest, from the start of a call until its good
 	// answer.

@@ -103,7 +103,7 @@ func TestAGuardMayHoldCallsBack(t *testing.T) {
 		for range 10 {
 			all = append(all, Run(w, Maker{Name: "batches", New: func(s Setting) Guard {
 				return testGuard(func(ctx context.Context, f func(context.Context) error) error {
-					// One second after the other, all calls of a second go together.
+					// At the end of each second, all calls of that second go at once.
 					<-time.After(time.Second - s.run.now()%time.Second)
 					return f(ctx)
 				})

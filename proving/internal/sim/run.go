@@ -119,7 +119,7 @@ func (r *run) sleep() bool {
 	return !r.woken
 }
 
-// finished reports whether nothing will change any more that is counted.
+// finished reports whether nothing that is counted will change any more.
 func (r *run) finished() bool { return r.live == 0 && r.coming == 0 && r.service.idle() }
 
 func (r *run) now() time.Duration { return time.Since(r.began) }

@@ -80,7 +80,7 @@ func newService(r *run) *service {
 
 func (s *service) idle() bool { return s.pending == 0 }
 
-// enter takes an attempt. It begins at once if a server is free.
+// enter takes an attempt. The work on it begins at once if a server is free.
 func (s *service) enter(a *attempt) {
 	s.run.tally.sent(a)
 	h := s.hosts[a.host]

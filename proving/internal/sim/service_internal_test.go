@@ -111,8 +111,8 @@ func TestAServiceThatDropsHasRoomInItsQueue(t *testing.T) {
 			waits++
 		}
 	}
-	// The queue has room for a new call as soon as the one before has gone after 100 ms. The next
-	// comes 20 ms later on average. At most ten more time out because they are served.
+	// A waiting call leaves the queue after 100 ms. Then the queue has room for a new call, which comes
+	// 20 ms later on average. At most ten more calls time out, because a server works on them.
 	require.InDelta(t, 10_000/120, waits, 20)
 }
 

@@ -11,7 +11,7 @@ const stepLength = time.Second / 10
 // steps are counts since a moment, per tenth of a second.
 type steps []step
 
-// at returns the counts at a time since the moment. Those before it are in no step.
+// at returns the counts at a time since the moment. Counts before the moment are in no step.
 func (s *steps) at(t time.Duration) *step {
 	if t < 0 {
 		return new(step)
@@ -23,8 +23,8 @@ func (s *steps) at(t time.Duration) *step {
 	return &(*s)[i]
 }
 
-// first returns the start of the first second that is found good, begins before the end of the span
-// and has a call, or -1 if there is none.
+// first returns the start of the first second that is found good, ends within the span and has a
+// call, or -1 if there is none.
 func (s *steps) first(span time.Duration, good func(step) bool) time.Duration {
 	const perSecond = int(time.Second / stepLength)
 	for i := range *s {

@@ -47,11 +47,11 @@ type Service struct {
 // Fault changes the service for a while.
 type Fault struct {
 	Span
-	// Down fails all calls after FailTime, without a server. Those that wait or are served when it
-	// begins fail at once.
+	// Down fails all calls after FailTime, without a server. Calls that wait or are served when the
+	// fault begins fail at once.
 	Down bool
-	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on
-	// the latter. Default 1 ms for Down, and the usual time for ErrorRate.
+	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on a
+	// call that fails because of ErrorRate. Default 1 ms for Down, and the usual time for ErrorRate.
 	FailTime time.Duration
 	// TellsEnd makes a service that is down say with each failure how long the fault still lasts,
 	// in place of Service.RetryAfter.
@@ -63,7 +63,7 @@ type Fault struct {
 	// SlowShare is the share of calls that Slower applies to, 0 to 1. Default 1.
 	SlowShare float64
 	// Capacity is the share of servers of each host that work, rounded to a number of servers, at
-	// least one. Those that do not finish the call that they have. NoCapacity is a hang: all work
+	// least one. The other servers finish the call that they have. NoCapacity is a hang: all work
 	// stops, and continues at the end. Default 1.
 	Capacity float64
 	// Period alternates the fault: it is in effect in the first half of each period. Default

@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The test asserts that the experiment works, and logs what the guards do. The time is real,
-// because a stopped process is.
+// The test asserts that the experiment works, and logs what the guards do. The test runs in real
+// time, because it stops a real process.
 func TestAStoppedProcessCallsAHealthyService(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 13 s, so -short leaves it out: make test runs it")

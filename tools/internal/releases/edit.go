@@ -59,8 +59,8 @@ func ours(module string) bool {
 	return module == modules.Core || strings.HasPrefix(module, modules.Core+"/")
 }
 
-// editChangelog puts the heading of the release below the heading Unreleased, so that the text of the
-// latter becomes that of the release.
+// editChangelog puts the heading of the release below the heading Unreleased, so that the text of
+// the section Unreleased becomes the text of the release.
 func editChangelog(text, version string, date time.Time) (string, error) {
 	const unreleased = "## [Unreleased]\n"
 	number := strings.TrimPrefix(version, "v")
@@ -94,8 +94,8 @@ func editFile(name string, change func(text string) (string, error)) error {
 }
 
 // checkPrograms returns an error if a program that users install is in a module with a replace
-// directive, because the go command refuses to install such a program by its version. It can be a
-// tool of another module.
+// directive, because the go command refuses to install such a program by its version. Such a
+// program can still be a tool of another module.
 func checkPrograms(ctx context.Context, root string) error {
 	list, err := modules.List(ctx, root)
 	if err != nil {

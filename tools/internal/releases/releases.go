@@ -24,8 +24,8 @@ type Release struct {
 	Root string
 	// Version is the version, such as v0.1.0.
 	Version string
-	// Green checks the commit that the release is made from. Nil leaves that out, and so the check
-	// that CHANGELOG.md has something to release.
+	// Green checks the commit that the release is made from. If Green is nil, this check is left out.
+	// The check that CHANGELOG.md has something to release is then left out too.
 	Green func(context.Context) error
 }
 
