@@ -14,8 +14,8 @@ import (
 
 // acquire acquires the tokens and the permit of a call.
 //
-// The first cases are shortcuts for gates without a rate limit and for gates with their own bucket,
-// whose breaker is closed. None reads the clock more often than needed.
+// The first cases are shortcuts: for gates without a rate limit, and for gates with their own
+// bucket while the breaker is closed. No shortcut reads the clock more often than needed.
 func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	err := ctx.Err()
 	if err != nil {
@@ -53,8 +53,8 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	return s.acquireSlowly(ctx, g.epoch.Add(at), permit)
 }
 
-// acquireSlowly does the work of acquire if none of its shortcuts applies. The breaker of a key that
-// was evicted takes none of them.
+// acquireSlowly does the work of acquire if none of its shortcuts applies. No shortcut applies to
+// the breaker of a key that was evicted.
 func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
 	if latest := g.latest(); latest.Gate != g.Gate {
 		return latest.acquire(ctx, permit)
@@ -65,10 +65,10 @@ func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breake
 	if g.throttle == nil {
 		return g.acquireTokens(ctx, now, permit)
 	}
-	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; recordThrottle takes its place
+	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; throttleListener records the outcome
 		return err
 	}
-	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0) // the listener of a slot replaces it
+	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0) // a call with a slot gets bothListeners instead
 	return g.acquireTokens(ctx, now, permit)
 }
 
@@ -93,9 +93,9 @@ func (g *setup) acquireTokens(ctx context.Context, now time.Time, permit *breake
 }
 
 // acquireFromRemote acquires the remote's token, then the slot and then the permit, for a call that
-// has its token of the limiter. The remote limiter is called after the local one because it is
-// slower, so a hold may have begun in the meantime. It is not asked about a call for which there is
-// no slot.
+// has its token of the limiter. The remote is called after the limiter because it is slower. A hold
+// may begin during that time, so the function looks for one afterwards. It does not call the remote
+// if all slots are taken and the call cannot wait.
 func (g *setup) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
 	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
 		g.refundLocal()
@@ -133,8 +133,8 @@ func (g *setup) acquirePermit(ctx context.Context, now time.Time, s slot, permit
 	return nil
 }
 
-// takeToken takes a token of the limiter. If a refused call waits, the limiter counts only the
-// wait.
+// takeToken takes a token of the limiter. If the call can wait when it is refused, the limiter
+// counts only the wait, not the refusal.
 func (g *setup) takeToken(now time.Time) limiter.Result {
 	if g.longestWait > 0 {
 		if r, ok := takeBeforeWait(g.limiter, 1); ok {
@@ -160,7 +160,7 @@ func (g *setup) refundLocal() {
 }
 
 // undecided returns the error of a remote that came to no decision. The call was neither made nor
-// refused. It is counted only if the caller gave up.
+// refused. The call is counted, as cancelled, only if the caller gave up.
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		g.admissions.cancelled.Add(1)
@@ -168,9 +168,9 @@ func (g *Gate) undecided(ctx context.Context, err error) error {
 	return err
 }
 
-// notRefused returns an error of a remote as one that does not match ErrRefused. The error may be a
-// refusal of the remote itself, such as that of a breaker in front of its store, but the call to
-// the service was not refused.
+// notRefused returns an error of a remote in a form that does not match ErrRefused. The error may
+// be a refusal of the remote itself, such as that of a breaker in front of its store, but the call
+// to the service was not refused.
 func (g *Gate) notRefused(err error) error {
 	if errors.Is(err, ErrRefused) {
 		return fmt.Errorf("weir: the remote limit of gate %q came to no decision: %v", g.name, err) //nolint:errorlint // must not match

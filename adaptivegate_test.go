@@ -110,9 +110,9 @@ func (s *service) offer(g *weir.Gate, random *rand.Rand, d time.Duration) *resul
 	return r
 }
 
-// A service that can answer 500 calls per second gets 250. While it has two of its ten servers it
-// answers 100. The gate refuses the others then, so hardly any call fails, and nothing before or
-// after.
+// A service that can answer 500 calls per second gets 250. While only two of its ten servers are
+// left, it can answer 100. During that time the gate refuses the calls beyond that, so hardly any
+// call fails. Before and after, the gate refuses nothing.
 func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 	const seconds = 20
 	for name := range adaptiveGates() {
@@ -142,7 +142,7 @@ func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 	}
 }
 
-// A service that is well gets as many calls at once as its callers make.
+// A healthy service gets as many calls at once as its callers make.
 func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 	const calls = 1000
 	for name := range adaptiveGates() {
@@ -167,8 +167,8 @@ func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 	}
 }
 
-// The time that a call waits for its slot is no part of its duration. Otherwise those that wait after a
-// hang would seem slow, and the bound would stay at one call.
+// The time that a call waits for its slot is no part of its duration. If it were, calls that wait
+// after a hang would seem slow, and the bound would stay at one call.
 func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
@@ -199,7 +199,8 @@ func slowly(err error) func(context.Context) error {
 	}
 }
 
-// However a call is made, the bound gets its duration and the outcome that the breaker gets.
+// In every way to make a call, the bound gets the duration of the call, and the same outcome as the
+// breaker.
 func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 	const refusing, indifferent = 1, 50
 	for ending, c := range map[string]struct {
@@ -217,7 +218,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 		for form, call := range forms {
 			want := c.want
 			if form == "Permit.Record, not made" {
-				want = indifferent // it records that the outcome is to be ignored
+				want = indifferent // this form always records the outcome Ignored
 			}
 			synctest.Test(t, func(t *testing.T) {
 				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})

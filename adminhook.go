@@ -36,8 +36,8 @@ func (g *Gate) adminObject() adminhook.Object {
 	return o
 }
 
-// holdAll refuses all calls of all keys for d, as [Gate.Hold] does for one key, but without a random share.
-// The calls that wait for a token wait on.
+// holdAll refuses all calls of all keys for d, as [Gate.Hold] does for one key, but does not
+// lengthen d by a random share. Calls that wait for a token continue to wait.
 func (g *Group[K]) holdAll(d time.Duration) {
 	if d <= 0 {
 		return

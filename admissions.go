@@ -23,7 +23,8 @@ func (g *Gate) Admissions() limiter.Stats {
 	return s
 }
 
-// atOnce returns the number of calls that are counted with the slots in flight.
+// atOnce returns the number of calls that got a slot without a wait and are counted by the bound on
+// calls in flight.
 func (g *Gate) atOnce() int64 {
 	if g.own == nil {
 		return 0
@@ -87,7 +88,7 @@ func (a *admissions) endWait(began time.Time, allowed bool) {
 	}
 }
 
-// sameMoment is the greatest difference between the ends of two refusals that share an error.
+// sameMoment bounds the difference between the Until times of two refusals that share an error.
 const sameMoment = time.Microsecond
 
 // sharedRefusal is an error that several refused calls share.
@@ -97,8 +98,8 @@ type sharedRefusal struct {
 }
 
 // refusal returns the error of a refused call. Calls that are refused until the same moment share
-// one error, so that refusals under load do not allocate. If p is not nil, it gives the moments at which
-// they come back.
+// one error, so that refusals under load do not allocate. If p is not nil, p chooses the moment at
+// which each refused caller should retry.
 func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
 	if last := a.lastRefusal.Load(); last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p {
 		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
@@ -111,8 +112,8 @@ func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
 	return &next.err
 }
 
-// comeBack counts a call that the gate's limiter has refused, and returns the moments at which such calls
-// come back, or nil if the rate of the limiter is not known.
+// comeBack counts a call that the gate's limiter has refused, and returns the moments at which the
+// callers of such calls should retry, or nil if the rate of the limiter is not known.
 func (g *setup) comeBack() *places.Places {
 	interval := bridge.Interval(g.limiter)
 	if interval <= 0 {

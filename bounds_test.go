@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A bound that SECURITY.md or docs/accuracy.md states has the name of the test that keeps it,
-// in brackets, after its package where that is not clear:
+// A bound that SECURITY.md or docs/accuracy.md states is followed by the name of the test that
+// checks it, in brackets. The package of the test comes before the name if it is not clear:
 //
 //	[TestStreamsAreBounded]
 //	[limiter: TestConformance, TestGroupConformance; breaker: TestGroupIsBounded]

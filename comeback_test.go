@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// obey makes callers call a gate at the same time. They obey its RetryAfter. Each comes back when
-// its refusal says, until it is allowed. It returns when they tried and how long they waited, both
-// in order.
+// obey makes callers call a gate at the same time. Each caller retries after the RetryAfter of its
+// refusal, until its call is allowed. obey returns the times of all tries and the waits of all
+// callers, both in ascending order.
 func obey(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
@@ -25,7 +25,7 @@ func obey(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.Duration
 	began := time.Now()
 	for i := range callers {
 		wg.Go(func() {
-			time.Sleep(time.Duration(i) * time.Microsecond) // the order is that of a replay
+			time.Sleep(time.Duration(i) * time.Microsecond) // so the callers begin in the same order in each run
 			for {
 				permit, err := g.Allow(t.Context())
 				mu.Lock()

@@ -28,26 +28,29 @@ type Config struct {
 	// take several times as long or time out, it allows only as many at once as the service answers
 	// in about four times the usual time. Soon after the service has recovered it refuses none again.
 	//
-	// Use it for a service that can be overloaded or lose capacity. A breaker notices that late, and
-	// then refuses all calls. It costs two readings of the clock per call, or per one call in several
-	// if there are more than 5,000 per second, and about 800 bytes. Default false.
+	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
+	// late, and then refuses all calls. Adaptive costs about 800 bytes, and two readings of the
+	// clock per call. If there are more than 5,000 calls per second, it reads the clock only for
+	// one call in several. Default false.
 	Adaptive bool
 	// MaxWait is the longest time that a call waits for a token, a slot and the end of a hold (see
 	// Gate.Hold) together. Waiting calls are refused when the breaker opens. A gate with a MaxWait
 	// keeps a histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
 	MaxWait time.Duration
-	// RefuseHopeless refuses a call with a *HopelessError if less than 5 % of the calls succeed within
-	// the time until the deadline of its context. The estimate is of the calls that ended in the last 5
-	// to 10 s, of which at least 60 must have succeeded or lasted that long. It is the one of Kaplan and
-	// Meier: a call that was cut off by its deadline, failed or was ignored might have succeeded later.
-	// Durations are rounded up by at most 9.1 %. A call without a deadline is never refused.
+	// RefuseHopeless refuses a call with a *HopelessError if less than 5 % of the calls succeed
+	// within the time until the deadline of its context. The share is estimated from the calls that
+	// ended in the last 5 to 10 s. At least 60 of these calls must have succeeded or lasted as long
+	// as the time until the deadline. The estimate is that of Kaplan and Meier: it allows for the
+	// possibility that a call that was cut off by its deadline, failed or was ignored would have
+	// succeeded later. Durations are rounded up by at most 9.1 %. A call without a deadline is
+	// never refused.
 	//
 	// A refused call takes no token, no slot and no probe, and does not count as a failure. If a
-	// call waits for its token or slot, its deadline is looked at again afterwards. One hopeless
-	// call per second is allowed, and if it succeeds, the estimate begins anew.
+	// call waits for its token or slot, its deadline is checked again afterwards. One hopeless call
+	// per second is allowed as a test. If that call succeeds, the estimate begins anew.
 	//
-	// It does not need Breaker.Latency. It costs about four readings of the clock per call, an allocation of
-	// 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
+	// RefuseHopeless does not need Breaker.Latency. It costs about four readings of the clock per
+	// call, an allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
 	RefuseHopeless bool
 	// Breaker configures the breaker. Default the defaults of breaker.Config.
 	Breaker breaker.Config

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Callers that allow too little time open no gate for others.
+// Callers whose deadlines are too short do not open the breaker of a gate that they share with
+// others.
 func TestAGateStaysClosedForCallersInAHurry(t *testing.T) {
 	for name, c := range map[string]weir.Config{
 		"breaker":        {},

@@ -20,7 +20,8 @@
 // With Config.RefuseHopeless, the gate also refuses a call that will hardly be answered before its
 // deadline, as the first step after the check of the breaker.
 //
-// So an open breaker spends no token, and a call over a limit occupies no probe slot.
+// Because of this order, a call that an open breaker refuses takes no token, and a call over a
+// limit occupies no probe slot.
 //
 // The error of a refused call matches [ErrRefused], and breaker.ErrOpen, limiter.ErrLimited or
 // inflight.ErrFull, or it is a [HopelessError]. It says why the call was refused, and [RetryAfter] returns when to retry.

@@ -28,17 +28,17 @@ var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, br
 // quickly.
 var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
-// takeBeforeWait takes tokens for a call that waits if it is refused. The limiter counts only the
-// wait.
+// takeBeforeWait takes tokens for a call that will wait if it is refused. The limiter then counts
+// only the wait, not the refusal.
 var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
 
-// Gate guards the calls to one service with a breaker and, optionally, with limits of their rate and
-// of the calls in flight. [New], [Join]
-// and [NewGroup] make gates; the zero value is not usable. All methods are safe for concurrent use.
+// Gate guards the calls to one service with a breaker and, optionally, with limits on the rate of
+// calls and on the calls in flight. [New], [Join] and [NewGroup] make gates; the zero value is not
+// usable. All methods are safe for concurrent use.
 type Gate struct {
 	setup    atomic.Pointer[setup]
 	breaker  *breaker.Breaker
-	lastHold *atomic.Int64 // 0 if hold need not be asked
+	lastHold *atomic.Int64 // when the last hold ends; 0 if there is none
 	name     string
 	epoch    time.Time
 
@@ -57,7 +57,7 @@ type Gate struct {
 }
 
 // setup holds the parts of a gate other than its breaker. Reconfigure replaces it as a whole, so a
-// call that began with one setup ends what it has acquired with the same one.
+// call gives back what it has acquired to the parts of the same setup.
 type setup struct {
 	*Gate
 
@@ -73,7 +73,7 @@ type setup struct {
 	inFlight *inflight.Limiter                  // nil if there is none
 	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
 	ownSlots gatehook.Listener[breaker.Outcome] // slots, if inFlight is fixed and no other gate shares it
-	ownWord  *atomic.Uint64                     // and so its words
+	ownWord  *atomic.Uint64                     // the word of inFlight, and its limit; nil if ownSlots is nil
 	ownLimit *atomic.Uint32
 
 	longestWait time.Duration // MaxWait
@@ -172,9 +172,9 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	return
 }
 
-// Refund gives back the tokens of a call that Allow has allowed and that is not made. Record
-// breaker.Ignored with its permit too. Refund asks a Remote even if ctx is done. A limit that
-// cannot take tokens back keeps them. Do not call Refund for a call that was allowed before
+// Refund gives back the tokens of a call that Allow has allowed and that is not made. Also record
+// breaker.Ignored with the permit of the call. Refund calls a Remote even if ctx is done. A limit
+// that cannot take tokens back keeps them. Do not call Refund for a call that was allowed before
 // Reconfigure gave the gate a Rate: that call has taken no token.
 func (g *Gate) Refund(ctx context.Context) { g.setup.Load().latest().refund(ctx) }
 
@@ -187,16 +187,17 @@ func (g *setup) refund(ctx context.Context) {
 	}
 }
 
-// Hold refuses all calls for d, because the service has said when to retry. It lengthens d by a share
-// from 0 to below 0.1, so that the clients of a service that tells all of them the same d do not come
-// back together. The share is drawn when a hold begins, and breaker.Config.CooldownJitter of the
-// gate's breaker bounds it in place of 0.1, or disables it. The refusal is a
-// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if the gate's
-// MaxWait is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
+// Hold refuses all calls for d, because the service has said when to retry. Hold lengthens d by a
+// random share from 0 to below 0.1. Without this, all clients that a service told the same d would
+// retry at the same moment. The share is drawn when a hold begins. If breaker.Config.CooldownJitter
+// of the gate's breaker is set, it replaces the bound 0.1, or disables the share. The refusal is a
+// [*limiter.LimitedError] whose Reason is limiter.Held. A call waits instead if the gate's MaxWait
+// is long enough. Hold never shortens an earlier hold. It does nothing if d is 0 or less.
 //
-// Hold also holds the limiter if that has such a method, so that the calls in its queue wait too.
-// Calls that were allowed before are not affected. Packages weirhttp and weirgrpc call Hold when a
-// server asks clients to wait. Run and Do do not search the errors of functions for a wait.
+// Hold also holds the gate's limiter if the limiter has a method Hold, so that the calls in its
+// queue wait too. Calls that were allowed before are not affected. Packages weirhttp and weirgrpc
+// call Hold when a server asks clients to wait. Run and Do do not search the errors of functions
+// for a wait.
 func (g *Gate) Hold(d time.Duration) {
 	if d <= 0 {
 		return
@@ -244,13 +245,13 @@ const minRetryAfter = time.Millisecond
 // RetryAfter returns how long to wait before retrying: the result of the first RetryAfter method in
 // err's tree, or 0 if there is none. For a refusal it is at least 1ms, so that a caller that waits
 // and retries does not spin, and limiter.Never if the call would never be allowed. It is 0 for
-// errors that are only compared with, such as ErrRefused or breaker.ErrOpen: they do not know a
-// time.
+// errors that only serve as targets of errors.Is, such as ErrRefused or breaker.ErrOpen, because
+// they contain no time.
 //
-// Many callers may be refused at once, and should not all come back in one moment. So each of them is
-// told another one: by the rate limit of a gate, one per token (see limiter.LimitedError), and by a
-// half-open or recovering breaker, within a second (see breaker.OpenError). Call RetryAfter once per
-// refusal.
+// Callers that are refused at once should not all retry at the same moment. So each of them is told
+// a different moment in two cases: the rate limit of a gate spreads the moments, one per token (see
+// limiter.LimitedError), and a half-open or recovering breaker spreads them within a second (see
+// breaker.OpenError). Call RetryAfter once per refusal.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) {

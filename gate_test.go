@@ -68,8 +68,8 @@ func TestOpenGateSpendsNoToken(t *testing.T) {
 	})
 }
 
-// A flaw of other libraries: if one part refuses a call, the call keeps its token or probe slot of
-// the other.
+// Other libraries have this flaw: if one part refuses a call, the call keeps the token or probe
+// slot that it got from the other part.
 func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1), Burst: 21, Breaker: breaker.Config{Probes: 2, FailureRun: breaker.Off, Recovery: breaker.Off}})
@@ -105,8 +105,8 @@ func TestRefusedCallsKeepNeitherTokenNorProbeSlot(t *testing.T) {
 	})
 }
 
-// opensBetween is a limiter that opens the breaker when a token is taken, so after the check of the
-// breaker and before its permit.
+// opensBetween is a limiter that opens the breaker when a token is taken, which is after the check
+// of the breaker and before its permit is acquired.
 type opensBetween struct {
 	*limiter.TokenBucket
 	open func()

@@ -43,7 +43,7 @@ func (c GroupConfig) Validate() error {
 	if gate != nil {
 		gate = fmt.Errorf("weir: Gate: %w", gate)
 	}
-	c.Gate.Breaker = breaker.Config{} // gate names its faults already
+	c.Gate.Breaker = breaker.Config{} // the error gate has the faults of Breaker already
 	return errors.Join(gate, c.breakers().Validate())
 }
 
@@ -62,8 +62,8 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [breaker.Group]. Its token bucket is evicted separately, when the bucket is full again: see
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
-// An evicted or forgotten key has a new adaptive bound and a new estimate for RefuseHopeless, which
-// learn anew, when it comes again. A key without room refuses no hopeless call.
+// If a key was evicted or forgotten and is used again, its adaptive bound and its estimate for
+// RefuseHopeless begin anew. No hopeless call is refused for a key that has no room in the group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets
@@ -82,7 +82,8 @@ type Group[K comparable] struct {
 	holds      holdTable[K]
 	waits      waits
 
-	// Guarded by mu. They stay while there is no Rate or no bound, as those of ownParts do.
+	// Guarded by mu. These fields are kept while there is no Rate or no bound, like those of
+	// ownParts.
 	mu          sync.Mutex
 	buckets     *limiter.Group[K] // nil until there is a Rate
 	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
@@ -129,7 +130,7 @@ const defaultKeys = 10_000
 func (g *Group[K]) Get(key K) *Gate { return g.gateOf(key, g.breakers.Get(key)) }
 
 // gateOf returns the gate of a key with the given breaker. The gate is stored with the breaker. For
-// a key without room it is made for each call.
+// a key without room, gateOf makes a new gate for each call.
 func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
 	stored := hooks.Attached(b)
 	if stored == nil {
@@ -140,7 +141,7 @@ func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
 	}
 	gate := g.newGate(keytext.Own(key), b)
 	if !stored.CompareAndSwap(nil, gate) {
-		gate, _ = stored.Load().(*Gate) // of a concurrent caller
+		gate, _ = stored.Load().(*Gate) // a concurrent caller has stored its gate first
 	}
 	return gate
 }
@@ -171,8 +172,9 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 // hasRoom reports whether the gate is stored with its breaker.
 func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil }
 
-// current returns the gate that decides about the calls of the key: another one if the breaker was
-// evicted or forgotten, or if the gate of a key without room was made before the last Reconfigure.
+// current returns the gate that decides about the calls of the key. This is another gate than k if
+// the breaker of k was evicted or forgotten, or if the key has no room and k was made before the
+// last Reconfigure.
 func (k *keyedGate[K]) current() *Gate {
 	switch b := hooks.Live(k.breaker); {
 	case b != k.breaker:
@@ -219,9 +221,9 @@ func (g *Group[K]) Forget(key K) bool {
 // [Gate.Admissions].
 func (g *Group[K]) Admissions() limiter.Stats { return g.admissions.stats() }
 
-// Busiest returns up to n of the keys that limits have refused most often, with the most refused key
-// first. Refusals by a hold count too, as in Admissions, and those by breakers do not. Allowed calls
-// cost nothing for it. See [limiter.BusyKey] for the bounds of the counts.
+// Busiest returns up to n of the keys that limits have refused most often, with the most refused
+// key first. Refusals by a hold count too, as in Admissions. Refusals by breakers do not count. The
+// counting costs nothing for allowed calls. See [limiter.BusyKey] for the bounds of the counts.
 func (g *Group[K]) Busiest(n int) []limiter.BusyKey {
 	var keys []limiter.BusyKey
 	for _, k := range g.holds.refusals.Busiest(g.name, n) {

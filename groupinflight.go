@@ -1,7 +1,7 @@
 package weir
 
-// inFlight returns the calls in flight of all keys, and the lowest bound of a key. Only adaptive bounds
-// differ.
+// inFlight returns the calls in flight of all keys, and the lowest bound of a key. The bounds of
+// the keys differ only if they are adaptive.
 func (p *groupParts[K]) inFlight(g *Group[K]) (calls, limit int) {
 	calls, limit = p.withoutRoom.InFlight(), p.withoutRoom.Limit()
 	for _, gate := range g.All() {

@@ -94,7 +94,7 @@ func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
 		require.NoError(t, <-got)
 		require.Equal(t, time.Second, time.Since(began))
 		require.Zero(t, inFlight(g))
-		permit.Record(breaker.Success) // of the old slots
+		permit.Record(breaker.Success) // releases one of the old slots
 		require.Zero(t, inFlight(g))
 		require.NoError(t, old.Run(bg(), succeed))
 	})
@@ -119,9 +119,10 @@ func TestReconfigureChangesMaxConcurrent(t *testing.T) {
 	})
 }
 
-// Many goroutines call few keys in little room, so that keys are evicted all the time, and forget and
-// reconfigure them. No key ever has more calls in flight than its bound, and no slot is lost. (A forgotten
-// key may have its old calls too, so no key is forgotten here that is called.)
+// Many goroutines call few keys in little room, so that keys are evicted all the time, and forget
+// and reconfigure them. No key ever has more calls in flight than its bound, and no slot is lost.
+// (A forgotten key may have calls in its old slots and in its new ones at the same time, so the
+// test forgets no key that is called.)
 func TestStormOfKeys(t *testing.T) {
 	for _, adaptive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("adaptive=%t", adaptive), func(t *testing.T) { stormOfKeys(t, adaptive) })

@@ -5,11 +5,11 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Reconfigure replaces the config of all keys, including those added later, while calls are made. Any
-// field can change. Calls that wait and calls in flight continue as [Gate.Reconfigure] says. In no span
-// of time more calls of a key are allowed than by the largest limits that were in force in it. Breakers
-// keep their states and counts: see [breaker.Breaker.Reconfigure]. Token buckets keep their tokens, but
-// not more than the new Burst: see [limiter.TokenBucket.SetRate].
+// Reconfigure replaces the config of all keys, including those added later, while calls are made.
+// Any field can change. Calls that wait and calls in flight continue as [Gate.Reconfigure] says. In
+// any span of time, a key is allowed at most the calls that the largest limits in effect during
+// that span allow. Breakers keep their states and counts: see [breaker.Breaker.Reconfigure]. Token
+// buckets keep their tokens, but not more than the new Burst: see [limiter.TokenBucket.SetRate].
 //
 // If c is invalid, Reconfigure returns the error of c.Validate and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error {
@@ -47,8 +47,9 @@ func (g *Group[K]) setConfig(c Config) error {
 	return nil
 }
 
-// setParts gives all gates the buckets of p, and the other parts by its config. The parts are stored first,
-// so that a gate that is made meanwhile either has them or is found here. The lock is held.
+// setParts gives all gates the buckets of p, and the other parts as the config of p says. It stores
+// p before it visits the gates. So a gate that is made meanwhile either uses p from the beginning
+// or is visited. The lock is held.
 func (g *Group[K]) setParts(p *groupParts[K]) {
 	g.setWithoutRoom(p)
 	g.admissions.measureWaits(p.config.MaxWait)
@@ -82,7 +83,8 @@ func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
 	}
 }
 
-// adopted returns a bound by a config: l with its slots in use, or a new one if l is nil.
+// adopted returns a bound with the limits of c: l itself, whose slots stay in use, or a new bound
+// if l is nil.
 func adopted(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
 	if l == nil {
 		return slotHooks.New(name, c.MaxConcurrent, c.Adaptive)

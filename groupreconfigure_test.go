@@ -100,7 +100,8 @@ func TestAGroupGetsAndLosesABound(t *testing.T) {
 	})
 }
 
-// A call waits by the config that was in force when it came, until another one is.
+// A waiting call follows the config that was in effect when the call came, until Reconfigure
+// replaces that config.
 func TestCallsThatWaitAtAKeyFollowReconfigure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxWait: 3 * time.Hour}

@@ -144,8 +144,8 @@ func TestGroupForgetResetsTheBucket(t *testing.T) {
 	}
 }
 
-// A gate stores no second copy of a long key, and keeps no longer string in memory that the key is
-// part of.
+// A gate stores no second copy of a long key. If the key is part of a longer string, the gate does
+// not keep that string in memory.
 func TestLongKeysDoNotGrowGates(t *testing.T) {
 	const most, size = 128, 1 << 20
 	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})

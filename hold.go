@@ -15,13 +15,13 @@ import (
 // uses a gate made outside.
 //
 // All entries are deleted together when the last hold has ended. If the table is full, a new hold
-// evicts, of a sample, the hold that ends first. That service may be called too early, but no
-// service is held by mistake.
+// evicts the hold that ends first in a sample of the holds. The service of the evicted hold may be
+// called too early, but no service is held by mistake.
 type holdTable[K comparable] struct {
 	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
 	max  int
 
-	refusals *busy.Sketch[K] // of the limits; nil for a gate of its own
+	refusals *busy.Sketch[K] // the keys that limits or holds refuse; nil if the gate is not in a group
 
 	mu   sync.RWMutex
 	ends map[K]int64
@@ -33,7 +33,7 @@ type keyHold[K comparable] struct {
 	table *holdTable[K]
 	key   K
 
-	share uint64 // of the longest stretch, in 2⁻⁶⁴; drawn when a hold begins
+	share uint64 // the share of the longest stretch, in units of 2⁻⁶⁴; drawn when a hold begins
 }
 
 // endOf returns when the hold of the key ends, or false if the key is not held at the time.
@@ -55,8 +55,9 @@ func (h *keyHold[K]) endOf(at int64) (int64, bool) {
 // hold ends later. It returns the lengthened d. Both durations are positive or 0, and their sum
 // does not overflow.
 //
-// All waits of a hold are stretched by the share of the first one. Otherwise a service that answers many
-// calls would hold all its clients for the longest time, together.
+// All waits of a hold are stretched by the share of the first one. If each wait drew a share, the
+// largest of many shares would decide. A service that answers many calls would then hold all its
+// clients for about the longest time, and they would retry together.
 func (h *keyHold[K]) extend(at int64, d, longest time.Duration, share uint64) time.Duration {
 	if h.key != h.key { //nolint:gocritic // NaN, which is never found in a map
 		return d
@@ -97,7 +98,7 @@ func (t *holdTable[K]) extend(key K, at int64, d time.Duration) {
 // extendLast is called with the lock held.
 func (t *holdTable[K]) extendLast(end int64) {
 	if last := t.last.Load(); last == 0 || end > last {
-		if end == 0 { // means that there is none
+		if end == 0 { // 0 would mean that there is no hold
 			end = 1
 		}
 		t.last.Store(end)

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// heldFor returns how long a gate is held whose service asked to wait for d.
+// heldFor returns how long a gate is held after its service has asked to wait for d.
 func heldFor(t *testing.T, g *weir.Gate, d time.Duration) time.Duration {
 	t.Helper()
 	_, err := g.Allow(t.Context())
@@ -152,7 +152,8 @@ func TestCallWaitsForTheEndOfAHold(t *testing.T) {
 	}
 }
 
-// A call also stops waiting for the end of a hold for other reasons.
+// A call stops waiting for the end of a hold if another hold makes the wait too long, the breaker
+// opens or the caller cancels.
 func TestCallStopsWaitingForAHoldEarly(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(g *weir.Gate, cancel func())

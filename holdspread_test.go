@@ -49,7 +49,8 @@ func TestGatesWithTheSameRetryAfterResumeAtDifferentTimes(t *testing.T) {
 	})
 }
 
-// A service that answers many calls of a process with the same moment must not move it to the latest time.
+// If a service answers many calls of a process with the same moment, the hold must not end at the
+// latest time that the random shares allow.
 func TestAllWaitsOfAHoldAreStretchedAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
@@ -63,7 +64,7 @@ func TestAllWaitsOfAHoldAreStretchedAlike(t *testing.T) {
 			require.Equal(t, first, end(t, g))
 
 			shares := map[time.Duration]bool{}
-			for range 20 { // each hold draws anew
+			for range 20 { // each hold draws a new share
 				time.Sleep(time.Hour)
 				g.Hold(time.Minute)
 				shares[time.Until(end(t, g))] = true

@@ -34,8 +34,9 @@ func (e *HopelessError) Error() string {
 // Is reports whether the target is ErrRefused.
 func (e *HopelessError) Is(target error) bool { return target == ErrRefused }
 
-// RetryAfter returns 1s, after which the gate allows another call of this kind, and may have learned
-// that the service has become faster. A retry with more time may be allowed at once.
+// RetryAfter returns 1s. After that time the gate allows another hopeless call as a test, and may
+// have learned that the service has become faster. A retry with more time until its deadline may be
+// allowed at once.
 func (e *HopelessError) RetryAfter() time.Duration { return testEvery }
 
 // chances estimates how long calls take until they succeed. It is a [gatehook.Listener] of calls,
@@ -46,8 +47,8 @@ type chances struct {
 	testAt   atomic.Int64 // when the next hopeless call is allowed
 }
 
-// Ended implements [gatehook.Listener]. A call that failed or was ignored might have succeeded later, as
-// far as is known.
+// Ended implements [gatehook.Listener]. A call that failed or was ignored is recorded as one that
+// might have succeeded later.
 func (c *chances) Ended(start time.Duration, o breaker.Outcome) {
 	at := time.Since(c.epoch)
 	c.survival.Record(int64(at), at-start, o == breaker.Success)
@@ -60,9 +61,9 @@ func (c *chances) mayTest(at int64) bool {
 	return (at >= due || due-at > 2*int64(testEvery)) && c.testAt.CompareAndSwap(due, at+int64(testEvery))
 }
 
-// testOf is the listener of a hopeless call that is allowed as a test. Its success is so improbable
-// that the estimate must be wrong, so it is made anew. Without that, calls would be refused until
-// the calls of a slow time are forgotten.
+// testOf is the listener of a hopeless call that is allowed as a test. The success of such a call
+// is so improbable that the estimate must be wrong, so the estimate begins anew. Without that, the
+// gate would refuse calls until it has forgotten the calls of a slow time.
 type testOf chances
 
 // Ended implements [gatehook.Listener].
@@ -124,9 +125,9 @@ func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error
 }
 
 // refuseHopeless returns the error for a call whose success before its deadline is improbable. test
-// reports that the call is hopeless and allowed, to keep the estimate true. The breaker may refuse
-// a hopeless call first. A half-open breaker gets none as a probe, because its result would show
-// nothing.
+// reports that the call is hopeless but allowed, to check the estimate. If the breaker would refuse
+// a hopeless call too, its error is returned. A half-open breaker gets no hopeless call as a probe,
+// because the result of such a call would show nothing.
 func (g *setup) refuseHopeless(ctx context.Context, now time.Time) (test bool, err error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -99,7 +99,8 @@ func TestWithFewCallsNothingIsHopeless(t *testing.T) {
 	})
 }
 
-// A call without a deadline of its own, such as one of a hang, is counted when it returns.
+// Calls without a deadline are counted when they return, so the estimate stays known while calls
+// with a deadline are hopeless.
 func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{FailureRate: breaker.Off}})
@@ -127,9 +128,9 @@ func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
 	})
 }
 
-// TestAServiceThatIsFastAgainIsNoticed has one kind of deadline, which becomes hopeless, and later
-// is not hopeless any more. The rare calls allowed as tests, and the age of the estimate, are the
-// only signs.
+// TestAServiceThatIsFastAgainIsNoticed makes calls with the same time until their deadlines. These
+// calls become hopeless, and later are not hopeless any more. The gate can notice that only by the
+// rare calls that it allows as tests, and by the age of its estimate.
 func TestAServiceThatIsFastAgainIsNoticed(t *testing.T) {
 	for _, slowFor := range []time.Duration{3 * time.Second, 7 * time.Second, 33 * time.Second, time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,7 +161,8 @@ func TestAServiceThatIsFastAgainIsNoticed(t *testing.T) {
 			time.Sleep(time.Second)
 			t.Logf("slow for %v: %d of %d calls wasted, all allowed again after %v", slowFor, wasted, sent, back)
 			require.Less(t, back, 1200*time.Millisecond)
-			// 60 calls teach it, 20 are in flight then, and 20 come until the next estimate: every 5 to 10 s.
+			// The gate learns from 60 calls. Then 20 are in flight, and 20 come until the next
+			// estimate. This happens every 5 to 10 s.
 			require.LessOrEqual(t, wasted, 110*(1+int(slowFor/(5*time.Second)))+int(slowFor/time.Second))
 		})
 	}

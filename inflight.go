@@ -101,7 +101,7 @@ func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
 	g.ownWord, g.ownLimit = slotHooks.Word(g.inFlight)
 }
 
-// takeSlot takes a slot if there is one. A call that shadow mode allows may have none.
+// takeSlot takes a slot if there is one. In shadow mode, a call may be allowed without a slot.
 func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
 	if g.inFlight == nil {
 		return s, true
@@ -124,7 +124,7 @@ func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) 
 // hold arranges that the end of the call releases the slot. It releases the slot and returns false
 // if the key of the gate was evicted or forgotten meanwhile. The function that evicts a key looks
 // for slots after it has made the eviction visible, and hold looks for an eviction after it has the
-// slot, so one sees the other.
+// slot. So at least one of the two functions sees what the other has done.
 func (s slot) hold(permit *breaker.Permit) bool {
 	if s.gate.latest().Gate != s.gate.Gate {
 		s.release()
@@ -134,8 +134,8 @@ func (s slot) hold(permit *breaker.Permit) bool {
 	return true
 }
 
-// latest returns the setup itself. For a member of a group it returns that of the present gate of its
-// key, which is another one if the gate was evicted.
+// latest returns the setup itself. For a gate of a group, it returns the setup of the gate that the
+// key has now. That is another gate if this one was evicted.
 func (g *setup) latest() *setup {
 	if g.keyed == nil {
 		return g
@@ -201,7 +201,7 @@ type lease struct {
 func (l *lease) Ended(start time.Duration, o breaker.Outcome) {
 	l.cleanup.Stop()
 	l.Listener.Ended(start, o)
-	runtime.KeepAlive(l) // Stop needs it
+	runtime.KeepAlive(l) // l must be reachable during Stop
 }
 
 // releaseIfForgotten releases the slot of the permit when the garbage collector finds that the permit

@@ -190,7 +190,7 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 	}
 }
 
-// A breaker that refuses a call after the call has its slot gets no slot either.
+// If the breaker refuses a call that has its slot already, the call gives the slot back.
 func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxConcurrent, c.Breaker = 5, breaker.Config{Probes: 1, Cooldown: time.Nanosecond}
@@ -239,7 +239,7 @@ func TestAnOpenBreakerRefusesBeforeTheSlots(t *testing.T) {
 	})
 }
 
-// In shadow mode a call without a slot is made, and returns none.
+// In shadow mode a call is made even without a slot, and then releases no slot when it ends.
 func TestSlotsInShadowMode(t *testing.T) {
 	slots := inflight.New(inflight.Config{Limit: 1, Name: "in flight", Shadow: true})
 	for _, maxWait := range []time.Duration{0, time.Second} {

@@ -153,7 +153,8 @@ func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A remote is not asked about a call for which there is no slot, and gets its token back after a wait.
+// If there is no slot for a call that cannot wait, the remote is not called. If a call waits and
+// still gets no slot, the remote gets its token back.
 func TestARemoteIsNotCalledWithoutASlot(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		for _, maxWait := range []time.Duration{0, time.Second} {

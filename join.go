@@ -28,9 +28,9 @@ type Parts struct {
 	Remote limiter.Remote
 	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker,
 	// so it does not count calls that Breaker refuses, and before Limiter, so a call that it
-	// refuses spends no token. The outcome recorded with the gate's permit is recorded with it too.
-	// Its metrics are those of a breaker, so its name must differ from that of Breaker. Default
-	// none.
+	// refuses spends no token. The outcome recorded with the gate's permit is also recorded with
+	// Throttle. Its metrics are those of a breaker, so its name must differ from that of Breaker.
+	// Default none.
 	Throttle *throttle.Throttle
 	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
 	// Default no bound.
@@ -39,9 +39,9 @@ type Parts struct {
 	// has its own estimate. Default false.
 	RefuseHopeless bool
 	// MaxWait is the longest time that a call waits for Limiter, Remote and InFlight together: see
-	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. A
-	// Remote that refuses a call that then waits counts both the refusal and the wait. Default 0,
-	// which refuses calls at once.
+	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. If a
+	// Remote refuses a call and the call then waits for it, the Remote counts both the refusal and
+	// the wait. Default 0, which refuses calls at once.
 	MaxWait time.Duration
 }
 

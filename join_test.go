@@ -122,8 +122,8 @@ func TestErrorOfARemoteIsNeitherRefusalNorFailure(t *testing.T) {
 	}
 }
 
-// A remote may have a breaker in front of its store. If that is open, the gate has not refused the
-// call.
+// A remote may have a breaker in front of its store. If that breaker is open, the gate has not
+// refused the call.
 func TestRefusalInsideARemoteIsNotARefusalOfTheGate(t *testing.T) {
 	for _, maxWait := range []time.Duration{0, time.Minute} {
 		j := join(maxWait)

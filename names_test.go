@@ -60,7 +60,7 @@ func TestTheNamesCheckFindsMistakes(t *testing.T) {
 }
 
 // unknownNames returns the qualified names in a text that do not exist. It adds the number of the
-// others to found.
+// qualified names that exist to found.
 func unknownNames(text string, exported map[string]map[string]bool, named *regexp.Regexp, found *int) (unknown []string) {
 	for _, m := range named.FindAllStringSubmatch(text, -1) {
 		pkg, name, member := m[1], m[2], m[3]

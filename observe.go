@@ -66,9 +66,10 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	g.admissions.histograms(g.name, g.epoch, yield)
 }
 
-// Observe yields the metrics of the breakers, by key as [breaker.Group.Observe] does, and of the
-// limits of all keys together: the calls in flight of all keys, and the limits of each. Of adaptive
-// bounds the limit is the lowest one. A Group is a [stat.Source].
+// Observe yields the metrics of the breakers by key, as [breaker.Group.Observe] does. It also
+// yields metrics of the limits, for all keys together. The calls in flight are those of all keys,
+// but each limit is that of a single key. If the bounds are adaptive, the metric is the lowest
+// bound of a key. A Group is a [stat.Source].
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	for s, v := range g.breakers.Observe {
 		if !yield(s, v) {
@@ -143,8 +144,8 @@ func (a *admissions) observeHopeless(name string, began time.Time, yield func(*s
 	return yield(series, float64(a.hopeless.Load()))
 }
 
-// observe yields the counts. atOnce calls were allowed besides those of a, and tokens says whether calls
-// take tokens. It reports whether yield wants more.
+// observe yields the counts. atOnce is the number of allowed calls that a has not counted, and
+// tokens says whether calls take tokens. It reports whether yield wants more.
 func (a *admissions) observe(metrics *instrument.LimiterSeries, atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
 	for i, n := range [...]*atomic.Int64{
 		instrument.Allowed: &a.allowed, instrument.Refused: &a.refused, instrument.Waited: &a.waited, instrument.Cancelled: &a.cancelled,

@@ -13,8 +13,9 @@ import (
 // setLimits changes the rate and the burst of a bucket together. Both are valid.
 var setLimits = bridge.SetLimits.(func(*limiter.TokenBucket, limiter.Rate, int))
 
-// ownParts are the parts of a gate of New. They stay while there is no Rate or no bound, so that the
-// tokens that were taken and the slots of calls in flight count when there is one again.
+// ownParts are the parts of a gate of New. They are kept while there is no Rate or no bound. So
+// when a Rate or a bound is added again, the tokens that were taken and the slots of calls in
+// flight still count.
 type ownParts struct {
 	mu       sync.Mutex                       // held by Reconfigure
 	bucket   *limiter.TokenBucket             // nil until there is a Rate
@@ -24,19 +25,19 @@ type ownParts struct {
 // Reconfigure replaces the config while calls are made. Any field can change. A Rate,
 // MaxConcurrent, Adaptive and RefuseHopeless can also be added and removed. No call is lost: a call
 // that has begun ends as it would have, and a call that begins after Reconfigure has returned uses
-// the new config alone. In no span of time more calls are allowed than by the largest limits that
-// were in effect in it.
+// the new config alone. In any span of time, at most as many calls are allowed as the largest
+// limits in effect during that span allow.
 //
-// The breaker keeps its state and its calls: see [breaker.Breaker.Reconfigure]. The token bucket keeps
-// its tokens, but not more than the new Burst: see [limiter.TokenBucket.SetRate]. The first Rate
-// begins with a full bucket, and a Rate that was removed and is added again continues with its own.
-// Calls in flight beyond a lower MaxConcurrent continue. Calls that began while there was no bound
-// do not count in one that is added. An adaptive bound keeps what it has learned until Adaptive is
-// removed. RefuseHopeless begins a new estimate when it is added.
+// The breaker keeps its state and its calls: see [breaker.Breaker.Reconfigure]. The token bucket
+// keeps its tokens, but not more than the new Burst: see [limiter.TokenBucket.SetRate]. The first
+// Rate begins with a full bucket, and a Rate that was removed and is added again continues with the
+// bucket it had. Calls in flight beyond a lower MaxConcurrent continue. Calls that began while
+// there was no bound do not count in one that is added. An adaptive bound keeps what it has learned
+// until Adaptive is removed. RefuseHopeless begins a new estimate when it is added.
 //
-// Calls that wait keep their places if numbers change. If a Rate or a bound is added or removed,
-// they wait anew, in no particular order, for what they need by the new config. A call never waits
-// longer than the smallest MaxWait that was in effect during its wait.
+// Waiting calls keep their places in the queue if only numbers change. If a Rate or a bound is
+// added or removed, they start to wait again, in no particular order, for what the new config
+// requires. A call never waits longer than the smallest MaxWait that was in effect during its wait.
 //
 // If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. It also returns an
 // error and changes nothing for a gate of [Join], whose parts have to be changed instead, and for a
@@ -56,7 +57,8 @@ func (g *Gate) Reconfigure(c Config) error {
 	return nil
 }
 
-// reconfigure changes the config. The caller calls deliver, which may call Reconfigure again.
+// reconfigure changes the config. The caller calls deliver afterwards, without the lock, because
+// deliver may call Reconfigure again.
 func (g *Gate) reconfigure(c Config) (deliver func()) {
 	g.own.mu.Lock()
 	defer g.own.mu.Unlock()
@@ -67,7 +69,7 @@ func (g *Gate) reconfigure(c Config) (deliver func()) {
 	return hooks.Reconfigure(g.breaker, c.Breaker)
 }
 
-// apply fills in a setup by a valid config, and changes the parts that stay.
+// apply fills in a setup for a valid config, and changes the parts that the gate keeps.
 func (g *Gate) apply(c Config, s *setup) {
 	s.Gate = g
 	s.longestWait = c.MaxWait

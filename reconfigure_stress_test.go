@@ -30,7 +30,8 @@ type era struct {
 // admission is a call that the gate allowed. It took its token at the time token or later.
 type admission struct{ token, at time.Duration }
 
-// stay is the time from the token of a call to its slot, for which it may have waited.
+// stay is the time from the moment at which a call came until it was made or gave up. During that
+// time it may have held a token while it waited for a slot.
 type stay struct{ from, to time.Duration }
 
 // reconfigured is a gate that is reconfigured at random, with callers, and an oracle that knows nothing
@@ -79,14 +80,15 @@ func (r *reconfigured) during(from, to time.Duration) (eras []era) {
 	return eras
 }
 
-// begin notes that a call begins that came at a time, and requires that there was a slot for it.
+// begin notes that a call begins, which came at the given time, and requires that there was a slot
+// for the call.
 func (r *reconfigured) begin(t *testing.T, came time.Duration) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, most, token := r.now(), 0, r.now()
 	for _, e := range r.during(came, now) {
 		if e.config.MaxConcurrent > 0 {
-			token = came // it may have waited for the slot with its token
+			token = came // the call may have had its token while it waited for the slot
 		}
 	}
 	for _, e := range r.during(now, now) {
@@ -167,8 +169,8 @@ func largestRate(eras []era) (burst int, perSecond float64, bounded bool) {
 	return burst, perSecond, true
 }
 
-// mayReturn returns how many calls may give back tokens during a window that they took before it, because
-// they get no slot in the end.
+// mayReturn returns how many calls may have taken tokens before a window, and may give them back
+// during the window, because they get no slot.
 func (r *reconfigured) mayReturn(from, to time.Duration) (n int) {
 	first := sort.Search(len(r.stays), func(i int) bool { return r.stays[i].to >= from })
 	for _, s := range r.stays[first:] {
@@ -182,8 +184,8 @@ func (r *reconfigured) mayReturn(from, to time.Duration) (n int) {
 	return n
 }
 
-// requireRates requires that in no window more calls took a token than by the largest Burst and Rate, and by
-// the tokens that were given back.
+// requireRates requires that in each window, at most as many calls took a token as the largest
+// Burst and Rate and the tokens that were given back allow.
 func (r *reconfigured) requireRates(t *testing.T) {
 	for i, first := range r.admitted {
 		calls := 0
@@ -193,7 +195,7 @@ func (r *reconfigured) requireRates(t *testing.T) {
 			}
 			burst, perSecond, bounded := largestRate(r.during(first.token, call.at))
 			if !bounded {
-				break // no longer window is exceeded either
+				break // longer windows are not bounded either
 			}
 			calls++
 			most := float64(burst) + perSecond*(call.at-first.token).Seconds()

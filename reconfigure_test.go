@@ -23,7 +23,8 @@ func allowed(g *weir.Gate, n int) (k int) {
 	return k
 }
 
-// occupySlots returns how many of n calls a gate allows that do not end until release is called.
+// occupySlots makes n calls that do not end until release is called, and returns how many of them
+// the gate allows.
 func occupySlots(t *testing.T, g *weir.Gate, n int) (k int, release func()) {
 	t.Helper()
 	var permits []*breaker.Permit
@@ -116,7 +117,7 @@ func TestReconfigureChangesABound(t *testing.T) {
 	}
 }
 
-// To remove a limit for a moment adds no tokens.
+// Removing a limit for a moment adds no tokens.
 func TestARateThatIsRemovedAndAddedAgainContinuesWithItsTokens(t *testing.T) {
 	c := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 10}
 	g := weir.New("g", c)
@@ -129,8 +130,8 @@ func TestARateThatIsRemovedAndAddedAgainContinuesWithItsTokens(t *testing.T) {
 	require.Same(t, bucket, g.Limiter())
 }
 
-// Calls of a fixed bound are not timed. An adaptive bound that took them for calls of an hour would take
-// any call for a fast one.
+// Calls under a fixed bound are not timed. If an adaptive bound learned from them as if they had
+// lasted an hour, every later call would seem fast.
 func TestAnAdaptiveBoundDoesNotLearnFromCallsThatBeganBeforeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{MaxConcurrent: 1000})

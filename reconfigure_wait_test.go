@@ -57,7 +57,8 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 		"a higher rate": {
 			minute,
 			weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Hour},
-			// Half a second at one token per minute is a 120th of a token, which 100 ms become less.
+			// In the first half second, one token per minute gives 1/120 of a token. At the new
+			// rate, the missing 119/120 of a token take 119/120 of 100 ms.
 			[]time.Duration{500*ms + 100*ms*119/120, 600*ms + 100*ms*119/120, 700*ms + 100*ms*119/120},
 			3,
 		},

@@ -20,7 +20,8 @@ var _ = func() bool {
 	return true
 }()
 
-// report yields what the breaker says, how long the gate is held, and when its limiter has a token.
+// report yields the report of the breaker, with the time until the hold ends and the time until the
+// limiter has a token.
 func (g *Gate) report(yield func(*report.Breaker)) {
 	report.Breakers(g.breaker, func(r *report.Breaker) {
 		if end, held := g.hold.endOf(int64(time.Since(g.epoch))); held {

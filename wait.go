@@ -142,7 +142,7 @@ func (g *setup) waitForTokens(ctx context.Context, w *wait) error {
 // of a hold, the call has nothing.
 func (g *setup) waitOnce(ctx context.Context, w *wait) (held time.Time, err error) {
 	has := w.has
-	w.has, w.slot = nothing, slot{} // of the next turn
+	w.has, w.slot = nothing, slot{} // what the call has in the next call of waitOnce
 	if has < token {
 		if err := g.waitForLimiter(ctx, w.last); err != nil {
 			return held, err
@@ -191,8 +191,8 @@ func (g *setup) waitForRemote(ctx context.Context, last time.Time) error {
 	return g.notRefused(err)
 }
 
-// sleepUntil sleeps until a hold has ended. It refuses the call at once if that is after last or
-// after the deadline of ctx.
+// sleepUntil sleeps until a hold has ended. It refuses the call at once if the hold ends after last
+// or after the deadline of ctx.
 func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
 	if deadline, ok := ctx.Deadline(); ok && deadline.Before(held) {
 		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
@@ -214,8 +214,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withReason adds the gate's name to an error of a limiter that has none. If a hold was the reason
-// that no token was available in time, the Reason becomes limiter.Held.
+// withReason adds the gate's name to an error of a limiter if the error has no name. If a hold was
+// the reason that no token was available in time, the Reason becomes limiter.Held.
 func (g *Gate) withReason(err error) error {
 	if full, ok := errors.AsType[*inflight.FullError](err); ok && full.Name == "" {
 		e := *full

@@ -17,8 +17,8 @@ type wait struct {
 	slot   slot      // at the end of a successful wait
 }
 
-// waitTerms are the settings of a wait that Reconfigure may change. They are apart from it, so that
-// no permit has to be on the heap.
+// waitTerms are the settings of a wait that Reconfigure may change. They are not fields of wait,
+// because waits keeps pointers to them, and the permit in a wait need not be on the heap.
 type waitTerms struct {
 	began time.Time
 	setup *setup // with which the call waits
@@ -26,7 +26,7 @@ type waitTerms struct {
 	// Guarded by the lock of waits during the wait.
 	end    time.Time // when the wait ends
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // calls cancel at end; nil if the context already ends then
+	timer  *time.Timer // calls cancel at end; nil unless Reconfigure has shortened the wait
 }
 
 // waits are the calls that wait at a gate or at the gates of a group, so that Reconfigure reaches them.
@@ -35,7 +35,7 @@ type waits struct {
 	all map[*waitTerms]struct{}
 }
 
-// add adds a wait. Reconfigure may have replaced its setup before.
+// add adds a wait. Reconfigure may already have replaced the setup of the wait, so add calls adopt.
 func (all *waits) add(w *waitTerms, cancel context.CancelCauseFunc) (remove func()) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -67,8 +67,8 @@ func (all *waits) adopt() {
 	}
 }
 
-// adopt makes the call wait anew if its gate has other parts now than those it waits with, and leave in
-// time if MaxWait is shorter.
+// adopt makes the call wait anew if its gate has another limiter or another bound now. If MaxWait
+// is shorter now, adopt makes the call stop waiting in time.
 func (w *waitTerms) adopt() {
 	s := w.setup.Gate.setup.Load()
 	if s.limiter != w.setup.limiter || s.inFlight != w.setup.inFlight {

@@ -20,8 +20,9 @@ import (
 //     call, so the service never got it.
 //   - No error and all other codes are successes. A service that answers "not found" works.
 //
-// An error that is not a status has the code that gRPC gives it: that of a context error, or
-// Unknown. DefaultClassify can also be the Classify of a breaker.Config.
+// An error that is not a status has the code that gRPC gives it: DeadlineExceeded or Canceled for a
+// context error, and Unknown for any other error. DefaultClassify can also be the Classify of a
+// breaker.Config.
 func DefaultClassify(err error) breaker.Outcome {
 	if errors.Is(err, weir.ErrRefused) {
 		return breaker.Ignored

@@ -16,7 +16,8 @@ import (
 var _ grpc.StreamClientInterceptor = (*Client)(nil).Stream
 
 // Stream is a grpc.StreamClientInterceptor. It returns a [*RefusedError] if the gate refuses the
-// call. Otherwise streams and their errors are the same as without it.
+// call. If the gate allows the call, the stream and its errors are the same as without the
+// interceptor.
 //
 // The outcome of a stream is that of its first message, or of its end if that comes first. Headers
 // alone have no outcome. Later errors do not change the outcome, but a wait that the server asks
@@ -40,7 +41,7 @@ func (c *Client) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Cli
 			s.permit.Record(breaker.Failure)
 		}
 	}()
-	// Only gRPC knows when a stream ends that is never read.
+	// If a stream is never read, only gRPC knows when the stream ends.
 	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.received))...)
 	returned = true
 	if err != nil {

@@ -57,10 +57,10 @@
 // or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own
 // retries obey.
 //
-// If OpenTelemetry records a span for the context of the call, a refusal adds an event weir.refusal to
-// it, and sets its attribute weir.refused to true. On a client that is the span of the caller. Package
-// otelweir does the same for HTTP. It also records transitions of breakers, for calls of any kind.
-// [LogRefusedCalls] logs the attributes of the event:
+// If OpenTelemetry records a span for the context of the call, a refusal adds an event weir.refusal
+// to that span, and sets the span's attribute weir.refused to true. On a client, this is the span
+// of the caller. Package otelweir does the same for HTTP. It also records transitions of breakers,
+// for calls of any kind. [LogRefusedCalls] logs the attributes of the event:
 //
 //	weir.refusal.reason                     open, limited, held, throttled or hopeless.
 //	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
@@ -88,10 +88,10 @@
 // gRPC retries a call by its service config without calling interceptors again, so weir counts it
 // once. Put weir after an interceptor that retries, so that each attempt counts, and is refused
 // while the breaker is open. On a server, put weir before authentication to limit by [ByPeer], and
-// after it to limit by user. weir can be before or after an interceptor that recovers panics: they
-// count as failures in both cases. OpenTelemetry's stats handler runs before the interceptors of a
-// server, so its spans have the events of refusals.
+// after it to limit by user. weir can be before or after an interceptor that recovers panics:
+// panics count as failures in both cases. OpenTelemetry's stats handler runs before the
+// interceptors of a server, so its spans have the events of refusals.
 //
-// A gate guards a connection. It does not know the backends that gRPC balances the connection over:
-// use the health checks and the outlier detection of gRPC for these.
+// A gate guards a connection. It does not know the backends over which gRPC balances the calls of
+// the connection: use the health checks and the outlier detection of gRPC for the backends.
 package weirgrpc

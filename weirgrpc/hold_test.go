@@ -43,7 +43,7 @@ func everyGates() map[string]gateFunc {
 	}
 }
 
-// asked has a unary call and a stream by method.
+// asked maps two methods to functions that call them: a unary one, and one with a stream.
 var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	get: func(ctx context.Context, cc *grpc.ClientConn) error {
 		_, err := call(ctx, cc, get, "")

@@ -81,7 +81,7 @@ func Limit(l interface {
 }
 
 // LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over
-// several times, such as a second and a day, use several rules. If all keys of the group are in
+// several periods, such as a second and a day, use several rules. If all keys of the group are in
 // use, its Overflow decides about calls with new keys. With limiter.RefuseNew, a flood of keys
 // refuses all new keys. LimitBy panics if g or key is nil.
 func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
@@ -122,7 +122,8 @@ func refundRemote(ctx context.Context, limit limiter.Remote) {
 	}
 }
 
-// admit returns what the result of a limiter means for a call.
+// admit turns the result of a limiter into what the call holds, or into the error that refuses the
+// call.
 func admit(name string, r limiter.Result, refund func()) (pass, error) {
 	switch {
 	case !r.OK:

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// sampler chooses the refusals that are logged: up to one per second with the same cause, and up to 10
-// per second. So a breaker that refuses many requests does not hide another one, and memory is bounded
-// whatever the keys are. Package weirhttp has the same.
+// sampler chooses the refusals that are logged: up to one per second with the same cause, and up to
+// 10 per second. So a breaker that refuses many requests does not hide the refusals of another one,
+// and memory is bounded whatever the keys are. Package weirhttp has the same sampler.
 type sampler struct {
 	mu      sync.Mutex
 	leftOut int64 // since the last record
@@ -17,10 +17,10 @@ type sampler struct {
 	}
 }
 
-// sampled keeps a separate count for each object that refuses.
+// sampled says what refused a call. The sampler limits the records of each value separately.
 type sampled struct {
 	reason    reason
-	name, key string // the method stands for an unknown key
+	name, key string // key is the method of the call if the key is not known
 }
 
 // sample reports whether to log a refusal, and how many were left out since the last that was logged.

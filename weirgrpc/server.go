@@ -17,8 +17,8 @@ import (
 // ServerConfig configures a [Server]. Every value is valid.
 type ServerConfig struct {
 	// Classify returns the outcome of a call by the error of its handler, which is nil if the call
-	// succeeded. It is not called for a call whose client cancelled it or disconnected, which is
-	// ignored. It takes the place of breaker.Config.Classify, which is not called. Default
+	// succeeded. A call whose client cancelled it or disconnected is ignored without calling
+	// Classify. This function replaces breaker.Config.Classify, which is not called. Default
 	// DefaultClassify.
 	Classify func(err error) breaker.Outcome
 	// OnRefusal is called for each refused call, before its client gets the error: see
@@ -35,7 +35,7 @@ type Server struct {
 }
 
 // NewServer returns a server that serves the calls that all rules admit. The rules are applied in
-// their order. If one refuses a call, the tokens and slots that the call has of the rules before
+// their order. If a rule refuses a call, the tokens and slots that the call got from earlier rules
 // are given back. NewServer panics if a rule is the zero value.
 func NewServer(c ServerConfig, rules ...Rule) *Server {
 	if slices.ContainsFunc(rules, func(r Rule) bool { return r.admit == nil }) {
@@ -131,8 +131,9 @@ func (c *servedCall) admit(call Call) error {
 	return nil
 }
 
-// setPushback sends the wait to clients that retry by their service config: gRPC ignores a
-// RetryInfo then. SetTrailer fails only if ctx has no server stream, so that there is no client.
+// setPushback sends the wait in a trailer, for clients that retry by their service config: these
+// retries ignore a RetryInfo. The error of SetTrailer is not used, because SetTrailer fails only if
+// ctx has no server stream, and then there is no client.
 func setPushback(ctx context.Context, err error) {
 	e, ok := errors.AsType[*RefusedError](err)
 	if !ok {

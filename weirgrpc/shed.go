@@ -10,10 +10,12 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as the
-// limiter's [inflight.Queue] says, and does not wait without a Target in it. A stream is in flight until
-// its handler returns. The RetryInfo and the pushback of a refused call say when a slot is expected for it, and up to as long
-// again, so that clients do not come back together: see [inflight.FullError.RetryAfter]. The limiter has the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
+// Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as
+// the limiter's [inflight.Queue] says, and does not wait if the Queue has no Target. A stream is in
+// flight until its handler returns. The RetryInfo and the pushback of a refused call give the time
+// until a slot is expected for it, lengthened by a share of up to the same time again, so that
+// clients do not all retry at the same moment: see [inflight.FullError.RetryAfter]. The limiter has
+// the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
@@ -21,9 +23,9 @@ func Shed(inFlight *inflight.Limiter) Rule {
 	return ShedBy(inFlight, func(context.Context, Call) (c inflight.Caller) { return c })
 }
 
-// ShedBy is Shed with the priority and the tenant of a call, which decide about its place among those
-// that wait. A call is a retry if gRPC says so, with grpc-previous-rpc-attempts in its metadata, or if
-// caller does. ShedBy panics if inFlight or caller is nil.
+// ShedBy is Shed with the priority and the tenant of a call, which decide about its place among the
+// waiting calls. A call is a retry if gRPC says so, with grpc-previous-rpc-attempts in its
+// metadata, or if caller does. ShedBy panics if inFlight or caller is nil.
 func ShedBy(inFlight *inflight.Limiter, caller func(context.Context, Call) inflight.Caller) Rule {
 	if inFlight == nil || caller == nil {
 		panic(errors.New("weirgrpc: ShedBy needs a limiter and a function"))

@@ -106,7 +106,7 @@ func (l *Limit) checkPolicy(name string, change func(*Policy)) error {
 	return validatePolicies([]Policy{p})
 }
 
-// hold refuses all requests with a quota for d. The tables are those of buckets.
+// hold refuses all requests that the quota counts, for d. It affects only tables of token buckets.
 func (q *quota) hold(d time.Duration) {
 	for _, table := range []keyTable{q.keys, q.networks} {
 		if b, ok := table.(*bucketTable); ok {

@@ -8,8 +8,8 @@ import (
 )
 
 // requestBody is a request's body. It records whether the body could not be read or ended too
-// early. That is not a failure of the server. Otherwise clients that disconnect during an upload
-// could open the breaker of a proxy for all its clients.
+// early. Such a call does not count as a failure of the server. If it did, clients that disconnect
+// during an upload could open the breaker of a proxy for all its clients.
 type requestBody struct {
 	io.ReadCloser
 	length, read   int64 // bytes; length is 0 or less if it is not known
@@ -17,7 +17,8 @@ type requestBody struct {
 }
 
 // watchRequestBody returns the request with a requestBody, or the request itself and nil if its
-// body cannot fail. A body with GetBody is in memory. A file is sent faster as it is.
+// body need not be watched. A body with GetBody is in memory, so it cannot fail. A file is not
+// wrapped, because it is sent faster as it is.
 func watchRequestBody(req *http.Request) (*http.Request, *requestBody) {
 	if req.Body == nil || req.Body == http.NoBody || req.GetBody != nil {
 		return req, nil

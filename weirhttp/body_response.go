@@ -18,8 +18,9 @@ type watchedBody struct {
 	done    atomic.Bool // it was closed, or its failure was recorded
 }
 
-// watchBody replaces the body of the response with a watched one. A body that can be written to is
-// the connection of a protocol upgrade. It belongs to the caller and keeps its other methods.
+// watchBody replaces the body of the response with a watched one. It does not replace a body that
+// can be written to. Such a body is the connection of a protocol upgrade: it belongs to the caller
+// and keeps its other methods.
 func watchBody(req *http.Request, resp *http.Response, gate *weir.Gate) {
 	if _, writable := resp.Body.(io.Writer); writable || resp.Body == nil || resp.Body == http.NoBody {
 		return
@@ -40,9 +41,11 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// recordFailure records a call that failed. The permit of the request is used up, because the call
-// was judged when its headers arrived. Nothing is recorded while the breaker is half-open or
-// recovering: only headers judge probes, and a share of the calls cannot be acquired for a result.
+// recordFailure records a call that failed. The permit of the request is used up, because the
+// outcome of the call was recorded when its headers arrived. So recordFailure acquires another
+// permit. It records nothing while the breaker is half-open, because only headers decide about
+// probes. It also records nothing while the breaker is recovering, because the breaker then gives
+// permits only for a share of the calls.
 func (b *watchedBody) recordFailure() {
 	switch b.breaker.State() {
 	case breaker.Open, breaker.HalfOpen, breaker.Recovering, breaker.ForcedOpen:

@@ -35,8 +35,8 @@ type GuardConfig struct {
 // If the client disconnects before that, the request is ignored.
 //
 // The ResponseWriter of the handler is an http.Flusher, http.Hijacker, http.Pusher or io.ReaderFrom
-// if that of the server is one, and works with [http.ResponseController]. Guard panics if gate is
-// nil.
+// if the ResponseWriter of the server is one, and works with [http.ResponseController]. Guard
+// panics if gate is nil.
 func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler) http.Handler {
 	if gate == nil {
 		panic(errors.New("weirhttp: Guard needs a gate function"))

@@ -28,7 +28,8 @@ func (s *guardedResponse) end() {
 	s.record(http.StatusOK)
 }
 
-// record records the outcome by the status, or by the given one if the handler has not set one.
+// record records the outcome by the status that the handler has set, or by the given status if the
+// handler has not set one.
 func (s *guardedResponse) record(status int) {
 	if s.status == 0 {
 		s.status = status

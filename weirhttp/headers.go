@@ -65,8 +65,8 @@ func (d *decision) policies() string {
 	return string(list)
 }
 
-// isShown reports whether the headers have the policy. They do not have a shadow, nor a Remote that
-// was not asked or returned no limit.
+// isShown reports whether the headers have an item for the policy. A policy in shadow mode has
+// none, nor has a Remote that was not called or returned no limit.
 func (a *answer) isShown() bool {
 	return a.given && !a.quota.policy.Shadow && (a.table != nil || a.Limit > 0)
 }
@@ -98,10 +98,10 @@ func appendItem(list []byte, item string) []byte {
 	return append(list, item...)
 }
 
-// appendLimit appends the item of RateLimit. If one policy refuses the request, the items of others
-// that allow it have no time, because that must not be after Retry-After. There is no time either
-// if the policy will never allow the request, or if a Remote allows it, because its rate is not
-// known.
+// appendLimit appends the item of RateLimit. If one policy refuses the request, the items of the
+// policies that allow it have no time, because a time must not be later than Retry-After. The item
+// of a policy that will never allow the request has no time either. If a Remote allows the request,
+// its item has no time, because the rate of a Remote is not known.
 func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	to = append(append(append(to, '"'), a.quota.policy.Name...), `";r=`...)
 	to = strconv.AppendInt(to, int64(a.Remaining), 10)
@@ -118,8 +118,8 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 }
 
 // effectiveWindow returns the number of seconds in which a client can make no more than the
-// remaining requests. It ends when one more request can be made, but not before the remaining
-// requests would take that long at the rate of the policy.
+// remaining requests. It is the time until one more request can be made, or the time that the
+// remaining requests take at the rate of the policy, whichever is longer.
 func (a *answer) effectiveWindow() int64 {
 	t := max(float64(a.next), float64(a.Remaining)*a.quota.policy.interval())
 	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))

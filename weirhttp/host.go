@@ -14,8 +14,9 @@ const maxHost = 300
 // ByHost is a key function for requests to other servers. It returns the host in one form: in lower
 // case, without a user, without the root's dot, without the port if that is the default of http or
 // https, and with IPv6 addresses in their short form, including the zone. Letters that are not
-// ASCII are left as they are. So http and https on their default ports have the same key. For a
-// different scheme, ByHost returns the scheme and the host as they are.
+// ASCII are left as they are. Requests with http and with https, on their default ports, have the
+// same key, because these ports are left out. For any other scheme, ByHost returns the scheme and
+// the host as they are.
 func ByHost(req *http.Request) string {
 	if req.URL == nil {
 		return ""

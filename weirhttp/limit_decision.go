@@ -24,13 +24,13 @@ type answer struct {
 	key    quotaKey // of the request in the table
 	addr   netip.Addr
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
-	given  bool           // there is a reply; a Remote is called last
+	given  bool           // there is a reply; a Remote that was not called has given none
 }
 
-// decide takes the request from all quotas, or from none if one refuses. It looks at all of them
-// first, because tokens that are taken and given back are missing elsewhere in the meantime.
-// Remotes are called only if all others allow the request, since they may block. An error is that
-// of a Remote that came to no decision.
+// decide takes the request from all quotas, or from none if one refuses. It first looks at all
+// quotas of this process without taking anything, because tokens that are taken and given back are
+// missing for other requests in the meantime. Remotes may block, so they are called only if all
+// other quotas allow the request. decide returns an error only if a Remote came to no decision.
 func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	now := time.Now()
 	remotes := 0
@@ -59,8 +59,8 @@ func (d *decision) decide(ctx context.Context, countRefused bool) error {
 	return nil
 }
 
-// takeAll takes the request from all quotas of this process. If a concurrent request was faster, it
-// gives everything back.
+// takeAll takes the request from all quotas of this process. If a quota refuses now, because a
+// concurrent request was faster, takeAll gives everything back.
 func (d *decision) takeAll(ctx context.Context, at time.Time) {
 	for i := range d.answers {
 		a := &d.answers[i]

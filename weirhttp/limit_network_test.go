@@ -127,8 +127,8 @@ func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 	})
 }
 
-// A charge of any size is fast. If there is no room for the key, it is taken from the quota of the
-// network.
+// A charge of any size is fast. If there is no room for the key, the charge is taken from the quota
+// of the network.
 func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
 	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
 		policy := perDay(1, weirhttp.ByIP)

@@ -19,7 +19,7 @@ type quota struct {
 	keys     keyTable // nil for a Remote
 	networks keyTable // for clients whose keys have no room in keys; nil if they are refused or pass
 
-	refusals *busy.Sketch[quotaKey] // of a Remote; nil if keys counts them
+	refusals *busy.Sketch[quotaKey] // the refusals of a Remote; nil if keys counts the refusals
 }
 
 // newQuota returns a quota with the keys of an old one, or with no keys if old is nil.
@@ -54,8 +54,9 @@ func isByIP(by func(*http.Request) string) bool {
 	return reflect.ValueOf(by).Pointer() == reflect.ValueOf(ByIP).Pointer()
 }
 
-// key returns the key of a request from the address. For ByIP no text is made of the address. A
-// function of the user that returns the same texts as ByIP has the same keys.
+// key returns the key of a request from the address. For ByIP, the address itself is the key,
+// without a conversion to text. If a function of the user returns the same texts as ByIP, its keys
+// are addresses too.
 func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
 	byAddr := quotaKey{addr: network(addr)}
 	if q.byIP {
@@ -129,7 +130,7 @@ const (
 	networkBits6 = 32
 )
 
-// keysPerNetwork is MaxKeys per network that is remembered.
+// keysPerNetwork is how many times larger MaxKeys is than the number of networks that are stored.
 const keysPerNetwork = 4
 
 // countsByNetwork reports whether requests without room for their key are counted by network.

@@ -29,7 +29,7 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		if !result.OK {
 			return nil
 		}
-		if result.RetryAfter <= 0 { // otherwise refused in shadow mode, so nothing was taken
+		if result.RetryAfter <= 0 { // above 0, shadow mode has allowed a refused request and taken nothing
 			a.remote = limit
 		}
 	}

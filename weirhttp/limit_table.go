@@ -109,8 +109,8 @@ func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
 	return b.reply(b.uncounted.LookAt(at, key, n))
 }
 
-// reply completes a result of the group. If the group has no room for a key, its refusal says that
-// the key's bucket is full.
+// reply completes a result of the group. If the group refuses a key because it has no room, the
+// ResetAfter of the result is 0, as for a full bucket.
 func (b *bucketTable) reply(r limiter.Result) reply {
 	noRoom := r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
 	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*b.policy.interval()
@@ -125,7 +125,7 @@ func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 		if r.OK || !r.room {
 			return r.room
 		}
-		// The present time may be before that of a concurrent take, and show less than is left.
+		// If a concurrent take had a later time, peek may show less than is left.
 		n = min(n-1, b.peek(time.Now(), key, 1).Remaining)
 	}
 	return true

@@ -95,7 +95,8 @@ func TestNoWindowHasMoreThanLimitRequests(t *testing.T) {
 	}
 }
 
-// The same with several costs, with charges, and with limits that change.
+// Also with several costs, with charges, and with limits that change, no window has more than Limit
+// requests.
 func TestWindowsKeepTheirLimitWithCostsAndCharges(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ type windowLog struct {
 	used  int64  // the sum over all spans
 }
 
-// span is the number of requests from first to last. All of them count until last is a window ago,
-// which is stricter than exact by at most last - first.
+// span is the number of requests from first to last. All n requests count until last is a window
+// ago. So a request counts too long, but by at most last - first.
 type span struct{ first, last, n int64 }
 
 // spansPerWindow is the least number of spans that a full window is divided into.
@@ -52,7 +52,7 @@ func (l *windowLog) peek(c windowLimit, at int64, n int) limiter.Result {
 }
 
 // expire drops the spans that no longer count. It returns the time, or the latest time of the log
-// if that is later, so that a time that goes back allows nothing more.
+// if that is later. So a clock that goes back does not allow more requests.
 func (l *windowLog) expire(c windowLimit, at int64) int64 {
 	if len(l.spans) > 0 {
 		at = max(at, l.spans[len(l.spans)-1].last)
@@ -75,8 +75,8 @@ func (l *windowLog) add(c windowLimit, at, n int64) {
 	l.spans = append(l.spans, span{first: at, last: at, n: n})
 }
 
-// refund gives back n that were taken at the time. If no span has that time, they are taken off the
-// oldest spans, which is stricter than exact.
+// refund gives back n that were taken at the time. If no span has that time, they are subtracted
+// from the oldest spans. So requests may count longer than they should, but not shorter.
 func (l *windowLog) refund(at, n int64) {
 	for i := len(l.spans) - 1; i >= 0 && n > 0; i-- {
 		if s := &l.spans[i]; s.first <= at && at <= s.last {

@@ -8,8 +8,8 @@ import (
 )
 
 // windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last
-// took something. So the first key to become idle is the oldest. The lock must be held in all
-// methods.
+// took something. So the oldest key in the list becomes idle first. The callers of all methods must
+// hold the lock.
 type windowLogs struct {
 	epoch    time.Time
 	maxKeys  int

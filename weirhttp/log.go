@@ -77,7 +77,7 @@ func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	}
 }
 
-// cause says what refused a request. It counts the refusals of each object separately.
+// cause says what refused a request. The sampler limits the records of each cause separately.
 type cause struct {
 	reason, breaker, limiter, key, host string
 	state                               breaker.State
@@ -121,8 +121,8 @@ func (c *cause) attrs() []slog.Attr {
 	return attrs
 }
 
-// knownWait returns the wait that a refused caller was told, or 0 if it was told the shortest one only
-// because the time of the next free slot is not known.
+// knownWait returns the wait that a refused caller was told. It returns 0 if the caller was told
+// the shortest wait only because the time of the next free slot is not known.
 func knownWait(err error, wait time.Duration) time.Duration {
 	full, ok := errors.AsType[*inflight.FullError](err)
 	if ok && full.Until.IsZero() && wait <= time.Millisecond {

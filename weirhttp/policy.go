@@ -24,8 +24,8 @@ const (
 // Policy is a quota that each key has. It has one of three forms:
 //
 //   - Rate and Burst are a token bucket. After an idle time a client can make Burst requests at
-//     once, and then as many as Rate allows. So in some windows it makes Burst more than Rate
-//     says. A key takes about 120 bytes.
+//     once, and then as many as Rate allows. So in some windows a client makes Burst more requests
+//     than Rate says. A key takes about 120 bytes.
 //   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is
 //     above 16, requests can count for up to 1/16 of Window longer. Each key takes 300 to 700 bytes.
 //   - Remote is a limit outside this process, such as one of package fleet.
@@ -45,10 +45,10 @@ type Policy struct {
 	// Window is the time span of Limit, from 1ms to 366 days.
 	Window time.Duration
 
-	// Remote returns the limit of a key. It is called last, if all other policies allow the
-	// request. If another Remote refuses the request, its tokens are given back if it has a method
-	// Refund. If it returns an error, the response has status 503, and the request does not count
-	// as refused.
+	// Remote returns the limit of a key. The limit is called last, if all other policies allow the
+	// request. If another Remote then refuses the request, the tokens of this limit are given back
+	// if it has a method Refund. If the limit returns an error, the response has status 503, and
+	// the request does not count as refused.
 	Remote func(key string) limiter.Remote
 
 	// By returns the key of a request: ByIP, ByHeader, ByRoute, a Combine of them, another
@@ -57,7 +57,8 @@ type Policy struct {
 	By func(*http.Request) string
 
 	// When reports whether the policy applies to a request, for example to the clients of one plan.
-	// A request to which no policy applies is neither limited nor counted. Default to all requests.
+	// A request to which no policy applies is neither limited nor counted. By default the policy
+	// applies to all requests.
 	When func(*http.Request) bool
 
 	// Shadow counts the requests that the policy would refuse, and allows them. A Remote may have

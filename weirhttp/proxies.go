@@ -50,11 +50,11 @@ func validateNetwork(n netip.Prefix) error {
 // maxHops is the largest number of proxies in a row that are trusted.
 const maxHops = 32
 
-// ClientIP returns the address of the client. If the peer is a trusted proxy, that is the
-// right-most address of the header that does not belong to a trusted proxy: the client may have
-// invented the addresses to the left of it. If a proxy wrote something that is not an address, or
-// if all addresses belong to proxies, ClientIP returns the address of the last proxy that is known.
-// IPv4 addresses are in IPv4 form, and IPv6 addresses have no zone.
+// ClientIP returns the address of the client. If the peer is a trusted proxy, the client's address
+// is the right-most address of the header that does not belong to a trusted proxy. The client may
+// have invented the addresses to the left of that address. If a proxy wrote something that is not
+// an address, or if all addresses belong to proxies, ClientIP returns the address of the last proxy
+// that is known. IPv4 addresses are in IPv4 form, and IPv6 addresses have no zone.
 //
 // The address is invalid if the peer has none, for example on a Unix socket.
 func (p Proxies) ClientIP(r *http.Request) netip.Addr {

@@ -13,8 +13,9 @@ import (
 //   - Retry-After has seconds, or a date that is compared with the Date of the response.
 //   - RateLimit is that of draft-ietf-httpapi-ratelimit-headers-10. The wait is the longest t of
 //     its items with r=0.
-//   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. They count if the
-//     header with Remaining in place of Reset is 0 or missing.
+//   - RateLimit-Reset and X-RateLimit-Reset have seconds, a Unix time or a date. Each of them
+//     counts only if the header of the same name, but with Remaining in place of Reset, is 0 or
+//     missing.
 //
 // A malformed header, a negative wait and a time in the past are ignored. The wait is not limited:
 // a server may ask for a hundred years.
@@ -40,8 +41,8 @@ func retryAfter(resp *http.Response) time.Duration {
 }
 
 // untilTime returns the time until the moment in the text s: seconds from now, a Unix time in
-// seconds, or a date. It is negative if the moment has passed. A number from 1e9 on, which is in
-// 2001, is a Unix time.
+// seconds, or a date. It is negative if the moment has passed. A number from 1e9 on is taken as a
+// Unix time, in 2001 or later.
 func untilTime(s string, h http.Header) time.Duration {
 	n, ok := digits(s)
 	if ok && n < 1e9 {

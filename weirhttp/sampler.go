@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// sampler chooses the refusals that are logged: up to one per second with the same cause, and up to 10
-// per second. So a breaker that refuses many requests does not hide another one, and memory is bounded
-// whatever the keys are. Package weirgrpc has the same.
+// sampler chooses the refusals that are logged: up to one per second with the same cause, and up to
+// 10 per second. So a breaker that refuses many requests does not hide the refusals of another one,
+// and memory is bounded whatever the keys are. Package weirgrpc has the same sampler.
 type sampler struct {
 	mu      sync.Mutex
 	leftOut int64 // since the last record

@@ -47,16 +47,15 @@ func (c ShedConfig) Validate() error {
 //	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{})
 //	server := &http.Server{Addr: ":8080", Handler: shed(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A request waits for a slot as long as the limiter's [inflight.Queue] says. Without a Target in it,
-// requests do not wait.
+// A request waits for a slot as long as the limiter's [inflight.Queue] says. If the Queue has no
+// Target, requests do not wait.
 //
 // A request occupies its slot until its handler returns or panics, even if the handler has taken
 // over the connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
-// failure. The limiter can be shared and can be changed at any time, with
-// [inflight.Limiter.Reconfigure] also from one that waits to one that does not. The ShedConfig cannot
-// be changed. If the limiter has a name, it has metrics, and refusals name it. The handler gets the
-// ResponseWriter of the server. Shed panics with the error of c.Validate if c is invalid, and if
-// inFlight is nil.
+// failure. The limiter can be shared and can be changed at any time. [inflight.Limiter.Reconfigure]
+// can also change whether requests wait. The ShedConfig cannot be changed. If the limiter has a
+// name, it has metrics, and refusals name it. The handler gets the ResponseWriter of the server.
+// Shed panics with the error of c.Validate if c is invalid, and if inFlight is nil.
 func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)

@@ -27,8 +27,8 @@ func requireWait(t *testing.T, want time.Duration, f weirhttp.Refusal) {
 	require.Less(t, f.RetryAfter, 2*want+want/5, "up to as long again")
 }
 
-// Ten requests of 50 ms are served, one after the other. With a slot free every 50 ms, the next one is
-// expected in 50 ms, and after five that wait in 300 ms.
+// Ten requests of 50 ms are served, one after the other. With a slot free every 50 ms, the next
+// slot is expected in 50 ms. If five requests wait, a slot after them is expected in 300 ms.
 func TestARefusalOfAShedSaysWhenASlotIsExpected(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,8 @@ func TestARefusalOfAShedSaysWhenASlotIsExpected(t *testing.T) {
 	}
 }
 
-// Requests take 10 s. A wait longer than that of the config is known: 1 s, and up to as long again.
+// Requests take 10 s. After 9 s the next slot is expected in 1 s, so the wait is 1 s and up to as
+// long again, but at least that of the config.
 func TestTheRetryAfterOfAShedIsAtLeastThatOfItsConfig(t *testing.T) {
 	for least, want := range map[time.Duration][]string{0: {"1", "2"}, 900 * time.Millisecond: {"1", "2"}, 1500 * time.Millisecond: {"2"}} {
 		synctest.Test(t, func(t *testing.T) {

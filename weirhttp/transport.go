@@ -13,12 +13,12 @@ import (
 // it. All methods are safe for concurrent use.
 //
 // The outcome of a call is known when the headers of its response arrive, so a long download or a
-// stream occupies neither a probe slot nor a slot of weir.Config.MaxConcurrent or Adaptive. Adaptive
-// learns from the time until then. A call is ignored if its caller cancelled it, if the body of its
-// request could not be read, or if HTTP cannot express the request. A caller cancels with the context
-// of the request. The Timeout of an http.Client is a deadline, so a call that exceeds it is
-// a failure. The deprecated Cancel field of a request is not supported. If the base panics, the
-// call is a failure.
+// stream occupies neither a probe slot nor a slot of weir.Config.MaxConcurrent or Adaptive.
+// Adaptive learns from the time until the headers arrive. A call is ignored if its caller cancelled
+// it, if the body of its request could not be read, or if HTTP cannot express the request. A caller
+// cancels with the context of the request. The Timeout of an http.Client is a deadline, so a call
+// that exceeds it is a failure. The deprecated Cancel field of a request is not supported. If the
+// base panics, the call is a failure.
 //
 // A response with status 429 or 503 may say in Retry-After, RateLimit or RateLimit-Reset how long
 // clients should wait. The gate then refuses requests for that time, up to MaxRetryAfter: see
@@ -30,8 +30,8 @@ type Transport struct {
 }
 
 // NewTransport returns a transport that sends each request through the gate that the gate function
-// returns: see [Per] and [One]. If that is nil, the request is sent without a gate. NewTransport
-// panics with the error of c.Validate if c is invalid, and if gate is nil.
+// returns: see [Per] and [One]. If the function returns nil, the request is sent without a gate.
+// NewTransport panics with the error of c.Validate if c is invalid, and if gate is nil.
 func NewTransport(gate func(*http.Request) *weir.Gate, c TransportConfig) *Transport {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -107,8 +107,8 @@ func (t *Transport) classify(resp *http.Response, err error) breaker.Outcome {
 	return classifyResponse(resp)
 }
 
-// refuse returns the result for a request that its gate did not allow. Other errors than refusals
-// are those of the context or of a remote limit.
+// refuse returns the result for a request that its gate did not allow. If err is not a refusal, it
+// is the error of the context or of a remote limit.
 func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error) {
 	if !errors.Is(err, weir.ErrRefused) {
 		closeBody(req)
@@ -125,8 +125,8 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 	return t.fallBack(req, refused)
 }
 
-// CloseIdleConnections closes the idle connections of the base if that has such a method. The
-// method of the same name of an http.Client calls it.
+// CloseIdleConnections closes the idle connections of the base if the base has such a method.
+// http.Client.CloseIdleConnections calls this method.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.config.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()

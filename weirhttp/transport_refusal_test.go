@@ -139,8 +139,8 @@ func TestOnRefusalAndFallback(t *testing.T) {
 	require.Equal(t, []string{"POST a.example", "POST a.example"}, refusals)
 }
 
-// If a fallback passes the request to another RoundTripper, that closes the body, and may read it
-// after the response.
+// If a fallback passes the request to another RoundTripper, the other RoundTripper closes the body,
+// and may read the body after the response.
 func TestFallbackMayPassTheBodyOn(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)

@@ -13,16 +13,17 @@ import (
 // A window with a name is a [stat.Source]. All methods may be called from any number of goroutines. No
 // call is ever lost. A call counts when it ends, however long it took.
 //
-// Over time, Record and Refuse cost one clock reading and one atomic add, one more for a slow call and
-// two more with Latency. The first call of each bucket, and of each second, takes a lock to move the
-// window on. Readers never write and take no lock. A reading covers the last Buckets buckets,
-// including the current one: never more than the span. The window takes about 500 bytes, and 56 bytes
-// for each of its buckets and two more. From the first moment at which two goroutines record at once,
-// it takes up to 4 kB more, for counters striped over cache lines.
+// In a window over time, Record and Refuse cost one clock reading and one atomic add. A slow call
+// costs one more atomic add, and Latency two more. The first call of each bucket, and of each
+// second, takes a lock to move the window on. Readers never write and take no lock. A reading
+// covers the last Buckets buckets, including the current one: never more than the span. The window
+// takes about 500 bytes, and 56 bytes per bucket, for two buckets more than the span has. From the
+// first moment at which two goroutines record at once, it takes up to 4 kB more, for counters
+// striped over cache lines.
 //
-// Over the last calls, each method takes a lock for a moment. The window takes about 700 bytes, and
-// 48 bytes per call. Ignored and refused calls count from the oldest call in the window on. The
-// zero value does not work: use NewCalls.
+// In a window over the last calls, each method takes a lock for a moment. The window takes about
+// 700 bytes, and 48 bytes per call. Ignored and refused calls count from the oldest call in the
+// window on. The zero value does not work: use NewCalls.
 type Calls struct {
 	clock   clock.Clock
 	tally   *tally.Calls
@@ -75,8 +76,9 @@ func (c *Calls) counts(at time.Duration) Counts { return Counts(c.tally.Window(a
 // Totals returns the calls of the whole lifetime.
 func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 
-// Latency returns the durations of the calls of the last span, if CallsConfig.Latency is set. Its
-// window moves by a twelfth of the span, or by buckets if they are longer.
+// Latency returns the durations of the calls of the last span, if CallsConfig.Latency is set. The
+// window of these durations moves in steps of a twelfth of the span, or of a bucket if a bucket is
+// longer.
 func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.PeekNow())) }
 
 // LatencyAt is [Calls.Latency] at the time t.

@@ -72,7 +72,8 @@ func TestRatesOfCounts(t *testing.T) {
 	require.JSONEq(t, `{"successes":6,"failures":2,"slow":4,"slow_failures":1,"ignored":9,"refused":9,"consecutive_failures":0}`, string(text))
 }
 
-// TestCountsAreNotTotals keeps Totals().Minus(Counts()) from compiling, which would be wrong.
+// TestCountsAreNotTotals checks that Totals().Minus(Counts()), which would be wrong, does not
+// compile.
 func TestCountsAreNotTotals(t *testing.T) {
 	counts, totals := reflect.TypeFor[window.Counts](), reflect.TypeFor[window.Totals]()
 	require.False(t, counts.AssignableTo(totals))

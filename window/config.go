@@ -105,8 +105,9 @@ func (c Config) newRing(columns int) *ring.Ring {
 	return ring.New(int64(c.bucketWidth()), c.Buckets, columns)
 }
 
-// oldestShare returns which share of the bucket before the last N counts, in 0..1, if bucket b is the
-// current one: the span has left as much of the oldest bucket as it covers of the current one.
+// oldestShare returns the share, in 0..1, of the bucket before the last N buckets that a reading
+// includes, if bucket b is the current one. For Interpolated, it is the part of that bucket that
+// the span still covers.
 func (c Config) oldestShare(r *ring.Ring, at, b int64) float64 {
 	switch c.Edge {
 	case Strict:

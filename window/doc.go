@@ -12,10 +12,10 @@
 // There are three kinds of windows:
 //
 //   - [Counter] is a window over one number: the sum of what was added in the last span.
-//   - [Calls] is a window over calls and their outcomes, with lifetime totals. A breaker decides by
-//     one, and an exporter publishes one. Calls with a name are a [stat.Source].
-//   - [View] is a window of any length over the lifetime totals of something else, which it samples.
-//     An alert rule over five minutes or a day uses one.
+//   - [Calls] is a window over calls and their outcomes, with lifetime totals. A breaker uses such
+//     a window to decide, and an exporter publishes one. Calls with a name are a [stat.Source].
+//   - [View] is a window of any length over the lifetime totals of something else, which it
+//     samples. An alert rule over five minutes or a day uses a View.
 //
 // # How it works
 //
@@ -39,7 +39,7 @@
 //
 // A time before the newest bucket counts as in that bucket, so a clock that goes back neither loses
 // nor repeats anything. If the first time given is earlier than the creation of the window, the
-// window begins at that time. So a package variable works in a testing/synctest bubble, whose clock
-// begins in the year 2000. It works in the first such bubble that uses it: in a later one, all times
-// are before the newest bucket.
+// window begins at that time. So a window in a package variable works in a testing/synctest bubble,
+// whose clock begins in the year 2000. But it works only in the first bubble that uses it. In a
+// later bubble, all times are before the newest bucket.
 package window

@@ -49,9 +49,9 @@ func (l Latency) Mean() time.Duration {
 	return fromSeconds(l.Sum / float64(n))
 }
 
-// Quantile returns the duration that a share q of the calls did not exceed, for q in 0..1. It is an
-// estimate within one bucket, which is taken as filled evenly on its exponential scale. It is 0 if
-// there were no calls.
+// Quantile returns the duration that a share q of the calls did not exceed, for q in 0..1. The
+// result is an estimate. It assumes that the calls of a bucket are spread evenly over the bucket's
+// exponential scale. It is 0 if there were no calls.
 func (l Latency) Quantile(q float64) time.Duration {
 	i, below, ok := l.bucketOfQuantile(q)
 	if !ok {
@@ -89,8 +89,9 @@ func (l Latency) Plus(m Latency) Latency {
 	return l
 }
 
-// Histogram returns the durations in the form that exporters use. Calls in Under are in Zero there,
-// and in no bucket. Over has no equivalent. Max is that of l, which may be older than the counts.
+// Histogram returns the durations in the form that exporters use. Calls in Under are counted in
+// Zero of the result, and in no bucket. Over has no equivalent. Max is that of l, which may be
+// older than the counts.
 func (l Latency) Histogram() stat.Histogram {
 	counts := l.Counts
 	zero := min(l.Under, counts[0]) // Under is read a moment later and may be larger

@@ -220,8 +220,9 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestLatencyBucketsThatBeginInsideBuckets uses a latency whose buckets begin in the middle of those of the calls.
-// They begin with the first call after that, not with the next bucket of the calls.
+// TestLatencyBucketsThatBeginInsideBuckets uses a latency whose buckets begin in the middle of
+// those of the calls. A bucket of the latency begins with the first call in its time, not with the
+// next bucket of the calls.
 func TestLatencyBucketsThatBeginInsideBuckets(t *testing.T) {
 	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0) // 12 buckets of 2.5 s for the latency
 	at := func(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }

@@ -17,10 +17,10 @@ import (
 //		fmt.Println(view.Counts().FailureRate())
 //	}
 //
-// Everything counted between two samples counts as of the later one. The view begins with the first
-// sample: what was counted earlier is not in it. If any number of the totals falls, the totals have
-// started again from 0, and all of the sample is counted, as with Prometheus's increase. Numbers
-// outside 0 to 2⁶⁰ are taken for the nearest bound.
+// Everything counted between two samples counts as if it happened at the later one. The view begins
+// with the first sample: what was counted earlier is not in it. If any number of the totals falls,
+// the totals have started again from 0, and all of the sample is counted, as with Prometheus's
+// increase. A number outside 0 to 2⁶⁰ is replaced by the nearer bound.
 //
 // All methods may be called from any number of goroutines, but one goroutine should take the
 // samples: samples must come in the order in which the totals were read, because lower totals look

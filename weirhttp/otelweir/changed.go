@@ -7,9 +7,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// Changed adds an event weir.breaker.transition to the span of the call that caused the change, if that
-// is recording: see the package documentation. A change that no call caused has no span. Use it as
-// breaker.Config.OnChange, for calls of any kind.
+// Changed adds an event weir.breaker.transition to the span of the call that caused the change, if
+// that span is recording: see the package documentation. A change that no call caused has no span.
+// Use it as breaker.Config.OnChange, for calls of any kind.
 func Changed(c breaker.Change) {
 	span := trace.SpanFromContext(c.Context())
 	if !span.IsRecording() {

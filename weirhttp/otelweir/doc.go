@@ -7,9 +7,10 @@
 //
 //	gate := weir.New("users", weir.Config{Breaker: breaker.Config{OnChange: otelweir.Changed}})
 //
-// It makes no spans; package otelhttp does. If the transport of otelhttp wraps that of weirhttp, the
-// events are on its client span. If it is the base of that of weirhttp, a refused request has no client
-// span, and the events are on the span of the caller. On a server, the handler of otelhttp must wrap the
+// Package otelweir makes no spans; package otelhttp does. If the transport of otelhttp wraps the
+// transport of weirhttp, the events are on the client span that otelhttp makes. If the transport of
+// otelhttp is the base of the transport of weirhttp, a refused request has no client span, and the
+// events are on the span of the caller. On a server, the handler of otelhttp must wrap the
 // middleware of weirhttp.
 //
 // # Events
@@ -24,10 +25,10 @@
 //	weir.breaker.state                      The state of the breaker.
 //	weir.retry_after                        The wait in seconds, if it is known.
 //
-// A transition is an event weir.breaker.transition on the span of the call whose result caused it, with
-// weir.breaker.name, weir.group.key, weir.breaker.state, weir.breaker.previous_state and
-// weir.breaker.reason. OnChange may be called by another goroutine at the same time, which then delivers
-// the change. If the span has ended by then, the event is lost.
+// A transition is an event weir.breaker.transition on the span of the call whose result caused it,
+// with weir.breaker.name, weir.group.key, weir.breaker.state, weir.breaker.previous_state and
+// weir.breaker.reason. If another goroutine is in OnChange at that time, that goroutine delivers
+// this transition afterwards. If the span has ended by then, the event is lost.
 //
 // # Exemplars
 //

@@ -28,8 +28,9 @@ const (
 	keyWait      = "weir.retry_after" // in seconds
 )
 
-// RefusedCall adds an event weir.refusal to the span of the request, if there is one: see the package
-// documentation. It also has weir.host. Use it as weirhttp.TransportConfig.OnRefusal.
+// RefusedCall adds an event weir.refusal to the span of the request, if there is one: see the
+// package documentation. The event also has weir.host. Use RefusedCall as
+// weirhttp.TransportConfig.OnRefusal.
 func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	addRefusal(req, func() []attribute.KeyValue {
 		attrs := append(causeOf(err.Err), attribute.String("weir.host", err.Host))
@@ -37,10 +38,10 @@ func RefusedCall(req *http.Request, err *weirhttp.RefusedError) {
 	})
 }
 
-// RefusedRequest adds an event weir.refusal to the span of the request, if there is one: see the package
-// documentation. weir.limiter.name has the names of all policies that refused the request. It also has
-// http.response.status_code, and error.message if there was an error. Use it as the OnRefusal of a
-// weirhttp.Limit, Shed or Guard.
+// RefusedRequest adds an event weir.refusal to the span of the request, if there is one: see the
+// package documentation. weir.limiter.name has the names of all policies that refused the request.
+// The event also has http.response.status_code, and error.message if there was an error. Use
+// RefusedRequest as the OnRefusal of a weirhttp.Limit, Shed or Guard.
 func RefusedRequest(req *http.Request, refusal weirhttp.Refusal) {
 	addRefusal(req, func() []attribute.KeyValue {
 		var attrs []attribute.KeyValue
@@ -103,7 +104,7 @@ func appendWait(attrs []attribute.KeyValue, err error, wait time.Duration) []att
 	return attrs
 }
 
-// addRefusal adds an event to the span in the context of the request, if that is recording.
+// addRefusal adds an event to the span in the context of the request, if that span is recording.
 func addRefusal(req *http.Request, attrs func() []attribute.KeyValue) {
 	if span := trace.SpanFromContext(req.Context()); span.IsRecording() {
 		span.SetAttributes(attribute.Bool(keyRefused, true))
