@@ -248,10 +248,10 @@ const minRetryAfter = time.Millisecond
 // errors that only serve as targets of errors.Is, such as ErrRefused or breaker.ErrOpen, because
 // they contain no time.
 //
-// Callers that are refused at once should not all retry at the same moment. So each of them is told
-// a different moment in two cases: the rate limit of a gate spreads the moments, one per token (see
-// limiter.LimitedError), and a half-open or recovering breaker spreads them within a second (see
-// breaker.OpenError). Call RetryAfter once per refusal.
+// Callers that are refused at once should not all retry at the same moment, so each of them is told
+// a different one. The rate limit of a gate spreads the moments, one per token: see
+// limiter.LimitedError. A half-open or recovering breaker spreads them within a second: see
+// breaker.OpenError. Call RetryAfter once per refusal.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) {

@@ -13,7 +13,7 @@ import (
 // Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as
 // the limiter's [inflight.Queue] says, and does not wait if the Queue has no Target. A stream is in
 // flight until its handler returns. The RetryInfo and the pushback of a refused call give the time
-// until a slot is expected for it, lengthened by a share of up to the same time again, so that
+// until a slot is expected for it. That time is lengthened by up to the same time again, so that
 // clients do not all retry at the same moment: see [inflight.FullError.RetryAfter]. The limiter has
 // the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
