@@ -12,16 +12,17 @@ import (
 // refused. On evidence of congestion it starts to bound the calls: it sets the limit by Little's
 // law (see adaptationround.go) until the limit has not been reached for freeAfter.
 //
-// If callers wait in a queue, it bounds the calls as soon as the limit is reached, since that
-// refuses no call at first, and the rounds find the right limit.
+// If callers wait in a queue, it bounds the calls as soon as the limit is reached, without evidence
+// of congestion. That delays calls at first but refuses none, and the rounds find the right limit.
 //
 // The evidence is a cumulative sum (Page, "Continuous Inspection Schemes", 1954) over calls: 1 is
-// added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So it
-// takes a majority of slow calls, or a third of failed ones, and enough of them. A call is slow if
-// it takes several times the usual latency: see usual. A failure is late if the call took longer
-// than twice the usual time, which is how timeouts look; other failures are the business of a
-// breaker, unless calls are slow already, as with a full queue. Calls that should have ended but
-// have not are evidence too, so that a service that never answers is noticed.
+// added for a slow call, 2 for a call that failed late, and 1 is subtracted for any other. So the
+// score rises only if most calls are slow, or if more than a third of them fail late. The evidence
+// suffices when the score reaches the constant enough. A call is slow if it takes several times the
+// usual latency: see usual. A failure is late if the call took longer than twice the usual time, as
+// with a timeout. Other failures are left to a breaker. They count only if calls are slow already,
+// as when the queue of the service is full. Calls that should have ended but have not are evidence
+// too, so that a service that never answers is noticed.
 type adaptation struct {
 	limit, upper float64
 	queued       bool // callers wait in a queue of their own, with a Target
@@ -53,7 +54,8 @@ const (
 	startLimit = 50
 	// startLimitQueued is the initial limit if callers wait in a queue.
 	startLimitQueued = 20
-	// headroom is the factor by which a limit without evidence is raised.
+	// headroom is the factor by which the limit is raised if it is reached without evidence of
+	// congestion.
 	headroom = 1.25
 	// congested times the usual mean is the latency above which there is congestion.
 	congested = 3
@@ -83,8 +85,8 @@ func (a *adaptation) lowestBound() float64 {
 }
 
 // target returns the mean latency that the limit aims at. With a higher target, calls would soon be
-// slow. With a lower one, servers would be idle at times because no call waits for them, unless
-// callers wait for the slots anyway.
+// slow. With a lower target, servers would be idle at times because no call waits for them. If
+// callers wait for slots in a queue, the servers are not idle, so the target is lower then.
 func (a *adaptation) target() float64 {
 	if a.queued {
 		return a.usual.slow() / 4
@@ -128,9 +130,9 @@ func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 func (a *adaptation) recordIgnored() { a.useless += a.every }
 
 // recordLeft records that a call has ended because its caller cancelled it. Callers may cancel for
-// reasons that the service does not know, and some calls always last until then. So the call counts
-// as a late failure, which is evidence of a service that hangs, only if it was slow and no other
-// call has succeeded since it began.
+// reasons that have nothing to do with the service, and some calls always last until their caller
+// cancels them. So the call counts as a late failure, which is evidence of a service that hangs,
+// only if it was slow and no other call has succeeded since it began.
 func (a *adaptation) recordLeft(latency time.Duration) {
 	if float64(latency) > a.usual.slow() && a.now-latency > a.lastSuccess {
 		a.recordEnd(latency, true)
@@ -177,9 +179,9 @@ func weight(late, slow bool) float64 {
 	return -1
 }
 
-// evidence adds to the score, and starts to bound the calls if the score suffices and the calls in
-// flight will take long too. Otherwise the slow calls were slow by chance, or the congestion has
-// ended.
+// evidence adds to the score. It starts to bound the calls if the score is enough and the calls in
+// flight will take long too. If they will not, the slow calls were slow by chance, or the
+// congestion has ended.
 func (a *adaptation) evidence(weight, latency float64) {
 	a.score = min(max(a.score+weight, 0), enough)
 	if a.score == enough && a.expected() > congested*a.usual.mean {

@@ -71,8 +71,8 @@ func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
 	})
 }
 
-// A service that is ten times slower by itself needs ten times as many calls in flight. The bound
-// finds out, and refuses nothing then.
+// A service that is ten times slower by itself needs ten times as many calls in flight. The
+// adaptation notices that, and no call is refused any more.
 func TestAServiceThatIsSlowWithoutOverload(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.servers, m.rate, m.timeout = 1000, 200, always(time.Minute)
@@ -162,8 +162,9 @@ func TestCallsThatNeverEndAreEvidence(t *testing.T) {
 	})
 }
 
-// The calls are no longer bounded if the limit was not reached for two seconds. Ten seconds after an
-// outage that is so, and five hundred calls in flight are as good as before it.
+// The calls are no longer bounded if the limit was not reached for two seconds. So ten seconds
+// after an outage they are unbounded, and five hundred calls in flight are allowed as before the
+// outage.
 func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.pass(30 * time.Second)
@@ -177,8 +178,9 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 	})
 }
 
-// Half of the calls fail at once, and the others are twice as many as the service can answer. The failures
-// do not count as fast answers, so a good call takes about half of what is slow, as without failures.
+// Half of the calls fail at once, and the others are twice as many as the service can answer. The
+// failures do not count as fast answers, so a good call takes about half of the latency that counts
+// as slow, as without failures.
 func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 	seeds(t, func(t *testing.T, m *model) {
 		m.pass(30 * time.Second)

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// round is a span of time in which the limit does not change. Only calls that began in it count,
-// since the others also had the latency of an earlier limit.
+// round is a span of time in which the limit does not change. Only calls that began in the round
+// count, since the latency of earlier calls also depends on an earlier limit.
 //
-// The limit of the next round follows from Little's law (Little, 1961): L calls in flight of a
-// latency W make L/W calls per second. So with the limit L·target/W the latency will be target, if
-// there is a queue. Netflix's gradient2 and Vegas, and TCP BBR, use the same relation. They compare
-// the latency with that of a service without load. To measure the latter, Envoy's adaptive
-// concurrency has to lower the limit now and then.
+// The limit of the next round follows from Little's law (Little, 1961): L calls in flight with a
+// latency of W make L/W calls per second. So if calls queue in the service, the limit L·target/W
+// makes the latency equal to target. Netflix's gradient2 and Vegas, and TCP BBR, use the same
+// relation. They compare the latency with that of a service without load. To measure the latter,
+// Envoy's adaptive concurrency has to lower the limit now and then.
 //
 // A service may also have become slow for reasons other than load. Then a lower limit does not make
 // it faster, and only loses throughput. Each cut of the limit shows which is the case. If the
-// latency stays nearly the same though the limit is less than half, the limit is doubled for a
-// trial, and if the latency still stays the same, it is the usual latency from now on.
+// latency stays nearly the same although the limit is less than half of what it was, the limit is
+// doubled for a trial. If the latency stays the same again, it is the usual latency from now on.
 type round struct {
 	since           time.Duration // when it began
 	settled         bool          // no more calls are in flight than the limit
@@ -47,17 +47,19 @@ const (
 type observation struct{ limit, latency float64 }
 
 const (
-	// A round looks at twice as many calls as the limit, but from few to many.
+	// A round lasts for twice as many calls as the limit, but for at least few and at most many.
 	few, many = 4, 20
-	// maxCut and minCut bound the factor of the first cut, least that of the others.
+	// maxCut and minCut bound the factor of the first cut. minCut bounds the factor of the others.
 	maxCut, minCut = 0.4, 0.2
 	maxGrowth      = 2.0
 	// If the limit has not been reached for freeAfter, the calls are no longer bounded.
 	freeAfter = 2 * time.Second
-	// trialEvery is the time between trials, if the limit is as low as it may be without failures.
+	// trialEvery is the time between trials while the limit is at its lower bound and no call
+	// fails.
 	trialEvery = 30 * time.Second
 	// precise is the number of calls by which a trial measures a latency. The standard deviation of
-	// the ratio of two such latencies is then 12 %, and √2 is three of these from 1 and from 2.
+	// the ratio of two such latencies is then 12 %. A ratio of √2 is three standard deviations away
+	// from both 1 and 2.
 	precise = 150
 )
 
@@ -152,9 +154,9 @@ func (r *round) settle(a *adaptation) {
 func (a *adaptation) completed() float64 { return float64(a.started) - float64(a.inFlight) - a.useless }
 
 // latency returns the mean latency by Little's law: the calls in flight divided by the calls that
-// have ended per time. The mean of the calls that began in the round would be too small as long as
-// most of them have not ended, because the shortest end first. With few calls in flight the mean is
-// better.
+// have ended per time. The mean latency of the calls that began in the round would be too small as
+// long as most of them have not ended, because the shortest calls end first. With few calls in
+// flight that mean is better, and is used.
 func (r *round) latency(a *adaptation) float64 {
 	if a.limit <= many/2 || !r.inUse(a) {
 		return r.sum / max(r.n, 1)
@@ -162,10 +164,11 @@ func (r *round) latency(a *adaptation) float64 {
 	return max(a.area-r.area, 1) / max(a.completed()-r.completed+1, 1)
 }
 
-// inUse reports whether the limit makes a difference.
+// inUse reports whether the calls in flight came close to the limit in this round, so that the
+// limit makes a difference.
 func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*float64(a.wholeLimit()) }
 
-// factor returns the limit of the next round as a multiple of that of this one.
+// factor returns the limit of the next round as a multiple of the limit of this round.
 func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float64 {
 	f := min(max(a.target()/o.latency, minCut), maxGrowth)
 	switch {

@@ -23,7 +23,7 @@ const (
 	// knownAfter is the number of calls after which the estimate is used.
 	knownAfter = 20
 	// A slow call takes slowAt times the mean if the latency varies as much as an exponential
-	// distribution. A queue that is used at 95 % is rarely that long.
+	// distribution. Even if the servers behind a queue are 95 % busy, calls rarely take that long.
 	slowAt  = 8
 	memory  = time.Minute
 	maxGain = 0.02

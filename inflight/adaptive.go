@@ -16,7 +16,7 @@ type adaptive struct {
 	started atomic.Uint64 // calls that took a slot
 	mask    atomic.Uint64 // calls whose number has none of these bits are timed
 
-	bounding atomic.Bool // what bound.bounding is
+	bounding atomic.Bool // a copy of adaptation.bounding
 	reached  atomic.Bool // the limit was reached while bounding was true
 
 	mu         sync.Mutex
@@ -76,8 +76,8 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	a.store()
 }
 
-// raise is called when the limit is reached, and reports whether there is room now. Refused calls
-// take neither the lock nor the time.
+// raise is called when the limit is reached, and reports whether there is room now. While the calls
+// are bounded, a refused call neither takes the lock nor reads the clock.
 func (a *adaptive) raise(inFlight int) bool {
 	if a.bounding.Load() {
 		if !a.reached.Load() {

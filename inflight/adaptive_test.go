@@ -93,7 +93,7 @@ func TestAdaptiveNeverExceedsLimit(t *testing.T) {
 	require.EqualError(t, inflight.Config{Adaptive: true, Limit: -1}.Validate(), "inflight: Limit is -1, must be between 1 and 1000000")
 }
 
-// SetLimit bounds a limit that adapts, whether it bounds the calls or not.
+// SetLimit bounds a limit that adapts, whether that limit bounds the calls at the time or not.
 func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true, Limit: 3})
@@ -134,7 +134,7 @@ func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 	})
 }
 
-// A lower highest limit lowers a limit that bounds calls.
+// A lower upper bound also lowers an adaptive limit while it bounds calls.
 func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true})

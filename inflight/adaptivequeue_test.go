@@ -100,8 +100,9 @@ func forSeeds(t *testing.T, test func(t *testing.T, s *server)) {
 	}
 }
 
-// The server can do 500 calls per second, of which 99 % take 92 ms at most. The limit aims at twice the
-// usual latency, so a call waits for Target and one call of 20 ms more.
+// The server can do 500 calls per second, of which 99 % take 92 ms at most. The limit aims at twice
+// the usual latency. So a call waits for Target in the queue of the limiter, and for one call of 20
+// ms in the server.
 func TestAnAdaptiveLimitWithAQueueUnderOverload(t *testing.T) {
 	for _, warm := range []time.Duration{0, 5 * time.Second} {
 		for _, factor := range []float64{1.5, 3, 10} {
@@ -156,7 +157,8 @@ func TestAnAdaptiveLimitWithAQueueReactsWithinASecond(t *testing.T) {
 	})
 }
 
-// Calls take ten times as long without a queue in the server. That takes some time to find out.
+// Calls take ten times as long without a queue in the server. The limiter needs some time to find
+// that out.
 func TestAnAdaptiveLimitWithAQueueAndAServerThatIsSlowWithoutOverload(t *testing.T) {
 	forSeeds(t, func(t *testing.T, s *server) {
 		s.turns = make(chan struct{}, 1000)

@@ -9,17 +9,20 @@ import (
 
 // backlog keeps the waiters in the order in which they get slots. It has neither lock nor clock.
 //
-// The classes of priority, and in each the tenants, take turns by stride scheduling (Waldspurger and
-// Weihl, 1995): each has a pass, which grows by 1/weight with each slot, and the lowest pass is next. One
-// that begins to wait starts at the pass of the one served last, so turns cannot be saved up.
+// The priority classes take turns by stride scheduling (Waldspurger and Weihl, 1995), and so do the
+// tenants within a class. Each class and each tenant has a pass, which grows by 1/weight with each
+// slot. The one with the lowest pass is served next. A class or tenant that begins to wait starts
+// at the pass of the class or tenant that was served last, so it cannot save up turns.
 //
-// A caller that has waited for some times Target lets the newest of its tenant be served first, since the
-// oldest may be lost in any case: the answers of an overload that begins are then not late. (Facebook's
-// adaptive LIFO begins with the overload.) If it is a burst, the older ones are served after it.
+// Once the oldest caller of a tenant has waited for newestFirstAfter times Target, the newest
+// caller of the tenant is served first. The oldest may come too late in any case, and so the
+// answers at the beginning of an overload are not late. (Facebook's adaptive LIFO begins only with
+// the overload.) If it is only a burst, the older callers are served afterwards.
 //
-// The backlog becomes overloaded when for an Interval, see patience, all who were served would have waited
-// for longer than Target in order of arrival. It stays so until there was no waiter for the time Target; a
-// single moment without waiters happens at any load, because waits are short while it is overloaded.
+// The backlog becomes overloaded when, for an Interval (see patience), every caller that was served
+// would have waited for longer than Target in order of arrival. It stays overloaded until there has
+// been no waiter for the time Target. A single moment without waiters is not enough: it happens at
+// any load, because waits are short while the backlog is overloaded.
 type backlog struct {
 	config  Queue
 	length  int
@@ -33,14 +36,14 @@ type backlog struct {
 	relapse    time.Duration // until when the last overload is remembered
 }
 
-// relapse is the number of intervals for which an overload is remembered after it has ended. Meanwhile a
-// quarter of an Interval suffices for the next one, since a slight overload has quiet moments. CoDel too
-// drops more at once if it was dropping shortly before.
+// relapse is the number of intervals for which an overload is remembered after it has ended. During
+// that time a quarter of an Interval is enough for the next overload, since a slight overload
+// pauses now and then. CoDel, too, drops more at once if it was dropping shortly before.
 const relapse = 2
 
 // newestFirstAfter times Target is the wait of the oldest caller of a tenant from which the newest
-// caller of the tenant is served first. At 95 % of what a service can do, the longest waits would
-// grow with fewer.
+// caller of the tenant is served first. With a smaller factor, the longest waits would grow at 95 %
+// of what a service can do.
 const newestFirstAfter = 3
 
 // class holds the waiters of one priority.
@@ -135,8 +138,8 @@ func (b *backlog) remove(w *waiter, now time.Duration) {
 	}
 }
 
-// next returns whose turn it is, and whether this waiter has waited too long and must leave instead. The
-// backlog is not empty.
+// next returns the waiter whose turn it is. tooLong reports that it has waited too long and must
+// leave without a slot. The backlog is not empty.
 func (b *backlog) next(now time.Duration) (w *waiter, tooLong bool) {
 	var c *class
 	for i := range b.classes {
@@ -182,7 +185,8 @@ func (b *backlog) serve(w *waiter, now time.Duration) {
 	b.remove(w, now)
 }
 
-// patience returns how long all waits must have been longer than Target for an overload.
+// patience returns how long all waits must have been longer than Target until the backlog is
+// overloaded.
 func (b *backlog) patience(now time.Duration) time.Duration {
 	if now < b.relapse {
 		return max(b.config.interval()/4, b.config.Target)
@@ -214,8 +218,9 @@ func (b *backlog) firstPass(class int) float64 {
 	return c.pass
 }
 
-// position returns the place of a caller among those of its class. It takes all tenants to have
-// enough waiters for their turns, so it may be too late, but is never beyond the last of the class.
+// position returns the place of a caller among those of its class. It assumes that all tenants have
+// enough waiters for their turns. So the place may be too late, but it is never beyond the end of
+// the class.
 func (c *class) position(name string, config *Queue) float64 {
 	n, all, weight := 1.0, c.weight, 0.0
 	if t := c.tenants[name]; t != nil {
@@ -239,8 +244,8 @@ func (b *backlog) longest() time.Duration {
 	}
 }
 
-// victim returns who has to leave a full backlog if the caller is to join it, or nil if it is the
-// caller itself.
+// victim returns the waiter that has to leave a full backlog so that the caller can join it, or nil
+// if the caller itself has to leave.
 func (b *backlog) victim(caller Caller, now time.Duration) *waiter {
 	lowest := len(b.classes) - 1
 	for b.classes[lowest].length == 0 {

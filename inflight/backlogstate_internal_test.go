@@ -115,8 +115,8 @@ func TestTheVictimIsTheOneThatWouldBeServedLast(t *testing.T) {
 	require.Same(t, newest, b.victim(Caller{}, 16*ms))
 }
 
-// Callers come every 10 ms and are served every 20 ms, the newest first. So none that is served has waited
-// for long, and yet the queue is overloaded after an Interval.
+// Callers come every 10 ms and are served every 20 ms, the newest first. So no served caller has
+// waited for long, and yet the queue is overloaded after an Interval.
 func TestABacklogThatServesTheNewestIsOverloadedByTheOrderOfArrival(t *testing.T) {
 	b := backlog{config: Queue{Target: 5 * ms}}
 	for now := time.Duration(0); now <= 140*ms; now += 10 * ms {

@@ -19,10 +19,10 @@ type FullError struct {
 	Name string
 	// Limit is the highest number of calls in flight.
 	Limit int
-	// Until is when a slot is expected for the call, by the rate at which slots were released lately
-	// and by the waiters that would be served before: see Queue.Shares and Queue.TenantWeight. It does
-	// not foresee callers that come later. It is at most 1s later than the refusal. It is zero if
-	// nothing is known.
+	// Until is when a slot is expected for the call. It is estimated from the recent rate at which
+	// slots are released and from the waiters that would be served before the call: see
+	// Queue.Shares and Queue.TenantWeight. Callers that come later are not included. Until is at
+	// most 1s later than the refusal. A limiter always sets it.
 	Until time.Time
 
 	reason reason
@@ -72,9 +72,10 @@ func (e *FullError) Is(target error) bool {
 	return false
 }
 
-// RetryAfter returns how long to wait before retrying: the time from now until Until, and up to as long
-// again, so at most 2s. It is 0 if Until has passed or is not known. Each call adds another, evenly
-// spread share of that time, so that callers that are refused together do not come back together.
+// RetryAfter returns how long to wait before retrying: the time from now until Until plus a part of
+// that time, so at most 2s. It is 0 if Until has passed or is not known. Each call of RetryAfter
+// adds a different part, evenly spread between none and all of that time, so that callers that are
+// refused together do not retry together.
 func (e *FullError) RetryAfter() time.Duration {
 	d := e.untilFree()
 	if e.even != nil {
@@ -91,7 +92,7 @@ func (e *FullError) untilFree() time.Duration {
 	return max(time.Until(e.Until), 0)
 }
 
-// sameMoment is the greatest difference between the ends of two refusals that share an error.
+// sameMoment bounds the difference between the Until of two refusals that share one error.
 const sameMoment = time.Millisecond
 
 // full returns the error of a call that got no slot. Calls of a priority that are refused until the same

@@ -115,8 +115,9 @@ func (l *Limiter) isFull() bool {
 	return n >= l.limit.Load() && l.abandoned.Load() == 0 && !l.statistics.shadows() && !l.raise()
 }
 
-// abandon releases the slot of a call whose end was forgotten. The slot is free when the limiter is next
-// full: this may run in a goroutine that must not wake a waiter in a testing/synctest bubble.
+// abandon marks the slot of a call whose end was forgotten. The slot is released when the limiter
+// is next full. It is not released here, because abandon may run in a goroutine that must not wake
+// a waiter in a testing/synctest bubble.
 func (l *Limiter) abandon() { l.abandoned.Add(1) }
 
 // reclaim releases the abandoned slots, and reports whether there were any.

@@ -42,9 +42,10 @@ func New(c Config) *Limiter {
 // Acquire waits for a slot. The caller calls Slot.Done when the call has ended.
 //
 // If ctx is done, Acquire returns its error. If the deadline of ctx passes during the wait, Acquire
-// returns a *[FullError] that matches context.DeadlineExceeded. If there are MaxWaiters, it returns a
-// *[FullError] at once. In shadow mode it returns at once, with a slot or, if there is none, with one
-// that is not counted.
+// returns a *[FullError] that matches context.DeadlineExceeded. If MaxWaiters callers wait already,
+// either Acquire returns a *[FullError] at once, or another waiter gets one and leaves: see [Queue].
+// In shadow mode Acquire returns at once. If no slot is free, it then returns a slot that is not
+// counted.
 func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
 	err = l.acquire(ctx, &slot, Caller{})
 	return
@@ -81,8 +82,8 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 	return
 }
 
-// TryAcquireFor is TryAcquire with an error: a *[FullError] that says when a slot is expected for such a
-// caller.
+// TryAcquireFor is like TryAcquire, but returns an error instead of a bool: a *[FullError] that
+// says when a slot is expected for a caller like c.
 func (l *Limiter) TryAcquireFor(c Caller) (slot Slot, err error) {
 	if !l.tryAcquire(&slot) {
 		l.statistics.count(refused)

@@ -7,7 +7,7 @@ import (
 )
 
 // model is a service with servers and one queue. It is called at random times through an
-// adaptation, and nothing is real but the adaptation.
+// adaptation. Everything except the adaptation is simulated.
 type model struct {
 	adaptation adaptation
 	random     *rand.Rand
@@ -17,7 +17,7 @@ type model struct {
 	busy       int
 	inFlight   int
 	started    uint64
-	run        int // which one
+	run        int // the number of the present run
 
 	rate    float64 // of calls, per second
 	servers int

@@ -45,8 +45,8 @@ func TestUnderOverloadServedCallsHaveWaitedAtMostTarget(t *testing.T) {
 	})
 }
 
-// The server can do 500 calls per second, of which 99 % take 92 ms at most. The overload counts from its
-// first moment.
+// The server can do 500 calls per second, of which 99 % take 92 ms at most. The test counts from
+// the first moment of the overload.
 func TestTheBeginningOfAnOverloadIsServedInTime(t *testing.T) {
 	fixed := inflight.Config{Limit: 10, MaxWaiters: 1000, Queue: inflight.Queue{Target: 20 * ms}}
 	for name, c := range map[string]struct {

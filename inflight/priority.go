@@ -17,8 +17,8 @@ const priorities = int(Critical-Background) + 1
 
 var priorityNames = [priorities]string{"critical", "normal", "low", "background"}
 
-// class returns the index of the priority, 0 for the most important. A priority outside the range is
-// taken for the nearest one.
+// class returns the index of the priority, 0 for the most important. A priority outside the range
+// counts as the nearest valid priority.
 func (p Priority) class() int { return int(Critical - min(max(p, Background), Critical)) }
 
 // String returns the word of the priority, such as "critical".
@@ -43,13 +43,15 @@ func (p *Priority) UnmarshalText(text []byte) error {
 	return fmt.Errorf("inflight: priority %q, must be one of %q", text, priorityNames)
 }
 
-// Caller says who asks for a slot.
+// Caller describes the caller that asks for a slot.
 type Caller struct {
 	// Priority decides how soon the caller gets a slot while others wait. Default Normal.
 	Priority Priority
-	// Tenant names those who share the slots of a priority fairly, such as customers. All callers
-	// with the same name are one tenant. Default "", which is a tenant like any other.
+	// Tenant names the tenant of the caller, such as a customer. The tenants that wait share the
+	// slots of a priority fairly. All callers with the same name are one tenant. Default "", which
+	// is a tenant like any other.
 	Tenant string
-	// Retry says that the same call was tried before. Retries leave a full queue first. Default false.
+	// Retry says that the same call was tried before. If the queue is full, retries leave it first.
+	// Default false.
 	Retry bool
 }

@@ -11,10 +11,11 @@ import (
 
 // queue holds the callers that wait for a slot.
 //
-// The goroutine that releases a slot gives it to a waiter, so a waiter runs once, and no caller can take
-// the slot in between. No wakeup is lost: a waiter sets the bit waiting before it looks for a slot once
-// more, and a release changes the same word, so either the waiter sees the free slot or the release sees
-// the bit. A change of the limit is stored before it reads that word.
+// The goroutine that releases a slot gives it to a waiter, so a waiter runs only once, and no other
+// caller can take the slot in between. No wakeup is lost: a waiter sets the bit waiting before it
+// looks for a slot once more, and a release changes the same word, so either the waiter sees the
+// free slot or the release sees the bit. A change of the limit first stores the limit and then
+// reads that word.
 type queue struct {
 	config     atomic.Pointer[Queue] // changes with mu held
 	maxWaiters int                   // 0 for no bound
@@ -150,7 +151,7 @@ func (q *queue) position(c Caller) float64 {
 	return q.backlog.position(c)
 }
 
-// leave removes w if it still waits, and returns what had become of it.
+// leave removes w if it still waits, and returns the state of w.
 func (l *Limiter) leave(w *waiter) waiterState {
 	l.reclaim()
 	q := &l.queue

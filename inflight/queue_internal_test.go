@@ -23,7 +23,7 @@ func TestACallerThatJoinsWhenASlotIsFreeGetsIt(t *testing.T) {
 	require.False(t, l.state.hasWaiters())
 }
 
-// The waiter that leaves last lets others take slots at once again.
+// After the last waiter has left, callers get slots at once again.
 func TestAWaiterThatLeavesIsNotWaitedFor(t *testing.T) {
 	l := New(Config{Limit: 1})
 	_, _ = l.TryAcquire()

@@ -149,8 +149,8 @@ func TestAnOverloadedQueueServesTheNewestWithinTarget(t *testing.T) {
 	}
 }
 
-// A queue is no longer overloaded when no caller has waited for the time Target. For two Intervals it takes
-// only a quarter of an Interval until it is overloaded again.
+// A queue is no longer overloaded when no caller has waited for the time Target. During the next
+// two Intervals, a quarter of an Interval is enough for another overload.
 func TestAnOverloadEnds(t *testing.T) {
 	for pause, want := range map[time.Duration][]string{
 		10 * ms:  {"a", "b leaves"}, // both at once, when the slot is free

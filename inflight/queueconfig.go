@@ -10,24 +10,28 @@ import (
 // of arrival within their priority and tenant, for as long as their contexts allow.
 //
 // With a Target the queue is controlled by the time spent in it, as in CoDel (Nichols and Jacobson,
-// Controlling Queue Delay, 2012), in the form for requests by Maurer (Fail at Scale, 2015). If for an
-// Interval every caller that got a slot would have waited for longer than Target in order of arrival, the
-// queue is overloaded, until there has been no waiter for the time Target. In an overloaded queue callers
-// wait for at most Target. Otherwise they wait for at most Interval, so a burst is served whole. For two
-// Intervals after an overload, a quarter of an Interval suffices for the next one.
+// Controlling Queue Delay, 2012), in the form for requests by Maurer (Fail at Scale, 2015). The
+// queue becomes overloaded if, for an Interval, every caller that got a slot would have waited for
+// longer than Target in order of arrival. It stays overloaded until there has been no waiter for
+// the time Target. In an overloaded queue callers wait for at most Target. Otherwise they wait for
+// at most Interval, so a burst is served whole. For two Intervals after an overload, a quarter of
+// an Interval is enough for the next overload.
 //
-// The newest caller of a tenant is served first, because its own caller is the least likely to have given
-// up, if the queue is overloaded, and as long as the oldest has waited for more than three times Target. So
-// even at the beginning of an overload most answers come as soon as later in it.
+// The newest caller of a tenant is served first while the queue is overloaded, and while the oldest
+// caller of the tenant has waited for more than three times Target. The client behind the newest
+// caller is the least likely to have given up. So most answers at the beginning of an overload come
+// as soon as those later in the overload.
 //
-// Free slots are divided between the priorities that wait by Shares, and within a priority between the
-// tenants that wait by TenantWeight. If the queue is full, a caller of the lowest priority leaves it: a
-// retry if there is one, otherwise one of the tenant with the longest queue for its weight.
+// Free slots are divided between the priorities that wait by Shares, and within a priority between
+// the tenants that wait by TenantWeight. If the queue is full, a caller of the lowest priority
+// leaves it: a retry if there is one, otherwise a caller of the tenant with the longest queue
+// relative to its weight.
 type Queue struct {
 	// Target is the longest wait in an overloaded queue, up to 1h. Default 0, no bound.
 	Target time.Duration
-	// Interval is the longest wait otherwise, and the time after which waits longer than Target are an
-	// overload, from Target up to 1h. Default 20 times Target, as in CoDel: 5ms and 100ms.
+	// Interval is the longest wait otherwise, and the time after which waits longer than Target are
+	// an overload, from Target up to 1h. Default 20 times Target, as in CoDel with its 5ms and
+	// 100ms, but at most 1h.
 	Interval time.Duration
 	// OldestFirst serves callers always in order of arrival. Default false.
 	OldestFirst bool

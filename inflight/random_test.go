@@ -33,8 +33,8 @@ func (b *bound) serve() {
 	}
 }
 
-// After each of many random steps, exactly those callers have a slot that the oracle says, so no wakeup is
-// lost, no caller overtakes a waiter, and a caller that leaves takes nothing.
+// After each of many random steps, the callers with a slot are exactly those of the oracle. So no
+// wakeup is lost, no caller overtakes a waiter, and a caller that leaves takes nothing.
 func TestRandomStepsAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) { compare(t, rand.New(rand.NewPCG(seed, 1))) })

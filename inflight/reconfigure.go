@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Reconfigure replaces the Config while calls are made. Any field except Name can change. At no time
-// more calls get a slot than by the larger of the two limits, and calls in flight beyond a lower limit
-// continue.
+// Reconfigure replaces the Config while calls are made. Any field except Name can change. At no
+// time do more calls get a slot than the larger of the two limits allows. Calls in flight beyond a
+// lower limit continue.
 //
-// Callers that wait keep their places, also if there are more of them than the new MaxWaiters. By a new
-// Queue they wait for at most its Interval, but never longer than they would have by the old one. Another
-// Target or Interval begins a new Interval. If Shadow is switched on, they are allowed at once.
+// Callers that wait keep their places, even if there are more of them than the new MaxWaiters.
+// After a change of Queue they wait for at most the new Interval, but never longer than the old
+// Queue would have let them wait. A change of Target or Interval begins a new Interval. If Shadow
+// is switched on, waiting callers are allowed at once.
 //
 // A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that becomes
-// adaptive begins with the calls in flight, or with 50 if that is more, and its calls in flight are not
-// timed.
+// adaptive begins with the number of calls in flight, but with at least 50, or 20 if Queue.Target is
+// set, and at most Limit. Its calls in flight are not timed.
 //
 // If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has another
 // Name, it returns an error and changes nothing.
@@ -43,8 +44,9 @@ func (l *Limiter) reconfigure(c Config) {
 	l.setLimit(c)
 }
 
-// SetLimit replaces Config.Limit, so it bounds a limit that adapts. Calls in flight beyond a lower limit
-// continue. If Config.Validate refuses n, SetLimit returns its error and changes nothing.
+// SetLimit replaces Config.Limit, which is the upper bound of a limit that adapts. Calls in flight
+// beyond a lower limit continue. If Config.Validate refuses n, SetLimit returns its error and
+// changes nothing.
 func (l *Limiter) SetLimit(n int) error {
 	l.changing.Lock()
 	defer l.changing.Unlock()
@@ -56,7 +58,7 @@ func (l *Limiter) SetLimit(n int) error {
 	return nil
 }
 
-// setLimit changes the limit and its kind, and serves the waiters that have a slot by then.
+// setLimit changes the limit and its kind, and serves the waiters for which there is a slot then.
 func (l *Limiter) setLimit(c Config) {
 	switch a := l.adaptive.Load(); {
 	case a != nil && c.Adaptive:
@@ -79,7 +81,7 @@ func (l *Limiter) setLimit(c Config) {
 }
 
 func (q *queue) set(c Config) {
-	own := c.Queue // not the whole of c
+	own := c.Queue // a copy, so that the pointer does not keep all of c
 	q.config.Store(&own)
 	q.maxWaiters = c.MaxWaiters
 }

@@ -13,10 +13,11 @@ import (
 //	bit 21         callers wait
 //	bits 22 to 63  calls that got a slot at once, except uncounted ones, modulo 2^42
 //
-// They share a word so that a call takes one exchange at its start, and one addition at its end, whose
-// result says whether a caller waits. The count comes with them for nothing, and with it the number of
-// calls that have ended. The lower bits are more than any limit while callers wait, so one comparison
-// also keeps new calls from overtaking them.
+// They share a word so that a call takes one compare-and-swap at its start and one addition at its
+// end. The result of the addition says whether callers wait. The same two operations also keep the
+// count of calls up to date, from which the number of ended calls follows. While callers wait, bit
+// 21 makes the lower bits larger than any limit. So the comparison with the limit also keeps new
+// calls from overtaking waiters.
 type slots struct {
 	word   atomic.Uint64
 	others atomic.Int64 // calls that got a slot and are not counted in word

@@ -49,7 +49,7 @@ func (s *statistics) count(outcome int) {
 }
 
 // countNear counts a call that got a slot without a wait while most of the limit is in use. The
-// slots count all such calls.
+// type slots counts all calls that get a slot without a wait.
 func (s *statistics) countNear(inFlight uint32, limit *atomic.Uint32) {
 	if s != nil && 5*inFlight > 4*limit.Load() {
 		s.near.Add(1)
@@ -111,8 +111,8 @@ func (l *Limiter) Stats() limiter.Stats {
 	}
 }
 
-// Waits returns how long the calls waited that got a slot after a wait. It is empty if the limiter has
-// no name.
+// Waits returns the waiting times of the calls that got a slot after a wait. It is empty if the
+// limiter has no name.
 func (l *Limiter) Waits() window.Latency {
 	if l.statistics != nil {
 		if waits := l.statistics.waits.Load(); waits != nil {
@@ -122,8 +122,8 @@ func (l *Limiter) Waits() window.Latency {
 	return window.Latency{}
 }
 
-// Histograms yields how long the calls waited that got a slot after a wait. It yields nothing until
-// there is such a call.
+// Histograms yields the waiting times of the calls that got a slot after a wait. It yields nothing
+// until there is such a call.
 func (l *Limiter) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if l.statistics != nil && l.statistics.waits.Load() != nil {
 		waits := l.Waits()

@@ -6,9 +6,10 @@ import (
 )
 
 // turnover estimates, from the number of calls that have ended, how often a slot is released while
-// all are in use. begin is called when the first caller starts to wait, and end when no caller
-// waits. It counts only the time between. Before the first caller waits it counts all time. Calls
-// that get a slot at once do not pay for it: neither they nor their ends read the clock.
+// all slots are in use. resume is called when the first caller starts to wait, and pause when no
+// caller waits any more. Only the time between them counts. Before the first caller waits, all time
+// counts. The estimate costs nothing for calls that get a slot at once: neither their starts nor
+// their ends read the clock.
 type turnover struct {
 	mu    sync.Mutex
 	since time.Duration

@@ -33,7 +33,8 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 	}
 }
 
-// Slots are rarely released while few are in use. That says nothing about when a full limiter has one.
+// Slots are rarely released while few are in use. That says nothing about when a full limiter has a
+// free slot.
 func TestTurnoverCountsOnlyWhileCallersWait(t *testing.T) {
 	const ms = time.Millisecond
 	var to turnover

@@ -54,8 +54,8 @@ func (s *shop) refusal(c inflight.Caller) *inflight.FullError {
 	return full
 }
 
-// compare compares when a slot is expected for a refused caller with when an equal caller that waits
-// gets it.
+// compare compares two times: when a refused caller is told to expect a slot, and when an equal
+// caller that waits gets one.
 func (s *shop) compare(c inflight.Caller) {
 	until := s.refusal(c).Until
 	began := time.Now()

@@ -20,9 +20,10 @@ type bucketState struct {
 	replacedAt  time.Duration
 	lastPromise promise
 
-	// full is the position at which the bucket is full if no tokens are taken. The tokens missing at an
-	// earlier position are those added between the two. The padding gives it a cache line of its own,
-	// because writing it would otherwise evict the limits from the caches of other cores.
+	// full is the position at which the bucket is full if no tokens are taken. At an earlier
+	// position, the missing tokens are those that will be added between that position and full. The
+	// padding gives full a cache line of its own, because writing it would otherwise evict the
+	// limits from the caches of other cores.
 	_    [56]byte
 	full atomic.Int64
 	_    [56]byte
@@ -47,7 +48,8 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
 	}
 	at = s.clamp(at)
 	now := s.units(at)
-	// After a lost race, adding 0 reads the word and fetches its cache line for writing in one step.
+	// After a failed CompareAndSwap, adding 0 reads the word and fetches its cache line for writing
+	// in one step.
 	for old := s.full.Load(); ; old = s.full.Add(0) {
 		if old == replaced {
 			return false
@@ -65,7 +67,8 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
 	}
 }
 
-// takeFast takes n tokens in the simple case: see isPlain. If it reports false, take decides.
+// takeFast takes n tokens in the simple case: tokens are counted, there are enough of them, and the
+// state has not been replaced. If it reports false, take decides.
 func (s *bucketState) takeFast(at time.Duration, n int) bool {
 	if uint(n)-1 >= s.counted {
 		return false
@@ -82,8 +85,8 @@ func (s *bucketState) takeFast(at time.Duration, n int) bool {
 	}
 }
 
-// predict fills in what take would answer after ahead other tokens had been taken. It reports false if
-// the state has been replaced.
+// predict fills in the answer that take would give if ahead other tokens were taken first. It
+// reports false if the state has been replaced.
 func (s *bucketState) predict(r *Result, at time.Duration, ahead int64, n int) bool {
 	full := s.full.Load()
 	if full == replaced {
@@ -111,7 +114,8 @@ func (s *bucketState) tokensAt(full int64, at time.Duration) float64 {
 	return tokens
 }
 
-// convertToNext returns the position that means as many tokens in the next state as full does in this one.
+// convertToNext returns the position that stands for as many tokens in the next state as full
+// stands for in this state.
 func (s *bucketState) convertToNext(full int64) int64 {
 	if s.next.limits == s.limits {
 		return full

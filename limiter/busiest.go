@@ -1,11 +1,11 @@
 package limiter
 
-// BusyKey is a key whose requests were refused, from Busiest of a [Group], a weir.Group, a weirhttp.Limit
-// or a fleet.Limiter. Its counts are those of the last 5 to 10 minutes.
+// BusyKey is a key whose requests were refused. The method Busiest of a [Group], a weir.Group, a
+// weirhttp.Limit or a fleet.Limiter returns it. Its counts are those of the last 5 to 10 minutes.
 //
-// They are bounds, because a limiter counts only as many keys as fit into 8 kB. If it has refused n
-// requests in that time, the bounds of a key differ by at most n/32, and usually by n/128. Every key with
-// more refusals than n/32 is counted.
+// The counts are bounds, because a limiter counts only as many keys as fit into 8 kB. If it has
+// refused n requests in that time, the bounds of a key differ by at most n/32, and usually by
+// n/128. Every key with more refusals than n/32 is counted.
 type BusyKey struct {
 	// Limiter is the name of the limiter or policy that has refused the key.
 	Limiter string

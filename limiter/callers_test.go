@@ -44,8 +44,8 @@ func (l *callers) start(ctx context.Context, who string, n int) {
 	synctest.Wait()
 }
 
-// servedFirst returns the result of the caller who, or nil if another one was served earlier. Callers
-// that are served at the same time may report in any order.
+// servedFirst returns the result of the named caller, or nil if another caller was served earlier.
+// Callers that are served at the same time may report in any order.
 func (l *callers) servedFirst(who string) *arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -78,7 +78,7 @@ func namedBucket() limitertest.Subject {
 	return s
 }
 
-// windows is a window limiter; in any moment, so many of its windows may end and begin.
+// windows describes a window limiter. At any moment, up to edge of its windows may end and begin.
 func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {

@@ -44,15 +44,16 @@
 // # Time
 //
 // Limiters read the monotonic clock, so steps of the wall clock do not affect them. The methods and
-// constructors ending in At take a time instead, for replays and simulations. A limiter begins at the first
-// time it is given, up to 36 years before its creation, so a package variable can be used in a bubble
-// of testing/synctest.
+// constructors ending in At take a time instead, for replays and simulations. The first time that a
+// limiter is given may be up to 36 years before its creation. The limiter then begins at that time.
+// So a package variable can be used in a bubble of testing/synctest, where the clock begins in the
+// year 2000.
 //
 // # Waiting
 //
-// Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that gives up
-// owes nothing, and a change of the rate applies to all waiters. A wait that cannot succeed is refused at
-// once. Limiters start no goroutines.
+// Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that
+// gives up is charged nothing, and a change of the rate applies to all waiters. A wait that cannot
+// succeed is refused at once. Limiters start no goroutines.
 //
 // # Errors and cost
 //

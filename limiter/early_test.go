@@ -90,7 +90,7 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 	}
 }
 
-// A zero time is like any time that goes back.
+// A zero time counts as a time that goes back.
 func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	for name, p := range map[string]interface {
 		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
@@ -109,7 +109,7 @@ func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	}
 }
 
-// The tokens come in about 240 years, and after the last time.
+// The next token comes after the last time that a limiter can represent.
 func TestAWaitOfCenturiesIsNever(t *testing.T) {
 	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
 		b := bucket(limiter.Per(1, each), 1)

@@ -25,7 +25,7 @@ const (
 	// OverLimit means that the request is for more tokens than the limiter can ever have, or for less
 	// than 0.
 	OverLimit Reason = "more than the limit"
-	// QueueFull means that as many callers wait as may. It matches ErrQueueFull.
+	// QueueFull means that no more callers may wait. It matches ErrQueueFull.
 	QueueFull Reason = "queue is full"
 	// PastDue means that the deadline of the context is too early. It matches context.DeadlineExceeded.
 	PastDue Reason = "deadline cannot be met"
@@ -85,11 +85,11 @@ func (e *LimitedError) Is(target error) bool {
 // RetryAfter returns the time from now until the same request may succeed: 0 if that time has come,
 // Never if it will not come.
 //
-// Many callers of a gate may be refused until the same moment, when there is one token for all of
-// them. So an error of a weir.Gate whose own limit refused the call gives each of them a different
-// moment, at the rate of the limit, and at most 1min later than Until. No token is reserved for it.
-// If RetryAfter is called more than once per refused call, it returns moments that other callers
-// get too.
+// A gate may refuse many callers until the same moment, when there is only one token for all of
+// them. So if the limit of a weir.Gate itself refused the call, each caller gets a different
+// moment. These moments follow each other at the rate of the limit, at most 1min later than Until.
+// No token is reserved for them. If RetryAfter is called more than once per refused call, several
+// callers get the same moments.
 func (e *LimitedError) RetryAfter() time.Duration {
 	if e.places != nil && !e.Until.IsZero() {
 		return e.places.After(e.Until)

@@ -2,12 +2,13 @@ package limiter
 
 import "time"
 
-// FixedWindow allows up to Limit tokens per window of time. Windows are aligned to Unix time as of
-// the creation of the limiter: windows of a minute begin at full minutes, windows of a day at midnight
-// UTC. Later steps of the wall clock do not move them.
+// FixedWindow allows up to Limit tokens per window of time. Windows are aligned to the Unix time
+// that the wall clock shows when the limiter is created: windows of a minute begin at full minutes,
+// windows of a day at midnight UTC. Later steps of the wall clock do not move them.
 //
-// It is the simplest limiter to explain (INCR and EXPIRE in Redis) and has the loosest bound: it may
-// allow up to twice Limit within a moment, at the end of one window and the start of the next.
+// It is the simplest limiter to explain (INCR and EXPIRE in Redis) and has the loosest bound: it
+// may allow up to twice Limit almost at once, around the end of one window and the start of the
+// next.
 //
 // RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 // The zero value does not work: use NewFixedWindow.

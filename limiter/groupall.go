@@ -41,14 +41,14 @@ func (s *shard[K]) holdAll(until time.Duration) {
 	s.held = true
 }
 
-// dropExpiredHold drops the hold of all keys of a tier if it no longer matters because a bucket would be full
-// again.
+// dropExpiredHold drops the hold of all keys of a tier if it ended so long ago that every bucket
+// would be full again.
 func (s *shard[K]) dropExpiredHold(tier int, at time.Duration) {
 	t, h := &s.tiers[tier], s.all[tier]
 	if h == noHold || h.remaining(at) > 0 || t.limits.counted != 0 && h.floor >= t.limits.idle(at) {
 		return
 	}
-	// A request at an earlier time must find the buckets full only from the floor on.
+	// A request at an earlier time must not find the buckets full before the floor.
 	t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
 	for i := range t.table.slots {
 		if slot := &t.table.slots[i]; slot.hasKey() {
@@ -61,7 +61,7 @@ func (s *shard[K]) dropExpiredHold(tier int, at time.Duration) {
 	}
 }
 
-// and returns the hold that refuses what either of two holds refuses.
+// and returns the hold that refuses every request that h or other refuses.
 func (h hold) and(other hold) hold {
 	return hold{until: max(h.until, other.until), floor: max(h.floor, other.floor)}
 }

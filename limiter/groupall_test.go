@@ -52,7 +52,8 @@ func TestHoldOfAllKeysIsThatOfEachKey(t *testing.T) {
 			}
 			key, n := random.IntN(keys), random.IntN(4)
 			if random.IntN(10) == 0 {
-				// How long a hold of the past is told depends on when it was dropped. The decision does not.
+				// RetryAfter at a time in the past depends on when the hold was dropped. The
+				// decision does not.
 				stale := time.Now().Add(-time.Duration(random.Int64N(int64(5 * time.Second))))
 				require.Equal(t, each.Get(key).TakeAt(stale, n).OK, all.Get(key).TakeAt(stale, n).OK, "step %d: stale", step)
 			}
@@ -62,7 +63,7 @@ func TestHoldOfAllKeysIsThatOfEachKey(t *testing.T) {
 	})
 }
 
-// While all keys are held, no caller gets a token, also none that waits.
+// While all keys are held, no caller gets a token, not even a caller that waits.
 func TestHoldOfAllKeysUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(100), MaxKeys: 50, Overflow: limiter.ShareNew})
@@ -99,7 +100,8 @@ func TestHoldOfAllKeysUnderLoad(t *testing.T) {
 	})
 }
 
-// A request at an earlier time, during a hold that is over by now, is refused, also that of a new key.
+// A hold is over by now. A request at an earlier time, during the hold, is refused, also for a new
+// key.
 func TestStaleRequestDuringAHoldOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 5})

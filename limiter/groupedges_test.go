@@ -40,7 +40,7 @@ func TestGroupRemembersExactlyMaxKeys(t *testing.T) {
 	require.Equal(t, 1003, g.Len())
 }
 
-// The slots of evicted keys do not add to those that MaxKeys allows.
+// After evictions, a group still remembers no more than MaxKeys keys.
 func TestGroupIsBoundedAfterEvictions(t *testing.T) {
 	for range 20 {
 		g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 3}, start)

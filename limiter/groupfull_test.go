@@ -93,7 +93,7 @@ func TestEveryKeyUpToMaxKeysHasRoom(t *testing.T) {
 	}
 }
 
-// A full group of idle keys gets as many new keys.
+// A group that is full of idle keys gets the same number of new keys.
 func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 	const keys = 1000
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: keys}, start)

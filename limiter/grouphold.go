@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// keyHold is the hold of a key, in the limits of a tier.
+// keyHold is the hold of a key, in the units of the limits of a tier.
 type keyHold struct {
 	hold
 	tier int
@@ -37,8 +37,8 @@ func (g *Group[K]) claimHold(s *shard[K], at time.Duration) bool {
 	return incrementBelow(&g.holdCount, g.maxKeys)
 }
 
-// holdOf returns the hold of a key, which is its own and that of all keys. Each call also looks for one
-// expired hold to drop, so that they do not pile up.
+// holdOf returns the hold of a key: its own hold combined with the hold of all keys. Each call also
+// checks one hold and drops it if it has expired, so that expired holds do not accumulate.
 func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 	s := p.shard
 	g.dropExpiredHolds(s, at, 1)
@@ -67,12 +67,12 @@ func (g *Group[K]) ownHold(p *keyPosition[K]) hold {
 	return h.hold
 }
 
-// dropExpiredHolds looks at up to limit holds. It drops those that no longer matter because the bucket
-// would be full again.
+// dropExpiredHolds looks at up to limit holds. It drops the holds that ended so long ago that the
+// bucket would be full again.
 func (g *Group[K]) dropExpiredHolds(s *shard[K], at time.Duration, limit int) {
 	for key, h := range s.holds {
 		if t := &s.tiers[h.tier]; h.remaining(at) == 0 && (t.limits.counted == 0 || h.floor < t.limits.idle(at)) {
-			// A request at an earlier time must find the bucket full only from the floor on.
+			// A request at an earlier time must not find the bucket full before the floor.
 			t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
 			if b, known := t.table.find(g.hash(key)|1, key, alwaysFull); known {
 				b.full = max(b.full, h.floor)

@@ -90,7 +90,8 @@ type keySource[K comparable] struct {
 	key   K
 }
 
-// acquire refuses to wait for a key without room. An idle key may lose its room while it is held.
+// acquire does not let the caller wait for a key without room. A key may lose its room during a
+// wait, because it can be evicted when it is idle, even while it is held.
 func (s keySource[K]) acquire(n int) (r Result) {
 	if !s.group.acquire(&r, time.Since(s.group.epoch), s.key, n) && s.group.overflow == RefuseNew {
 		r.ResetAfter = noWait

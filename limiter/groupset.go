@@ -53,7 +53,8 @@ func (g *Group[K]) setTier(at time.Duration, tier int, t Tier) {
 	g.queues.wakeAll()
 }
 
-// setLimits changes the limits of a tier, and converts all its keys as of the time at.
+// setLimits changes the limits of a tier at the time at, and converts the buckets and holds of its
+// keys.
 func (s *shard[K]) setLimits(tier int, l *limits, at time.Duration) {
 	t := &s.tiers[tier]
 	for i := range t.table.slots {

@@ -12,7 +12,7 @@ func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
 	g.acquire(r, at, key, n)
 }
 
-// peek fills r with the result that take would have after ahead more tokens were taken, and takes
+// peek fills r with the result that take would give if ahead more tokens were taken first. It takes
 // nothing.
 func (g *Group[K]) peek(r *Result, at time.Duration, key K, ahead int64, n int) {
 	waiting := int64(0)
@@ -38,7 +38,7 @@ func (g *Group[K]) acquire(r *Result, at time.Duration, key K, n int) (room bool
 	return room
 }
 
-// predict fills in what acquire would answer after ahead other tokens had been taken.
+// predict fills in the answer that acquire would give if ahead other tokens were taken first.
 func (g *Group[K]) predict(r *Result, at time.Duration, key K, ahead int64, n int) {
 	var p keyPosition[K]
 	g.locate(&p, key)

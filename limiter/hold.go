@@ -22,8 +22,8 @@ func (b *TokenBucket) holdAt(at, d time.Duration) {
 	})
 }
 
-// hold refuses all requests before a time. It is separate from the count of tokens, which goes on
-// meanwhile, and bounds the tokens afterwards.
+// hold refuses all requests before a time. It is separate from the count of tokens, which continues
+// during the hold. After the hold, floor bounds the number of tokens.
 type hold struct {
 	until time.Duration
 	floor int64 // the position at which a bucket with one token at until is full; no held bucket is full earlier
@@ -45,7 +45,8 @@ func (h hold) remaining(at time.Duration) time.Duration {
 	return 0
 }
 
-// holdUntil returns the hold of a bucket that has no token before a time, and one then.
+// holdUntil returns the hold of a bucket that has no token before a time, and one token at that
+// time.
 func (l *limits) holdUntil(until time.Duration) hold {
 	if l.counted == 0 {
 		return hold{until: until, floor: alwaysFull}
@@ -54,8 +55,8 @@ func (l *limits) holdUntil(until time.Duration) hold {
 	return hold{until: until, floor: first + l.capacity - l.cost}
 }
 
-// convertHold returns the hold in l that ends when h does in old. If h is over by at, it returns one that
-// allows as many tokens.
+// convertHold converts the hold h from the limits old to the limits l. The result ends when h ends.
+// If h is over by the time at, the result allows as many tokens as h.
 func (l *limits) convertHold(old *limits, h hold, at time.Duration) hold {
 	switch {
 	case h.remaining(at) > 0:

@@ -24,20 +24,21 @@ type JointConfig struct {
 // Validate returns an error that names every invalid field, or nil.
 func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shadow) }
 
-// Joint combines several limits, such as one per second and one per hour. A request takes tokens from
-// all of its limiters, or from none. With a Name, a Joint gives statistics to limiters of other
-// packages, and to several limits together.
+// Joint combines several limits, such as one per second and one per hour. A request takes tokens
+// from all of its limiters, or from none. A Joint with a Name keeps statistics of several limits
+// together, or of a limiter of another package.
 //
 // The result has the smallest Limit and Remaining and the largest RetryAfter and ResetAfter of all
 // limiters. A refused request costs nothing, except with a limiter that has CountRefused set.
 //
-// A Joint of one limiter waits as that limiter does. A Joint of several has a queue of its own without a
-// bound; MaxWaiters of its limiters applies only to their own queues. Its waiters are woken by changes
-// of limiters of this package. For other limiters they try again after RetryAfter.
+// A Joint of one limiter waits as that limiter does. A Joint of several limiters has a queue of its
+// own without a bound; MaxWaiters of its limiters applies only to their own queues. When a limiter
+// of this package changes, it wakes the waiters of the Joint. With limiters of other packages, the
+// waiters try again after RetryAfter.
 //
-// A Joint of limiters that are also used elsewhere never allows too many requests, but may refuse
-// one while another caller takes tokens. All methods are safe for concurrent use. Only Wait and
-// WaitAtMost block. The zero value does not work: use NewJoint.
+// If its limiters are also used elsewhere, a Joint never allows too many requests, but it may
+// refuse a request while another caller takes tokens. All methods are safe for concurrent use. Only
+// Wait and WaitAtMost block. The zero value does not work: use NewJoint.
 type Joint struct {
 	*statistics
 	members []member
@@ -190,7 +191,7 @@ func (j *Joint) addWaiting(calls int) {
 func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 	var few [4]Result
 	answers := few[:0]
-	if len(j.members) > 1 { // look first, since tokens that are taken and put back may be missing elsewhere meanwhile
+	if len(j.members) > 1 { // peek first: tokens that are taken and put back would be missing for other callers meanwhile
 		for _, m := range j.members {
 			answers = append(answers, m.peek(t, 0, n))
 		}
@@ -218,7 +219,7 @@ func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 	return j.combine(answers, n)
 }
 
-// combine returns the answer of the Joint, given those of the first members.
+// combine returns the answer of the Joint, given the answers of its first members.
 func (j *Joint) combine(answers []Result, n int) Result {
 	all := Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
 	for i, r := range answers {
@@ -242,8 +243,8 @@ func (j *Joint) putBackTo(answers []Result, n int) {
 	}
 }
 
-// tellRefused notifies the members that a request for n tokens was refused. The answers are those
-// of the members, or nil to ask for them now.
+// tellRefused notifies the members that a request for n tokens was refused. answers holds the
+// answers of the members. If it is nil, tellRefused asks the members now.
 func (j *Joint) tellRefused(t time.Time, n int, answers []Result, waited bool) {
 	for i, m := range j.members {
 		var r Result
@@ -256,7 +257,8 @@ func (j *Joint) tellRefused(t time.Time, n int, answers []Result, waited bool) {
 	}
 }
 
-// peekAll returns the answer of all members after ahead other tokens had been taken.
+// peekAll returns the combined answer that the members would give if ahead other tokens were taken
+// first.
 func (j *Joint) peekAll(t time.Time, ahead int64, n int) Result {
 	var few [4]Result
 	answers := few[:0]

@@ -34,8 +34,8 @@ func (k Keyed[K]) TakeAt(t time.Time, n int) Result { return k.record(k.tryTake(
 // queue of its own.
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.WaitAtMost(ctx, n, Never) }
 
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait. It also
-// does so if there is no room for the key, unless such keys share a bucket.
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
+// It also does so if there is no room for the key and Overflow is RefuseNew.
 func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	if k.shadows() {
 		return takeWithoutWait(ctx, k, n)
@@ -47,8 +47,8 @@ func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) 
 	return err
 }
 
-// Refund gives back n tokens that were taken a moment ago. If there is no room for the key, it gives them
-// back to the bucket that the key shares.
+// Refund gives back n tokens that were taken a moment ago. If there is no room for the key and
+// Overflow is ShareNew, it gives them back to the shared bucket.
 func (k Keyed[K]) Refund(n int) { k.putBack(k.group.refundableOf(k.key, n)) }
 
 // Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key, and

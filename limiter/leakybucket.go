@@ -33,13 +33,13 @@ func (c LeakyBucketConfig) Validate() error {
 	return errors.Join(faults...)
 }
 
-// LeakyBucket allows requests one at a time at a constant rate, never in a burst: the leaky bucket as a
-// queue. A request to an empty bucket is allowed at once. A later one waits its turn, and is refused if
-// the bucket is full. A request for n tokens delays the next request by n intervals. For the leaky
-// bucket as a meter, use a [TokenBucket].
+// LeakyBucket allows requests one at a time at a constant rate, never in a burst: the leaky bucket
+// as a queue. A request to an empty bucket is allowed at once. A request to a bucket that is not
+// empty waits for its turn, or is refused if the bucket is full. A request for n tokens delays the
+// next request by n intervals. For the leaky bucket as a meter, use a [TokenBucket].
 //
-// Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may go
-// now, and 0 otherwise. Its tokens never count as near the limit.
+// Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may
+// go now, and 0 otherwise. The tokens of a LeakyBucket never count as near the limit.
 //
 // All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
 // work: use NewLeakyBucket.

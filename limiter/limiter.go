@@ -14,7 +14,7 @@ import (
 //	Hold(d time.Duration)
 //
 // which refuses all requests for d. Gate.Hold of package weir calls it when the service behind the
-// limiter asks to wait. A limiter that asks a server is a [Remote] instead.
+// limiter asks to wait. A limiter that asks a server implements [Remote] instead.
 type Limiter interface {
 	// Take takes n tokens, or none if there are fewer.
 	Take(n int) Result
@@ -25,9 +25,9 @@ type Limiter interface {
 
 // TimedLimiter is a [Limiter] whose caller can give the time, for replays and simulations.
 //
-// Use either Take, which reads the clock, or TakeAt. To use both, pass times from the clock to TakeAt. A
-// time before one that was given already never adds tokens, and the request may be refused although
-// there are tokens.
+// Use either Take, which reads the clock, or TakeAt. To use both, pass times from the clock to
+// TakeAt. A time that is earlier than a time given before never adds tokens, and a request at that
+// time may be refused although there are tokens.
 type TimedLimiter interface {
 	Limiter
 	// TakeAt is Take at the time t.

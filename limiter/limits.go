@@ -36,8 +36,9 @@ func (l *limits) period() time.Duration {
 	return l.until(l.units(0)+l.capacity, 0)
 }
 
-// start returns the position to which a request at now adds its cost. It is now if the bucket is full
-// by then, and full otherwise, also if it has become full within the slack.
+// start returns the position to which a request at now adds its cost. That position is now if the
+// bucket is full by then, and otherwise the position full. It is the position full, too, if the
+// bucket has become full at most slack before now.
 func (l *limits) start(full, now int64) int64 {
 	if full < now-l.slack {
 		return now
@@ -61,8 +62,8 @@ func (l *limits) refuse(r *Result, at time.Duration, start, next int64) {
 	r.ResetAfter = l.until(start, at)
 }
 
-// peek fills in the answer to a request for n tokens from a bucket that is full at a position and held
-// by h, after ahead other tokens had been taken. It takes nothing.
+// peek fills in the answer to a request for n tokens if ahead other tokens were taken first. The
+// bucket is full at the position full and held by h. peek takes nothing.
 func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int64, n int) {
 	if l.counted == 0 {
 		*r = Result{OK: true, Limit: l.burst, Remaining: l.burst}
@@ -115,7 +116,8 @@ func (l *limits) refund(full int64, n int) int64 {
 	return max(full-product(int64(n), l.cost, l.capacity), alwaysFull)
 }
 
-// convert returns the position that means as many tokens in l as full does in old, at the time of a change.
+// convert returns the position that stands for as many tokens in l as full stands for in old, at
+// the time of a change.
 func (l *limits) convert(old *limits, full int64, at time.Duration) int64 {
 	switch {
 	case l.counted == 0 || old.burst == math.MaxInt:

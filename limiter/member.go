@@ -3,11 +3,11 @@ package limiter
 import "time"
 
 // member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
-// it. foreign makes a member of other limiters.
+// it. The type foreign turns any other limiter into a member.
 type member interface {
 	Limiter
-	// peek returns what Take(n) would answer at t after ahead other tokens had been taken. It takes and
-	// counts nothing. Shadow mode does not affect it.
+	// peek returns the answer that Take(n) would give at t if ahead other tokens were taken first.
+	// It takes and counts nothing. Shadow mode does not affect it.
 	peek(t time.Time, ahead int64, n int) Result
 	// tryTake is like TakeAt, but does not count the request. In shadow mode the result is OK only
 	// if the tokens were taken.
@@ -18,8 +18,8 @@ type member interface {
 	shadows() bool
 	// record counts a request that tryTake answered with r, and returns the answer for the caller.
 	record(r Result, n int) Result
-	// refusedByJoint counts a request that the Joint refused; r is the answer of this limiter. waited
-	// says that the request was to wait, so that CountRefused does not apply.
+	// refusedByJoint counts a request that the Joint refused; r is the answer of this limiter.
+	// waited reports that the request was one that waits; CountRefused does not apply to it.
 	refusedByJoint(t time.Time, n int, r Result, waited bool)
 	// subscribe makes the limiter send to w whenever it may have more tokens.
 	subscribe(w wakeup)
@@ -59,7 +59,7 @@ func (j *Joint) putBack(n int) {
 
 func (j *Joint) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	j.recordRefusal(r, n)
-	if j.queue.waitingTokens.Load() == 0 { // otherwise the waiters have refused it, not the limits
+	if j.queue.waitingTokens.Load() == 0 { // otherwise it was refused because callers wait, not because of the limits
 		j.tellRefused(t, n, nil, waited)
 	}
 }
@@ -78,7 +78,8 @@ func (j *Joint) unsubscribe(w wakeup) {
 	}
 }
 
-// lacksRoom reports whether a limiter is a key of a Group that has no room for it, so that no caller may wait.
+// lacksRoom reports whether one of the limiters is a key for which its Group has no room. Then no
+// caller may wait.
 func (j *Joint) lacksRoom(n int) bool {
 	for _, m := range j.members {
 		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.shadows() && k.lacksRoom(n) {
@@ -99,7 +100,7 @@ func periodOf(l any) time.Duration {
 // foreign is a limiter from outside this package.
 type foreign struct{ Limiter }
 
-// peek cannot take the ahead other tokens into account.
+// peek ignores the tokens ahead: other limiters cannot take them into account.
 func (f foreign) peek(t time.Time, _ int64, n int) Result {
 	r := f.tryTake(t, 0)
 	if n < 0 || r.Remaining < n { // a refusal changes nothing, and says when to retry

@@ -15,8 +15,9 @@ type booking struct {
 	due time.Duration
 }
 
-// reserved creates a bucket whose tokens are reserved and whose reservations are cancelled. The tokens taken, including
-// reserved ones at their time to act, must stay within its bound.
+// reserved creates a bucket whose tokens are reserved and whose reservations are cancelled. The
+// tokens taken, including reserved ones at their time to act, must stay within the bound of the
+// bucket.
 func (w *world) reserved() {
 	const interval, burst = 100 * ms, 10
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, interval), Burst: burst})

@@ -17,7 +17,8 @@ type Rate struct {
 	per    time.Duration
 }
 
-// maxPerNano is the highest rate, so that one word can count for decades.
+// maxPerNano is the highest rate in events per nanosecond. It is low enough that one word can count
+// for decades.
 const maxPerNano = 4
 
 // unlimitedPer distinguishes Unlimited from a rate that is infinite by mistake.
@@ -29,8 +30,9 @@ func PerSecond(n float64) Rate { return Per(n, time.Second) }
 // PerMinute returns the rate of n events per minute.
 func PerMinute(n float64) Rate { return Per(n, time.Minute) }
 
-// Per returns the rate of n events every d: Per(100, time.Hour) is 100 per hour. It accepts any values:
-// the limiter that gets the rate refuses an n or d that is not above 0, a NaN and infinity.
+// Per returns the rate of n events every d: Per(100, time.Hour) is 100 per hour. It accepts any
+// values. The limiter that gets the rate refuses it if n or d is not above 0, or if n is a NaN or
+// infinite.
 func Per(n float64, d time.Duration) Rate {
 	if n == 0 && d == 0 {
 		d = unlimitedPer // so that an explicit 0 is invalid, not unset

@@ -126,7 +126,7 @@ func FuzzParseRate(f *testing.F) {
 	})
 }
 
-// FuzzRateText checks the same for every valid rate.
+// FuzzRateText checks that the text of every valid rate is read back as the same rate.
 func FuzzRateText(f *testing.F) {
 	f.Add(100.0, int64(time.Second))
 	f.Add(1.0/3, int64(90*time.Minute))

@@ -28,16 +28,16 @@ type promise struct {
 	serial uint64 // the number of the reservation, or 0 for none
 }
 
-// Reserve takes n tokens that may be added later, if that takes at most maxWait. Later requests wait
-// until those tokens are added. Reserve takes nothing if it would take longer, if a caller waits in the
-// queue, or during a Hold.
+// Reserve takes n tokens now, even if they are added to the bucket only later, up to maxWait from
+// now. Later requests wait until those tokens are added. Reserve takes nothing if they would be
+// added later than that, if a caller waits in the queue, or during a Hold.
 func (b *TokenBucket) Reserve(n int, maxWait time.Duration) *Reservation {
 	return b.reserveAt(time.Since(b.epoch), n, maxWait)
 }
 
-// Cancel gives back the tokens of the reservation, except those that are promised to later reservations.
-// It reports whether it did: not if the time to act has passed, and not twice. To give back tokens after
-// that time, use Refund.
+// Cancel gives back the tokens of the reservation, except those that are promised to later
+// reservations. It reports whether it did so. It does nothing if the time to act has passed, or if
+// the reservation was cancelled before. To give back tokens after that time, use Refund.
 func (r *Reservation) Cancel() bool {
 	return r.OK && r.cancelAt(time.Since(r.bucket.epoch))
 }
@@ -118,8 +118,9 @@ func (r *Reservation) cancelAt(at time.Duration) bool {
 }
 
 // promisedAfter returns the units between end and the last promise. They are promised to later
-// reservations, so a cancelled one must not give them back. The rule is that of golang.org/x/time/rate,
-// except that a later promise of an earlier time does not replace one that is still to be kept.
+// reservations, so a cancelled one must not give them back. The rule is that of
+// golang.org/x/time/rate, with one exception: a reservation that is made later for an earlier time
+// does not replace a promise that is still to be kept.
 func (s *bucketState) promisedAfter(end int64, at time.Duration) int64 {
 	return max(s.lastPromise.end-max(end, s.units(s.clamp(at))+s.capacity), 0)
 }

@@ -14,10 +14,11 @@ const (
 
 // scale converts times and tokens to one unit without losing a part of a token.
 //
-// If a token takes a whole number of nanoseconds, the unit is the nanosecond. Otherwise rounding the
-// interval would add up, so the time is converted instead: a token costs a power of two units, and a
-// nanosecond is worth between one and two units (less only for buckets of many slow tokens). Each
-// reading of the time is rounded anew, so rounding errors do not add up.
+// If the interval between two tokens is a whole number of nanoseconds, the unit is the nanosecond.
+// Otherwise the errors of a rounded interval would add up. So the interval is not rounded, and the
+// time is converted instead: a token costs a power of two units, and a nanosecond is worth between
+// one and two units (less only for buckets of many slow tokens). Each reading of the time is
+// rounded anew, so rounding errors do not add up.
 type scale struct {
 	cost  int64         // units per token
 	plain bool          // the unit is the nanosecond
@@ -42,7 +43,7 @@ func newScale(r Rate, burst int) scale {
 	}
 	s := scale{cost: cost, up: fraction(worth, uint64(period), true), down: fraction(uint64(period), worth, false)}
 	if s.up.whole == 1 && cost > 1 {
-		s.slack = 1 // without it, requests at exactly the rate, rounded up to nanoseconds, would be early after one that was late
+		s.slack = 1 // without it, requests at exactly the rate, rounded up to nanoseconds, would come too early after a late request
 	}
 	s.first = time.Duration(firstPosition / (s.up.whole + 1))
 	s.last = time.Duration(lastPosition / (s.up.whole + 1))
@@ -82,14 +83,15 @@ func (s *scale) untilConverted(u int64, at time.Duration) time.Duration {
 	return max(time.Duration(s.timeOf(u))-at, 0)
 }
 
-// timeOf returns the first time whose position is u or later. A multiplication finds it if a unit is
-// shorter than a nanosecond. Otherwise that would not be exact, and timeOf divides.
+// timeOf returns the first time whose position is u or later. A multiplication finds that time if a
+// unit is shorter than a nanosecond. Otherwise a multiplication would not be exact, and timeOf
+// divides.
 func (s *scale) timeOf(u int64) int64 {
 	if s.up.whole == 0 {
 		return s.up.quotient(u)
 	}
 	at := s.down.times(u)
-	for s.up.times(at) < u { // at most twice, by the error of down
+	for s.up.times(at) < u { // at most twice, because down is rounded
 		at++
 	}
 	return at

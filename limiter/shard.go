@@ -57,7 +57,8 @@ func (g *Group[K]) stored(key K) K {
 	return key
 }
 
-// idle returns the position before which a full bucket is like a new one.
+// idle returns a position. A bucket that was full before that position is idle: it is like a new
+// bucket.
 func (l *limits) idle(at time.Duration) int64 { return l.units(l.clamp(at)) - l.slack }
 
 // keys returns the remembered keys.
@@ -96,7 +97,7 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration,
 	return true
 }
 
-// predictLocked fills in what acquireLocked would answer if that many other tokens, ahead, were taken
+// predictLocked fills in the answer that acquireLocked would give if ahead other tokens were taken
 // first.
 func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration, ahead int64, n int) bool {
 	t, h := p.tierTable(), noHold
@@ -151,7 +152,8 @@ func (g *Group[K]) makeRoom(p *keyPosition[K], s *slot[K], at time.Duration) boo
 	return g.keyCount.Load() < g.maxKeys
 }
 
-// scanLength is how many slots or holds are searched for idle keys when there is no room.
+// scanLength is how many slots are searched for idle keys, or holds for expired ones, when there is
+// no room.
 const scanLength = 16
 
 func (g *Group[K]) evictIdle(s *shard[K], at time.Duration) {

@@ -8,9 +8,10 @@ import (
 // SlidingLog allows exactly Limit tokens in any window: it remembers when each token was taken, and
 // each comes back after Window.
 //
-// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. A SlidingLog uses 20 to 32
-// bytes for each moment in the window at which tokens were taken, of which there are at most Limit. If
-// that is too much, use a [SlidingWindow]. Memory is released as the log shrinks.
+// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. A SlidingLog uses 20
+// to 32 bytes for each moment in the window at which tokens were taken. There are at most Limit
+// such moments. If that is too much memory, use a [SlidingWindow]. Memory is released as the log
+// shrinks.
 //
 // RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 // The zero value does not work: use NewSlidingLog.
@@ -67,8 +68,9 @@ func (l *logCounter) add(n int64) {
 	l.log = append(l.log, logEntry{l.newest, l.total})
 }
 
-// compact moves the log to the front of its array if the array is full and that frees enough of it, and
-// to a smaller array if the log needs only an eighth of it.
+// compact moves the log to the front of its array if the array is full and more than an eighth of
+// it becomes free. It moves the log to a smaller array if the log needs less than an eighth of the
+// array.
 func (l *logCounter) compact() {
 	const least = 64
 	left := l.log[l.skip:]

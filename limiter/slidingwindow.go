@@ -8,9 +8,9 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// SlidingWindow allows at most Limit tokens in any window, wherever it begins. It counts tokens in
-// Buckets parts of the window and one more, so a token comes back up to one part late: with 10 parts,
-// after up to 1.1 windows.
+// SlidingWindow allows at most Limit tokens in any window, wherever it begins. The window has
+// Buckets parts, and tokens are counted in these parts and in one part more. So a token comes back
+// up to one part late: with 10 parts, after up to 1.1 windows.
 //
 //	      ┌────────── Window ──────────┐
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
@@ -36,8 +36,8 @@ func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *SlidingWindow {
 	return &SlidingWindow{newWindowLimiter(c, t0, counter)}
 }
 
-// ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring holds, for
-// each bucket, the value of total when it began.
+// ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring
+// holds, for each bucket, the value of total when the bucket began.
 type ringCounter struct {
 	ring   *ring.Ring
 	span   int64

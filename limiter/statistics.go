@@ -81,7 +81,7 @@ func (s *statistics) Stats() Stats {
 
 func (s *statistics) requests(outcome int) int64 { return s.counts[outcome].requests.Load() }
 
-// Waits returns how long the requests waited that were allowed after a wait.
+// Waits returns the waiting times of the requests that were allowed after a wait.
 func (s *statistics) Waits() window.Latency {
 	if s == nil {
 		return window.Latency{}
@@ -92,8 +92,8 @@ func (s *statistics) Waits() window.Latency {
 	return window.Latency{}
 }
 
-// Histograms yields how long the requests waited that were allowed after a wait. It yields nothing
-// until there is such a request.
+// Histograms yields the waiting times of the requests that were allowed after a wait. It yields
+// nothing until there is such a request.
 func (s *statistics) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if s != nil && s.waits.Load() != nil {
 		waits := s.Waits()
@@ -163,8 +163,9 @@ func (s *statistics) recordNear(r Result, n int) {
 	}
 }
 
-// refundable returns how many of n tokens to give back. In shadow mode it leaves out the tokens that
-// were allowed but not taken: the latest ones, since a refund follows shortly after its request.
+// refundable returns how many of n tokens to give back. In shadow mode it leaves out the tokens
+// that were allowed but not taken. It takes the refund to be for the latest tokens, since a refund
+// follows shortly after its request.
 func (s *statistics) refundable(n int) int {
 	if !s.shadows() {
 		return n

@@ -2,24 +2,25 @@ package limiter
 
 import "math/bits"
 
-// table is a hash table of buckets with open addressing, so that finding a bucket usually touches one
-// cache line. Hashes are stored beside the keys, so that other keys are not compared.
+// table is a hash table of buckets with open addressing, so that finding a bucket usually touches
+// one cache line. The hash is stored beside each key, so that keys with different hashes are not
+// compared.
 //
-// An idle bucket, one that is full again, need not be removed. A new key replaces it when it comes across
-// it, and rebuild leaves it out.
+// An idle bucket is one that is full again. It need not be removed: a new key replaces it if the
+// search for the new key finds its slot, and rebuild leaves it out.
 type table[K comparable] struct {
 	slots []slot[K]
 	taken int // slots with a hash
 	keys  int // slots with a key
 	next  int // the slot at which evictIdle continues
 
-	// lastEvicted is the latest position at which an evicted bucket was full. A new key begins with that
-	// position, because it may be an evicted key asked for at an earlier time.
+	// lastEvicted is the latest position at which an evicted bucket was full. A new key begins with
+	// that position, because it may be an evicted key that is used at an earlier time.
 	lastEvicted int64
 }
 
-// slot is a bucket. It is empty if hash is 0. It has lost its key if full is alwaysFull, and is then
-// passed over by searches, because other keys may lie behind it.
+// slot is a bucket. It is empty if hash is 0. If full is alwaysFull, the slot has lost its key.
+// Searches then continue behind the slot, because other keys may lie there.
 type slot[K comparable] struct {
 	hash uint64
 	full int64 // the position at which the bucket is full
@@ -29,7 +30,8 @@ type slot[K comparable] struct {
 func (s *slot[K]) hasKey() bool { return s.hash != 0 && s.full != alwaysFull }
 
 // find returns the slot of the key. If there is none, it returns the slot for a new key: the first
-// slot of the search whose bucket was full before the position idle, or the empty slot at its end.
+// slot of the search whose bucket was full before the position idle, or the empty slot at the end
+// of the search.
 func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool) {
 	if len(t.slots) == 0 {
 		t.slots = make([]slot[K], minSlots)

@@ -46,19 +46,19 @@ func (c TokenBucketConfig) Validate() error {
 	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
 }
 
-// TokenBucket holds up to Burst tokens and adds tokens at a constant rate. A request takes its tokens or
-// is refused. A new bucket is full. The bucket is the limiter to choose first: the leaky bucket as a
-// meter, the funnel and redis-cell's GCRA are the same algorithm in other words.
+// TokenBucket holds up to Burst tokens and adds tokens at a constant rate. A request takes its
+// tokens or is refused. A new bucket is full. The bucket is the limiter to choose first. The leaky
+// bucket as a meter, the funnel and redis-cell's GCRA are the same algorithm under other names.
 //
-// In any span of time it allows at most Burst tokens and those added in that span. This bound is exact
-// to two nanoseconds, or to 2^-59 of the time it takes to fill the bucket if that exceeds 18 years.
-// RetryAfter is minimal within the same error. Requests at exactly the rate are never refused, and no
-// rounding error adds up over the years.
+// In any span of time it allows at most Burst tokens and those added in that span. This bound is
+// exact to two nanoseconds. For a bucket that takes more than 18 years to fill, it is exact to
+// 2^-59 of that time. RetryAfter is minimal within the same error. Requests at exactly the rate are
+// never refused, and no rounding error adds up over the years.
 //
-// The state is one word, the time at which the bucket will be full again (the "theoretical arrival time"
-// of GCRA, ATM Forum Traffic Management 4.0). A refusal therefore writes nothing, and an idle bucket
-// needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per nanosecond;
-// then no more tokens are added.
+// The state is one word, the time at which the bucket will be full again (the "theoretical arrival
+// time" of GCRA, ATM Forum Traffic Management 4.0). A refusal therefore writes nothing, and an idle
+// bucket needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per
+// nanosecond. After that time no more tokens are added.
 //
 // All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
 // work: use NewTokenBucket.
@@ -136,8 +136,8 @@ func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 // Refund gives back n tokens that were taken a moment ago.
 func (b *TokenBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 
-// Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and while
-// one waits, Take refuses. A caller is charged when it is served.
+// Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and
+// while a caller waits, Take refuses. A caller is charged when it is served.
 //
 // If ctx is done, or is cancelled during the wait, Wait returns its error. A wait that cannot succeed is
 // refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the deadline of ctx is
@@ -230,7 +230,8 @@ func (b *TokenBucket) unsubscribe(w wakeup) { b.queue.unsubscribe(w) }
 // period returns the time in which an empty bucket fills up, or 0 if the rate is unlimited or Burst is Off.
 func (b *TokenBucket) period() time.Duration { return b.state.Load().period() }
 
-// currentState returns the state that replaced one.
+// currentState returns the current state, after another state was found replaced. It waits for the
+// lock until the replacement is complete.
 func (b *TokenBucket) currentState() *bucketState {
 	b.mu.Lock()
 	defer b.mu.Unlock()

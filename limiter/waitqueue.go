@@ -18,8 +18,8 @@ type waitQueue struct {
 	// waitingTokens is the number of tokens that all waiters want. It is above 0 exactly while
 	// there is a waiter.
 	waitingTokens atomic.Int64
-	// slow is set while there is a waiter, and always if the limiter keeps statistics. While it is not
-	// set, Take may take tokens without looking at either.
+	// slow is set while there is a waiter, and always if the limiter keeps statistics. While slow
+	// is not set, Take may take tokens without looking at waiters or statistics.
 	slow atomic.Bool
 
 	maxWaiters int         // 0 means no bound
@@ -38,16 +38,17 @@ type waitQueue struct {
 
 // tokenSource has the methods of a limiter that its waitQueue uses.
 type tokenSource interface {
-	// acquire takes n tokens without regard to the queue. If it refuses with RetryAfter 0, the limiter
-	// calls wake when there may be tokens. If it refuses with ResetAfter noWait, the caller must not wait.
+	// acquire takes n tokens without regard to the queue. If it refuses with RetryAfter 0, the
+	// limiter calls wakeFirst when there may be tokens. If it refuses with ResetAfter noWait, the
+	// caller must not wait.
 	acquire(n int) Result
 	// predict returns the answer that acquire(n) would give if ahead more tokens were taken before
 	// it. It takes nothing. RetryAfter is never too long.
 	predict(ahead int64, n int) Result
 }
 
-// maxWaitingTokens bounds waitingTokens, so that neither it nor a sum of several overflows. Beyond it,
-// each request counts as one token.
+// maxWaitingTokens bounds waitingTokens, so that neither waitingTokens nor a sum of several such
+// numbers overflows. Beyond this bound, each request counts as one token.
 const maxWaitingTokens = 1 << 60
 
 // noWait is a special ResetAfter: the caller must not wait, although there is a RetryAfter.

@@ -81,8 +81,8 @@ func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 	}
 }
 
-// Two callers wait for tokens that were taken in two buckets. The next caller needs another window, and
-// only the first of the tokens that are taken now.
+// Two callers wait for tokens that were taken in two buckets. The next caller has to wait for one
+// window more than the first of them.
 func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})

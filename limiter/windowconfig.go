@@ -16,9 +16,9 @@ type WindowConfig struct {
 	// Buckets is the number of parts that a SlidingWindow divides the window into, up to 100,000.
 	// Default 10. FixedWindow and SlidingLog do not use it.
 	Buckets int
-	// CountRefused counts the tokens of refused requests as well, so that a caller that keeps asking
-	// stays locked out. It counts requests to a [Joint] that any of its limiters refuses, but no
-	// requests that wait. Default false.
+	// CountRefused counts the tokens of refused requests as well, so that a caller that keeps
+	// asking stays locked out. A request to a [Joint] counts if any limiter of the Joint refuses
+	// it. Requests that wait do not count. Default false.
 	CountRefused bool
 	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
 	// ErrQueueFull. Default no bound.

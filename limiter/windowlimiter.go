@@ -124,7 +124,8 @@ func (l *windowLimiter) predict(ahead int64, n int) Result {
 	return l.predictAt(time.Since(l.epoch), ahead, n)
 }
 
-// predictAt returns what acquireAt would answer after ahead more tokens. It takes nothing.
+// predictAt returns the answer that acquireAt would give if ahead more tokens were taken first. It
+// takes nothing.
 func (l *windowLimiter) predictAt(at time.Duration, ahead int64, n int) Result {
 	at = clampTime(at)
 	l.mu.Lock()
@@ -183,7 +184,7 @@ func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool
 func (l *windowLimiter) subscribe(w wakeup)   { l.queue.subscribe(w) }
 func (l *windowLimiter) unsubscribe(w wakeup) { l.queue.unsubscribe(w) }
 
-// clampTime returns the nearest time whose distance from another does not overflow.
+// clampTime returns the nearest time whose distance from any other such time does not overflow.
 func clampTime(at time.Duration) time.Duration { return min(max(at, firstPosition), lastPosition) }
 
 // timeUntil returns the time from now until at: 0 if at has passed, Never if at is Never.

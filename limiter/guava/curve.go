@@ -100,5 +100,5 @@ func micros(x float64) int64 {
 	return math.MaxInt64
 }
 
-// add returns a plus a b of at least 0, at most the longest time.
+// add returns a+b, at most the longest time. b must be at least 0.
 func add(a, b int64) int64 { return a + min(b, math.MaxInt64-max(a, 0)) }

@@ -1,6 +1,6 @@
-// Package guava provides the two rate limiters of Guava, with the same waits to the microsecond. Use it for a
-// service that comes from Java and must keep its pace, and for callers that pay after the call instead of
-// before it.
+// Package guava provides the two rate limiters of Guava, with the same waits to the microsecond.
+// Use it for a service that was moved from Java to Go and must keep its pace. Use it also if
+// callers are to pay for a call after the call instead of before it.
 //
 //	var disk = guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4)})
 //
@@ -8,9 +8,11 @@
 //		return err
 //	}
 //
-// A request of any size goes at once if earlier requests are paid for, and the next request waits for its
-// cost. Unused permits are stored for a while. Stored permits of a [SmoothBursty] are free. Those of a
-// [SmoothWarmingUp] cost more than fresh ones, because the service behind has become cold.
+// The cost of a request is a time. A request of any size goes at once if earlier requests are paid
+// for, which means that the time they cost has passed. The next request waits for the cost of this
+// one. Unused permits are stored for a while. Stored permits of a [SmoothBursty] are free. Those of
+// a [SmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has become
+// cold.
 //
 // Both limiters implement limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in order of
 // arrival, are charged when they are served, and get the same errors. To name or combine them, use

@@ -166,7 +166,8 @@ func (p *pacer) charge(at time.Duration, n int) {
 	p.last = lastRequest{n: n, before: before, after: p.curve}
 }
 
-// waitAfter returns how long a request must wait after others for ahead permits. The caller holds the lock.
+// waitAfter returns how long a request must wait if others take ahead permits first. The caller
+// holds the lock.
 func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
 	p.begin(at)
 	after := p.curve

@@ -36,7 +36,7 @@ type Subject struct {
 	// Step is about how long it takes until a token comes back. The tests advance the time in steps of
 	// this size. Default 1s.
 	Step time.Duration
-	// Seeds is the number of random sequences that each test tries, at least 1. Fewer of them suit a
+	// Seeds is the number of random sequences that each test tries, at least 1. Use fewer for a
 	// limiter that asks a server. Default 12.
 	Seeds int
 }
