@@ -30,7 +30,7 @@ func adaptiveGates() map[string]*weir.Gate {
 		"weir.Config, a MaxWait":  weir.New("g", waits),
 		"weir.Parts":              weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), InFlight: inflight.New(inflight.Config{Adaptive: true})}),
 		"a key":                   hosts(weir.GroupConfig{Gate: c}).Get("a"),
-		"a key without room":      full(c),
+		"a key without room":      gateWithoutRoom(c),
 		"a key, a rate":           hosts(weir.GroupConfig{Gate: tokens}).Get("a"),
 		"weir.Parts, a remote":    weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: newRemote(1e6), InFlight: inflight.New(inflight.Config{Adaptive: true})}),
 		"a breaker that is timed": weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{SlowCall: time.Minute}}),
@@ -159,7 +159,7 @@ func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 					})
 				}
 				synctest.Wait()
-				require.Equal(t, calls, inFlight(g), name)
+				require.Equal(t, calls, callsInFlight(g), name)
 				wg.Wait()
 				require.Zero(t, refused.Load(), name)
 			}
@@ -172,9 +172,9 @@ func TestAnAdaptiveGateRefusesNothingWithoutEvidence(t *testing.T) {
 func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Adaptive: true, MaxWait: time.Minute, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
-		learn(t, g)
+		makeUsualCalls(t, g)
 		for range 100 {
-			_ = g.Run(t.Context(), slowly(errDown))
+			_ = g.Run(t.Context(), slowCall(errDown))
 		}
 		require.Equal(t, 1, limitOf(g))
 		began := time.Now()
@@ -191,8 +191,8 @@ func TestAWaitForASlotDoesNotCountAsLatency(t *testing.T) {
 	})
 }
 
-// slowly makes a call that lasts a second, fifty times as long as usual.
-func slowly(err error) func(context.Context) error {
+// slowCall makes a call that lasts a second, fifty times as long as usual.
+func slowCall(err error) func(context.Context) error {
 	return func(context.Context) error {
 		time.Sleep(time.Second)
 		return err
@@ -207,13 +207,13 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 		call func(context.Context) error
 		want int
 	}{
-		"a slow success":   {slowly(nil), refusing},
-		"a late failure":   {slowly(errDown), refusing},
-		"a panic":          {func(ctx context.Context) error { _ = slowly(nil)(ctx); panic("boom") }, refusing},
-		"Goexit":           {func(ctx context.Context) error { _ = slowly(nil)(ctx); runtime.Goexit(); return nil }, refusing},
+		"a slow success":   {slowCall(nil), refusing},
+		"a late failure":   {slowCall(errDown), refusing},
+		"a panic":          {func(ctx context.Context) error { _ = slowCall(nil)(ctx); panic("boom") }, refusing},
+		"Goexit":           {func(ctx context.Context) error { _ = slowCall(nil)(ctx); runtime.Goexit(); return nil }, refusing},
 		"an early failure": {fail, indifferent},
 		"an early success": {succeed, indifferent},
-		"a late refusal":   {slowly(weir.ErrRefused), indifferent},
+		"a late refusal":   {slowCall(weir.ErrRefused), indifferent},
 	} {
 		for form, call := range forms {
 			want := c.want
@@ -222,7 +222,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				g := weir.New("g", weir.Config{Adaptive: true, Breaker: breaker.Config{Initial: breaker.ForcedClosed}})
-				learn(t, g)
+				makeUsualCalls(t, g)
 				for range 100 {
 					done := make(chan struct{})
 					go func() { // Goexit ends it
@@ -238,8 +238,8 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 	}
 }
 
-// learn makes calls of 20 ms, so that the gate learns how long calls take.
-func learn(t *testing.T, g *weir.Gate) {
+// makeUsualCalls makes calls of 20 ms, so that the gate learns how long calls take.
+func makeUsualCalls(t *testing.T, g *weir.Gate) {
 	for range 100 {
 		require.NoError(t, g.Run(t.Context(), func(context.Context) error { time.Sleep(20 * time.Millisecond); return nil }))
 	}
@@ -249,7 +249,7 @@ func learn(t *testing.T, g *weir.Gate) {
 func TestAWaitForATokenDoesNotCountAsLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Adaptive: true, Rate: limiter.PerSecond(1), Burst: 100, MaxWait: time.Minute})
-		learn(t, g)
+		makeUsualCalls(t, g)
 		began := time.Now()
 		for range 100 {
 			require.NoError(t, g.Run(t.Context(), succeed))
@@ -264,10 +264,10 @@ func TestEachKeyHasItsOwnAdaptiveBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Adaptive: true}})
 		for _, key := range []string{"slow", "quick"} {
-			learn(t, g.Get(key))
+			makeUsualCalls(t, g.Get(key))
 		}
 		for range 100 {
-			_ = g.Get("slow").Run(t.Context(), slowly(nil))
+			_ = g.Get("slow").Run(t.Context(), slowCall(nil))
 			_ = g.Get("quick").Run(t.Context(), succeed)
 		}
 		require.Equal(t, 1, limitOf(g.Get("slow")))

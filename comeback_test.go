@@ -15,10 +15,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// obey makes callers call a gate at the same time. Each caller retries after the RetryAfter of its
-// refusal, until its call is allowed. obey returns the times of all tries and the waits of all
-// callers, both in ascending order.
-func obey(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.Duration) {
+// retryAsTold makes callers call a gate at the same time. Each caller retries after the RetryAfter
+// of its refusal, until its call is allowed. It returns the times of all tries and the waits of
+// all callers, both in ascending order.
+func retryAsTold(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -48,8 +48,8 @@ func obey(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.Duration
 	return tries, waits
 }
 
-// together returns the most tries in 10 ms, without the first ones.
-func together(tries []time.Duration) (most int) {
+// mostTriesTogether returns the most tries in 10 ms, without the first ones.
+func mostTriesTogether(tries []time.Duration) (most int) {
 	for i, first := range tries {
 		if first < 10*time.Millisecond {
 			continue
@@ -72,10 +72,10 @@ func TestRefusedCallersComeBackAtTheRateOfTheLimit(t *testing.T) {
 					Limiter: limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Second}),
 				}),
 			} {
-				tries, waits := obey(t, g, 1000)
-				t.Logf("%s %v: %d tries, %d at most in 10 ms, median %v, last %v", name, c.Burst, len(tries), together(tries), waits[500], waits[999])
+				tries, waits := retryAsTold(t, g, 1000)
+				t.Logf("%s %v: %d tries, %d at most in 10 ms, median %v, last %v", name, c.Burst, len(tries), mostTriesTogether(tries), waits[500], waits[999])
 				require.LessOrEqual(t, len(tries), 2500, "%s: each caller is refused 1.5 times at most, on average", name)
-				require.LessOrEqual(t, together(tries), 50, "%s: no 10 ms has more than 5 %% of the callers", name)
+				require.LessOrEqual(t, mostTriesTogether(tries), 50, "%s: no 10 ms has more than 5 %% of the callers", name)
 				// The first token of a window comes back after the window and a tenth of it, and 900 callers take 9s.
 				require.LessOrEqual(t, waits[999], 11*time.Second, "%s: 1,000 tokens take 10 s", name)
 				time.Sleep(time.Hour)

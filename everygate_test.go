@@ -12,11 +12,11 @@ import (
 	"github.com/weir-go/weir/throttle"
 )
 
-// plain is a limiter that is not a WaitLimiter and cannot be held.
-type plain struct{ limiter.Limiter }
+// limiterOnly is a limiter that is not a WaitLimiter and cannot be held.
+type limiterOnly struct{ limiter.Limiter }
 
-// full returns the gate of a key in a group without room for it.
-func full(c weir.Config) *weir.Gate {
+// gateWithoutRoom returns the gate of a key in a group without room for it.
+func gateWithoutRoom(c weir.Config) *weir.Gate {
 	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
 	for i := range 10 {
 		_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
@@ -39,8 +39,8 @@ func everyGate() map[string]*weir.Gate {
 		"joined, no limiter":            weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{})}),
 		"a key":                         hosts(weir.GroupConfig{}).Get("a"),
 		"a key with a rate":             hosts(weir.GroupConfig{Gate: rate}).Get("a"),
-		"a key without room":            full(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
-		"a key without room, a rate":    full(rate),
+		"a key without room":            gateWithoutRoom(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}),
+		"a key without room, a rate":    gateWithoutRoom(rate),
 		"a rate, and time to wait":      weir.New("g", weir.Config{Rate: limiter.PerSecond(1000), MaxWait: time.Second}),
 		"slots":                         weir.New("g", weir.Config{MaxConcurrent: 1}),
 		"slots, and time to wait":       weir.New("g", weir.Config{MaxConcurrent: 1, MaxWait: time.Second}),
@@ -49,7 +49,7 @@ func everyGate() map[string]*weir.Gate {
 		"slots, calls that may hang":    weir.New("g", weir.Config{MaxConcurrent: 1, Breaker: breaker.Config{SlowCall: time.Minute, HungCalls: true}}),
 		"a key with slots":              hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get("a"),
 		"a key with slots and a rate":   hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, Rate: limiter.PerSecond(1000)}}).Get("a"),
-		"a key without room, slots":     full(weir.Config{MaxConcurrent: 1}),
+		"a key without room, slots":     gateWithoutRoom(weir.Config{MaxConcurrent: 1}),
 	}
 	for name, c := range map[string]weir.Config{
 		"slots":                           {},
@@ -62,7 +62,7 @@ func everyGate() map[string]*weir.Gate {
 		c.Adaptive, c.MaxConcurrent = true, 1
 		gates["adaptive "+name] = weir.New("g", c)
 		gates["a key with adaptive "+name] = hosts(weir.GroupConfig{Gate: c}).Get("a")
-		gates["a key without room, adaptive "+name] = full(c)
+		gates["a key without room, adaptive "+name] = gateWithoutRoom(c)
 		c.RefuseHopeless = true
 		gates["hopeless calls refused, adaptive "+name] = weir.New("g", c)
 		gates["a key, hopeless calls refused, adaptive "+name] = hosts(weir.GroupConfig{Gate: c}).Get("a")
@@ -72,7 +72,7 @@ func everyGate() map[string]*weir.Gate {
 	for name, l := range map[string]limiter.Limiter{
 		"a bucket":               limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)}),
 		"a named bucket":         limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000), Name: "n"}),
-		"what cannot be held":    plain{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
+		"what cannot be held":    limiterOnly{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1000)})},
 		"a window":               limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1000, Window: time.Second}),
 		"a limiter in the shade": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n", Shadow: true}),
 	} {

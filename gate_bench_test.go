@@ -76,8 +76,8 @@ func BenchmarkGateInFlight(b *testing.B) {
 	})
 }
 
-// BenchmarkGateHopeless compares a gate that refuses hopeless calls with one that keeps a histogram of
-// latencies and one that does neither. All calls have a deadline.
+// BenchmarkGateHopeless compares a gate that refuses hopeless calls with one that keeps a histogram
+// of latencies and one that does neither. All calls have a deadline.
 func BenchmarkGateHopeless(b *testing.B) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
@@ -110,12 +110,12 @@ func BenchmarkGateHopeless(b *testing.B) {
 	b.Run("refused", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_ = g.Run(soon{ctx}, succeed)
+			_ = g.Run(deadlineSoon{ctx}, succeed)
 		}
 	})
 }
 
-// soon is a context whose deadline is always 1 ms away.
-type soon struct{ context.Context }
+// deadlineSoon is a context whose deadline is always 1 ms away.
+type deadlineSoon struct{ context.Context }
 
-func (soon) Deadline() (time.Time, bool) { return time.Now().Add(time.Millisecond), true }
+func (deadlineSoon) Deadline() (time.Time, bool) { return time.Now().Add(time.Millisecond), true }

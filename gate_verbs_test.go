@@ -81,15 +81,15 @@ func TestRetryAfterReturnsTheWait(t *testing.T) {
 	require.Equal(t, limiter.Never, weir.RetryAfter(&limiter.LimitedError{}))
 }
 
-// immediate is a refusal whose RetryAfter is 0.
-type immediate struct{}
+// zeroRetryAfter is a refusal whose RetryAfter is 0.
+type zeroRetryAfter struct{}
 
-func (immediate) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }
-func (immediate) Refund(int)                {}
+func (zeroRetryAfter) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }
+func (zeroRetryAfter) Refund(int)                {}
 
 // A caller that waits for RetryAfter and retries does not spin.
 func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
-	g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: immediate{}})
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: zeroRetryAfter{}})
 	for name, err := range map[string]error{
 		"a limiter that does not know": g.Run(bg(), succeed),
 		"a limit whose time has come":  &limiter.LimitedError{Until: time.Now().Add(-time.Hour)},
@@ -98,8 +98,8 @@ func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {
 		require.ErrorIs(t, err, weir.ErrRefused, name)
 		require.GreaterOrEqual(t, weir.RetryAfter(err), time.Millisecond, name)
 	}
-	require.Zero(t, weir.RetryAfter(asking(0)), "not a refusal")
-	require.Equal(t, time.Microsecond, weir.RetryAfter(asking(time.Microsecond)))
+	require.Zero(t, weir.RetryAfter(retryAfterError(0)), "not a refusal")
+	require.Equal(t, time.Microsecond, weir.RetryAfter(retryAfterError(time.Microsecond)))
 }
 
 func TestConfigValidateNamesAllFaults(t *testing.T) {

@@ -178,7 +178,7 @@ func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
 
 func TestHoldRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", exact(weir.Config{Rate: limiter.PerSecond(100)}))
+		g := weir.New("g", withExactHold(weir.Config{Rate: limiter.PerSecond(100)}))
 		g.Hold(time.Minute)
 		err := g.Run(t.Context(), succeed)
 		require.ErrorIs(t, err, limiter.ErrLimited)

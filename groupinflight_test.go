@@ -23,10 +23,10 @@ func TestEachKeyHasItsOwnSlots(t *testing.T) {
 		require.NoError(t, g.Get("a").Run(bg(), func(context.Context) error {
 			require.ErrorIs(t, g.Get("a").Run(bg(), succeed), inflight.ErrFull)
 			require.NoError(t, g.Get("b").Run(bg(), succeed))
-			require.Equal(t, 1, inFlight(g))
+			require.Equal(t, 1, callsInFlight(g))
 			return nil
 		}))
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 		require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
 	})
 }
@@ -40,7 +40,7 @@ func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
 		}
 		require.NoError(t, g.Get("late").Run(bg(), func(context.Context) error {
 			require.ErrorIs(t, g.Get("later").Run(bg(), succeed), inflight.ErrFull)
-			require.Equal(t, 1, inFlight(g))
+			require.Equal(t, 1, callsInFlight(g))
 			return nil
 		}))
 		require.NoError(t, g.Get("later").Run(bg(), succeed))
@@ -74,7 +74,7 @@ func TestAKeyWithCallsInFlightIsNotEvicted(t *testing.T) {
 			return nil
 		}))
 		require.NoError(t, g.Get("held").Run(bg(), succeed))
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 	})
 }
 
@@ -93,9 +93,9 @@ func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
 		require.True(t, g.Forget("a"))
 		require.NoError(t, <-got)
 		require.Equal(t, time.Second, time.Since(began))
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 		permit.Record(breaker.Success) // releases one of the old slots
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 		require.NoError(t, old.Run(bg(), succeed))
 	})
 }
@@ -173,5 +173,5 @@ func stormOfKeys(t *testing.T, adaptive bool) {
 		})
 	}
 	wg.Wait()
-	require.Zero(t, inFlight(g))
+	require.Zero(t, callsInFlight(g))
 }

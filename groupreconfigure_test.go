@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// gatesOfEveryKind returns a group and gates of it that were made before a change: of a key that it has, of
-// one that was evicted, of one that was forgotten, and of one without room.
+// gatesOfEveryKind returns a group and gates of it that were made before a change: of a key that it
+// has, of one that was evicted, of one that was forgotten, and of one without room.
 func gatesOfEveryKind(t *testing.T, c weir.Config) (*weir.Group[string], map[string]*weir.Gate) {
 	c.Breaker.ConsecutiveFailures = 1
 	g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 2, MaxSeries: breaker.Off})
@@ -94,7 +94,7 @@ func TestAGroupGetsAndLosesABound(t *testing.T) {
 				})
 			}), name)
 			require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1}))
-			require.Zero(t, inFlight(g), name)
+			require.Zero(t, callsInFlight(g), name)
 			require.NoError(t, g.Reconfigure(weir.Config{}))
 		}
 	})

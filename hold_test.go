@@ -29,8 +29,8 @@ func heldFor(t *testing.T, g *weir.Gate, d time.Duration) time.Duration {
 	return held
 }
 
-// exact returns a config whose gate is held for exactly as long as its service asks.
-func exact(c weir.Config) weir.Config {
+// withExactHold returns a config whose gate is held for exactly as long as its service asks.
+func withExactHold(c weir.Config) weir.Config {
 	c.Breaker.CooldownJitter = breaker.Off
 	return c
 }
@@ -69,7 +69,7 @@ func TestEveryGateAndMethodObeysAHold(t *testing.T) {
 
 func TestHoldAffectsOnlyItsKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: exact(weir.Config{})})
+		g := hosts(weir.GroupConfig{Gate: withExactHold(weir.Config{})})
 		kept := g.Get("a")
 		g.Get("a").Hold(time.Second)
 		require.ErrorIs(t, kept.Run(t.Context(), succeed), weir.ErrRefused, "all gates of a key are held")
@@ -83,7 +83,7 @@ func TestHoldAffectsOnlyItsKey(t *testing.T) {
 
 func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, g := range []*weir.Gate{weir.New("g", exact(weir.Config{})), hosts(weir.GroupConfig{Gate: exact(weir.Config{})}).Get("a")} {
+		for _, g := range []*weir.Gate{weir.New("g", withExactHold(weir.Config{})), hosts(weir.GroupConfig{Gate: withExactHold(weir.Config{})}).Get("a")} {
 			for _, d := range []time.Duration{0, -1, math.MinInt64} {
 				g.Hold(d)
 				require.NoError(t, g.Run(t.Context(), succeed))
@@ -101,7 +101,7 @@ func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 }
 
 // Package variables are initialized outside any bubble, on the real clock.
-var outside, outsideGroup = weir.New("g", exact(weir.Config{})), weir.NewGroup[string]("g", weir.GroupConfig{Gate: exact(weir.Config{})})
+var outside, outsideGroup = weir.New("g", withExactHold(weir.Config{})), weir.NewGroup[string]("g", weir.GroupConfig{Gate: withExactHold(weir.Config{})})
 
 func TestHoldInABubbleOfAGateFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,17 +122,17 @@ func TestNaNKeyIsNotHeld(t *testing.T) {
 
 // An unlimited rate has no queue that could be held.
 func unlimited(maxWait time.Duration) *weir.Gate {
-	return weir.New("g", exact(weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait}))
+	return weir.New("g", withExactHold(weir.Config{Rate: limiter.Unlimited(), MaxWait: maxWait}))
 }
 
 func TestCallWaitsForTheEndOfAHold(t *testing.T) {
 	for name, g := range map[string]func() *weir.Gate{
 		"a rate": func() *weir.Gate {
-			return weir.New("g", exact(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
+			return weir.New("g", withExactHold(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}))
 		},
 		"an unlimited rate": func() *weir.Gate { return unlimited(10 * time.Second) },
 		"a key without room": func() *weir.Gate {
-			return full(exact(weir.Config{Rate: limiter.PerSecond(10), MaxWait: 10 * time.Second}))
+			return gateWithoutRoom(withExactHold(weir.Config{Rate: limiter.PerSecond(10), MaxWait: 10 * time.Second}))
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

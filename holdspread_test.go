@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// end returns when a gate that is held stops refusing.
-func end(t *testing.T, g *weir.Gate) time.Time {
+// endOfHold returns when a gate that is held stops refusing.
+func endOfHold(t *testing.T, g *weir.Gate) time.Time {
 	t.Helper()
 	_, err := g.Allow(t.Context())
 	require.ErrorIs(t, err, weir.ErrRefused)
@@ -29,7 +29,7 @@ func TestGatesWithTheSameRetryAfterResumeAtDifferentTimes(t *testing.T) {
 			g := weir.New("g", weir.Config{})
 			time.Sleep(time.Microsecond)
 			g.Hold(10 * time.Second)
-			at := end(t, g)
+			at := endOfHold(t, g)
 			require.False(t, at.Before(time.Now().Add(10*time.Second)), "no gate comes before the time that was asked for")
 			require.True(t, at.Before(time.Now().Add(11*time.Second)))
 			ends = append(ends, at)
@@ -56,18 +56,18 @@ func TestAllWaitsOfAHoldAreStretchedAlike(t *testing.T) {
 		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
 			moment := time.Now().Add(20 * time.Second)
 			g.Hold(time.Until(moment))
-			first := end(t, g)
+			first := endOfHold(t, g)
 			for range 100 {
 				time.Sleep(time.Millisecond)
 				g.Hold(time.Until(moment))
 			}
-			require.Equal(t, first, end(t, g))
+			require.Equal(t, first, endOfHold(t, g))
 
 			shares := map[time.Duration]bool{}
 			for range 20 { // each hold draws a new share
 				time.Sleep(time.Hour)
 				g.Hold(time.Minute)
-				shares[time.Until(end(t, g))] = true
+				shares[time.Until(endOfHold(t, g))] = true
 			}
 			require.Greater(t, len(shares), 15)
 		}
@@ -76,16 +76,16 @@ func TestAllWaitsOfAHoldAreStretchedAlike(t *testing.T) {
 
 func TestCooldownJitterBoundsTheStretchOfAHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		exactly := weir.New("g", exact(weir.Config{}))
+		exactly := weir.New("g", withExactHold(weir.Config{}))
 		exactly.Hold(time.Minute)
-		require.Equal(t, time.Minute, time.Until(end(t, exactly)))
+		require.Equal(t, time.Minute, time.Until(endOfHold(t, exactly)))
 
 		longest := time.Duration(0)
 		for range 200 {
 			g := weir.New("g", weir.Config{Breaker: breaker.Config{CooldownJitter: 1}})
 			time.Sleep(time.Microsecond)
 			g.Hold(time.Minute)
-			held := time.Until(end(t, g))
+			held := time.Until(endOfHold(t, g))
 			require.GreaterOrEqual(t, held, time.Minute)
 			require.Less(t, held, 2*time.Minute)
 			longest = max(longest, held)

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// takes returns a function that answers after d, or when its context is done.
-func takes(d time.Duration) func(context.Context) error {
+// answersAfter returns a function that answers after d, or when its context is done.
+func answersAfter(d time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
 		case <-time.After(d):
@@ -27,18 +27,18 @@ func takes(d time.Duration) func(context.Context) error {
 	}
 }
 
-// within makes a call of the given duration, with a deadline.
-func within(g *weir.Gate, deadline, takesFor time.Duration) error {
+// callWithDeadline makes a call of the given duration, with a deadline.
+func callWithDeadline(g *weir.Gate, deadline, takesFor time.Duration) error {
 	ctx, cancel := context.WithTimeout(bg(), deadline)
 	defer cancel()
-	return g.Run(ctx, takes(takesFor))
+	return g.Run(ctx, answersAfter(takesFor))
 }
 
 // learnLatency makes 100 calls that take 50 ms, from which the gate learns how long calls take.
 func learnLatency(t *testing.T, g *weir.Gate) {
 	t.Helper()
 	for range 100 {
-		require.NoError(t, g.Run(bg(), takes(50*time.Millisecond)))
+		require.NoError(t, g.Run(bg(), answersAfter(50*time.Millisecond)))
 	}
 	time.Sleep(100 * time.Millisecond)
 }
@@ -46,7 +46,7 @@ func learnLatency(t *testing.T, g *weir.Gate) {
 // useTest makes the hopeless call that is allowed once per second.
 func useTest(t *testing.T, g *weir.Gate) {
 	t.Helper()
-	require.ErrorIs(t, within(g, 10*time.Millisecond, 50*time.Millisecond), context.DeadlineExceeded)
+	require.ErrorIs(t, callWithDeadline(g, 10*time.Millisecond, 50*time.Millisecond), context.DeadlineExceeded)
 }
 
 func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
@@ -55,7 +55,7 @@ func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
 		learnLatency(t, g)
 		useTest(t, g)
 		before := g.Totals()
-		err := within(g, 12*time.Millisecond, 0)
+		err := callWithDeadline(g, 12*time.Millisecond, 0)
 		var hopeless *weir.HopelessError
 		require.ErrorAs(t, err, &hopeless)
 		require.Equal(t, &weir.HopelessError{Name: "search", Left: 12 * time.Millisecond}, hopeless)
@@ -68,7 +68,7 @@ func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
 		metrics, _ := readMetrics(g)
 		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"], "%v", metrics)
 
-		require.NoError(t, within(g, 60*time.Millisecond, 50*time.Millisecond))
+		require.NoError(t, callWithDeadline(g, 60*time.Millisecond, 50*time.Millisecond))
 		require.NoError(t, g.Run(bg(), succeed), "without a deadline")
 	})
 }
@@ -78,7 +78,7 @@ func TestWithoutTheSettingNoCallIsHopeless(t *testing.T) {
 		g := weir.New("g", weir.Config{})
 		learnLatency(t, g)
 		for range 20 {
-			require.NoError(t, within(g, time.Microsecond, 0))
+			require.NoError(t, callWithDeadline(g, time.Microsecond, 0))
 		}
 		for s := range g.Observe {
 			require.NotEqual(t, "weir.gate.hopeless_calls", s.Instrument.Name)
@@ -90,11 +90,11 @@ func TestWithFewCallsNothingIsHopeless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true})
 		for range 59 {
-			require.NoError(t, g.Run(bg(), takes(50*time.Millisecond)))
+			require.NoError(t, g.Run(bg(), answersAfter(50*time.Millisecond)))
 		}
 		time.Sleep(time.Second)
 		for range 20 {
-			require.NoError(t, within(g, time.Millisecond, 0))
+			require.NoError(t, callWithDeadline(g, time.Millisecond, 0))
 		}
 	})
 }
@@ -106,7 +106,7 @@ func TestOneHopelessCallPerSecondIsAllowed(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{FailureRate: breaker.Off}})
 		allowed, refused := 0, 0
 		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-			go func() { _ = g.Run(bg(), takes(50*time.Millisecond)) }() // keeps the estimate
+			go func() { _ = g.Run(bg(), answersAfter(50*time.Millisecond)) }() // keeps the estimate
 			if time.Since(end) < -25*time.Second {
 				continue
 			}
@@ -143,7 +143,7 @@ func TestAServiceThatIsFastAgainIsNoticed(t *testing.T) {
 					slow = 20 * time.Millisecond
 				}
 				go func(takesFor time.Duration, began time.Duration) {
-					err := within(g, 100*time.Millisecond, takesFor)
+					err := callWithDeadline(g, 100*time.Millisecond, takesFor)
 					mu.Lock()
 					defer mu.Unlock()
 					switch {
@@ -179,14 +179,15 @@ func TestAHopelessCallTakesNothing(t *testing.T) {
 		learnLatency(t, g)
 		useTest(t, g)
 		tokens, asked := bucket.Take(0).Remaining, far.asked.Load()
-		require.ErrorIs(t, within(g, time.Millisecond, 0), weir.ErrRefused)
+		require.ErrorIs(t, callWithDeadline(g, time.Millisecond, 0), weir.ErrRefused)
 		require.Equal(t, tokens, bucket.Take(0).Remaining)
 		require.Equal(t, asked, far.asked.Load())
 		require.Zero(t, slots.InFlight())
 	})
 }
 
-// TestACallThatBecomesHopelessGivesEverythingBack has its deadline used up by the remote and by a wait.
+// TestACallThatBecomesHopelessGivesEverythingBack has its deadline used up by the remote and by a
+// wait.
 func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 500})
@@ -200,14 +201,14 @@ func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 		tokens, remotes := bucket.Take(0).Remaining, far.bucket.Take(0).Remaining
 		far.during = func() { time.Sleep(80 * time.Millisecond) }
 		var hopeless *weir.HopelessError
-		require.ErrorAs(t, within(g, 100*time.Millisecond, 0), &hopeless)
+		require.ErrorAs(t, callWithDeadline(g, 100*time.Millisecond, 0), &hopeless)
 		require.Equal(t, 20*time.Millisecond, hopeless.Left)
 		far.during = func() {}
 
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
 		time.AfterFunc(80*time.Millisecond, func() { permit.Record(breaker.Success) })
-		require.ErrorAs(t, within(g, 100*time.Millisecond, 0), &hopeless, "after a wait for a slot")
+		require.ErrorAs(t, callWithDeadline(g, 100*time.Millisecond, 0), &hopeless, "after a wait for a slot")
 		require.Equal(t, 20*time.Millisecond, hopeless.Left)
 		synctest.Wait() // Record wakes the caller first, and counts then
 
@@ -215,7 +216,7 @@ func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 		require.LessOrEqual(t, remotes-1, far.bucket.Take(0).Remaining)
 		require.Zero(t, slots.InFlight())
 		require.Equal(t, int64(101), b.Totals().Successes)
-		require.NoError(t, within(g, 100*time.Millisecond, 50*time.Millisecond))
+		require.NoError(t, callWithDeadline(g, 100*time.Millisecond, 50*time.Millisecond))
 	})
 }
 

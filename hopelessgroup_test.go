@@ -20,15 +20,15 @@ func TestAHopelessCallIsNotAProbe(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true, Breaker: breaker.Config{Cooldown: 2 * time.Second, Probes: 1}})
 		learnLatency(t, g)
 		g.Breaker().OpenFor(2 * time.Second)
-		require.ErrorIs(t, within(g, time.Millisecond, 0), breaker.ErrOpen, "the breaker refuses first")
+		require.ErrorIs(t, callWithDeadline(g, time.Millisecond, 0), breaker.ErrOpen, "the breaker refuses first")
 		time.Sleep(2 * time.Second)
 		for range 3 {
 			var hopeless *weir.HopelessError
-			require.ErrorAs(t, within(g, time.Millisecond, 0), &hopeless)
+			require.ErrorAs(t, callWithDeadline(g, time.Millisecond, 0), &hopeless)
 			time.Sleep(time.Second / 3)
 		}
 		require.Equal(t, breaker.HalfOpen, g.Breaker().State())
-		require.NoError(t, within(g, time.Second, 50*time.Millisecond), "the probe was not taken")
+		require.NoError(t, callWithDeadline(g, time.Second, 50*time.Millisecond), "the probe was not taken")
 		require.Equal(t, breaker.Recovering, g.Breaker().State())
 	})
 }
@@ -43,24 +43,24 @@ func TestFailuresDoNotMakeFastSuccesses(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		useTest(t, g)
-		require.ErrorIs(t, within(g, 10*time.Millisecond, 0), weir.ErrRefused)
-		require.NoError(t, within(g, 60*time.Millisecond, 50*time.Millisecond))
+		require.ErrorIs(t, callWithDeadline(g, 10*time.Millisecond, 0), weir.ErrRefused)
+		require.NoError(t, callWithDeadline(g, 60*time.Millisecond, 50*time.Millisecond))
 	})
 }
 
-// passed is a context whose deadline has passed, but whose Done channel is not closed yet.
-type passed struct{ context.Context }
+// deadlinePassed is a context whose deadline has passed, but whose Done channel is not closed yet.
+type deadlinePassed struct{ context.Context }
 
-func (passed) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
+func (deadlinePassed) Deadline() (time.Time, bool) { return time.Now().Add(-time.Hour), true }
 
 func TestADeadlineThatHasPassedIsHopeless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true})
-		require.NoError(t, g.Run(passed{bg()}, succeed), "nothing is known yet")
+		require.NoError(t, g.Run(deadlinePassed{bg()}, succeed), "nothing is known yet")
 		learnLatency(t, g)
 		useTest(t, g)
 		var hopeless *weir.HopelessError
-		require.ErrorAs(t, g.Run(passed{bg()}, succeed), &hopeless)
+		require.ErrorAs(t, g.Run(deadlinePassed{bg()}, succeed), &hopeless)
 		require.Zero(t, hopeless.Left)
 	})
 }
@@ -71,31 +71,31 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 100})
 		learnLatency(t, g.Get("slow"))
 		useTest(t, g.Get("slow"))
-		require.ErrorIs(t, within(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
-		require.NoError(t, within(g.Get("other"), 10*time.Millisecond, 0))
+		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
+		require.NoError(t, callWithDeadline(g.Get("other"), 10*time.Millisecond, 0))
 		metrics, _ := readMetrics(g)
 		require.Equal(t, 1.0, metrics["weir.gate.hopeless_calls"])
 
 		require.NoError(t, g.Reconfigure(c))
-		require.ErrorIs(t, within(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
+		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.NoError(t, g.Reconfigure(weir.Config{}))
-		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0))
+		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0))
 		require.NoError(t, g.Reconfigure(c))
-		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0), "the estimate begins anew")
+		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the estimate begins anew")
 		learnLatency(t, g.Get("slow"))
 		useTest(t, g.Get("slow"))
-		require.ErrorIs(t, within(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
+		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.True(t, g.Forget("slow"))
-		require.NoError(t, within(g.Get("slow"), 10*time.Millisecond, 0), "the key begins anew")
+		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the key begins anew")
 	})
 }
 
 func TestAKeyWithoutRoomRefusesNoHopelessCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := full(weir.Config{RefuseHopeless: true, Breaker: breaker.Config{ConsecutiveFailures: 1}})
+		g := gateWithoutRoom(weir.Config{RefuseHopeless: true, Breaker: breaker.Config{ConsecutiveFailures: 1}})
 		learnLatency(t, g)
 		for range 5 {
-			require.NoError(t, within(g, time.Millisecond, 0))
+			require.NoError(t, callWithDeadline(g, time.Millisecond, 0))
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestCallsWithDeadlinesLoseNothing(t *testing.T) {
 			for range 400 {
 				ctx, cancel := context.WithTimeout(bg(), time.Duration(1+r.IntN(4))*time.Millisecond/4)
 				n := int64(0)
-				err := g.Run(ctx, func(ctx context.Context) error { n = 1; return takes(600 * time.Microsecond)(ctx) })
+				err := g.Run(ctx, func(ctx context.Context) error { n = 1; return answersAfter(600 * time.Microsecond)(ctx) })
 				cancel()
 				mu.Lock()
 				called += n

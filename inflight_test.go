@@ -18,8 +18,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// inFlight returns the calls in flight of a gate or a group, or -1 if it has no bound.
-func inFlight(s stat.Source) int {
+// callsInFlight returns the calls in flight of a gate or a group, or -1 if it has no bound.
+func callsInFlight(s stat.Source) int {
 	calls := -1
 	for series, v := range s.Observe {
 		if series.Instrument.Name == "weir.inflight.call.active" {
@@ -94,7 +94,7 @@ var forms = map[string]func(ctx context.Context, g *weir.Gate, fn func(context.C
 // In every gate with slots, every form of call takes a slot, and returns it however it ends.
 func TestEverySlotComesBack(t *testing.T) {
 	for kind, g := range everyGate() {
-		if inFlight(g) < 0 {
+		if callsInFlight(g) < 0 {
 			continue
 		}
 		for form, call := range forms {
@@ -106,14 +106,14 @@ func TestEverySlotComesBack(t *testing.T) {
 					defer close(done)
 					defer func() { _ = recover() }()
 					_ = call(ctx, g, func(context.Context) error {
-						during = inFlight(g)
+						during = callsInFlight(g)
 						return end(cancel)
 					})
 				}()
 				<-done
 				cancel()
 				require.Equal(t, 1, during, "%s, %s, %s: during the call", kind, form, ending)
-				require.Zero(t, inFlight(g), "%s, %s, %s", kind, form, ending)
+				require.Zero(t, callsInFlight(g), "%s, %s, %s", kind, form, ending)
 			}
 			g.Breaker().Reset()
 		}
@@ -124,7 +124,7 @@ func TestEverySlotComesBack(t *testing.T) {
 func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which no time passes, so that no bucket is filled meanwhile
 		for kind, g := range everyGate() {
-			if inFlight(g) < 0 || strings.Contains(kind, "time to wait") {
+			if callsInFlight(g) < 0 || strings.Contains(kind, "time to wait") {
 				continue
 			}
 			require.NoError(t, g.Run(bg(), func(context.Context) error {
@@ -139,7 +139,7 @@ func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
 				require.Equal(t, counted.Allowed, now.Allowed, kind)
 				return nil
 			}), kind)
-			require.Zero(t, inFlight(g), kind)
+			require.Zero(t, callsInFlight(g), kind)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func requireFull(t *testing.T, err error, kind string) {
 // A permit that nothing refers to any more is found by the garbage collector.
 func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 	for kind, g := range everyGate() {
-		if inFlight(g) < 0 {
+		if callsInFlight(g) < 0 {
 			continue
 		}
 		_, err := g.Allow(bg())
@@ -182,11 +182,11 @@ func TestTheSlotOfAForgottenPermitComesBack(t *testing.T) {
 			runtime.GC()
 			time.Sleep(time.Millisecond) // for cleanups
 		}
-		require.Equal(t, 1, inFlight(g), "%s: the permit is in use", kind)
+		require.Equal(t, 1, callsInFlight(g), "%s: the permit is in use", kind)
 		require.True(t, permit.Record(breaker.Success), kind)
 		runtime.GC()
 		require.NoError(t, g.Run(bg(), succeed), kind)
-		require.Zero(t, inFlight(g), kind)
+		require.Zero(t, callsInFlight(g), kind)
 	}
 }
 
@@ -199,19 +199,19 @@ func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
 		require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
-		require.Equal(t, 1, inFlight(g))
+		require.Equal(t, 1, callsInFlight(g))
 		permit.Record(breaker.Success)
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 	})
 }
 
-// tripping is a limiter that opens a breaker whenever a token is taken.
-type tripping struct {
+// openingLimiter is a limiter that opens a breaker whenever a token is taken.
+type openingLimiter struct {
 	limiter.Limiter
 	breaker *breaker.Breaker
 }
 
-func (l tripping) Take(n int) limiter.Result {
+func (l openingLimiter) Take(n int) limiter.Result {
 	l.breaker.OpenFor(time.Hour)
 	return l.Limiter.Take(n)
 }
@@ -219,9 +219,9 @@ func (l tripping) Take(n int) limiter.Result {
 func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2})
-	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: tripping{bucket, b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
+	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: openingLimiter{bucket, b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
-	require.Zero(t, inFlight(g))
+	require.Zero(t, callsInFlight(g))
 	require.Equal(t, 2, bucket.Take(0).Remaining)
 	require.Zero(t, g.Admissions().Allowed)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// withBothBounds runs a test in a bubble, with the config of a fixed bound of one call in flight, and with
-// that of an adaptive one.
+// withBothBounds runs a test in a bubble, with the config of a fixed bound of one call in flight,
+// and with that of an adaptive one.
 func withBothBounds(t *testing.T, test func(t *testing.T, c weir.Config)) {
 	for _, adaptive := range []bool{false, true} {
 		t.Run(fmt.Sprintf("adaptive=%t", adaptive), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestMaxWaitIsOneBudgetForTokenAndSlot(t *testing.T) {
 		require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, g.Admissions())
 		close(hold)
 		synctest.Wait()
-		require.Zero(t, inFlight(g))
+		require.Zero(t, callsInFlight(g))
 	})
 }
 
@@ -106,7 +106,7 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 			require.ErrorIs(t, <-got, end.want, name)
 			g.Breaker().Reset()
 			release()
-			require.Zero(t, inFlight(g), name)
+			require.Zero(t, callsInFlight(g), name)
 			if name != "a long hold" {
 				require.Equal(t, rate-1, g.Limiter().Take(0).Remaining, "%s: the token is given back", name)
 				require.NoError(t, g.Run(t.Context(), succeed), name)
@@ -115,11 +115,12 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 	}
 }
 
-// A call that gets its slot during a hold gives it back, waits for the end of the hold and takes another.
+// A call that gets its slot during a hold gives it back, waits for the end of the hold and takes
+// another.
 func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxWait = time.Minute
-		g, release := occupied(t, exact(c))
+		g, release := occupied(t, withExactHold(c))
 		began := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -131,7 +132,7 @@ func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 		time.Sleep(time.Second)
 		release()
 		synctest.Wait()
-		require.Zero(t, inFlight(g), "no call holds a slot during a hold")
+		require.Zero(t, callsInFlight(g), "no call holds a slot during a hold")
 		wg.Wait()
 	})
 }

@@ -57,16 +57,16 @@ func (r *remote) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) e
 	return r.bucket.WaitAtMost(ctx, n, maxWait)
 }
 
-// joined is a gate and its parts.
-type joined struct {
+// joinedGate is a gate and its parts.
+type joinedGate struct {
 	*weir.Gate
 	local  *limiter.TokenBucket
 	remote *remote
 }
 
 // join joins a breaker that opens at the first failure, a bucket with 5 tokens and a remote with 3.
-func join(maxWait time.Duration) joined {
-	j := joined{local: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5}), remote: newRemote(3)}
+func join(maxWait time.Duration) joinedGate {
+	j := joinedGate{local: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(5), Burst: 5}), remote: newRemote(3)}
 	j.Gate = weir.Join("g", weir.Parts{
 		Breaker: breaker.New("b", breaker.Config{ConsecutiveFailures: 1}), Limiter: j.local, Remote: j.remote, MaxWait: maxWait,
 	})
@@ -74,7 +74,7 @@ func join(maxWait time.Duration) joined {
 }
 
 // left returns the remaining tokens of the limiter and of the remote.
-func (j joined) left() [2]int {
+func (j joinedGate) left() [2]int {
 	return [2]int{j.local.Take(0).Remaining, j.remote.bucket.Take(0).Remaining}
 }
 
@@ -199,7 +199,7 @@ func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
 		j.Refund(ctx)
 	}
 	require.Equal(t, [2]int{5, 3}, j.left())
-	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: late{j.remote, cancel}})
+	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: lateRemote{j.remote, cancel}})
 	permit, err := g.Allow(ctx)
 	require.NoError(t, err)
 	permit.Record(breaker.Ignored)
@@ -208,20 +208,20 @@ func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
 	weir.New("bare", weir.Config{}).Refund(bg())
 }
 
-// late is a remote that decides even though its caller has cancelled. It takes no tokens back if
-// the context is done.
-type late struct {
+// lateRemote is a remote that decides even though its caller has cancelled. It takes no tokens back
+// if the context is done.
+type lateRemote struct {
 	*remote
 
 	giveUp func()
 }
 
-func (l late) Take(_ context.Context, n int) (limiter.Result, error) {
+func (l lateRemote) Take(_ context.Context, n int) (limiter.Result, error) {
 	l.giveUp()
 	return l.bucket.Take(n), nil
 }
 
-func (l late) Refund(ctx context.Context, n int) error {
+func (l lateRemote) Refund(ctx context.Context, n int) error {
 	if ctx.Err() == nil {
 		l.bucket.Refund(n)
 	}

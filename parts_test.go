@@ -14,7 +14,7 @@ import (
 func TestPartsValidateNamesAllFaults(t *testing.T) {
 	b, bucket := breaker.New("b", breaker.Config{}), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})
 	for _, good := range []weir.Parts{
-		{Breaker: b}, {Breaker: b, Limiter: plain{bucket}}, {Breaker: b, Limiter: bucket, Remote: newRemote(1), MaxWait: 1},
+		{Breaker: b}, {Breaker: b, Limiter: limiterOnly{bucket}}, {Breaker: b, Limiter: bucket, Remote: newRemote(1), MaxWait: 1},
 	} {
 		require.NoError(t, good.Validate())
 	}
@@ -30,8 +30,8 @@ func TestPartsValidateNamesAllFaults(t *testing.T) {
 		},
 		{weir.Parts{Breaker: b, MaxWait: 1}, "weir: MaxWait is 1ns, must be 0 without a Limiter, a Remote and an InFlight"},
 		{
-			weir.Parts{Breaker: b, Limiter: plain{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},
-			"weir: MaxWait is 1ns, must be 0 because Limiter is a weir_test.plain, which is not a limiter.WaitLimiter\n" +
+			weir.Parts{Breaker: b, Limiter: limiterOnly{bucket}, Remote: struct{ limiter.Remote }{newRemote(1)}, MaxWait: 1},
+			"weir: MaxWait is 1ns, must be 0 because Limiter is a weir_test.limiterOnly, which is not a limiter.WaitLimiter\n" +
 				"weir: MaxWait is 1ns, must be 0 because Remote is a struct { limiter.Remote }, which is not a limiter.WaitLimiter",
 		},
 	} {

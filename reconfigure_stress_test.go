@@ -20,9 +20,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// era is the time during which a config is in effect. Eras touch, so both are in effect when one
-// follows the other.
-type era struct {
+// configPeriod is the time during which a config is in effect. Periods touch, so two are in effect
+// when one follows the other.
+type configPeriod struct {
 	from, to time.Duration
 	config   weir.Config
 }
@@ -30,29 +30,29 @@ type era struct {
 // admission is a call that the gate allowed. It took its token at the time token or later.
 type admission struct{ token, at time.Duration }
 
-// stay is the time from the moment at which a call came until it was made or gave up. During that
+// callWait is the time from the moment at which a call came until it was made or gave up. During that
 // time it may have held a token while it waited for a slot.
-type stay struct{ from, to time.Duration }
+type callWait struct{ from, to time.Duration }
 
-// reconfigured is a gate that is reconfigured at random, with callers, and an oracle that knows nothing
-// about the gate but the configs and when calls were made.
-type reconfigured struct {
+// reconfigureTest is a gate that is reconfigured at random, with callers, and an oracle that knows
+// nothing about the gate but the configs and when calls were made.
+type reconfigureTest struct {
 	gate        *weir.Gate
 	called      func() *weir.Gate // the gate that a caller uses
 	reconfigure func(weir.Config) error
 	start       time.Time
 
 	mu        sync.Mutex
-	eras      []era
+	periods   []configPeriod
 	admitted  []admission // in order
-	stays     []stay      // in the order of their ends
+	stays     []callWait  // in the order of their ends
 	counted   int         // calls in flight that began while there was a bound
 	made      int64
 	refused   int64
 	cancelled int64
 }
 
-func (r *reconfigured) now() time.Duration { return time.Since(r.start) }
+func (r *reconfigureTest) now() time.Duration { return time.Since(r.start) }
 
 // randomConfig returns a config with any combination of fields.
 func randomConfig(rnd *rand.Rand) (c weir.Config) {
@@ -70,19 +70,19 @@ func randomConfig(rnd *rand.Rand) (c weir.Config) {
 	return c
 }
 
-// during returns the eras that touch a span of time.
-func (r *reconfigured) during(from, to time.Duration) (eras []era) {
-	for _, e := range r.eras {
+// during returns the periods that touch a span of time.
+func (r *reconfigureTest) during(from, to time.Duration) (periods []configPeriod) {
+	for _, e := range r.periods {
 		if e.from <= to && e.to >= from {
-			eras = append(eras, e)
+			periods = append(periods, e)
 		}
 	}
-	return eras
+	return periods
 }
 
 // begin notes that a call begins, which came at the given time, and requires that there was a slot
 // for the call.
-func (r *reconfigured) begin(t *testing.T, came time.Duration) (end func()) {
+func (r *reconfigureTest) begin(t *testing.T, came time.Duration) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, most, token := r.now(), 0, r.now()
@@ -113,7 +113,7 @@ func (r *reconfigured) begin(t *testing.T, came time.Duration) (end func()) {
 
 // call makes one call, which may be cancelled, and requires that it does not wait longer than
 // MaxWait.
-func (r *reconfigured) call(t *testing.T, rnd *rand.Rand) {
+func (r *reconfigureTest) call(t *testing.T, rnd *rand.Rand) {
 	ctx, cancel := context.WithTimeout(bg(), time.Duration(rnd.Int64N(int64(2*time.Second))))
 	defer cancel()
 	began, until, took := r.now(), time.Duration(-1), time.Duration(rnd.Int64N(int64(50*time.Millisecond)))
@@ -137,7 +137,7 @@ func (r *reconfigured) call(t *testing.T, rnd *rand.Rand) {
 		r.cancelled++
 	}
 	if until > began {
-		r.stays = append(r.stays, stay{began, until})
+		r.stays = append(r.stays, callWait{began, until})
 	}
 	for _, e := range r.during(began, until) {
 		require.LessOrEqual(t, until, max(e.from, began+e.config.MaxWait), "a call that came at %v with %+v", began, e.config)
@@ -145,21 +145,21 @@ func (r *reconfigured) call(t *testing.T, rnd *rand.Rand) {
 }
 
 // reconfigureTimes replaces the config n times.
-func (r *reconfigured) reconfigureTimes(t *testing.T, rnd *rand.Rand, n int) {
+func (r *reconfigureTest) reconfigureTimes(t *testing.T, rnd *rand.Rand, n int) {
 	for range n {
 		time.Sleep(time.Duration(rnd.Int64N(int64(300 * time.Millisecond))))
 		c := randomConfig(rnd)
 		r.mu.Lock() // before the change, which takes no virtual time
-		r.eras[len(r.eras)-1].to = r.now()
-		r.eras = append(r.eras, era{r.now(), math.MaxInt64, c})
+		r.periods[len(r.periods)-1].to = r.now()
+		r.periods = append(r.periods, configPeriod{r.now(), math.MaxInt64, c})
 		r.mu.Unlock()
 		require.NoError(t, r.reconfigure(c))
 	}
 }
 
 // largestRate returns the largest Burst and Rate, or false if there was no Rate for a time.
-func largestRate(eras []era) (burst int, perSecond float64, bounded bool) {
-	for _, e := range eras {
+func largestRate(periods []configPeriod) (burst int, perSecond float64, bounded bool) {
+	for _, e := range periods {
 		if (e.config.Rate == limiter.Rate{}) {
 			return 0, 0, false
 		}
@@ -171,7 +171,7 @@ func largestRate(eras []era) (burst int, perSecond float64, bounded bool) {
 
 // mayReturn returns how many calls may have taken tokens before a window, and may give them back
 // during the window, because they get no slot.
-func (r *reconfigured) mayReturn(from, to time.Duration) (n int) {
+func (r *reconfigureTest) mayReturn(from, to time.Duration) (n int) {
 	first := sort.Search(len(r.stays), func(i int) bool { return r.stays[i].to >= from })
 	for _, s := range r.stays[first:] {
 		if s.to > to+2*time.Second { // longer than any call waits
@@ -186,7 +186,7 @@ func (r *reconfigured) mayReturn(from, to time.Duration) (n int) {
 
 // requireRates requires that in each window, at most as many calls took a token as the largest
 // Burst and Rate and the tokens that were given back allow.
-func (r *reconfigured) requireRates(t *testing.T) {
+func (r *reconfigureTest) requireRates(t *testing.T) {
 	for i, first := range r.admitted {
 		calls := 0
 		for _, call := range r.admitted[max(i-100, 0):min(i+300, len(r.admitted))] {
@@ -208,13 +208,14 @@ func (r *reconfigured) requireRates(t *testing.T) {
 }
 
 // useGate lets the callers use a gate of its own.
-func (r *reconfigured) useGate(c weir.Config) {
+func (r *reconfigureTest) useGate(c weir.Config) {
 	r.gate = weir.New("g", c)
 	r.called, r.reconfigure = func() *weir.Gate { return r.gate }, r.gate.Reconfigure
 }
 
-// useGroup lets the callers use a key of a group, by a gate that they keep or that they get for each call.
-func (r *reconfigured) useGroup(c weir.Config) {
+// useGroup lets the callers use a key of a group, by a gate that they keep or that they get for
+// each call.
+func (r *reconfigureTest) useGroup(c weir.Config) {
 	g := hosts(weir.GroupConfig{Gate: c})
 	r.gate, r.reconfigure = g.Get("key"), g.Reconfigure
 	var n atomic.Int64
@@ -227,11 +228,11 @@ func (r *reconfigured) useGroup(c weir.Config) {
 }
 
 // reconfigureUnderLoad reconfigures a gate n times while callers call, wait and leave.
-func reconfigureUnderLoad(t *testing.T, n int, seed uint64, use func(*reconfigured, weir.Config)) {
+func reconfigureUnderLoad(t *testing.T, n int, seed uint64, use func(*reconfigureTest, weir.Config)) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		r := &reconfigured{start: time.Now(), eras: []era{{0, math.MaxInt64, randomConfig(rnd)}}}
-		use(r, r.eras[0].config)
+		r := &reconfigureTest{start: time.Now(), periods: []configPeriod{{0, math.MaxInt64, randomConfig(rnd)}}}
+		use(r, r.periods[0].config)
 		done := make(chan struct{})
 		var callers sync.WaitGroup
 		for i := range uint64(30) {
@@ -256,8 +257,9 @@ func reconfigureUnderLoad(t *testing.T, n int, seed uint64, use func(*reconfigur
 	})
 }
 
-// requireNothingLost requires that each call was counted once, and that no slot is occupied at the end.
-func (r *reconfigured) requireNothingLost(t *testing.T) {
+// requireNothingLost requires that each call was counted once, and that no slot is occupied at the
+// end.
+func (r *reconfigureTest) requireNothingLost(t *testing.T) {
 	require.Positive(t, r.refused)
 	require.Positive(t, r.made)
 	require.Equal(t, r.made, r.gate.Totals().Successes)
@@ -274,8 +276,8 @@ func (r *reconfigured) requireNothingLost(t *testing.T) {
 
 // In make soak the configs are replaced 10,000 times.
 func TestReconfigureUnderLoad(t *testing.T) {
-	for name, use := range map[string]func(*reconfigured, weir.Config){
-		"a gate": (*reconfigured).useGate, "a key of a group": (*reconfigured).useGroup,
+	for name, use := range map[string]func(*reconfigureTest, weir.Config){
+		"a gate": (*reconfigureTest).useGate, "a key of a group": (*reconfigureTest).useGroup,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(testenv.Repeat(200, 1)) {

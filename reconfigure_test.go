@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// allowed makes n calls, one after another, and returns how many of them the gate allows.
-func allowed(g *weir.Gate, n int) (k int) {
+// countAllowed makes n calls, one after another, and returns how many of them the gate allows.
+func countAllowed(g *weir.Gate, n int) (k int) {
 	for range n {
 		if g.Run(bg(), succeed) == nil {
 			k++
@@ -66,11 +66,11 @@ func TestReconfigureChangesARate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := weir.New("g", c.before)
-				require.Equal(t, c.spent, allowed(g, c.spent))
+				require.Equal(t, c.spent, countAllowed(g, c.spent))
 				require.NoError(t, g.Reconfigure(c.after))
-				require.Equal(t, c.now, allowed(g, 1000))
+				require.Equal(t, c.now, countAllowed(g, 1000))
 				time.Sleep(time.Second)
-				require.Equal(t, c.later, allowed(g, 1000))
+				require.Equal(t, c.later, countAllowed(g, 1000))
 				require.Equal(t, c.after.Rate == limiter.Rate{}, g.Limiter() == nil)
 			})
 		})
@@ -121,12 +121,12 @@ func TestReconfigureChangesABound(t *testing.T) {
 func TestARateThatIsRemovedAndAddedAgainContinuesWithItsTokens(t *testing.T) {
 	c := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 10}
 	g := weir.New("g", c)
-	require.Equal(t, 8, allowed(g, 8))
+	require.Equal(t, 8, countAllowed(g, 8))
 	bucket := g.Limiter()
 	require.NoError(t, g.Reconfigure(weir.Config{}))
-	require.Equal(t, 5, allowed(g, 5))
+	require.Equal(t, 5, countAllowed(g, 5))
 	require.NoError(t, g.Reconfigure(c))
-	require.Equal(t, 2, allowed(g, 100))
+	require.Equal(t, 2, countAllowed(g, 100))
 	require.Same(t, bucket, g.Limiter())
 }
 
@@ -141,11 +141,11 @@ func TestAnAdaptiveBoundDoesNotLearnFromCallsThatBeganBeforeIt(t *testing.T) {
 		require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1000, Adaptive: true}))
 		end()
 		for range 100 {
-			require.NoError(t, g.Run(bg(), takes(10*time.Millisecond)))
+			require.NoError(t, g.Run(bg(), answersAfter(10*time.Millisecond)))
 		}
 		for range 500 { // a service that hangs
 			time.Sleep(10 * time.Millisecond)
-			go func() { _ = g.Run(bg(), takes(5*time.Second)) }()
+			go func() { _ = g.Run(bg(), answersAfter(5*time.Second)) }()
 		}
 		time.Sleep(10 * time.Second)
 		require.Positive(t, g.Admissions().Refused)
@@ -207,14 +207,14 @@ func TestReconfigureSwitchesRefuseHopeless(t *testing.T) {
 		learnLatency(t, g)
 		require.NoError(t, g.Reconfigure(weir.Config{RefuseHopeless: true}))
 		useTest(t, g)
-		require.NoError(t, within(g, 10*ms, 0), "it knows nothing yet")
+		require.NoError(t, callWithDeadline(g, 10*ms, 0), "it knows nothing yet")
 		learnLatency(t, g)
 		require.NoError(t, g.Reconfigure(weir.Config{RefuseHopeless: true, MaxConcurrent: 10}))
 		useTest(t, g)
-		_, hopeless := errorsAs[*weir.HopelessError](within(g, 10*ms, 0))
+		_, hopeless := errorsAs[*weir.HopelessError](callWithDeadline(g, 10*ms, 0))
 		require.True(t, hopeless, "it keeps the estimate")
 		require.NoError(t, g.Reconfigure(weir.Config{}))
-		require.NoError(t, within(g, 10*ms, 0))
+		require.NoError(t, callWithDeadline(g, 10*ms, 0))
 	})
 }
 
@@ -240,6 +240,6 @@ func TestReconfigureRefuses(t *testing.T) {
 		n, end := occupySlots(t, g, 10)
 		require.Equal(t, 2, n, "nothing was changed")
 		end()
-		require.Equal(t, 1, allowed(g, 10))
+		require.Equal(t, 1, countAllowed(g, 10))
 	})
 }

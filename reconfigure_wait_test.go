@@ -20,8 +20,9 @@ func errorsAs[E error](err error) (e E, ok bool) {
 	return e, ok
 }
 
-// waiting starts n calls one after another, and returns when they have ended and how many were made.
-func waiting(g *weir.Gate, n int) (wait func() (took []time.Duration, made int)) {
+// startWaiting starts n calls one after another, and returns when they have ended and how many were
+// made.
+func startWaiting(g *weir.Gate, n int) (wait func() (took []time.Duration, made int)) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var took []time.Duration
@@ -99,7 +100,7 @@ func TestCallsThatWaitContinueWithTheNewConfig(t *testing.T) {
 				g := weir.New("g", c.before)
 				permit, err := g.Allow(bg()) // takes the token or the slot
 				require.NoError(t, err)
-				wait := waiting(g, 3)
+				wait := startWaiting(g, 3)
 				require.EqualValues(t, 3, g.Admissions().Waiting)
 				time.Sleep(500 * ms)
 				require.NoError(t, g.Reconfigure(c.after))
@@ -122,7 +123,7 @@ func TestACallNeverWaitsLongerThanTheSmallestMaxWait(t *testing.T) {
 		short := weir.Config{Rate: limiter.PerMinute(1), MaxWait: 2 * time.Second}
 		g := weir.New("g", long)
 		require.NoError(t, g.Run(bg(), succeed))
-		wait := waiting(g, 1)
+		wait := startWaiting(g, 1)
 		time.Sleep(time.Second)
 		require.NoError(t, g.Reconfigure(short))
 		require.NoError(t, g.Reconfigure(long))
@@ -140,7 +141,7 @@ func TestACallThatWaitsAnewKeepsNoToken(t *testing.T) {
 		g := weir.New("g", c)
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		wait := waiting(g, 3)
+		wait := startWaiting(g, 3)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining)
 		c.MaxConcurrent = 0
 		require.NoError(t, g.Reconfigure(c))

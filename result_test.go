@@ -25,11 +25,11 @@ func byStatus(status int, err error) breaker.Outcome {
 	return breaker.Success
 }
 
-// asking is an error with a RetryAfter method.
-type asking time.Duration
+// retryAfterError is an error with a RetryAfter method.
+type retryAfterError time.Duration
 
-func (asking) Error() string               { return "busy" }
-func (a asking) RetryAfter() time.Duration { return time.Duration(a) }
+func (retryAfterError) Error() string               { return "busy" }
+func (a retryAfterError) RetryAfter() time.Duration { return time.Duration(a) }
 
 func TestDoResultJudgesByValueAndError(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -42,8 +42,8 @@ func TestDoResultJudgesByValueAndError(t *testing.T) {
 		"a status that says nothing":   {499, nil, "0 0 1"},
 		"an error":                     {0, errDown, "0 1 0"},
 		"a refusal of an inner guard":  {0, fmt.Errorf("inner: %w", weir.ErrRefused), "0 0 1"},
-		"an error that asks to wait":   {0, asking(time.Hour), "0 1 0"},
-		"an error whose wait is below": {0, asking(-1), "0 1 0"},
+		"an error that asks to wait":   {0, retryAfterError(time.Hour), "0 1 0"},
+		"an error whose wait is below": {0, retryAfterError(-1), "0 1 0"},
 	} {
 		g := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: func(error) breaker.Outcome { panic("asked") }}})
 		status, err := weir.DoResult(bg(), g, func(context.Context) (int, error) { return c.status, c.err }, byStatus)
@@ -65,7 +65,7 @@ func TestDoResultIgnoresCancelledCalls(t *testing.T) {
 // A failure with a RetryAfter method extends the cooldown.
 func TestDoResultObeysTheRetryAfterOfAFailure(t *testing.T) {
 	g := weir.New("g", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, MaxRetryAfter: time.Hour}})
-	_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 0, asking(time.Hour) }, byStatus)
+	_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 0, retryAfterError(time.Hour) }, byStatus)
 	err := g.Run(bg(), succeed)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.Greater(t, weir.RetryAfter(err), 59*time.Minute)

@@ -45,7 +45,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 	byIP := weirhttp.Policy{Name: "p", Limit: 1, Window: time.Hour, By: weirhttp.ByIP}
 	group, keyed := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: timed}), hosts(weir.GroupConfig{Gate: rate})
 	_, _ = group.Get("a"), keyed.Get("a")
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{silent{}}},
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{silentNotifier{}}},
 		alert.Rule{Name: "r", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)})
 	monitor.Evaluate(time.Now())
 
@@ -69,11 +69,11 @@ func sources(t *testing.T) map[string][]stat.Source {
 	}
 }
 
-// silent is a notifier that does nothing.
-type silent struct{}
+// silentNotifier is a notifier that does nothing.
+type silentNotifier struct{}
 
-func (silent) Name() string                              { return "silent" }
-func (silent) Notify(context.Context, alert.Alert) error { return nil }
+func (silentNotifier) Name() string                              { return "silent" }
+func (silentNotifier) Notify(context.Context, alert.Alert) error { return nil }
 
 func TestSourcesListsEverySource(t *testing.T) {
 	types, embed := map[string]bool{}, map[string][]string{}

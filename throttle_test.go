@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// throttled returns a gate of which only the throttle refuses calls, and the throttle.
-func throttled(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
+// newThrottledGate returns a gate of which only the throttle refuses calls, and the throttle.
+func newThrottledGate(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
 	th := throttle.New("t", throttle.Config{MaxRefusal: 1})
 	return weir.Join("g", weir.Parts{
 		Breaker: breaker.New("g", breaker.Config{FailureRate: breaker.Off}), Throttle: th, Limiter: l,
@@ -26,7 +26,7 @@ func throttled(l limiter.Limiter) (*weir.Gate, *throttle.Throttle) {
 func TestThrottleRefusesCallsOfAGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1_000_000})
-		g, th := throttled(bucket)
+		g, th := newThrottledGate(bucket)
 		made := int64(0)
 		for range 1000 {
 			err := g.Run(bg(), func(context.Context) error { made++; return errDown })
@@ -74,18 +74,18 @@ func TestThrottleRecordsEachCallOnce(t *testing.T) {
 		},
 	} {
 		for _, l := range []limiter.Limiter{nil, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})} {
-			g, th := throttled(l)
+			g, th := newThrottledGate(l)
 			call(g)
 			require.Equal(t, window.Totals{Failures: 1, ConsecutiveFailures: 1}, th.Totals(), name)
 		}
 	}
-	g, th := throttled(nil)
+	g, th := newThrottledGate(nil)
 	_ = g.Run(gone, func(context.Context) error { cancel(); return errDown })
 	require.Equal(t, window.Totals{Ignored: 1}, th.Totals())
 }
 
 func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
-	g, th := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)}))
+	g, th := newThrottledGate(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour)}))
 	require.NoError(t, g.Run(bg(), succeed))
 	require.ErrorIs(t, g.Run(bg(), succeed), limiter.ErrLimited)
 	g.Breaker().Force(breaker.ForcedOpen)
@@ -94,7 +94,7 @@ func TestThrottleDoesNotCountCallsRefusedByOthers(t *testing.T) {
 }
 
 func TestGateWithAThrottleAllocatesNothing(t *testing.T) {
-	g, _ := throttled(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2e9), Burst: 1 << 30}))
+	g, _ := newThrottledGate(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2e9), Burst: 1 << 30}))
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _ = g.Run(bg(), fail) }))
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if p, err := g.Allow(bg()); err == nil {

@@ -120,18 +120,18 @@ func TestCountRefusedDoesNotCountWaitingCalls(t *testing.T) {
 	})
 }
 
-// leaving is a remote whose caller cancels right after the decision.
-type leaving struct {
+// cancellingRemote is a remote whose caller cancels right after the decision.
+type cancellingRemote struct {
 	*remote
 	giveUp context.CancelFunc
 }
 
-func (r leaving) Take(ctx context.Context, n int) (limiter.Result, error) {
+func (r cancellingRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	defer r.giveUp()
 	return r.remote.Take(ctx, n)
 }
 
-func (r leaving) Refund(ctx context.Context, n int) error {
+func (r cancellingRemote) Refund(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(bg())
 	r := newRemote(3)
 	r.during = func() { b.Force(breaker.ForcedOpen) }
-	g := weir.Join("g", weir.Parts{Breaker: b, Remote: leaving{r, cancel}})
+	g := weir.Join("g", weir.Parts{Breaker: b, Remote: cancellingRemote{r, cancel}})
 	require.ErrorIs(t, g.Run(ctx, succeed), breaker.ErrOpen)
 	require.Equal(t, 3, r.bucket.Take(0).Remaining)
 }
