@@ -20,12 +20,12 @@ import (
 func BenchmarkClientUnary(b *testing.B) {
 	shut := weir.New("g", weir.Config{})
 	shut.Breaker().Force(breaker.ForcedOpen)
-	cc := connect(b, link{target: "passthrough:///nowhere"}, nil)
+	cc := connect(b, network{target: "passthrough:///nowhere"}, nil)
 	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }
 	for name, gates := range map[string]gateFunc{
 		"one":        weirgrpc.One(weir.New("g", weir.Config{})),
 		"limited":    weirgrpc.One(weir.New("g", weir.Config{Rate: limiter.PerSecond(1e9)})),
-		"per method": perMethod("g", weir.Config{}),
+		"per method": gatePerMethod("g", weir.Config{}),
 		"refused":    weirgrpc.One(shut),
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -47,7 +47,7 @@ func BenchmarkServerUnary(b *testing.B) {
 		"none":  nil,
 		"shed":  {weirgrpc.Shed(inflight.New(inflight.Config{Limit: 10, Name: "places"}))},
 		"peer":  {weirgrpc.LimitBy(keys, weirgrpc.ByPeer)},
-		"guard": {weirgrpc.Guard(perMethod("g", weir.Config{}))},
+		"guard": {weirgrpc.Guard(gatePerMethod("g", weir.Config{}))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			server := newServer(rules...)
@@ -61,13 +61,13 @@ func BenchmarkServerUnary(b *testing.B) {
 
 // A call over loopback, with the interceptors on both sides and without them.
 func BenchmarkCallParallel(b *testing.B) {
-	guarded := perMethod("far", weir.Config{})
+	guarded := gatePerMethod("far", weir.Config{})
 	for name, step := range map[string]struct {
 		server *weirgrpc.Server
 		client *weirgrpc.Client
 	}{
 		"without": {},
-		"with":    {newServer(weirgrpc.Guard(guarded)), newClient(perMethod("near", weir.Config{}))},
+		"with":    {newServer(weirgrpc.Guard(guarded)), newClient(gatePerMethod("near", weir.Config{}))},
 	} {
 		b.Run(name, func(b *testing.B) {
 			cc := serve(b, overTCP(b), &service{}, step.server, step.client)

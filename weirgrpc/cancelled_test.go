@@ -19,12 +19,12 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// strict classifies everything as a failure.
-func strict(error) breaker.Outcome { return breaker.Failure }
+// classifyAllAsFailures classifies everything as a failure.
+func classifyAllAsFailures(error) breaker.Outcome { return breaker.Failure }
 
-// words lists texts of errors that a cancelled call may return. They come from gRPC, a proxy, a
+// cancelTexts lists texts of errors that a cancelled call may return. They come from gRPC, a proxy, a
 // reset stream or an interceptor.
-var words = []error{
+var cancelTexts = []error{
 	context.Canceled, io.ErrUnexpectedEOF, errors.New("hedge: the other was faster"),
 	status.Error(codes.Canceled, "context canceled"), status.Error(codes.Unavailable, "transport is closing"),
 	status.Error(codes.Internal, "stream terminated by RST_STREAM"), status.Error(codes.Unknown, "broken pipe"),
@@ -32,10 +32,10 @@ var words = []error{
 }
 
 // manyCancelled are the counts of a gate after 40 cancelled calls with each of the errors.
-var manyCancelled = window.Totals{Ignored: 40 * int64(len(words))}
+var manyCancelled = window.Totals{Ignored: 40 * int64(len(cancelTexts))}
 
 func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), word error)) {
-	for _, word := range words {
+	for _, word := range cancelTexts {
 		for range 40 {
 			ctx, cancel := context.WithCancel(t.Context())
 			call(ctx, cancel, word)
@@ -44,19 +44,19 @@ func eachCancelled(t *testing.T, call func(ctx context.Context, cancel func(), w
 	}
 }
 
-// broken is a stream that fails before its first message arrives.
-type broken struct {
+// failingStream is a stream that fails before its first message arrives.
+type failingStream struct {
 	grpc.ClientStream
 	err error
 }
 
-func (s broken) RecvMsg(any) error { return s.err }
+func (s failingStream) RecvMsg(any) error { return s.err }
 
 func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
-	for _, classify := range []func(error) breaker.Outcome{nil, strict} {
+	for _, classify := range []func(error) breaker.Outcome{nil, classifyAllAsFailures} {
 		gate := weir.New("shop", weir.Config{})
 		client := weirgrpc.NewClient(weirgrpc.One(gate), weirgrpc.ClientConfig{Classify: classify})
-		cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
+		cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
 			err := client.Unary(ctx, get, nil, nil, cc, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 				cancel()
@@ -70,7 +70,7 @@ func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
 		client = weirgrpc.NewClient(weirgrpc.One(streams), weirgrpc.ClientConfig{Classify: classify})
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
 			s, err := client.Stream(ctx, nil, cc, chat, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
-				return broken{err: word}, nil
+				return failingStream{err: word}, nil
 			})
 			require.NoError(t, err)
 			cancel()
@@ -87,16 +87,16 @@ func TestCancelledCallsOfAClientAreIgnored(t *testing.T) {
 	}
 }
 
-// outgoing is the stream of a handler.
-type outgoing struct {
+// handlerStream is the stream of a handler.
+type handlerStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-func (s outgoing) Context() context.Context { return s.ctx }
+func (s handlerStream) Context() context.Context { return s.ctx }
 
 func TestCallsOfDisconnectedClientsAreIgnored(t *testing.T) {
-	for _, classify := range []func(error) breaker.Outcome{nil, strict} {
+	for _, classify := range []func(error) breaker.Outcome{nil, classifyAllAsFailures} {
 		gate := weir.New("shop", weir.Config{})
 		server := weirgrpc.NewServer(weirgrpc.ServerConfig{Classify: classify}, weirgrpc.Guard(weirgrpc.One(gate)))
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
@@ -106,7 +106,7 @@ func TestCallsOfDisconnectedClientsAreIgnored(t *testing.T) {
 			})
 		})
 		eachCancelled(t, func(ctx context.Context, cancel func(), word error) {
-			_ = server.Stream(nil, outgoing{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: chat}, func(any, grpc.ServerStream) error {
+			_ = server.Stream(nil, handlerStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: chat}, func(any, grpc.ServerStream) error {
 				cancel()
 				return word
 			})
@@ -141,7 +141,7 @@ func TestHedgedCallsDoNotOpenABreaker(t *testing.T) {
 				_, _ = call(ctx, cc, get, "")
 				continue
 			}
-			s, err := open(ctx, cc, chat)
+			s, err := openStream(ctx, cc, chat)
 			require.NoError(t, err)
 			_ = receive(s)
 		}

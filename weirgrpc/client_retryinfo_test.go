@@ -26,15 +26,15 @@ var retryInfoCases = map[string]struct {
 	config weirgrpc.ClientConfig
 	want   time.Duration
 }{
-	"asked for":       {busy(codes.ResourceExhausted, durationpb.New(30*time.Second)), weirgrpc.ClientConfig{}, 30 * time.Second},
-	"too long":        {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, time.Minute},
-	"beyond all time": {busy(codes.Unavailable, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: math.MaxInt32}), weirgrpc.ClientConfig{}, time.Minute},
-	"bounded":         {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: 2 * time.Second}, 2 * time.Second},
-	"off":             {busy(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off}, 0},
-	"negative":        {busy(codes.Unavailable, durationpb.New(-time.Hour)), weirgrpc.ClientConfig{}, 0},
-	"none":            {busy(codes.Unavailable, nil), weirgrpc.ClientConfig{}, 0},
-	"no failure":      {busy(codes.NotFound, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, 0},
-	"garbage":         {garbage(), weirgrpc.ClientConfig{}, 0},
+	"asked for":       {errorWithRetryInfo(codes.ResourceExhausted, durationpb.New(30*time.Second)), weirgrpc.ClientConfig{}, 30 * time.Second},
+	"too long":        {errorWithRetryInfo(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, time.Minute},
+	"beyond all time": {errorWithRetryInfo(codes.Unavailable, &durationpb.Duration{Seconds: math.MaxInt64, Nanos: math.MaxInt32}), weirgrpc.ClientConfig{}, time.Minute},
+	"bounded":         {errorWithRetryInfo(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: 2 * time.Second}, 2 * time.Second},
+	"off":             {errorWithRetryInfo(codes.Unavailable, durationpb.New(time.Hour)), weirgrpc.ClientConfig{MaxRetryAfter: breaker.Off}, 0},
+	"negative":        {errorWithRetryInfo(codes.Unavailable, durationpb.New(-time.Hour)), weirgrpc.ClientConfig{}, 0},
+	"none":            {errorWithRetryInfo(codes.Unavailable, nil), weirgrpc.ClientConfig{}, 0},
+	"no failure":      {errorWithRetryInfo(codes.NotFound, durationpb.New(time.Hour)), weirgrpc.ClientConfig{}, 0},
+	"garbage":         {malformedDetails(), weirgrpc.ClientConfig{}, 0},
 }
 
 func TestRetryInfoIsObeyed(t *testing.T) {
@@ -72,8 +72,8 @@ func TestRetryInfoIsObeyed(t *testing.T) {
 	}
 }
 
-// garbage returns a failure with malformed details.
-func garbage() error {
+// malformedDetails returns a failure with malformed details.
+func malformedDetails() error {
 	p := status.New(codes.Unavailable, "").Proto()
 	p.Details = []*anypb.Any{{TypeUrl: "type.googleapis.com/google.rpc.RetryInfo", Value: []byte{0xff, 0xff}}, {TypeUrl: "nonsense"}, {}}
 	return status.FromProto(p).Err()

@@ -21,8 +21,8 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// twoFail is a config of a gate that opens after two failed calls.
-var twoFail = weir.Config{Breaker: breaker.Config{MinCalls: 2, Cooldown: time.Minute}}
+// opensAfterTwoFailures is a config of a gate that opens after two failed calls.
+var opensAfterTwoFailures = weir.Config{Breaker: breaker.Config{MinCalls: 2, Cooldown: time.Minute}}
 
 func newClient(gate gateFunc) *weirgrpc.Client {
 	return weirgrpc.NewClient(gate, weirgrpc.ClientConfig{})
@@ -34,7 +34,7 @@ func TestFailingMethodIsNotCalled(t *testing.T) {
 		served.Add(1)
 		return in, status.Error(codes.Internal, "broken")
 	}}
-	cc := serve(t, overTCP(t), shop, nil, newClient(perMethod("shop", twoFail)))
+	cc := serve(t, overTCP(t), shop, nil, newClient(gatePerMethod("shop", opensAfterTwoFailures)))
 	for range 2 {
 		_, err := call(t.Context(), cc, get, "x")
 		require.EqualError(t, err, "rpc error: code = Internal desc = broken", "errors of calls are as they were")
@@ -67,40 +67,40 @@ func TestStatusOfARefusal(t *testing.T) {
 		s := open.GRPCStatus()
 		require.Equal(t, codes.Unavailable, s.Code())
 		require.Equal(t, `refused by breaker "shop", retry in 1.501s`, s.Message(), "the wait is rounded up")
-		info, ok := detail[*errdetails.ErrorInfo](open)
+		info, ok := firstDetail[*errdetails.ErrorInfo](open)
 		require.True(t, ok)
 		require.Equal(t, []string{"BREAKER_OPEN", "github.com/weir-go/weir", "shop"}, []string{info.Reason, info.Domain, info.Metadata["name"]})
-		retry, ok := detail[*errdetails.RetryInfo](open)
+		retry, ok := firstDetail[*errdetails.RetryInfo](open)
 		require.True(t, ok)
 		require.Equal(t, 1501*time.Millisecond, retry.RetryDelay.AsDuration())
 
 		limited := &weirgrpc.RefusedError{Method: get, Err: &limiter.LimitedError{Name: "clients"}}
 		require.Equal(t, codes.ResourceExhausted, limited.GRPCStatus().Code())
 		require.Equal(t, `refused by limiter "clients"`, limited.GRPCStatus().Message())
-		info, _ = detail[*errdetails.ErrorInfo](limited)
+		info, _ = firstDetail[*errdetails.ErrorInfo](limited)
 		require.Equal(t, "LIMITED", info.Reason)
-		_, ok = detail[*errdetails.RetryInfo](limited)
+		_, ok = firstDetail[*errdetails.RetryInfo](limited)
 		require.False(t, ok, "the call will never be allowed")
 
 		far := &weirgrpc.RefusedError{Err: &limiter.LimitedError{Until: time.Now().Add(math.MaxInt64 - 1)}}
-		_, ok = detail[*errdetails.RetryInfo](far)
+		_, ok = firstDetail[*errdetails.RetryInfo](far)
 		require.False(t, ok)
 	})
 }
 
 func TestCallsUseTheGateOfTheirKey(t *testing.T) {
 	type tenant struct{}
-	bulk := weir.New("bulk", twoFail)
+	bulk := weir.New("bulk", opensAfterTwoFailures)
 	methods := []string{get, put, other}
 	for name, step := range map[string]struct {
 		gate    gateFunc
 		refused []string // methods that are refused after get has failed
 	}{
-		"method":  {perMethod("g", twoFail), []string{get}},
-		"service": {perService("g", twoFail), []string{get, put}},
-		"target":  {perTarget("g", twoFail), methods},
-		"one":     {weirgrpc.One(weir.New("g", twoFail)), methods},
-		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: twoFail}), func(ctx context.Context, _ weirgrpc.Call) any {
+		"method":  {gatePerMethod("g", opensAfterTwoFailures), []string{get}},
+		"service": {gatePerService("g", opensAfterTwoFailures), []string{get, put}},
+		"target":  {gatePerTarget("g", opensAfterTwoFailures), methods},
+		"one":     {weirgrpc.One(weir.New("g", opensAfterTwoFailures)), methods},
+		"key": {weirgrpc.Per(weir.NewGroup[any]("g", weir.GroupConfig{Gate: opensAfterTwoFailures}), func(ctx context.Context, _ weirgrpc.Call) any {
 			return ctx.Value(tenant{})
 		}), methods},
 		"own function": {func(_ context.Context, c weirgrpc.Call) *weir.Gate {
@@ -208,7 +208,7 @@ func TestClientClassify(t *testing.T) {
 func TestPanicOfTheInvokerIsAFailure(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := newClient(weirgrpc.One(gate))
-	cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
+	cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 	require.PanicsWithValue(t, "codec", func() {
 		_ = client.Unary(t.Context(), get, nil, nil, cc, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { panic("codec") })
 	})

@@ -56,7 +56,7 @@ func TestOutcomeOfAClientStream(t *testing.T) {
 				return weirgrpc.DefaultClassify(err)
 			}})
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, nil, client)
-			s, err := open(t.Context(), cc, chat)
+			s, err := openStream(t.Context(), cc, chat)
 			require.NoError(t, err)
 			err = receive(s)
 			require.Equal(t, step.want, outcomes(gate))
@@ -76,8 +76,8 @@ func halfOpen() *weir.Gate {
 	return gate
 }
 
-// silent is a handler that sends only headers.
-func silent(s grpc.ServerStream) error {
+// sendOnlyHeaders is a handler that sends only headers.
+func sendOnlyHeaders(s grpc.ServerStream) error {
 	if err := s.SendHeader(metadata.Pairs("server", "up")); err != nil {
 		return err
 	}
@@ -102,17 +102,17 @@ func TestAbandonedStreamReleasesItsSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				gate := halfOpen()
-				cc := serve(t, inMemory(), &service{stream: silent}, nil, newClient(weirgrpc.One(gate)))
+				cc := serve(t, inMemory(), &service{stream: sendOnlyHeaders}, nil, newClient(weirgrpc.One(gate)))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				s, err := open(ctx, cc, chat)
+				s, err := openStream(ctx, cc, chat)
 				require.NoError(t, err)
 				md, err := s.Header()
 				require.NoError(t, err)
 				require.Equal(t, []string{"up"}, md["server"])
 				synctest.Wait()
 				require.Equal(t, breaker.HalfOpen, gate.Breaker().State(), "headers alone have no outcome")
-				_, err = open(ctx, cc, chat)
+				_, err = openStream(ctx, cc, chat)
 				require.ErrorIs(t, err, breaker.ErrOpen, "the probe slot is taken")
 
 				step.abandon(s, cancel, cc)
@@ -131,11 +131,11 @@ func TestOutcomeOfAStreamThatDoesNotBegin(t *testing.T) {
 	nobody := overTCP(t)
 	require.NoError(t, nobody.listener.Close())
 	cc := connect(t, nobody, newClient(weirgrpc.One(gate)))
-	_, err := open(t.Context(), cc, chat)
+	_, err := openStream(t.Context(), cc, chat)
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.Equal(t, oneFailure, outcomes(gate))
 
-	_, err = open(metadata.AppendToOutgoingContext(t.Context(), "bad\n", "x"), cc, chat)
+	_, err = openStream(metadata.AppendToOutgoingContext(t.Context(), "bad\n", "x"), cc, chat)
 	require.Equal(t, codes.Internal, status.Code(err))
 	require.Equal(t, window.Totals{Failures: 2}, outcomes(gate))
 }
@@ -143,30 +143,30 @@ func TestOutcomeOfAStreamThatDoesNotBegin(t *testing.T) {
 func TestCancelledStreamIsIgnored(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	strict := weirgrpc.ClientConfig{Classify: func(error) breaker.Outcome { return breaker.Failure }}
-	cc := serve(t, overTCP(t), &service{stream: silent}, nil, weirgrpc.NewClient(weirgrpc.One(gate), strict))
+	cc := serve(t, overTCP(t), &service{stream: sendOnlyHeaders}, nil, weirgrpc.NewClient(weirgrpc.One(gate), strict))
 	ctx, cancel := context.WithCancel(t.Context())
-	s, err := open(ctx, cc, chat)
+	s, err := openStream(ctx, cc, chat)
 	require.NoError(t, err)
 	cancel()
 	require.Equal(t, codes.Canceled, status.Code(receive(s)))
 	require.Equal(t, oneIgnored, outcomes(gate))
 }
 
-// ended is a stream that an interceptor made, and that has ended.
-type ended struct{ grpc.ClientStream }
+// endedStream is a stream that an interceptor made, and that has ended.
+type endedStream struct{ grpc.ClientStream }
 
-func (ended) RecvMsg(any) error { return io.EOF }
+func (endedStream) RecvMsg(any) error { return io.EOF }
 
 func TestStreamsOfOtherInterceptors(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	client := newClient(weirgrpc.One(gate))
-	cc := connect(t, link{target: "passthrough:///nowhere"}, nil)
+	cc := connect(t, network{target: "passthrough:///nowhere"}, nil)
 	begin := func(s grpc.ClientStream, err error) (grpc.ClientStream, error) {
 		return client.Stream(t.Context(), nil, cc, chat, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 			return s, err
 		})
 	}
-	s, err := begin(ended{}, nil)
+	s, err := begin(endedStream{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, nothingYet, outcomes(gate))
 	require.Equal(t, io.EOF, receive(s))
@@ -180,8 +180,8 @@ func TestStreamsOfOtherInterceptors(t *testing.T) {
 func TestRefusedStreamIsNotBegun(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	cc := connect(t, link{target: "passthrough:///nowhere"}, newClient(weirgrpc.One(gate)))
-	_, err := open(t.Context(), cc, chat)
+	cc := connect(t, network{target: "passthrough:///nowhere"}, newClient(weirgrpc.One(gate)))
+	_, err := openStream(t.Context(), cc, chat)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.Equal(t, codes.Unavailable, status.Code(err))
 }
@@ -215,7 +215,7 @@ func TestStreamsWorkAsWithoutInterceptors(t *testing.T) {
 	gate := weir.New("shop", weir.Config{})
 	cc := serve(t, overTCP(t), echo, nil, newClient(weirgrpc.One(gate)))
 	finished := make(chan error, 1)
-	s, err := open(t.Context(), cc, chat, grpc.OnFinish(func(err error) { finished <- err }))
+	s, err := openStream(t.Context(), cc, chat, grpc.OnFinish(func(err error) { finished <- err }))
 	require.NoError(t, err)
 	require.Equal(t, nothingYet, outcomes(gate))
 	for range 3 {

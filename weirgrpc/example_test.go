@@ -24,8 +24,8 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// start runs the health service of gRPC behind the rules.
-func start(shop *weirgrpc.Server) (target string, stop func()) {
+// startShop runs the health service of gRPC behind the rules.
+func startShop(shop *weirgrpc.Server) (target string, stop func()) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
@@ -86,11 +86,11 @@ func ExampleServer() {
 	shop := weirgrpc.NewServer(weirgrpc.ServerConfig{},
 		weirgrpc.Shed(inFlight),
 		weirgrpc.LimitBy(clients, weirgrpc.ByPeer),
-		weirgrpc.Guard(perMethod("shop", weir.Config{})))
-	target, stop := start(shop)
+		weirgrpc.Guard(gatePerMethod("shop", weir.Config{})))
+	target, stop := startShop(shop)
 	defer stop()
 
-	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	conn := dial(target, weirgrpc.NewClient(gatePerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 	client := grpc_health_v1.NewHealthClient(conn)
 	for range 3 {
@@ -175,9 +175,9 @@ func ExampleRule() {
 
 func ExampleShed() {
 	places := inflight.New(inflight.Config{Limit: 1, Name: "in flight"})
-	target, stop := start(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
+	target, stop := startShop(weirgrpc.NewServer(weirgrpc.ServerConfig{}, weirgrpc.Shed(places)))
 	defer stop()
-	conn := dial(target, weirgrpc.NewClient(perTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
+	conn := dial(target, weirgrpc.NewClient(gatePerTarget("shop", weir.Config{}), weirgrpc.ClientConfig{}))
 	defer conn.Close()
 
 	client, request := grpc_health_v1.NewHealthClient(conn), &grpc_health_v1.HealthCheckRequest{}

@@ -31,26 +31,26 @@ func everyGates() map[string]gateFunc {
 	small := weir.NewGroup[string]("shop", weir.GroupConfig{MaxKeys: 1})
 	_ = small.Get("busy").Run(context.Background(), func(context.Context) error { return errors.New("down") })
 	return map[string]gateFunc{
-		"method":       perMethod("shop", weir.Config{}),
-		"service":      perService("shop", rate),
-		"target":       perTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
+		"method":       gatePerMethod("shop", weir.Config{}),
+		"service":      gatePerService("shop", rate),
+		"target":       gatePerTarget("shop", weir.Config{Rate: limiter.Unlimited()}),
 		"one":          weirgrpc.One(weir.New("shop", weir.Config{})),
 		"joined":       weirgrpc.One(weir.Join("shop", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
-		"shadow":       perMethod("shop", in(breaker.Shadow)),
-		"forced":       perMethod("shop", in(breaker.ForcedClosed)),
-		"disabled":     perMethod("shop", in(breaker.Disabled)),
+		"shadow":       gatePerMethod("shop", in(breaker.Shadow)),
+		"forced":       gatePerMethod("shop", in(breaker.ForcedClosed)),
+		"disabled":     gatePerMethod("shop", in(breaker.Disabled)),
 		"without room": weirgrpc.Per(small, func(_ context.Context, c weirgrpc.Call) string { return c.Method }),
 	}
 }
 
-// asked maps two methods to functions that call them: a unary one, and one with a stream.
-var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
+// methodCalls maps two methods to functions that call them: a unary one, and one with a stream.
+var methodCalls = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 	get: func(ctx context.Context, cc *grpc.ClientConn) error {
 		_, err := call(ctx, cc, get, "")
 		return err
 	},
 	chat: func(ctx context.Context, cc *grpc.ClientConn) error {
-		s, err := open(ctx, cc, chat)
+		s, err := openStream(ctx, cc, chat)
 		if err == nil {
 			err = receive(s)
 		}
@@ -62,7 +62,7 @@ var asked = map[string]func(ctx context.Context, cc *grpc.ClientConn) error{
 func busyShop(wait time.Duration, served *int) *service {
 	answer := func() error {
 		*served++
-		return busy(codes.ResourceExhausted, durationpb.New(wait))
+		return errorWithRetryInfo(codes.ResourceExhausted, durationpb.New(wait))
 	}
 	return &service{
 		unary:  func(context.Context, string) (string, error) { return "", answer() },
@@ -73,7 +73,7 @@ func busyShop(wait time.Duration, served *int) *service {
 func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 	lenient := func(error) breaker.Outcome { return breaker.Success }
 	for name := range everyGates() {
-		for method, ask := range asked {
+		for method, ask := range methodCalls {
 			for _, classify := range []func(error) breaker.Outcome{nil, lenient} {
 				synctest.Test(t, func(t *testing.T) {
 					served := 0
@@ -94,7 +94,7 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 						require.Equal(t, told, retryAfter(err))
 						require.Equal(t, fmt.Sprintf(`"shop": the service asked to wait, retry in %v`, told), status.Convert(err).Message())
 						require.Equal(t, codes.ResourceExhausted, status.Code(err))
-						info, _ := detail[*errdetails.ErrorInfo](err)
+						info, _ := firstDetail[*errdetails.ErrorInfo](err)
 						require.Equal(t, "HELD", info.GetReason())
 					}
 					time.Sleep(33*time.Second + time.Millisecond)
@@ -114,10 +114,10 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 			if err := send(s, "a", "b"); err != nil {
 				return err
 			}
-			return busy(codes.Unavailable, durationpb.New(30*time.Second))
+			return errorWithRetryInfo(codes.Unavailable, durationpb.New(30*time.Second))
 		}}
 		cc := serve(t, inMemory(), shop, nil, newClient(weirgrpc.One(gate)))
-		s, err := open(t.Context(), cc, chat)
+		s, err := openStream(t.Context(), cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		require.NoError(t, receive(s))
@@ -125,7 +125,7 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 		require.Equal(t, oneSuccess, outcomes(gate))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, codes.Unavailable, status.Code(receive(s)), "the same error must not hold the gate again")
-		_, err = open(t.Context(), cc, chat)
+		_, err = openStream(t.Context(), cc, chat)
 		require.ErrorIs(t, err, weir.ErrRefused)
 		held := weir.RetryAfter(err)
 		require.GreaterOrEqual(t, held, 20*time.Second)
@@ -133,7 +133,7 @@ func TestRetryInfoAtTheEndOfAStreamIsObeyed(t *testing.T) {
 
 		time.Sleep(held)
 		ctx, cancel := context.WithCancel(t.Context())
-		s, err = open(ctx, cc, chat)
+		s, err = openStream(ctx, cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		cancel()
@@ -148,7 +148,7 @@ func TestRefusalOfAnInnerGateIsNotARetryInfo(t *testing.T) {
 	outer := weir.New("outer", weir.Config{})
 	over := overTCP(t)
 	over.dial = []grpc.DialOption{grpc.WithChainUnaryInterceptor(
-		weirgrpc.NewClient(weirgrpc.One(outer), weirgrpc.ClientConfig{Classify: strict}).Unary, inner.Unary)}
+		weirgrpc.NewClient(weirgrpc.One(outer), weirgrpc.ClientConfig{Classify: classifyAllAsFailures}).Unary, inner.Unary)}
 	cc := serve(t, over, &service{}, nil, nil)
 	_, err := call(t.Context(), cc, get, "")
 	require.NoError(t, err)
@@ -159,15 +159,15 @@ func TestRefusalOfAnInnerGateIsNotARetryInfo(t *testing.T) {
 	require.EqualValues(t, 4, outer.Totals().Failures, "the outer gate has allowed all calls")
 }
 
-// trailers returns the grpc-retry-pushback-ms of calls that the rule refuses, by method.
-func trailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
+// pushbackTrailers returns the grpc-retry-pushback-ms of calls that the rule refuses, by method.
+func pushbackTrailers(t *testing.T, rule weirgrpc.Rule) map[string][]string {
 	cc := serve(t, overTCP(t), &service{stream: func(grpc.ServerStream) error { return nil }}, newServer(rule), nil)
 	said := map[string][]string{}
 	var md metadata.MD
 	_, err := call(t.Context(), cc, get, "", grpc.Trailer(&md))
 	require.Error(t, err)
 	said[get] = md.Get("grpc-retry-pushback-ms")
-	s, err := open(t.Context(), cc, chat)
+	s, err := openStream(t.Context(), cc, chat)
 	require.NoError(t, err)
 	require.Error(t, receive(s))
 	said[chat] = s.Trailer().Get("grpc-retry-pushback-ms")
@@ -192,7 +192,7 @@ func TestServerSendsPushback(t *testing.T) {
 		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.Per(1, time.Hour), limiter.Off)), -1, -1},
 		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 1000, 1000}, // its cooldown
 	} {
-		for method, said := range trailers(t, c.rule) {
+		for method, said := range pushbackTrailers(t, c.rule) {
 			require.Len(t, said, 1, "%s %s", name, method)
 			ms, err := strconv.ParseInt(said[0], 10, 64)
 			require.NoError(t, err)

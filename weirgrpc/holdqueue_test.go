@@ -16,7 +16,7 @@ import (
 // Calls queue, and the first response asks to wait for a minute. No call is sent in that minute,
 // and none waits longer than MaxWait.
 func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
-	for method, ask := range asked {
+	for method, ask := range methodCalls {
 		synctest.Test(t, func(t *testing.T) {
 			served := 0
 			gate := weir.New("shop", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second})

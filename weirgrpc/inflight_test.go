@@ -16,7 +16,8 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// A call of a client occupies its slot until its outcome is known: for a stream, until its first message.
+// A call of a client occupies its slot until its outcome is known: for a stream, until its first
+// message.
 func TestClientBoundsCallsInFlight(t *testing.T) {
 	for _, adaptive := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,7 @@ func testCallsInFlight(t *testing.T, gate *weir.Gate) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := open(ctx, cc, chat)
+	s, err := openStream(ctx, cc, chat)
 	require.NoError(t, err)
 	_, err = call(t.Context(), cc, get, "")
 	require.ErrorIs(t, err, inflight.ErrFull, "the stream has no message yet")

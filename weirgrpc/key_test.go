@@ -64,13 +64,13 @@ func TestByPeer(t *testing.T) {
 	require.Empty(t, weirgrpc.ByPeer(t.Context(), weirgrpc.Call{}))
 }
 
-func clients(most int) *limiter.Group[string] {
+func newClientBuckets(most int) *limiter.Group[string] {
 	c := limiter.GroupConfig[string]{Rate: limiter.Per(2, time.Hour), Burst: 2, MaxKeys: most, Name: "clients"}
 	return limiter.NewGroup(c)
 }
 
 func TestEachClientHasItsOwnLimit(t *testing.T) {
-	server := newServer(weirgrpc.LimitBy(clients(0), weirgrpc.ByMetadata("x-api-key")))
+	server := newServer(weirgrpc.LimitBy(newClientBuckets(0), weirgrpc.ByMetadata("x-api-key")))
 	cc := serve(t, overTCP(t), &service{}, server, nil)
 	long := strings.Repeat("k", 1<<20)
 	for _, keys := range [][]string{{}, {"a"}, {"A"}, {"b", "a"}, {long + "1"}, {long + "2"}} {
@@ -86,7 +86,7 @@ func TestEachClientHasItsOwnLimit(t *testing.T) {
 }
 
 func TestFloodOfClientsIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
-	keys := clients(500)
+	keys := newClientBuckets(500)
 	server := newServer(weirgrpc.LimitBy(keys, weirgrpc.ByMetadata("x-api-key")))
 	enter := func(key string) error {
 		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("x-api-key", key))
@@ -97,7 +97,7 @@ func TestFloodOfClientsIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 		require.NoError(t, enter("me"))
 	}
 	const size = 64 << 10
-	kept := grown(func() {
+	kept := heapGrowth(func() {
 		for i := range 2000 {
 			_ = enter(fmt.Sprint(i, strings.Repeat("k", size)))
 		}
@@ -107,8 +107,8 @@ func TestFloodOfClientsIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 	require.Less(t, kept, int64(100*size), "500 keys of this size were sent")
 }
 
-// grown returns by how many bytes the heap grows during f.
-func grown(f func()) int64 {
+// heapGrowth returns by how many bytes the heap grows during f.
+func heapGrowth(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -140,11 +140,11 @@ func TestFloodOfLongMethodsIsBounded(t *testing.T) {
 func TestLongMethodsAreNotKept(t *testing.T) {
 	const size = 64 << 10
 	for name, rule := range map[string]weirgrpc.Rule{
-		"per method": weirgrpc.Guard(perMethod("shop", weir.Config{})), "per service": weirgrpc.Guard(perService("shop", weir.Config{})),
-		"ByMethod": weirgrpc.LimitBy(clients(0), weirgrpc.ByMethod),
+		"per method": weirgrpc.Guard(gatePerMethod("shop", weir.Config{})), "per service": weirgrpc.Guard(gatePerService("shop", weir.Config{})),
+		"ByMethod": weirgrpc.LimitBy(newClientBuckets(0), weirgrpc.ByMethod),
 	} {
 		server := newServer(rule)
-		kept := grown(func() {
+		kept := heapGrowth(func() {
 			for i := range 500 {
 				method := fmt.Sprint("/", i, "/", strings.Repeat("x", size))
 				_, err := server.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return nil, nil })

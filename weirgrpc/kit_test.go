@@ -48,7 +48,7 @@ func (s *service) call(ctx context.Context, in string) (string, error) {
 	return s.unary(ctx, in)
 }
 
-func unary(name string) grpc.MethodDesc {
+func unaryMethod(name string) grpc.MethodDesc {
 	full := func(srv string) string { return "/" + srv + "/" + name }
 	return grpc.MethodDesc{MethodName: name, Handler: func(srv any, ctx context.Context, dec func(any) error, ic grpc.UnaryServerInterceptor) (any, error) {
 		in := new(wrapperspb.StringValue)
@@ -70,11 +70,11 @@ func unary(name string) grpc.MethodDesc {
 	}}
 }
 
-func describe(name string) *grpc.ServiceDesc {
+func describeService(name string) *grpc.ServiceDesc {
 	stream := func(srv any, s grpc.ServerStream) error { return srv.(*service).stream(s) }
 	return &grpc.ServiceDesc{
 		ServiceName: name, HandlerType: (*any)(nil),
-		Methods: []grpc.MethodDesc{unary("Get"), unary("Put")},
+		Methods: []grpc.MethodDesc{unaryMethod("Get"), unaryMethod("Put")},
 		Streams: []grpc.StreamDesc{
 			{StreamName: "Watch", Handler: stream, ServerStreams: true},
 			{StreamName: "Chat", Handler: stream, ServerStreams: true, ClientStreams: true},
@@ -82,30 +82,30 @@ func describe(name string) *grpc.ServiceDesc {
 	}
 }
 
-// link is a network between a client and a server.
-type link struct {
+// network is a network between a client and a server.
+type network struct {
 	listener net.Listener
 	target   string
 	dial     []grpc.DialOption
 }
 
 // overTCP returns a link over loopback.
-func overTCP(t testing.TB) link {
+func overTCP(t testing.TB) network {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	return link{listener: l, target: l.Addr().String()}
+	return network{listener: l, target: l.Addr().String()}
 }
 
 // inMemory returns a link in memory, for bubbles.
-func inMemory() link {
+func inMemory() network {
 	l := bufconn.Listen(1 << 16)
 	dialer := func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }
-	return link{listener: l, target: "passthrough:///bufconn", dial: []grpc.DialOption{grpc.WithContextDialer(dialer)}}
+	return network{listener: l, target: "passthrough:///bufconn", dial: []grpc.DialOption{grpc.WithContextDialer(dialer)}}
 }
 
 // serve runs a server until the test ends, and returns a connection to it. server and client may be
 // nil.
-func serve(t testing.TB, over link, s *service, server *weirgrpc.Server, client *weirgrpc.Client) *grpc.ClientConn {
+func serve(t testing.TB, over network, s *service, server *weirgrpc.Server, client *weirgrpc.Client) *grpc.ClientConn {
 	var options []grpc.ServerOption
 	if server != nil {
 		options = []grpc.ServerOption{
@@ -113,8 +113,8 @@ func serve(t testing.TB, over link, s *service, server *weirgrpc.Server, client 
 		}
 	}
 	running := grpc.NewServer(options...)
-	running.RegisterService(describe("test.Shop"), s)
-	running.RegisterService(describe("test.Bank"), s)
+	running.RegisterService(describeService("test.Shop"), s)
+	running.RegisterService(describeService("test.Bank"), s)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = running.Serve(over.listener) })
 	t.Cleanup(func() {
@@ -124,7 +124,7 @@ func serve(t testing.TB, over link, s *service, server *weirgrpc.Server, client 
 	return connect(t, over, client)
 }
 
-func connect(t testing.TB, over link, client *weirgrpc.Client) *grpc.ClientConn {
+func connect(t testing.TB, over network, client *weirgrpc.Client) *grpc.ClientConn {
 	options := append(slices.Clip(over.dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if client != nil {
 		options = append(options, grpc.WithChainUnaryInterceptor(client.Unary), grpc.WithChainStreamInterceptor(client.Stream))
@@ -163,8 +163,8 @@ func call(ctx context.Context, cc *grpc.ClientConn, method, in string, options .
 	return out.Value, err
 }
 
-// open begins a stream.
-func open(ctx context.Context, cc *grpc.ClientConn, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+// openStream begins a stream.
+func openStream(ctx context.Context, cc *grpc.ClientConn, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	return cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method, options...)
 }
 
@@ -179,8 +179,8 @@ func send(s grpc.ServerStream, words ...string) error {
 	return nil
 }
 
-// busy returns an error with a RetryInfo.
-func busy(c codes.Code, wait *durationpb.Duration) error {
+// errorWithRetryInfo returns an error with a RetryInfo.
+func errorWithRetryInfo(c codes.Code, wait *durationpb.Duration) error {
 	s, err := status.New(c, "busy").WithDetails(&errdetails.RetryInfo{RetryDelay: wait})
 	if err != nil {
 		panic(err)
@@ -188,8 +188,8 @@ func busy(c codes.Code, wait *durationpb.Duration) error {
 	return s.Err()
 }
 
-// detail returns the first detail of that type, and whether err has one.
-func detail[M proto.Message](err error) (m M, ok bool) {
+// firstDetail returns the first detail of that type, and whether err has one.
+func firstDetail[M proto.Message](err error) (m M, ok bool) {
 	for _, d := range status.Convert(err).Details() {
 		if m, ok = d.(M); ok {
 			return m, true
@@ -210,14 +210,14 @@ func retryAfter(err error) time.Duration {
 
 type gateFunc = func(context.Context, weirgrpc.Call) *weir.Gate
 
-func perMethod(name string, c weir.Config) gateFunc {
+func gatePerMethod(name string, c weir.Config) gateFunc {
 	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), weirgrpc.ByMethod)
 }
 
-func perService(name string, c weir.Config) gateFunc {
+func gatePerService(name string, c weir.Config) gateFunc {
 	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), weirgrpc.ByService)
 }
 
-func perTarget(name string, c weir.Config) gateFunc {
+func gatePerTarget(name string, c weir.Config) gateFunc {
 	return weirgrpc.Per(weir.NewGroup[string](name, weir.GroupConfig{Gate: c}), func(_ context.Context, call weirgrpc.Call) string { return call.Target })
 }

@@ -22,20 +22,20 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// store has one remote limit of two calls per key.
-type store struct {
+// remoteStore has one remote limit of two calls per key.
+type remoteStore struct {
 	err  error
 	used map[string]int
 }
 
-type stored struct {
-	*store
+type storedRemote struct {
+	*remoteStore
 	key string
 }
 
-func (s *store) of(key string) limiter.Remote { return stored{s, key} }
+func (s *remoteStore) limitOf(key string) limiter.Remote { return storedRemote{s, key} }
 
-func (s stored) Take(ctx context.Context, n int) (limiter.Result, error) {
+func (s storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	if err := errors.Join(ctx.Err(), s.err); err != nil {
 		return limiter.Result{}, err
 	}
@@ -46,13 +46,13 @@ func (s stored) Take(ctx context.Context, n int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 2, Remaining: 2 - s.used[s.key]}, nil
 }
 
-func (s stored) Refund(_ context.Context, n int) error {
+func (s storedRemote) Refund(_ context.Context, n int) error {
 	s.used[s.key] -= n
 	return nil
 }
 
-// ask makes the server serve a call of a tenant.
-func ask(ctx context.Context, s *weirgrpc.Server, tenant string) error {
+// serveCallOf makes the server serve a call of a tenant.
+func serveCallOf(ctx context.Context, s *weirgrpc.Server, tenant string) error {
 	ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("tenant", tenant))
 	_, err := s.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: get}, func(context.Context, any) (any, error) { return nil, nil })
 	return err
@@ -60,28 +60,28 @@ func ask(ctx context.Context, s *weirgrpc.Server, tenant string) error {
 
 func TestRemoteLimitsEachKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tenants := &store{used: map[string]int{}}
-		server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
+		tenants := &remoteStore{used: map[string]int{}}
+		server := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")))
 		for _, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
-			require.Equal(t, want, status.Code(ask(t.Context(), server, "acme")))
+			require.Equal(t, want, status.Code(serveCallOf(t.Context(), server, "acme")))
 		}
-		err := ask(t.Context(), server, "acme")
+		err := serveCallOf(t.Context(), server, "acme")
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.ErrorContains(t, err, "tenants")
 		require.InDelta(t, 3*time.Second, weir.RetryAfter(err), float64(time.Second))
-		require.NoError(t, ask(t.Context(), server, "emca"))
+		require.NoError(t, serveCallOf(t.Context(), server, "emca"))
 	})
 }
 
 // If a Remote returns an error, the call is neither refused nor a failure of the handler.
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	unavailable := errors.New("the store is unavailable")
-	tenants := &store{used: map[string]int{}, err: unavailable}
+	tenants := &remoteStore{used: map[string]int{}, err: unavailable}
 	gate := weir.New("shop", weir.Config{})
 	refusals := 0
 	server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }},
-		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
-	err := ask(t.Context(), server, "acme")
+		weirgrpc.Guard(weirgrpc.One(gate)), weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")))
+	err := serveCallOf(t.Context(), server, "acme")
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.NotContains(t, status.Convert(err).Message(), "store", "the cause is not sent to clients")
 	require.ErrorIs(t, err, unavailable)
@@ -92,30 +92,30 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	tenants.err = nil
-	alone := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")))
-	require.Equal(t, codes.Canceled, status.Code(ask(ctx, alone, "acme")))
+	alone := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")))
+	require.Equal(t, codes.Canceled, status.Code(serveCallOf(ctx, alone, "acme")))
 }
 
 func TestLaterRefusalRefundsARemote(t *testing.T) {
-	tenants := &store{used: map[string]int{}}
+	tenants := &remoteStore{used: map[string]int{}}
 	gate := weir.New("shop", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	server := newServer(weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.One(gate)))
+	server := newServer(weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant")), weirgrpc.Guard(weirgrpc.One(gate)))
 	for range 5 {
-		require.ErrorIs(t, ask(t.Context(), server, "acme"), breaker.ErrOpen)
+		require.ErrorIs(t, serveCallOf(t.Context(), server, "acme"), breaker.ErrOpen)
 	}
 	require.Zero(t, tenants.used["acme"])
 }
 
 func TestLaterRefusalRefundsTheRemoteOfAGate(t *testing.T) {
-	tenants := &store{used: map[string]int{}}
+	tenants := &remoteStore{used: map[string]int{}}
 	hits := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(2, time.Hour), Burst: 2})
-	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.of("acme")})
+	shop := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Limiter: hits, Remote: tenants.limitOf("acme")})
 	closed := weir.New("closed", weir.Config{})
 	closed.Breaker().Force(breaker.ForcedOpen)
 	server := newServer(weirgrpc.Guard(weirgrpc.One(shop)), weirgrpc.Guard(weirgrpc.One(closed)))
 	for range 5 {
-		require.ErrorContains(t, ask(t.Context(), server, ""), `"closed"`)
+		require.ErrorContains(t, serveCallOf(t.Context(), server, ""), `"closed"`)
 	}
 	require.Zero(t, tenants.used["acme"])
 	require.Equal(t, 2, hits.Take(0).Remaining)
@@ -130,16 +130,16 @@ func TestErrorOfARemoteIsNeitherATimeoutNorARefusalOfTheCall(t *testing.T) {
 	for what, fault := range map[string]error{
 		"a timeout": fmt.Errorf("store: %w", context.DeadlineExceeded), "a cancellation": fmt.Errorf("store: %w", context.Canceled), "a breaker": fmt.Errorf("store: %w", open),
 	} {
-		tenants := &store{used: map[string]int{}, err: fault}
-		gate := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Remote: tenants.of("acme")})
-		rules := map[string]weirgrpc.Rule{"LimitRemote": weirgrpc.LimitRemote("tenants", tenants.of, weirgrpc.ByMetadata("tenant"))}
+		tenants := &remoteStore{used: map[string]int{}, err: fault}
+		gate := weir.Join("shop", weir.Parts{Breaker: breaker.New("shop", breaker.Config{}), Remote: tenants.limitOf("acme")})
+		rules := map[string]weirgrpc.Rule{"LimitRemote": weirgrpc.LimitRemote("tenants", tenants.limitOf, weirgrpc.ByMetadata("tenant"))}
 		if what != "a breaker" {
 			rules["Guard"] = weirgrpc.Guard(weirgrpc.One(gate))
 		}
 		for name, rule := range rules {
 			refusals := 0
 			server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(context.Context, *weirgrpc.RefusedError) { refusals++ }}, rule)
-			err := ask(t.Context(), server, "acme")
+			err := serveCallOf(t.Context(), server, "acme")
 			require.Equal(t, codes.Unavailable, status.Code(err), "%s, %s", what, name)
 			require.Equal(t, "a limit came to no decision", status.Convert(err).Message(), "%s, %s", what, name)
 			require.Zero(t, refusals, "%s, %s", what, name)
@@ -161,7 +161,7 @@ func TestStatusOfARefusalByAThrottle(t *testing.T) {
 	refused := &weirgrpc.RefusedError{Method: get, Err: err}
 	require.Equal(t, codes.Unavailable, status.Code(refused))
 	require.Equal(t, "refused by a throttle, retry in 1s", status.Convert(refused).Message())
-	info, ok := detail[*errdetails.ErrorInfo](refused)
+	info, ok := firstDetail[*errdetails.ErrorInfo](refused)
 	require.True(t, ok)
 	require.Equal(t, "THROTTLED", info.Reason)
 }

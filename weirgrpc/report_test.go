@@ -22,23 +22,23 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// span stores its attributes and the last event.
-type span struct {
+// recordedSpan stores its attributes and the last event.
+type recordedSpan struct {
 	noop.Span
 	idle   bool
 	set    map[attribute.Key]any
 	events []string
 }
 
-func (s *span) IsRecording() bool { return !s.idle }
+func (s *recordedSpan) IsRecording() bool { return !s.idle }
 
-func (s *span) SetAttributes(attrs ...attribute.KeyValue) {
+func (s *recordedSpan) SetAttributes(attrs ...attribute.KeyValue) {
 	for _, a := range attrs {
 		s.set[a.Key] = a.Value.AsInterface()
 	}
 }
 
-func (s *span) AddEvent(name string, options ...trace.EventOption) {
+func (s *recordedSpan) AddEvent(name string, options ...trace.EventOption) {
 	s.events = append(s.events, name)
 	c := trace.NewEventConfig(options...)
 	s.SetAttributes(c.Attributes()...)
@@ -46,14 +46,14 @@ func (s *span) AddEvent(name string, options ...trace.EventOption) {
 
 func TestRefusalAddsAnEventToTheSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gates := perMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
+		gates := gatePerMethod("shop", weir.Config{Rate: limiter.PerSecond(4), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 2 * time.Second}})
 		client := newClient(gates)
 		down := &service{unary: func(context.Context, string) (string, error) { return "", context.DeadlineExceeded }}
 		cc := serve(t, inMemory(), down, nil, client)
 		other := serve(t, inMemory(), &service{stream: func(s grpc.ServerStream) error { return send(s, "a") }}, nil, client)
-		in := func(s *span) context.Context { return trace.ContextWithSpan(t.Context(), s) }
+		in := func(s *recordedSpan) context.Context { return trace.ContextWithSpan(t.Context(), s) }
 
-		first := &span{set: map[attribute.Key]any{}}
+		first := &recordedSpan{set: map[attribute.Key]any{}}
 		_, _ = call(in(first), cc, get, "")
 		require.Empty(t, first.set, "the call was not refused")
 		_, _ = call(in(first), cc, get, "")
@@ -64,17 +64,17 @@ func TestRefusalAddsAnEventToTheSpan(t *testing.T) {
 		_, _ = call(in(first), cc, get, "")
 		require.Equal(t, []string{"weir.refusal", "weir.refusal"}, first.events, "one per refusal")
 
-		second := &span{set: map[attribute.Key]any{}}
-		_, err := open(t.Context(), other, chat)
+		second := &recordedSpan{set: map[attribute.Key]any{}}
+		_, err := openStream(t.Context(), other, chat)
 		require.NoError(t, err)
-		_, err = open(in(second), other, chat)
+		_, err = openStream(in(second), other, chat)
 		require.Error(t, err)
 		require.Equal(t, map[attribute.Key]any{
 			"weir.refused": true, "weir.refusal.reason": "limited", "weir.limiter.name": "shop", "weir.retry_after": 0.25,
 		}, second.set)
 
-		idle := &span{idle: true}
-		_, err = open(in(idle), other, chat)
+		idle := &recordedSpan{idle: true}
+		_, err = openStream(in(idle), other, chat)
 		require.Error(t, err)
 	})
 }

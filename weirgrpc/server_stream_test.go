@@ -40,7 +40,7 @@ func TestOutcomeOfAServerStream(t *testing.T) {
 			places := inflight.New(inflight.Config{Limit: 1, Name: "places"})
 			server := newServer(weirgrpc.Shed(places), weirgrpc.Guard(weirgrpc.One(gate)))
 			cc := serve(t, overTCP(t), &service{stream: step.stream}, server, nil)
-			s, err := open(t.Context(), cc, chat)
+			s, err := openStream(t.Context(), cc, chat)
 			require.NoError(t, err)
 			for err == nil {
 				err = receive(s)
@@ -63,7 +63,7 @@ func TestOutcomeIsKnownAfterTheFirstMessage(t *testing.T) {
 		cc := serve(t, inMemory(), &service{stream: hang}, newServer(weirgrpc.Guard(weirgrpc.One(gate))), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		s, err := open(ctx, cc, chat)
+		s, err := openStream(ctx, cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		synctest.Wait() // the client may get the message before SendMsg returns

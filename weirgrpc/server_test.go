@@ -36,7 +36,7 @@ func TestFailingHandlersAreNotCalled(t *testing.T) {
 		served.Add(1)
 		return in, errors.New("no database")
 	}}
-	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Guard(perMethod("shop", twoFail))), nil)
+	cc := serve(t, overTCP(t), shop, newServer(weirgrpc.Guard(gatePerMethod("shop", opensAfterTwoFailures))), nil)
 	for range 2 {
 		_, err := call(t.Context(), cc, get, "")
 		require.EqualError(t, err, "rpc error: code = Unknown desc = no database", "errors of handlers are as they were")
@@ -46,7 +46,7 @@ func TestFailingHandlersAreNotCalled(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 	require.ErrorContains(t, err, `refused by breaker "shop", retry in `)
 	require.InDelta(t, time.Minute, retryAfter(err), float64(10*time.Second))
-	info, ok := detail[*errdetails.ErrorInfo](err)
+	info, ok := firstDetail[*errdetails.ErrorInfo](err)
 	require.True(t, ok)
 	require.Equal(t, "BREAKER_OPEN", info.Reason)
 	require.NotErrorIs(t, err, weir.ErrRefused, "the client only gets a status")
@@ -67,11 +67,11 @@ func TestLimitForAllCalls(t *testing.T) {
 		require.EqualError(t, err, `rpc error: code = ResourceExhausted desc = refused by limiter "hits", retry in 100ms`)
 		require.Equal(t, 100*time.Millisecond, retryAfter(err))
 
-		s, err := open(t.Context(), cc, chat)
+		s, err := openStream(t.Context(), cc, chat)
 		require.NoError(t, err)
 		require.Equal(t, codes.ResourceExhausted, status.Code(receive(s)), "the limit applies to streams")
 		time.Sleep(100 * time.Millisecond)
-		s, err = open(t.Context(), cc, chat)
+		s, err = openStream(t.Context(), cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		require.Error(t, receive(s))
@@ -114,7 +114,7 @@ func TestShed(t *testing.T) {
 			_, err := call(t.Context(), cc, get, "")
 			answers <- err
 		}()
-		s, err := open(t.Context(), cc, chat)
+		s, err := openStream(t.Context(), cc, chat)
 		require.NoError(t, err)
 		require.NoError(t, receive(s))
 		synctest.Wait()
@@ -164,7 +164,7 @@ func TestDisconnectedClientIsIgnored(t *testing.T) {
 				require.Zero(t, places.InFlight())
 
 				ctx, cancel = context.WithCancel(t.Context())
-				_, err = open(ctx, cc, chat)
+				_, err = openStream(ctx, cc, chat)
 				require.NoError(t, err, "the probe slot is free again")
 				synctest.Wait()
 				require.Equal(t, 1, places.InFlight())
@@ -261,7 +261,7 @@ func TestCallsWithoutAGatePass(t *testing.T) {
 	out, err := call(t.Context(), cc, get, "x")
 	require.NoError(t, err)
 	require.Equal(t, "x", out)
-	s, err := open(t.Context(), cc, chat)
+	s, err := openStream(t.Context(), cc, chat)
 	require.NoError(t, err)
 	require.NoError(t, receive(s))
 	require.Error(t, receive(s))

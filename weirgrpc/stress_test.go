@@ -37,8 +37,8 @@ func (h *faultyService) behave(ctx context.Context) error {
 	return nil
 }
 
-// receiveSome reads nothing from a stream, one message, or all, for way 0 to 2.
-func receiveSome(s grpc.ClientStream, err error, way int) {
+// receivePart reads nothing from a stream, one message, or all, for way 0 to 2.
+func receivePart(s grpc.ClientStream, err error, way int) {
 	for n := 0; err == nil && (way == 2 || n < way); n++ {
 		err = receive(s)
 	}
@@ -66,8 +66,8 @@ func TestEveryCallIsCountedOnceUnderLoad(t *testing.T) {
 		wg.Go(func() {
 			for n := range rounds {
 				ctx, cancel := context.WithTimeout(t.Context(), patience[n%len(patience)]*time.Millisecond)
-				s, err := open(ctx, cc, chat, over)
-				receiveSome(s, err, (i+n)%3)
+				s, err := openStream(ctx, cc, chat, over)
+				receivePart(s, err, (i+n)%3)
 				if n%2 == 0 {
 					cancel()
 				}

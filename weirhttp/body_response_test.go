@@ -18,21 +18,21 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// withBody returns a base that responds with status 200 and the body.
-func withBody(body io.ReadCloser) http.RoundTripper {
+// respondWithBody returns a base that responds with status 200 and the body.
+func respondWithBody(body io.ReadCloser) http.RoundTripper {
 	return baseFunc(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
 	})
 }
 
-// breaking returns a body that fails after 4 bytes.
-func breaking() io.ReadCloser {
+// failingBody returns a body that fails after 4 bytes.
+func failingBody() io.ReadCloser {
 	return io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(io.ErrUnexpectedEOF)))
 }
 
 func TestFailedBodyIsCountedOnce(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking()), CountBodyFailures: true})
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, window.Counts{Successes: 1}, gate.Breaker().Counts(), "a success when the headers arrive")
@@ -47,8 +47,8 @@ func TestFailedBodyIsCountedOnce(t *testing.T) {
 
 func TestFailedBodyIsNotCountedByDefault(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
-	failing := breaking()
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(failing)})
+	failing := failingBody()
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failing)})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.Equal(t, failing, resp.Body, "not wrapped")
@@ -71,7 +71,7 @@ func TestFailedBodyCountsAsAFailedCall(t *testing.T) {
 		{breaker.HalfOpen, 0},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(breaking()), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failingBody()), CountBodyFailures: true})
 
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestFailedBodiesOpenTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
 		Base: baseFunc(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: breaking()}, nil
+			return &http.Response{StatusCode: http.StatusOK, Body: failingBody()}, nil
 		}),
 		CountBodyFailures: true,
 	})
@@ -124,7 +124,7 @@ func TestBodyClosedByTheCallerHasNotFailed(t *testing.T) {
 		ctx, cancel = context.WithCancel(t.Context())
 		gate := weir.New("g", weir.Config{})
 		failing := io.NopCloser(io.MultiReader(strings.NewReader("some"), iotest.ErrReader(errClosed)))
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: withBody(failing), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: respondWithBody(failing), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/").WithContext(ctx))
 		require.NoError(t, err)
 		use(resp.Body)
@@ -134,15 +134,15 @@ func TestBodyClosedByTheCallerHasNotFailed(t *testing.T) {
 	}
 }
 
-// upgraded is like the connection of a response with status 101, which can be written to.
-type upgraded struct{ bytes.Buffer }
+// upgradedConn is like the connection of a response with status 101, which can be written to.
+type upgradedConn struct{ bytes.Buffer }
 
-func (*upgraded) Close() error      { return nil }
-func (*upgraded) CloseWrite() error { return nil }
+func (*upgradedConn) Close() error      { return nil }
+func (*upgradedConn) CloseWrite() error { return nil }
 
 func TestWritableBodyIsNotWrapped(t *testing.T) {
-	connection := &upgraded{}
-	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(connection), CountBodyFailures: true})
+	connection := &upgradedConn{}
+	transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(connection), CountBodyFailures: true})
 	resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
@@ -151,7 +151,7 @@ func TestWritableBodyIsNotWrapped(t *testing.T) {
 
 func TestMissingBodyIsNotWrapped(t *testing.T) {
 	for _, none := range []io.ReadCloser{nil, http.NoBody} {
-		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: withBody(none), CountBodyFailures: true})
+		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: respondWithBody(none), CountBodyFailures: true})
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.NoError(t, err)
 		require.Equal(t, none, resp.Body)

@@ -28,7 +28,7 @@ func TestDefaultClassify(t *testing.T) {
 		defer stop()
 		<-late.Done()
 		for _, c := range resultsByDefault(cancelled, late) {
-			require.Equal(t, c.want, outcomeOf(c.ctx, t, unless(c.err, c.status), c.err), c.name)
+			require.Equal(t, c.want, outcomeOf(c.ctx, t, errorOrStatus(c.err, c.status), c.err), c.name)
 		}
 	})
 }
@@ -82,21 +82,21 @@ func outcomeOf(ctx context.Context, t *testing.T, base http.RoundTripper, wantEr
 	if err == nil {
 		require.NoError(t, resp.Body.Close())
 	}
-	return verdict(gate)
+	return onlyOutcome(gate)
 }
 
-// unless returns a base that responds with the status, or returns err if that is not nil.
-func unless(err error, status int) http.RoundTripper {
+// errorOrStatus returns a base that responds with the status, or returns err if that is not nil.
+func errorOrStatus(err error, status int) http.RoundTripper {
 	return baseFunc(func(*http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		return reply(status), nil
+		return newResponse(status), nil
 	})
 }
 
-// verdict returns the outcome of the only call of the gate.
-func verdict(gate *weir.Gate) breaker.Outcome {
+// onlyOutcome returns the outcome of the only call of the gate.
+func onlyOutcome(gate *weir.Gate) breaker.Outcome {
 	switch n := gate.Breaker().Counts(); {
 	case n.Successes == 1 && n.Failures+n.Ignored == 0:
 		return breaker.Success
@@ -128,33 +128,33 @@ func TestClassify(t *testing.T) {
 		{0, weir.ErrRefused, breaker.Ignored},
 	} {
 		gate := weir.New("g", weir.Config{})
-		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(c.err, c.status), Classify: classify})
+		transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: errorOrStatus(c.err, c.status), Classify: classify})
 
 		resp, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.ErrorIs(t, err, c.err)
 		if err == nil {
 			require.NoError(t, resp.Body.Close())
 		}
-		require.Equal(t, c.want, verdict(gate), "%d %v", c.status, c.err)
+		require.Equal(t, c.want, onlyOutcome(gate), "%d %v", c.status, c.err)
 	}
 }
 
 func TestErrorsAreClassifiedByTheBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{Breaker: breaker.Config{Classify: breaker.Ignore(errDown)}})
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: unless(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: errorOrStatus(errDown, 0)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, errDown)
-	require.Equal(t, breaker.Ignored, verdict(gate))
+	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 }
 
 func TestPanickingClassifyIgnoresTheCall(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
-		Base:     always(200),
+		Base:     alwaysRespond(200),
 		Classify: func(*http.Response, error) breaker.Outcome { panic("boom") },
 	})
 
 	require.PanicsWithValue(t, "boom", func() { _, _ = transport.RoundTrip(newGet(t, "https://a.example/")) })
-	require.Equal(t, breaker.Ignored, verdict(gate))
+	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 }
 
 // A request that net/http refuses to send is not a failure of the host. Otherwise a user who can
@@ -177,7 +177,7 @@ func TestInvalidRequestIsNotAFailure(t *testing.T) {
 		spoil(req)
 		_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 		require.Error(t, err, name)
-		require.Equal(t, breaker.Ignored, verdict(gate), "%s: %v", name, err)
+		require.Equal(t, breaker.Ignored, onlyOutcome(gate), "%s: %v", name, err)
 	}
 
 	gate := weir.New("g", weir.Config{})
@@ -185,11 +185,11 @@ func TestInvalidRequestIsNotAFailure(t *testing.T) {
 	req.Header.Set("X-A", "tab\tand \xffbytes are fine")
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{}).RoundTrip(req)
 	require.Error(t, err)
-	require.Equal(t, breaker.Failure, verdict(gate), "no server listens there: %v", err)
+	require.Equal(t, breaker.Failure, onlyOutcome(gate), "no server listens there: %v", err)
 }
 
 func TestUnsupportedSchemeHasItsOwnGate(t *testing.T) {
-	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{})
+	transport := weirhttp.NewTransport(gatePerHost(opensAfterOneFailure()), weirhttp.TransportConfig{})
 	for range 2 {
 		_, err := transport.RoundTrip(newGet(t, "ftp://127.0.0.1:1/"))
 		require.Error(t, err)
@@ -212,7 +212,7 @@ func TestUnreadableUploadIsNotAFailure(t *testing.T) {
 
 	_, err := transport.RoundTrip(newPost(t, server.URL, body))
 	require.ErrorIs(t, err, errUpload)
-	require.Equal(t, breaker.Ignored, verdict(gate))
+	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("all of it")))
 	resp, err := transport.RoundTrip(req)
@@ -232,7 +232,7 @@ func TestUploadShorterThanItsLengthIsNotAFailure(t *testing.T) {
 	req.ContentLength = 10
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
 	require.Error(t, err) // about the length, or about the connection that net/http closes concurrently
-	require.Equal(t, breaker.Ignored, verdict(gate))
+	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 }
 
 // If the server breaks the connection, net/http closes the upload while it is read. That is a
@@ -254,7 +254,7 @@ func TestServerThatAbortsAnUploadHasFailed(t *testing.T) {
 		}()
 		_, err := transport.RoundTrip(newPost(t, "https://a.example/", read))
 		require.ErrorIs(t, err, errDown)
-		require.Equal(t, breaker.Failure, verdict(gate), name)
+		require.Equal(t, breaker.Failure, onlyOutcome(gate), name)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestRequestIsNotCopiedIfItsBodyCannotFail(t *testing.T) {
 		req := newPost(t, "https://a.example/", body)
 		transport := weirhttp.NewTransport(weirhttp.One(weir.New("g", weir.Config{})), weirhttp.TransportConfig{Base: baseFunc(func(sent *http.Request) (*http.Response, error) {
 			require.Same(t, req, sent, name)
-			return reply(http.StatusOK), nil
+			return newResponse(http.StatusOK), nil
 		})})
 		resp, err := transport.RoundTrip(req)
 		require.NoError(t, err)

@@ -17,9 +17,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-var hello = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+var helloHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
 
-func show(h http.Handler, r *http.Request, headers ...string) {
+func printResponse(h http.Handler, r *http.Request, headers ...string) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	fmt.Print(w.Code)
@@ -31,7 +31,9 @@ func show(h http.Handler, r *http.Request, headers ...string) {
 	fmt.Println()
 }
 
-func ask(path string) *http.Request { return httptest.NewRequest(http.MethodGet, path, http.NoBody) }
+func newRequestTo(path string) *http.Request {
+	return httptest.NewRequest(http.MethodGet, path, http.NoBody)
+}
 
 // A limit of two requests in any hour per user. Users are identified by the header X-Api-Key, or by
 // their address if it is missing.
@@ -39,11 +41,11 @@ func ExampleNewLimit() {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByHeader("X-Api-Key")},
 	}})
-	server := limit.Handler(hello)
+	server := limit.Handler(helloHandler)
 	for _, key := range []string{"ann", "ann", "ann", "bob"} {
-		r := ask("/")
+		r := newRequestTo("/")
 		r.Header.Set("X-Api-Key", key)
-		show(server, r, "Retry-After")
+		printResponse(server, r, "Retry-After")
 	}
 	// Output:
 	// 200
@@ -58,9 +60,9 @@ func ExampleLimit() {
 		{Name: "hour", Limit: 2, Window: time.Hour, By: weirhttp.ByIP},
 		{Name: "day", Rate: limiter.Per(24, 24*time.Hour), Burst: 24, By: weirhttp.ByIP},
 	}})
-	server := limit.Handler(hello)
+	server := limit.Handler(helloHandler)
 	for range 3 {
-		show(server, ask("/"), "RateLimit")
+		printResponse(server, newRequestTo("/"), "RateLimit")
 	}
 	// Output:
 	// 200 RateLimit: "hour";r=1;t=3600, "day";r=23;t=82800
@@ -71,8 +73,8 @@ func ExampleLimit() {
 // A limit behind a proxy, by API key and route. Requests of the monitoring are not limited.
 func ExampleLimitConfig() {
 	mux := http.NewServeMux()
-	mux.Handle("GET /search", hello)
-	mux.Handle("GET /health", hello)
+	mux.Handle("GET /search", helloHandler)
+	mux.Handle("GET /health", helloHandler)
 	limited := func(r *http.Request) bool { return r.URL.Path != "/health" }
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{
@@ -83,8 +85,8 @@ func ExampleLimitConfig() {
 	})
 	server := limit.Handler(mux)
 	for range 2 {
-		show(server, ask("/search"), "Retry-After")
-		show(server, ask("/health"), "Retry-After")
+		printResponse(server, newRequestTo("/search"), "Retry-After")
+		printResponse(server, newRequestTo("/health"), "Retry-After")
 	}
 	// Output:
 	// 200
@@ -97,13 +99,13 @@ func ExampleLimitConfig() {
 func ExampleLimit_Reconfigure() {
 	policy := weirhttp.Policy{Name: "hour", Limit: 10, Window: time.Hour, By: weirhttp.ByIP}
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
-	show(limit.Handler(hello), ask("/"), "RateLimit")
+	printResponse(limit.Handler(helloHandler), newRequestTo("/"), "RateLimit")
 
 	policy.Limit = 5
 	if err := limit.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}); err != nil {
 		fmt.Println(err)
 	}
-	show(limit.Handler(hello), ask("/"), "RateLimit")
+	printResponse(limit.Handler(helloHandler), newRequestTo("/"), "RateLimit")
 
 	policy.Limit = -1
 	fmt.Println(limit.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}))
@@ -121,7 +123,7 @@ func ExampleLimit_Charge() {
 		http.Error(w, "wrong password", http.StatusUnauthorized)
 	}))
 	for range 4 {
-		show(login, ask("/"))
+		printResponse(login, newRequestTo("/"))
 	}
 	// Output:
 	// 401
@@ -140,11 +142,11 @@ func ExamplePolicy() {
 		{Name: "free", Limit: 100, Window: time.Hour, By: key, When: free},
 		{Name: "planned", Limit: 1, Window: time.Hour, By: key, Shadow: true},
 	}})
-	r := ask("/")
-	show(limit.Handler(hello), r, "RateLimit-Policy")
+	r := newRequestTo("/")
+	printResponse(limit.Handler(helloHandler), r, "RateLimit-Policy")
 	r.Header.Set("X-Api-Key", "key-of-acme")
-	show(limit.Handler(hello), r, "RateLimit-Policy")
-	show(limit.Handler(hello), r, "RateLimit-Policy")
+	printResponse(limit.Handler(helloHandler), r, "RateLimit-Policy")
+	printResponse(limit.Handler(helloHandler), r, "RateLimit-Policy")
 	fmt.Println(readMetrics(limit)["requests planned shadowed"], "would have been refused")
 	// Output:
 	// 200 RateLimit-Policy: "free";q=100;w=3600
@@ -156,13 +158,13 @@ func ExamplePolicy() {
 // Each address has a quota per route.
 func ExampleCombine() {
 	mux := http.NewServeMux()
-	mux.Handle("/cats/{id}", hello)
-	mux.Handle("/dogs/{id}", hello)
+	mux.Handle("/cats/{id}", helloHandler)
+	mux.Handle("/dogs/{id}", helloHandler)
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "route", Limit: 1, Window: time.Minute, By: weirhttp.Combine(weirhttp.ByIP, weirhttp.ByRoute(mux))},
 	}})
 	for _, path := range []string{"/cats/1", "/cats/2", "/dogs/1"} {
-		show(limit.Handler(mux), ask(path))
+		printResponse(limit.Handler(mux), newRequestTo(path))
 	}
 	// Output:
 	// 200
@@ -174,7 +176,7 @@ func ExampleCombine() {
 // invented the others.
 func ExampleProxies() {
 	proxies := weirhttp.Proxies{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
-	r := ask("/")
+	r := newRequestTo("/")
 	r.RemoteAddr = "10.0.0.1:4711"
 	r.Header.Set("X-Forwarded-For", "8.8.8.8, 203.0.113.9, 10.0.0.2")
 	fmt.Println(proxies.ClientIP(r))
@@ -192,7 +194,7 @@ func ExampleRefusal() {
 	})
 	for range 2 {
 		w := httptest.NewRecorder()
-		limit.Handler(hello).ServeHTTP(w, ask("/"))
+		limit.Handler(helloHandler).ServeHTTP(w, newRequestTo("/"))
 		fmt.Println(w.Body)
 	}
 	// Output:
@@ -204,15 +206,16 @@ func ExampleRefusal() {
 func ExampleShed() {
 	inFlight := inflight.New(inflight.Config{Limit: 1, Name: "api"})
 	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{RetryAfter: 5 * time.Second})
-	show(shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		show(shed(hello), ask("/"), "Retry-After")
-	})), ask("/"))
+	printResponse(shed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		printResponse(shed(helloHandler), newRequestTo("/"), "Retry-After")
+	})), newRequestTo("/"))
 	// Output:
 	// 503 Retry-After: 5
 	// 200
 }
 
-// Requests of the shop's own pages come before those of crawlers, and each customer gets an equal share.
+// Requests of the shop's own pages come before those of crawlers, and each customer gets an equal
+// share.
 func ExampleShedConfig() {
 	inFlight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 100, Queue: inflight.Queue{Target: 20 * time.Millisecond}})
 	shed := weirhttp.Shed(inFlight, weirhttp.ShedConfig{Caller: func(r *http.Request) inflight.Caller {
@@ -222,7 +225,7 @@ func ExampleShedConfig() {
 		}
 		return c
 	}})
-	show(shed(hello), ask("/"))
+	printResponse(shed(helloHandler), newRequestTo("/"))
 	// Output: 200
 }
 
@@ -238,7 +241,7 @@ func ExampleGuard() {
 	}))
 	for range 3 {
 		w := httptest.NewRecorder()
-		server.ServeHTTP(w, ask("/"))
+		server.ServeHTTP(w, newRequestTo("/"))
 		text, _ := io.ReadAll(w.Body)
 		fmt.Printf("%d %s\n", w.Code, text)
 	}
@@ -253,13 +256,13 @@ func ExampleGuard() {
 // Each route of a mux has its own gate.
 func ExampleGuard_routes() {
 	mux := http.NewServeMux()
-	mux.Handle("GET /good", hello)
+	mux.Handle("GET /good", helloHandler)
 	mux.HandleFunc("GET /bad", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "oops", http.StatusInternalServerError) })
 	routes := weir.NewGroup[string]("routes", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
 	server := weirhttp.Guard(weirhttp.Per(routes, weirhttp.ByRoute(mux)), weirhttp.GuardConfig{})(mux)
-	show(server, ask("/bad"))
-	show(server, ask("/bad"), "Retry-After")
-	show(server, ask("/good"))
+	printResponse(server, newRequestTo("/bad"))
+	printResponse(server, newRequestTo("/bad"), "Retry-After")
+	printResponse(server, newRequestTo("/good"))
 	// Output:
 	// 500
 	// 503 Retry-After: 1
@@ -278,9 +281,9 @@ func ExampleGuardConfig() {
 		return breaker.Success
 	}}
 	gate := weir.New("api", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	show(weirhttp.Guard(weirhttp.One(gate), c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	printResponse(weirhttp.Guard(weirhttp.One(gate), c)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-	})), ask("/"))
+	})), newRequestTo("/"))
 	fmt.Println(gate.Breaker().State())
 	// Output:
 	// 503

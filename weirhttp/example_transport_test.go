@@ -39,8 +39,8 @@ func get(client *http.Client, url string) (string, error) {
 	return resp.Status + " " + string(text), err
 }
 
-// broken returns a server that responds with status 503 and Retry-After.
-func broken() *httptest.Server {
+// newBrokenServer returns a server that responds with status 503 and Retry-After.
+func newBrokenServer() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -48,7 +48,7 @@ func broken() *httptest.Server {
 }
 
 func ExampleNewTransport() {
-	server := broken()
+	server := newBrokenServer()
 	defer server.Close()
 	for range 20 {
 		_, _ = get(web, server.URL) // 503 Service Unavailable
@@ -89,7 +89,7 @@ func ExamplePer() {
 
 // A refused request is logged and gets a cached response.
 func ExampleTransport() {
-	server := broken()
+	server := newBrokenServer()
 	defer server.Close()
 	gate := weir.New("prices", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
@@ -130,7 +130,7 @@ func ExampleDefaultClassify() {
 }
 
 func ExampleTransportConfig() {
-	server := broken()
+	server := newBrokenServer()
 	defer server.Close()
 	gate := weir.New("api", weir.Config{})
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
@@ -223,7 +223,7 @@ func ExamplePer_shared() {
 	quick := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{}), Timeout: time.Second}
 	patient := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{}), Timeout: time.Minute}
 
-	server := broken()
+	server := newBrokenServer()
 	defer server.Close()
 	_, _ = get(quick, server.URL)
 	_, err := get(patient, server.URL)

@@ -12,8 +12,8 @@ import (
 
 type gateFunc = func(*http.Request) *weir.Gate
 
-// perHost returns a gate function with one gate per host, in a group with the name "http".
-func perHost(c weir.Config) gateFunc {
+// gatePerHost returns a gate function with one gate per host, in a group with the name "http".
+func gatePerHost(c weir.Config) gateFunc {
 	return weirhttp.Per(weir.NewGroup[string]("http", weir.GroupConfig{Gate: c}), weirhttp.ByHost)
 }
 
@@ -21,7 +21,7 @@ func TestErrorsAndMetricsHaveTheNameOfTheGroup(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range []string{"shop", "bank"} {
 		hosts := weir.NewGroup[string](name, weir.GroupConfig{Gate: opensAfterOneFailure()})
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: always(500)})}
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: alwaysRespond(500)})}
 		_, _ = get(client, "http://a.example")
 		_, err := get(client, "http://a.example")
 		require.ErrorContains(t, err, `"`+name)

@@ -24,7 +24,7 @@ func guard(b *breaker.Breaker, c weirhttp.GuardConfig) func(http.Handler) http.H
 	return weirhttp.Guard(weirhttp.One(weir.Join("gate", weir.Parts{Breaker: b})), c)
 }
 
-func answering(status int) http.Handler {
+func respondWith(status int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 }
 
@@ -131,7 +131,7 @@ func TestGuardAnswer(t *testing.T) {
 	b := breaker.New("search", breaker.Config{Initial: breaker.ForcedOpen})
 	h := guard(b, weirhttp.GuardConfig{Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 		io.WriteString(w, "yesterday's page, for "+f.Err.Error())
-	}})(answering(500))
+	}})(respondWith(500))
 	w := request{}.send(h)
 	require.Equal(t, 200, w.Code)
 	require.Contains(t, w.Body.String(), "yesterday's page, for breaker \"search\"")
@@ -142,8 +142,8 @@ func TestEachRouteHasItsOwnGate(t *testing.T) {
 		return weir.NewGroup[string]("routes", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /good/{id}", answering(200))
-	mux.Handle("GET /bad/{id}", answering(500))
+	mux.Handle("GET /good/{id}", respondWith(200))
+	mux.Handle("GET /bad/{id}", respondWith(500))
 	h := weirhttp.Guard(weirhttp.Per(routes(), weirhttp.ByRoute(mux)), weirhttp.GuardConfig{})(mux)
 	for _, c := range []struct {
 		path string
@@ -153,7 +153,7 @@ func TestEachRouteHasItsOwnGate(t *testing.T) {
 	}
 
 	inner, g := http.NewServeMux(), routes()
-	inner.Handle("GET /x/{id}", weirhttp.Guard(weirhttp.Per(g, weirhttp.ByRoute(nil)), weirhttp.GuardConfig{})(answering(500)))
+	inner.Handle("GET /x/{id}", weirhttp.Guard(weirhttp.Per(g, weirhttp.ByRoute(nil)), weirhttp.GuardConfig{})(respondWith(500)))
 	require.Equal(t, 500, request{path: "/x/1"}.send(inner).Code)
 	require.Equal(t, 503, request{path: "/x/2"}.send(inner).Code)
 	require.Equal(t, breaker.Open, g.Get("GET /x/{id}").Breaker().State())
@@ -165,7 +165,7 @@ func TestGuardWithALimit(t *testing.T) {
 		var refusals []error
 		h := weirhttp.Guard(weirhttp.One(gate), weirhttp.GuardConfig{
 			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f.Err) },
-		})(answering(200))
+		})(respondWith(200))
 		start := time.Now()
 		require.Equal(t, 200, request{}.send(h).Code)
 		require.Equal(t, 200, request{}.send(h).Code)
@@ -185,7 +185,7 @@ func TestGuardWithALimit(t *testing.T) {
 }
 
 func TestGuardWithoutAGate(t *testing.T) {
-	h := weirhttp.Guard(func(*http.Request) *weir.Gate { return nil }, weirhttp.GuardConfig{})(answering(500))
+	h := weirhttp.Guard(func(*http.Request) *weir.Gate { return nil }, weirhttp.GuardConfig{})(respondWith(500))
 	for range 50 {
 		require.Equal(t, 500, request{}.send(h).Code)
 	}

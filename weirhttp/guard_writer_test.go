@@ -62,7 +62,7 @@ func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 			h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})
 			h(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w })).
 				ServeHTTP(c.w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-			require.Equal(t, able(c.w), able(given))
+			require.Equal(t, writerInterfaces(c.w), writerInterfaces(given))
 			unwrapper, ok := given.(interface{ Unwrap() http.ResponseWriter })
 			require.True(t, ok)
 			require.Equal(t, c.w, unwrapper.Unwrap())
@@ -70,7 +70,7 @@ func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 	}
 }
 
-func able(w http.ResponseWriter) (all [4]bool) {
+func writerInterfaces(w http.ResponseWriter) (all [4]bool) {
 	_, all[0] = w.(http.Flusher)
 	_, all[1] = w.(http.Hijacker)
 	_, all[2] = w.(io.ReaderFrom)
@@ -84,10 +84,10 @@ func TestGuardAllowsPush(t *testing.T) {
 	h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		err = w.(http.Pusher).Push("/style.css", nil)
 	}))
-	h.ServeHTTP(http2Like{flushes{bare{rec}, rec}, noPush{}}, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	h.ServeHTTP(http2Like{flushes{bare{rec}, rec}, writerWithoutPush{}}, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	require.ErrorIs(t, err, http.ErrNotSupported)
 }
 
-type noPush struct{}
+type writerWithoutPush struct{}
 
-func (noPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }
+func (writerWithoutPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }

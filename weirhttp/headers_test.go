@@ -96,7 +96,7 @@ func TestRateLimitHeaders(t *testing.T) {
 
 func TestRetryAfterIsLongEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(3, weirhttp.ByNothing), perMinute(7, weirhttp.ByNothing)}}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerSecond(3, weirhttp.ByNothing), policyPerMinute(7, weirhttp.ByNothing)}}).Handler(okHandler)
 		for range 50 {
 			w := request{}.send(h)
 			if w.Code == http.StatusTooManyRequests {
@@ -130,8 +130,8 @@ func TestLegacyHeadersAreThoseOfTheClosestPolicy(t *testing.T) {
 		policies []weirhttp.Policy
 		want     [][3]string
 	}{
-		{"the least that is left", []weirhttp.Policy{perMinute(20, weirhttp.ByNothing), perSecond(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
-		{"as much that is left, for longer", []weirhttp.Policy{perSecond(2, weirhttp.ByNothing), perMinute(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "30"}, {"2", "0", "60"}, {"2", "0", "60"}}},
+		{"the least that is left", []weirhttp.Policy{policyPerMinute(20, weirhttp.ByNothing), policyPerSecond(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "1"}, {"2", "0", "1"}, {"2", "0", "1"}}},
+		{"as much that is left, for longer", []weirhttp.Policy{policyPerSecond(2, weirhttp.ByNothing), policyPerMinute(2, weirhttp.ByNothing)}, [][3]string{{"2", "1", "30"}, {"2", "0", "60"}, {"2", "0", "60"}}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -147,15 +147,15 @@ func TestLegacyHeadersAreThoseOfTheClosestPolicy(t *testing.T) {
 }
 
 func TestHeadersOfSeveralLimits(t *testing.T) {
-	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(5, weirhttp.ByNothing)}})
-	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(9, weirhttp.ByNothing)}})
+	inner := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerSecond(5, weirhttp.ByNothing)}})
+	outer := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(9, weirhttp.ByNothing)}})
 	w := request{}.send(outer.Handler(inner.Handler(okHandler)))
 	require.Equal(t, []string{`"minute";q=9;w=60`, `"second";q=5;w=1`}, w.Header().Values("RateLimit-Policy"))
 	require.Len(t, w.Header().Values("RateLimit"), 2)
 }
 
 func TestProblemNamesThePolicies(t *testing.T) {
-	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing), perMinute(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing}}}).Handler(okHandler)
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerSecond(1, weirhttp.ByNothing), policyPerMinute(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing}}}).Handler(okHandler)
 	request{}.send(h)
 	w := request{}.send(h)
 	require.Equal(t, "application/problem+json", w.Header().Get("Content-Type"))

@@ -26,12 +26,12 @@ func everyGates() map[string]gateFunc {
 	full := weir.NewGroup[string]("http", weir.GroupConfig{MaxKeys: 1})
 	_ = full.Get("busy").Run(context.Background(), func(context.Context) error { return errDown })
 	return map[string]gateFunc{
-		"per host":            perHost(weir.Config{}),
-		"per host, a rate":    perHost(rate),
-		"unlimited":           perHost(weir.Config{Rate: limiter.Unlimited()}),
-		"shadow breaker":      perHost(in(breaker.Shadow)),
-		"forced closed":       perHost(in(breaker.ForcedClosed)),
-		"disabled":            perHost(in(breaker.Disabled)),
+		"per host":            gatePerHost(weir.Config{}),
+		"per host, a rate":    gatePerHost(rate),
+		"unlimited":           gatePerHost(weir.Config{Rate: limiter.Unlimited()}),
+		"shadow breaker":      gatePerHost(in(breaker.Shadow)),
+		"forced closed":       gatePerHost(in(breaker.ForcedClosed)),
+		"disabled":            gatePerHost(in(breaker.Disabled)),
 		"one":                 weirhttp.One(weir.New("http", weir.Config{})),
 		"joined":              weirhttp.One(weir.Join("http", weir.Parts{Breaker: breaker.New("b", breaker.Config{})})),
 		"a host without room": weirhttp.Per(full, weirhttp.ByHost),
@@ -48,12 +48,12 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 					transport := weirhttp.NewTransport(everyGates()[name], weirhttp.TransportConfig{
 						Base: baseFunc(func(*http.Request) (*http.Response, error) {
 							calls++
-							return reply(status, "Retry-After", "5"), nil
+							return newResponse(status, "Retry-After", "5"), nil
 						}),
 						Classify: classify,
 					})
 
-					trip(t, transport, "http://a.example/")
+					sendAllowed(t, transport, "http://a.example/")
 					for range 3 {
 						_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
 						require.Equalf(t, 1, calls, "%s, %d", name, status)
@@ -64,7 +64,7 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 						require.ErrorIs(t, err, weir.ErrRefused)
 					}
 					time.Sleep(5500*time.Millisecond + time.Millisecond)
-					trip(t, transport, "http://a.example/")
+					sendAllowed(t, transport, "http://a.example/")
 					require.Equal(t, 2, calls)
 				})
 			}
@@ -73,15 +73,15 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 }
 
 func TestHoldAffectsOneHost(t *testing.T) {
-	transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "busy.example" {
-			return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
+			return newResponse(http.StatusTooManyRequests, "Retry-After", "60"), nil
 		}
-		return reply(http.StatusOK), nil
+		return newResponse(http.StatusOK), nil
 	})})
-	trip(t, transport, "http://busy.example/")
+	sendAllowed(t, transport, "http://busy.example/")
 	for range 100 {
-		trip(t, transport, "http://b.example/")
+		sendAllowed(t, transport, "http://b.example/")
 		_, err := transport.RoundTrip(newGet(t, "http://busy.example/"))
 		require.ErrorIs(t, err, limiter.ErrLimited)
 	}
@@ -107,12 +107,12 @@ func TestRetryAfterOfAServerIsBounded(t *testing.T) {
 		{"Mon, 01 Jan 0001 00:00:00 GMT", 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) { // the time is midnight of 1 January 2000
-			transport := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{
-				Base:          always(http.StatusTooManyRequests, "Retry-After", c.after),
+			transport := weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{
+				Base:          alwaysRespond(http.StatusTooManyRequests, "Retry-After", c.after),
 				MaxRetryAfter: c.bound,
 			})
 
-			trip(t, transport, "http://a.example/")
+			sendAllowed(t, transport, "http://a.example/")
 			resp, err := transport.RoundTrip(newGet(t, "http://a.example/"))
 			require.GreaterOrEqual(t, weir.RetryAfter(err), c.wanted, c.after)
 			require.LessOrEqual(t, weir.RetryAfter(err), c.wanted+c.wanted/10, c.after)
@@ -125,7 +125,7 @@ func TestRetryAfterOfAServerIsBounded(t *testing.T) {
 
 // The RetryAfter of a refusal by an inner transport is not from the service.
 func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
-	inner := weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(http.StatusTooManyRequests, "Retry-After", "60")})
+	inner := weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: alwaysRespond(http.StatusTooManyRequests, "Retry-After", "60")})
 	outer := weir.New("outer", weir.Config{})
 	transport := weirhttp.NewTransport(weirhttp.One(outer), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		resp, err := inner.RoundTrip(req)
@@ -134,7 +134,7 @@ func TestRefusalOfAnInnerTransportIsNotARetryAfter(t *testing.T) {
 		}
 		return resp, err
 	})})
-	trip(t, transport, "http://a.example/")
+	sendAllowed(t, transport, "http://a.example/")
 	for range 3 {
 		_, err := transport.RoundTrip(newGet(t, "http://a.example/"))
 		require.ErrorContains(t, err, `"http": the service asked to wait`)
@@ -201,7 +201,7 @@ func TestConsecutiveFailuresDetectAnOutageWithRetryAfter(t *testing.T) {
 			open   bool
 		}{{breaker.Config{}, false}, {breaker.Config{ConsecutiveFailures: 3}, true}} {
 			gate := weir.New("g", weir.Config{Breaker: c.config})
-			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(http.StatusServiceUnavailable, "Retry-After", "60")})
+			transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(http.StatusServiceUnavailable, "Retry-After", "60")})
 			opened := false
 			for range 5 * 60 {
 				if resp, err := transport.RoundTrip(newGet(t, "http://a.example/")); err == nil {

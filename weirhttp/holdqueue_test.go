@@ -20,7 +20,7 @@ func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 	config := weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}
 	for name, gates := range map[string]func() gateFunc{
 		"one":      func() gateFunc { return weirhttp.One(weir.New("g", config)) },
-		"per host": func() gateFunc { return perHost(config) },
+		"per host": func() gateFunc { return gatePerHost(config) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var mu sync.Mutex
@@ -29,7 +29,7 @@ func TestQueuedCallsKeepToMaxWaitDuringAHold(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				sent++
-				return reply(http.StatusTooManyRequests, "Retry-After", "60"), nil
+				return newResponse(http.StatusTooManyRequests, "Retry-After", "60"), nil
 			})})
 			var took [10]time.Duration
 			var wg sync.WaitGroup

@@ -85,16 +85,16 @@ func TestFloodOfHostsIsBoundedAndEvictsNoFailingHost(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: gate, MaxKeys: most, MaxSeries: 10})
 	base := baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "down.example" {
-			return reply(http.StatusInternalServerError), nil
+			return newResponse(http.StatusInternalServerError), nil
 		}
-		return reply(http.StatusOK), nil
+		return newResponse(http.StatusOK), nil
 	})
 	transport := weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	for range 20 {
-		trip(t, transport, "https://down.example/")
+		sendAllowed(t, transport, "https://down.example/")
 	}
 	for i := range 20 * most {
-		trip(t, transport, fmt.Sprintf("https://h%d.example/", i))
+		sendAllowed(t, transport, fmt.Sprintf("https://h%d.example/", i))
 	}
 
 	_, err := transport.RoundTrip(newGet(t, "https://DOWN.example:443/"))

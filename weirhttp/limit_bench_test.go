@@ -11,16 +11,16 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// discard is a ResponseWriter that does nothing.
-type discard struct{ h http.Header }
+// discardWriter is a ResponseWriter that does nothing.
+type discardWriter struct{ h http.Header }
 
-func (d discard) Header() http.Header         { return d.h }
-func (d discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d discard) WriteHeader(int)             {}
+func (d discardWriter) Header() http.Header         { return d.h }
+func (d discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (d discardWriter) WriteHeader(int)             {}
 
 func benchmarkHandler(b *testing.B, h http.Handler) {
 	r := &http.Request{Method: http.MethodGet, RemoteAddr: "192.0.2.1:1000", Header: http.Header{}}
-	w := discard{http.Header{}}
+	w := discardWriter{http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		clear(w.h)
@@ -28,7 +28,7 @@ func benchmarkHandler(b *testing.B, h http.Handler) {
 	}
 }
 
-var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+var emptyHandler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func benchPolicies(limit int) []weirhttp.Policy {
 	return []weirhttp.Policy{
@@ -36,29 +36,29 @@ func benchPolicies(limit int) []weirhttp.Policy {
 	}
 }
 
-func BenchmarkServeBare(b *testing.B) { benchmarkHandler(b, nothing) }
+func BenchmarkServeBare(b *testing.B) { benchmarkHandler(b, emptyHandler) }
 
 func BenchmarkServeLimited(b *testing.B) {
-	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)[:1]}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)[:1]}).Handler(emptyHandler))
 }
 
 func BenchmarkServeLimitedTwice(b *testing.B) {
-	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9)}).Handler(emptyHandler))
 }
 
 func BenchmarkServeLimitedQuietly(b *testing.B) {
-	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9), Quiet: true}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1e9), Quiet: true}).Handler(emptyHandler))
 }
 
 func BenchmarkServeRefused(b *testing.B) {
-	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1)}).Handler(nothing))
+	benchmarkHandler(b, weirhttp.NewLimit(weirhttp.LimitConfig{Policies: benchPolicies(1)}).Handler(emptyHandler))
 }
 
 func BenchmarkServeShed(b *testing.B) {
 	flight := inflight.New(inflight.Config{Limit: 10, Name: "api"})
-	benchmarkHandler(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(nothing))
+	benchmarkHandler(b, weirhttp.Shed(flight, weirhttp.ShedConfig{})(emptyHandler))
 }
 
 func BenchmarkServeBreaker(b *testing.B) {
-	benchmarkHandler(b, guard(breaker.New("api", breaker.Config{}), weirhttp.GuardConfig{})(nothing))
+	benchmarkHandler(b, guard(breaker.New("api", breaker.Config{}), weirhttp.GuardConfig{})(emptyHandler))
 }

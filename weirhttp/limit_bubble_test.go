@@ -13,10 +13,10 @@ import (
 )
 
 func TestServerInABubbleLeavesNoGoroutine(t *testing.T) {
-	var g *guards
-	handler := func(w http.ResponseWriter, r *http.Request) { g.before(handlerTaking(time.Second).ServeHTTP)(w, r) }
+	var g *allMiddleware
+	handler := func(w http.ResponseWriter, r *http.Request) { g.wrap(handlerTaking(time.Second).ServeHTTP)(w, r) }
 	inBubble(t, handler, func(t *testing.T, base http.RoundTripper) {
-		g = newGuards(perSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing})
+		g = newGuards(policyPerSecond(3, weirhttp.ByIP), weirhttp.Policy{Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing})
 		var passed, refused int
 		start := time.Now()
 		for range 10 {

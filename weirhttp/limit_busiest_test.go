@@ -34,7 +34,7 @@ func TestBusiestCountsByPolicy(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 			r.Header.Set("X-Api-Key", key)
 			w := httptest.NewRecorder()
-			limit.Handler(nothing).ServeHTTP(w, r)
+			limit.Handler(emptyHandler).ServeHTTP(w, r)
 			return w.Code
 		}
 		long := strings.Repeat("k", 100) // is stored as 32 bytes of SHA-256
@@ -64,7 +64,7 @@ func TestBusiestCountsWhatARemoteRefuses(t *testing.T) {
 		{Name: "fleet", Remote: func(string) limiter.Remote { return refusingRemote{} }, By: weirhttp.ByIP, ShowKeys: true},
 	}})
 	for range 2 {
-		limit.Handler(nothing).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		limit.Handler(emptyHandler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	}
 	require.Equal(t, []limiter.BusyKey{{Limiter: "fleet", Key: "192.0.2.1", AtLeast: 2, AtMost: 2}}, limit.Busiest(9))
 }
@@ -76,7 +76,7 @@ func TestBusiestCountsShadowedRequestsAndNetworks(t *testing.T) {
 	} {
 		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}})
 		for range 3 {
-			limit.Handler(nothing).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			limit.Handler(emptyHandler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		}
 		require.Equal(t, []limiter.BusyKey{{Limiter: "p", Key: "192.0.2.1", AtLeast: 2, AtMost: 2}}, limit.Busiest(9))
 	}
@@ -86,7 +86,7 @@ func TestBusiestCountsShadowedRequestsAndNetworks(t *testing.T) {
 	for _, from := range []string{"192.0.2.1:1", "198.51.100.1:1", "198.51.100.2:1"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.RemoteAddr = from
-		limit.Handler(nothing).ServeHTTP(httptest.NewRecorder(), r)
+		limit.Handler(emptyHandler).ServeHTTP(httptest.NewRecorder(), r)
 	}
 	require.Equal(t, []limiter.BusyKey{{Limiter: "p by network", Key: "198.51.100.0", AtLeast: 1, AtMost: 1}}, limit.Busiest(9))
 }

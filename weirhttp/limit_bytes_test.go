@@ -21,11 +21,11 @@ func TestLongKeysAreNotKept(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(10, time.Hour)})
 	start := func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] }
 	for what, policy := range map[string]weirhttp.Policy{
-		"bucket":                           perMinute(1, byAPIKey),
+		"bucket":                           policyPerMinute(1, byAPIKey),
 		"window":                           {Name: "minute", Limit: 1, Window: time.Minute, By: byAPIKey},
 		"part of a long text":              {Name: "minute", Limit: 1, Window: time.Minute, By: start},
-		"part of a long text, of a bucket": perMinute(1, start),
-		"combined":                         perMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
+		"part of a long text, of a bucket": policyPerMinute(1, start),
+		"combined":                         policyPerMinute(1, weirhttp.Combine(byAPIKey, weirhttp.ByIP)),
 		"remote": {Name: "minute", By: byAPIKey, Remote: func(key string) limiter.Remote {
 			users.Get(key).Take(1)
 			return unlimitedRemote{}
@@ -46,12 +46,12 @@ func TestLongKeysAreNotKept(t *testing.T) {
 func TestLimitAllocatesNothingPerRequest(t *testing.T) {
 	long := "a key " + strings.Repeat("k", 90)
 	allocations := func(policy weirhttp.Policy) float64 {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{policy}}).Handler(nothing)
-		r, w := &http.Request{RemoteAddr: "192.0.2.1:1000"}, discard{http.Header{}}
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Quiet: true, Policies: []weirhttp.Policy{policy}}).Handler(emptyHandler)
+		r, w := &http.Request{RemoteAddr: "192.0.2.1:1000"}, discardWriter{http.Header{}}
 		return testing.AllocsPerRun(100, func() { h.ServeHTTP(w, r) })
 	}
 	for what, by := range map[string]func(*http.Request) string{"ByIP": weirhttp.ByIP, "a part": func(*http.Request) string { return long[:60] }} {
-		require.Zero(t, allocations(perMinute(1e9, by)), what)
+		require.Zero(t, allocations(policyPerMinute(1e9, by)), what)
 		require.Zero(t, allocations(weirhttp.Policy{Name: "window", Limit: 1e9, Window: time.Hour, By: by}), what)
 	}
 }

@@ -17,9 +17,9 @@ import (
 
 // A Remote is not asked for a negative number, which some implementations would allow.
 func TestNegativeCostIsRefusedWithoutAskingRemotes(t *testing.T) {
-	users := &store{limit: 5}
+	users := &remoteStore{limit: 5}
 	for what, policies := range map[string][]weirhttp.Policy{
-		"alone": {remotely("api", users)}, "with another": {perMinute(5, byAPIKey), remotely("api", users)},
+		"alone": {remotePolicy("api", users)}, "with another": {policyPerMinute(5, byAPIKey), remotePolicy("api", users)},
 	} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Cost: func(*http.Request) int { return -1 }}).Handler(okHandler)
 		w := request{key: "a"}.send(h)
@@ -31,37 +31,37 @@ func TestNegativeCostIsRefusedWithoutAskingRemotes(t *testing.T) {
 
 // The tokens of a request are given back if a later Remote panics.
 func TestPanickingRemoteTakesNothing(t *testing.T) {
-	users := &store{limit: 5}
+	users := &remoteStore{limit: 5}
 	broken := weirhttp.Policy{Name: "broken", By: byAPIKey, Remote: func(string) limiter.Remote { panic("broken") }}
-	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("api", users), broken}}).Handler(okHandler)
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotePolicy("api", users), broken}}).Handler(okHandler)
 	require.PanicsWithValue(t, "broken", func() { request{key: "a"}.send(h) })
 	require.Zero(t, users.used["a"])
 }
 
-// shadowed is a used-up remote limit in shadow mode. It allows requests and takes nothing.
-type shadowed struct{ refunded *int }
+// shadowedRemote is a used-up remote limit in shadow mode. It allows requests and takes nothing.
+type shadowedRemote struct{ refunded *int }
 
-func (shadowed) Take(context.Context, int) (limiter.Result, error) {
+func (shadowedRemote) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 1, RetryAfter: time.Second}, nil
 }
 
-func (s shadowed) Refund(_ context.Context, n int) error {
+func (s shadowedRemote) Refund(_ context.Context, n int) error {
 	*s.refunded += n
 	return nil
 }
 
 func TestRemoteInShadowModeIsNotRefunded(t *testing.T) {
 	refunded := 0
-	shadow := weirhttp.Policy{Name: "shadow", By: byAPIKey, Remote: func(string) limiter.Remote { return shadowed{&refunded} }}
-	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{shadow, remotely("api", &store{limit: 0})}}).Handler(okHandler)
+	shadow := weirhttp.Policy{Name: "shadow", By: byAPIKey, Remote: func(string) limiter.Remote { return shadowedRemote{&refunded} }}
+	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{shadow, remotePolicy("api", &remoteStore{limit: 0})}}).Handler(okHandler)
 	require.Equal(t, 429, request{key: "a"}.send(h).Code)
 	require.Zero(t, refunded)
 }
 
 // A client cannot avoid a charge by disconnecting.
 func TestChargeOfARemoteIgnoresCancellation(t *testing.T) {
-	users := &store{limit: 10}
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("login", users)}})
+	users := &remoteStore{limit: 10}
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotePolicy("login", users)}})
 	ctx, leave := context.WithCancel(t.Context())
 	login := l.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		leave()
@@ -87,7 +87,7 @@ func TestPatternIsCopiedToTheOuterRequest(t *testing.T) {
 func TestRefundedKeyIsRemovedFromAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := weirhttp.Policy{Name: "full", Rate: limiter.Per(1, time.Hour), By: byAPIKey, MaxKeys: 1}
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(5, time.Hour, byAPIKey), full}})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(5, time.Hour, byAPIKey), full}})
 		h := l.Handler(okHandler)
 		for _, c := range []struct {
 			key  string

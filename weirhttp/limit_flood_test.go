@@ -38,7 +38,7 @@ func TestFloodOfKeysIsBoundedAndEvictsNoKeyInUse(t *testing.T) {
 
 func TestRequestWithoutRoomTakesNothing(t *testing.T) {
 	full := weirhttp.Policy{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 1}
-	for _, policies := range [][]weirhttp.Policy{{perMinute(10, weirhttp.ByNothing), full}, {full, perMinute(10, weirhttp.ByNothing)}} {
+	for _, policies := range [][]weirhttp.Policy{{policyPerMinute(10, weirhttp.ByNothing), full}, {full, policyPerMinute(10, weirhttp.ByNothing)}} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}).Handler(okHandler)
 		require.Equal(t, 200, request{key: "first"}.send(h).Code)
 		require.Equal(t, 200, request{key: "second"}.send(h).Code, "the quota of its network for new keys")
@@ -53,7 +53,7 @@ func TestRequestWithoutRoomTakesNothing(t *testing.T) {
 
 func TestLongKeysAreDistinct(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perMinute(1, byAPIKey)},
+		Policies: []weirhttp.Policy{policyPerMinute(1, byAPIKey)},
 	}).Handler(okHandler)
 	long := strings.Repeat("k", 1<<20)
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestLongClientKeysAreNotKept(t *testing.T) {
 		"a long key":                  byAPIKey,
 		"a short part of a long text": func(r *http.Request) string { return r.Header.Get("X-Api-Key")[:8] },
 	} {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, client)}}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(1, client)}}).Handler(okHandler)
 		before := heapInUse()
 		for i := range 50 {
 			require.Equal(t, 200, request{key: fmt.Sprintf("%08d", i) + strings.Repeat("k", 1<<20)}.send(h).Code)

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func perDay(n int, by func(*http.Request) string) weirhttp.Policy {
+func policyPerDay(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "day", Rate: limiter.Per(float64(n), 24*time.Hour), Burst: n, By: by, MaxKeys: 1000}
 }
 
-// flood sends one request from each of a number of /64 networks in an IPv6 /47. It returns how many
-// were allowed.
-func flood(h http.Handler, networks int) (passed int) {
+// sendFromNetworks sends one request from each of a number of /64 networks in an IPv6 /47. It
+// returns how many were allowed.
+func sendFromNetworks(h http.Handler, networks int) (passed int) {
 	for i := range networks {
 		if (request{from: fmt.Sprintf("[2001:db8:%x:%x::1]:9", i>>16, i&0xffff)}).send(h).Code == http.StatusOK {
 			passed++
@@ -32,12 +32,12 @@ func flood(h http.Handler, networks int) (passed int) {
 
 func TestFloodFromOneNetworkRefusesOnlyThatNetwork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(20, weirhttp.ByIP)}})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerDay(20, weirhttp.ByIP)}})
 		h := l.Handler(okHandler)
 		for range 20 {
 			require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)
 		}
-		passed := flood(h, 5000)
+		passed := sendFromNetworks(h, 5000)
 		require.LessOrEqual(t, passed, 1000+20, "one request per key, and the quota of the network")
 		require.Greater(t, passed, 800)
 		require.Equal(t, 429, request{from: "[2001:db8:ffff::1]:1"}.send(h).Code, "a new key of that network")
@@ -63,7 +63,7 @@ func TestFloodFromOneNetworkRefusesOnlyThatNetwork(t *testing.T) {
 
 func TestFloodOfInventedKeysRefusesOnlyItsNetwork(t *testing.T) {
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perDay(5, byAPIKey)},
+		Policies: []weirhttp.Policy{policyPerDay(5, byAPIKey)},
 	})
 	h := l.Handler(okHandler)
 	for i := range 5000 {
@@ -74,7 +74,7 @@ func TestFloodOfInventedKeysRefusesOnlyItsNetwork(t *testing.T) {
 }
 
 func TestFloodFromManyNetworksIsBounded(t *testing.T) {
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perDay(5, weirhttp.ByIP)}})
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerDay(5, weirhttp.ByIP)}})
 	h := l.Handler(okHandler)
 	for i := range 20_000 {
 		request{from: fmt.Sprintf("%d.%d.%d.1:1", 1+i>>16, i>>8&0xff, i&0xff)}.send(h)
@@ -88,7 +88,7 @@ func TestFloodFromManyNetworksIsBounded(t *testing.T) {
 // A request that another policy refuses takes nothing from the quota of its network.
 func TestNewKeysTakeFromAllPoliciesOrNone(t *testing.T) {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		both := [2]weirhttp.Policy{perDay(5, weirhttp.ByIP), {Name: "tight", Rate: limiter.Per(1, 24*time.Hour), Burst: 1, By: weirhttp.ByIP, MaxKeys: 1}}
+		both := [2]weirhttp.Policy{policyPerDay(5, weirhttp.ByIP), {Name: "tight", Rate: limiter.Per(1, 24*time.Hour), Burst: 1, By: weirhttp.ByIP, MaxKeys: 1}}
 		both[0].MaxKeys = 1
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{both[order[0]], both[order[1]]}})
 		h := l.Handler(okHandler)
@@ -105,7 +105,7 @@ func TestNewKeysTakeFromAllPoliciesOrNone(t *testing.T) {
 
 func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := perDay(3, weirhttp.ByIP)
+		policy := policyPerDay(3, weirhttp.ByIP)
 		policy.MaxKeys = 1
 		config := func() weirhttp.LimitConfig { return weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}} }
 		l := weirhttp.NewLimit(config())
@@ -131,7 +131,7 @@ func TestReconfigureKeepsTheQuotasOfNetworks(t *testing.T) {
 // of the network.
 func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
 	for overflow, then := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.ShareNew: 429, limiter.PassNew: 200} {
-		policy := perDay(1, weirhttp.ByIP)
+		policy := policyPerDay(1, weirhttp.ByIP)
 		policy.Burst, policy.MaxKeys, policy.Overflow = 1_000_000_000, 1, overflow
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 		h := l.Handler(okHandler)
@@ -151,7 +151,7 @@ func TestChargesOfNewKeysAreTakenFromTheirNetwork(t *testing.T) {
 
 // A request without room for its key is counted once, under its network.
 func TestRequestCountedByNetworkIsCountedOnce(t *testing.T) {
-	for _, policy := range []weirhttp.Policy{perDay(2, weirhttp.ByIP), {Name: "day", Limit: 2, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
+	for _, policy := range []weirhttp.Policy{policyPerDay(2, weirhttp.ByIP), {Name: "day", Limit: 2, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
 		for _, shadow := range []bool{false, true} {
 			policy.MaxKeys, policy.Shadow = 1, shadow
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
@@ -171,13 +171,13 @@ func TestRequestCountedByNetworkIsCountedOnce(t *testing.T) {
 
 // A request whose network has used up its quota is refused before a Remote is called.
 func TestUsedUpNetworkRefusesBeforeRemotesAreCalled(t *testing.T) {
-	for _, policy := range []weirhttp.Policy{perDay(1, weirhttp.ByIP), {Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
+	for _, policy := range []weirhttp.Policy{policyPerDay(1, weirhttp.ByIP), {Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP}} {
 		policy.MaxKeys = 1
-		fleet := &store{limit: 1000, used: map[string]int{}}
+		fleet := &remoteStore{limit: 1000, used: map[string]int{}}
 		asked := 0
 		remote := weirhttp.Policy{Name: "fleet", By: weirhttp.ByNothing, Remote: func(key string) limiter.Remote {
 			asked++
-			return fleet.of(key)
+			return fleet.limitOf(key)
 		}}
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remote, policy}}).Handler(okHandler)
 		require.Equal(t, 200, request{from: "192.0.2.1:1"}.send(h).Code)

@@ -21,7 +21,7 @@ func TestCountRefused(t *testing.T) {
 	for stacked, want := range map[bool]string{false: `"minute";r=29`, true: `"minute";r=27`} {
 		synctest.Test(t, func(t *testing.T) {
 			h := weirhttp.NewLimit(weirhttp.LimitConfig{
-				Policies: []weirhttp.Policy{perSecond(1, weirhttp.ByNothing), perMinute(30, weirhttp.ByNothing)}, CountRefused: stacked,
+				Policies: []weirhttp.Policy{policyPerSecond(1, weirhttp.ByNothing), policyPerMinute(30, weirhttp.ByNothing)}, CountRefused: stacked,
 			}).Handler(okHandler)
 			var last *httptest.ResponseRecorder
 			for range 3 {
@@ -34,15 +34,15 @@ func TestCountRefused(t *testing.T) {
 }
 
 func TestRequestsToWhichNoPolicyAppliesAreNotCounted(t *testing.T) {
-	policy := perSecond(1, weirhttp.ByNothing)
+	policy := policyPerSecond(1, weirhttp.ByNothing)
 	policy.When = func(r *http.Request) bool {
 		addr := weirhttp.Proxies{}.ClientIP(r)
-		for _, n := range networks("198.51.100.0/24", "2001:db8:1::/48") {
+		for _, n := range parseNetworks("198.51.100.0/24", "2001:db8:1::/48") {
 			if n.Contains(addr) {
 				return false
 			}
 		}
-		return r.URL.Path != "/health" && (r.Header.Get("X-Api-Key") != "admin" || !networks("192.0.2.0/24")[0].Contains(addr))
+		return r.URL.Path != "/health" && (r.Header.Get("X-Api-Key") != "admin" || !parseNetworks("192.0.2.0/24")[0].Contains(addr))
 	}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}}).Handler(okHandler)
 	require.Equal(t, 200, request{}.send(h).Code)
@@ -89,9 +89,9 @@ func TestPolicyWhen(t *testing.T) {
 }
 
 func TestShadowPolicy(t *testing.T) {
-	strict := perSecond(1, weirhttp.ByNothing)
+	strict := policyPerSecond(1, weirhttp.ByNothing)
 	strict.Name, strict.Shadow = "strict", true
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{strict, perMinute(3, weirhttp.ByNothing)}})
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{strict, policyPerMinute(3, weirhttp.ByNothing)}})
 	for i := range 5 {
 		w := request{}.send(l.Handler(okHandler))
 		require.Equal(t, i < 3, w.Code == 200)
@@ -109,11 +109,11 @@ func TestCost(t *testing.T) {
 		{0, 200, `"minute";r=10`}, {1, 200, `"minute";r=9`}, {10, 200, `"minute";r=0`}, {11, 429, `"minute";r=10`}, {-1, 429, `"minute";r=10`},
 	} {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByNothing)}, Cost: func(*http.Request) int { return c.cost },
+			Policies: []weirhttp.Policy{policyPerMinute(10, weirhttp.ByNothing)}, Cost: func(*http.Request) int { return c.cost },
 		}).Handler(okHandler)
 		w := request{}.send(h)
 		require.Equalf(t, c.want, w.Code, "cost %d", c.cost)
-		require.Equalf(t, c.left, untimed(w.Header().Get("RateLimit")), "cost %d", c.cost)
+		require.Equalf(t, c.left, withoutTimes(w.Header().Get("RateLimit")), "cost %d", c.cost)
 		if c.want == 429 {
 			require.Emptyf(t, w.Header().Get("Retry-After"), "a cost of %d is never allowed", c.cost)
 			require.NotContains(t, w.Header().Get("RateLimit"), ";t=")
@@ -122,21 +122,21 @@ func TestCost(t *testing.T) {
 }
 
 func TestCharge(t *testing.T) {
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByIP)}})
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(10, weirhttp.ByIP)}})
 	login := l.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.Charge(r, 4)
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	require.Equal(t, 401, request{}.send(login).Code)
 	w := request{}.send(login)
-	require.Equal(t, `"minute";r=4`, untimed(w.Header().Get("RateLimit")), "after a charged request (1+4) and another one")
+	require.Equal(t, `"minute";r=4`, withoutTimes(w.Header().Get("RateLimit")), "after a charged request (1+4) and another one")
 	require.Equal(t, 429, request{}.send(login).Code, "the charge has used up the quota")
 	require.Equal(t, 401, request{from: "192.0.2.99:1"}.send(login).Code, "other clients are not charged")
 }
 
 func TestConcurrentCharges(t *testing.T) {
 	for range 1000 {
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(7, weirhttp.ByIP)}})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(7, weirhttp.ByIP)}})
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() { l.Charge(httptest.NewRequest(http.MethodGet, "/", http.NoBody), 5) })
@@ -173,7 +173,7 @@ func TestOnRefusalGetsTheRefusal(t *testing.T) {
 		mux := http.NewServeMux()
 		mux.Handle("GET /a", okHandler)
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies:  []weirhttp.Policy{perMinute(1, weirhttp.ByIP), perSecond(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing}},
+			Policies:  []weirhttp.Policy{policyPerMinute(1, weirhttp.ByIP), policyPerSecond(1, weirhttp.ByNothing), {Name: "hour", Rate: limiter.Per(5, time.Hour), Burst: 5, By: weirhttp.ByNothing}},
 			OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 		}).Handler(mux)
 		for range 2 {
@@ -187,7 +187,7 @@ func TestOnRefusalGetsTheRefusal(t *testing.T) {
 
 func TestAnswer(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)},
+		Policies: []weirhttp.Policy{policyPerMinute(1, weirhttp.ByNothing)},
 		Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
 			http.Error(w, "slow down: "+strings.Join(f.Policies, " "), http.StatusTeapot)
 		},

@@ -19,7 +19,7 @@ func TestReconfigureKeepsQuotas(t *testing.T) {
 		change(&p)
 		return []weirhttp.Policy{p}
 	}
-	first := perMinute(10, weirhttp.ByIP)
+	first := policyPerMinute(10, weirhttp.ByIP)
 	for _, c := range []struct {
 		what string
 		next []weirhttp.Policy
@@ -33,7 +33,7 @@ func TestReconfigureKeepsQuotas(t *testing.T) {
 		{"other keys begin full", changed(first, func(p *weirhttp.Policy) { p.By = weirhttp.ByNothing }), `"minute";r=9`},
 		{"the same key by another function", changed(first, func(p *weirhttp.Policy) { p.By = func(*http.Request) string { return "192.0.2.1" } }), `"minute";r=5`},
 		{"another name begins full", changed(first, func(p *weirhttp.Policy) { p.Name = "new" }), `"new";r=9`},
-		{"one more", []weirhttp.Policy{first, perSecond(10, weirhttp.ByNothing)}, `"minute";r=5, "second";r=9`},
+		{"one more", []weirhttp.Policy{first, policyPerSecond(10, weirhttp.ByNothing)}, `"minute";r=5, "second";r=9`},
 		{"none", nil, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestReconfigureKeepsQuotas(t *testing.T) {
 					require.Equal(t, 200, request{}.send(h).Code)
 				}
 				require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: c.next}))
-				require.Equal(t, c.want, untimed(request{}.send(h).Header().Get("RateLimit")))
+				require.Equal(t, c.want, withoutTimes(request{}.send(h).Header().Get("RateLimit")))
 			})
 		})
 	}
@@ -52,7 +52,7 @@ func TestReconfigureKeepsQuotas(t *testing.T) {
 
 func TestReconfigureOfAShadow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := perMinute(2, weirhttp.ByNothing)
+		policy := policyPerMinute(2, weirhttp.ByNothing)
 		policy.Shadow = true
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 		for range 5 {
@@ -66,14 +66,14 @@ func TestReconfigureOfAShadow(t *testing.T) {
 }
 
 func TestInvalidReconfigureChangesNothing(t *testing.T) {
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(10, weirhttp.ByNothing)}})
-	require.Error(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(20, weirhttp.ByNothing), {Name: "second"}}}))
-	require.Equal(t, `"minute";r=9`, untimed(request{}.send(l.Handler(okHandler)).Header().Get("RateLimit")))
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(10, weirhttp.ByNothing)}})
+	require.Error(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(20, weirhttp.ByNothing), {Name: "second"}}}))
+	require.Equal(t, `"minute";r=9`, withoutTimes(request{}.send(l.Handler(okHandler)).Header().Get("RateLimit")))
 }
 
 func TestReconfigureDuringRequests(t *testing.T) {
 	policies := func(n int) weirhttp.LimitConfig {
-		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "hour", Rate: limiter.Per(float64(n), time.Hour), Burst: n, By: weirhttp.ByNothing}, perMinute(1000, weirhttp.ByIP)}}
+		return weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "hour", Rate: limiter.Per(float64(n), time.Hour), Burst: n, By: weirhttp.ByNothing}, policyPerMinute(1000, weirhttp.ByIP)}}
 	}
 	l := weirhttp.NewLimit(policies(100))
 	h := l.Handler(okHandler)

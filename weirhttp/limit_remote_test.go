@@ -15,21 +15,21 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// store has one remote limit per key.
-type store struct {
+// remoteStore has one remote limit per key.
+type remoteStore struct {
 	limit int
 	err   error
 	used  map[string]int
 }
 
-func (s *store) of(key string) limiter.Remote { return &stored{s, key} }
+func (s *remoteStore) limitOf(key string) limiter.Remote { return &storedRemote{s, key} }
 
-type stored struct {
-	*store
+type storedRemote struct {
+	*remoteStore
 	key string
 }
 
-func (s *stored) Take(ctx context.Context, n int) (limiter.Result, error) {
+func (s *storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	if err := errors.Join(ctx.Err(), s.err); err != nil {
 		return limiter.Result{OK: true}, err
 	}
@@ -46,23 +46,23 @@ func (s *stored) Take(ctx context.Context, n int) (limiter.Result, error) {
 	return r, nil
 }
 
-func (s *stored) Refund(ctx context.Context, n int) error {
+func (s *storedRemote) Refund(ctx context.Context, n int) error {
 	if ctx.Err() == nil {
 		s.used[s.key] -= n
 	}
 	return ctx.Err()
 }
 
-func remotely(name string, s *store) weirhttp.Policy {
+func remotePolicy(name string, s *remoteStore) weirhttp.Policy {
 	s.used = map[string]int{}
-	return weirhttp.Policy{Name: name, Remote: s.of, By: byAPIKey}
+	return weirhttp.Policy{Name: name, Remote: s.limitOf, By: byAPIKey}
 }
 
 func TestRemoteLimitsEachKey(t *testing.T) {
 	var refusals []weirhttp.Refusal
-	users := &store{limit: 2}
+	users := &remoteStore{limit: 2}
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies:  []weirhttp.Policy{remotely("api", users)},
+		Policies:  []weirhttp.Policy{remotePolicy("api", users)},
 		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	}).Handler(okHandler)
 	for _, left := range []string{`"api";r=1`, `"api";r=0`} {
@@ -86,9 +86,9 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	unavailable := errors.New("the store is unavailable")
 	var refusals []weirhttp.Refusal
-	first, second := &store{limit: 5}, &store{limit: 5, err: unavailable}
+	first, second := &remoteStore{limit: 5}, &remoteStore{limit: 5, err: unavailable}
 	l := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies:  []weirhttp.Policy{remotely("first", first), perMinute(5, byAPIKey), remotely("second", second)},
+		Policies:  []weirhttp.Policy{remotePolicy("first", first), policyPerMinute(5, byAPIKey), remotePolicy("second", second)},
 		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	})
 	w := request{key: "a"}.send(l.Handler(okHandler))
@@ -105,10 +105,10 @@ func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 }
 
 func TestDisconnectedClientIsNotRefused(t *testing.T) {
-	users := &store{limit: 5}
+	users := &remoteStore{limit: 5}
 	var refusals []weirhttp.Refusal
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies:  []weirhttp.Policy{remotely("api", users)},
+		Policies:  []weirhttp.Policy{remotePolicy("api", users)},
 		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { refusals = append(refusals, f) },
 	}).Handler(okHandler)
 	ctx, leave := context.WithCancel(t.Context())
@@ -120,7 +120,7 @@ func TestDisconnectedClientIsNotRefused(t *testing.T) {
 
 func TestRefusalForeverHasNoRetryAfter(t *testing.T) {
 	h := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{remotely("api", &store{limit: 5})}, Cost: func(*http.Request) int { return 6 },
+		Policies: []weirhttp.Policy{remotePolicy("api", &remoteStore{limit: 5})}, Cost: func(*http.Request) int { return 6 },
 	}).Handler(okHandler)
 	w := request{}.send(h)
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
@@ -133,9 +133,9 @@ func TestLocalAndRemotePoliciesTakeAllOrNone(t *testing.T) {
 	for name, limits := range map[string][3]int{"the local one refuses": {2, 9, 9}, "the first remote": {9, 2, 9}, "the last": {9, 9, 2}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				first, last := &store{limit: limits[1]}, &store{limit: limits[2]}
+				first, last := &remoteStore{limit: limits[1]}, &remoteStore{limit: limits[2]}
 				local := weirhttp.Policy{Name: "local", Limit: limits[0], Window: time.Hour, By: byAPIKey}
-				l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("first", first), local, remotely("last", last)}})
+				l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotePolicy("first", first), local, remotePolicy("last", last)}})
 				h := l.Handler(okHandler)
 				for i := range 6 {
 					w := request{key: "a"}.send(h)
@@ -149,8 +149,8 @@ func TestLocalAndRemotePoliciesTakeAllOrNone(t *testing.T) {
 }
 
 func TestChargeOfARemote(t *testing.T) {
-	users := &store{limit: 10}
-	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotely("login", users)}})
+	users := &remoteStore{limit: 10}
+	l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{remotePolicy("login", users)}})
 	login := l.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.Charge(r, 6)
 		w.WriteHeader(http.StatusUnauthorized)

@@ -23,24 +23,24 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// guards is a handler with all middleware of the package.
-type guards struct {
+// allMiddleware is a handler with all middleware of the package.
+type allMiddleware struct {
 	flight  *inflight.Limiter
 	limit   *weirhttp.Limit
 	breaker *breaker.Breaker
 	ended   chan struct{} // receives a value when a request has ended
 }
 
-func newGuards(policies ...weirhttp.Policy) *guards {
-	return &guards{
+func newGuards(policies ...weirhttp.Policy) *allMiddleware {
+	return &allMiddleware{
 		flight:  inflight.New(inflight.Config{Limit: 100, Name: "server"}),
-		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Proxies: weirhttp.Proxies{Trusted: networks("127.0.0.0/8")}}),
+		limit:   weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Proxies: weirhttp.Proxies{Trusted: parseNetworks("127.0.0.0/8")}}),
 		breaker: breaker.New("handler", breaker.Config{}),
 		ended:   make(chan struct{}, 100),
 	}
 }
 
-func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
+func (g *allMiddleware) wrap(h http.HandlerFunc) http.HandlerFunc {
 	shed := weirhttp.Shed(g.flight, weirhttp.ShedConfig{})
 	all := shed(g.limit.Handler(guard(g.breaker, weirhttp.GuardConfig{})(h)))
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func (g *guards) before(h http.HandlerFunc) http.HandlerFunc {
 }
 
 // wantIdle checks that no slot is held after n requests have ended.
-func (g *guards) wantIdle(t *testing.T, n int) {
+func (g *allMiddleware) wantIdle(t *testing.T, n int) {
 	for range n {
 		<-g.ended
 	}
@@ -67,9 +67,9 @@ func newRequest(t *testing.T, url string, header http.Header) *http.Request {
 }
 
 func TestServerAllowsExactlyTheQuota(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(25, time.Hour), Burst: 25, By: weirhttp.ByIP})
-		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
+		server := serve(t, p, g.wrap(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
 		var codes [600]atomic.Int64
 		var all sync.WaitGroup
 		for range 5 {
@@ -100,9 +100,9 @@ func TestServerAllowsExactlyTheQuota(t *testing.T) {
 }
 
 func TestForgedForwardedHeadersAreIgnored(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: weirhttp.ByIP})
-		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
+		server := serve(t, p, g.wrap(func(http.ResponseWriter, *http.Request) {}))
 		for i, c := range []struct {
 			header http.Header
 			want   int
@@ -125,9 +125,9 @@ func TestForgedForwardedHeadersAreIgnored(t *testing.T) {
 }
 
 func TestKeysOfAMegabyte(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey})
-		server := serve(t, p, g.before(func(http.ResponseWriter, *http.Request) {}))
+		server := serve(t, p, g.wrap(func(http.ResponseWriter, *http.Request) {}))
 		key := strings.Repeat("k", 900_000)
 		for _, c := range []struct {
 			key  string
@@ -143,10 +143,10 @@ func TestKeysOfAMegabyte(t *testing.T) {
 }
 
 func TestClientThatDisconnectsDuringAnUploadIsIgnored(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards()
 		begun := make(chan struct{})
-		server := serve(t, p, g.before(func(w http.ResponseWriter, r *http.Request) {
+		server := serve(t, p, g.wrap(func(w http.ResponseWriter, r *http.Request) {
 			close(begun)
 			if _, err := io.Copy(io.Discard, r.Body); err != nil {
 				<-r.Context().Done()
@@ -172,9 +172,9 @@ func TestClientThatDisconnectsDuringAnUploadIsIgnored(t *testing.T) {
 }
 
 func TestPanickingHandlerIsAFailureAndHoldsNothing(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards()
-		server := serve(t, p, g.before(func(_ http.ResponseWriter, r *http.Request) {
+		server := serve(t, p, g.wrap(func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/abort" {
 				panic(http.ErrAbortHandler)
 			}
@@ -190,10 +190,10 @@ func TestPanickingHandlerIsAFailureAndHoldsNothing(t *testing.T) {
 }
 
 func TestStreamsAreJudgedAtTheFirstFlush(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
 		next := make(chan string)
-		server := serve(t, p, g.before(func(w http.ResponseWriter, _ *http.Request) {
+		server := serve(t, p, g.wrap(func(w http.ResponseWriter, _ *http.Request) {
 			rc := http.NewResponseController(w)
 			if rc.SetWriteDeadline(time.Now().Add(time.Hour)) != nil {
 				panic("the deadline does not reach the connection")
@@ -229,7 +229,7 @@ func TestStreamsAreJudgedAtTheFirstFlush(t *testing.T) {
 
 func TestHijackedConnections(t *testing.T) {
 	g := newGuards(weirhttp.Policy{Name: "hour", Rate: limiter.Per(9, time.Hour), Burst: 9, By: weirhttp.ByNothing})
-	server := serve(t, http1, g.before(func(w http.ResponseWriter, _ *http.Request) {
+	server := serve(t, http1, g.wrap(func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			panic(err)
@@ -262,9 +262,9 @@ func TestFileServerBehindAGuard(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	content := strings.Repeat("0123456789", 100_000)
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards()
-		server := serve(t, p, g.before(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }))
+		server := serve(t, p, g.wrap(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }))
 		got, err := body(server.Client().Do(newRequest(t, server.URL, nil)))
 		require.NoError(t, err)
 		require.Equal(t, content, got)

@@ -45,11 +45,11 @@ func (q request) send(h http.Handler) *httptest.ResponseRecorder {
 // byAPIKey is the key function of most tests.
 var byAPIKey = weirhttp.ByHeader("X-Api-Key")
 
-func perSecond(n int, by func(*http.Request) string) weirhttp.Policy {
+func policyPerSecond(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "second", Rate: limiter.PerSecond(float64(n)), Burst: n, By: by}
 }
 
-func perMinute(n int, by func(*http.Request) string) weirhttp.Policy {
+func policyPerMinute(n int, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "minute", Rate: limiter.PerMinute(float64(n)), Burst: n, By: by}
 }
 
@@ -120,7 +120,7 @@ func TestQuotasPerKey(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := weirhttp.NewLimit(weirhttp.LimitConfig{
-					Policies: []weirhttp.Policy{perSecond(1, c.by)},
+					Policies: []weirhttp.Policy{policyPerSecond(1, c.by)},
 				}).Handler(okHandler)
 				for i, a := range c.requests {
 					require.Equalf(t, a.want, a.send(h).Code, "request %d: %+v", i, a.request)
@@ -140,8 +140,8 @@ type policyStep struct {
 	left    string // RateLimit of the last response, without times
 }
 
-// policySteps are the requests at several times, how many of them are allowed, and the quotas that the
-// last response shows.
+// policySteps are the requests at several times, how many of them are allowed, and the quotas that
+// the last response shows.
 var policySteps = []struct {
 	what         string
 	countRefused bool
@@ -164,7 +164,7 @@ var policySteps = []struct {
 
 func TestSeveralPolicies(t *testing.T) {
 	periods := []weirhttp.Policy{
-		perSecond(2, weirhttp.ByIP), perMinute(5, weirhttp.ByIP),
+		policyPerSecond(2, weirhttp.ByIP), policyPerMinute(5, weirhttp.ByIP),
 		{Name: "hour", Rate: limiter.Per(8, time.Hour), Burst: 8, By: weirhttp.ByIP},
 		{Name: "day", Rate: limiter.Per(9, 24*time.Hour), Burst: 9, By: weirhttp.ByIP},
 	}
@@ -183,15 +183,15 @@ func TestSeveralPolicies(t *testing.T) {
 						}
 					}
 					require.Equalf(t, s.allowed, passed, "of %d at %v", s.n, s.at)
-					require.Equalf(t, s.left, untimed(last.Header().Get("RateLimit")), "at %v", s.at)
+					require.Equalf(t, s.left, withoutTimes(last.Header().Get("RateLimit")), "at %v", s.at)
 				}
 			})
 		})
 	}
 }
 
-// untimed returns a RateLimit header without the times.
-func untimed(field string) string {
+// withoutTimes returns a RateLimit header without the times.
+func withoutTimes(field string) string {
 	items := strings.Split(field, ", ")
 	for i := range items {
 		items[i], _, _ = strings.Cut(items[i], ";t=")

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func perWindow(n int, window time.Duration, by func(*http.Request) string) weirhttp.Policy {
+func policyPerWindow(n int, window time.Duration, by func(*http.Request) string) weirhttp.Policy {
 	return weirhttp.Policy{Name: "window", Limit: n, Window: window, By: by}
 }
 
@@ -33,7 +33,7 @@ func mostInWindow(moments []time.Time, window time.Duration) (n int) {
 
 func TestWindowAllowsNoMoreThanItsLimitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(10, time.Minute, weirhttp.ByIP)}}).Handler(okHandler)
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(10, time.Minute, weirhttp.ByIP)}}).Handler(okHandler)
 		passed := 0
 		for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(100 * time.Millisecond) {
 			if (request{}).send(h).Code == http.StatusOK {
@@ -58,7 +58,7 @@ func TestNoWindowHasMoreThanLimitRequests(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d of %d in %v", seed, limit, window), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(limit, window, byAPIKey)}}).Handler(okHandler)
+				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(limit, window, byAPIKey)}}).Handler(okHandler)
 				passed := map[string][]time.Time{}
 				pause := window / time.Duration(limit)
 				for range 6 * limit {
@@ -105,7 +105,7 @@ func TestWindowsKeepTheirLimitWithCostsAndCharges(t *testing.T) {
 			config := func() weirhttp.LimitConfig {
 				return weirhttp.LimitConfig{
 					Policies: []weirhttp.Policy{
-						perWindow(limit, time.Minute, weirhttp.ByIP),
+						policyPerWindow(limit, time.Minute, weirhttp.ByIP),
 						{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 10, By: weirhttp.ByIP},
 						{Name: "day", Limit: 5000, Window: 24 * time.Hour, By: weirhttp.ByIP},
 					},
@@ -140,7 +140,7 @@ func TestWindowsKeepTheirLimitWithCostsAndCharges(t *testing.T) {
 func TestHeadersOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{
-			Policies: []weirhttp.Policy{perWindow(3, time.Minute, weirhttp.ByIP)}, Legacy: true,
+			Policies: []weirhttp.Policy{policyPerWindow(3, time.Minute, weirhttp.ByIP)}, Legacy: true,
 		}).Handler(okHandler)
 		for _, step := range []struct {
 			wait                time.Duration
@@ -169,7 +169,7 @@ func TestHeadersOfAWindow(t *testing.T) {
 func TestFloodOfKeysInAWindow(t *testing.T) {
 	for overflow, stranger := range map[limiter.Overflow]int{limiter.RefuseNew: 429, limiter.PassNew: 200, limiter.ShareNew: 429} {
 		synctest.Test(t, func(t *testing.T) {
-			policy := perWindow(1, time.Hour, byAPIKey)
+			policy := policyPerWindow(1, time.Hour, byAPIKey)
 			policy.MaxKeys, policy.Overflow = 1000, overflow
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 			h := l.Handler(okHandler)
@@ -194,7 +194,7 @@ func TestFloodOfKeysInAWindow(t *testing.T) {
 
 func TestMetricsOfAWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(2, time.Minute, weirhttp.ByIP)}})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(2, time.Minute, weirhttp.ByIP)}})
 		for range 5 {
 			request{}.send(l.Handler(okHandler))
 		}
@@ -210,7 +210,7 @@ func TestMetricsOfAWindow(t *testing.T) {
 }
 
 func TestReconfigureOfAWindow(t *testing.T) {
-	first := perWindow(4, time.Minute, weirhttp.ByIP)
+	first := policyPerWindow(4, time.Minute, weirhttp.ByIP)
 	with := func(change func(*weirhttp.Policy)) weirhttp.Policy {
 		p := first
 		change(&p)
@@ -236,14 +236,14 @@ func TestReconfigureOfAWindow(t *testing.T) {
 				require.Equal(t, 200, request{}.send(h).Code)
 			}
 			require.NoError(t, l.Reconfigure(weirhttp.LimitConfig{Policies: []weirhttp.Policy{c.next}}))
-			require.Equal(t, c.want, untimed(request{}.send(h).Header().Get("RateLimit")), what)
+			require.Equal(t, c.want, withoutTimes(request{}.send(h).Header().Get("RateLimit")), what)
 		})
 	}
 }
 
 func TestReconfigureOfAShadowWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		policy := perWindow(2, time.Minute, weirhttp.ByIP)
+		policy := policyPerWindow(2, time.Minute, weirhttp.ByIP)
 		policy.Shadow = true
 		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policy}})
 		for range 5 {
@@ -261,7 +261,7 @@ func TestReconfigureOfAShadowWindow(t *testing.T) {
 // A limit in a package variable is made on the real clock. If it is used in a bubble, the clock is
 // years behind.
 func TestLimitFromOutsideABubble(t *testing.T) {
-	early := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perWindow(3, time.Hour, weirhttp.ByIP)}})
+	early := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(3, time.Hour, weirhttp.ByIP)}})
 	synctest.Test(t, func(t *testing.T) {
 		for range 2 {
 			for i := range 5 {

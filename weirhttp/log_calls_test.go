@@ -21,13 +21,13 @@ import (
 func TestLogRefusedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{
-			Base:      always(500),
+		transport := weirhttp.NewTransport(gatePerHost(opensAfterOneFailure()), weirhttp.TransportConfig{
+			Base:      alwaysRespond(500),
 			OnRefusal: weirhttp.LogRefusedCalls(slog.New(slog.NewTextHandler(&out, nil))),
 		})
 
 		const secret = "https://me:secret@a.example/secret?token=secret"
-		trip(t, transport, secret)
+		sendAllowed(t, transport, secret)
 		for range 15 {
 			_, err := transport.RoundTrip(newGet(t, secret))
 			require.ErrorIs(t, err, breaker.ErrOpen)

@@ -60,7 +60,7 @@ func plainLogger(out *bytes.Buffer) *slog.Logger {
 func TestLogRefusedRequestsIsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(1, weirhttp.ByNothing)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
+		l := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(1, weirhttp.ByNothing)}, OnRefusal: weirhttp.LogRefusedRequests(plainLogger(&out))})
 		for range 1001 {
 			request{}.send(l.Handler(okHandler))
 		}

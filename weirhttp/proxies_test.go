@@ -13,14 +13,15 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func networks(list ...string) (all []netip.Prefix) {
+func parseNetworks(list ...string) (all []netip.Prefix) {
 	for _, s := range list {
 		all = append(all, netip.MustParsePrefix(s))
 	}
 	return all
 }
 
-// proxyCases are requests, and the addresses of their clients. The proxies are in 10.0.0.0/8 and fd00::/8.
+// proxyCases are requests, and the addresses of their clients. The proxies are in 10.0.0.0/8 and
+// fd00::/8.
 var proxyCases = []struct {
 	what   string
 	peer   string
@@ -70,7 +71,7 @@ var proxyCases = []struct {
 }
 
 func TestClientIPTrustsOnlyTrustedProxies(t *testing.T) {
-	trusted := networks("10.0.0.0/8", "fd00::/8")
+	trusted := parseNetworks("10.0.0.0/8", "fd00::/8")
 	for _, c := range proxyCases {
 		t.Run(c.what, func(t *testing.T) {
 			p := weirhttp.Proxies{Trusted: trusted, Header: c.header}
@@ -95,7 +96,7 @@ func TestClientIPWithoutTrustedProxiesIgnoresHeaders(t *testing.T) {
 }
 
 func TestClientIPOfAMegabyteOfHopsIsFast(t *testing.T) {
-	trusted := weirhttp.Proxies{Trusted: networks("10.0.0.0/8")}
+	trusted := weirhttp.Proxies{Trusted: parseNetworks("10.0.0.0/8")}
 	for _, list := range []string{
 		strings.Repeat("10.0.0.9,", 1<<20/9), strings.Repeat(",", 1<<20), strings.Repeat("x", 1<<20), strings.Repeat(`"`, 1<<20),
 		strings.Repeat(`\"`, 1<<19), strings.Repeat("9", 1<<20) + ",10.0.0.9",
@@ -116,7 +117,7 @@ func TestProxiesFaults(t *testing.T) {
 	require.EqualError(t, err, "weirhttp: Proxies.Trusted: invalid Prefix is not a network\n"+
 		"weirhttp: Proxies.Trusted: ::ffff:10.0.0.0/104 is an IPv4 network in IPv6 form, must be in IPv4 form")
 	require.EqualError(t, validate(weirhttp.Proxies{Header: "X Forwarded"}), `weirhttp: Proxies.Header is "X Forwarded", must be the name of a header`)
-	require.NoError(t, validate(weirhttp.Proxies{Trusted: networks("10.0.0.0/8", "::1/128"), Header: "Forwarded"}))
+	require.NoError(t, validate(weirhttp.Proxies{Trusted: parseNetworks("10.0.0.0/8", "::1/128"), Header: "Forwarded"}))
 }
 
 func FuzzClientIPIgnoresTextBeforeAnUntrustedHop(f *testing.F) {
@@ -125,7 +126,7 @@ func FuzzClientIPIgnoresTextBeforeAnUntrustedHop(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, made string) {
 		for header, hop := range map[string]string{"X-Forwarded-For": "192.0.2.7", "Forwarded": `for=192.0.2.7;host="a,b"`} {
-			p := weirhttp.Proxies{Trusted: networks("10.0.0.0/8"), Header: header}
+			p := weirhttp.Proxies{Trusted: parseNetworks("10.0.0.0/8"), Header: header}
 			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{header: {made + ", " + hop}}}
 			require.Equal(t, "192.0.2.7", p.ClientIP(r).String())
 		}

@@ -37,7 +37,7 @@ func TestByRouteLogsAMissingRouteOnce(t *testing.T) {
 		"by address":               {weirhttp.ByIP, 0},
 		"by a function of its own": {func(r *http.Request) string { return r.Pattern }, 0},
 	} {
-		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{perMinute(100, c.by)}})
+		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(100, c.by)}})
 		inner := http.NewServeMux()
 		inner.Handle("/a", limit.Handler(okHandler))
 		require.Zero(t, countMissingRouteLogs(t, func() { request{path: "/a"}.send(inner) }), what)
@@ -54,7 +54,7 @@ func TestPatternIsVisibleOutsideALimit(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /a/{id}", okHandler)
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
-		Policies: []weirhttp.Policy{perMinute(9, weirhttp.ByIP)}, Proxies: weirhttp.Proxies{Trusted: networks("192.0.2.0/24")},
+		Policies: []weirhttp.Policy{policyPerMinute(9, weirhttp.ByIP)}, Proxies: weirhttp.Proxies{Trusted: parseNetworks("192.0.2.0/24")},
 	})
 	var seen string
 	request{path: "/a/1", from: "192.0.2.1:1", headers: http.Header{"X-Forwarded-For": {"198.51.100.7"}}}.send(

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// requireWait fails unless a refusal of a Shed says when a slot is expected, and a response says it in
-// whole seconds.
+// requireWait fails unless a refusal of a Shed says when a slot is expected, and a response says it
+// in whole seconds.
 func requireWait(t *testing.T, want time.Duration, f weirhttp.Refusal) {
 	t.Helper()
 	full, ok := errors.AsType[*inflight.FullError](f.Err)
@@ -233,8 +233,8 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 		"a retry":              {attempt("X-Envoy-Attempt-Count", "2"), nil, weirhttp.ShedConfig{}, "second"},
 		"a first attempt":      {attempt("X-Envoy-Attempt-Count", "1"), nil, weirhttp.ShedConfig{}, "first"},
 		"an odd header":        {attempt("X-Envoy-Attempt-Count", "two"), nil, weirhttp.ShedConfig{}, "first"},
-		"a higher priority":    {nil, attempt("X-Vip", "1"), weirhttp.ShedConfig{Caller: vip}, "second"},
-		"one marked by Caller": {attempt("X-Retry", "1"), nil, weirhttp.ShedConfig{Caller: vip}, "second"},
+		"a higher priority":    {nil, attempt("X-Vip", "1"), weirhttp.ShedConfig{Caller: callerOf}, "second"},
+		"one marked by Caller": {attempt("X-Retry", "1"), nil, weirhttp.ShedConfig{Caller: callerOf}, "second"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			flight := inflight.New(inflight.Config{Limit: 1, MaxWaiters: 1, Queue: inflight.Queue{Target: time.Minute}})
@@ -250,7 +250,7 @@ func TestShedKnowsPrioritiesAndRetries(t *testing.T) {
 	}
 }
 
-func vip(r *http.Request) (c inflight.Caller) {
+func callerOf(r *http.Request) (c inflight.Caller) {
 	if r.Header.Get("X-Vip") != "" {
 		c.Priority = inflight.Critical
 	}
@@ -268,8 +268,8 @@ func sendWith(t *testing.T, h http.Handler, header http.Header) <-chan int {
 	}))
 }
 
-// The handler hangs, and each client leaves after a second. Without a limit a hundred would be served at
-// once.
+// The handler hangs, and each client leaves after a second. Without a limit a hundred would be
+// served at once.
 func TestAShedLimitsRequestsThatHangUntilTheirClientsLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		flight := inflight.New(inflight.Config{Adaptive: true})

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// stub is a base that only returns a response.
-type stub struct{}
+// stubTransport is a base that only returns a response.
+type stubTransport struct{}
 
-func (stub) RoundTrip(*http.Request) (*http.Response, error) {
+func (stubTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(nil)}, nil
 }
 
@@ -31,24 +31,24 @@ func roundTrips(b *testing.B, transport http.RoundTripper) {
 	}
 }
 
-func BenchmarkRoundTripBare(b *testing.B) { roundTrips(b, stub{}) }
+func BenchmarkRoundTripBare(b *testing.B) { roundTrips(b, stubTransport{}) }
 
 func BenchmarkRoundTripOneGate(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(weirhttp.One(weir.New("api", weir.Config{})), weirhttp.TransportConfig{Base: stub{}}))
+	roundTrips(b, weirhttp.NewTransport(weirhttp.One(weir.New("api", weir.Config{})), weirhttp.TransportConfig{Base: stubTransport{}}))
 }
 
 func BenchmarkRoundTripPerHost(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: stub{}}))
+	roundTrips(b, weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: stubTransport{}}))
 }
 
 func BenchmarkRoundTripPerHostLimited(b *testing.B) {
-	roundTrips(b, weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{Base: stub{}}))
+	roundTrips(b, weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{Base: stubTransport{}}))
 }
 
 func BenchmarkRoundTripRefused(b *testing.B) {
 	gate := weir.New("api", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: stub{}})
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: stubTransport{}})
 	req := newGet(b, "https://api.example.com/users")
 	b.ReportAllocs()
 	for b.Loop() {
@@ -72,12 +72,12 @@ func BenchmarkLoopback(b *testing.B) {
 	defer server.Close()
 	for name, transport := range map[string]http.RoundTripper{
 		"bare":    http.DefaultTransport,
-		"guarded": weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{}),
+		"guarded": weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1e9)}), weirhttp.TransportConfig{}),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				trip(b, transport, server.URL)
+				sendAllowed(b, transport, server.URL)
 			}
 		})
 	}

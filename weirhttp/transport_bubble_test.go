@@ -19,15 +19,15 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// wire is a listener in memory. A goroutine that waits for a network is not durably blocked in a
-// bubble.
-type wire struct {
+// memoryListener is a listener in memory. A goroutine that waits for a network is not durably
+// blocked in a bubble.
+type memoryListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func (w *wire) Accept() (net.Conn, error) {
+func (w *memoryListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-w.conns:
 		return c, nil
@@ -36,14 +36,14 @@ func (w *wire) Accept() (net.Conn, error) {
 	}
 }
 
-func (w *wire) Close() error {
+func (w *memoryListener) Close() error {
 	w.once.Do(func() { close(w.closed) })
 	return nil
 }
 
-func (*wire) Addr() net.Addr { return &net.UnixAddr{Name: "wire", Net: "unix"} }
+func (*memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "wire", Net: "unix"} }
 
-func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (w *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case w.conns <- far:
@@ -58,12 +58,12 @@ func (w *wire) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // inBubble runs the test in a bubble with a server, and with a base that connects to it for any
 // host. The bubble would not end if a goroutine remained.
 func inBubble(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, base http.RoundTripper)) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		synctest.Test(t, func(t *testing.T) {
 			var protocols http.Protocols
 			protocols.SetHTTP1(p == http1)
 			protocols.SetUnencryptedHTTP2(p == http2)
-			w := &wire{conns: make(chan net.Conn), closed: make(chan struct{})}
+			w := &memoryListener{conns: make(chan net.Conn), closed: make(chan struct{})}
 			server := &http.Server{Handler: handler, Protocols: &protocols, ReadHeaderTimeout: time.Hour}
 			go func() { _ = server.Serve(w) }()
 			defer func() { require.NoError(t, server.Close()) }()
@@ -100,7 +100,7 @@ func TestOutageOverARealStack(t *testing.T) {
 				}
 			}, func(t *testing.T, base http.RoundTripper) {
 				began, reached = time.Now(), 0
-				client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
+				client := &http.Client{Transport: weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
 				var lastRefused time.Duration
 				for range 2 * 60 * 10 {
 					resp, err := client.Do(newGet(t, "http://a.example/"))
@@ -171,7 +171,7 @@ func TestTooManyRequestsIsObeyedOverARealStack(t *testing.T) {
 		}
 	}, func(t *testing.T, base http.RoundTripper) {
 		began, served = time.Now(), nil
-		client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}), weirhttp.TransportConfig{Base: base})}
+		client := &http.Client{Transport: weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}), weirhttp.TransportConfig{Base: base})}
 		for range 3 {
 			_, err := body(client.Do(newGet(t, "http://a.example/")))
 			require.NoError(t, err)

@@ -22,7 +22,7 @@ func TestTransportConfigNamesAllFaults(t *testing.T) {
 	for _, good := range []weirhttp.TransportConfig{
 		{},
 		{Base: http.DefaultTransport, MaxRetryAfter: breaker.Off},
-		{Base: always(http.StatusOK), MaxRetryAfter: 1},
+		{Base: alwaysRespond(http.StatusOK), MaxRetryAfter: 1},
 	} {
 		require.NoError(t, good.Validate())
 	}

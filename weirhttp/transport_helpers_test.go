@@ -21,14 +21,14 @@ type baseFunc func(*http.Request) (*http.Response, error)
 
 func (f baseFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// reply returns a response with headers made of pairs of names and values.
-func reply(status int, pairs ...string) *http.Response {
-	return &http.Response{StatusCode: status, Header: headers(pairs...), Body: io.NopCloser(strings.NewReader("body"))}
+// newResponse returns a response with headers made of pairs of names and values.
+func newResponse(status int, pairs ...string) *http.Response {
+	return &http.Response{StatusCode: status, Header: newHeader(pairs...), Body: io.NopCloser(strings.NewReader("body"))}
 }
 
-// always returns a base that responds with the status.
-func always(status int, pairs ...string) http.RoundTripper {
-	return baseFunc(func(*http.Request) (*http.Response, error) { return reply(status, pairs...), nil })
+// alwaysRespond returns a base that responds with the status.
+func alwaysRespond(status int, pairs ...string) http.RoundTripper {
+	return baseFunc(func(*http.Request) (*http.Response, error) { return newResponse(status, pairs...), nil })
 }
 
 func newGet(t testing.TB, rawURL string) *http.Request {
@@ -37,8 +37,8 @@ func newGet(t testing.TB, rawURL string) *http.Request {
 	return req
 }
 
-// trip sends a request that must be allowed, and reads the response.
-func trip(t testing.TB, transport http.RoundTripper, rawURL string) {
+// sendAllowed sends a request that must be allowed, and reads the response.
+func sendAllowed(t testing.TB, transport http.RoundTripper, rawURL string) {
 	resp, err := transport.RoundTrip(newGet(t, rawURL))
 	require.NoError(t, err)
 	_, err = io.Copy(io.Discard, resp.Body)
@@ -46,13 +46,13 @@ func trip(t testing.TB, transport http.RoundTripper, rawURL string) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// upload is a request's body that counts calls of Close.
-type upload struct {
+// uploadBody is a request's body that counts calls of Close.
+type uploadBody struct {
 	io.Reader
 	closed int
 }
 
-func (b *upload) Close() error {
+func (b *uploadBody) Close() error {
 	b.closed++
 	return nil
 }
@@ -63,8 +63,8 @@ func newPost(t testing.TB, rawURL string, body io.Reader) *http.Request {
 	return req
 }
 
-// headers returns a header made of pairs of names and values.
-func headers(pairs ...string) http.Header {
+// newHeader returns a header made of pairs of names and values.
+func newHeader(pairs ...string) http.Header {
 	h := http.Header{}
 	for i := 0; i < len(pairs); i += 2 {
 		h.Add(pairs[i], pairs[i+1])

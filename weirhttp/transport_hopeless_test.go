@@ -22,7 +22,7 @@ func TestTransportRefusesRequestsWithTooLittleTime(t *testing.T) {
 	}, func(t *testing.T, base http.RoundTripper) {
 		for name, gate := range map[string]gateFunc{
 			"one gate": weirhttp.One(weir.New("api", weir.Config{RefuseHopeless: true})),
-			"per host": perHost(weir.Config{RefuseHopeless: true}),
+			"per host": gatePerHost(weir.Config{RefuseHopeless: true}),
 		} {
 			var logged strings.Builder
 			client := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{

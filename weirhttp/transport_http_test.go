@@ -45,24 +45,24 @@ func serve(t *testing.T, p protocol, handler http.HandlerFunc) *httptest.Server 
 	return server
 }
 
-// guarded returns a client of the server with one gate.
-func guarded(server *httptest.Server, gate *weir.Gate) (*http.Client, *weirhttp.Transport) {
-	return guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport})
+// newGuardedClient returns a client of the server with one gate.
+func newGuardedClient(server *httptest.Server, gate *weir.Gate) (*http.Client, *weirhttp.Transport) {
+	return newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport})
 }
 
-func guardedBy(gate *weir.Gate, c weirhttp.TransportConfig) (*http.Client, *weirhttp.Transport) {
+func newClientOf(gate *weir.Gate, c weirhttp.TransportConfig) (*http.Client, *weirhttp.Transport) {
 	transport := weirhttp.NewTransport(weirhttp.One(gate), c)
 	return &http.Client{Transport: transport}, transport
 }
 
-func overBoth(t *testing.T, test func(*testing.T, protocol)) {
+func overBothProtocols(t *testing.T, test func(*testing.T, protocol)) {
 	for _, p := range []protocol{http1, http2} {
 		t.Run(string(p), func(t *testing.T) { test(t, p) })
 	}
 }
 
 func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		var calls atomic.Int64
 		var down atomic.Bool
 		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 			fmt.Fprint(w, r.Proto)
 		})
 		gate := weir.New("server", weir.Config{Breaker: breaker.Config{FailureRun: breaker.Off, Recovery: breaker.Off, Cooldown: time.Hour}})
-		client, _ := guarded(server, gate)
+		client, _ := newGuardedClient(server, gate)
 		down.Store(true)
 
 		var refused atomic.Int64
@@ -116,7 +116,7 @@ func body(resp *http.Response, err error) (string, error) {
 
 // More streams are open at once than there are probe slots.
 func TestStreamsOccupyNoProbeSlot(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		end := make(chan struct{})
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintln(w, "first")
@@ -126,7 +126,7 @@ func TestStreamsOccupyNoProbeSlot(t *testing.T) {
 		})
 		gate := weir.New("server", weir.Config{Breaker: breaker.Config{Recovery: breaker.Off, Probes: 1, ProbeTimeout: time.Hour}})
 		gate.Breaker().OpenFor(time.Nanosecond)
-		client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
+		client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 
 		var streams []*http.Response
 		for range 5 {
@@ -146,7 +146,7 @@ func TestStreamsOccupyNoProbeSlot(t *testing.T) {
 }
 
 func TestAbortedDownloadIsCounted(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "some")
@@ -154,7 +154,7 @@ func TestAbortedDownloadIsCounted(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		})
 		gate := weir.New("server", weir.Config{})
-		client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
+		client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 		text, err := body(client.Do(newGet(t, server.URL)))
 		require.Error(t, err)
 		require.Equal(t, "some", text)
@@ -170,14 +170,14 @@ func TestCorruptCompressedDownloadIsCounted(t *testing.T) {
 		_ = z.Flush() // without Close
 	})
 	gate := weir.New("server", weir.Config{})
-	client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
+	client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 	_, err := body(client.Do(newGet(t, server.URL)))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Equal(t, int64(1), gate.Totals().Failures)
 }
 
 func TestCancelledCallIsIgnored(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		began := make(chan struct{}, 1)
 		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/stream" {
@@ -188,7 +188,7 @@ func TestCancelledCallIsIgnored(t *testing.T) {
 			<-r.Context().Done()
 		})
 		gate := weir.New("server", weir.Config{})
-		client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
+		client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-began; cancel() }()
@@ -213,10 +213,10 @@ func TestCancelledCallIsIgnored(t *testing.T) {
 }
 
 func TestDeadlineIsAFailure(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 		gate := weir.New("server", weir.Config{Breaker: breaker.Config{CountDeadlines: true}})
-		client, _ := guarded(server, gate)
+		client, _ := newGuardedClient(server, gate)
 		client.Timeout = 20 * time.Millisecond
 		_, err := client.Do(newGet(t, server.URL))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -238,7 +238,7 @@ func TestUpgradedConnectionIsNotWrapped(t *testing.T) {
 		}
 	})
 	gate := weir.New("server", weir.Config{})
-	client, _ := guardedBy(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
+	client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
 	req := newGet(t, server.URL)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "echo")

@@ -23,9 +23,9 @@ func TestTransportBoundsRequestsInFlight(t *testing.T) {
 	}, func(t *testing.T, base http.RoundTripper) {
 		gates := map[string]gateFunc{
 			"one gate":           weirhttp.One(weir.New("api", weir.Config{MaxConcurrent: 1})),
-			"per host":           perHost(weir.Config{MaxConcurrent: 1}),
+			"per host":           gatePerHost(weir.Config{MaxConcurrent: 1}),
 			"one gate, adaptive": weirhttp.One(weir.New("api", weir.Config{MaxConcurrent: 1, Adaptive: true})),
-			"per host, adaptive": perHost(weir.Config{MaxConcurrent: 1, Adaptive: true}),
+			"per host, adaptive": gatePerHost(weir.Config{MaxConcurrent: 1, Adaptive: true}),
 		}
 		for name, gate := range gates {
 			client := &http.Client{Transport: weirhttp.NewTransport(gate, weirhttp.TransportConfig{Base: base})}

@@ -21,7 +21,7 @@ import (
 
 func TestErrorHasTheHostAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Transport: weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: always(500)})}
+		client := &http.Client{Transport: weirhttp.NewTransport(gatePerHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: alwaysRespond(500)})}
 		get := func() error {
 			resp, err := client.Do(newGet(t, "https://user:secret@API.example.com:443/path"))
 			if err == nil {
@@ -50,30 +50,30 @@ func TestErrorHasTheHostAndTheWait(t *testing.T) {
 
 func TestErrorOfALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerMinute(1)}), weirhttp.TransportConfig{Base: always(200)})
-		trip(t, transport, "https://a.example/")
+		transport := weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerMinute(1)}), weirhttp.TransportConfig{Base: alwaysRespond(200)})
+		sendAllowed(t, transport, "https://a.example/")
 
 		_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.ErrorIs(t, err, weir.ErrRefused)
 		require.Equal(t, time.Minute, weir.RetryAfter(err))
 		require.ErrorContains(t, err, "weirhttp: a.example is not called for 1m0s: limiter ")
-		trip(t, transport, "https://b.example/")
+		sendAllowed(t, transport, "https://b.example/")
 	})
 }
 
 func TestErrorOfAForcedOpenBreaker(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)}).RoundTrip(newGet(t, "https://a.example/"))
+	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)}).RoundTrip(newGet(t, "https://a.example/"))
 	require.EqualError(t, err, `weirhttp: a.example is not called: breaker "g" is forced open`)
 }
 
 func TestBodiesOfRefusedRequestsAreClosed(t *testing.T) {
 	gate := weir.New("g", weir.Config{})
 	gate.Breaker().Force(breaker.ForcedOpen)
-	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: always(200)})
-	body := &upload{Reader: strings.NewReader("x")}
+	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: alwaysRespond(200)})
+	body := &uploadBody{Reader: strings.NewReader("x")}
 
 	_, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
 	require.ErrorIs(t, err, weir.ErrRefused)
@@ -89,14 +89,14 @@ func TestBodiesOfRefusedRequestsAreClosed(t *testing.T) {
 
 func TestCallerWaitsForATokenOrCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: always(200)})
+		transport := weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: 10 * time.Second}), weirhttp.TransportConfig{Base: alwaysRespond(200)})
 		start := time.Now()
 		for range 3 {
-			trip(t, transport, "https://a.example/")
+			sendAllowed(t, transport, "https://a.example/")
 		}
 		require.Equal(t, 2*time.Second, time.Since(start))
 
-		body := &upload{Reader: strings.NewReader("x")}
+		body := &uploadBody{Reader: strings.NewReader("x")}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second/2, cancel)
 		_, err := transport.RoundTrip(newPost(t, "https://a.example/", body).WithContext(ctx))
@@ -113,8 +113,8 @@ func TestCallerWaitsForATokenOrCancels(t *testing.T) {
 
 func TestOnRefusalAndFallback(t *testing.T) {
 	var refusals []string
-	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{
-		Base: always(503),
+	transport := weirhttp.NewTransport(gatePerHost(opensAfterOneFailure()), weirhttp.TransportConfig{
+		Base: alwaysRespond(503),
 		OnRefusal: func(req *http.Request, err *weirhttp.RefusedError) {
 			refusals = append(refusals, req.Method+" "+err.Host)
 		},
@@ -122,12 +122,12 @@ func TestOnRefusalAndFallback(t *testing.T) {
 			if !errors.Is(err, breaker.ErrOpen) {
 				return nil, err
 			}
-			return reply(http.StatusNonAuthoritativeInfo), nil
+			return newResponse(http.StatusNonAuthoritativeInfo), nil
 		},
 	})
 
 	client := &http.Client{Transport: transport}
-	body := &upload{Reader: strings.NewReader("x")}
+	body := &uploadBody{Reader: strings.NewReader("x")}
 	for i, want := range []int{503, 203, 203} {
 		body.closed = 0
 		resp, err := client.Do(newPost(t, "https://a.example/", body))
@@ -148,14 +148,14 @@ func TestFallbackMayPassTheBodyOn(t *testing.T) {
 	mirror := baseFunc(func(req *http.Request) (*http.Response, error) {
 		_, err := req.Body.Read(make([]byte, 1))
 		handed = req.Body
-		return reply(200), err
+		return newResponse(200), err
 	})
 	transport := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{
-		Base:     always(200),
+		Base:     alwaysRespond(200),
 		Fallback: func(req *http.Request, _ error) (*http.Response, error) { return mirror.RoundTrip(req) },
 	})
 
-	body := &upload{Reader: strings.NewReader("xyz")}
+	body := &uploadBody{Reader: strings.NewReader("xyz")}
 
 	resp, err := transport.RoundTrip(newPost(t, "https://a.example/", body))
 	require.NoError(t, err)

@@ -32,8 +32,8 @@ func TestRetryAfterExtendsTheCooldown(t *testing.T) {
 		{"a megabyte", []string{"Retry-After", strings.Repeat("9", 1<<20)}, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(perHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 5 * time.Second, CooldownJitter: breaker.Off}}), weirhttp.TransportConfig{Base: always(503, c.header...)})
-			trip(t, transport, "https://a.example/")
+			transport := weirhttp.NewTransport(gatePerHost(weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: 5 * time.Second, CooldownJitter: breaker.Off}}), weirhttp.TransportConfig{Base: alwaysRespond(503, c.header...)})
+			sendAllowed(t, transport, "https://a.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.ErrorIs(t, err, breaker.ErrOpen, c.name)
 			require.Equal(t, c.want, weir.RetryAfter(err), c.name)
@@ -59,20 +59,20 @@ func TestRetryAfterHoldsTheGate(t *testing.T) {
 		{"not a refusal", 200, []string{"Retry-After", "40"}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := weirhttp.NewTransport(perHost(weir.Config{Rate: limiter.PerSecond(1000)}), weirhttp.TransportConfig{
-				Base:          always(c.status, c.header...),
+			transport := weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1000)}), weirhttp.TransportConfig{
+				Base:          alwaysRespond(c.status, c.header...),
 				MaxRetryAfter: c.longest,
 			})
 
-			trip(t, transport, "https://a.example/")
-			trip(t, transport, "https://b.example/")
+			sendAllowed(t, transport, "https://a.example/")
+			sendAllowed(t, transport, "https://b.example/")
 			_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 			require.GreaterOrEqual(t, weir.RetryAfter(err), c.want.Truncate(time.Second), c.name)
 			require.LessOrEqual(t, weir.RetryAfter(err), c.want+c.want/10, c.name)
 			if c.want > 0 {
 				require.ErrorIs(t, err, limiter.ErrLimited, c.name)
 				time.Sleep(weir.RetryAfter(err))
-				trip(t, transport, "https://a.example/")
+				sendAllowed(t, transport, "https://a.example/")
 			}
 		})
 	}

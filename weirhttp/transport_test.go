@@ -15,11 +15,11 @@ import (
 
 func TestEachHostHasItsOwnGate(t *testing.T) {
 	down := map[string]bool{"a.example": true}
-	transport := weirhttp.NewTransport(perHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
+	transport := weirhttp.NewTransport(gatePerHost(opensAfterOneFailure()), weirhttp.TransportConfig{Base: baseFunc(func(req *http.Request) (*http.Response, error) {
 		if down[req.URL.Host] {
 			return nil, errDown
 		}
-		return reply(http.StatusOK), nil
+		return newResponse(http.StatusOK), nil
 	})})
 
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
@@ -27,7 +27,7 @@ func TestEachHostHasItsOwnGate(t *testing.T) {
 	for range 3 {
 		_, err = transport.RoundTrip(newGet(t, "https://a.example/"))
 		require.ErrorIs(t, err, breaker.ErrOpen)
-		trip(t, transport, "https://b.example/")
+		sendAllowed(t, transport, "https://b.example/")
 	}
 }
 
@@ -45,11 +45,11 @@ func TestRequestsWithoutAGateAreSent(t *testing.T) {
 			return payments
 		}
 		return nil
-	}, weirhttp.TransportConfig{Base: always(500)})
+	}, weirhttp.TransportConfig{Base: alwaysRespond(500)})
 	for range 3 {
-		trip(t, transport, "https://elsewhere.example/")
+		sendAllowed(t, transport, "https://elsewhere.example/")
 	}
-	trip(t, transport, "https://payments.example/")
+	sendAllowed(t, transport, "https://payments.example/")
 	_, err := transport.RoundTrip(newGet(t, "https://payments.example/"))
 	require.ErrorIs(t, err, breaker.ErrOpen)
 }
@@ -59,8 +59,8 @@ func TestKeyOfAnyType(t *testing.T) {
 	group := weir.NewGroup[key]("by method", weir.GroupConfig{Gate: opensAfterOneFailure()})
 	transport := weirhttp.NewTransport(weirhttp.Per(group, func(req *http.Request) key {
 		return key{weirhttp.ByHost(req), req.Method}
-	}), weirhttp.TransportConfig{Base: always(500)})
-	trip(t, transport, "https://a.example/")
+	}), weirhttp.TransportConfig{Base: alwaysRespond(500)})
+	sendAllowed(t, transport, "https://a.example/")
 	_, err := transport.RoundTrip(newGet(t, "https://a.example/"))
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	resp, err := transport.RoundTrip(newPost(t, "https://a.example/", strings.NewReader("x")))
@@ -68,21 +68,21 @@ func TestKeyOfAnyType(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 }
 
-// closer is a base with a method CloseIdleConnections.
-type closer struct {
+// idleCloser is a base with a method CloseIdleConnections.
+type idleCloser struct {
 	http.RoundTripper
 	closed bool
 }
 
-func (c *closer) CloseIdleConnections() { c.closed = true }
+func (c *idleCloser) CloseIdleConnections() { c.closed = true }
 
 func TestCloseIdleConnections(t *testing.T) {
-	base := &closer{RoundTripper: always(200)}
-	client := &http.Client{Transport: weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
+	base := &idleCloser{RoundTripper: alwaysRespond(200)}
+	client := &http.Client{Transport: weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: base})}
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(perHost(weir.Config{}), weirhttp.TransportConfig{Base: always(200)}).CloseIdleConnections() // does nothing
+	weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: alwaysRespond(200)}).CloseIdleConnections() // does nothing
 }
 
 func TestNewTransportNeedsAGateFunction(t *testing.T) {

@@ -16,12 +16,12 @@ import (
 )
 
 func TestClientTraceWorks(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		server := serve(t, p, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusEarlyHints)
 			_, _ = io.Copy(io.Discard, r.Body)
 		})
-		client, _ := guarded(server, weir.New("server", weir.Config{}))
+		client, _ := newGuardedClient(server, weir.New("server", weir.Config{}))
 		seen := make(chan string, 3) // in any order: HTTP/2 may report the response before the request
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			GotConn:              func(httptrace.GotConnInfo) { seen <- "connection" },
@@ -36,14 +36,14 @@ func TestClientTraceWorks(t *testing.T) {
 
 // A server may send any headers, as long as net/http allows.
 func TestHeadersOfAMegabyte(t *testing.T) {
-	overBoth(t, func(t *testing.T, p protocol) {
+	overBothProtocols(t, func(t *testing.T, p protocol) {
 		var header atomic.Pointer[http.Header]
 		server := serve(t, p, func(w http.ResponseWriter, _ *http.Request) {
 			maps.Copy(w.Header(), *header.Load())
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
 		gate := weir.New("server", weir.Config{Rate: limiter.PerSecond(1000)})
-		client, _ := guarded(server, gate)
+		client, _ := newGuardedClient(server, gate)
 		for name, value := range map[string]string{
 			"Retry-After":       strings.Repeat("9", 1<<20),
 			"Ratelimit":         strings.Repeat(`"a";r=0;t=9,`, 80_000),
