@@ -53,20 +53,20 @@ func TestRatiosAtTheirBounds(t *testing.T) {
 
 func TestTokensThatReturnAtTheLastTimeAreNotLost(t *testing.T) {
 	for _, l := range []func() limiter.TimedLimiter{
-		func() limiter.TimedLimiter { return exactLog(1, hour) },
-		func() limiter.TimedLimiter { return bucket(limiter.Per(1, time.Hour), 1) },
+		func() limiter.TimedLimiter { return newSlidingLog(1, hour) },
+		func() limiter.TimedLimiter { return newBucket(limiter.Per(1, time.Hour), 1) },
 	} {
-		take(t, l(), step{lastMoment - hour, 1, "ok 0/1 reset 1h0m0s"}, step{lastMoment - hour, 1, "refused 0/1 retry 1h0m0s reset 1h0m0s"})
-		take(t, l(), step{lastMoment - hour + 1, 1, "ok 0/1 reset never"})
+		runSteps(t, l(), step{lastMoment - hour, 1, "ok 0/1 reset 1h0m0s"}, step{lastMoment - hour, 1, "refused 0/1 retry 1h0m0s reset 1h0m0s"})
+		runSteps(t, l(), step{lastMoment - hour + 1, 1, "ok 0/1 reset never"})
 	}
 }
 
 // The rate is not counted in nanoseconds, and the times would overflow.
 func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 	for _, at := range []time.Duration{250 * year, -250 * year} {
-		fresh := func() *limiter.TokenBucket { return bucket(limiter.PerSecond(3), 3) }
+		fresh := func() *limiter.TokenBucket { return newBucket(limiter.PerSecond(3), 3) }
 		group := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 3}, start)
-		take(t, fresh(), step{at, 0, "ok 3/3 reset 0s"})
+		runSteps(t, fresh(), step{at, 0, "ok 3/3 reset 0s"})
 		for how, r := range map[string]limiter.Result{
 			"taken":    fresh().TakeAt(start.Add(at), 1),
 			"reserved": fresh().ReserveAt(start.Add(at), 1, 0).Result,
@@ -76,32 +76,32 @@ func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 			require.Equal(t, 2, r.Remaining, "%s at %s", how, at)
 		}
 	}
-	take(t, bucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate has the shortest life
+	runSteps(t, newBucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate has the shortest life
 }
 
 func TestSlowBucketsAreExact(t *testing.T) {
-	take(t, bucket(limiter.Per(1, 1<<61), 1), step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry " + span(1<<61) + " reset " + span(1<<61)})
-	r := bucket(limiter.Per(1, 292*year), 1<<30).ReserveAt(start, 1, 0)
+	runSteps(t, newBucket(limiter.Per(1, 1<<61), 1), step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry " + durationText(1<<61) + " reset " + durationText(1<<61)})
+	r := newBucket(limiter.Per(1, 292*year), 1<<30).ReserveAt(start, 1, 0)
 	require.True(t, r.OK)
 	require.Zero(t, r.Delay)
 }
 
 func TestADebtTooLongForTheNewRateIsOwedForever(t *testing.T) {
-	b := bucket(limiter.Per(1, 1), 1)
+	b := newBucket(limiter.Per(1, 1), 1)
 	for range 41 {
 		require.True(t, b.ReserveAt(start, 1, sec).OK)
 	}
 	require.NoError(t, b.SetRateAt(start, limiter.Per(1, 100*year)))
-	take(t, b, step{0, 1, "refused 0/1 retry never reset never"})
+	runSteps(t, b, step{0, 1, "refused 0/1 retry never reset never"})
 }
 
 func TestTakeFastTakesAllTokens(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 2)
+	b := newBucket(limiter.PerSecond(1), 2)
 	require.True(t, b.TakeFast(0, 2), "all at once")
 	require.False(t, b.TakeFast(sec-1, 1))
 	require.True(t, b.TakeFast(sec, 1))
 
-	none := bucket(limiter.PerSecond(1), limiter.Off)
+	none := newBucket(limiter.PerSecond(1), limiter.Off)
 	require.False(t, none.TakeFast(0, 1))
 }
 
@@ -122,12 +122,12 @@ func TestNothingIsReservedBeforeTheFirstWaiterIsServed(t *testing.T) {
 		callers := newCallers(t, b)
 		callers.start(t.Context(), "w", 1)
 		later := time.Now().Add(10 * sec)
-		require.Equal(t, "refused 0/3 retry 1ns reset 1s", show(b.ReserveAt(later, 1, hour).Result))
+		require.Equal(t, "refused 0/3 retry 1ns reset 1s", resultText(b.ReserveAt(later, 1, hour).Result))
 		peek := b.ReserveAt(later, 0, hour)
 		require.False(t, peek.OK)
 		require.Zero(t, peek.Remaining)
 		require.False(t, peek.CancelAt(later))
-		callers.want(arrival{"w", sec, nil})
+		callers.requireResults(arrival{"w", sec, nil})
 	})
 }
 
@@ -140,13 +140,13 @@ func TestACancelledReservationWakesWaiters(t *testing.T) {
 		callers := newCallers(t, b)
 		callers.start(t.Context(), "w", 1)
 		require.True(t, r.Cancel())
-		callers.want(arrival{"w", hour, nil})
+		callers.requireResults(arrival{"w", hour, nil})
 	})
 }
 
 func TestAnUnlimitedReservationCanBeCancelledUntilItIsDue(t *testing.T) {
 	for after, want := range map[time.Duration]bool{0: true, 1: false} {
-		r := bucket(limiter.Unlimited(), 0).ReserveAt(start.Add(sec), 5, 0)
+		r := newBucket(limiter.Unlimited(), 0).ReserveAt(start.Add(sec), 5, 0)
 		require.True(t, r.OK)
 		require.Equal(t, want, r.CancelAt(start.Add(sec+after)), "%s after", after)
 	}

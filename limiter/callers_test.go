@@ -57,8 +57,8 @@ func (l *callers) servedFirst(who string) *arrival {
 	return nil
 }
 
-// want waits for all callers and compares their results, in order.
-func (l *callers) want(want ...arrival) {
+// requireResults waits for all callers and compares their results, in order.
+func (l *callers) requireResults(want ...arrival) {
 	l.t.Helper()
 	l.all.Wait()
 	require.Equal(l.t, want, l.log)

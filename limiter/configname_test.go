@@ -12,17 +12,17 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// source is a limiter whose configuration has a Name.
-type source interface {
+// namedLimiter is a limiter whose configuration has a Name.
+type namedLimiter interface {
 	waitingLimiter
 	stat.Source
 	Name() string
 	Stats() limiter.Stats
 }
 
-// sources returns a limiter of each kind, with two tokens per minute.
-func sources(name string, shadow bool, t0 time.Time) map[string]source {
-	return map[string]source{
+// limiterOfEachKind returns a limiter of each kind, with two tokens per minute.
+func limiterOfEachKind(name string, shadow bool, t0 time.Time) map[string]namedLimiter {
+	return map[string]namedLimiter{
 		"bucket":  limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerMinute(2), Burst: 2, Name: name, Shadow: shadow}, t0),
 		"fixed":   limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, Name: name, Shadow: shadow}, t0),
 		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, Name: name, Shadow: shadow}, t0),
@@ -33,7 +33,7 @@ func sources(name string, shadow bool, t0 time.Time) map[string]source {
 
 func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for kind, l := range sources("logins", false, time.Now()) {
+		for kind, l := range limiterOfEachKind("logins", false, time.Now()) {
 			require.Equal(t, "logins", l.Name())
 			require.True(t, l.Take(2).OK, kind)
 			require.False(t, l.Take(1).OK, kind)
@@ -59,7 +59,7 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 }
 
 func TestALimiterWithoutANameCountsNothing(t *testing.T) {
-	for kind, l := range sources("", false, start) {
+	for kind, l := range limiterOfEachKind("", false, start) {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
 		require.False(t, l.TakeAt(start, 1).OK, kind)
 		require.Empty(t, l.Name(), kind)
@@ -70,8 +70,8 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 
 // A request that shadow mode allows takes no tokens, so its refund gives none back.
 func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
-	kinds := sources("logins", true, start)
-	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, taker{bucket(limiter.PerMinute(2), 2)})
+	kinds := limiterOfEachKind("logins", true, start)
+	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, takeOnlyLimiter{newBucket(limiter.PerMinute(2), 2)})
 	kinds["foreign"] = foreign
 	for kind, l := range kinds {
 		require.True(t, l.TakeAt(start, 2).OK, kind)
@@ -104,7 +104,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
 	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
 	last := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
-	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, rivalCallers{exactLog(5, sec)}, last)
+	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, rivalCallers{newSlidingLog(5, sec)}, last)
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
 	}
@@ -126,14 +126,14 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 }
 
 func TestTakeOfANamedLimiterAllocatesNothing(t *testing.T) {
-	for kind, l := range sources("logins", false, time.Now()) {
+	for kind, l := range limiterOfEachKind("logins", false, time.Now()) {
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Take(1); l.Take(2) }), kind)
 		require.Zero(t, testing.AllocsPerRun(100, func() { l.Observe(func(*stat.Series, float64) bool { return true }) }), kind)
 	}
 }
 
-// Shadow mode remembers by key which tokens were allowed without being taken, so that a refund of one key
-// gives back its own tokens.
+// Shadow mode remembers by key which tokens were allowed without being taken, so that a refund of
+// one key gives back its own tokens.
 func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "logins", Shadow: true}, start)
 	ann, bob := g.Get("ann"), g.Get("bob")
@@ -150,18 +150,18 @@ func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
 
 func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: limiter.Off, MaxKeys: 100, Name: "logins", Shadow: true})
-	before := heap()
+	before := heapInUse()
 	for key := range 100_000 {
 		require.True(t, g.Get(key).Take(1).OK)
 	}
-	require.Less(t, int64(heap()-before), int64(1<<16))
+	require.Less(t, int64(heapInUse()-before), int64(1<<16))
 	g.Get(0).Refund(1)
 }
 
 // A LeakyBucket allows a request only if it is empty, so none of its tokens is near the limit.
 func TestALeakyBucketIsNeverNearItsLimit(t *testing.T) {
 	paced := limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "logins"}, start)
-	joint := limiter.NewJoint(limiter.JointConfig{Name: "logins"}, limiter.NewJoint(limiter.JointConfig{}, paced), exactLog(100, hour))
+	joint := limiter.NewJoint(limiter.JointConfig{Name: "logins"}, limiter.NewJoint(limiter.JointConfig{}, paced), newSlidingLog(100, hour))
 	for i := range 5 {
 		require.True(t, joint.TakeAt(start.Add(time.Duration(i)*sec), 1).OK)
 	}

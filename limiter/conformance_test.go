@@ -15,30 +15,30 @@ import (
 // scenario 47 (no window holds more than its limit).
 func TestConformance(t *testing.T) {
 	for name, s := range map[string]limitertest.Subject{
-		"TokenBucket":           tokenBucket(limiter.PerSecond(1), 5, 1, sec),
-		"TokenBucket/third":     tokenBucket(limiter.PerSecond(3), 4, 3, sec),
-		"TokenBucket/fast":      tokenBucket(limiter.PerSecond(1000003), 7, 1000003, sec),
-		"TokenBucket/very fast": tokenBucket(limiter.Per(3, 2), 6, 3, 2),
-		"TokenBucket/slow":      tokenBucket(limiter.Per(7, 24*hour), 3, 7, 24*hour),
-		"TokenBucket/one":       tokenBucket(limiter.Per(1, 13*ms), 1, 1, 13*ms),
-		"FixedWindow": windows(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+		"TokenBucket":           bucketSubject(limiter.PerSecond(1), 5, 1, sec),
+		"TokenBucket/third":     bucketSubject(limiter.PerSecond(3), 4, 3, sec),
+		"TokenBucket/fast":      bucketSubject(limiter.PerSecond(1000003), 7, 1000003, sec),
+		"TokenBucket/very fast": bucketSubject(limiter.Per(3, 2), 6, 3, 2),
+		"TokenBucket/slow":      bucketSubject(limiter.Per(7, 24*hour), 3, 7, 24*hour),
+		"TokenBucket/one":       bucketSubject(limiter.Per(1, 13*ms), 1, 1, 13*ms),
+		"FixedWindow": windowSubject(5, 10*sec, 2, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewFixedWindowAt(c, t0)
 		}),
-		"SlidingLog": windows(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+		"SlidingLog": windowSubject(5, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewSlidingLogAt(c, t0)
 		}),
-		"SlidingWindow":          windows(5, 10*sec, 1, sliding(10)),
-		"SlidingWindow/one part": windows(3, 10*sec, 1, sliding(1)),
-		"SlidingWindow/odd":      windows(8, 10*sec, 1, sliding(7)),
-		"Joint":                  jointLimits(),
-		"Named":                  namedBucket(),
+		"SlidingWindow":          windowSubject(5, 10*sec, 1, newSlidingWindowWith(10)),
+		"SlidingWindow/one part": windowSubject(3, 10*sec, 1, newSlidingWindowWith(1)),
+		"SlidingWindow/odd":      windowSubject(8, 10*sec, 1, newSlidingWindowWith(7)),
+		"Joint":                  jointSubject(),
+		"Named":                  namedBucketSubject(),
 	} {
 		s.Seeds = testenv.Repeat(12, 4)
 		t.Run(name, func(t *testing.T) { limitertest.Run(t, s) })
 	}
 }
 
-func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limitertest.Subject {
+func bucketSubject(r limiter.Rate, burst int, events int64, in time.Duration) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
 			return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, t0)
@@ -53,9 +53,9 @@ func tokenBucket(r limiter.Rate, burst int, events int64, in time.Duration) limi
 	}
 }
 
-// jointLimits is a Joint of a token bucket and a log, with the tighter bound of the two.
-func jointLimits() limitertest.Subject {
-	bucket, log := tokenBucket(limiter.PerSecond(1), 5, 1, sec), windows(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
+// jointSubject is a Joint of a token bucket and a log, with the tighter bound of the two.
+func jointSubject() limitertest.Subject {
+	bucket, log := bucketSubject(limiter.PerSecond(1), 5, 1, sec), windowSubject(8, 10*sec, 1, func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewSlidingLogAt(c, t0)
 	})
 	return limitertest.Subject{
@@ -69,8 +69,8 @@ func jointLimits() limitertest.Subject {
 	}
 }
 
-func namedBucket() limitertest.Subject {
-	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
+func namedBucketSubject() limitertest.Subject {
+	s := bucketSubject(limiter.PerSecond(3), 4, 3, sec)
 	bare := s.New
 	s.New = func(t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, bare(t0))
@@ -78,8 +78,9 @@ func namedBucket() limitertest.Subject {
 	return s
 }
 
-// windows describes a window limiter. At any moment, up to edge of its windows may end and begin.
-func windows(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
+// windowSubject describes a window limiter. At any moment, up to edge of its windows may end and
+// begin.
+func windowSubject(limit int, span time.Duration, edge int, build func(limiter.WindowConfig, time.Time) limiter.TimedLimiter) limitertest.Subject {
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
 			return build(limiter.WindowConfig{Limit: limit, Window: span}, t0)
@@ -91,7 +92,7 @@ func windows(limit int, span time.Duration, edge int, build func(limiter.WindowC
 	}
 }
 
-func sliding(buckets int) func(limiter.WindowConfig, time.Time) limiter.TimedLimiter {
+func newSlidingWindowWith(buckets int) func(limiter.WindowConfig, time.Time) limiter.TimedLimiter {
 	return func(c limiter.WindowConfig, t0 time.Time) limiter.TimedLimiter {
 		return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: c.Limit, Window: c.Window, Buckets: buckets}, t0)
 	}

@@ -52,7 +52,7 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 				require.False(t, l.Take(3).OK, "%s, round %d", name, round)
 				time.Sleep(3 * sec)
 			}
-			if h, ok := l.(holdable); ok {
+			if h, ok := l.(holdableLimiter); ok {
 				h.Hold(sec)
 				require.False(t, l.Take(1).OK, name)
 				time.Sleep(sec)
@@ -65,17 +65,17 @@ func TestALimiterWorksFromTheFirstTimeItIsGiven(t *testing.T) {
 func TestALimiterWorksDecadesBeforeAndAfterItsCreation(t *testing.T) {
 	for _, off := range []time.Duration{-36 * year, -10 * year, 10 * year, 36 * year} {
 		for name, l := range map[string]limiter.TimedLimiter{
-			"bucket": bucket(limiter.PerSecond(3), 3), "whole": bucket(limiter.PerSecond(5), 3), "slow": bucket(limiter.Per(3, hour+1), 3),
-			"key":   group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k"),
-			"fixed": fixedWindow(3, sec), "sliding": moving(3, sec, 100), "log": exactLog(3, sec),
+			"bucket": newBucket(limiter.PerSecond(3), 3), "whole": newBucket(limiter.PerSecond(5), 3), "slow": newBucket(limiter.Per(3, hour+1), 3),
+			"key":   newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 3}).Get("k"),
+			"fixed": newFixedWindow(3, sec), "sliding": newSlidingWindow(3, sec, 100), "log": newSlidingLog(3, sec),
 		} {
-			take(t, l, step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 2*hour, 3, "ok"}, step{off + 2*hour, 1, "refused"},
+			runSteps(t, l, step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 2*hour, 3, "ok"}, step{off + 2*hour, 1, "refused"},
 				step{off + hour, 1, "refused"}, step{math.MinInt64, 1, "refused"})
 			require.NotEmpty(t, name)
 		}
 	}
 	for _, off := range []time.Duration{-14 * year, 14 * year} {
-		take(t, bucket(limiter.PerSecond(4e9), 3), step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 1, 3, "ok"}, step{off, 1, "refused"})
+		runSteps(t, newBucket(limiter.PerSecond(4e9), 3), step{off, 3, "ok"}, step{off, 1, "refused"}, step{off + 1, 3, "ok"}, step{off, 1, "refused"})
 	}
 }
 
@@ -84,8 +84,8 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 		limiter.PerSecond(3): 73, limiter.PerSecond(5): 73, limiter.Per(7, 24*hour): 73, limiter.PerSecond(1.9e9): 73,
 		limiter.PerSecond(2.1e9): 29, limiter.PerSecond(4e9): 29,
 	} {
-		b := bucket(r, 3)
-		take(t, b, step{years*year - 24*hour, 3, "ok"}, step{years * year, 3, "ok"},
+		b := newBucket(r, 3)
+		runSteps(t, b, step{years*year - 24*hour, 3, "ok"}, step{years * year, 3, "ok"},
 			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"}) // its last tokens were added before
 	}
 }
@@ -112,13 +112,13 @@ func TestAZeroTimeAddsNoTokens(t *testing.T) {
 // The next token comes after the last time that a limiter can represent.
 func TestAWaitOfCenturiesIsNever(t *testing.T) {
 	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
-		b := bucket(limiter.Per(1, each), 1)
+		b := newBucket(limiter.Per(1, each), 1)
 		for b.ReserveAt(start, 1, limiter.Never).OK {
 		}
 		r := b.ReserveAt(start, 1, limiter.Never)
 		require.Zero(t, r.Delay)
 		require.Equal(t, limiter.Never, r.RetryAfter, "%s", each)
-		take(t, b, step{-70 * year, 1, "refused"}, step{math.MinInt64, 1, "refused"})
+		runSteps(t, b, step{-70 * year, 1, "refused"}, step{math.MinInt64, 1, "refused"})
 		require.Equal(t, limiter.Never, b.TakeAt(start, 1).RetryAfter)
 		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.Per(1, each)}, start)
 		var wait time.Duration
@@ -135,8 +135,8 @@ func TestARateOfMoreEventsThanAnInt64(t *testing.T) {
 		require.NoError(t, r.Validate())
 		n, period := r.Ratio()
 		require.InEpsilon(t, events/math.MaxInt64, float64(n)/float64(period), 1e-15)
-		b := bucket(r, 1000)
-		take(t, b, step{0, 1000, "ok"})
+		b := newBucket(r, 1000)
+		runSteps(t, b, step{0, 1000, "ok"})
 		require.LessOrEqual(t, b.TokensAt(start.Add(100)), 100*events/math.MaxInt64+1)
 		require.GreaterOrEqual(t, b.TokensAt(start.Add(100)), 100*events/math.MaxInt64-1)
 	}

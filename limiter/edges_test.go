@@ -30,17 +30,17 @@ func TestARefundToAJointWakesWaiters(t *testing.T) {
 		callers.start(t.Context(), "a", 1)
 		time.Sleep(sec)
 		l.Refund(1)
-		callers.want(arrival{"a", sec, nil})
+		callers.requireResults(arrival{"a", sec, nil})
 	})
 }
 
-// late is a limiter that has more tokens at a Take than it had at the peek before it.
-type late struct {
+// growingLimiter is a limiter that has more tokens at a Take than it had at the peek before it.
+type growingLimiter struct {
 	limiter.TimedLimiter
 	given, back int
 }
 
-func (l *late) TakeAt(t time.Time, n int) limiter.Result {
+func (l *growingLimiter) TakeAt(t time.Time, n int) limiter.Result {
 	r := l.TimedLimiter.TakeAt(t, n)
 	if n > 0 && l.given == 0 {
 		l.Refund(1)
@@ -50,20 +50,20 @@ func (l *late) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-func (l *late) Refund(n int) {
+func (l *growingLimiter) Refund(n int) {
 	l.back += n
 	l.TimedLimiter.Refund(n)
 }
 
 func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
-	l := &late{TimedLimiter: exactLog(1, hour)}
-	take(t, l.TimedLimiter, step{0, 1, "ok"})
-	full := exactLog(1, hour)
-	take(t, full, step{0, 1, "ok"})
-	take(t, limiter.NewJoint(limiter.JointConfig{}, l, full), step{0, 1, "refused"})
+	l := &growingLimiter{TimedLimiter: newSlidingLog(1, hour)}
+	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})
+	full := newSlidingLog(1, hour)
+	runSteps(t, full, step{0, 1, "ok"})
+	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
 	require.Equal(t, 2, l.back, "the added tokens minus the taken ones")
-	take(t, l.TimedLimiter, step{0, 1, "ok"})
+	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})
 }
 
 func TestARefundWakesWaiters(t *testing.T) {
@@ -84,7 +84,7 @@ func TestARefundWakesWaiters(t *testing.T) {
 			callers.start(t.Context(), name, 1)
 			time.Sleep(sec)
 			l.Refund(1)
-			callers.want(arrival{name, sec, nil})
+			callers.requireResults(arrival{name, sec, nil})
 		}
 	})
 }
@@ -149,7 +149,7 @@ func TestNothingIsReservedWhileACallerWaits(t *testing.T) {
 			require.False(t, r.OK, "Reserve(%d)", n)
 			require.False(t, r.Cancel(), "Reserve(%d)", n)
 		}
-		callers.want(arrival{"w", sec, nil})
+		callers.requireResults(arrival{"w", sec, nil})
 	})
 }
 
@@ -168,7 +168,7 @@ func TestRatiosAreExactToTheirBounds(t *testing.T) {
 
 func TestAPeekIsAllowedWithCountRefused(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
-	take(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
+	runSteps(t, log, step{0, 2, "ok"}, step{0, 2, "refused"}, step{0, 0, "ok 0/2 reset 1s"})
 }
 
 func TestEveryKeyIsRememberedOrCountedAsEvicted(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// model is a token bucket in rational numbers: a level that rises with time and falls with each request.
+// model is a token bucket in rational numbers: a level that rises with time and falls with each
+// request.
 type model struct {
 	perNano, burst, level *big.Rat
 	at                    time.Duration
@@ -45,8 +46,8 @@ func least(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// FuzzTokenBucket compares a token bucket with the model. They may disagree only within the nanosecond in which a
-// token is added. Each RetryAfter must be enough and minimal.
+// FuzzTokenBucket compares a token bucket with the model. They may disagree only within the
+// nanosecond in which a token is added. Each RetryAfter must be enough and minimal.
 func FuzzTokenBucket(f *testing.F) {
 	f.Add(uint32(3), uint64(time.Second), uint16(5), []byte{1, 1, 0, 200, 3, 7, 9, 9, 0, 1, 2, 255})
 	f.Add(uint32(1000003), uint64(time.Second), uint16(1), []byte{1, 0, 0, 1, 1, 0, 0, 1})
@@ -59,7 +60,7 @@ func FuzzTokenBucket(f *testing.F) {
 		if rate.Validate() != nil || size < 1 {
 			return
 		}
-		b, m := bucket(rate, size), newModel(float64(events), span, size)
+		b, m := newBucket(rate, size), newModel(float64(events), span, size)
 		grain := new(big.Rat).Add(m.perNano, new(big.Rat).Quo(m.burst, new(big.Rat).SetInt64(1<<58)))
 		interval := per / uint64(events)
 		var at time.Duration
@@ -107,14 +108,14 @@ func checkAgainst(t *testing.T, b *limiter.TokenBucket, m *model, grain *big.Rat
 	}
 }
 
-// journal is a list of all tokens ever taken: the naive way to count.
-type journal []struct {
+// tokenList is a list of all tokens ever taken: the naive way to count.
+type tokenList []struct {
 	at time.Duration
 	n  int
 }
 
-// since returns the number of tokens taken at or after a time.
-func (j journal) since(from time.Duration) (sum int) {
+// takenSince returns the number of tokens taken at or after a time.
+func (j tokenList) takenSince(from time.Duration) (sum int) {
 	for _, e := range j {
 		if e.at >= from {
 			sum += e.n
@@ -138,16 +139,16 @@ func FuzzWindows(f *testing.F) {
 			l    limiter.TimedLimiter
 			from func(at time.Duration) time.Duration // the time from which tokens count
 		}{
-			"fixed":   {fixedWindow(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - (at+grid)%time.Duration(span) }},
-			"log":     {exactLog(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - time.Duration(span) + 1 }},
-			"sliding": {moving(int(limit), time.Duration(span), int(buckets)), func(at time.Duration) time.Duration { return at/width*width - time.Duration(buckets)*width }},
+			"fixed":   {newFixedWindow(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - (at+grid)%time.Duration(span) }},
+			"log":     {newSlidingLog(int(limit), time.Duration(span)), func(at time.Duration) time.Duration { return at - time.Duration(span) + 1 }},
+			"sliding": {newSlidingWindow(int(limit), time.Duration(span), int(buckets)), func(at time.Duration) time.Duration { return at/width*width - time.Duration(buckets)*width }},
 		} {
-			var seen journal
+			var seen tokenList
 			var at time.Duration
 			for rest := script; len(rest) >= 2; rest = rest[2:] {
 				n := int(rest[0])
 				at += time.Duration(rest[1])
-				used := seen.since(c.from(at))
+				used := seen.takenSince(c.from(at))
 				r := c.l.TakeAt(start.Add(at), n)
 				require.Equal(t, used+n <= int(limit), r.OK, "%s: Take(%d) at %s with %d used", name, n, at, used)
 				if r.OK {
@@ -158,11 +159,11 @@ func FuzzWindows(f *testing.F) {
 					used += n
 				}
 				require.Equal(t, int(limit)-used, r.Remaining, name)
-				require.Zero(t, seen.since(c.from(at+r.ResetAfter)), "%s: ResetAfter is enough", name)
-				require.True(t, r.ResetAfter == 0 || seen.since(c.from(at+r.ResetAfter-1)) > 0, "%s: ResetAfter is minimal", name)
+				require.Zero(t, seen.takenSince(c.from(at+r.ResetAfter)), "%s: ResetAfter is enough", name)
+				require.True(t, r.ResetAfter == 0 || seen.takenSince(c.from(at+r.ResetAfter-1)) > 0, "%s: ResetAfter is minimal", name)
 				if !r.OK && n <= int(limit) {
-					require.LessOrEqual(t, seen.since(c.from(at+r.RetryAfter))+n, int(limit), "%s: RetryAfter is enough", name)
-					require.Greater(t, seen.since(c.from(at+r.RetryAfter-1))+n, int(limit), "%s: RetryAfter is minimal", name)
+					require.LessOrEqual(t, seen.takenSince(c.from(at+r.RetryAfter))+n, int(limit), "%s: RetryAfter is enough", name)
+					require.Greater(t, seen.takenSince(c.from(at+r.RetryAfter-1))+n, int(limit), "%s: RetryAfter is minimal", name)
 				}
 			}
 		}
@@ -187,7 +188,7 @@ func FuzzGroup(f *testing.F) {
 				at += 100_000
 			}
 			if alone[key] == nil {
-				alone[key] = bucket(rate, int(burst))
+				alone[key] = newBucket(rate, int(burst))
 			}
 			if script[2]%16 == 7 {
 				alone[key].Refund(n)

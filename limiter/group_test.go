@@ -15,56 +15,58 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// member is one key of a group as a limiter.
-type member struct {
+// keyLimiter is one key of a group as a limiter.
+type keyLimiter struct {
 	*limiter.Group[string]
 	key string
 }
 
-func (m member) Take(n int) limiter.Result                { return m.Group.Get(m.key).Take(n) }
-func (m member) TakeAt(t time.Time, n int) limiter.Result { return m.Group.Get(m.key).TakeAt(t, n) }
-func (m member) Refund(n int)                             { m.Group.Get(m.key).Refund(n) }
+func (m keyLimiter) Take(n int) limiter.Result                { return m.Group.Get(m.key).Take(n) }
+func (m keyLimiter) TakeAt(t time.Time, n int) limiter.Result { return m.Group.Get(m.key).TakeAt(t, n) }
+func (m keyLimiter) Refund(n int)                             { m.Group.Get(m.key).Refund(n) }
 
 // Each key passes limitertest while other keys come and go.
 func TestGroupConformance(t *testing.T) {
-	s := tokenBucket(limiter.PerSecond(3), 4, 3, sec)
+	s := bucketSubject(limiter.PerSecond(3), 4, 3, sec)
 	s.New = func(t0 time.Time) limiter.TimedLimiter {
 		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 4, MaxKeys: 5000}, t0)
-		return busy{member{g, "me"}}
+		return busyLimiter{keyLimiter{g, "me"}}
 	}
 	limitertest.Run(t, s)
 }
 
-// busy adds a new key before each request.
-type busy struct{ member }
+// busyLimiter adds a new key before each request.
+type busyLimiter struct{ keyLimiter }
 
-func (b busy) TakeAt(t time.Time, n int) limiter.Result {
+func (b busyLimiter) TakeAt(t time.Time, n int) limiter.Result {
 	b.Group.Get(fmt.Sprint(rand.Uint32())).TakeAt(t, 1)
-	return b.member.TakeAt(t, n)
+	return b.keyLimiter.TakeAt(t, n)
 }
 
-func group(c limiter.GroupConfig[string]) *limiter.Group[string] { return limiter.NewGroupAt(c, start) }
+func newGroup(c limiter.GroupConfig[string]) *limiter.Group[string] {
+	return limiter.NewGroupAt(c, start)
+}
 
 func TestGroupLimitsEachKey(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
-	take(t, member{g, "ann"}, step{0, 2, "ok 0/2 reset 2s"}, step{0, 1, "refused 0/2 retry 1s reset 2s"})
-	take(t, member{g, "bob"}, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 2, "ok 0/2 reset 2s"}, step{0, 1, "refused 0/2 retry 1s reset 2s"})
+	runSteps(t, keyLimiter{g, "bob"}, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused"})
 	require.Equal(t, 1, g.Len(), "a peek or an invalid request adds no key")
-	take(t, member{g, "bob"}, step{0, 2, "ok"})
+	runSteps(t, keyLimiter{g, "bob"}, step{0, 2, "ok"})
 	require.Equal(t, 2, g.Len())
 }
 
 // Scenario 65: memory is bounded, new keys give no old key a second burst, and idle keys are evicted.
 func TestGroupIsBounded(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
-	take(t, member{g, "exhausted"}, step{0, 1, "ok"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
+	runSteps(t, keyLimiter{g, "exhausted"}, step{0, 1, "ok"})
 	allowed := 0
 	for i := range testenv.Repeat(1_000_000, 200_000) {
 		if g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*10*us), 1).OK {
 			allowed++
 		}
 		if i%1000 == 0 {
-			take(t, member{g, "exhausted"}, step{time.Duration(i) * 10 * us, 1, "refused"})
+			runSteps(t, keyLimiter{g, "exhausted"}, step{time.Duration(i) * 10 * us, 1, "refused"})
 		}
 	}
 	require.InDelta(t, 10_000, allowed, 300, "keys in use stay, and new keys are refused")
@@ -83,7 +85,7 @@ func TestGroupIsBounded(t *testing.T) {
 }
 
 func TestGroupEvictsIdleKeysForNewOnes(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(100), Burst: 1})
 	for i := range 100_000 { // a thousand per second, each in use for 10 ms
 		require.True(t, g.Get(fmt.Sprint(i)).TakeAt(start.Add(time.Duration(i)*ms), 1).OK)
 	}
@@ -92,22 +94,22 @@ func TestGroupEvictsIdleKeysForNewOnes(t *testing.T) {
 
 func TestGroupWhenFull(t *testing.T) {
 	full := func(o limiter.Overflow) *limiter.Group[string] {
-		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 1, Overflow: o})
-		take(t, member{g, "first"}, step{0, 1, "ok"})
+		g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2, MaxKeys: 1, Overflow: o})
+		runSteps(t, keyLimiter{g, "first"}, step{0, 1, "ok"})
 		return g
 	}
 	g := full(limiter.RefuseNew)
-	take(t, member{g, "second"}, step{0, 1, "refused 0/2 retry 1s reset 0s"}, step{0, 0, "ok 2/2 reset 0s"}, step{sec, 1, "refused"}, step{sec + 1, 1, "ok"})
+	runSteps(t, keyLimiter{g, "second"}, step{0, 1, "refused 0/2 retry 1s reset 0s"}, step{0, 0, "ok 2/2 reset 0s"}, step{sec, 1, "refused"}, step{sec + 1, 1, "ok"})
 	require.EqualValues(t, 1, g.Evictions())
 	g = full(limiter.PassNew)
-	take(t, member{g, "second"}, step{0, 2, "ok"}, step{0, 2, "ok"}, step{0, 3, "refused"})
+	runSteps(t, keyLimiter{g, "second"}, step{0, 2, "ok"}, step{0, 2, "ok"}, step{0, 3, "refused"})
 	g = full(limiter.ShareNew)
-	take(t, member{g, "second"}, step{0, 1, "ok"})
-	take(t, member{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
-	take(t, member{g, "first"}, step{0, 1, "ok"})
+	runSteps(t, keyLimiter{g, "second"}, step{0, 1, "ok"})
+	runSteps(t, keyLimiter{g, "third"}, step{0, 1, "ok"}, step{0, 1, "refused"})
+	runSteps(t, keyLimiter{g, "first"}, step{0, 1, "ok"})
 	require.Equal(t, 1, g.Len())
 	require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 2}))
-	take(t, member{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
+	runSteps(t, keyLimiter{g, "fourth"}, step{0, 1, "refused 0/2 retry 10ms reset 20ms"})
 }
 
 // Scenario 66: keys are compared as a whole. Two keys with the same hash do not share tokens.
@@ -126,32 +128,32 @@ func TestGroupKeepsKeysApart(t *testing.T) {
 }
 
 func TestGroupTiers(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{
+	g := newGroup(limiter.GroupConfig[string]{
 		Rate: limiter.PerSecond(1), Burst: 1,
 		Tiers: []limiter.Tier{{Rate: limiter.PerSecond(10), Burst: 5}, {Rate: limiter.Unlimited()}},
 		TierOf: func(key string) int {
 			return strings.Index("gs", key[:1]) // gold, staff
 		},
 	})
-	take(t, member{g, "ann"}, step{0, 1, "ok"}, step{0, 1, "refused"})
-	take(t, member{g, "gold-bob"}, step{0, 5, "ok"}, step{0, 1, "refused 0/5 retry 100ms reset 500ms"})
-	take(t, member{g, "staff-eve"}, step{0, 1e6, "ok"}, step{0, 1e6, "ok"})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "ok"}, step{0, 1, "refused"})
+	runSteps(t, keyLimiter{g, "gold-bob"}, step{0, 5, "ok"}, step{0, 1, "refused 0/5 retry 100ms reset 500ms"})
+	runSteps(t, keyLimiter{g, "staff-eve"}, step{0, 1e6, "ok"}, step{0, 1e6, "ok"})
 	require.Equal(t, 2, g.Len())
 
 	require.NoError(t, g.SetTierAt(start, 0, limiter.Tier{Rate: limiter.PerSecond(1), Burst: 10}))
-	take(t, member{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
+	runSteps(t, keyLimiter{g, "gold-bob"}, step{0, 1, "refused 0/10 retry 1s reset 10s"})
 	require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.PerSecond(100), Burst: 1}))
-	take(t, member{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
+	runSteps(t, keyLimiter{g, "ann"}, step{5 * ms, 1, "refused 0/1 retry 5ms reset 5ms"}, step{10 * ms, 1, "ok"})
 	require.Error(t, g.SetLimits(limiter.Tier{}))
 }
 
 func TestGroupRefunds(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
-	take(t, member{g, "ann"}, step{0, 3, "ok"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 3, "ok"})
 	g.Get("ann").Refund(2)
 	g.Get("ann").Refund(-1)
 	g.Get("nobody").Refund(2)
-	take(t, member{g, "ann"}, step{0, 0, "ok 2/3 reset 1s"})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 0, "ok 2/3 reset 1s"})
 	require.Equal(t, 1, g.Len())
 }
 
@@ -172,8 +174,8 @@ func TestGroupTakeAllocatesNothing(t *testing.T) {
 }
 
 func TestGroupDuringTraffic(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 10})
-	allowed := together(8, func() bool {
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 10})
+	allowed := callAtOnce(8, func() bool {
 		n := 0
 		for i := range 5000 {
 			if g.Get("shared").TakeAt(start, 1).OK {
@@ -199,11 +201,11 @@ func BenchmarkGroup(b *testing.B) {
 			for i := range names {
 				names[i] = fmt.Sprint("user:", i)
 			}
-			before := heap()
+			before := heapInUse()
 			for _, name := range names {
 				g.Get(name).Take(1)
 			}
-			perKey := float64(int64(heap()-before)) / float64(keys)
+			perKey := float64(int64(heapInUse()-before)) / float64(keys)
 			i := 0
 			b.ReportAllocs()
 			for b.Loop() {
@@ -217,7 +219,7 @@ func BenchmarkGroup(b *testing.B) {
 	}
 }
 
-func heap() uint64 {
+func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -226,11 +228,11 @@ func heap() uint64 {
 
 // An evicted key is used at a time before its eviction. It gets no token twice.
 func TestAnEvictedKeyHasNoNewTokensAtAnEarlierTime(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
-	take(t, member{g, "ann"}, step{0, 3, "ok"})
-	take(t, member{g, "bob"}, step{5 * sec, 1, "ok"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 1})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 3, "ok"})
+	runSteps(t, keyLimiter{g, "bob"}, step{5 * sec, 1, "ok"})
 	require.EqualValues(t, 1, g.Evictions())
-	take(t, member{g, "ann"}, step{1 * sec, 0, "ok 3/5 reset 2s"})
+	runSteps(t, keyLimiter{g, "ann"}, step{1 * sec, 0, "ok 3/5 reset 2s"})
 	require.NoError(t, g.SetLimitsAt(start.Add(5*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 5}))
-	take(t, member{g, "ann"}, step{6 * sec, 5, "ok 0/5 reset 2.5s"})
+	runSteps(t, keyLimiter{g, "ann"}, step{6 * sec, 5, "ok 0/5 reset 2.5s"})
 }

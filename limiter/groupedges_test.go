@@ -72,8 +72,8 @@ func TestANewKeyEvictsFewKeys(t *testing.T) {
 	}
 }
 
-// A caller at the exact rate is up to a nanosecond late, and its bucket is full by then. That does not make its key
-// idle: new keys, which come first each time, do not evict it.
+// A caller at the exact rate is up to a nanosecond late, and its bucket is full by then. That does
+// not make its key idle: new keys, which come first each time, do not evict it.
 func TestAKeyAtTheExactRateIsNotEvicted(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1}, start)
 	for i := range 30 {
@@ -88,21 +88,21 @@ func TestAKeyAtTheExactRateIsNotEvicted(t *testing.T) {
 }
 
 func TestARaisedBurstFillsAtTheRateForNewKeys(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
-	take(t, member{g, "ann"}, step{0, 1, "ok"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 2})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "ok"})
 	require.NoError(t, g.SetLimitsAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(1), Burst: 5}))
 	for _, who := range []string{"ann", "bob"} {
-		take(t, member{g, who}, step{10 * sec, 0, "ok 2/5 reset 3s"}, step{11 * sec, 4, "refused 3/5 retry 1s reset 2s"}, step{12 * sec, 4, "ok 0/5 reset 5s"})
+		runSteps(t, keyLimiter{g, who}, step{10 * sec, 0, "ok 2/5 reset 3s"}, step{11 * sec, 4, "refused 3/5 retry 1s reset 2s"}, step{12 * sec, 4, "ok 0/5 reset 5s"})
 	}
 }
 
 func TestAChangeOfTierRestoresNoEvictedKey(t *testing.T) {
 	for range 20 {
-		g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 1})
-		take(t, member{g, "ann"}, step{0, 1, "ok"})
-		take(t, member{g, "bob"}, step{10 * sec, 1, "ok"})
+		g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 1, MaxKeys: 1})
+		runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "ok"})
+		runSteps(t, keyLimiter{g, "bob"}, step{10 * sec, 1, "ok"})
 		require.NoError(t, g.SetLimitsAt(start.Add(10*sec), limiter.Tier{Rate: limiter.PerSecond(2), Burst: 1}))
-		take(t, member{g, "cid"}, step{20 * sec, 1, "ok"})
+		runSteps(t, keyLimiter{g, "cid"}, step{20 * sec, 1, "ok"})
 		require.Equal(t, 1, g.Len())
 		require.EqualValues(t, 2, g.Evictions())
 	}
@@ -118,12 +118,12 @@ func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 		},
 		"unlimited for a while": func(g *limiter.Group[string]) {
 			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Unlimited()}))
-			take(t, member{g, "ann"}, step{0, 1000, "ok"})
+			runSteps(t, keyLimiter{g, "ann"}, step{0, 1000, "ok"})
 			require.NoError(t, g.SetLimitsAt(start, limiter.Tier{Rate: limiter.Per(1, year), Burst: 10}))
 		},
 	} {
-		g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, year), Burst: 10, MaxKeys: 1})
-		take(t, member{g, "ann"}, step{0, 1, "ok"})
+		g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, year), Burst: 10, MaxKeys: 1})
+		runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "ok"})
 		fill(g)
 		require.Equal(t, 1, g.Len(), name)
 		require.True(t, g.Get("bob").TakeAt(start, 10).OK, name)
@@ -133,33 +133,33 @@ func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 }
 
 func TestARefusalWithoutRoomAtAVeryEarlyTime(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1})
-	take(t, member{g, "ann"}, step{0, 1, "ok"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(3), Burst: 1, MaxKeys: 1})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "ok"})
 	r := g.Get("bob").TakeAt(time.Time{}, 1)
 	require.False(t, r.OK)
 	require.InDelta(t, sec/3, r.RetryAfter, 1)
 }
 
 func TestAHoldOfZeroHoldsNoKey(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
 	g.Get("ann").HoldAt(start, 0)
 	g.Get("bob").HoldAt(start, -sec)
-	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
+	free := newGroup(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
 	free.Get("ann").HoldAt(start, hour)
 	require.Zero(t, g.Len()+free.Len(), "the key is not remembered")
-	take(t, member{g, "ann"}, step{0, 3, "ok"})
-	take(t, member{g, "bob"}, step{0, 3, "ok"})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 3, "ok"})
+	runSteps(t, keyLimiter{g, "bob"}, step{0, 3, "ok"})
 }
 
 func TestHoldAtTheBoundsOfTime(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 3)
+	b := newBucket(limiter.PerSecond(1), 3)
 	b.HoldAt(start, 0)
 	b.HoldAt(start, -1)
-	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
+	runSteps(t, b, step{0, 0, "ok 3/3 reset 0s"})
 	b.HoldAt(time.Time{}, hour) // ended long ago
-	take(t, b, step{0, 0, "ok 3/3 reset 0s"})
+	runSteps(t, b, step{0, 0, "ok 3/3 reset 0s"})
 	b.HoldAt(start.Add(100*year), limiter.Never)
-	take(t, b, step{100 * year, 1, "refused"})
+	runSteps(t, b, step{100 * year, 1, "refused"})
 }
 
 func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
@@ -169,9 +169,9 @@ func TestTakeDoesNotOvertakeTheFirstWaiterOfAKey(t *testing.T) {
 		l := newCallers(t, g.Get("ann"))
 		l.start(t.Context(), "two", 2)
 		later := time.Now().Add(5 * sec) // then there are tokens for both
-		require.Equal(t, "refused 0/5 retry 1ns reset 2s", show(g.Get("ann").TakeAt(later, 1)))
+		require.Equal(t, "refused 0/5 retry 1ns reset 2s", resultText(g.Get("ann").TakeAt(later, 1)))
 		require.Zero(t, g.Get("ann").TakeAt(later, 0).Remaining)
-		l.want(arrival{"two", 2 * sec, nil})
+		l.requireResults(arrival{"two", 2 * sec, nil})
 	})
 }
 
@@ -200,7 +200,7 @@ func TestTheQueueOfAKeyIsRemoved(t *testing.T) {
 }
 
 func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited(), Name: "logins"})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Unlimited(), Name: "logins"})
 	figures := readMetrics(t, g)
 	require.NotContains(t, figures, instrument.LimiterLimit.Name)
 	require.NotContains(t, figures, instrument.LimiterPeriod.Name)
@@ -218,7 +218,7 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 		require.Positive(t, r.RetryAfter)
 		require.Zero(t, r.Remaining)
 		require.Zero(t, all.Take(0).Remaining)
-		l.want(arrival{"two", sec, nil})
+		l.requireResults(arrival{"two", sec, nil})
 	})
 }
 
@@ -250,11 +250,11 @@ func (l rivalCallers) TakeAt(t time.Time, n int) limiter.Result {
 }
 
 func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
-	before, after := exactLog(5, sec), exactLog(5, sec)
-	rivals := func() limiter.TimedLimiter { return rivalCallers{exactLog(5, sec)} }
-	take(t, limiter.NewJoint(limiter.JointConfig{}, before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
-	take(t, before, step{0, 0, "ok 5/5 reset 0s"})
-	take(t, after, step{0, 0, "ok 5/5 reset 0s"})
+	before, after := newSlidingLog(5, sec), newSlidingLog(5, sec)
+	rivals := func() limiter.TimedLimiter { return rivalCallers{newSlidingLog(5, sec)} }
+	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	runSteps(t, before, step{0, 0, "ok 5/5 reset 0s"})
+	runSteps(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }
 
 func TestTierOfIsCalledWithoutALock(t *testing.T) {

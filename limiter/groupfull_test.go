@@ -148,14 +148,15 @@ func TestHeldKeysAreBounded(t *testing.T) {
 	require.LessOrEqual(t, g.Len(), 100)
 }
 
-// A key and a bucket get the same requests, including several changes of the limits at once. All answers are equal.
+// A key and a bucket get the same requests, including several changes of the limits at once. All
+// answers are equal.
 func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 	rates := []limiter.Rate{
 		limiter.PerSecond(1), limiter.PerSecond(100), limiter.PerSecond(3), limiter.Per(7, time.Hour), limiter.PerSecond(1e6 / 7.0), limiter.Unlimited(), limiter.Per(3, 2),
 	}
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 7))
-		l := heldOnes(rates[seed%5], 10)
+		l := adjustableLimiters(rates[seed%5], 10)
 		key, alone := l["key"], l["bucket"]
 		var at time.Duration
 		for i := range 200 {
@@ -180,7 +181,7 @@ func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 				alone.Refund(n)
 			default:
 				asked := start.Add(at)
-				require.Equal(t, show(alone.TakeAt(asked, n)), show(key.TakeAt(asked, n)), "seed %d, step %d: Take(%d) at %s", seed, i, n, at)
+				require.Equal(t, resultText(alone.TakeAt(asked, n)), resultText(key.TakeAt(asked, n)), "seed %d, step %d: Take(%d) at %s", seed, i, n, at)
 			}
 		}
 	}

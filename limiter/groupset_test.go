@@ -13,7 +13,7 @@ import (
 )
 
 func TestAGroupYieldsItsKeys(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{
+	g := newGroup(limiter.GroupConfig[string]{
 		Rate: limiter.Per(1, time.Hour), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.Per(5, time.Hour)}},
 		TierOf: func(key string) int { return len(key) - 3 },
 	})
@@ -35,7 +35,7 @@ func TestAGroupYieldsItsKeys(t *testing.T) {
 }
 
 func TestForgetMakesAKeyNew(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 2})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 2})
 	require.False(t, g.Forget("ann"))
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
@@ -63,7 +63,7 @@ func TestForgetWakesTheWaitersOfAKey(t *testing.T) {
 		l.start(t.Context(), "first", 1)
 		time.Sleep(sec)
 		g.Forget("ann")
-		l.want(arrival{"first", sec, nil})
+		l.requireResults(arrival{"first", sec, nil})
 	})
 }
 
@@ -72,7 +72,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 		Rate: limiter.Per(1, time.Hour), Burst: 2, Tiers: []limiter.Tier{{Rate: limiter.Per(1, time.Hour), Burst: 5}},
 		TierOf: func(key string) int { return len(key) - 2 }, Name: "logins",
 	}
-	g := group(c)
+	g := newGroup(c)
 	require.True(t, g.Get("a").TakeAt(start, 1).OK)
 	require.True(t, g.Get("aa").TakeAt(start, 4).OK)
 
@@ -108,7 +108,7 @@ func TestAGroupIsReconfigured(t *testing.T) {
 
 // A key without room gives its tokens back to the shared bucket.
 func TestARefundOfAKeyWithoutRoom(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
 	g.Get("bob").Refund(1)
@@ -119,7 +119,7 @@ func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 
 func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "users"}, start)
-	all := limiter.NewJoint(limiter.JointConfig{}, g.Get("ann"), exactLog(1, hour))
+	all := limiter.NewJoint(limiter.JointConfig{}, g.Get("ann"), newSlidingLog(1, hour))
 	require.True(t, all.TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK, "the other limiter refuses")
 	require.Equal(t, limiter.Stats{Allowed: 1}, g.Stats())

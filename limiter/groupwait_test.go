@@ -24,11 +24,11 @@ func TestEachKeyHasAQueueOfItsOwn(t *testing.T) {
 		ann.start(t.Context(), "first", 1)
 		ann.start(t.Context(), "second", 2)
 		bob.start(t.Context(), "bob", 2)
-		require.Equal(t, "refused 0/2 retry 4s reset 5s", show(g.Get("ann").Take(1)), "another caller waits for three tokens")
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("bob").Take(1)), "no caller waits for bob")
-		ann.want(arrival{"both", 0, nil}, arrival{"first", sec, nil}, arrival{"second", 3 * sec, nil})
-		bob.want(arrival{"bob", 0, nil})
-		require.Equal(t, "refused 0/2 retry 1s reset 2s", show(g.Get("ann").Take(1)), "the queue has been removed")
+		require.Equal(t, "refused 0/2 retry 4s reset 5s", resultText(g.Get("ann").Take(1)), "another caller waits for three tokens")
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", resultText(g.Get("bob").Take(1)), "no caller waits for bob")
+		ann.requireResults(arrival{"both", 0, nil}, arrival{"first", sec, nil}, arrival{"second", 3 * sec, nil})
+		bob.requireResults(arrival{"bob", 0, nil})
+		require.Equal(t, "refused 0/2 retry 1s reset 2s", resultText(g.Get("ann").Take(1)), "the queue has been removed")
 	})
 }
 
@@ -42,7 +42,7 @@ func TestAWaiterThatLeavesTheQueueOfAKeyOwesNothing(t *testing.T) {
 		require.ErrorIs(t, g.Get("ann").Wait(t.Context(), 1), limiter.ErrQueueFull)
 		require.NoError(t, g.Get("bob").WaitAtMost(t.Context(), 1, -1))
 		leave()
-		l.want(arrival{"leaves", 0, context.Canceled})
+		l.requireResults(arrival{"leaves", 0, context.Canceled})
 		time.Sleep(sec)
 		require.True(t, g.Get("ann").Take(1).OK)
 		require.ErrorIs(t, g.Get("ann").WaitAtMost(t.Context(), 1, sec-1), limiter.ErrLimited)
@@ -70,14 +70,14 @@ func TestRefundAndSetRateWakeTheWaitersOfAKey(t *testing.T) {
 }
 
 func TestGroupHoldsAKey(t *testing.T) {
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3, MaxKeys: 1})
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3, MaxKeys: 1})
 	g.Get("ann").HoldAt(start, 30*sec)
-	take(t, member{g, "ann"}, step{0, 1, "refused 0/3 retry 30s reset 32s"}, step{30 * sec, 1, "ok 0/3 reset 3s"})
+	runSteps(t, keyLimiter{g, "ann"}, step{0, 1, "refused 0/3 retry 30s reset 32s"}, step{30 * sec, 1, "ok 0/3 reset 3s"})
 	g.Get("ann").HoldAt(start.Add(30*sec), -sec)
-	take(t, member{g, "ann"}, step{33 * sec, 3, "ok"})
+	runSteps(t, keyLimiter{g, "ann"}, step{33 * sec, 3, "ok"})
 	g.Get("bob").HoldAt(start.Add(33*sec), sec) // there is no room for this key
 	require.Equal(t, 1, g.Len())
-	free := group(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
+	free := newGroup(limiter.GroupConfig[string]{Rate: limiter.Unlimited()})
 	free.Get("ann").HoldAt(start, time.Hour)
 	require.False(t, free.Get("ann").TakeAt(start, 1).OK)
 	require.True(t, free.Get("bob").TakeAt(start, 1).OK)
@@ -92,12 +92,12 @@ func TestGroupHoldsAKey(t *testing.T) {
 }
 
 func TestPeriodOfLimits(t *testing.T) {
-	require.Equal(t, 5*sec, limiter.PeriodOf(bucket(limiter.PerSecond(2), 10)))
-	require.Equal(t, 3333333334*time.Nanosecond, limiter.PeriodOf(bucket(limiter.PerSecond(3), 10)))
-	require.Zero(t, limiter.PeriodOf(bucket(limiter.Unlimited(), 0)))
-	require.Zero(t, limiter.PeriodOf(bucket(limiter.PerSecond(1), limiter.Off)))
-	require.Equal(t, time.Minute, limiter.PeriodOf(fixedWindow(3, time.Minute)))
-	g := group(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
+	require.Equal(t, 5*sec, limiter.PeriodOf(newBucket(limiter.PerSecond(2), 10)))
+	require.Equal(t, 3333333334*time.Nanosecond, limiter.PeriodOf(newBucket(limiter.PerSecond(3), 10)))
+	require.Zero(t, limiter.PeriodOf(newBucket(limiter.Unlimited(), 0)))
+	require.Zero(t, limiter.PeriodOf(newBucket(limiter.PerSecond(1), limiter.Off)))
+	require.Equal(t, time.Minute, limiter.PeriodOf(newFixedWindow(3, time.Minute)))
+	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 2})
 	tokens, period := g.Limit()
 	require.Equal(t, 2*time.Minute, period)
 	require.Equal(t, 2, tokens)
@@ -154,8 +154,8 @@ func TestAGroupInShadowRefusesNothing(t *testing.T) {
 		"limiter: Shadow is set without a Name, must have both")
 }
 
-// Callers wait for a few keys and leave or are served, while others take tokens. No more tokens are taken than the rate
-// allows, and no queue is left.
+// Callers wait for a few keys and leave or are served, while others take tokens. No more tokens are
+// taken than the rate allows, and no queue is left.
 func TestQueuesOfKeysDuringTraffic(t *testing.T) {
 	g := realGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(2000), Burst: 5})
 	began := time.Now()

@@ -10,68 +10,70 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Scenario 71: a failed login costs five tokens, and a service that says when to retry gets no request until then.
+// Scenario 71: a failed login costs five tokens, and a service that says when to retry gets no
+// request until then.
 func TestPenalties(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 6)
-	take(t, b, step{0, 1, "ok 5/6 reset 1s"})
+	b := newBucket(limiter.PerSecond(1), 6)
+	runSteps(t, b, step{0, 1, "ok 5/6 reset 1s"})
 	reserve(t, b, 0, 5, 0) // the login has failed
-	take(t, b, step{0, 1, "refused 0/6 retry 1s reset 6s"})
+	runSteps(t, b, step{0, 1, "refused 0/6 retry 1s reset 6s"})
 	reserve(t, b, 0, 5, 5*sec) // the next one makes a debt
-	take(t, b, step{0, 1, "refused 0/6 retry 6s reset 11s"})
+	runSteps(t, b, step{0, 1, "refused 0/6 retry 6s reset 11s"})
 
-	b = bucket(limiter.PerSecond(10), 6)
-	take(t, b, step{0, 1, "ok"})
+	b = newBucket(limiter.PerSecond(10), 6)
+	runSteps(t, b, step{0, 1, "ok"})
 	b.HoldAt(start, 30*sec)
-	take(t, b, step{0, 1, "refused 0/6 retry 30s reset 30.5s"}, step{30*sec - 1, 1, "refused"},
+	runSteps(t, b, step{0, 1, "refused 0/6 retry 30s reset 30.5s"}, step{30*sec - 1, 1, "refused"},
 		step{30 * sec, 2, "refused"}, step{30 * sec, 1, "ok 0/6 reset 600ms"})
 	b.HoldAt(start.Add(30*sec), -sec)
 	b.HoldAt(start.Add(30*sec), 50*ms) // shorter than the debt
-	take(t, b, step{30 * sec, 1, "refused 0/6 retry 100ms reset 600ms"})
+	runSteps(t, b, step{30 * sec, 1, "refused 0/6 retry 100ms reset 600ms"})
 	b.HoldAt(start.Add(30*sec), 1<<63-1)
-	take(t, b, step{100 * year, 1, "refused"})
+	runSteps(t, b, step{100 * year, 1, "refused"})
 
-	free := bucket(limiter.Unlimited(), 1)
+	free := newBucket(limiter.Unlimited(), 1)
 	free.HoldAt(start, time.Hour)
-	take(t, free, step{hour - 1, 1, "refused"}, step{hour - 1, 0, "refused"}, step{hour, 1000, "ok"})
+	runSteps(t, free, step{hour - 1, 1, "refused"}, step{hour - 1, 0, "refused"}, step{hour, 1000, "ok"})
 }
 
-// held is a limiter whose rate, burst and hold can be set at given times.
-type held interface {
+// adjustableLimiter is a limiter whose rate, burst and hold can be set at given times.
+type adjustableLimiter interface {
 	limiter.TimedLimiter
 	set(at time.Duration, r limiter.Rate, burst int)
 	hold(at, d time.Duration)
 }
 
-type heldBucket struct{ *limiter.TokenBucket }
+type adjustableBucket struct{ *limiter.TokenBucket }
 
-func (b heldBucket) hold(at, d time.Duration) { b.HoldAt(start.Add(at), d) }
+func (b adjustableBucket) hold(at, d time.Duration) { b.HoldAt(start.Add(at), d) }
 
-func (b heldBucket) set(at time.Duration, r limiter.Rate, burst int) {
+func (b adjustableBucket) set(at time.Duration, r limiter.Rate, burst int) {
 	_ = b.SetBurstAt(start.Add(at), burst)
 	_ = b.SetRateAt(start.Add(at), r)
 }
 
-type heldKey struct{ member }
+type adjustableKey struct{ keyLimiter }
 
-func (k heldKey) hold(at, d time.Duration) { k.Group.Get(k.key).HoldAt(start.Add(at), d) }
+func (k adjustableKey) hold(at, d time.Duration) { k.Group.Get(k.key).HoldAt(start.Add(at), d) }
 
-func (k heldKey) set(at time.Duration, r limiter.Rate, burst int) {
+func (k adjustableKey) set(at time.Duration, r limiter.Rate, burst int) {
 	_ = k.Group.SetLimitsAt(start.Add(at), limiter.Tier{Rate: r, Burst: burst})
 }
 
-func heldOnes(r limiter.Rate, burst int) map[string]held {
-	return map[string]held{
-		"bucket": heldBucket{bucket(r, burst)},
-		"key":    heldKey{member{group(limiter.GroupConfig[string]{Rate: r, Burst: burst}), "k"}},
+func adjustableLimiters(r limiter.Rate, burst int) map[string]adjustableLimiter {
+	return map[string]adjustableLimiter{
+		"bucket": adjustableBucket{newBucket(r, burst)},
+		"key":    adjustableKey{keyLimiter{newGroup(limiter.GroupConfig[string]{Rate: r, Burst: burst}), "k"}},
 	}
 }
 
-// The rate changes before, during and after the hold. Nothing is allowed before the hold ends, and one token right then.
+// The rate changes before, during and after the hold. Nothing is allowed before the hold ends, and
+// one token right then.
 func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.Per(1, time.Hour), limiter.Unlimited(), limiter.Per(1, 24*hour)}
 	for _, from := range rates {
 		for _, to := range rates {
-			for name, l := range heldOnes(from, 1000) {
+			for name, l := range adjustableLimiters(from, 1000) {
 				why := fmt.Sprint(name, ": ", from, " to ", to)
 				l.TakeAt(start, 7)
 				l.hold(0, 10*sec)
@@ -93,28 +95,28 @@ func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 }
 
 func TestAfterAHoldTokensAreAddedAtTheCurrentRate(t *testing.T) {
-	for _, l := range heldOnes(limiter.PerSecond(10), 100) {
+	for _, l := range adjustableLimiters(limiter.PerSecond(10), 100) {
 		l.hold(0, 10*sec)
 		l.set(12*sec, limiter.PerSecond(1), 100) // there are 21 tokens
-		take(t, l, step{12 * sec, 22, "refused 21/100 retry 1s reset 1m19s"}, step{13 * sec, 22, "ok"})
+		runSteps(t, l, step{12 * sec, 22, "refused 21/100 retry 1s reset 1m19s"}, step{13 * sec, 22, "ok"})
 		l.hold(13*sec, sec)
 		l.hold(13*sec+1, 5*sec) // a longer hold extends it
-		take(t, l, step{18 * sec, 1, "refused 0/100 retry 1ns reset 1m39.000000001s"}, step{18*sec + 1, 1, "ok"})
+		runSteps(t, l, step{18 * sec, 1, "refused 0/100 retry 1ns reset 1m39.000000001s"}, step{18*sec + 1, 1, "ok"})
 	}
 }
 
 func TestDebtOutlastsAHold(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 5)
+	b := newBucket(limiter.PerSecond(1), 5)
 	reserve(t, b, 0, 5, 0)
 	reserve(t, b, 0, 5, 5*sec)
 	b.HoldAt(start, 2*sec)
 	require.InDelta(t, -5, b.TokensAt(start), 1e-9)
 	require.NoError(t, b.SetRateAt(start.Add(sec), limiter.PerSecond(2)))
-	take(t, b, step{sec, 1, "refused 0/5 retry 2.5s reset 4.5s"}, step{3500 * ms, 1, "ok"})
+	runSteps(t, b, step{sec, 1, "refused 0/5 retry 2.5s reset 4.5s"}, step{3500 * ms, 1, "ok"})
 }
 
 func TestNothingIsReservedDuringAHold(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 5)
+	b := newBucket(limiter.PerSecond(1), 5)
 	b.HoldAt(start, 10*sec)
 	r := b.ReserveAt(start, 1, limiter.Never)
 	require.False(t, r.OK)
@@ -123,14 +125,14 @@ func TestNothingIsReservedDuringAHold(t *testing.T) {
 	require.False(t, b.ReserveAt(start, 0, limiter.Never).OK)
 	require.False(t, b.TakeFast(10*sec-1, 1))
 	require.True(t, b.TakeFast(10*sec, 1))
-	free := bucket(limiter.Unlimited(), 1)
+	free := newBucket(limiter.Unlimited(), 1)
 	free.HoldAt(start, 10*sec)
 	require.False(t, free.ReserveAt(start, 1, limiter.Never).OK)
 	require.Zero(t, free.TokensAt(start))
 }
 
-// stubborn is a limiter without a hold and without a period.
-type stubborn struct{ limiter.Limiter }
+// unholdableLimiter is a limiter without a hold and without a period.
+type unholdableLimiter struct{ limiter.Limiter }
 
 func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 	fresh := func() *limiter.TokenBucket {
@@ -138,21 +140,21 @@ func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
 		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, fresh()),
-		"joint": limiter.NewJoint(limiter.JointConfig{}, fixedWindow(100, time.Hour), fresh()),
+		"joint": limiter.NewJoint(limiter.JointConfig{}, newFixedWindow(100, time.Hour), fresh()),
 		"both":  limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, fresh(), fresh())),
 	} {
-		l.(holdable).Hold(24 * time.Hour)
+		l.(holdableLimiter).Hold(24 * time.Hour)
 		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
 	}
-	rest := limiter.NewJoint(limiter.JointConfig{Name: "x"}, stubborn{fresh()})
+	rest := limiter.NewJoint(limiter.JointConfig{Name: "x"}, unholdableLimiter{fresh()})
 	rest.Hold(24 * time.Hour)
 	require.True(t, rest.Take(1).OK)
 }
 
 func TestAJointOfOneHasThePeriodOfItsLimiter(t *testing.T) {
-	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, fixedWindow(10, time.Minute))))
-	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, stubborn{fixedWindow(10, time.Minute)})))
+	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, newFixedWindow(10, time.Minute))))
+	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, unholdableLimiter{newFixedWindow(10, time.Minute)})))
 }
 
-// holdable is a limiter that can be held.
-type holdable interface{ Hold(d time.Duration) }
+// holdableLimiter is a limiter that can be held.
+type holdableLimiter interface{ Hold(d time.Duration) }

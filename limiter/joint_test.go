@@ -12,32 +12,32 @@ import (
 )
 
 func TestAJointTakesFromAllLimitersOrNone(t *testing.T) {
-	second, minute := exactLog(2, sec), exactLog(3, time.Minute)
+	second, minute := newSlidingLog(2, sec), newSlidingLog(3, time.Minute)
 	both := limiter.NewJoint(limiter.JointConfig{}, second, minute)
-	take(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
+	runSteps(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
 		step{0, 2, "ok 0/2 reset 1m0s"}, step{0, 1, "refused 0/2 retry 1s reset 1m0s"})
-	take(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused request took nothing here
-	take(t, both, step{sec, 2, "refused 1/2 retry 59s reset 59s"}, step{sec, 1, "ok 0/2 reset 1m0s"})
+	runSteps(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused request took nothing here
+	runSteps(t, both, step{sec, 2, "refused 1/2 retry 59s reset 59s"}, step{sec, 1, "ok 0/2 reset 1m0s"})
 
-	take(t, both, step{2 * time.Minute, 1, "ok 1/2 reset 1m0s"})
+	runSteps(t, both, step{2 * time.Minute, 1, "ok 1/2 reset 1m0s"})
 	both.Refund(1)
-	take(t, both, step{2 * time.Minute, 0, "ok 2/2 reset 0s"})
+	runSteps(t, both, step{2 * time.Minute, 0, "ok 2/2 reset 0s"})
 }
 
 // Scenario 57, on one machine.
 func TestAllOfThreeLimits(t *testing.T) {
-	second, minute, hourly := exactLog(10, sec), exactLog(100, time.Minute), exactLog(1000, hour)
+	second, minute, hourly := newSlidingLog(10, sec), newSlidingLog(100, time.Minute), newSlidingLog(1000, hour)
 	all := limiter.NewJoint(limiter.JointConfig{}, second, minute, hourly)
-	require.Equal(t, 10, offer(all, 11, ms))
+	require.Equal(t, 10, offerEvenly(all, 11, ms))
 	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "RetryAfter is that of the limit per second")
 	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
 	require.Equal(t, 990, hourly.TakeAt(start, 0).Remaining)
 }
 
 func TestAllWithoutLimiters(t *testing.T) {
-	take(t, limiter.NewJoint(limiter.JointConfig{}), step{0, 1e9, "ok"})
+	runSteps(t, limiter.NewJoint(limiter.JointConfig{}), step{0, 1e9, "ok"})
 	require.Equal(t, math.MaxInt, limiter.NewJoint(limiter.JointConfig{}).Take(5).Remaining)
-	require.PanicsWithError(t, "limiter: NewJoint: limiters[1] is nil", func() { limiter.NewJoint(limiter.JointConfig{}, exactLog(1, sec), nil) })
+	require.PanicsWithError(t, "limiter: NewJoint: limiters[1] is nil", func() { limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(1, sec), nil) })
 }
 
 func TestAllWaits(t *testing.T) {
@@ -49,16 +49,17 @@ func TestAllWaits(t *testing.T) {
 		for _, who := range []string{"a", "b", "c", "d"} {
 			l.start(t.Context(), who, 1)
 		}
-		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", show(all.Take(1)))
+		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", resultText(all.Take(1)))
 		require.ErrorIs(t, all.WaitAtMost(t.Context(), 2, sec), limiter.ErrLimited)
-		l.want(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
+		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
 	})
 }
 
-// Two Joints of the same limiters never exceed their limits, whatever happens between a peek and a take.
+// Two Joints of the same limiters never exceed their limits, whatever happens between a peek and a
+// take.
 func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
-		a, b := bucket(limiter.Per(1, time.Hour), 40), exactLog(30, hour)
+		a, b := newBucket(limiter.Per(1, time.Hour), 40), newSlidingLog(30, hour)
 		one, two := limiter.NewJoint(limiter.JointConfig{}, a, b), limiter.NewJoint(limiter.JointConfig{}, b, a)
 		count := func(l limiter.TimedLimiter) func() int {
 			return func() (n int) {
@@ -94,6 +95,6 @@ func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 		require.Equal(t, 4*sec, r.RetryAfter)
 		time.Sleep(r.RetryAfter)
 		require.True(t, all.Take(1).OK)
-		callers.want(arrival{"three", 3 * sec, nil})
+		callers.requireResults(arrival{"three", 3 * sec, nil})
 	})
 }

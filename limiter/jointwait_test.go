@@ -11,52 +11,52 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// changing is a limiter without tokens for an hour, together with a change that makes a token
+// changingLimiter is a limiter without tokens for an hour, together with a change that makes a token
 // available.
-type changing struct {
+type changingLimiter struct {
 	limiter.TimedLimiter
 	change func()
 }
 
-// changes returns all ways in which a limiter can have more tokens than it predicted.
-func changes(t *testing.T) map[string]func() changing {
+// limiterChanges returns all ways in which a limiter can have more tokens than it predicted.
+func limiterChanges(t *testing.T) map[string]func() changingLimiter {
 	hourly, window := limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}, limiter.WindowConfig{Limit: 1, Window: hour}
 	empty := func(l limiter.TimedLimiter) limiter.TimedLimiter {
 		require.True(t, l.Take(1).OK)
 		return l
 	}
-	bucket := func(change func(b *limiter.TokenBucket)) func() changing {
-		return func() changing {
+	bucket := func(change func(b *limiter.TokenBucket)) func() changingLimiter {
+		return func() changingLimiter {
 			b := limiter.NewTokenBucket(hourly)
-			return changing{empty(b), func() { change(b) }}
+			return changingLimiter{empty(b), func() { change(b) }}
 		}
 	}
-	refunded := func(l limiter.TimedLimiter) func() changing {
-		return func() changing { return changing{empty(l), func() { l.Refund(1) }} }
+	refunded := func(l limiter.TimedLimiter) func() changingLimiter {
+		return func() changingLimiter { return changingLimiter{empty(l), func() { l.Refund(1) }} }
 	}
-	group := func(change func(g *limiter.Group[string])) func() changing {
-		return func() changing {
+	group := func(change func(g *limiter.Group[string])) func() changingLimiter {
+		return func() changingLimiter {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: hourly.Rate, Burst: 1})
-			return changing{empty(g.Get("k")), func() { change(g) }}
+			return changingLimiter{empty(g.Get("k")), func() { change(g) }}
 		}
 	}
-	return map[string]func() changing{
+	return map[string]func() changingLimiter{
 		"SetRate":            bucket(func(b *limiter.TokenBucket) { _ = b.SetRate(limiter.Unlimited()) }),
 		"SetRate and -Burst": bucket(func(b *limiter.TokenBucket) { _, _ = b.SetBurst(2), b.SetRate(limiter.PerSecond(1e9)) }),
 		"Refund":             bucket(func(b *limiter.TokenBucket) { b.Refund(1) }),
-		"Cancel": func() changing {
+		"Cancel": func() changingLimiter {
 			b := limiter.NewTokenBucket(hourly)
 			b.Reserve(1, limiter.Never)
 			r := b.Reserve(1, limiter.Never)
-			return changing{b, func() { r.Cancel(); b.Refund(1) }}
+			return changingLimiter{b, func() { r.Cancel(); b.Refund(1) }}
 		},
-		"the end of a queue": func() changing {
+		"the end of a queue": func() changingLimiter {
 			b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: hourly.Rate, Burst: 2})
 			b.Take(1)
 			ctx, leave := context.WithCancel(t.Context())
 			go func() { _ = b.Wait(ctx, 2) }()
 			synctest.Wait()
-			return changing{b, leave}
+			return changingLimiter{b, leave}
 		},
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
 		"a log's":            refunded(limiter.NewSlidingLog(window)),
@@ -69,20 +69,20 @@ func changes(t *testing.T) map[string]func() changing {
 
 // Two callers wait for a Joint, or a Joint of Joints, but not for the limiter itself.
 func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
-	for name := range changes(t) {
+	for name := range limiterChanges(t) {
 		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
 			"once": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.NewJoint(limiter.JointConfig{}, exactLog(9, hour), l)
+				return limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(9, hour), l)
 			},
 			"twice": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, l), exactLog(9, hour))
+				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, l), newSlidingLog(9, hour))
 			},
 			"named": func(l limiter.TimedLimiter) *limiter.Joint {
 				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, l)))
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
-				l := changes(t)[name]()
+				l := limiterChanges(t)[name]()
 				ctx, leave := context.WithCancel(t.Context())
 				all := newCallers(t, join(l.TimedLimiter))
 				all.start(ctx, "first", 1)
@@ -108,11 +108,11 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 		b.Take(1)
-		before := heap()
+		before := heapInUse()
 		for range 10_000 {
 			require.Error(t, limiter.NewJoint(limiter.JointConfig{}, b).WaitAtMost(t.Context(), 1, sec))
 		}
-		require.Less(t, int64(heap()-before), int64(1<<18))
+		require.Less(t, int64(heapInUse()-before), int64(1<<18))
 		b.Refund(1)
 	})
 }
@@ -121,8 +121,8 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
 		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
-		both := limiter.NewJoint(limiter.JointConfig{}, exactLog(1, sec), limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, minute)))
-		require.Equal(t, 1, offer(both, 3, 300*ms))
+		both := limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(1, sec), limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, minute)))
+		require.Equal(t, 1, offerEvenly(both, 3, 300*ms))
 		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
 	}
 }
@@ -134,7 +134,7 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 		return limiter.NewJoint(limiter.JointConfig{Name: "x"}, l)
 	}
 	joining := func(l limiter.TimedLimiter) waitingLimiter {
-		return limiter.NewJoint(limiter.JointConfig{}, l, exactLog(100, hour))
+		return limiter.NewJoint(limiter.JointConfig{}, l, newSlidingLog(100, hour))
 	}
 	for name, way := range map[string]behind{
 		"named": naming, "joint": joining,
@@ -164,7 +164,7 @@ func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		l := limiter.NewJoint(limiter.JointConfig{Name: "x"}, b)
-		all := limiter.NewJoint(limiter.JointConfig{}, l, exactLog(100, hour))
+		all := limiter.NewJoint(limiter.JointConfig{}, l, newSlidingLog(100, hour))
 		require.True(t, all.Take(1).OK)
 		require.False(t, all.Take(1).OK)
 		callers := newCallers(t, all)
@@ -174,16 +174,16 @@ func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 			b.Refund(0)
 			_ = b.SetBurst(1)
 		}
-		callers.want(arrival{"w", sec, nil})
+		callers.requireResults(arrival{"w", sec, nil})
 		require.EqualValues(t, 2, l.Stats().Allowed)
 		require.EqualValues(t, 1, l.Stats().Refused, "the Take")
 	})
 }
 
 func TestALimiterInShadowModeRefusesNothingInAJoint(t *testing.T) {
-	shadow := limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, exactLog(1, hour))
-	all := limiter.NewJoint(limiter.JointConfig{}, shadow, exactLog(2, sec))
-	take(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
+	shadow := limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, newSlidingLog(1, hour))
+	all := limiter.NewJoint(limiter.JointConfig{}, shadow, newSlidingLog(2, sec))
+	runSteps(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
 	require.EqualValues(t, 1, shadow.Stats().Shadowed)
 }
 
@@ -222,7 +222,7 @@ func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 		require.True(t, g.Get(0).Take(1).OK)
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{
-			g.Get(1), limiter.NewJoint(limiter.JointConfig{}, g.Get(1)), limiter.NewJoint(limiter.JointConfig{}, exactLog(9, hour), limiter.NewJoint(limiter.JointConfig{}, g.Get(1))),
+			g.Get(1), limiter.NewJoint(limiter.JointConfig{}, g.Get(1)), limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(9, hour), limiter.NewJoint(limiter.JointConfig{}, g.Get(1))),
 			limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, g.Get(1))),
 		} {
 			require.ErrorIs(t, l.Wait(t.Context(), 1), limiter.ErrLimited)

@@ -32,7 +32,7 @@ func TestATurnBeyondTheLifeOfABucketNeverComes(t *testing.T) {
 				callers.start(ctx, "w", 1)
 			}
 			require.NoError(t, b.SetRate(limiter.Per(1, c.slow)))
-			require.Equal(t, c.want, show(b.Take(c.burst)))
+			require.Equal(t, c.want, resultText(b.Take(c.burst)))
 			leave()
 		})
 	}
@@ -57,7 +57,7 @@ func TestALeakyBucketCountsWaiters(t *testing.T) {
 		}
 		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
 		require.NoError(t, b.WaitAtMost(t.Context(), 1, 1500*ms))
-		callers.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
+		callers.requireResults(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
 		require.Equal(t, 1500*ms, time.Since(callers.began))
 	})
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func leaky(r limiter.Rate, capacity int) *limiter.LeakyBucket {
+func newLeakyBucket(r limiter.Rate, capacity int) *limiter.LeakyBucket {
 	return limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: r, Capacity: capacity}, start)
 }
 
 func TestTakeOfALeakyBucketDoesNotWait(t *testing.T) {
-	take(t, leaky(limiter.PerSecond(2), 3),
+	runSteps(t, newLeakyBucket(limiter.PerSecond(2), 3),
 		step{0, 0, "ok 3/3 reset 0s"},
 		step{0, 1, "ok 0/3 reset 500ms"},
 		step{100 * ms, 1, "refused 0/3 retry 400ms reset 400ms"},
@@ -24,7 +24,7 @@ func TestTakeOfALeakyBucketDoesNotWait(t *testing.T) {
 		step{2 * sec, 4, "refused 3/3 retry never reset 0s"},
 		step{2 * sec, -1, "refused 3/3 retry never reset 0s"},
 		step{2 * sec, 1, "ok"})
-	take(t, leaky(limiter.Unlimited(), 3), step{0, 3, "ok 3/3 reset 0s"}, step{0, 3, "ok 3/3 reset 0s"})
+	runSteps(t, newLeakyBucket(limiter.Unlimited(), 3), step{0, 3, "ok 3/3 reset 0s"}, step{0, 3, "ok 3/3 reset 0s"})
 }
 
 func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
@@ -36,7 +36,7 @@ func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
 		time.Sleep(sec)
 		require.False(t, l.Take(1).OK, "a caller waits")
 		l.Refund(1)
-		callers.want(arrival{"next", time.Minute, nil})
+		callers.requireResults(arrival{"next", time.Minute, nil})
 		l.Refund(100)
 		require.True(t, l.Take(1).OK)
 		require.False(t, l.Take(1).OK, "a refund gives no burst")
@@ -51,7 +51,7 @@ func TestALeakyBucketInAJoint(t *testing.T) {
 		for _, who := range []string{"a", "b", "c", "d"} {
 			callers.start(t.Context(), who, 1)
 		}
-		callers.want(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 60 * sec, nil})
+		callers.requireResults(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 60 * sec, nil})
 		require.EqualValues(t, 4, paced.Stats().Allowed)
 	})
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The waiters want more tokens in total than an int64 can count. Some leave, and the others are served when the hold
-// ends.
+// The waiters want more tokens in total than an int64 can count. Some leave, and the others are
+// served when the hold ends.
 func TestRequestsForVeryManyTokensWait(t *testing.T) {
 	type held interface {
 		limiter.TimedLimiter
 		limiter.WaitLimiter
-		holdable
+		holdableLimiter
 	}
 	bucket := func() held { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}) }
 	for name, make := range map[string]func() held{

@@ -28,19 +28,19 @@ func readMetrics(t *testing.T, s stat.Source) map[string]float64 {
 	return figures
 }
 
-// named returns a Joint of one limiter with the name that observed expects.
-func named(l limiter.Limiter) *limiter.Joint {
+// namedJoint returns a Joint of one limiter with the name that observed expects.
+func namedJoint(l limiter.Limiter) *limiter.Joint {
 	return limiter.NewJoint(limiter.JointConfig{Name: "logins"}, l)
 }
 
-// shadow returns the limiters of named in shadow mode.
-func shadow(l limiter.Limiter) *limiter.Joint {
+// shadowJoint returns the limiters of namedJoint in shadow mode.
+func shadowJoint(l limiter.Limiter) *limiter.Joint {
 	return limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, l)
 }
 
 func TestAJointCountsItsRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}))
+		l := namedJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10, MaxWaiters: 1}))
 		require.Equal(t, "logins", l.Name())
 		require.True(t, l.Take(7).OK)
 		require.NoError(t, l.Wait(t.Context(), 2)) // without a wait
@@ -78,7 +78,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 // Scenario 70: a limit in shadow mode refuses nothing. It counts the requests that it would refuse,
 // and the tokens that were taken near the limit.
 func TestShadowModeRefusesNothing(t *testing.T) {
-	l := shadow(fixedWindow(10, time.Minute))
+	l := shadowJoint(newFixedWindow(10, time.Minute))
 	for range 13 {
 		require.True(t, l.TakeAt(start, 1).OK)
 	}
@@ -90,14 +90,14 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
 	require.EqualValues(t, 14, readMetrics(t, l)["weir.limiter.tokens shadowed"])
 
-	l = shadow(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
+	l = shadowJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
 	for range 3 {
 		require.NoError(t, l.Wait(t.Context(), 1), "in shadow mode no caller waits")
 	}
 }
 
 func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
-	l := named(fixedWindow(20, time.Minute))
+	l := namedJoint(newFixedWindow(20, time.Minute))
 	l.TakeAt(start, 14)
 	require.Zero(t, l.Stats().Near)
 	l.TakeAt(start, 4) // the 16th token is 80 % of the limit
@@ -106,23 +106,23 @@ func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
 	require.EqualValues(t, 4, l.Stats().Near)
 }
 
-// taker is a limiter without Wait.
-type taker struct{ limiter.TimedLimiter }
+// takeOnlyLimiter is a limiter without Wait.
+type takeOnlyLimiter struct{ limiter.TimedLimiter }
 
 func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 2)
-	l := named(taker{b})
+	b := newBucket(limiter.PerSecond(1), 2)
+	l := namedJoint(takeOnlyLimiter{b})
 	require.True(t, l.TakeAt(start, 2).OK)
 	l.Refund(1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
-	l = named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
+	l = namedJoint(takeOnlyLimiter{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
 	err := l.WaitAtMost(t.Context(), 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.ErrorContains(t, err, "limiter logins: no tokens left (limit 1), retry in 59m59")
 
-	l = named(bucket(limiter.Unlimited(), 0))
+	l = namedJoint(newBucket(limiter.Unlimited(), 0))
 	require.True(t, l.TakeAt(start, 5).OK)
 	require.Zero(t, l.Stats().Near)
 	require.NotContains(t, readMetrics(t, l), "weir.limiter.available")
@@ -131,7 +131,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 // The Joint tries again after each RetryAfter.
 func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := named(taker{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
+		l := namedJoint(takeOnlyLimiter{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
 		began := time.Now()
 		require.NoError(t, l.Wait(t.Context(), 1))
 		require.NoError(t, l.Wait(t.Context(), 1))
@@ -140,20 +140,20 @@ func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	})
 }
 
-// asked is a limiter that counts calls of its TakeAt.
-type asked struct {
+// countingLimiter is a limiter that counts calls of its TakeAt.
+type countingLimiter struct {
 	limiter.TimedLimiter
 	calls int
 }
 
-func (a *asked) TakeAt(t time.Time, n int) limiter.Result {
+func (a *countingLimiter) TakeAt(t time.Time, n int) limiter.Result {
 	a.calls++
 	return a.TimedLimiter.TakeAt(t, n)
 }
 
 func TestAJointOfOneCallsItsLimiterOnce(t *testing.T) {
-	a := &asked{TimedLimiter: bucket(limiter.PerSecond(1), 1)}
-	l := named(a)
+	a := &countingLimiter{TimedLimiter: newBucket(limiter.PerSecond(1), 1)}
+	l := namedJoint(a)
 	require.True(t, l.TakeAt(start, 1).OK)
 	require.Equal(t, 1, a.calls)
 	require.False(t, l.TakeAt(start, 1).OK)
@@ -161,14 +161,14 @@ func TestAJointOfOneCallsItsLimiterOnce(t *testing.T) {
 }
 
 func TestNewJointPanicsOnInvalidArguments(t *testing.T) {
-	require.PanicsWithError(t, "limiter: NewJoint: limiters[0] is nil", func() { named(nil) })
+	require.PanicsWithError(t, "limiter: NewJoint: limiters[0] is nil", func() { namedJoint(nil) })
 	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
 		limiter.NewJoint(limiter.JointConfig{Shadow: true})
 	})
 }
 
 func TestTakeOfANamedJointAllocatesNothing(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}))
+	l := namedJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 100}))
 	require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(200) }))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		for range l.Observe {
@@ -177,7 +177,7 @@ func TestTakeOfANamedJointAllocatesNothing(t *testing.T) {
 }
 
 func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
-	l := named(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
+	l := namedJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
 		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// oracle computes the answers of a limiter in the simplest way. Times are durations since the start, tokens have
-// fractions, and within edge of a whole number either answer is right.
+// oracle computes the answers of a limiter in the simplest way. Times are durations since the
+// start, tokens have fractions, and within roundingError of a whole number either answer is right.
 type oracle interface {
 	// room returns the number of tokens at a time.
 	room(at time.Duration) float64
@@ -14,7 +14,7 @@ type oracle interface {
 	refund(n int)
 }
 
-const edge = 1e-6
+const roundingError = 1e-6
 
 // levelOracle is a token bucket: a level that rises with time, with a ceiling after a hold.
 type levelOracle struct {
@@ -41,8 +41,8 @@ func (o *levelOracle) advance(at time.Duration) {
 	o.level, o.at = min(level, o.burst), at
 }
 
-// ceil returns the ceiling at a time, at most the burst.
-func (o *levelOracle) ceil(at time.Duration) float64 {
+// ceilingAt returns the ceiling at a time, at most the burst.
+func (o *levelOracle) ceilingAt(at time.Duration) float64 {
 	if c := o.ceiling + o.rate*float64(at-o.ceilAt); c < o.burst {
 		return c
 	}
@@ -54,7 +54,7 @@ func (o *levelOracle) room(at time.Duration) float64 {
 		return 0
 	}
 	o.advance(at)
-	return min(o.level, o.ceil(at))
+	return min(o.level, o.ceilingAt(at))
 }
 
 func (o *levelOracle) take(at time.Duration, n int) {
@@ -72,7 +72,7 @@ func (o *levelOracle) hold(at, d time.Duration) {
 
 func (o *levelOracle) set(at, every time.Duration, burst int) {
 	o.advance(at)
-	c := o.ceil(at)
+	c := o.ceilingAt(at)
 	o.rate, o.burst = 1/float64(every), float64(burst)
 	o.level = min(o.level, o.burst)
 	if at >= o.until {

@@ -51,7 +51,7 @@ func TestPacersServeInOrderAndChargeNoWaiterThatLeaves(t *testing.T) {
 		err := w.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		leave()
-		l.want(arrival{"first", 0, nil}, arrival{"leaves", 0, context.Canceled}, arrival{"second", 1375 * ms, nil}, arrival{"third", 2500 * ms, nil})
+		l.requireResults(arrival{"first", 0, nil}, arrival{"leaves", 0, context.Canceled}, arrival{"second", 1375 * ms, nil}, arrival{"third", 2500 * ms, nil})
 	})
 }
 
@@ -65,7 +65,7 @@ func TestPacersApplyANewRateToWaiters(t *testing.T) {
 		require.NoError(t, s.SetRate(limiter.PerSecond(10)))
 		require.Error(t, s.SetRate(limiter.PerSecond(-1)))
 		require.Error(t, s.SetRate(limiter.Unlimited()))
-		l.want(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 1100 * ms, nil}, arrival{"d", 1200 * ms, nil})
+		l.requireResults(arrival{"a", 0, nil}, arrival{"b", sec, nil}, arrival{"c", 1100 * ms, nil}, arrival{"d", 1200 * ms, nil})
 	})
 }
 
@@ -84,13 +84,13 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
 		require.ErrorIs(t, b.WaitAtMost(t.Context(), 1, sec), limiter.ErrLimited)
 		require.EqualError(t, b.Wait(t.Context(), 7), "limiter: more than the limit (limit 6)")
-		l.want(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
+		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
 			arrival{"e", 2000 * ms, nil}, arrival{"f", 2500 * ms, nil}, arrival{"g", 3000 * ms, nil})
 		time.Sleep(hour)
 		l = newCallers(t, b) // idle time adds no burst
 		l.start(t.Context(), "big", 3)
 		l.start(t.Context(), "after it", 1)
-		l.want(arrival{"big", 0, nil}, arrival{"after it", 1500 * ms, nil})
+		l.requireResults(arrival{"big", 0, nil}, arrival{"after it", 1500 * ms, nil})
 	})
 }
 
@@ -118,9 +118,9 @@ func TestTokenBucketAsAPacer(t *testing.T) {
 		for _, who := range []string{"b", "c", "d", "e"} {
 			l.start(t.Context(), who, 1)
 		}
-		l.want(arrival{"a", 0, nil}, arrival{"b", 2 * sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 3 * sec, nil}, arrival{"e", 4 * sec, nil})
+		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 2 * sec, nil}, arrival{"c", 2 * sec, nil}, arrival{"d", 3 * sec, nil}, arrival{"e", 4 * sec, nil})
 	})
-	b, allowed := bucket(limiter.PerMinute(7), 1), []int{0, 0, 0}
+	b, allowed := newBucket(limiter.PerMinute(7), 1), []int{0, 0, 0}
 	for at := time.Duration(0); at <= 120*sec; {
 		r := b.TakeAt(start.Add(at), 1)
 		for i, until := range []time.Duration{sec, 60 * sec, 120 * sec} {
@@ -132,7 +132,7 @@ func TestTokenBucketAsAPacer(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 8, 15}, allowed)
 
-	c := bucket(limiter.PerSecond(2), 1) // scenario 44, the smooth one
+	c := newBucket(limiter.PerSecond(2), 1) // scenario 44, the smooth one
 	for i := range 7 {
 		reserve(t, c, 0, 1, time.Duration(i)*500*ms)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plain is a limiter from outside this package with only the required methods.
-type plain struct{ left int }
+// minimalLimiter is a limiter from outside this package with only the required methods.
+type minimalLimiter struct{ left int }
 
-func (l *plain) Take(n int) limiter.Result {
+func (l *minimalLimiter) Take(n int) limiter.Result {
 	if n < 0 || n > l.left {
 		return limiter.Result{Limit: 5, Remaining: l.left, RetryAfter: limiter.Never}
 	}
@@ -21,18 +21,18 @@ func (l *plain) Take(n int) limiter.Result {
 	return limiter.Result{OK: true, Limit: 5, Remaining: l.left}
 }
 
-func (l *plain) Refund(n int) { l.left = min(l.left+n, 5) }
+func (l *minimalLimiter) Refund(n int) { l.left = min(l.left+n, 5) }
 
 func TestALimiterNeedsTwoMethods(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
 		"joint": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{}, l, bucket(limiter.Per(1, time.Hour), 9))
+			return limiter.NewJoint(limiter.JointConfig{}, l, newBucket(limiter.Per(1, time.Hour), 9))
 		},
 		"named": func(l limiter.Limiter) limiter.TimedLimiter {
 			return limiter.NewJoint(limiter.JointConfig{Name: "n"}, l)
 		},
 	} {
-		inner := &plain{left: 5}
+		inner := &minimalLimiter{left: 5}
 		l := join(inner)
 		require.True(t, l.TakeAt(start, 3).OK, name)
 		require.True(t, l.Take(0).OK, name)

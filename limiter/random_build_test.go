@@ -9,20 +9,20 @@ import (
 )
 
 // build creates all limiters. Some are part of Joints, and some are also used through a Joint of one.
-func (w *world) build() {
+func (w *randomTest) build() {
 	w.grain = []time.Duration{ms, 1}[w.seed%2]
-	log := w.window("log", limiter.WindowConfig{Limit: 6, Window: 2 * sec})
-	counting := w.window("counting log", limiter.WindowConfig{Limit: 3, Window: sec, CountRefused: true})
-	fixed := w.window("fixed", limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: w.seed%3 == 0})
-	sliding := w.window("sliding", limiter.WindowConfig{Limit: 8, Window: sec, CountRefused: w.seed%3 == 1})
-	bucket := w.bucket("bucket")
-	keys := w.group("key", 4, 100)
-	w.group("crowded key", 4, 3)
-	w.reserved()
-	one := w.joint("joint", bucket, log)
-	w.joint("joint of a joint", one, counting, keys[0])
-	w.joint("joint of windows", fixed, sliding, counting)
-	w.paces()
+	log := w.addWindow("log", limiter.WindowConfig{Limit: 6, Window: 2 * sec})
+	counting := w.addWindow("counting log", limiter.WindowConfig{Limit: 3, Window: sec, CountRefused: true})
+	fixed := w.addWindow("fixed", limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: w.seed%3 == 0})
+	sliding := w.addWindow("sliding", limiter.WindowConfig{Limit: 8, Window: sec, CountRefused: w.seed%3 == 1})
+	bucket := w.addBucket("bucket")
+	keys := w.addGroup("key", 4, 100)
+	w.addGroup("crowded key", 4, 3)
+	w.addReservedBucket()
+	one := w.addJoint("joint", bucket, log)
+	w.addJoint("joint of a joint", one, counting, keys[0])
+	w.addJoint("joint of windows", fixed, sliding, counting)
+	w.addPacers()
 	for _, s := range w.subjects {
 		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
 			named := limiter.NewJoint(limiter.JointConfig{Name: s.name}, l)
@@ -32,13 +32,13 @@ func (w *world) build() {
 	}
 }
 
-func (w *world) add(s *subject, l waitingLimiter) *subject {
+func (w *randomTest) add(s *testedLimiter, l waitingLimiter) *testedLimiter {
 	s.takers, s.waiters = append(s.takers, l), append(s.waiters, l)
 	w.subjects = append(w.subjects, s)
 	return s
 }
 
-func (w *world) window(name string, c limiter.WindowConfig) *subject {
+func (w *randomTest) addWindow(name string, c limiter.WindowConfig) *testedLimiter {
 	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
 	c.Name = w.nameOrNone(name)
 	var l waitingLimiter
@@ -56,7 +56,7 @@ func (w *world) window(name string, c limiter.WindowConfig) *subject {
 		l = limiter.NewSlidingLog(c)
 		o.since = func(at time.Duration) time.Duration { return at - c.Window + 1 }
 	}
-	s := &subject{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
+	s := &testedLimiter{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
 	s.refundAt = func(taken time.Duration, n int) {
 		if taken < 0 {
 			return
@@ -70,28 +70,28 @@ func (w *world) window(name string, c limiter.WindowConfig) *subject {
 }
 
 // nameOrNone gives some limiters a name. Statistics must not change a decision.
-func (w *world) nameOrNone(name string) string {
+func (w *randomTest) nameOrNone(name string) string {
 	if w.IntN(2) == 0 {
 		return ""
 	}
 	return name
 }
 
-// every lists the intervals between tokens.
-var every = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
+// tokenIntervals lists the intervals between tokens.
+var tokenIntervals = []time.Duration{10 * ms, 100 * ms, 300 * ms, sec, 20 * sec}
 
-func (w *world) bucket(name string) *subject {
+func (w *randomTest) addBucket(name string) *testedLimiter {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, 100*ms), Burst: 10, Name: w.nameOrNone(name)})
 	o := newLevelOracle(100*ms, 10)
 	interval := 100 * ms
-	s := &subject{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
+	s := &testedLimiter{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
 	s.hold = func(d time.Duration) {
 		o.hold(w.now(), d)
 		b.Hold(d)
 	}
 	s.change = func() {
 		if w.IntN(2) == 0 {
-			interval = every[w.IntN(len(every))]
+			interval = tokenIntervals[w.IntN(len(tokenIntervals))]
 			o.set(w.now(), interval, int(o.burst))
 			w.check(b.SetRate(limiter.Per(1, interval)) == nil, "SetRate")
 			return
@@ -103,8 +103,8 @@ func (w *world) bucket(name string) *subject {
 	return w.add(s, b)
 }
 
-// group creates some keys of a group. If there are more keys than MaxKeys, one has no room.
-func (w *world) group(name string, keys, most int) (all []*subject) {
+// addGroup creates some keys of a group. If there are more keys than MaxKeys, one has no room.
+func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter) {
 	const burst = 4
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, 100*ms), Burst: burst, MaxKeys: most})
 	crowded := keys > most
@@ -113,7 +113,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 	for key := range keys {
 		l, o := g.Get(key), newLevelOracle(100*ms, burst)
 		oracles = append(oracles, o)
-		s := &subject{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
+		s := &testedLimiter{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
 		if key < most { // further keys cannot be held
 			s.hold = func(d time.Duration) {
 				o.hold(w.now(), d)
@@ -125,7 +125,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 				now = 2 + w.IntN(6)
 			}
 			for range 1 + w.IntN(2) { // sometimes twice at the same time
-				interval = every[w.IntN(len(every))]
+				interval = tokenIntervals[w.IntN(len(tokenIntervals))]
 				for _, o := range oracles {
 					o.set(w.now(), interval, now)
 				}
@@ -133,7 +133,7 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 			}
 		}
 		if crowded {
-			s.full = func(at, doubt time.Duration) bool { return crowdedOut(oracles, key, at, doubt) >= most }
+			s.full = func(at, doubt time.Duration) bool { return otherKeysInUse(oracles, key, at, doubt) >= most }
 		} else {
 			l.Take(1) // the group remembers the key
 			l.Refund(1)
@@ -143,12 +143,12 @@ func (w *world) group(name string, keys, most int) (all []*subject) {
 	return all
 }
 
-// crowdedOut returns how many other keys are in use, if the key is idle and may have been evicted; otherwise 0. A key
-// that became full less than doubt ago counts as in use.
-func crowdedOut(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
+// otherKeysInUse returns how many other keys are in use, if the key is idle and may have been
+// evicted; otherwise 0. A key that became full less than doubt ago counts as in use.
+func otherKeysInUse(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
 	for i, o := range all {
 		o.advance(at)
-		switch idle := o.level > o.burst-edge; {
+		switch idle := o.level > o.burst-roundingError; {
 		case i == key && (!idle || at < o.until):
 			return 0
 		case i != key && (!idle || at-o.filled < doubt):
@@ -158,9 +158,9 @@ func crowdedOut(all []*levelOracle, key int, at, doubt time.Duration) (inUse int
 	return inUse
 }
 
-// joint joins limiters that are also used directly.
-func (w *world) joint(name string, of ...*subject) *subject {
-	s := &subject{node: &node{name: name}}
+// addJoint joins limiters that are also used directly.
+func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter {
+	s := &testedLimiter{node: &node{name: name}}
 	var members []limiter.Limiter
 	for _, m := range of {
 		s.below = append(s.below, m.node)
@@ -199,22 +199,23 @@ func (w *world) joint(name string, of ...*subject) *subject {
 	return w.add(s, j)
 }
 
-// paces creates a leaky bucket, and a SmoothBursty with almost no stored permits, which behaves the same.
-func (w *world) paces() {
+// addPacers creates a leaky bucket, and a SmoothBursty with almost no stored permits, which behaves
+// the same.
+func (w *randomTest) addPacers() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
-	w.subjects = append(w.subjects, &subject{
+	w.subjects = append(w.subjects, &testedLimiter{
 		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
 		waiters: []limiter.WaitLimiter{leaky},
 	})
 	smooth := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 1})
 	o := &paceOracle{every: 250 * ms, grain: us}
-	s := &subject{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
+	s := &testedLimiter{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
 	s.change = func() {
 		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
 		w.check(smooth.SetRate(limiter.Per(1, o.every)) == nil, "SetRate")
 	}
 	s.reserve = func() {
-		at, limit := w.now(), w.some()
+		at, limit := w.now(), w.randomTime()
 		wait, ok := smooth.Reserve(2, limit)
 		owes := max(o.free-at/us*us, 0)
 		w.check(ok == (owes <= limit), "smooth: Reserve within %s of %s: %t", limit, owes, ok)

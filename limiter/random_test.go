@@ -20,9 +20,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestEveryVerbOfEveryLimiterAgainstAnOracle calls all methods of all limiters at random, while callers wait. It
-// compares each answer, and the time at which each waiter is served or leaves, with simple oracles.
-// WEIR_RANDOM_OPERATIONS makes it longer.
+// TestEveryVerbOfEveryLimiterAgainstAnOracle calls all methods of all limiters at random, while
+// callers wait. It compares each answer, and the time at which each waiter is served or leaves,
+// with simple oracles. WEIR_RANDOM_OPERATIONS makes it longer.
 func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	const each = 400
 	operations := testenv.Repeat(400_000, 100_000)
@@ -31,8 +31,8 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 		operations, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	}
-	// With more threads, waiters of two Joints that wake at the same time may refuse each other, and then give back
-	// the oldest tokens of a window.
+	// With more threads, waiters of two Joints that wake at the same time may refuse each other, and
+	// then give back the oldest tokens of a window.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	began := time.Now()
 	seeds := []uint64{1566} // once failed
@@ -41,19 +41,19 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{T: t, Rand: rand.New(rand.NewPCG(seed, 17)), seed: seed, began: time.Now()}
+			w := &randomTest{T: t, Rand: rand.New(rand.NewPCG(seed, 17)), seed: seed, began: time.Now()}
 			w.build()
 			for w.steps = range each {
 				w.step()
 			}
-			w.end()
+			w.cancelWaits()
 		})
 	}
 	t.Logf("%d operations in %s", operations, time.Since(began).Round(ms))
 }
 
-// world holds all limiters with their oracles.
-type world struct {
+// randomTest holds all limiters with their oracles.
+type randomTest struct {
 	*testing.T
 	*rand.Rand
 	seed           uint64
@@ -61,7 +61,7 @@ type world struct {
 	steps          int
 	began          time.Time
 	settled        time.Duration // all events up to this time have been checked
-	subjects       []*subject
+	subjects       []*testedLimiter
 	waitingCallers []*waitingCaller
 
 	mu     sync.Mutex
@@ -75,8 +75,8 @@ type event struct {
 	err error
 }
 
-// subject is a limiter with its methods and its oracle. Missing methods are nil.
-type subject struct {
+// testedLimiter is a limiter with its methods and its oracle. Missing methods are nil.
+type testedLimiter struct {
 	*node
 	takers   []limiter.TimedLimiter // the limiter, and Joints of it alone
 	waiters  []limiter.WaitLimiter
@@ -87,24 +87,24 @@ type subject struct {
 	reserve  func()
 }
 
-func (w *world) now() time.Duration { return time.Since(w.began) }
+func (w *randomTest) now() time.Duration { return time.Since(w.began) }
 
 // sleep advances the time of the bubble.
-func (w *world) sleep(d time.Duration) { time.Sleep(d) }
+func (w *randomTest) sleep(d time.Duration) { time.Sleep(d) }
 
-func (w *world) check(ok bool, format string, args ...any) {
+func (w *randomTest) check(ok bool, format string, args ...any) {
 	w.Helper()
 	if !ok {
 		w.Fatalf("seed %d, operation %d, at %s: %s", w.seed, w.steps, w.now(), fmt.Sprintf(format, args...))
 	}
 }
 
-// some returns a random time of up to a few tokens.
-func (w *world) some() time.Duration {
+// randomTime returns a random time of up to a few tokens.
+func (w *randomTest) randomTime() time.Duration {
 	return time.Duration(w.Int64N(int64(3*sec))) / w.grain * w.grain
 }
 
-func (w *world) step() {
+func (w *randomTest) step() {
 	s := w.subjects[w.IntN(len(w.subjects))]
 	switch w.IntN(20) {
 	case 0, 1, 2, 3, 4:
@@ -115,11 +115,11 @@ func (w *world) step() {
 		w.refund(s)
 	case 7:
 		if s.refundAt != nil {
-			s.refundAt(w.now()-w.some(), 1+w.IntN(3))
+			s.refundAt(w.now()-w.randomTime(), 1+w.IntN(3))
 		}
 	case 8:
 		if s.hold != nil && w.IntN(2) == 0 {
-			s.hold(w.some() / 2 / w.grain * w.grain)
+			s.hold(w.randomTime() / 2 / w.grain * w.grain)
 		}
 	case 9, 10:
 		if s.change != nil {
@@ -132,36 +132,36 @@ func (w *world) step() {
 	default:
 		w.take(s)
 	}
-	w.settle()
+	w.checkResults()
 	if w.IntN(3) == 0 {
-		w.sleep(w.some() / time.Duration(1+w.IntN(20)) / w.grain * w.grain)
-		w.settle()
+		w.sleep(w.randomTime() / time.Duration(1+w.IntN(20)) / w.grain * w.grain)
+		w.checkResults()
 	}
 }
 
-// end cancels all waits.
-func (w *world) end() {
+// cancelWaits cancels all waits.
+func (w *randomTest) cancelWaits() {
 	for _, g := range w.waitingCallers {
 		g.gone = true
 		g.leave()
 	}
-	w.settle()
+	w.checkResults()
 	for _, s := range w.subjects {
 		w.check(len(s.queue) == 0, "%s: a caller still waits", s.name)
 	}
 }
 
-func (w *world) take(s *subject) {
+func (w *randomTest) take(s *testedLimiter) {
 	if len(s.takers) == 0 {
 		return
 	}
 	n, at := w.IntN(s.most()+2), w.now()
 	room, blocked := s.room(at), len(s.queue) > 0 || s.busy()
 	full := s.full != nil && n > 0 && s.full(at, 0)
-	doubtful := s.full != nil && s.full(at, moment)
+	doubtful := s.full != nil && s.full(at, toleratedDelay)
 	r := s.takers[w.IntN(len(s.takers))].Take(n)
-	may := n <= s.most() && !blocked && !full && room > float64(n)-edge
-	must := may && !doubtful && room > float64(n)+edge
+	may := n <= s.most() && !blocked && !full && room > float64(n)-roundingError
+	must := may && !doubtful && room > float64(n)+roundingError
 	w.check(r.OK || !must, "%s: Take(%d) is refused of %v: %+v", s.name, n, room, r)
 	w.check(!r.OK || may, "%s: Take(%d) is allowed of %v (a caller waits: %t)", s.name, n, room, blocked)
 	w.check((n > s.most()) == (r.RetryAfter == limiter.Never), "%s: Take(%d) of %v: %+v", s.name, n, room, r)
@@ -175,41 +175,41 @@ func (w *world) take(s *subject) {
 	if left > 1e9 || full || (!r.OK && n > 0) { // the refusal may be counted
 		return
 	}
-	most := math.Floor(max(left, 0) + edge)
+	most := math.Floor(max(left, 0) + roundingError)
 	w.check(float64(r.Remaining) <= most || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
-	w.check(float64(r.Remaining) >= math.Floor(max(left, 0)-edge) || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
+	w.check(float64(r.Remaining) >= math.Floor(max(left, 0)-roundingError) || blocked, "%s: %d remain of %v", s.name, r.Remaining, left)
 }
 
 // waitAndRecord records the result of a wait, and when it ended.
-func (w *world) waitAndRecord(g *waitingCaller, wait func() error) {
+func (w *randomTest) waitAndRecord(g *waitingCaller, wait func() error) {
 	err := wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, event{g, w.now(), err})
 }
 
-func (w *world) wait(s *subject) {
+func (w *randomTest) wait(s *testedLimiter) {
 	n, limit := 1+w.IntN(s.most()), limiter.Never
 	g := &waitingCaller{n: n, until: -1, where: s.node}
 	ctx, leave := context.WithCancel(w.Context())
 	g.leave = leave
 	switch w.IntN(4) {
 	case 0:
-		limit = w.some()
+		limit = w.randomTime()
 		if s.unending {
 			limit = limiter.Never
 			break
 		}
 		g.until = w.now() + limit
 	case 1:
-		g.until = w.now() + w.some()
+		g.until = w.now() + w.randomTime()
 		ctx, g.leave = context.WithDeadline(ctx, w.began.Add(g.until))
 	}
 	at := w.now()
 	room := s.room(at)
 	full := s.full != nil && s.full(at, 0)
-	doubtful := s.full != nil && s.full(at, moment)
-	must := len(s.queue) == 0 && !s.busy() && !doubtful && room > float64(n)+edge && (limit == 0 || g.until != at)
+	doubtful := s.full != nil && s.full(at, toleratedDelay)
+	must := len(s.queue) == 0 && !s.busy() && !doubtful && room > float64(n)+roundingError && (limit == 0 || g.until != at)
 	s.queue = append(s.queue, g)
 	w.waitingCallers = append(w.waitingCallers, g)
 	l := s.waiters[w.IntN(len(s.waiters))]
@@ -228,14 +228,14 @@ func (w *world) wait(s *subject) {
 		w.check(!must, "%s: Wait(%d) of %v: %v", s.name, n, room, e.err)
 		w.check(limit < limiter.Never || g.until >= 0 || doubtful, "%s: Wait(%d) of %v for ever: %v", s.name, n, room, e.err)
 		w.check(errors.Is(e.err, limiter.ErrLimited) || g.until == at, "%s: %v", s.name, e.err)
-		w.forget(g)
+		w.removeCaller(g)
 		w.events = append(w.events[:i], w.events[i+1:]...)
 		return
 	}
 	w.check(!full, "%s: a caller waits for a key without room", s.name)
 }
 
-func (w *world) cancel() {
+func (w *randomTest) cancel() {
 	if len(w.waitingCallers) > 0 {
 		g := w.waitingCallers[w.IntN(len(w.waitingCallers))]
 		g.gone = true
@@ -243,7 +243,7 @@ func (w *world) cancel() {
 	}
 }
 
-func (w *world) refund(s *subject) {
+func (w *randomTest) refund(s *testedLimiter) {
 	if len(s.takers) > 0 && !s.unending {
 		n := 1 + w.IntN(3)
 		s.room(w.now())

@@ -66,13 +66,13 @@ func TestFractionsMeanTheSimplestRatio(t *testing.T) {
 		{limiter.PerMinute(2.5), 5, 2 * time.Minute},
 		{limiter.Per(1.5, 7), 3, 14},
 	} {
-		b := bucket(c.rate, c.events)
-		take(t, b,
+		b := newBucket(c.rate, c.events)
+		runSteps(t, b,
 			step{0, c.events, "ok"},
 			step{c.in - 1, c.events, "refused"},
 			step{c.in, c.events, "ok"})
 		for k := range time.Duration(10_000) {
-			take(t, b, step{(k + 2) * c.in, c.events, "ok"})
+			runSteps(t, b, step{(k + 2) * c.in, c.events, "ok"})
 		}
 	}
 }

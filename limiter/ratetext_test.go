@@ -122,7 +122,7 @@ func FuzzParseRate(f *testing.F) {
 			return
 		}
 		require.NoError(t, r.Validate())
-		sameAgain(t, r)
+		requireTextRoundTrip(t, r)
 	})
 }
 
@@ -135,12 +135,12 @@ func FuzzRateText(f *testing.F) {
 	f.Add(5e-7, int64(1))
 	f.Fuzz(func(t *testing.T, events float64, per int64) {
 		if r := limiter.Per(events, time.Duration(per)); r.Validate() == nil {
-			sameAgain(t, r)
+			requireTextRoundTrip(t, r)
 		}
 	})
 }
 
-func sameAgain(t *testing.T, r limiter.Rate) {
+func requireTextRoundTrip(t *testing.T, r limiter.Rate) {
 	t.Helper()
 	text, err := r.MarshalText()
 	require.NoError(t, err)

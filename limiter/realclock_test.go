@@ -53,6 +53,6 @@ func TestReserveRefusesWhileACallerWaits(t *testing.T) {
 		r := b.Reserve(1, limiter.Never)
 		require.False(t, r.OK)
 		require.Equal(t, 2*sec, r.RetryAfter)
-		l.want(arrival{"head", sec, nil})
+		l.requireResults(arrival{"head", sec, nil})
 	})
 }

@@ -18,9 +18,9 @@ type refundable interface {
 
 func refundables() map[string]refundable {
 	return map[string]refundable{
-		"fixed": fixedWindow(5, sec), "sliding": moving(5, sec, 10), "log": exactLog(5, sec),
-		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, exactLog(5, sec)),
-		"joint": limiter.NewJoint(limiter.JointConfig{}, fixedWindow(5, sec), moving(5, sec, 10), exactLog(5, sec), bucket(limiter.PerSecond(1000), 5)),
+		"fixed": newFixedWindow(5, sec), "sliding": newSlidingWindow(5, sec, 10), "log": newSlidingLog(5, sec),
+		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, newSlidingLog(5, sec)),
+		"joint": limiter.NewJoint(limiter.JointConfig{}, newFixedWindow(5, sec), newSlidingWindow(5, sec, 10), newSlidingLog(5, sec), newBucket(limiter.PerSecond(1000), 5)),
 	}
 }
 
@@ -28,41 +28,41 @@ func refundables() map[string]refundable {
 func TestRefundAtGivesBackOnlyTokensThatStillCount(t *testing.T) {
 	for name, l := range refundables() {
 		later := 1100 * ms
-		take(t, l, step{0, 5, "ok"}, step{later, 5, "ok"})
+		runSteps(t, l, step{0, 5, "ok"}, step{later, 5, "ok"})
 		l.RefundAt(start, 5)
 		r := l.TakeAt(start.Add(later), 1)
 		require.False(t, r.OK, "%s: none of the five tokens just taken was given back", name)
 		l.RefundAt(start.Add(later), 2)
-		take(t, l, step{later, 3, "refused"}, step{later, 2, "ok"}, step{later, 1, "refused"})
+		runSteps(t, l, step{later, 3, "refused"}, step{later, 2, "ok"}, step{later, 1, "refused"})
 		l.RefundAt(start.Add(later), 0)
 		l.RefundAt(start.Add(later), -1)
-		take(t, l, step{later, 1, "refused"})
+		runSteps(t, l, step{later, 1, "refused"})
 		l.RefundAt(start.Add(hour), 9) // a time in the future; never fills beyond the limit
-		take(t, l, step{later, 5, "ok"}, step{later, 1, "refused"})
+		runSteps(t, l, step{later, 5, "ok"}, step{later, 1, "refused"})
 	}
 }
 
 func TestRefundAtOfTokensTakenEarlierInTheWindow(t *testing.T) {
 	for _, l := range refundables() {
-		take(t, l, step{100 * ms, 2, "ok"}, step{700 * ms, 3, "ok"})
+		runSteps(t, l, step{100 * ms, 2, "ok"}, step{700 * ms, 3, "ok"})
 		l.RefundAt(start.Add(100*ms), 2)
-		take(t, l, step{900 * ms, 3, "refused"}, step{900 * ms, 2, "ok"})
+		runSteps(t, l, step{900 * ms, 3, "refused"}, step{900 * ms, 2, "ok"})
 	}
 }
 
 func TestASlidingLogReleasesMemory(t *testing.T) {
 	const entries = 500_000
-	before := heap()
-	log := exactLog(entries, sec)
+	before := heapInUse()
+	log := newSlidingLog(entries, sec)
 	for i := range entries {
 		log.TakeAt(start.Add(time.Duration(i)), 1)
 	}
-	require.Greater(t, int64(heap()-before), int64(16*entries/2))
+	require.Greater(t, int64(heapInUse()-before), int64(16*entries/2))
 	for i := range 20 {
 		require.True(t, log.TakeAt(start.Add(hour+time.Duration(i)*time.Minute), 1).OK)
 	}
-	require.Less(t, int64(heap()-before), int64(1<<14))
-	take(t, log, step{hour + 19*time.Minute, 0, "ok 499999/500000 reset 1s"})
+	require.Less(t, int64(heapInUse()-before), int64(1<<14))
+	runSteps(t, log, step{hour + 19*time.Minute, 0, "ok 499999/500000 reset 1s"})
 }
 
 // A refund of the largest int fills the limiter, also if some tokens no longer count.

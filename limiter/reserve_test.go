@@ -23,16 +23,16 @@ func reserve(t *testing.T, b *limiter.TokenBucket, at time.Duration, n int, want
 }
 
 func TestReserveReturnsTheDelay(t *testing.T) { // scenario 21
-	b := bucket(limiter.PerSecond(10), 2)
+	b := newBucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	reserve(t, b, 0, 2, 2*tick)
 	reserve(t, b, 3*tick, 2, 4*tick)
 	require.InDelta(t, -1, b.TokensAt(start.Add(3*tick)), 1e-9)
-	take(t, b, step{3 * tick, 1, "refused 0/2 retry 200ms reset 300ms"}, step{3 * tick, 0, "refused 0/2 retry 100ms reset 300ms"})
+	runSteps(t, b, step{3 * tick, 1, "refused 0/2 retry 200ms reset 300ms"}, step{3 * tick, 0, "refused 0/2 retry 100ms reset 300ms"})
 }
 
 func TestReserveMoreThanTheBurstReservesNothing(t *testing.T) { // scenario 22
-	b := bucket(limiter.PerSecond(10), 2)
+	b := newBucket(limiter.PerSecond(10), 2)
 	for _, n := range []int{3, math.MaxInt, -1} {
 		r := b.ReserveAt(start, n, limiter.Never)
 		require.False(t, r.OK)
@@ -44,24 +44,24 @@ func TestReserveMoreThanTheBurstReservesNothing(t *testing.T) { // scenario 22
 }
 
 func TestReserveWithinALimit(t *testing.T) { // scenario 25
-	b := bucket(limiter.PerSecond(10), 1)
+	b := newBucket(limiter.PerSecond(10), 1)
 	require.Zero(t, b.ReserveAt(start, 1, tick).Delay)
 	require.Equal(t, tick, b.ReserveAt(start, 1, tick).Delay)
 	r := b.ReserveAt(start, 1, tick)
 	require.False(t, r.OK)
-	require.Equal(t, "refused 0/1 retry 100ms reset 200ms", show(r.Result))
+	require.Equal(t, "refused 0/1 retry 100ms reset 200ms", resultText(r.Result))
 	require.False(t, r.CancelAt(start))
 	reserve(t, b, tick, 1, 2*tick)
 }
 
 func TestCancelGivesBackTokensUntilTheTimeToAct(t *testing.T) { // scenario 23
-	b := bucket(limiter.PerSecond(10), 2)
+	b := newBucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	r := reserve(t, b, 0, 2, 2*tick)
 	require.True(t, r.CancelAt(start.Add(tick)))
 	reserve(t, b, tick, 2, 2*tick)
 
-	b = bucket(limiter.PerSecond(10), 2)
+	b = newBucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	r = reserve(t, b, 0, 2, 2*tick)
 	require.False(t, r.CancelAt(start.Add(3*tick)), "the time to act has passed")
@@ -70,8 +70,8 @@ func TestCancelGivesBackTokensUntilTheTimeToAct(t *testing.T) { // scenario 23
 
 // Scenario 24: later reservations keep their times, so their tokens are not given back.
 func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
-	b := bucket(limiter.PerSecond(10), 4)
-	take(t, b, step{0, 4, "ok"})
+	b := newBucket(limiter.PerSecond(10), 4)
+	runSteps(t, b, step{0, 4, "ok"})
 	first := reserve(t, b, 0, 3, 3*tick)
 	reserve(t, b, 0, 1, 4*tick)
 	last := reserve(t, b, 0, 1, 5*tick)
@@ -79,8 +79,8 @@ func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	require.True(t, first.CancelAt(start.Add(tick)))
 	reserve(t, b, tick, 3, 5*tick)
 
-	b = bucket(limiter.PerSecond(10), 1)
-	take(t, b, step{0, 1, "ok"})
+	b = newBucket(limiter.PerSecond(10), 1)
+	runSteps(t, b, step{0, 1, "ok"})
 	first = reserve(t, b, 0, 1, 1*tick)
 	reserve(t, b, 0, 1, 2*tick)
 	reserve(t, b, 0, 1, 3*tick)
@@ -91,28 +91,28 @@ func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 // In whatever order reservations are cancelled, the tokens taken and those of the other reservations
 // never exceed the limit.
 func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 10)
-	take(t, b, step{0, 10, "ok"})
+	b := newBucket(limiter.PerSecond(1), 10)
+	runSteps(t, b, step{0, 10, "ok"})
 	first, second, third := reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec), reserve(t, b, 0, 3, 23*sec)
 	require.True(t, second.CancelAt(start))
 	require.True(t, first.CancelAt(start))
 	require.Zero(t, third.RetryAfter)
-	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
+	runSteps(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
 
 	// A later reservation with an earlier time to act does not replace the last promise.
-	b = bucket(limiter.PerSecond(1), 10)
-	take(t, b, step{0, 10, "ok"})
+	b = newBucket(limiter.PerSecond(1), 10)
+	runSteps(t, b, step{0, 10, "ok"})
 	first, second = reserve(t, b, 0, 10, 10*sec), reserve(t, b, 0, 10, 20*sec)
 	reserve(t, b, 0, 3, 23*sec)
 	require.True(t, second.CancelAt(start))
 	between := reserve(t, b, 0, 1, 17*sec)
 	require.True(t, first.CancelAt(start))
 	require.True(t, between.CancelAt(start))
-	take(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
+	runSteps(t, b, step{23 * sec, 8, "refused 7/10 retry 1s reset 3s"}, step{23 * sec, 7, "ok"})
 
 	// The last reservation gives back all its tokens.
-	b = bucket(limiter.PerSecond(1), 10)
-	take(t, b, step{0, 10, "ok"})
+	b = newBucket(limiter.PerSecond(1), 10)
+	runSteps(t, b, step{0, 10, "ok"})
 	reserve(t, b, 0, 10, 10*sec)
 	last := reserve(t, b, 0, 5, 15*sec)
 	require.True(t, last.CancelAt(start))
@@ -120,16 +120,16 @@ func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 }
 
 func TestCancelAtOnceGivesBackAllTokens(t *testing.T) {
-	b := bucket(limiter.PerSecond(10), 5)
+	b := newBucket(limiter.PerSecond(10), 5)
 	r := reserve(t, b, 0, 2, 0)
-	take(t, b, step{0, 3, "ok"}) // without a promise
+	runSteps(t, b, step{0, 3, "ok"}) // without a promise
 	require.True(t, r.CancelAt(start))
-	take(t, b, step{0, 2, "ok 0/5 reset 500ms"})
+	runSteps(t, b, step{0, 2, "ok 0/5 reset 500ms"})
 }
 
 func TestCancelTwiceGivesBackOnce(t *testing.T) { // scenario 26
-	b := bucket(limiter.PerSecond(10), 10)
-	take(t, b, step{0, 10, "ok"})
+	b := newBucket(limiter.PerSecond(10), 10)
+	runSteps(t, b, step{0, 10, "ok"})
 	reserve(t, b, 0, 5, 5*tick)
 	r := reserve(t, b, 0, 5, 10*tick)
 	require.True(t, r.CancelAt(start))
@@ -140,7 +140,7 @@ func TestCancelTwiceGivesBackOnce(t *testing.T) { // scenario 26
 }
 
 func TestCancelAfterTheRateHasChanged(t *testing.T) {
-	b := bucket(limiter.PerSecond(10), 2)
+	b := newBucket(limiter.PerSecond(10), 2)
 	reserve(t, b, 0, 2, 0)
 	first := reserve(t, b, 0, 2, 2*tick)
 	second := reserve(t, b, 0, 1, 3*tick)
@@ -153,7 +153,7 @@ func TestCancelAfterTheRateHasChanged(t *testing.T) {
 }
 
 func TestDebtIsBoundedByTheLifeOfABucket(t *testing.T) {
-	b := bucket(limiter.Per(1, 10*year), 1)
+	b := newBucket(limiter.Per(1, 10*year), 1)
 	for i := range 8 {
 		reserve(t, b, 0, 1, time.Duration(i)*10*year)
 	}
@@ -163,5 +163,5 @@ func TestDebtIsBoundedByTheLifeOfABucket(t *testing.T) {
 	r := b.ReserveAt(start, 1, limiter.Never)
 	require.False(t, r.OK)
 	require.Equal(t, limiter.Never, r.RetryAfter)
-	take(t, b, step{math.MinInt64, 1, "refused"}, step{0, 1, "refused"}, step{math.MaxInt64, 1, "refused"})
+	runSteps(t, b, step{math.MinInt64, 1, "refused"}, step{0, 1, "refused"}, step{math.MaxInt64, 1, "refused"})
 }

@@ -13,7 +13,7 @@ func TestASlidingWindowIsAtMostOnePartStricterThanALog(t *testing.T) {
 	const limit, span = 20, 10 * sec
 	for _, parts := range []int{1, 2, 7, 10, 100} {
 		random := rand.New(rand.NewPCG(uint64(parts), 3))
-		window, log := moving(limit, span, parts), exactLog(limit, span)
+		window, log := newSlidingWindow(limit, span, parts), newSlidingLog(limit, span)
 		part := (span + time.Duration(parts) - 1) / time.Duration(parts)
 		var at, longest time.Duration
 		for range 5000 {

@@ -14,19 +14,19 @@ import (
 // start is the time at which the tests begin.
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// step is a request at a time after the start, with the expected answer: "ok" or "refused" or, with the numbers,
-// "ok 3/5 reset 2s" or "refused 0/5 retry 1s reset 5s".
+// step is a request at a time after the start, with the expected answer: "ok" or "refused" or, with
+// the numbers, "ok 3/5 reset 2s" or "refused 0/5 retry 1s reset 5s".
 type step struct {
 	at   time.Duration
 	n    int
 	want string
 }
 
-// take runs the steps on a limiter.
-func take(t *testing.T, l limiter.TimedLimiter, steps ...step) {
+// runSteps runs the steps on a limiter.
+func runSteps(t *testing.T, l limiter.TimedLimiter, steps ...step) {
 	t.Helper()
 	for i, s := range steps {
-		got := show(l.TakeAt(start.Add(s.at), s.n))
+		got := resultText(l.TakeAt(start.Add(s.at), s.n))
 		if !strings.Contains(s.want, "/") {
 			got, _, _ = strings.Cut(got, " ")
 		}
@@ -34,28 +34,28 @@ func take(t *testing.T, l limiter.TimedLimiter, steps ...step) {
 	}
 }
 
-func show(r limiter.Result) string {
+func resultText(r limiter.Result) string {
 	word, retry := "ok", ""
 	if !r.OK {
-		word, retry = "refused", " retry "+span(r.RetryAfter)
+		word, retry = "refused", " retry "+durationText(r.RetryAfter)
 	}
-	return fmt.Sprintf("%s %d/%d%s reset %s", word, r.Remaining, r.Limit, retry, span(r.ResetAfter))
+	return fmt.Sprintf("%s %d/%d%s reset %s", word, r.Remaining, r.Limit, retry, durationText(r.ResetAfter))
 }
 
-func span(d time.Duration) string {
+func durationText(d time.Duration) string {
 	if d == limiter.Never {
 		return "never"
 	}
 	return d.String()
 }
 
-// bucket returns a token bucket for TakeAt.
-func bucket(r limiter.Rate, burst int) *limiter.TokenBucket {
+// newBucket returns a token bucket for TakeAt.
+func newBucket(r limiter.Rate, burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, start)
 }
 
-// offer makes n requests for one token, evenly over a span, and returns how many were allowed.
-func offer(l limiter.TimedLimiter, n int, over time.Duration) (allowed int) {
+// offerEvenly makes n requests for one token, evenly over a span, and returns how many were allowed.
+func offerEvenly(l limiter.TimedLimiter, n int, over time.Duration) (allowed int) {
 	for i := range n {
 		if l.TakeAt(start.Add(time.Duration(float64(over)/float64(n)*float64(i))), 1).OK {
 			allowed++

@@ -17,7 +17,7 @@ func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	allowed := 0
 	for _, rate := range []limiter.Rate{limiter.PerSecond(10), limiter.PerSecond(3), limiter.PerMinute(7), limiter.Unlimited()} {
-		take, admit := bucket(rate, 5), bucket(rate, 5)
+		take, admit := newBucket(rate, 5), newBucket(rate, 5)
 		at := start
 		for range 5000 {
 			at = at.Add(time.Duration(r.IntN(400)-20) * ms)
@@ -42,7 +42,7 @@ func TestTakeFastDecidesLikeTakeAt(t *testing.T) {
 		}
 	}
 	require.Greater(t, allowed, 1000, "TakeFast decides most requests")
-	b := bucket(limiter.Per(1, time.Hour), 1<<30)
+	b := newBucket(limiter.Per(1, time.Hour), 1<<30)
 	require.Zero(t, testing.AllocsPerRun(100, func() { b.TakeFast(0, 1); b.TakeFast(0, math.MaxInt32) }))
 }
 
@@ -53,7 +53,7 @@ func TestTakeFastRefusesWhileACallerWaits(t *testing.T) {
 		b.Take(2)
 		l.start(t.Context(), "two", 2)
 		require.False(t, b.TakeFast(0, 1), "the one token is for the waiter")
-		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)))
-		l.want(arrival{"two", sec, nil})
+		require.Equal(t, "refused 0/3 retry 2s reset 4s", resultText(b.Take(1)))
+		l.requireResults(arrival{"two", sec, nil})
 	})
 }

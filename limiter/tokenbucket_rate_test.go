@@ -16,7 +16,7 @@ import (
 func TestTokenBucketKeepsHighRates(t *testing.T) {
 	for _, perSecond := range []float64{1e6, 2e6, 3e6 + 7, 1e9, 1234567890.123, 3e9, 3999999999.1234567, 4e9} {
 		const burst, span = 4000, 10 * ms
-		b, allowed := bucket(limiter.PerSecond(perSecond), burst), 0
+		b, allowed := newBucket(limiter.PerSecond(perSecond), burst), 0
 		for at := time.Duration(0); at <= span; at += time.Microsecond {
 			n := b.TakeAt(start.Add(at), 0).Remaining
 			require.True(t, n == 0 || b.TakeAt(start.Add(at), n).OK, "%g/s: the remaining tokens can be taken", perSecond)
@@ -40,8 +40,8 @@ func TestTokenBucketDoesNotDrift(t *testing.T) {
 		{limiter.Per(10, 13*sec), 27690, 35997 * sec},
 		{limiter.Per(1, time.Hour), 10, 10 * hour},
 	} {
-		b := bucket(c.rate, 4)
-		allowed := offer(b, 10*c.events, c.in)
+		b := newBucket(c.rate, 4)
+		allowed := offerEvenly(b, 10*c.events, c.in)
 		require.InDelta(t, float64(c.events+4), float64(allowed), 1, c.rate)
 		require.LessOrEqual(t, allowed, c.events+4, c.rate)
 	}
@@ -57,7 +57,7 @@ func TestTokenBucketAllowsTheExactRate(t *testing.T) {
 			whole, part := k/rate.events, k%rate.events
 			return time.Duration(whole*rate.period + (part*rate.period+rate.events-1)/rate.events)
 		}
-		b := bucket(r, 1)
+		b := newBucket(r, 1)
 		for k := range int64(100_000) {
 			require.True(t, b.TakeAt(start.Add(due(k)), 1).OK, "%s: call %d", r, k)
 		}
@@ -75,29 +75,29 @@ func TestTokenBucketAllowsTheExactRate(t *testing.T) {
 func TestTokenBucketNeverExceedsItsBurstWhenIdle(t *testing.T) {
 	for _, idle := range []time.Duration{5 * year, 20 * year, math.MaxInt64} {
 		for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(3e9), limiter.Per(1, time.Hour), limiter.PerSecond(1.9)} {
-			b := bucket(r, 7)
-			take(t, b, step{0, 7, "ok"}, step{0, 1, "refused"}, step{idle, 7, "ok"}, step{idle, 1, "refused"})
+			b := newBucket(r, 7)
+			runSteps(t, b, step{0, 7, "ok"}, step{0, 1, "refused"}, step{idle, 7, "ok"}, step{idle, 1, "refused"})
 		}
 	}
 }
 
 // Scenario 17.
 func TestTokenBucketNeverAllowsTooManyAtOnce(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 5)
-	require.Equal(t, 5, together(15, func() bool { return b.TakeAt(start, 1).OK }))
+	b := newBucket(limiter.PerSecond(1), 5)
+	require.Equal(t, 5, callAtOnce(15, func() bool { return b.TakeAt(start, 1).OK }))
 
-	b = bucket(limiter.PerSecond(100), 100)
+	b = newBucket(limiter.PerSecond(100), 100)
 	allowed := 0
 	for i := range 5*500/8 + 1 {
 		at := start.Add(time.Duration(i) * 16 * ms)
-		allowed += together(8, func() bool { return b.TakeAt(at, 1).OK })
+		allowed += callAtOnce(8, func() bool { return b.TakeAt(at, 1).OK })
 	}
 	require.InDelta(t, 600, allowed, 1)
 }
 
 // Scenario 52.
 func TestTokenBucketAllowsItsRateUnderLoad(t *testing.T) {
-	require.InDelta(t, 1100, offer(bucket(limiter.PerSecond(100), 100), 10_000, 10*sec), 1)
+	require.InDelta(t, 1100, offerEvenly(newBucket(limiter.PerSecond(100), 100), 10_000, 10*sec), 1)
 }
 
 // Stress on the real clock: no more tokens are taken than burst and rate allow.
@@ -106,7 +106,7 @@ func TestTokenBucketStress(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: 100})
 		began := time.Now()
 		var allowed atomic.Int64
-		together(8, func() bool {
+		callAtOnce(8, func() bool {
 			for i := range 20_000 {
 				if n := 1 + i%3; b.Take(n).OK {
 					allowed.Add(int64(n))
@@ -123,8 +123,8 @@ func TestTokenBucketStress(t *testing.T) {
 	}
 }
 
-// together calls f on n goroutines at once and returns how many times it returned true.
-func together(n int, f func() bool) int {
+// callAtOnce calls f on n goroutines at once and returns how many times it returned true.
+func callAtOnce(n int, f func() bool) int {
 	var yes atomic.Int64
 	var all sync.WaitGroup
 	for range n {

@@ -17,8 +17,8 @@ const (
 	year = 365 * 24 * time.Hour
 )
 
-// tokenBucketCases are requests to buckets and the answers. The numbers are those of the project's list
-// of scenarios.
+// tokenBucketCases are requests to buckets and the answers. The numbers are those of the project's
+// list of scenarios.
 var tokenBucketCases = []struct {
 	name  string
 	rate  limiter.Rate
@@ -118,18 +118,18 @@ var tokenBucketCases = []struct {
 
 func TestTokenBucketSteps(t *testing.T) {
 	for _, c := range tokenBucketCases {
-		t.Run(c.name, func(t *testing.T) { take(t, bucket(c.rate, c.burst), c.steps...) })
+		t.Run(c.name, func(t *testing.T) { runSteps(t, newBucket(c.rate, c.burst), c.steps...) })
 	}
 }
 
 // Scenario 6: redis-cell's `15 30 60` allows 16 requests, one more than its first number.
 func TestTokenBucketAnswersLikeRedisCell(t *testing.T) {
-	b := bucket(limiter.Per(30, time.Minute), 16)
+	b := newBucket(limiter.Per(30, time.Minute), 16)
 	for i := range 16 {
 		r := b.TakeAt(start, 1)
 		require.Equal(t, limiter.Result{OK: true, Limit: 16, Remaining: 15 - i, ResetAfter: time.Duration(i+1) * 2 * sec}, r)
 	}
-	take(t, b,
+	runSteps(t, b,
 		step{0, 1, "refused 0/16 retry 2s reset 32s"},
 		step{500 * ms, 1, "refused 0/16 retry 1.5s reset 31.5s"},
 		step{1999 * ms, 1, "refused 0/16 retry 1ms reset 30.001s"},
@@ -142,7 +142,7 @@ func TestTokenBucketAnswersLikeRedisCell(t *testing.T) {
 
 func TestTokenBucketWorksBeforeItsEpoch(t *testing.T) {
 	for _, r := range []limiter.Rate{limiter.PerSecond(3), limiter.PerSecond(4)} {
-		take(t, bucket(r, 2),
+		runSteps(t, newBucket(r, 2),
 			step{-5 * year, 2, "ok"}, step{-5 * year, 1, "refused"},
 			step{-5*year + sec, 2, "ok"}, step{math.MinInt64, 1, "refused"}, step{0, 2, "ok"})
 	}
@@ -150,7 +150,7 @@ func TestTokenBucketWorksBeforeItsEpoch(t *testing.T) {
 
 // Scenario 16.
 func TestTimesThatGoBackAddNoTokens(t *testing.T) {
-	b, allowed := bucket(limiter.PerSecond(10), 10), 0
+	b, allowed := newBucket(limiter.PerSecond(10), 10), 0
 	for i := range 1000 {
 		if b.TakeAt(start.Add(time.Duration(i%2)*sec), 1).OK {
 			allowed++
@@ -160,15 +160,15 @@ func TestTimesThatGoBackAddNoTokens(t *testing.T) {
 }
 
 func TestTokenBucketRefund(t *testing.T) {
-	b := bucket(limiter.PerSecond(1), 5)
-	take(t, b, step{0, 5, "ok"})
+	b := newBucket(limiter.PerSecond(1), 5)
+	runSteps(t, b, step{0, 5, "ok"})
 	b.Refund(2)
 	b.Refund(0)
 	b.Refund(-3)
-	take(t, b, step{0, 3, "refused"}, step{0, 2, "ok 0/5 reset 5s"})
+	runSteps(t, b, step{0, 3, "refused"}, step{0, 2, "ok 0/5 reset 5s"})
 	b.Refund(math.MaxInt)
 	b.Refund(math.MaxInt)
-	take(t, b, step{0, 6, "refused"}, step{0, 5, "ok 0/5 reset 5s"}, step{sec, 1, "ok 0/5 reset 5s"})
+	runSteps(t, b, step{0, 6, "refused"}, step{0, 5, "ok 0/5 reset 5s"}, step{sec, 1, "ok 0/5 reset 5s"})
 }
 
 func TestTokenBucketTakeAllocatesNothing(t *testing.T) {

@@ -18,7 +18,7 @@ func TestWaitServesInOrderOfArrival(t *testing.T) { // scenario 31
 		l.start(t.Context(), "first", 1)
 		l.start(t.Context(), "big", 5)
 		l.start(t.Context(), "last", 1)
-		l.want(arrival{"all", 0, nil}, arrival{"first", 1 * sec, nil}, arrival{"big", 6 * sec, nil}, arrival{"last", 7 * sec, nil})
+		l.requireResults(arrival{"all", 0, nil}, arrival{"first", 1 * sec, nil}, arrival{"big", 6 * sec, nil}, arrival{"last", 7 * sec, nil})
 	})
 }
 
@@ -28,11 +28,11 @@ func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 		l := newCallers(t, b)
 		b.Take(2)
 		l.start(t.Context(), "two", 2)
-		require.Equal(t, "refused 0/3 retry 2s reset 4s", show(b.Take(1)), "the one token is for the waiter")
-		require.Equal(t, "refused 0/3 retry 4s reset 4s", show(b.Take(3)))
-		require.Equal(t, "refused 0/3 retry 1s reset 4s", show(b.Take(0)))
-		l.want(arrival{"two", sec, nil})
-		require.Equal(t, "refused 0/3 retry 1s reset 3s", show(b.Take(1)))
+		require.Equal(t, "refused 0/3 retry 2s reset 4s", resultText(b.Take(1)), "the one token is for the waiter")
+		require.Equal(t, "refused 0/3 retry 4s reset 4s", resultText(b.Take(3)))
+		require.Equal(t, "refused 0/3 retry 1s reset 4s", resultText(b.Take(0)))
+		l.requireResults(arrival{"two", sec, nil})
+		require.Equal(t, "refused 0/3 retry 1s reset 3s", resultText(b.Take(1)))
 		time.Sleep(sec)
 		require.True(t, b.Take(1).OK, "RetryAfter includes the waiters")
 	})
@@ -52,7 +52,7 @@ func TestTakeWhileTheFirstWaiterIsServed(t *testing.T) {
 			} else {
 				require.EqualValues(t, 1, r.RetryAfter)
 			}
-			l.want(arrival{"head", 0, nil})
+			l.requireResults(arrival{"head", 0, nil})
 			require.Equal(t, 5-taken, b.Take(0).Remaining)
 			b.Refund(5)
 		}
@@ -66,9 +66,9 @@ func TestNothingRemainsWhileACallerWaits(t *testing.T) {
 		l := newCallers(t, w)
 		w.Take(2)
 		l.start(t.Context(), "two", 2)
-		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(0)))
-		require.Equal(t, "refused 0/3 retry 1s reset 1s", show(w.Take(1)))
-		l.want(arrival{"two", sec, nil})
+		require.Equal(t, "refused 0/3 retry 1s reset 1s", resultText(w.Take(0)))
+		require.Equal(t, "refused 0/3 retry 1s reset 1s", resultText(w.Take(1)))
+		l.requireResults(arrival{"two", sec, nil})
 	})
 }
 
@@ -83,7 +83,7 @@ func TestWaitQueueIsBounded(t *testing.T) { // scenario 35
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		require.ErrorIs(t, err, sentinel.ErrRefused)
-		l.want(arrival{"one", 1 * sec, nil}, arrival{"two", 2 * sec, nil})
+		l.requireResults(arrival{"one", 1 * sec, nil}, arrival{"two", 2 * sec, nil})
 	})
 }
 
@@ -95,7 +95,7 @@ func TestRefundServesTheQueue(t *testing.T) {
 		l.start(t.Context(), "one", 1)
 		l.start(t.Context(), "two", 2)
 		b.Refund(3)
-		l.want(arrival{"one", 0, nil}, arrival{"two", 0, nil})
+		l.requireResults(arrival{"one", 0, nil}, arrival{"two", 0, nil})
 	})
 }
 

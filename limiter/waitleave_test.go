@@ -37,7 +37,7 @@ func TestWaitEndsWithTheContext(t *testing.T) { // scenario 30
 		l.start(ctx, "impatient", 3)
 		time.Sleep(2 * sec)
 		cancel()
-		l.want(arrival{"impatient", 2 * sec, context.Canceled})
+		l.requireResults(arrival{"impatient", 2 * sec, context.Canceled})
 		require.NoError(t, b.Wait(t.Context(), 2), "its tokens are still there")
 		require.Equal(t, 2*sec, time.Since(l.began))
 	})
@@ -53,7 +53,7 @@ func TestTheNextWaiterIsServedWhenTheFirstLeaves(t *testing.T) {
 		l.start(t.Context(), "next", 1)
 		time.Sleep(500 * ms)
 		leave()
-		l.want(arrival{"head", 500 * ms, context.Canceled}, arrival{"next", 1 * sec, nil})
+		l.requireResults(arrival{"head", 500 * ms, context.Canceled}, arrival{"next", 1 * sec, nil})
 	})
 }
 
@@ -115,12 +115,13 @@ func leaveInOrder(t *testing.T, waiters int, order func([]context.CancelFunc)) {
 	require.LessOrEqual(t, time.Since(began), 100*ms)
 }
 
-// Stress on the real clock: callers wait and leave at random, and the tokens taken stay within the limit.
+// Stress on the real clock: callers wait and leave at random, and the tokens taken stay within the
+// limit.
 func TestWaitStress(t *testing.T) {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(20_000), Burst: 10})
 	began, served := time.Now(), 0
 	var mu sync.Mutex
-	together(50, func() bool {
+	callAtOnce(50, func() bool {
 		for i := range 40 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(20))*ms)
 			n := 1 + i%3

@@ -13,31 +13,32 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// obstructed is a limiter that has no tokens for about half a second, together with a change of it
-// that makes the wait longer.
-type obstructed struct {
+// obstructedLimiter is a limiter that has no tokens for about half a second, together with a change
+// of it that makes the wait longer.
+type obstructedLimiter struct {
 	wait     func(ctx context.Context, limit time.Duration) error
 	obstruct func()
 }
 
-// obstruct returns an obstructed for a limiter without tokens.
-func obstruct(l limiter.WaitLimiter, n int, obstruct func()) obstructed {
-	return obstructed{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
+// newObstructedLimiter returns an obstructed for a limiter without tokens.
+func newObstructedLimiter(l limiter.WaitLimiter, n int, obstruct func()) obstructedLimiter {
+	return obstructedLimiter{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
 }
 
-// pace has the common methods of SmoothBursty and SmoothWarmingUp.
-type pace interface {
+// pacer has the common methods of SmoothBursty and SmoothWarmingUp.
+type pacer interface {
 	limiter.WaitLimiter
 	Reserve(n int, maxWait time.Duration) (time.Duration, bool)
 }
 
-func paced(p pace) obstructed {
+func obstructedPacer(p pacer) obstructedLimiter {
 	p.Reserve(1, limiter.Never)
-	return obstruct(p, 1, func() { p.Reserve(7200, limiter.Never) })
+	return newObstructedLimiter(p, 1, func() { p.Reserve(7200, limiter.Never) })
 }
 
-// obstructions returns all limiters with WaitAtMost, with all changes that can make a wait longer.
-func obstructions() map[string]func() obstructed {
+// obstructedLimiters returns all limiters with WaitAtMost, with all changes that can make a wait
+// longer.
+func obstructedLimiters() map[string]func() obstructedLimiter {
 	empty := func(c limiter.TokenBucketConfig) *limiter.TokenBucket {
 		b := limiter.NewTokenBucket(c)
 		b.Take(1)
@@ -45,50 +46,58 @@ func obstructions() map[string]func() obstructed {
 	}
 	plain := limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 1}
 	hourly := limiter.Per(1, time.Hour)
-	group := func(change func(g *limiter.Group[string])) func() obstructed {
-		return func() obstructed {
+	group := func(change func(g *limiter.Group[string])) func() obstructedLimiter {
+		return func() obstructedLimiter {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1})
 			g.Get("k").Take(1)
-			return obstruct(g.Get("k"), 1, func() { change(g) })
+			return newObstructedLimiter(g.Get("k"), 1, func() { change(g) })
 		}
 	}
-	return map[string]func() obstructed{
-		"bucket, SetRate": func() obstructed { b := empty(plain); return obstruct(b, 1, func() { _ = b.SetRate(hourly) }) },
-		"bucket, Hold":    func() obstructed { b := empty(plain); return obstruct(b, 1, func() { b.Hold(hour) }) },
-		"named, Hold": func() obstructed {
-			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
-			return obstruct(n, 1, func() { n.Hold(hour) })
-		},
-		"joint, SetRate of a member": func() obstructed {
+	return map[string]func() obstructedLimiter{
+		"bucket, SetRate": func() obstructedLimiter {
 			b := empty(plain)
-			return obstruct(limiter.NewJoint(limiter.JointConfig{}, b, exactLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+			return newObstructedLimiter(b, 1, func() { _ = b.SetRate(hourly) })
 		},
-		"joint, Hold": func() obstructed {
+		"bucket, Hold": func() obstructedLimiter {
+			b := empty(plain)
+			return newObstructedLimiter(b, 1, func() { b.Hold(hour) })
+		},
+		"named, Hold": func() obstructedLimiter {
+			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
+			return newObstructedLimiter(n, 1, func() { n.Hold(hour) })
+		},
+		"joint, SetRate of a member": func() obstructedLimiter {
+			b := empty(plain)
+			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, b, newSlidingLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+		},
+		"joint, Hold": func() obstructedLimiter {
 			j := limiter.NewJoint(limiter.JointConfig{}, empty(plain))
-			return obstruct(j, 1, func() { j.Hold(hour) })
+			return newObstructedLimiter(j, 1, func() { j.Hold(hour) })
 		},
-		"joint, a member is emptied": func() obstructed {
+		"joint, a member is emptied": func() obstructedLimiter {
 			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
-			return obstruct(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
+			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
 		},
-		"named group, Hold": func() obstructed {
+		"named group, Hold": func() obstructedLimiter {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})
 			g.Get("k").Take(1)
-			return obstructed{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
+			return obstructedLimiter{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
 		},
-		"key, SetTier":    group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: hourly, Burst: 1}) }),
-		"key, Hold":       group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
-		"smooth, Reserve": func() obstructed { return paced(guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: plain.Rate})) },
-		"warm-up, Reserve": func() obstructed {
-			return paced(guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: plain.Rate, WarmUp: sec, ColdFactor: 1}))
+		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: hourly, Burst: 1}) }),
+		"key, Hold":    group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
+		"smooth, Reserve": func() obstructedLimiter {
+			return obstructedPacer(guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: plain.Rate}))
+		},
+		"warm-up, Reserve": func() obstructedLimiter {
+			return obstructedPacer(guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: plain.Rate, WarmUp: sec, ColdFactor: 1}))
 		},
 	}
 }
 
-// Several callers wait, and then a change makes their waits too long. Each caller, first or not, leaves after its
-// maximum wait or at its deadline.
+// Several callers wait, and then a change makes their waits too long. Each caller, first or not,
+// leaves after its maximum wait or at its deadline.
 func TestEveryWaiterLeavesOnTime(t *testing.T) {
-	for name, make := range obstructions() {
+	for name, make := range obstructedLimiters() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := make()

@@ -15,7 +15,7 @@ import (
 // The unit is longer than a nanosecond, and the times are before t0.
 func TestBucketsOfManySlowTokensBeforeTheirEpoch(t *testing.T) {
 	const all = 1 << 40
-	b := bucket(limiter.Per(1, hour), all)
+	b := newBucket(limiter.Per(1, hour), all)
 	then := start.Add(-2 * hour)
 	require.True(t, b.TakeAt(then, all).OK)
 	r := b.TakeAt(then, 1)

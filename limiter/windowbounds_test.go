@@ -60,7 +60,7 @@ func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
 			for name, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: hour}, time.Now()) {
 				require.True(t, w.Take(2).OK, name)
 				newCallers(t, w).start(ctx, "w", 1)
-				require.Equal(t, "refused 0/2 retry 1ns reset 0s", show(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
+				require.Equal(t, "refused 0/2 retry 1ns reset 0s", resultText(w.TakeAt(time.Now().Add(later), 1)), "%s, %s later", name, later)
 			}
 		}
 		leave()
@@ -69,15 +69,15 @@ func TestNoCallerOvertakesTheFirstWaiterOfAWindow(t *testing.T) {
 
 func TestAnEmptyWindowHasNoResetAfterAtAnEarlierTime(t *testing.T) {
 	for _, w := range allWindows(limiter.WindowConfig{Limit: 2, Window: sec}, start) {
-		take(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
+		runSteps(t, w, step{10 * sec, 0, "ok 2/2 reset 0s"}, step{0, 0, "ok 2/2 reset 0s"})
 	}
 }
 
 func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
-		take(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
+		runSteps(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
 		w.Refund(1)
-		take(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
+		runSteps(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
 	}
 }
 
@@ -92,32 +92,32 @@ func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 		l := newCallers(t, w)
 		l.start(t.Context(), "a", 1)
 		l.start(t.Context(), "b", 1)
-		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", show(w.Take(1)))
-		l.want(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
+		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", resultText(w.Take(1)))
+		l.requireResults(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
 	})
 }
 
 func TestASlidingLogKeepsOneEntryPerTime(t *testing.T) {
 	const takes = 1000
-	log := exactLog(2*takes, sec)
+	log := newSlidingLog(2*takes, sec)
 	require.Zero(t, testing.AllocsPerRun(1, func() {
 		for range takes {
 			log.TakeAt(start, 1)
 		}
 	}))
-	take(t, log, step{0, 1, "refused"})
+	runSteps(t, log, step{0, 1, "refused"})
 }
 
 // Each request comes at a different time. With CountRefused, refused requests are stored too.
 func TestASlidingLogKeepsAtMostLimitEntries(t *testing.T) {
 	const limit, requests = 1000, 200_000
 	for _, countRefused := range []bool{false, true} {
-		before := heap()
+		before := heapInUse()
 		log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: hour, CountRefused: countRefused}, start)
 		for i := range requests {
 			log.TakeAt(start.Add(time.Duration(i)*ms), 1)
 		}
-		grown := int64(heap() - before)
+		grown := int64(heapInUse() - before)
 		t.Logf("%d bytes, refused requests count: %v", grown, countRefused)
 		require.Less(t, grown, int64(50*limit))
 		runtime.KeepAlive(log)
