@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// seeds runs a test with several random services.
-func seeds(t *testing.T, test func(t *testing.T, m *model)) {
+// forEachSeed runs a test with several random services.
+func forEachSeed(t *testing.T, test func(t *testing.T, m *model)) {
 	for seed := range uint64(2) {
 		test(t, newModel(seed))
 	}
@@ -20,23 +20,23 @@ func seeds(t *testing.T, test func(t *testing.T, m *model)) {
 // The known pitfalls: in each of these cases a bound must refuse no call, or almost none.
 
 func TestABusyServiceIsNotAReasonToRefuse(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate = 170 // of 200
-		require.Zero(t, m.pass(2*time.Minute).refused)
+		require.Zero(t, m.advance(2*time.Minute).refused)
 	})
 }
 
 func TestIdleAtNightAndBusyAtNine(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate, m.servers = 1, 2000
-		m.pass(time.Hour)
+		m.advance(time.Hour)
 		m.rate = 20_000 // 1,000 in flight
-		require.Zero(t, m.pass(2*time.Second).refused)
+		require.Zero(t, m.advance(2*time.Second).refused)
 	})
 }
 
 func TestFastAndSlowCalls(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate = 120 // 65 % of the capacity
 		m.times = func(r *rand.Rand) time.Duration {
 			if r.Float64() < 0.1 {
@@ -44,29 +44,29 @@ func TestFastAndSlowCalls(t *testing.T) {
 			}
 			return 5 * ms
 		}
-		require.Zero(t, m.pass(3*time.Minute).refused)
+		require.Zero(t, m.advance(3*time.Minute).refused)
 		require.Greater(t, m.adaptation.usual.slow(), float64(500*ms), "they are usual")
 	})
 }
 
 func TestPausesOfACollector(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(10 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(10 * time.Second)
 		for range 30 {
 			m.servers = 0
-			refused := m.pass(250 * ms).refused
+			refused := m.advance(250 * ms).refused
 			m.servers = 10
-			require.Zero(t, refused+m.pass(3*time.Second).refused)
+			require.Zero(t, refused+m.advance(3*time.Second).refused)
 		}
 	})
 }
 
 func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate = 70
 		for _, mean := range []time.Duration{50 * ms, 100 * ms, 50 * ms, 25 * ms, 50 * ms} {
 			m.times = exponential(mean)
-			require.Zero(t, m.pass(time.Minute).refused, mean)
+			require.Zero(t, m.advance(time.Minute).refused, mean)
 		}
 	})
 }
@@ -74,30 +74,30 @@ func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
 // A service that is ten times slower by itself needs ten times as many calls in flight. The
 // adaptation notices that, and no call is refused any more.
 func TestAServiceThatIsSlowWithoutOverload(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.servers, m.rate, m.timeout = 1000, 200, always(time.Minute)
-		m.pass(20 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.timeout = 1000, 200, constantTime(time.Minute)
+		m.advance(20 * time.Second)
 		m.times = exponential(500 * ms)
-		first := m.pass(2 * time.Minute)
+		first := m.advance(2 * time.Minute)
 		require.Less(t, float64(first.refused), 0.25*float64(first.good))
-		require.Zero(t, m.pass(time.Minute).refused)
+		require.Zero(t, m.advance(time.Minute).refused)
 	})
 }
 
 func TestTheLimitDoesNotCreepUp(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(5 * time.Minute)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(5 * time.Minute)
 		require.LessOrEqual(t, m.adaptation.limit, float64(startLimit))
 	})
 }
 
 func TestTheUsualLatencyDoesNotGrowWithAnOverload(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.timeout = always(time.Minute)
-		m.pass(30 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.timeout = constantTime(time.Minute)
+		m.advance(30 * time.Second)
 		m.rate = 400 // of 200
-		m.pass(10 * time.Second)
-		all := m.pass(2 * time.Minute)
+		m.advance(10 * time.Second)
+		all := m.advance(2 * time.Minute)
 		require.Less(t, m.adaptation.usual.mean, float64(100*ms))
 		require.InEpsilon(t, 200*120, all.good, 0.05, "nothing of the capacity is lost")
 		require.Less(t, all.slowest, 2*time.Second)
@@ -105,59 +105,59 @@ func TestTheUsualLatencyDoesNotGrowWithAnOverload(t *testing.T) {
 }
 
 func TestCallersInAHurryTeachNothing(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.timeout = func(r *rand.Rand) time.Duration {
 			if r.Float64() < 0.6 {
 				return 10 * ms
 			}
 			return time.Second
 		}
-		require.Zero(t, m.pass(2*time.Minute).refused)
+		require.Zero(t, m.advance(2*time.Minute).refused)
 	})
 }
 
 func TestErrorsTeachNothing(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.fails = 0.2
-		require.Zero(t, m.pass(time.Minute).refused)
+		require.Zero(t, m.advance(time.Minute).refused)
 		m.fails = 1
-		require.Zero(t, m.pass(time.Minute).refused)
+		require.Zero(t, m.advance(time.Minute).refused)
 	})
 }
 
 // The situations that the bound is for.
 
 func TestLostCapacity(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(30 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(30 * time.Second)
 		m.servers = 2 // take 40 calls per second, of 100
-		m.pass(5 * time.Second)
-		later := m.pass(30 * time.Second)
+		m.advance(5 * time.Second)
+		later := m.advance(30 * time.Second)
 		require.InDelta(t, 40*30, later.good, 0.1*40*30)
 		require.Less(t, later.failed, 30*100/50)
 		m.servers = 10
-		m.pass(2 * time.Second)
-		require.LessOrEqual(t, m.pass(20*time.Second).refused, 20*100/500)
+		m.advance(2 * time.Second)
+		require.LessOrEqual(t, m.advance(20*time.Second).refused, 20*100/500)
 	})
 }
 
 func TestAHang(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(30 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(30 * time.Second)
 		m.times = exponential(time.Second)
-		all := m.pass(20 * time.Second)
+		all := m.advance(20 * time.Second)
 		require.Less(t, all.failed, 20*100/8, "of nearly all without a bound")
 		m.times = exponential(50 * ms)
-		m.pass(2 * time.Second)
-		require.LessOrEqual(t, m.pass(20*time.Second).refused, 20*100/500)
+		m.advance(2 * time.Second)
+		require.LessOrEqual(t, m.advance(20*time.Second).refused, 20*100/500)
 	})
 }
 
 func TestCallsThatNeverEndAreEvidence(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(30 * time.Second)
-		m.servers, m.timeout = 0, always(time.Hour)
-		require.Less(t, m.pass(time.Minute).most, 2*startLimit)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(30 * time.Second)
+		m.servers, m.timeout = 0, constantTime(time.Hour)
+		require.Less(t, m.advance(time.Minute).most, 2*startLimit)
 		require.Less(t, m.adaptation.limit, float64(startLimit)/2, "the calls that follow are fewer than before")
 	})
 }
@@ -166,15 +166,15 @@ func TestCallsThatNeverEndAreEvidence(t *testing.T) {
 // after an outage they are unbounded, and five hundred calls in flight are allowed as before the
 // outage.
 func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(30 * time.Second)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(30 * time.Second)
 		m.times = exponential(time.Second)
-		m.pass(20 * time.Second)
+		m.advance(20 * time.Second)
 		require.True(t, m.adaptation.bounding)
 		m.times, m.servers = exponential(50*ms), 2000
-		m.pass(10 * time.Second)
+		m.advance(10 * time.Second)
 		m.rate = 10_000
-		require.Zero(t, m.pass(2*time.Second).refused)
+		require.Zero(t, m.advance(2*time.Second).refused)
 	})
 }
 
@@ -182,11 +182,11 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 // failures do not count as fast answers, so a good call takes about half of the latency that counts
 // as slow, as without failures.
 func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
-		m.pass(30 * time.Second)
-		m.rate, m.fails, m.timeout = 800, 0.5, always(time.Minute)
-		m.pass(20 * time.Second)
-		good := m.pass(time.Minute).good
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(30 * time.Second)
+		m.rate, m.fails, m.timeout = 800, 0.5, constantTime(time.Minute)
+		m.advance(20 * time.Second)
+		good := m.advance(time.Minute).good
 		require.InEpsilon(t, 200*60, good, 0.05, "nothing of the capacity is lost")
 		inQueueAndServed := float64(len(m.queue) + m.busy)
 		require.InEpsilon(t, m.adaptation.target()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
@@ -195,15 +195,15 @@ func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 
 // One or two calls in flight are too little to learn from, and enough to see that calls fail late.
 func TestAProcessWithHardlyACall(t *testing.T) {
-	seeds(t, func(t *testing.T, m *model) {
+	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate = 2
-		require.Zero(t, m.pass(10*time.Minute).refused)
+		require.Zero(t, m.advance(10*time.Minute).refused)
 		m.servers = 0
-		m.pass(20 * time.Second)
+		m.advance(20 * time.Second)
 		require.Equal(t, uint32(1), m.adaptation.wholeLimit())
 		m.queue, m.servers = nil, 10
-		m.pass(10 * time.Second)
-		require.Zero(t, m.pass(time.Minute).refused)
+		m.advance(10 * time.Second)
+		require.Zero(t, m.advance(time.Minute).refused)
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// hanging makes calls that last until their deadline, one every 10 ms, and returns how many were
-// made.
-func hanging(l *inflight.Limiter, calls int, result func(context.Context) error) (made int) {
+// makeHangingCalls makes calls that last until their deadline, one every 10 ms, and returns how
+// many were made.
+func makeHangingCalls(l *inflight.Limiter, calls int, result func(context.Context) error) (made int) {
 	var wg sync.WaitGroup
 	for range calls {
 		time.Sleep(10 * time.Millisecond)
@@ -38,8 +38,8 @@ func hanging(l *inflight.Limiter, calls int, result func(context.Context) error)
 	return made
 }
 
-// fastCalls makes calls of 20 ms, one after the other.
-func fastCalls(l *inflight.Limiter, calls int) {
+// makeFastCalls makes calls of 20 ms, one after the other.
+func makeFastCalls(l *inflight.Limiter, calls int) {
 	for range calls {
 		if slot, ok := l.TryAcquire(); ok {
 			time.Sleep(20 * time.Millisecond)
@@ -51,10 +51,10 @@ func fastCalls(l *inflight.Limiter, calls int) {
 func TestAdaptiveRefusesCallsToAServiceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true})
-		fastCalls(l, 100)
-		require.Less(t, hanging(l, 2000, context.Context.Err), 300)
+		makeFastCalls(l, 100)
+		require.Less(t, makeHangingCalls(l, 2000, context.Context.Err), 300)
 		require.Equal(t, 1, l.Limit())
-		fastCalls(l, 200)
+		makeFastCalls(l, 200)
 		require.Equal(t, 50, l.Limit(), "the service is well, and the limit was not reached for two seconds")
 	})
 }
@@ -64,7 +64,7 @@ func TestAdaptiveLearnsNothingFromIgnoredCalls(t *testing.T) {
 		length := map[string]time.Duration{"cancelled": 100 * ms, "refused": time.Second}[name]
 		synctest.Test(t, func(t *testing.T) {
 			l := inflight.New(inflight.Config{Adaptive: true})
-			fastCalls(l, 100)
+			makeFastCalls(l, 100)
 			for range 1000 {
 				slot, ok := l.TryAcquire()
 				require.True(t, ok, name)
@@ -121,15 +121,15 @@ func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 		require.EqualValues(t, 200, served.Load(), "0 stands for the default")
 
 		l = inflight.New(inflight.Config{Adaptive: true})
-		fastCalls(l, 100)
+		makeFastCalls(l, 100)
 		require.NoError(t, l.SetLimit(2))
 		require.Equal(t, 2, l.Limit())
 		require.NoError(t, l.SetLimit(40))
-		hanging(l, 2000, context.Context.Err)
+		makeHangingCalls(l, 2000, context.Context.Err)
 		require.Equal(t, 1, l.Limit())
 		require.NoError(t, l.SetLimit(30))
 		require.Equal(t, 1, l.Limit(), "the service hangs")
-		fastCalls(l, 200)
+		makeFastCalls(l, 200)
 		require.Equal(t, 30, l.Limit())
 	})
 }
@@ -138,7 +138,7 @@ func TestSetLimitOfAnAdaptiveLimit(t *testing.T) {
 func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true})
-		fastCalls(l, 100)
+		makeFastCalls(l, 100)
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		for range 300 { // 1,000 calls per second, of which each takes ten times as long as usual
@@ -162,8 +162,8 @@ func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 func TestAdaptiveServesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := inflight.New(inflight.Config{Adaptive: true})
-		fastCalls(l, 100)
-		hanging(l, 2000, context.Context.Err)
+		makeFastCalls(l, 100)
+		makeHangingCalls(l, 2000, context.Context.Err)
 		require.Equal(t, 1, l.Limit())
 		var served atomic.Int64
 		for range 200 {

@@ -19,7 +19,7 @@ type visitors struct {
 	made        atomic.Int64
 }
 
-func (v *visitors) come(ctx context.Context, l *inflight.Limiter, length time.Duration) {
+func (v *visitors) visit(ctx context.Context, l *inflight.Limiter, length time.Duration) {
 	var all sync.WaitGroup
 	for range length / v.every {
 		time.Sleep(v.every)
@@ -41,14 +41,14 @@ func (v *visitors) come(ctx context.Context, l *inflight.Limiter, length time.Du
 	all.Wait()
 }
 
-// forLimiters runs a test with an adaptive limit without and with a queue, after 100 calls of 20 ms. So
-// calls of 160 ms are slow.
+// forLimiters runs a test with an adaptive limit without and with a queue, after 100 calls of 20
+// ms. So calls of 160 ms are slow.
 func forLimiters(t *testing.T, test func(t *testing.T, l *inflight.Limiter)) {
 	for name, q := range map[string]inflight.Queue{"no queue": {}, "queue": {Target: 20 * ms}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := inflight.New(inflight.Config{Adaptive: true, Queue: q})
-				fastCalls(l, 100)
+				makeFastCalls(l, 100)
 				test(t, l)
 			})
 		})
@@ -59,14 +59,14 @@ func TestAdaptiveRefusesCallsToAServiceThatHangsUntilCallersLeave(t *testing.T) 
 	forLimiters(t, func(t *testing.T, l *inflight.Limiter) {
 		v := visitors{every: 10 * ms, stay: time.Second}
 		before := l.Limit()
-		v.come(t.Context(), l, 2*time.Second)
+		v.visit(t.Context(), l, 2*time.Second)
 		require.LessOrEqual(t, l.Limit(), 4)
-		v.come(t.Context(), l, 3*time.Second)
+		v.visit(t.Context(), l, 3*time.Second)
 		require.Equal(t, 1, l.Limit(), "each round takes a second")
 		v.made.Store(0)
-		v.come(t.Context(), l, 20*time.Second)
+		v.visit(t.Context(), l, 20*time.Second)
 		require.LessOrEqual(t, v.made.Load(), int64(21), "one at a time")
-		fastCalls(l, 200)
+		makeFastCalls(l, 200)
 		require.Equal(t, before, l.Limit(), "the service is well, and the limit was not reached for two seconds")
 	})
 }
@@ -74,7 +74,7 @@ func TestAdaptiveRefusesCallsToAServiceThatHangsUntilCallersLeave(t *testing.T) 
 // At two calls per second, the limit falls to one call.
 func TestAdaptiveNoticesFewCallsThatHangUntilCallersLeave(t *testing.T) {
 	forLimiters(t, func(t *testing.T, l *inflight.Limiter) {
-		(&visitors{every: 500 * ms, stay: time.Second}).come(t.Context(), l, 20*time.Second)
+		(&visitors{every: 500 * ms, stay: time.Second}).visit(t.Context(), l, 20*time.Second)
 		require.Equal(t, 1, l.Limit())
 	})
 }
@@ -82,7 +82,7 @@ func TestAdaptiveNoticesFewCallsThatHangUntilCallersLeave(t *testing.T) {
 func TestAdaptiveLearnsNothingFromCallersThatLeaveEarly(t *testing.T) {
 	forLimiters(t, func(t *testing.T, l *inflight.Limiter) {
 		v, before := visitors{every: 10 * ms, stay: 150 * ms}, l.Limit()
-		v.come(t.Context(), l, 20*time.Second)
+		v.visit(t.Context(), l, 20*time.Second)
 		require.EqualValues(t, 2000, v.made.Load(), "nothing is refused")
 		require.Equal(t, before, l.Limit())
 	})
@@ -96,10 +96,10 @@ func TestAdaptiveLearnsNothingFromStreamsThatCallersLeave(t *testing.T) {
 		others.Go(func() {
 			for range 40 {
 				time.Sleep(480 * ms)
-				fastCalls(l, 1)
+				makeFastCalls(l, 1)
 			}
 		})
-		v.come(t.Context(), l, 20*time.Second)
+		v.visit(t.Context(), l, 20*time.Second)
 		others.Wait()
 		require.EqualValues(t, 200, v.made.Load(), "nothing is refused")
 		require.Equal(t, before, l.Limit())

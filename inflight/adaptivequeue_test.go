@@ -36,9 +36,9 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
 }
 
-// load makes calls at a rate per second, and returns how many of them succeeded by the end, how
+// makeLoad makes calls at a rate per second, and returns how many of them succeeded by the end, how
 // many were refused, and the median and the 99th percentile of the time that the former took.
-func (s *server) load(rate float64, length time.Duration) (good, refused int, p50, p99 time.Duration) {
+func (s *server) makeLoad(rate float64, length time.Duration) (good, refused int, p50, p99 time.Duration) {
 	var mu sync.Mutex
 	var times []time.Duration
 	left := 0
@@ -110,10 +110,10 @@ func TestAnAdaptiveLimitWithAQueueUnderOverload(t *testing.T) {
 				continue // make soak tries both
 			}
 			forSeeds(t, func(t *testing.T, s *server) {
-				s.load(250, warm)
-				good, _, _, _ := s.load(factor*500, 2*time.Second)
+				s.makeLoad(250, warm)
+				good, _, _, _ := s.makeLoad(factor*500, 2*time.Second)
 				require.Greater(t, good, 500*2*85/100, "factor %v, calls answered at first", factor)
-				good, _, p50, p99 := s.load(factor*500, 8*time.Second)
+				good, _, p50, p99 := s.makeLoad(factor*500, 8*time.Second)
 				require.Greater(t, good, 500*8*90/100, "factor %v, calls answered", factor)
 				require.Less(t, p50, 80*ms, "factor %v", factor)
 				require.Less(t, p99, 200*ms, "factor %v", factor)
@@ -126,33 +126,33 @@ func TestAnAdaptiveLimitWithAQueueUnderOverload(t *testing.T) {
 
 func TestAnAdaptiveLimitWithAQueueRefusesNothingWithoutAnOverload(t *testing.T) {
 	forSeeds(t, func(t *testing.T, s *server) {
-		_, refused, _, _ := s.load(0.85*500, 20*time.Second)
+		_, refused, _, _ := s.makeLoad(0.85*500, 20*time.Second)
 		require.Zero(t, refused, "at 85 % of the capacity")
 	})
 	forSeeds(t, func(t *testing.T, s *server) {
 		s.turns = make(chan struct{}, 1000)
-		s.load(2, time.Minute)
-		_, refused, _, _ := s.load(20_000, time.Second)
+		s.makeLoad(2, time.Minute)
+		_, refused, _, _ := s.makeLoad(20_000, time.Second)
 		require.Zero(t, refused, "400 calls in flight, after a minute with hardly any")
 	})
 }
 
 func TestAnAdaptiveLimitWithAQueueReactsWithinASecond(t *testing.T) {
 	forSeeds(t, func(t *testing.T, s *server) {
-		s.load(400, 10*time.Second)
+		s.makeLoad(400, 10*time.Second)
 		for range cap(s.turns) / 2 {
 			s.turns <- struct{}{} // the server can do 250 calls per second
 		}
-		s.load(400, time.Second)
-		good, _, p50, p99 := s.load(400, 4*time.Second)
+		s.makeLoad(400, time.Second)
+		good, _, p50, p99 := s.makeLoad(400, 4*time.Second)
 		require.Greater(t, good, 250*4*90/100)
 		require.Less(t, p50, 80*ms)
 		require.Less(t, p99, 200*ms)
 		for range cap(s.turns) / 2 {
 			<-s.turns
 		}
-		s.load(400, time.Second)
-		_, refused, _, _ := s.load(400, 10*time.Second)
+		s.makeLoad(400, time.Second)
+		_, refused, _, _ := s.makeLoad(400, 10*time.Second)
 		require.Zero(t, refused)
 	})
 }
@@ -162,23 +162,23 @@ func TestAnAdaptiveLimitWithAQueueReactsWithinASecond(t *testing.T) {
 func TestAnAdaptiveLimitWithAQueueAndAServerThatIsSlowWithoutOverload(t *testing.T) {
 	forSeeds(t, func(t *testing.T, s *server) {
 		s.turns = make(chan struct{}, 1000)
-		s.load(200, 20*time.Second)
+		s.makeLoad(200, 20*time.Second)
 		s.work = exponential(200 * ms)
-		s.load(200, time.Minute)
-		_, refused, _, _ := s.load(200, time.Minute)
+		s.makeLoad(200, time.Minute)
+		_, refused, _, _ := s.makeLoad(200, time.Minute)
 		require.Zero(t, refused)
 	})
 }
 
-// stormOfCalls counts calls by how they ended.
-type stormOfCalls struct {
+// randomCalls counts calls by how they ended.
+type randomCalls struct {
 	limiter                                *inflight.Limiter
 	now, highest                           atomic.Int64 // in flight
 	served, refused, cancelled, notChanged atomic.Int64
 }
 
 // try makes a call with a random caller, deadline and end.
-func (s *stormOfCalls) try(ctx context.Context, r *rand.Rand, most int) {
+func (s *randomCalls) try(ctx context.Context, r *rand.Rand, most int) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+r.IntN(300))*time.Microsecond)
 	defer cancel()
 	if r.IntN(4) == 0 {
@@ -196,7 +196,7 @@ func (s *stormOfCalls) try(ctx context.Context, r *rand.Rand, most int) {
 	}
 }
 
-func (s *stormOfCalls) call(ctx context.Context, r *rand.Rand, most int) {
+func (s *randomCalls) call(ctx context.Context, r *rand.Rand, most int) {
 	n := s.now.Add(1)
 	defer s.now.Add(-1)
 	for h := s.highest.Load(); n > h && !s.highest.CompareAndSwap(h, n); h = s.highest.Load() {
@@ -212,11 +212,12 @@ func (s *stormOfCalls) call(ctx context.Context, r *rand.Rand, most int) {
 	}
 }
 
-// Callers of all priorities come, wait and give up, while the limit adapts and its bound changes. No
-// more calls than the highest bound are ever in flight, every call is counted once, and no slot is lost.
+// Callers of all priorities come, wait and give up, while the limit adapts and its bound changes.
+// No more calls than the highest bound are ever in flight, every call is counted once, and no slot
+// is lost.
 func TestStormOfAnAdaptiveLimitWithAQueue(t *testing.T) {
 	const most, callers, calls = 12, 16, 500
-	s := stormOfCalls{limiter: inflight.New(inflight.Config{
+	s := randomCalls{limiter: inflight.New(inflight.Config{
 		Adaptive: true, Limit: most, MaxWaiters: 8, Name: "storm", Queue: inflight.Queue{Target: 50 * time.Microsecond},
 	})}
 	var all sync.WaitGroup

@@ -11,10 +11,10 @@ import (
 
 const ms = time.Millisecond
 
-// plainBacklog is a backlog that keeps all waiters in one slice, in order of arrival.
-type plainBacklog []*waiter
+// sliceBacklog is a backlog that keeps all waiters in one slice, in order of arrival.
+type sliceBacklog []*waiter
 
-func (p plainBacklog) of(class int, tenant string) (found plainBacklog) {
+func (p sliceBacklog) selectWaiters(class int, tenant string) (found sliceBacklog) {
 	for _, w := range p {
 		if w.caller.Priority.class() == class && (tenant == "*" || w.caller.Tenant == tenant) {
 			found = append(found, w)
@@ -28,7 +28,7 @@ func TestABacklogServesAsAListWould(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		b := backlog{config: Queue{Target: 5 * ms, OldestFirst: seed%2 == 0, TenantWeight: func(name string) float64 { return float64(len(name)) }}}
-		var all plainBacklog
+		var all sliceBacklog
 		now := time.Duration(0)
 		for range 500 {
 			now += time.Duration(r.IntN(int(2 * ms)))
@@ -66,18 +66,18 @@ func randomCaller(r *rand.Rand) Caller {
 }
 
 // requireTurn fails unless w is the right waiter to be served or dropped.
-func requireTurn(t *testing.T, b *backlog, all plainBacklog, now time.Duration, w *waiter, tooLong bool) {
+func requireTurn(t *testing.T, b *backlog, all sliceBacklog, now time.Duration, w *waiter, tooLong bool) {
 	t.Helper()
 	for i := range b.classes {
-		if len(all.of(i, "*")) > 0 {
+		if len(all.selectWaiters(i, "*")) > 0 {
 			require.GreaterOrEqual(t, b.classes[i].pass, b.classes[w.caller.Priority.class()].pass, "a class that is next")
 		}
 	}
 	class := w.caller.Priority.class()
-	for _, other := range all.of(class, "*") {
+	for _, other := range all.selectWaiters(class, "*") {
 		require.GreaterOrEqual(t, other.tenant.pass, w.tenant.pass, "a tenant that is next")
 	}
-	own := all.of(class, w.caller.Tenant)
+	own := all.selectWaiters(class, w.caller.Tenant)
 	wait := now - own[0].since
 	require.Equal(t, b.overloaded && wait > 5*ms, tooLong)
 	if tooLong || !b.overloaded && wait <= 15*ms || b.config.OldestFirst {
@@ -87,8 +87,9 @@ func requireTurn(t *testing.T, b *backlog, all plainBacklog, now time.Duration, 
 	}
 }
 
-// requireVictim fails unless the waiter, or the caller itself if it is nil, is the right one to leave.
-func requireVictim(t *testing.T, all plainBacklog, caller Caller, victim *waiter) {
+// requireVictim fails unless the waiter, or the caller itself if it is nil, is the right one to
+// leave.
+func requireVictim(t *testing.T, all sliceBacklog, caller Caller, victim *waiter) {
 	t.Helper()
 	lowest := 0
 	for _, w := range all {
@@ -100,7 +101,7 @@ func requireVictim(t *testing.T, all plainBacklog, caller Caller, victim *waiter
 	}
 	require.Equal(t, lowest, victim.caller.Priority.class())
 	require.LessOrEqual(t, caller.Priority.class(), lowest)
-	if slices.ContainsFunc(all.of(lowest, "*"), func(w *waiter) bool { return w.caller.Retry }) {
+	if slices.ContainsFunc(all.selectWaiters(lowest, "*"), func(w *waiter) bool { return w.caller.Retry }) {
 		require.True(t, victim.caller.Retry)
 	}
 }

@@ -164,7 +164,7 @@ func TestConfigFaults(t *testing.T) {
 		want   string
 	}{
 		{inflight.Config{}, "inflight: Limit is 0, must be between 1 and 1000000"},
-		{inflight.Config{Limit: math.MinInt, MaxWaiters: -2}, "inflight: Limit is " + text(math.MinInt) +
+		{inflight.Config{Limit: math.MinInt, MaxWaiters: -2}, "inflight: Limit is " + numberText(math.MinInt) +
 			", must be between 1 and 1000000\ninflight: MaxWaiters is -2, must be at least 1 (or 0 for no bound)"},
 		{inflight.Config{Limit: 1_000_001}, "inflight: Limit is 1000001, must be between 1 and 1000000"},
 		{inflight.Config{Limit: 1, Shadow: true}, "inflight: Shadow is set without a Name, must have both"},

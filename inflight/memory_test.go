@@ -20,8 +20,8 @@ func heapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// waited returns a limiter for whose slot a caller has waited.
-func waited(t *testing.T, c inflight.Config) *inflight.Limiter {
+// newUsedLimiter returns a limiter for whose slot a caller has waited.
+func newUsedLimiter(t *testing.T, c inflight.Config) *inflight.Limiter {
 	l := inflight.New(c)
 	held, _ := l.TryAcquire()
 	got := make(chan struct{})
@@ -65,7 +65,7 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 			before := heapInUse()
 			for i := range kept {
 				if c.waited {
-					kept[i] = waited(t, c.config)
+					kept[i] = newUsedLimiter(t, c.config)
 				} else {
 					kept[i] = inflight.New(c.config)
 				}
@@ -77,9 +77,9 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 	}
 }
 
-// wait makes n callers wait. It returns the bytes per caller without its goroutine, and the number
-// of goroutines per caller.
-func wait(t *testing.T, n int, c inflight.Config, caller func(i int) inflight.Caller) (bytes int64, goroutines int) {
+// measureWaiters makes n callers wait. It returns the bytes per caller without its goroutine, and
+// the number of goroutines per caller.
+func measureWaiters(t *testing.T, n int, c inflight.Config, caller func(i int) inflight.Caller) (bytes int64, goroutines int) {
 	l := inflight.New(c)
 	held := make([]inflight.Slot, c.Limit)
 	for i := range held {
@@ -116,7 +116,7 @@ func TestAWaiterNeedsFewBytesAndNoGoroutine(t *testing.T) {
 		"tenants":       {inflight.Config{Limit: 1}, func(i int) inflight.Caller { return inflight.Caller{Tenant: strconv.Itoa(i)} }, 320 + 160},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			bytes, goroutines := wait(t, 2000, c.config, c.caller)
+			bytes, goroutines := measureWaiters(t, 2000, c.config, c.caller)
 			requireBytes(t, c.bytes, bytes, name)
 			require.Zero(t, goroutines)
 		})

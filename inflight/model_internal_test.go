@@ -60,7 +60,7 @@ func (e *events) Pop() any {
 func newModel(seed uint64) *model {
 	return &model{
 		adaptation: newAdaptation(maxLimit, false), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
-		times: exponential(50 * time.Millisecond), timeout: always(time.Second),
+		times: exponential(50 * time.Millisecond), timeout: constantTime(time.Second),
 	}
 }
 
@@ -68,26 +68,26 @@ func exponential(mean time.Duration) func(*rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return time.Duration(r.ExpFloat64() * float64(mean)) }
 }
 
-func always(d time.Duration) func(*rand.Rand) time.Duration {
+func constantTime(d time.Duration) func(*rand.Rand) time.Duration {
 	return func(*rand.Rand) time.Duration { return d }
 }
 
-func (m *model) after(d time.Duration, what func()) { heap.Push(&m.events, event{m.now + d, what}) }
+func (m *model) schedule(d time.Duration, what func()) { heap.Push(&m.events, event{m.now + d, what}) }
 
-// pass advances the time, and returns the counts of the calls that ended meanwhile.
-func (m *model) pass(d time.Duration) tally {
+// advance advances the time, and returns the counts of the calls that ended meanwhile.
+func (m *model) advance(d time.Duration) tally {
 	m.tally = tally{}
 	m.run++
 	run, until := m.run, m.now+d
 	var arrive func()
 	arrive = func() {
 		if m.run == run {
-			m.offer()
-			m.after(time.Duration(m.random.ExpFloat64()/m.rate*float64(time.Second)), arrive)
+			m.makeCall()
+			m.schedule(time.Duration(m.random.ExpFloat64()/m.rate*float64(time.Second)), arrive)
 		}
 	}
 	arrive()
-	m.fill()
+	m.startQueuedCalls()
 	for len(m.events) > 0 && m.events[0].at < until {
 		e := heap.Pop(&m.events).(event)
 		m.now = e.at
@@ -97,8 +97,8 @@ func (m *model) pass(d time.Duration) tally {
 	return m.tally
 }
 
-// offer makes a call, unless the bound refuses it.
-func (m *model) offer() {
+// makeCall makes a call, unless the bound refuses it.
+func (m *model) makeCall() {
 	if m.inFlight >= int(m.adaptation.wholeLimit()) {
 		m.adaptation.advance(m.now, m.started, m.inFlight)
 		if m.adaptation.limitReached(); m.inFlight >= int(m.adaptation.wholeLimit()) {
@@ -111,29 +111,30 @@ func (m *model) offer() {
 	m.most = max(m.most, m.inFlight)
 	c := &modelCall{began: m.now, takes: m.times(m.random)}
 	if m.random.Float64() < m.fails {
-		m.end(c, true)
+		m.endCall(c, true)
 		return
 	}
-	m.after(m.timeout(m.random), func() { m.end(c, true) })
+	m.schedule(m.timeout(m.random), func() { m.endCall(c, true) })
 	m.queue = append(m.queue, c)
-	m.fill()
+	m.startQueuedCalls()
 }
 
-// fill starts queued calls on free servers. They also work on calls whose callers have gone.
-func (m *model) fill() {
+// startQueuedCalls starts queued calls on free servers. They also work on calls whose callers have
+// gone.
+func (m *model) startQueuedCalls() {
 	for m.busy < m.servers && len(m.queue) > 0 {
 		c := m.queue[0]
 		m.queue = m.queue[1:]
 		m.busy++
-		m.after(c.takes, func() {
+		m.schedule(c.takes, func() {
 			m.busy--
-			m.end(c, false)
-			m.fill()
+			m.endCall(c, false)
+			m.startQueuedCalls()
 		})
 	}
 }
 
-func (m *model) end(c *modelCall, failed bool) {
+func (m *model) endCall(c *modelCall, failed bool) {
 	if c.left {
 		return
 	}

@@ -60,8 +60,8 @@ func TestTheBeginningOfAnOverloadIsServedInTime(t *testing.T) {
 			for seed := range uint64(testenv.Repeat(4, 1)) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newServer(t, seed, c.config)
-					s.load(250, 3*time.Second)
-					good, _, _, p99 := s.load(factor*500, 8*time.Second)
+					s.makeLoad(250, 3*time.Second)
+					good, _, _, p99 := s.makeLoad(factor*500, 8*time.Second)
 					s.all.Wait()
 					require.Greater(t, good, 500*8*95/100, "%s, factor %v", name, factor)
 					require.Less(t, p99, c.longest, "%s, factor %v", name, factor)
@@ -76,7 +76,7 @@ func TestAFixedLimitWithAQueueRefusesHardlyAnythingWithoutAnOverload(t *testing.
 	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer(t, seed, inflight.Config{Limit: 10, Queue: inflight.Queue{Target: 20 * ms}})
-			_, refused, _, _ := s.load(0.85*500, 20*time.Second)
+			_, refused, _, _ := s.makeLoad(0.85*500, 20*time.Second)
 			s.all.Wait()
 			require.Less(t, refused, 425*20/200)
 		})

@@ -31,16 +31,16 @@ type callers struct {
 	log     []string // the callers that got the slot, or left with an error
 }
 
-func newLine(t *testing.T, c inflight.Config) *callers {
+func newCallers(t *testing.T, c inflight.Config) *callers {
 	c.Limit = 1
 	l := &callers{t: t, limiter: inflight.New(c), next: make(chan struct{})}
-	l.ask("owner", inflight.Caller{})
+	l.startCaller("owner", inflight.Caller{})
 	l.log = nil
 	return l
 }
 
-// ask starts a caller.
-func (l *callers) ask(who string, c inflight.Caller) {
+// startCaller starts a caller.
+func (l *callers) startCaller(who string, c inflight.Caller) {
 	l.all.Go(func() {
 		slot, err := l.limiter.AcquireFor(l.t.Context(), c)
 		if err != nil {
@@ -59,16 +59,16 @@ func (l *callers) ask(who string, c inflight.Caller) {
 	synctest.Wait()
 }
 
-// turn passes the slot on.
-func (l *callers) turn() {
+// passSlot passes the slot on.
+func (l *callers) passSlot() {
 	l.next <- struct{}{}
 	synctest.Wait()
 }
 
-// end serves every caller, and returns their results in order.
-func (l *callers) end() []string {
+// serveAll serves every caller, and returns their results in order.
+func (l *callers) serveAll() []string {
 	for l.limiter.InFlight() > 0 {
-		l.turn()
+		l.passSlot()
 	}
 	l.all.Wait()
 	return l.log
@@ -76,13 +76,13 @@ func (l *callers) end() []string {
 
 func TestCallersOfHigherPriorityWaitLess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t, inflight.Config{})
+		l := newCallers(t, inflight.Config{})
 		for _, p := range []inflight.Priority{inflight.Background, inflight.Low, inflight.Normal, inflight.Critical} {
 			for range 3 {
-				l.ask(p.String(), inflight.Caller{Priority: p})
+				l.startCaller(p.String(), inflight.Caller{Priority: p})
 			}
 		}
-		got := l.end()
+		got := l.serveAll()
 		for i, name := range []string{"critical", "normal", "low", "background"} {
 			require.Contains(t, got[:4], name, "each priority gets a share at once: %v", got)
 			require.Less(t, slices.Index(got, name), 4)
@@ -110,13 +110,13 @@ func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 		"the last, if its tenant waits for more": {caller{Tenant: "a"}, caller{Tenant: "b"}, caller{Tenant: "b"}, "last leaves"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLine(t, inflight.Config{MaxWaiters: 2, Name: "x"})
-			l.ask("first", c.first)
-			l.ask("second", c.second)
-			l.ask("last", c.last)
+			l := newCallers(t, inflight.Config{MaxWaiters: 2, Name: "x"})
+			l.startCaller("first", c.first)
+			l.startCaller("second", c.second)
+			l.startCaller("last", c.last)
 			require.Equal(t, []string{c.want}, l.log, name)
 			require.Equal(t, int64(2), l.limiter.Stats().Waiting, name)
-			require.Len(t, l.end(), 3, name)
+			require.Len(t, l.serveAll(), 3, name)
 			require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 1, Near: 1}, l.limiter.Stats(), name)
 		})
 	}
@@ -128,23 +128,23 @@ func TestAnOverloadedQueueServesTheNewestWithinTarget(t *testing.T) {
 		true:  {"a leaves", "late leaves", "b", "c"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: oldestFirst}})
-			l.ask("late", inflight.Caller{})
+			l := newCallers(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: oldestFirst}})
+			l.startCaller("late", inflight.Caller{})
 			for range 9 { // each is served after 12 ms, while the next one waits
 				time.Sleep(12 * ms)
-				l.ask("late", inflight.Caller{})
-				l.turn()
+				l.startCaller("late", inflight.Caller{})
+				l.passSlot()
 			}
 			require.Len(t, l.log, 9)
 			l.log = nil // overloaded after 108 ms
 			time.Sleep(ms)
-			l.ask("a", inflight.Caller{}) // leaves after 5 ms, and so does the late one
+			l.startCaller("a", inflight.Caller{}) // leaves after 5 ms, and so does the late one
 			time.Sleep(3 * ms)
-			l.ask("b", inflight.Caller{})
+			l.startCaller("b", inflight.Caller{})
 			time.Sleep(3 * ms)
-			l.ask("c", inflight.Caller{})
+			l.startCaller("c", inflight.Caller{})
 			slices.Sort(l.log)
-			require.Equal(t, want, l.end())
+			require.Equal(t, want, l.serveAll())
 		})
 	}
 }
@@ -161,21 +161,21 @@ func TestAnOverloadEnds(t *testing.T) {
 }
 
 func requireAfterAnOverload(t *testing.T, pause time.Duration, want []string) {
-	l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: true}})
-	l.ask("late", inflight.Caller{})
+	l := newCallers(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: true}})
+	l.startCaller("late", inflight.Caller{})
 	for range 10 {
 		time.Sleep(12 * ms)
-		l.ask("late", inflight.Caller{})
-		l.turn()
+		l.startCaller("late", inflight.Caller{})
+		l.passSlot()
 	}
 	time.Sleep(pause)
 	require.Contains(t, l.log, "late leaves", "overloaded")
 	l.log = nil
 	for _, who := range []string{"a", "b"} {
-		l.ask(who, inflight.Caller{})
+		l.startCaller(who, inflight.Caller{})
 		time.Sleep(30 * ms)
 	}
-	got := l.end()
+	got := l.serveAll()
 	slices.Sort(got)
 	require.Equal(t, want, got)
 }
@@ -192,12 +192,12 @@ func TestABurstIsServedWhole(t *testing.T) {
 		"oldest first": {20 * ms, true, []string{"a", "b", "c"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLine(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: c.oldestFirst}})
+			l := newCallers(t, inflight.Config{Queue: inflight.Queue{Target: 5 * ms, OldestFirst: c.oldestFirst}})
 			for _, who := range []string{"a", "b", "c"} {
-				l.ask(who, inflight.Caller{})
+				l.startCaller(who, inflight.Caller{})
 				time.Sleep(c.apart)
 			}
-			require.Equal(t, c.want, l.end(), name)
+			require.Equal(t, c.want, l.serveAll(), name)
 		})
 	}
 }

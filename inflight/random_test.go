@@ -20,13 +20,14 @@ type caller struct {
 	done   bool       // the result was received
 }
 
-// bound is the oracle of a limiter: the callers with a slot, and those that wait, in order of arrival.
-type bound struct {
+// slotOracle is the oracle of a limiter: the callers with a slot, and those that wait, in order of
+// arrival.
+type slotOracle struct {
 	limit          int
 	flying, queued []*caller
 }
 
-func (b *bound) serve() {
+func (b *slotOracle) serveNext() {
 	for len(b.queued) > 0 && len(b.flying) < b.limit {
 		b.flying = append(b.flying, b.queued[0])
 		b.queued = b.queued[1:]
@@ -37,15 +38,15 @@ func (b *bound) serve() {
 // wakeup is lost, no caller overtakes a waiter, and a caller that leaves takes nothing.
 func TestRandomStepsAgainstAnOracle(t *testing.T) {
 	for seed := range uint64(60) {
-		synctest.Test(t, func(t *testing.T) { compare(t, rand.New(rand.NewPCG(seed, 1))) })
+		synctest.Test(t, func(t *testing.T) { compareWithOracle(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
-func compare(t *testing.T, r *rand.Rand) {
-	o := &bound{limit: 2}
+func compareWithOracle(t *testing.T, r *rand.Rand) {
+	o := &slotOracle{limit: 2}
 	l := inflight.New(inflight.Config{Limit: o.limit})
 	for range 150 {
-		step(t, r, l, o)
+		randomStep(t, r, l, o)
 		synctest.Wait()
 		require.Equal(t, len(o.flying), l.InFlight())
 		for _, c := range o.flying {
@@ -74,7 +75,7 @@ func compare(t *testing.T, r *rand.Rand) {
 	require.Zero(t, l.InFlight())
 }
 
-func step(t *testing.T, r *rand.Rand, l *inflight.Limiter, o *bound) {
+func randomStep(t *testing.T, r *rand.Rand, l *inflight.Limiter, o *slotOracle) {
 	switch n := r.IntN(10); {
 	case n < 4: // a caller comes
 		ctx, cancel := context.WithCancel(t.Context())
@@ -106,7 +107,7 @@ func step(t *testing.T, r *rand.Rand, l *inflight.Limiter, o *bound) {
 		o.limit = 1 + r.IntN(5)
 		require.NoError(t, l.SetLimit(o.limit))
 	}
-	o.serve()
+	o.serveNext()
 }
 
 // A limiter keeps nothing of the callers that have waited or have given up.

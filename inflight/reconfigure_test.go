@@ -52,7 +52,8 @@ func TestReconfigureChangesTheKind(t *testing.T) {
 	}
 }
 
-// An adaptive limit that begins below the calls in flight would refuse calls of a service that is well.
+// An adaptive limit that begins below the calls in flight would refuse calls of a service that is
+// well.
 func TestALimitThatBecomesAdaptiveBeginsWithTheCallsInFlight(t *testing.T) {
 	l := inflight.New(inflight.Config{Limit: 1000})
 	for range 600 {
@@ -80,9 +81,9 @@ func TestAFixedLimitIsNotChangedByCallsOfTheAdaptiveOne(t *testing.T) {
 	require.Len(t, acquireAll(l), 7)
 }
 
-// waiters makes callers of two tenants wait for a slot, and returns how long each waited. A
+// startWaiters makes callers of two tenants wait for a slot, and returns how long each waited. A
 // negative time is that of a call that got no slot.
-func waiters(t *testing.T, l *inflight.Limiter, n int) (wait func() []time.Duration) {
+func startWaiters(t *testing.T, l *inflight.Limiter, n int) (wait func() []time.Duration) {
 	t.Helper()
 	took := make([]time.Duration, n)
 	var all sync.WaitGroup
@@ -136,7 +137,7 @@ func TestWaitersAdoptTheNewConfig(t *testing.T) {
 				l := inflight.New(c.before)
 				slots := acquireAll(l)
 				refused := l.Stats().Refused
-				wait := waiters(t, l, 2)
+				wait := startWaiters(t, l, 2)
 				time.Sleep(10 * ms)
 				require.NoError(t, l.Reconfigure(c.after))
 				require.Equal(t, c.after.Queue.Target, l.Queue().Target)

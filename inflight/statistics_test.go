@@ -15,10 +15,10 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-func text(n int) string { return strconv.Itoa(n) }
+func numberText(n int) string { return strconv.Itoa(n) }
 
-// observed returns the metrics of a source by instrument and outcome.
-func observed(t *testing.T, s stat.Source) map[string]float64 {
+// metricsByOutcome returns the metrics of a source by instrument and outcome.
+func metricsByOutcome(t *testing.T, s stat.Source) map[string]float64 {
 	t.Helper()
 	all := map[string]float64{}
 	for series, v := range s.Observe {
@@ -28,14 +28,14 @@ func observed(t *testing.T, s stat.Source) map[string]float64 {
 	return all
 }
 
-func named(c inflight.Config) *inflight.Limiter {
+func newNamedLimiter(c inflight.Config) *inflight.Limiter {
 	c.Name = "logins"
 	return inflight.New(c)
 }
 
 func TestALimiterWithANameCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := named(inflight.Config{Limit: 2, MaxWaiters: 2})
+		l := newNamedLimiter(inflight.Config{Limit: 2, MaxWaiters: 2})
 		one, ok := l.TryAcquire()
 		require.True(t, ok)
 		two, err := l.Acquire(t.Context())
@@ -84,23 +84,23 @@ func requireCounts(t *testing.T, l *inflight.Limiter) {
 		"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 		"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
 		"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.call.active": 0, "weir.inflight.limit": 2,
-	}, observed(t, l))
+	}, metricsByOutcome(t, l))
 }
 
 func TestALoweredLimitIsObserved(t *testing.T) {
-	l := named(inflight.Config{Limit: 3})
+	l := newNamedLimiter(inflight.Config{Limit: 3})
 	for range 3 {
 		_, ok := l.TryAcquire()
 		require.True(t, ok)
 	}
 	require.NoError(t, l.SetLimit(1))
-	figures := observed(t, l)
+	figures := metricsByOutcome(t, l)
 	require.EqualValues(t, 3, figures["weir.inflight.call.active"])
 	require.EqualValues(t, 1, figures["weir.inflight.limit"])
 }
 
 func TestShadowMode(t *testing.T) {
-	l := named(inflight.Config{Limit: 1, Shadow: true})
+	l := newNamedLimiter(inflight.Config{Limit: 1, Shadow: true})
 	slot, ok := l.TryAcquire()
 	require.True(t, ok)
 	none, ok := l.TryAcquire()
@@ -116,7 +116,7 @@ func TestShadowMode(t *testing.T) {
 	slot.Done(t.Context(), nil)
 	require.Zero(t, l.InFlight())
 	require.Equal(t, limiter.Stats{Allowed: 1, Shadowed: 3, Near: 1}, l.Stats())
-	require.EqualValues(t, 3, observed(t, l)["weir.limiter.requests shadowed"])
+	require.EqualValues(t, 3, metricsByOutcome(t, l)["weir.limiter.requests shadowed"])
 }
 
 func TestALimiterWithoutANameCountsNothing(t *testing.T) {

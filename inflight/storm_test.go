@@ -13,11 +13,11 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// flights counts calls, and the highest number in flight at the same time.
-type flights struct{ now, most, all atomic.Int64 }
+// flightCounter counts calls, and the highest number in flight at the same time.
+type flightCounter struct{ now, most, all atomic.Int64 }
 
-// make makes a call with a slot, and releases the slot twice.
-func (f *flights) make(ctx context.Context, slot *inflight.Slot) {
+// run makes a call with a slot, and releases the slot twice.
+func (f *flightCounter) run(ctx context.Context, slot *inflight.Slot) {
 	now := f.now.Add(1)
 	for m := f.most.Load(); now > m && !f.most.CompareAndSwap(m, now); m = f.most.Load() {
 	}
@@ -32,7 +32,7 @@ func (f *flights) make(ctx context.Context, slot *inflight.Slot) {
 func TestStorm(t *testing.T) {
 	const callers, rounds, highest = 16, 300, 4
 	l := inflight.New(inflight.Config{Limit: highest, MaxWaiters: callers, Name: "storm"})
-	var calls flights
+	var calls flightCounter
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
@@ -41,17 +41,17 @@ func TestStorm(t *testing.T) {
 				switch i % 4 {
 				case 0:
 					if slot, ok := l.TryAcquire(); ok {
-						calls.make(ctx, &slot)
+						calls.run(ctx, &slot)
 					}
 				case 1:
 					slot, err := l.Acquire(t.Context())
 					if err != nil {
 						t.Errorf("a wait without an end: %v", err)
 					}
-					calls.make(ctx, &slot)
+					calls.run(ctx, &slot)
 				case 2:
 					if slot, err := l.Acquire(ctx); err == nil {
-						calls.make(ctx, &slot)
+						calls.run(ctx, &slot)
 					}
 				case 3:
 					if err := l.SetLimit(1 + rand.IntN(highest)); err != nil {

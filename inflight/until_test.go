@@ -34,10 +34,10 @@ func newShop(t *testing.T, seed uint64, q inflight.Queue) *shop {
 // call makes a call of about 20 ms.
 func (s *shop) call(c inflight.Caller) {
 	took := 15*ms + time.Duration(s.random.Int64N(int64(10*ms)))
-	s.all.Go(func() { s.work(c, took) })
+	s.all.Go(func() { s.handle(c, took) })
 }
 
-func (s *shop) work(c inflight.Caller, took time.Duration) {
+func (s *shop) handle(c inflight.Caller, took time.Duration) {
 	slot, err := s.limiter.AcquireFor(s.t.Context(), c)
 	require.NoError(s.t, err)
 	time.Sleep(took)
@@ -54,9 +54,9 @@ func (s *shop) refusal(c inflight.Caller) *inflight.FullError {
 	return full
 }
 
-// compare compares two times: when a refused caller is told to expect a slot, and when an equal
+// compareTimes compares two times: when a refused caller is told to expect a slot, and when an equal
 // caller that waits gets one.
-func (s *shop) compare(c inflight.Caller) {
+func (s *shop) compareTimes(c inflight.Caller) {
 	until := s.refusal(c).Until
 	began := time.Now()
 	s.all.Go(func() {
@@ -72,7 +72,8 @@ func (s *shop) compare(c inflight.Caller) {
 	synctest.Wait()
 }
 
-// requireMedians fails unless the estimates for every caller were right within a share, in the median.
+// requireMedians fails unless the estimates for every caller were right within a share, in the
+// median.
 func (s *shop) requireMedians(within float64, callers ...inflight.Caller) {
 	s.t.Helper()
 	for _, c := range callers {
@@ -101,7 +102,7 @@ func TestARefusedCallerLearnsWhenOneOfItsPriorityGetsASlot(t *testing.T) {
 			}
 			synctest.Wait()
 			time.Sleep(time.Duration(s.random.Int64N(int64(50 * ms))))
-			s.compare(callers[i%len(callers)])
+			s.compareTimes(callers[i%len(callers)])
 			time.Sleep(400 * ms)
 		}
 		s.all.Wait()
@@ -119,7 +120,7 @@ func TestARefusedCallerLearnsWhenOneOfItsTenantGetsASlot(t *testing.T) {
 				s.call([]inflight.Caller{large, small}[j/40])
 			}
 			synctest.Wait()
-			s.compare([]inflight.Caller{large, small}[i%2])
+			s.compareTimes([]inflight.Caller{large, small}[i%2])
 			time.Sleep(400 * ms)
 		}
 		s.all.Wait()
@@ -138,7 +139,7 @@ func TestUntilUnderSteadyLoad(t *testing.T) {
 			s.call(callers[s.random.IntN(4)])
 			synctest.Wait()
 			if i%50 == 0 && s.limiter.InFlight() == 4 {
-				s.compare(callers[s.random.IntN(4)])
+				s.compareTimes(callers[s.random.IntN(4)])
 			}
 		}
 		s.all.Wait()
@@ -152,7 +153,7 @@ func TestUntilFollowsTheRateOfReleases(t *testing.T) {
 		s := newShop(t, 4, inflight.Queue{})
 		for _, took := range []time.Duration{20 * ms, 100 * ms} {
 			for range 40 {
-				s.all.Go(func() { s.work(inflight.Caller{}, took) })
+				s.all.Go(func() { s.handle(inflight.Caller{}, took) })
 			}
 			synctest.Wait()
 			time.Sleep(5*took - ms) // 16 calls have ended, 4 run, and 20 wait

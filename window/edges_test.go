@@ -46,12 +46,12 @@ func TestTheDefaultSpanIsInTheMetrics(t *testing.T) {
 }
 
 func TestQuantileInterpolatesWithinItsBucket(t *testing.T) {
-	c := timed(time.Second)
+	c := newTimedCalls(time.Second)
 	for range 10 {
-		record(c, 10*time.Millisecond)
+		recordSuccesses(c, 10*time.Millisecond)
 	}
 	for range 100 {
-		record(c, time.Second) // the bucket from 2^(-1/8) to 1 s
+		recordSuccesses(c, time.Second) // the bucket from 2^(-1/8) to 1 s
 	}
 	l := c.LatencyAt(t0)
 	for _, share := range []float64{0.25, 0.5, 0.75, 1} {
@@ -61,9 +61,9 @@ func TestQuantileInterpolatesWithinItsBucket(t *testing.T) {
 }
 
 func TestPlusAddsUnderAndOver(t *testing.T) {
-	a, b := timed(time.Second), timed(time.Second)
-	record(a, 0, 2*time.Hour)
-	record(b, 0, 0, 3*time.Hour, 3*time.Hour, 3*time.Hour)
+	a, b := newTimedCalls(time.Second), newTimedCalls(time.Second)
+	recordSuccesses(a, 0, 2*time.Hour)
+	recordSuccesses(b, 0, 0, 3*time.Hour, 3*time.Hour, 3*time.Hour)
 	sum := a.LatencyAt(t0).Plus(b.LatencyAt(t0))
 	require.Equal(t, int64(3), sum.Under)
 	require.Equal(t, int64(4), sum.Over)
@@ -85,11 +85,11 @@ func TestViewCountsEveryNumber(t *testing.T) {
 }
 
 func TestTheLongestDurationIsWithinTheBuckets(t *testing.T) {
-	c := timed(time.Second)
-	record(c, 4096*time.Second)
+	c := newTimedCalls(time.Second)
+	recordSuccesses(c, 4096*time.Second)
 	l := c.LatencyAt(t0)
 	require.Zero(t, l.Over)
-	record(c, 4096*time.Second+1)
+	recordSuccesses(c, 4096*time.Second+1)
 	l = c.LatencyAt(t0)
 	require.Equal(t, int64(1), l.Over)
 	require.Equal(t, int64(2), l.Counts[window.LatencyBuckets-1])

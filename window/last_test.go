@@ -24,7 +24,7 @@ func FuzzLast(f *testing.F) {
 				c.Record(window.Ignored, 0)
 			default:
 				list = append(list, op)
-				c.Record(window.Outcome(op%4), slowOrNot(op))
+				c.Record(window.Outcome(op%4), timeNearThreshold(op))
 			}
 			requireLast(t, list[max(0, len(list)-n):], c.Counts())
 			requireLast(t, list, window.Counts(c.Totals()))
@@ -32,8 +32,8 @@ func FuzzLast(f *testing.F) {
 	})
 }
 
-// slowOrNot returns a time at the threshold or just above.
-func slowOrNot(op byte) time.Duration { return 10 + time.Duration(op/4%2) }
+// timeNearThreshold returns a time at the threshold or just above.
+func timeNearThreshold(op byte) time.Duration { return 10 + time.Duration(op/4%2) }
 
 func requireLast(t *testing.T, list []byte, got window.Counts) {
 	t.Helper()

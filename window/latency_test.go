@@ -16,12 +16,12 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-func timed(span time.Duration) *window.Calls {
+func newTimedCalls(span time.Duration) *window.Calls {
 	return window.NewCallsAt(window.CallsConfig{Span: span, Latency: true}, t0)
 }
 
-// bounds returns the bounds of the bucket that holds a quantile.
-func bounds(l window.Latency, q float64) (lower, upper time.Duration) {
+// quantileBounds returns the bounds of the bucket that holds a quantile.
+func quantileBounds(l window.Latency, q float64) (lower, upper time.Duration) {
 	share := min(max(q, 0), 1)
 	if math.IsNaN(q) {
 		share = 0
@@ -35,8 +35,8 @@ func bounds(l window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// record counts a success of each duration at t0.
-func record(c *window.Calls, times ...time.Duration) {
+// recordSuccesses counts a success of each duration at t0.
+func recordSuccesses(c *window.Calls, times ...time.Duration) {
 	for _, took := range times {
 		c.RecordAt(t0, window.Success, took)
 	}
@@ -44,13 +44,13 @@ func record(c *window.Calls, times ...time.Duration) {
 
 func TestLatencyOfNoCalls(t *testing.T) {
 	for name, c := range map[string]*window.Calls{
-		"kept": timed(time.Second), "not kept": window.NewCallsAt(window.CallsConfig{}, t0),
+		"kept": newTimedCalls(time.Second), "not kept": window.NewCallsAt(window.CallsConfig{}, t0),
 	} {
 		l := c.LatencyAt(t0)
 		require.Zero(t, l.Count(), name)
 		require.Zero(t, l.Mean(), name)
 		require.Zero(t, l.Quantile(0.5), name)
-		lower, upper := bounds(l, 0.5)
+		lower, upper := quantileBounds(l, 0.5)
 		require.Zero(t, lower+upper, name)
 		for range l.Buckets() {
 			require.Fail(t, "there are no buckets", name)
@@ -59,19 +59,20 @@ func TestLatencyOfNoCalls(t *testing.T) {
 	}
 }
 
-// FuzzQuantile compares the bucket of each quantile, and of its estimate, with that of the sorted durations.
+// FuzzQuantile compares the bucket of each quantile, and of its estimate, with that of the sorted
+// durations.
 func FuzzQuantile(f *testing.F) {
 	f.Add(uint64(1), uint16(100), 0.5)
 	f.Add(uint64(7), uint16(1), 1.0)
 	f.Add(uint64(7), uint16(3), math.NaN())
 	f.Fuzz(func(t *testing.T, seed uint64, n uint16, q float64) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
-		c := timed(time.Second)
+		c := newTimedCalls(time.Second)
 		times := make([]time.Duration, int(n)%500+1)
 		for i := range times {
 			times[i] = time.Duration(1100 * math.Exp(rnd.Float64()*21)) // 1.1 µs to 24 minutes
 		}
-		record(c, times...)
+		recordSuccesses(c, times...)
 		slices.Sort(times)
 		l := c.LatencyAt(t0)
 		share := min(max(q, 0), 1)
@@ -79,7 +80,7 @@ func FuzzQuantile(f *testing.F) {
 			share = 0
 		}
 		exact := times[max(int(math.Ceil(share*float64(len(times)))), 1)-1]
-		lower, upper := bounds(l, q)
+		lower, upper := quantileBounds(l, q)
 		require.GreaterOrEqual(t, exact, lower, "quantile %v of %d", q, len(times))
 		require.LessOrEqual(t, exact, upper+1, "quantile %v of %d", q, len(times))
 		require.LessOrEqual(t, float64(upper), float64(lower)*1.0906+2)
@@ -91,8 +92,8 @@ func FuzzQuantile(f *testing.F) {
 }
 
 func TestLatencyOutsideItsRangeIsClampedAndCounted(t *testing.T) {
-	c := timed(time.Second)
-	record(c, 0, -time.Second, 900*time.Nanosecond, 2*time.Hour, math.MaxInt64)
+	c := newTimedCalls(time.Second)
+	recordSuccesses(c, 0, -time.Second, 900*time.Nanosecond, 2*time.Hour, math.MaxInt64)
 	l := c.LatencyAt(t0)
 	require.Equal(t, int64(5), l.Count())
 	require.Equal(t, int64(3), l.Under)
@@ -102,7 +103,7 @@ func TestLatencyOutsideItsRangeIsClampedAndCounted(t *testing.T) {
 	require.InDelta(t, 2*4096, l.Sum, 1e-5)
 	require.Equal(t, time.Duration(math.MaxInt64), l.Max)
 	for range 10_000 {
-		record(c, math.MaxInt64)
+		recordSuccesses(c, math.MaxInt64)
 	}
 	require.InDelta(t, 10_002*4096.0, c.LatencyAt(t0).Sum, 1e-3, "the sum does not overflow")
 }
@@ -125,7 +126,7 @@ func TestLatencyForgetsByTwelfths(t *testing.T) {
 }
 
 func TestIgnoredCallsHaveNoLatency(t *testing.T) {
-	c := timed(time.Second)
+	c := newTimedCalls(time.Second)
 	c.RecordAt(t0, window.Ignored, time.Second)
 	c.RecordAt(t0, window.Failure, time.Second)
 	l := c.LatencyAt(t0)
@@ -133,15 +134,15 @@ func TestIgnoredCallsHaveNoLatency(t *testing.T) {
 }
 
 func TestPlusIsExact(t *testing.T) {
-	a, b, both := timed(time.Second), timed(time.Second), timed(time.Second)
+	a, b, both := newTimedCalls(time.Second), newTimedCalls(time.Second), newTimedCalls(time.Second)
 	rnd := rand.New(rand.NewPCG(5, 5))
 	for range 1000 {
 		took := time.Duration(rnd.Int64N(int64(time.Minute)))
-		record(both, took)
+		recordSuccesses(both, took)
 		if rnd.IntN(2) == 0 {
-			record(a, took)
+			recordSuccesses(a, took)
 		} else {
-			record(b, took)
+			recordSuccesses(b, took)
 		}
 	}
 	got, want := a.LatencyAt(t0).Plus(b.LatencyAt(t0)), both.LatencyAt(t0)
@@ -151,8 +152,8 @@ func TestPlusIsExact(t *testing.T) {
 }
 
 func TestLatencyAsJSONHasNoBuckets(t *testing.T) {
-	c := timed(time.Second)
-	record(c, time.Microsecond, 2*time.Second)
+	c := newTimedCalls(time.Second)
+	recordSuccesses(c, time.Microsecond, 2*time.Second)
 	text, err := json.Marshal(c.LatencyAt(t0))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"sum": 2.000001, "max": 2000000000, "under": 0, "over": 0}`, string(text))
@@ -201,7 +202,7 @@ func TestMemory(t *testing.T) {
 		"100 buckets":   {func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }, 700 + 128*48 + 100},
 		"last 100":      {func() any { return window.NewCalls(window.CallsConfig{Last: 100}) }, 700 + 101*48 + 300},
 		"latency":       {func() any { return window.NewCalls(window.CallsConfig{Latency: true}) }, 1500},
-		"latency, used": {func() any { c := timed(time.Second); record(c, 1); return c }, 45_000},
+		"latency, used": {func() any { c := newTimedCalls(time.Second); recordSuccesses(c, 1); return c }, 45_000},
 	} {
 		const n = 1000 // enough to make allocations of the runtime negligible
 		var kept [n]any
@@ -235,8 +236,8 @@ func TestLatencyBucketsThatBeginInsideBuckets(t *testing.T) {
 }
 
 func TestLatencyOfCallsBeforeTheWindowBegan(t *testing.T) {
-	c := timed(time.Second)
-	record(c, time.Second)
+	c := newTimedCalls(time.Second)
+	recordSuccesses(c, time.Second)
 	c.RecordAt(t0.Add(-time.Hour), window.Success, time.Second)
 	require.EqualValues(t, 2, c.LatencyAt(t0).Count())
 	require.EqualValues(t, 2, c.LifetimeLatency().Count())

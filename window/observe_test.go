@@ -136,7 +136,7 @@ func TestLatencyHistogram(t *testing.T) {
 	require.EqualValues(t, 1, l.Over)
 	require.Equal(t, 2*time.Hour, l.Max)
 	require.InDelta(t, 0.001+1+1+4096, l.Sum, 1e-6)
-	lower, upper := bounds(l, 0.5)
+	lower, upper := quantileBounds(l, 0.5)
 	require.Less(t, lower, time.Second)
 	require.GreaterOrEqual(t, upper, time.Millisecond)
 }

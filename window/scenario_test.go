@@ -9,11 +9,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The tests of this file are the numbered window scenarios of the project: A and B are those of breakers, L
-// those of limiters.
+// The tests of this file are the numbered window scenarios of the project: A and B are those of
+// breakers, L those of limiters.
 
-// step is a number of calls at a time after t0, and the counts of the window after them.
-type step struct {
+// callStep is a number of calls at a time after t0, and the counts of the window after them.
+type callStep struct {
 	at       time.Duration
 	do       string // one letter per call: S for success, E for failure, s and e for slow ones
 	calls    int64
@@ -21,7 +21,7 @@ type step struct {
 	slow     int64
 }
 
-func replay(t *testing.T, c *window.Calls, steps []step) {
+func replay(t *testing.T, c *window.Calls, steps []callStep) {
 	t.Helper()
 	const fast, slow = 100 * time.Millisecond, time.Second
 	for i, s := range steps {
@@ -44,24 +44,24 @@ func replay(t *testing.T, c *window.Calls, steps []step) {
 	}
 }
 
-const slowAbove = 500 * time.Millisecond
+const slowThreshold = 500 * time.Millisecond
 
 func TestScenarioB39_TheLastFourCalls(t *testing.T) {
-	replay(t, window.NewCalls(window.CallsConfig{Last: 4, Slow: slowAbove}), []step{
+	replay(t, window.NewCalls(window.CallsConfig{Last: 4, Slow: slowThreshold}), []callStep{
 		{0, "E", 1, 1, 0}, {0, "S", 2, 1, 0}, {0, "S", 3, 1, 0}, {0, "S", 4, 1, 0}, {0, "S", 4, 0, 0},
 	})
 }
 
 func TestScenarioB40_SlowOnesOfTheLastTwo(t *testing.T) {
-	c := window.NewCalls(window.CallsConfig{Last: 2, Slow: slowAbove})
-	replay(t, c, []step{{0, "e", 1, 1, 1}})
+	c := window.NewCalls(window.CallsConfig{Last: 2, Slow: slowThreshold})
+	replay(t, c, []callStep{{0, "e", 1, 1, 1}})
 	require.Equal(t, int64(1), c.Counts().SlowFailures)
-	replay(t, c, []step{{0, "s", 2, 1, 2}, {0, "S", 2, 0, 1}, {0, "S", 2, 0, 0}})
+	replay(t, c, []callStep{{0, "s", 2, 1, 2}, {0, "S", 2, 0, 1}, {0, "S", 2, 0, 0}})
 	require.Equal(t, window.Totals{Successes: 3, Failures: 1, Slow: 2, SlowFailures: 1}, c.Totals())
 }
 
 func TestScenarioB41_MeanOfFastAndSlow(t *testing.T) {
-	c := window.NewCallsAt(window.CallsConfig{Slow: slowAbove, Latency: true}, t0)
+	c := window.NewCallsAt(window.CallsConfig{Slow: slowThreshold, Latency: true}, t0)
 	for i, took := range []time.Duration{10 * time.Second, 10 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond} {
 		outcome := window.Success
 		if i == 1 {
@@ -77,7 +77,7 @@ func TestScenarioB41_MeanOfFastAndSlow(t *testing.T) {
 
 func TestScenarioB42_FiveSeconds(t *testing.T) {
 	const ms = time.Millisecond
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5, Slow: slowAbove}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5, Slow: slowThreshold}, t0), []callStep{
 		{0, "E", 1, 1, 0},
 		{100 * ms, "S", 2, 1, 0},
 		{800 * ms, "e", 3, 2, 1},
@@ -90,7 +90,7 @@ func TestScenarioB42_FiveSeconds(t *testing.T) {
 
 func TestScenarioB43_FiveSecondsWithCallsEachSecond(t *testing.T) {
 	const ms = time.Millisecond
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 5 * time.Second, Buckets: 5}, t0), []callStep{
 		{0, "E", 1, 1, 0},
 		{100 * ms, "S", 2, 1, 0},
 		{200 * ms, "S", 3, 1, 0},
@@ -107,7 +107,7 @@ func TestScenarioB43_FiveSecondsWithCallsEachSecond(t *testing.T) {
 func TestScenarioB59_RollingTenSeconds(t *testing.T) {
 	const s = time.Second
 	c := window.NewCallsAt(window.CallsConfig{Span: 10 * s, Buckets: 10}, t0)
-	replay(t, c, []step{
+	replay(t, c, []callStep{
 		{0, "ES", 2, 1, 0},
 		{2 * s, "", 2, 1, 0},
 		{2 * s, "ES", 4, 2, 0},
@@ -128,13 +128,13 @@ func TestScenarioB60_TheOldestSecondLeaves(t *testing.T) {
 	for s, want := range map[time.Duration]int64{10: 9, 11: 8, 18: 1, 19: 0, 20: 0} {
 		require.Equal(t, want, c.CountsAt(t0.Add(s*time.Second)).Calls(), "at %d s", s)
 	}
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0), []callStep{
 		{0, "ESSSS", 5, 1, 0}, {10*time.Second - 1, "", 5, 1, 0}, {10 * time.Second, "", 0, 0, 0}, {10*time.Second + time.Millisecond, "", 0, 0, 0},
 	})
 }
 
 func TestScenarioB61_OneBucket(t *testing.T) {
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 100 * time.Millisecond, Buckets: 1}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 100 * time.Millisecond, Buckets: 1}, t0), []callStep{
 		{0, "SE", 2, 1, 0}, {100*time.Millisecond - 1, "", 2, 1, 0}, {100 * time.Millisecond, "", 0, 0, 0},
 	})
 }
@@ -157,24 +157,24 @@ func TestScenarioB71_AReadFillsTheGap(t *testing.T) {
 
 func TestScenarioB75_GapsOfAnyLength(t *testing.T) {
 	const s = time.Second
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []callStep{
 		{0, "E", 1, 1, 0},
 		{5 * s, "S", 2, 1, 0},
 		{10*s + 500*time.Millisecond, "S", 2, 0, 0},
 		{1010 * s, "E", 1, 1, 0},
 	})
-	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []step{
+	replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * s}, t0), []callStep{
 		{0, "EE", 2, 2, 0}, {6 * s, "SSSSSSSS", 10, 2, 0}, {17 * s, "", 0, 0, 0},
 	})
 	c := window.NewCallsAt(window.CallsConfig{Span: 10 * time.Millisecond, Buckets: 10}, t0)
-	replay(t, c, []step{{0, "ESS", 3, 1, 0}, {60 * 24 * time.Hour, "ES", 2, 1, 0}})
+	replay(t, c, []callStep{{0, "ESS", 3, 1, 0}, {60 * 24 * time.Hour, "ES", 2, 1, 0}})
 	require.Equal(t, window.Totals{Successes: 3, Failures: 2}, c.Totals())
 }
 
 func TestScenarioB80_TheClockStepsBack(t *testing.T) {
 	for _, back := range []time.Duration{10 * time.Millisecond, 5 * time.Second, time.Hour} {
 		at := 30 * time.Second
-		replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0), []step{
+		replay(t, window.NewCallsAt(window.CallsConfig{Span: 10 * time.Second}, t0), []callStep{
 			{at, "EES", 3, 2, 0},
 			{at - back, "", 3, 2, 0},  // the window keeps its counts
 			{at - back, "S", 4, 2, 0}, // and counts more

@@ -45,32 +45,32 @@ func (c *caller) acquire(n int, want ...time.Duration) {
 	}
 }
 
-func (c *caller) try(n int, limit time.Duration, want bool) {
+func (c *caller) tryAcquire(n int, limit time.Duration, want bool) {
 	c.t.Helper()
 	_, ok := c.p.ReserveAt(start.Add(c.at), n, limit)
 	require.Equal(c.t, want, ok, "request for %d within %s at %s", n, limit, c.at)
 }
 
-func (c *caller) set(r limiter.Rate) { require.NoError(c.t, c.p.SetRateAt(start.Add(c.at), r)) }
+func (c *caller) setRate(r limiter.Rate) { require.NoError(c.t, c.p.SetRateAt(start.Add(c.at), r)) }
 
-func smooth(t *testing.T, perSecond float64) *caller {
+func newSmoothCaller(t *testing.T, perSecond float64) *caller {
 	return &caller{t: t, p: guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(perSecond)}, start)}
 }
 
-func warmUp(t *testing.T, perSecond float64, period time.Duration, cold float64) *caller {
+func newWarmUpCaller(t *testing.T, perSecond float64, period time.Duration, cold float64) *caller {
 	c := guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(perSecond), WarmUp: period, ColdFactor: cold}
 	return &caller{t: t, p: guava.NewSmoothWarmingUpAt(c, start)}
 }
 
 func TestSmoothBurstyStoresUnusedPermits(t *testing.T) { // scenario 36
-	c := smooth(t, 5)
+	c := newSmoothCaller(t, 5)
 	c.acquire(1, 0, 200*ms, 200*ms)
 	c.at += 200 * ms
 	c.acquire(1, 0, 200*ms)
-	c = smooth(t, 5)
+	c = newSmoothCaller(t, 5)
 	c.at += 400 * ms
 	c.acquire(1, 0, 0, 0, 200*ms)
-	c = smooth(t, 5)
+	c = newSmoothCaller(t, 5)
 	c.at += 2 * sec
 	c.acquire(1, 0, 0)
 	c.acquire(3, 0)
@@ -78,7 +78,7 @@ func TestSmoothBurstyStoresUnusedPermits(t *testing.T) { // scenario 36
 }
 
 func TestSmoothBurstyPaysForTheRequestBefore(t *testing.T) { // scenario 37
-	c := smooth(t, 1)
+	c := newSmoothCaller(t, 1)
 	c.acquire(1, 0, 1*sec)
 	c.acquire(2, 1*sec)
 	c.acquire(4, 2*sec)
@@ -87,22 +87,22 @@ func TestSmoothBurstyPaysForTheRequestBefore(t *testing.T) { // scenario 37
 }
 
 func TestSmoothBurstyReservesWithinMaxWait(t *testing.T) { // scenario 38
-	c := smooth(t, 5)
-	c.try(1, 0, true)
-	c.try(1, 0, false)
-	c.try(1, -sec, false)
-	c.try(1, 100*ms, false)
+	c := newSmoothCaller(t, 5)
+	c.tryAcquire(1, 0, true)
+	c.tryAcquire(1, 0, false)
+	c.tryAcquire(1, -sec, false)
+	c.tryAcquire(1, 100*ms, false)
 	c.at += 100 * ms
-	c.try(1, 100*ms, true)
-	c.try(1, limiter.Never, true)
-	c.try(0, limiter.Never, false)
-	c.try(-1, limiter.Never, false)
+	c.tryAcquire(1, 100*ms, true)
+	c.tryAcquire(1, limiter.Never, true)
+	c.tryAcquire(0, limiter.Never, false)
+	c.tryAcquire(-1, limiter.Never, false)
 }
 
 func TestSmoothBurstyChangesItsRate(t *testing.T) { // scenarios 39 and the finite part of 40
-	c := smooth(t, 1)
+	c := newSmoothCaller(t, 1)
 	c.acquire(1, 0, sec)
-	c.set(limiter.PerSecond(2))
+	c.setRate(limiter.PerSecond(2))
 	c.acquire(1, sec)
 	c.acquire(2, 500*ms)
 	c.acquire(4, sec)
@@ -110,9 +110,9 @@ func TestSmoothBurstyChangesItsRate(t *testing.T) { // scenarios 39 and the fini
 }
 
 func TestSmoothBurstyNeverStoresMoreThanItsBurst(t *testing.T) { // scenario 41
-	c := smooth(t, 1000)
+	c := newSmoothCaller(t, 1000)
 	for _, perSecond := range []float64{1000, 1, 10, 1e6, 10, 1} {
-		c.set(limiter.PerSecond(perSecond))
+		c.setRate(limiter.PerSecond(perSecond))
 		c.at += 100 * sec
 		c.acquire(int(perSecond), 0)
 		c.acquire(1, 0) // charges one permit
@@ -123,7 +123,7 @@ func TestSmoothBurstyNeverStoresMoreThanItsBurst(t *testing.T) { // scenario 41
 
 // Scenario 42 and traces of Guava, exact to the microsecond.
 func TestWarmUpTraces(t *testing.T) {
-	c := warmUp(t, 2, 4*sec, 3)
+	c := newWarmUpCaller(t, 2, 4*sec, 3)
 	cold := []time.Duration{0, 1375000 * us, 1125000 * us, 875000 * us, 625000 * us, 500000 * us, 500000 * us, 500000 * us}
 	c.acquire(1, cold...)
 	c.at += 500*ms + 4*sec
@@ -131,7 +131,7 @@ func TestWarmUpTraces(t *testing.T) {
 	c.at += 500*ms + 2*sec
 	c.acquire(1, 0, 500*ms, 500*ms, 500*ms, 500*ms, 500*ms, 500*ms, 500*ms)
 
-	c = warmUp(t, 5, 4*sec, 10)
+	c = newWarmUpCaller(t, 5, 4*sec, 10)
 	colder := []time.Duration{0, 1752500 * us, 1257500 * us, 762500 * us, 300227 * us, 200000 * us, 200000 * us, 200000 * us}
 	c.acquire(1, colder...)
 	c.at += 200*ms + 4*sec // cooling down takes as long as warming up
@@ -139,22 +139,22 @@ func TestWarmUpTraces(t *testing.T) {
 	c.at += 200*ms + 1*sec // not yet cold
 	c.acquire(1, 0, 200*ms, 200*ms)
 
-	c = warmUp(t, 2, 4*sec, 3)
+	c = newWarmUpCaller(t, 2, 4*sec, 3)
 	c.acquire(1, cold...)
 	c.at += 4500 * ms
 	c.acquire(1, 0, 1375000*us, 1125000*us)
-	c.set(limiter.PerSecond(4))
+	c.setRate(limiter.PerSecond(4))
 	c.acquire(1, 875000*us, 343750*us, 281250*us, 250000*us, 250000*us)
 	c.at += 4250 * ms
 	c.acquire(1, 0, 718750*us, 656250*us, 593750*us, 531250*us, 468750*us, 406250*us, 343750*us, 281250*us, 250000*us, 250000*us)
 
-	c = warmUp(t, 4, 2*sec, 1)
+	c = newWarmUpCaller(t, 4, 2*sec, 1)
 	c.acquire(1, 0, 250*ms, 250*ms, 250*ms)
 }
 
 func TestWarmUpCostsTheSameHoweverItIsSplit(t *testing.T) { // scenario 42
 	total := func(split ...int) time.Duration {
-		c := warmUp(t, 2, 4*sec, 3)
+		c := newWarmUpCaller(t, 2, 4*sec, 3)
 		for _, n := range append(split, 1) {
 			wait, _ := c.p.ReserveAt(start.Add(c.at), n, limiter.Never)
 			c.at += wait
@@ -165,8 +165,9 @@ func TestWarmUpCostsTheSameHoweverItIsSplit(t *testing.T) { // scenario 42
 	require.Equal(t, total(6), total(1, 1, 1, 1, 1, 1))
 }
 
-// The example of source document 001: one request per second, for 1, 3, 10 and 1 permits at 4 per second, at the times
-// it printed. The waits in the document are 0, 0, 0, 0.499591 s and 0, 0, 0.687186, 1.559174 s.
+// The example of source document 001: one request per second, for 1, 3, 10 and 1 permits at 4 per
+// second, at the times it printed. The waits in the document are 0, 0, 0, 0.499591 s and 0, 0,
+// 0.687186, 1.559174 s.
 func TestSourceDocument001(t *testing.T) {
 	run := func(p pacer, clock []time.Duration, want []time.Duration) {
 		for i, n := range []int{1, 3, 10, 1} {
@@ -183,7 +184,7 @@ func TestSourceDocument001(t *testing.T) {
 }
 
 func TestTheDebtOfSmoothBurstyIsBounded(t *testing.T) {
-	c := smooth(t, 0.001)
+	c := newSmoothCaller(t, 0.001)
 	for range 3 {
 		_, ok := c.p.ReserveAt(start.Add(c.at), 1<<31-1, limiter.Never)
 		require.True(t, ok)
@@ -193,7 +194,7 @@ func TestTheDebtOfSmoothBurstyIsBounded(t *testing.T) {
 	}
 	wait, _ := c.p.ReserveAt(start, 1, limiter.Never)
 	require.Equal(t, limiter.Never, wait)
-	c.try(1, 100*year, false)
+	c.tryAcquire(1, 100*year, false)
 }
 
 // A wait beyond the last time is refused instead of being allowed at once.
@@ -248,8 +249,8 @@ func TestWaitsAreExactUpToTheLastTime(t *testing.T) {
 	require.Equal(t, limiter.Never, wait)
 }
 
-// The permits of the idle time are rounded differently at the two rates. Guava stores them at the old rate and then
-// scales them to the new one. The exact time is 800 ms.
+// The permits of the idle time are rounded differently at the two rates. Guava stores them at the
+// old rate and then scales them to the new one. The exact time is 800 ms.
 func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
 	idle, before, now := 200e3, 3.0, 1.0
 	stored := idle / (1e6 / before)
@@ -257,8 +258,8 @@ func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
 	want := time.Duration((1-stored)*(1e6/now)) * us
 	require.Equal(t, 799_999*us, want)
 
-	c := smooth(t, before)
+	c := newSmoothCaller(t, before)
 	c.at += 200 * ms
-	c.set(limiter.PerSecond(now))
+	c.setRate(limiter.PerSecond(now))
 	c.acquire(1, 0, want)
 }

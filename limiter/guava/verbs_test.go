@@ -12,14 +12,14 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// verbs has the methods that pacers share with other limiters.
-type verbs interface {
+// limiterMethods has the methods that pacers share with other limiters.
+type limiterMethods interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
 }
 
-func pacers() map[string]verbs {
-	return map[string]verbs{
+func pacers() map[string]limiterMethods {
+	return map[string]limiterMethods{
 		"bursty":     guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(2)}, start),
 		"warming up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: us, ColdFactor: 1}, start),
 	}
