@@ -24,8 +24,8 @@ type Config struct {
 	// Logger gets an event for each action, each end of a timed action and each refused request. Default
 	// slog.Default().
 	Logger *slog.Logger
-	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions. Pages of
-	// the handler's own origin may always. Default none.
+	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions.
+	// Pages of the handler's own origin may always send them. Default none.
 	TrustedOrigins []string
 }
 
@@ -34,16 +34,17 @@ type Action struct {
 	// Verb is force, release, reset, hold, drain, limits, silence, unsilence, test, or read for requests
 	// that change nothing.
 	Verb string
-	// Kind and Name are those of the request's query and are the object's if there is one. Kind may be
-	// empty. Both are empty for requests that read more than one object.
+	// Kind and Name are the kind and the name of the object, as the request's query gives them. The
+	// object may not exist. Kind may be empty. Both are empty for requests that read more than one
+	// object.
 	Kind, Name string
 	// Key is the key of a member of a group, as text, or empty for the whole object.
 	Key string
 }
 
-// Handler lists objects and acts on them. It is an [http.Handler] for a path of its own, without the
-// path: wrap it in [http.StripPrefix]. New makes handlers; the zero value does not work. All methods are
-// safe for concurrent use.
+// Handler lists objects and acts on them. It is an [http.Handler] that expects paths without the
+// prefix under which it is served: wrap it in [http.StripPrefix]. New makes handlers; the zero
+// value does not work. All methods are safe for concurrent use.
 type Handler struct {
 	config Config
 	origin *http.CrossOriginProtection
@@ -70,10 +71,11 @@ const (
 	maxBusiest   = 10        // refused keys of an object
 )
 
-// New returns a handler for the sources. Those that are no objects, as listed in the package comment, and
-// those without a name are left out, so that the list of sources of the exporters can be given. It returns
-// an error if c is invalid, if c.Authorize is nil, if a source is nil, or if two sources of a kind have the
-// same name. Policies and monitors can be renamed, so two with the same name are found out by a request.
+// New returns a handler for the sources. It leaves out sources without a name and sources that are
+// no objects: the package comment lists the objects. So you can pass the list of sources that your
+// exporters have. New returns an error if c is invalid, if c.Authorize is nil, if a source is nil,
+// or if two sources of a kind have the same name. Policies and monitors can be renamed, so New
+// accepts two with the same name, and a request for that name is refused.
 func New(c Config, sources ...stat.Source) (*Handler, error) {
 	if c.Authorize == nil {
 		return nil, errors.New("admin: Authorize is nil, must be set: no request is allowed by default")
@@ -98,8 +100,8 @@ func New(c Config, sources ...stat.Source) (*Handler, error) {
 	return h, nil
 }
 
-// Add adds sources. It returns the errors of New and then adds none of them. A source that the handler
-// has already is not added again.
+// Add adds sources. It returns the errors that New returns for sources. If there is an error, it
+// adds none of them. A source that the handler has already is not added again.
 func (h *Handler) Add(sources ...stat.Source) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 	"github.com/weir-go/weir/internal/adminhook"
 )
 
-// apply does what the request asks for. t.busy is held, also while the OnChange of a breaker is called, so
-// that the actions on an object take effect in the order of its history.
+// apply does the action that the request asks for. The caller holds t.busy, or t.testing for a test
+// message. t.busy is held also while the OnChange of a breaker is called, so the actions on an
+// object take effect in the order of its history.
 func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, error) {
 	v := &r.body
 	e := entry{Verb: r.action.Verb, User: r.user, Reason: v.reason, For: durationText(v.duration)}
@@ -51,7 +52,7 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 
 const noOverride = "no override"
 
-// unsupported is the error of a verb that the object does not have.
+// unsupported returns the error for a verb that the object does not have.
 func unsupported(o *adminhook.Object, r *request, verbs []string) error {
 	has := "none"
 	if len(verbs) > 0 {

@@ -21,44 +21,47 @@
 //	POST unsilence?name=web-1                {"silence": "deploy"}
 //	POST test?name=web-1                     {"notifier": "slack"}
 //
-// The parameter key names a member of a group, and kind distinguishes objects with the same name. Without a
-// key, an action is done to the whole group: to all keys, to those that are added later, and to calls
-// without room for their key. Limits are changed for a group as a whole only. When the override of a
-// group is released, its keys return to the overrides that they had of their own.
+// The parameter key names a member of a group, and kind distinguishes objects with the same name.
+// Without a key, an action applies to the whole group: to all keys, to keys that are added later,
+// and to calls for whose key the group has no room. Limits are changed for a group as a whole only.
+// When the override of a group is released, each key returns to its own override, if it has one.
 //
 // # Objects
 //
-// A gate, a breaker, a limiter, a throttle and a bound on calls in flight are objects, and so is a group of
-// them. Give a throttle that is a part of a gate as a source of its own. The objects of a weirhttp.Limit
-// are its policies, by their names. Other middleware acts through a gate or a bound, which is the object.
-// The name of an alert.Monitor is its Instance. Other sources, such as those of package fleet, are
-// objects if they have a method Name and at least one of these:
+// A gate, a breaker, a limiter, a throttle and a bound on calls in flight are objects, and so is a
+// group of them. Give a throttle that is a part of a gate as a source of its own. The objects of a
+// weirhttp.Limit are its policies, by their names. Other middleware uses a gate or a bound, and
+// this gate or bound is the object. The name of an alert.Monitor is its Instance. Other sources,
+// such as those of package fleet, are objects if they have a method Name and at least one of these:
 //
 //	Hold(d time.Duration)
 //	Reset(ctx context.Context, key string) error
 //	Busiest(n int) []limiter.BusyKey
 //	Breakers() iter.Seq2[string, *breaker.Breaker]
 //
-// The breakers of the last one are the members of the object. Force of the whole object does not reach
-// breakers that are added later, and release ends the overrides of all of them. If the breaker of a
-// fleet.Link is forced open, the limiters decide by their OnOutage, for example while Redis is replaced.
+// The breakers that Breakers yields are the members of the object. The action force on the whole
+// object does not reach breakers that are added later, and release ends the overrides of all its
+// breakers. If the breaker of a fleet.Link is forced open, the limiters decide by their OnOutage,
+// for example while Redis is replaced.
 //
-// A source with a method Sources() []stat.Source, such as a weirconfig.Set, stands for the sources that it
-// returns at each request. So objects that a new configuration adds are there at once.
+// A source with a method Sources() []stat.Source, such as a weirconfig.Set, stands for the sources
+// that it returns at each request. So the next request already finds the objects that a new
+// configuration adds.
 //
 // An action that an object does not have gets status 409, with the actions that it has.
 //
 // # Actions that end by themselves
 //
-// An action with "for" ends after that time, and what it has changed returns to the state before. A
-// second action replaces the first, and what returns is the state before both. An action without
-// "for" stays. If the program itself has changed the object in the meantime, the end of the action
-// changes nothing. It cannot tell that the program has set the same values: to keep the values of an
-// action, for example after they were written to a file, do it again without "for".
+// An action with "for" ends after that time, and the override or the limits that it has changed
+// return to their values before. A second action replaces the first, and when it ends, the values
+// before both actions return. An action without "for" stays. If the program itself has changed the
+// object in the meantime, the end of the action changes nothing. The handler does not notice if the
+// program has set the same values. To keep the values of an action, for example after you have
+// written them to a file, do the action again without "for".
 //
 // An override and a change of limits are separate. A hold always ends automatically, and cannot be
-// shortened. No goroutine waits for the end, only a timer. After a restart of the program nothing of an
-// action is left.
+// shortened. Until its end an action has a timer, but no goroutine. A restart of the program ends
+// all actions.
 //
 // # Health and shutdown
 //
@@ -82,7 +85,7 @@
 // can act through the browser of a user. Bodies are at most 16 kB and must arrive within 10 seconds. A user
 // has 10 requests per second, and 32 are served at once.
 //
-// Each action is logged with its user as an event weir.admin.action, is one of the last 20 in the history
-// of the object, and is the reason of the [breaker.Change] that it causes. Refused callers are not told
-// the user or the reason.
+// Each action is logged with its user as an event weir.admin.action. The history of an object has
+// its last 20 actions. If an action causes a [breaker.Change], the Reason of the change names the
+// user and the reason of the action. Refused callers are not told the user or the reason.
 package admin

@@ -69,7 +69,8 @@ func ExampleConfig() {
 	// Output: admin: Authorize is nil, must be set: no request is allowed by default
 }
 
-// A handler takes the same list as the exporters, and leaves out what it cannot act on.
+// A handler takes the same list of sources as the exporters, and leaves out sources that it cannot
+// act on.
 func ExampleHandler() {
 	payments := weir.New("payments", weir.Config{})
 	authorize := func(*http.Request, admin.Action) (string, error) { return "alice", nil } // only for this example

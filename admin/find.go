@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// id identifies an object. The key is empty unless it is a member of a group.
+// id identifies an object. The key is empty unless the object is a member of a group.
 type id struct{ kind, name, key string }
 
 func idOf(o adminhook.Object, key string) id { return id{o.Kind, o.Name, key} }
@@ -43,8 +43,8 @@ func objects(sources []stat.Source) []adminhook.Object {
 // sourceSet is a source that consists of sources, which may change, such as a weirconfig.Set.
 type sourceSet interface{ Sources() []stat.Source }
 
-// flatten replaces each set by its sources now. A set may be one of its own sources. A source that is given
-// twice, also by a set, is there once.
+// flatten replaces each set by its current sources. A set may be one of its own sources. A source
+// that occurs twice, also within sets, is in the result once.
 func flatten(sources []stat.Source) []stat.Source {
 	isSet := func(s stat.Source) bool { _, ok := s.(sourceSet); return ok }
 	if !slices.ContainsFunc(sources, isSet) {
@@ -97,8 +97,8 @@ func policiesOf(s stat.Source) (list []adminhook.Object, ok bool) {
 	return adminhook.OfPolicies(s)
 }
 
-// identify returns the name that no other source may have, or none for a source whose names can change, and
-// whether the source has objects at all.
+// identify returns the name that no other source may have. The name is empty for a set, and for a
+// source whose names can change. ok reports whether the source has objects at all.
 func identify(s stat.Source) (name id, ok bool) {
 	if _, ok := s.(sourceSet); ok {
 		return name, true
@@ -113,7 +113,7 @@ func identify(s stat.Source) (name id, ok bool) {
 	return id{}, ok
 }
 
-// hasGate reports whether a gate of the sources has the breaker and its name.
+// hasGate reports whether the sources have a gate with the breaker b and with the same name as b.
 func hasGate(sources []stat.Source, b *breaker.Breaker) bool {
 	return slices.ContainsFunc(sources, func(s stat.Source) bool {
 		g, ok := s.(interface {

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// The verbs of sources of other modules, such as package fleet, and of users. Each method is one verb.
+// The verbs that sources of other modules, such as package fleet, and sources of users can have.
+// Each method is one verb.
 type (
 	named         interface{ Name() string }
 	breakersOwner interface {
@@ -62,7 +63,8 @@ func resetOfKeys(s keyResetter, name string) func(key string) (adminhook.Object,
 	}
 }
 
-// addBreakers makes the breakers members of the object. The state of the object is that of the first one.
+// addBreakers makes the breakers members of the object. The state of the object is the override of
+// the first breaker.
 func addBreakers(o *adminhook.Object, s breakersOwner) {
 	o.Members = func(yield func(string, adminhook.Object) bool) {
 		for key, b := range s.Breakers() {

@@ -68,7 +68,8 @@ func TestForceOfAGroupReplacesAnother(t *testing.T) {
 	require.Equal(t, breaker.Closed, shards.Get(4).State(), "it was released meanwhile")
 }
 
-// A key that is added while the group is forced begins afterwards as every new key does.
+// A key that is added while the group is forced has the initial state of every new key after the
+// release.
 func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Shadow, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed} {
 		shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{Breaker: breaker.Config{Initial: initial}})
@@ -86,7 +87,8 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 	}
 }
 
-// Keys without room are guarded by no breaker, and are refused nevertheless.
+// A key for which the group has no room has no breaker. Its calls are refused nevertheless while
+// the group is forced open.
 func TestForceOfAGroupWithoutRoom(t *testing.T) {
 	shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
 	k := newKit(t, shards)

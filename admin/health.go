@@ -16,14 +16,16 @@ import (
 
 // HealthConfig configures a Health. The zero value is ready to use.
 type HealthConfig struct {
-	// NotReady are the names of gates and breakers without which the program can serve no request at all.
-	// While one of them is open or forced open, the program is not ready. Half-open does not count,
-	// because without requests there would be no probes. Default none, because a program that is taken
-	// out of service with a dependency cannot even fall back: see the package comment.
+	// NotReady are the names of gates and breakers without which the program can serve no request
+	// at all. While one of them is open or forced open, the program is not ready. Half-open does
+	// not count, because without requests there would be no probes. Default none: a program that
+	// leaves service together with a dependency cannot even serve its fallbacks, see the package
+	// comment.
 	NotReady []string
 	// DrainDelay is how long the program keeps serving after Drain has made it not ready, so that
-	// load balancers notice, from 0 to 10m. It should be longer than their period times their
-	// threshold. Default 5s; breaker.Off (-1) means no delay.
+	// load balancers notice, from 0 to 10m. It should be longer than the period of their checks
+	// times the number of failed checks that they require. Default 5s; breaker.Off (-1) means no
+	// delay.
 	DrainDelay time.Duration
 }
 
@@ -47,22 +49,24 @@ func (c HealthConfig) Validate() error {
 }
 
 // Health reports to orchestrators and load balancers whether the program is ready. It is an
-// [http.Handler] for a path of its own, without the path: wrap it in [http.StripPrefix]. It serves
+// [http.Handler] that expects paths without the prefix under which it is served: wrap it in
+// [http.StripPrefix]. It serves:
 //
 //	GET ready      200 or 503, with the causes
 //	GET details    200, with the state of every object
 //
-// to everybody, so it shows names, states and numbers, but no messages of errors. NewHealth makes one; the
-// zero value does not work. All methods are safe for concurrent use.
+// Everybody may send these requests, so the answers show names, states and numbers, but no messages
+// of errors. NewHealth makes a Health; the zero value does not work. All methods are safe for
+// concurrent use.
 type Health struct {
 	config   HealthConfig
 	sources  []stat.Source
 	draining atomic.Bool
 }
 
-// NewHealth returns a Health of the sources. Those that are no objects are left out, as by New. It returns
-// the error of c.Validate, or an error if a source is nil or two sources of a kind have the same name. Each
-// name of c.NotReady must be that of a gate or a breaker of the sources.
+// NewHealth returns a Health of the sources. It leaves out sources that are no objects, as New
+// does. It returns the error of c.Validate, or an error if a source is nil or two sources of a kind
+// have the same name. Each name of c.NotReady must be that of a gate or a breaker of the sources.
 func NewHealth(c HealthConfig, sources ...stat.Source) (*Health, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -88,15 +92,16 @@ func NewHealth(c HealthConfig, sources ...stat.Source) (*Health, error) {
 	return h, nil
 }
 
-// Drain ends the service in order. It makes the program not ready, while it keeps serving for
-// DrainDelay. Then it calls the functions one after another, such as the Shutdown of an
-// [http.Server], and at last waits until the bounds on calls in flight of the sources are empty. It
-// does not know of calls without a bound: Shutdown waits for the requests that make them. It
-// refuses no calls of gates, because the requests in progress need them. The program stays not
-// ready.
+// Drain takes the program out of service in steps. First it makes the program not ready, but the
+// program keeps serving for DrainDelay. Then it calls the functions one after another, such as the
+// Shutdown of an [http.Server], and finally it waits until no calls are in flight at the sources
+// that have a bound on them. It does not wait for calls without a bound, but Shutdown waits for the
+// requests that make such calls. Drain refuses no calls of gates, because the requests in progress
+// need them. The program stays not ready.
 //
-// If ctx is done, Drain skips what is left of the waits, but calls the functions, which get ctx. It
-// returns their errors, and an error with the number of calls in flight if ctx was done before they ended.
+// If ctx is done, Drain skips the rest of its waits, but still calls the functions with ctx. It
+// returns the errors of the functions, and an error with the number of calls in flight if ctx was
+// done before these calls ended.
 func (h *Health) Drain(ctx context.Context, stop ...func(context.Context) error) error {
 	h.draining.Store(true)
 	sleep(ctx, h.config.DrainDelay)
@@ -128,8 +133,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// inFlight returns the number of calls in flight of all objects with a bound. Bounds that several gates
-// share count once per gate, which only matters for the text of an error.
+// inFlight returns the number of calls in flight of all objects with a bound. A bound that several
+// gates share counts once per gate, so the number in the error of Drain can be too high.
 func (h *Health) inFlight() (n int) {
 	for _, o := range objects(h.sources) {
 		if o.Slots != nil {

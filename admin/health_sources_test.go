@@ -40,8 +40,8 @@ func TestSourcesOfASetMayChange(t *testing.T) {
 	require.Equal(t, breaker.ForcedOpen, after.Breaker().State())
 }
 
-// An override of a whole group, of a link or of a gate that is not named does not make the program not
-// ready.
+// The program stays ready during an override of a whole group, of a link, or of a gate that is not
+// named.
 func TestOnlyNamedGatesMatterToReadiness(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	l, database := newLink(), weir.New("database", weir.Config{})

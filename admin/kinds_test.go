@@ -173,8 +173,8 @@ func TestSourcesOfOtherModules(t *testing.T) {
 	k.fails(409, "and for one key of it reset", "/hold?name=x&kind=other", `{"for":"1m"}`)
 }
 
-// The names of policies and monitors can change, so that two of the same name are only found out by a
-// request.
+// The names of policies and monitors can change, so only a request finds out that two objects have
+// the same name.
 func TestObjectsOfTheSameName(t *testing.T) {
 	k := newKit(t, newMonitor(), newMonitor(), newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})())
 	k.fails(409, "the name of several objects, add kind=…", "/reset?name=x", "")
@@ -199,7 +199,8 @@ func TestATestMessageDelaysNoSilence(t *testing.T) {
 	})
 }
 
-// An abusive key can be held before its first request, if its text is the key.
+// An abusive key can be held before its first request if keys are strings: then the text in the
+// query is the key.
 func TestHoldOfAKeyThatWasNotSeen(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(9)})
 	ports := limiter.NewGroup(limiter.GroupConfig[int]{Name: "ports", Rate: limiter.PerSecond(9)})

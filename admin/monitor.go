@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/adminhook"
 )
 
-// maxAlerts is how many alerts of a monitor an answer has.
+// maxAlerts is the maximum number of alerts of a monitor in an answer.
 const maxAlerts = 1000
 
 // silenceView is a silence of a monitor as JSON.
@@ -69,7 +69,7 @@ func silenceText(m *adminhook.Monitor, name string) string {
 	return ""
 }
 
-// addMonitor adds what only monitors have.
+// addMonitor adds the fields that only monitors have.
 func (d *details) addMonitor(m *adminhook.Monitor) {
 	d.Rules, d.Notifiers = m.Rules(), m.Notifiers()
 	for _, s := range m.Silences() {

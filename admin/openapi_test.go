@@ -85,8 +85,8 @@ func TestOpenAPIHasAllPathsOfThePackageComment(t *testing.T) {
 	require.Equal(t, ids, slices.Compact(slices.Clone(ids)), "operations have different names")
 }
 
-// Each operation is called with only what the description requires, so the description cannot ask for less
-// than the handler, and the answers have only members that are described.
+// Each operation succeeds with the fields of its description, and fails without the fields that the
+// description requires. The answers have only members that are described.
 func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 	d := readDescription(t)
 	hosts := weir.NewGroup[string]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerMinute(1), MaxConcurrent: 2}})
@@ -146,7 +146,7 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 	}
 }
 
-// check asserts that the text has the schema, and no members that it does not have.
+// check asserts that the text matches the schema, and has no members that the schema does not have.
 func (d *description) check(t *testing.T, at, text string, s *schema) {
 	t.Helper()
 	if name, isRef := strings.CutPrefix(s.Ref, "#/components/schemas/"); isRef {

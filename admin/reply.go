@@ -26,7 +26,7 @@ type problem struct {
 	Status int    `json:"status"`
 }
 
-// reply writes v as JSON. An error of the connection has no receiver.
+// reply writes v as JSON. It ignores an error of the connection, because nobody could receive it.
 func reply(w http.ResponseWriter, status int, v any) {
 	content, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

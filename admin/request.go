@@ -16,7 +16,7 @@ const bodyTimeout = 10 * time.Second
 
 // readBody reads the members of the request's JSON object. An empty body is an empty object.
 func readBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, error) {
-	// Not all writers have deadlines. The timeouts of the server hold for those.
+	// Some writers have no deadlines. For these, the timeouts of the server apply.
 	control := http.NewResponseController(w)
 	if control.SetReadDeadline(time.Now().Add(bodyTimeout)) == nil {
 		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
@@ -60,8 +60,8 @@ func decode(content []byte) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// checkType refuses bodies that are not JSON. HTML forms cannot send JSON, so this is a second check of
-// the origin.
+// checkType refuses bodies that are not JSON. HTML forms cannot send this Content-Type. So this
+// also refuses forms of other websites, as the check of the origin does.
 func checkType(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {

@@ -147,7 +147,7 @@ func TestRatesOfUsersAreSeparate(t *testing.T) {
 	})
 }
 
-// stuckBody fails as the body of a client that is too slow does.
+// stuckBody fails like the body of a client that is too slow.
 type stuckBody struct{}
 
 func (stuckBody) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }

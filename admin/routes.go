@@ -20,7 +20,7 @@ const (
 	verbEnd     = "end"
 )
 
-// route is one path of the handler. The table of routes is also what the OpenAPI description is made of.
+// route is one path of the handler. The OpenAPI description is made of the table of routes too.
 type route struct {
 	method, path, help string
 	query              []field
@@ -75,7 +75,8 @@ var (
 	told    = field{name: "notifier", kind: "string", required: true, help: "the name of the notifier"}
 )
 
-// routes returns the table. It is a function because the route of the description reads it.
+// routes returns the table. It is a function, because the route of the OpenAPI description reads
+// the table: a variable would depend on itself.
 func routes() []route {
 	one := []field{name, kind, key}
 	action := func(path, help string, body ...field) route {

@@ -44,7 +44,7 @@ func sessionHandler(t *testing.T) http.Handler {
 // curlCommand is the form of the commands of the session.
 var curlCommand = regexp.MustCompile(`^curl -s -u (\w+):(\w+) (?:--json '(.*)' )?"\$U/(.*)"$`)
 
-// curl does what the command does, and returns what it prints.
+// curl sends the request of the command, and returns the text that the command prints.
 func curl(t *testing.T, server http.Handler, command string) string {
 	parts := curlCommand.FindStringSubmatch(command)
 	require.NotNil(t, parts, command)
@@ -87,7 +87,8 @@ func TestSessionOfTheDocumentation(t *testing.T) {
 	}
 }
 
-// requireShortened asserts that the answer has all that is documented. Times differ.
+// requireShortened asserts that the answer has everything that the documented answer has. Times may
+// differ.
 func requireShortened(t *testing.T, at string, documented, answered any) {
 	t.Helper()
 	switch want := documented.(type) {

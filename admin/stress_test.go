@@ -59,7 +59,7 @@ func TestAnActionInProgressRefusesAnother(t *testing.T) {
 	var k *kit
 	var inner answer
 	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) {
-		inner = k.send("POST", "/release?name=b", "") // as a hanging callback would meet another user
+		inner = k.send("POST", "/release?name=b", "") // stands for another user while a callback hangs
 	}})
 	k = newKit(t, b)
 	k.do("force", "name=b", `{"state":"open"}`)

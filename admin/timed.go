@@ -13,7 +13,7 @@ type target struct {
 	busy    sync.Mutex // held while an action changes the object
 	testing sync.Mutex // held while a test message is sent
 
-	override timed[string] // guarded by busy, except its until and text
+	override timed[string] // guarded by busy, except its until and after
 	limits   timed[limits]
 
 	// Guarded by Handler.mu.
@@ -35,11 +35,11 @@ type timed[V comparable] struct {
 	after string    // base as text
 }
 
-// begin sets the value v. If d is above 0, the value returns after d to what it was before the first timed
-// action that has not ended.
+// begin sets the value v. If d is above 0, the old value is restored after d. If earlier timed
+// actions have not ended, this is the value before the first of them.
 func (x *timed[V]) begin(h *Handler, t *target, a aspect[V], v V, why string, d time.Duration) {
 	base := a.now()
-	if x.timer != nil && base == x.set { // otherwise other code has changed the value, which replaces the action
+	if x.timer != nil && base == x.set { // otherwise a change by other code has replaced the action
 		base = x.base
 	}
 	x.stop(h)
@@ -67,8 +67,8 @@ func (x *timed[V]) stop(h *Handler) {
 	x.until, x.after = time.Time{}, ""
 }
 
-// end ends a timed action, unless another action has replaced it. If the value has been changed by other
-// means since, it stays.
+// end ends a timed action, unless another action has replaced it. If other code has changed the
+// value since, the changed value stays.
 func (x *timed[V]) end(h *Handler, t *target, a aspect[V], begun int) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
@@ -87,7 +87,8 @@ func (x *timed[V]) end(h *Handler, t *target, a aspect[V], begun int) {
 	h.record(t, e)
 }
 
-// heldUntil notes when a hold ends. Holds end by themselves, and a shorter one does not replace a longer.
+// heldUntil notes when a hold ends. Holds end by themselves, and a shorter hold does not replace a
+// longer one.
 func (t *target) heldUntil(h *Handler, end time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,7 +123,8 @@ func (h *Handler) unclaim(t *target) {
 	}
 }
 
-// evict removes the target that was acted upon the longest ago and has no timed action. The lock is held.
+// evict removes the target whose last action is the oldest, among the targets that have no timed
+// action and that no request uses. Handler.mu is held.
 func (h *Handler) evict() bool {
 	var oldest *target
 	for _, t := range h.targets {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A timer may fire while the action that replaces it is being done, and then gets the lock after it.
+// The timer of an action may fire while a second action replaces the first. Then the function of
+// the timer gets the lock after the second action.
 func TestATimerThatFiredLateChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, err := New(Config{Authorize: func(*http.Request, Action) (string, error) { return "alice", nil }})

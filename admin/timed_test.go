@@ -37,7 +37,7 @@ func TestATimedActionEndsAutomatically(t *testing.T) {
 	})
 }
 
-// What returns is the state before the first of several timed actions.
+// At the end of several timed actions, the state before the first of them returns.
 func TestASecondActionReplacesTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})

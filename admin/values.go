@@ -26,7 +26,7 @@ type values struct {
 	notifier      string
 }
 
-// overrides are the states of a body, and what Force sets for them.
+// overrides maps the states that a body can have to the states that Force sets.
 var overrides = map[string]breaker.State{
 	"open": breaker.ForcedOpen, "closed": breaker.ForcedClosed, "disabled": breaker.Disabled, "shadow": breaker.Shadow,
 }

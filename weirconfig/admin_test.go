@@ -44,8 +44,8 @@ func TestAdminKnowsTheObjectsOfTheLatestUpdate(t *testing.T) {
 	require.Equal(t, http.StatusOK, act("drain?name=search", ""))
 }
 
-// A gate that is gone from the file refuses calls as if it was forced open. That is not an override to
-// which a timed action returns.
+// A gate that is gone from the file refuses calls as if it was forced open. This is no override, so
+// a timed action does not restore it at its end.
 func TestATimedActionOnARemovedObjectEnds(t *testing.T) {
 	for _, kind := range []string{"gates", "groups"} {
 		for _, back := range []string{"before the end", "after the end"} {

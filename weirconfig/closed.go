@@ -11,8 +11,9 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// closeRemoved makes the objects that are not in the next setup refuse calls. A later setup opens
-// them, because its configs have no such Refuse and no such policy.
+// closeRemoved makes the objects that are not in the next setup refuse calls. If a later setup has
+// an object again, the object allows calls again, because its config has neither this Refuse nor
+// this policy.
 func (s *Set) closeRemoved(next *setup) (err error) {
 	for name, c := range s.setup.gates {
 		if _, stays := next.gates[name]; !stays {
@@ -35,13 +36,13 @@ func (s *Set) closeRemoved(next *setup) (err error) {
 	return err
 }
 
-// removedText is why an object refuses calls that is gone from the file.
+// removedText returns the reason why an object that was removed from the file refuses calls.
 func removedText(kind, name string) string {
 	return fmt.Sprintf("weirconfig: %s %q was removed from the configuration", kind, name)
 }
 
-// removedPolicy returns the policy that allows no request to a limit that is gone from the file. Its name
-// is none of those of the others.
+// removedPolicy returns the policy that allows no request to a limit that is gone from the file.
+// Its name differs from the names of the other policies.
 func removedPolicy(c weirhttp.LimitConfig) weirhttp.Policy {
 	name := "removed from the configuration"
 	for n := 2; slices.ContainsFunc(c.Policies, func(p weirhttp.Policy) bool { return p.Name == name }); n++ {

@@ -15,15 +15,15 @@ import (
 // decoder reads a tree of YAML into a document, and collects everything that is wrong with it.
 //
 // The key of a field is its Go name in snake case, so a field that is added to a Config of the
-// library needs no line here. It differs from the decoder of the YAML library in that every fault
-// has a line and a path, and in the forms of values: 25% is 0.25, and off is -1.
+// library needs no code here. There are two differences to the decoder of the YAML library. Every
+// fault has a line and a path, and values have other forms: 25% is 0.25, and off is -1.
 type decoder struct {
 	faults []fault
 	places map[string]place // of all fields in the file, by their paths
 }
 
-// unknownField adds a fault about a key that is none of the known ones. The field that is likely
-// meant is not known to be missing.
+// unknownField adds a fault about a key that is not one of the known keys. The known field that was
+// likely meant is marked as bad, so that it is not also reported as missing.
 func (d *decoder) unknownField(key *yaml.Node, path string, known []string) {
 	near := nearest(key.Value, known)
 	if near == "" {
@@ -177,7 +177,8 @@ func (d *decoder) faultAt(n *yaml.Node, path, format string, args ...any) {
 	d.fault(n.Line, object, "%s %s", name, fmt.Sprintf(format, args...))
 }
 
-// markBad notes that the value at path is not known, and the list that it is in.
+// markBad notes that the value at path is bad, and that the list that contains the value is bad
+// too.
 func (d *decoder) markBad(path string) {
 	p := d.places[path]
 	p.bad = true

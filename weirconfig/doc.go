@@ -30,7 +30,7 @@
 //	go set.Watch(ctx)
 //
 // The command weirconfig/cmd/weirconfig checks files, for example in CI. With schema.json, a JSON
-// Schema, editors complete and explain fields. docs/configuration.md lists all of them.
+// Schema, editors complete and explain fields. docs/configuration.md lists all fields.
 //
 // # Fields
 //
@@ -52,22 +52,22 @@
 //
 // [Set.Update] changes the objects to those of another file while calls are made, and [Set.Watch]
 // does so whenever the file changes. A file with a fault, or with a change that needs a restart, is
-// refused whole: docs/configuration.md has a table. An object that was removed from the file
-// refuses calls until it is back.
+// refused as a whole: docs/configuration.md has a table of such changes. An object that was removed
+// from the file refuses calls until it is back.
 //
 // # Faults
 //
 // Unknown fields, keys that are there twice, and values out of bounds are refused, all at once,
 // each with its line: see [Parse]. Anchors, aliases, merge keys and tags of YAML are refused, and
 // so is a file of more than 1 MB, with several documents, nested more than 16 deep, or with more
-// than 50,000 lines, commas and colons together. To read a file takes at most 64 MB.
+// than 50,000 lines, commas and colons together. Reading a file takes at most 64 MB of memory.
 //
 // # Secrets
 //
 // ${NAME} in a value is replaced by an environment variable, and ${file:/path} by the content of a
-// file of at most 64 kB without the newline at its end. $${ is a plain ${. A variable that is not
-// set or empty is a fault. Names cannot have references. The values of references appear in no error,
-// printed form or log of this package. If an object with references has a value out of
+// file of at most 64 kB without the newline at its end. $${ stands for a plain ${. A variable that
+// is not set or empty is a fault. Names cannot have references. The values of references appear in
+// no error, printed form or log of this package. If an object with references has a value out of
 // bounds, the fault names the field, but gives no reason. Labels and annotations of rules and the
 // instance of a monitor are sent to all sinks, so do not put secrets there.
 package weirconfig

@@ -57,7 +57,7 @@ func configWith(key string) string {
 	return strings.Join(fields, ", ") + ", breaker: {" + strings.Join(inner, ", ") + "}"
 }
 
-// keysOf returns the keys of the fields that a file can have, without objects.
+// keysOf returns the keys of the fields that a file can have, except fields that are objects.
 func keysOf(t reflect.Type, prefix string) (keys []string) {
 	for _, f := range fieldsOf(t) {
 		if f.omitted == "" && f.Type.Kind() != reflect.Struct || f.Type.Name() == "Rate" {
@@ -94,7 +94,7 @@ func TestEachFieldOfAGroupHasTheEffectOfTheTable(t *testing.T) {
 		}
 		err = set.Update(parsed(t, "groups", next))
 		fixed := slices.ContainsFunc(fixedOfGroup, func(f fixedField[weir.GroupConfig]) bool { return f.key == key })
-		if key == "gate.rate" { // it can change, but not come and go
+		if key == "gate.rate" { // a rate can change, and can also be removed
 			require.NoError(t, err)
 			err = set.Update(parsed(t, "groups", "gate: {}"))
 		}

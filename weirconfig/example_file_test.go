@@ -21,7 +21,7 @@ func ExampleFile() {
 	// Output: weirconfig.File{weir.yaml}
 }
 
-// A set has an object for each name of the file, and all of them for an exporter.
+// A set has an object for each name of the file. Sources returns all of them for an exporter.
 func ExampleSet() {
 	file, err := weirconfig.Parse("weir.yaml", []byte("gates: {payments: {rate: 100/s}, ledger: {}}"))
 	if err != nil {

@@ -18,8 +18,7 @@ var (
 )
 
 // expand replaces the references ${NAME} and ${file:/path} of a value. It returns the references
-// that were replaced. $${ is a plain ${. The error shows the reference, and never what it refers
-// to.
+// that were replaced. $${ is a plain ${. The error shows the reference, and never its value.
 func expand(value string) (expanded string, refs []string, err error) {
 	if !strings.Contains(value, "${") {
 		return value, nil, nil
@@ -38,7 +37,7 @@ func expand(value string) (expanded string, refs []string, err error) {
 	return expanded, refs, err
 }
 
-// lookUp returns what a reference refers to.
+// lookUp returns the value of a reference.
 func lookUp(ref string) (string, error) {
 	name, closed := strings.CutSuffix(strings.TrimPrefix(ref, "${"), "}")
 	if path, isFile := strings.CutPrefix(name, "file:"); isFile && closed {

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// field is a field of a struct as a file has it.
+// field is a field of a struct as it appears in a file.
 type field struct {
 	reflect.StructField
 	key     string // the Go name in snake case
@@ -14,8 +14,8 @@ type field struct {
 	omitted string // why a file cannot have it, or ""
 }
 
-// omitted lists the fields that a file cannot have besides functions and interfaces, by type and
-// name.
+// omitted lists the fields that a file cannot have, by type and name, with the reasons. A file
+// cannot have functions and interfaces either.
 var omitted = map[string]string{
 	"notify.Config.Name":  "is not a field, because the key of the sink is its name",
 	"alert.Config.Logger": "is not a field, because a program sets it",

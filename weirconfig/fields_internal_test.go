@@ -26,8 +26,8 @@ func structs(typ reflect.Type, found []reflect.Type) []reflect.Type {
 	return found
 }
 
-// A field that is added to a config of the library can be set from a file, or is added to this
-// list.
+// Each field that is added to a config of the library can be set from a file, or must be added to
+// this list.
 func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	var missing []string
 	for _, s := range structs(reflect.TypeFor[document](), nil) {

@@ -14,10 +14,12 @@ import (
 const maxFile = 1 << 20
 
 // File is a file that was read and found valid. It is immutable. Printing, logging or marshaling a
-// File shows its name alone, because it holds the secrets that its references were replaced by.
+// File shows its name alone, because the File holds the values of its references, which may be
+// secrets.
 type File struct {
 	name string
-	// doc is a function, because for some verbs fmt prints what a pointer in a struct points to.
+	// doc is a function, because for some verbs fmt follows a pointer in a struct, and would print
+	// the document.
 	doc   func() *document
 	lines map[string]int // of fields and objects, by their paths
 	path  string         // where Load has read it
@@ -48,7 +50,7 @@ func parseFile(path string, data []byte) (*File, error) {
 //
 //	weir.yaml:7: gates.payments.breaker: failure_rate is 2, must be above 0 and at most 1, or off
 //
-// If there are more than 100 faults, it says how many more.
+// If there are more than 100 faults, it shows 100 of them and says how many more there are.
 func Parse(name string, data []byte) (*File, error) {
 	root, err := parseNode(name, data)
 	if err != nil {
@@ -64,7 +66,8 @@ func Parse(name string, data []byte) (*File, error) {
 	return &File{name: name, doc: func() *document { return doc }, lines: d.lines()}, nil
 }
 
-// at returns the place of a field of the object at path, or that of the nearest object around it.
+// at returns the place of a field of the object at path, or the place of the nearest object around
+// the field.
 func (f File) at(path, key string) string {
 	full := path + "." + key
 	for full != "" {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// A file is refused with an error that names it, or its objects can be made. Then the file is also
-// valid if it is written in JSON.
+// Either a file is refused with an error that names the file, or its objects can be made. In the
+// second case the file is also valid if it is written in JSON.
 func FuzzParse(f *testing.F) {
 	example, err := os.ReadFile("testdata/weir.yaml")
 	require.NoError(f, err)
@@ -43,7 +43,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		var value any
 		if yaml.Unmarshal([]byte(text), &value) != nil {
-			return // the library reads only some texts as a value, such as a date that does not exist
+			return // the library cannot convert some texts to values, such as a date that does not exist
 		}
 		again, err := json.Marshal(value)
 		if err != nil {

@@ -58,7 +58,7 @@ func FuzzUpdate(f *testing.F) {
 			own := alert.Rule{Name: "own", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 0 })}
 			set, err := New(one, Config{Rules: []alert.Rule{own}})
 			if err != nil {
-				return // the file has the rule too
+				return // the file has a rule with the name own too
 			}
 			before := stateOf(t, set)
 			if err := set.Update(other); err != nil {

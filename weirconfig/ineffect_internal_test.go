@@ -30,8 +30,8 @@ type change struct {
 	exercise      func(t *testing.T, s *Set, trace *strings.Builder)
 }
 
-// trace returns what the exercise shows of a set that was made of the first file, and changed to the
-// others.
+// trace makes a set of the first file, updates it to the other files, and returns the text that the
+// exercise then writes.
 func (c change) trace(t *testing.T, files ...string) string {
 	t.Helper()
 	var trace strings.Builder
@@ -60,8 +60,8 @@ func mustParse(t *testing.T, text string) *File {
 	return f
 }
 
-// requireInEffect fails unless a set that was changed shows what a set shows that was made of the new
-// file, and something else than before.
+// requireInEffect requires that a set that was updated to the new file shows the same as a set that
+// was made of the new file, and that a set of the old file shows something else.
 func (c change) requireInEffect(t *testing.T) {
 	t.Helper()
 	after := c.trace(t, c.after)
@@ -69,7 +69,7 @@ func (c change) requireInEffect(t *testing.T) {
 	require.Equal(t, after, c.trace(t, c.before, c.after), c.key)
 }
 
-// show writes the configs, limits and metrics of all objects, as the live page has them.
+// show writes the configs, limits and metrics of all objects, as the live page shows them.
 func show(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	for _, source := range s.Sources() {
@@ -162,7 +162,7 @@ func TestEachChangeOfAGateIsInEffect(t *testing.T) {
 			key: key, exercise: exerciseGate,
 			before: "gates: {a: {" + configWith("") + "}}", after: "gates: {a: {" + configWith(key) + "}}",
 		}
-		if key == "breaker.refuse" { // a breaker that is made with it has entered no state
+		if key == "breaker.refuse" { // without show: a breaker that is made with refuse has entered no state
 			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { call(t, s.Gate("a"), trace) }
 		}
 		if slices.Contains(onlyNew, key) {

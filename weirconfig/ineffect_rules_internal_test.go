@@ -91,7 +91,7 @@ func exerciseRule(t *testing.T, s *Set, trace *strings.Builder) {
 	}
 }
 
-// slowly puts in a rule whose value takes 2s, and a notifier that takes its whole timeout.
+// slowly adds a rule whose value takes 2s, and a notifier that runs until its timeout.
 func slowly(trace *strings.Builder) Config {
 	var mu sync.Mutex
 	var last time.Time

@@ -39,7 +39,7 @@ func sinkFile(host, fields string) string {
 	return "sinks: {s: {" + strings.ReplaceAll(fields, "HOST", host) + "}}"
 }
 
-// A changed sink is another notifier, with the new fields and a new breaker.
+// A sink that an update changes gets a new notifier, with the new fields and a new breaker.
 func TestEachChangeOfASinkIsInEffect(t *testing.T) {
 	received := func(fields ...string) string {
 		requests := make(chan string, 100)

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// era is the time during which an object had a config. Eras touch, so that both are in effect at the
-// moment of an update.
+// era is the time during which an object had a config. One era ends at the moment when the next
+// begins, so both configs are in effect at the moment of an update.
 type era struct {
 	from, to   time.Duration
 	removed    bool
@@ -30,8 +30,8 @@ type era struct {
 	maxWait    time.Duration
 }
 
-// loaded is a gate that is changed by files while it is used, and what an oracle knows of it: the
-// configs, and when calls were made.
+// loaded is a gate that files change while callers use it, with the facts by which the test judges
+// it: the configs, and when calls were made.
 type loaded struct {
 	gate  func() *weir.Gate
 	start time.Time
@@ -44,8 +44,9 @@ type loaded struct {
 	refused  int64
 }
 
-// next returns the fields of another config, and notes it for the time after the update. Calls that wait
-// for tokens find a slot at once, because a call that waits with its token may give it back.
+// next returns the fields of another config, and notes this config for the time after the update.
+// If calls may wait for tokens, there are 1000 slots, so that each call finds a slot at once: a
+// call that waits for a slot with its token may give the token back.
 func (l *loaded) next(r *rand.Rand, removed bool) (fields string) {
 	last := len(l.eras) - 1
 	e := era{to: math.MaxInt64, removed: true}
@@ -123,7 +124,8 @@ func (l *loaded) begin(t *testing.T) {
 	l.times = append(l.times, now)
 }
 
-// requireRates requires that in no window more calls began than by the largest burst and rate.
+// requireRates requires that in no window more calls began than its largest burst and its largest
+// rate allow.
 func (l *loaded) requireRates(t *testing.T) {
 	for i, from := range l.times {
 		for n, to := range l.times[i:min(i+300, len(l.times))] {
@@ -136,7 +138,7 @@ func (l *loaded) requireRates(t *testing.T) {
 	}
 }
 
-// requireNothingLost requires that each call is counted once, and that none waits or has a slot.
+// requireNothingLost requires that each call is counted once, and that no call waits or has a slot.
 func (l *loaded) requireNothingLost(t *testing.T) {
 	g := l.gate()
 	late := int64(0) // results of calls that were in flight when the object was removed

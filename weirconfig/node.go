@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// maxDepth is how deep lists and objects can be nested. The fields need 6.
+// maxDepth is how deep lists and objects can be nested. The known fields need a depth of 6.
 const maxDepth = 16
 
 // parseNode returns the root of the only document of a file. The errors of the YAML library are
@@ -44,8 +44,8 @@ func parseNode(name string, data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// maxMarks bounds the lines, commas and colons of a file, and so the nodes of its tree, which take
-// some hundred bytes each.
+// maxMarks bounds the lines, commas and colons of a file. This also bounds the nodes of its tree,
+// which take some hundred bytes each.
 const maxMarks = 50_000
 
 // tooLarge returns the line at which a file has more than maxMarks, or 0.

@@ -136,7 +136,7 @@ func (p property) form() string {
 	return text
 }
 
-// shownDefault returns the default, or that there must be a value.
+// shownDefault returns the default, or "required" if there must be a value.
 func (p property) shownDefault() string {
 	if p.required {
 		return "required"

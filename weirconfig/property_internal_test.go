@@ -29,7 +29,8 @@ type sample struct {
 	fields        map[string]string
 }
 
-// samples has a file for each struct. Its fields allow every other field to be set.
+// samples has a file for each struct. The fields of a sample are set so that every other field can
+// be set too.
 var samples = map[string]sample{
 	"document":       {},
 	"weir.Config":    {"gates: {a: {", "}}", map[string]string{"rate": "1/s", "max_concurrent": "1"}},

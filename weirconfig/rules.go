@@ -125,7 +125,8 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 	d.checkValue(path, r, gate)
 }
 
-// checkSpans adds faults of the spans, which package alert reports under one name.
+// checkSpans adds faults of span and short_span, because the faults of package alert have the same
+// name for both.
 func (d *decoder) checkSpans(path string, r rule) {
 	for key, t := range map[string]time.Duration{"span": r.Span, "short_span": r.ShortSpan} {
 		if t < 0 {
@@ -164,7 +165,8 @@ func (d *decoder) checkValue(path string, r rule, gate weir.Config) {
 // rulePrefix is how the faults of a rule begin.
 func rulePrefix(r rule) string { return fmt.Sprintf("rule %.100q: ", r.Name) }
 
-// needs adds faults about fields that the value of a rule requires or does not have.
+// needs adds a fault for each missing field that the value of a rule requires, and for each field
+// that is set although it does not apply to the value.
 func (d *decoder) needs(path string, r rule) {
 	for _, f := range []struct {
 		key           string

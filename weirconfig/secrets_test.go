@@ -56,7 +56,7 @@ func TestFaultsOfReferences(t *testing.T) {
 		faults(t, `{gates: {a: }, rules: [{name: "x${NUMBER}", of: a, value: tripped}]}`))
 }
 
-// secret files refer to ${SECRET} from every place, valid and not.
+// secretFiles are files, valid and invalid, that refer to ${SECRET} in every place.
 var secretFiles = []string{
 	`gates: {a: {rate: "${SECRET}"}}`,
 	`gates: {a: {max_wait: "${SECRET}"}}`,

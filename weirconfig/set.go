@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// Config has what a program adds to a file, because it is not data. The zero value adds nothing.
+// Config has the settings that a program adds to a file, because they are not data. The zero value
+// adds nothing.
 type Config struct {
 	// Gate is called with the name and the config of each gate, and of the gates of each group,
 	// before they are made. It may set functions such as Breaker.Classify and Breaker.OnChange.
@@ -56,7 +57,7 @@ type objects struct {
 }
 
 // New makes the objects of a file. It returns an error if a function of c makes a config invalid,
-// or if Notify or Rules of c are invalid together with those of the file.
+// or if Notify or Rules of c are invalid together with the sinks and rules of the file.
 func New(f *File, c Config) (*Set, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -75,8 +76,8 @@ func New(f *File, c Config) (*Set, error) {
 	return s, nil
 }
 
-// Gate returns the gate with the name. It panics if the file has none, so call it when the program
-// starts.
+// Gate returns the gate with the name. It panics if the file has no such gate, so call it when the
+// program starts.
 func (s *Set) Gate(name string) *weir.Gate { return get(s, "gates", &s.gates, name) }
 
 // Group returns the group with the name. It panics if the file has none.
@@ -90,8 +91,8 @@ func (s *Set) Limit(name string) *weirhttp.Limit { return get(s, "limits", &s.li
 func (s *Set) Monitor() *alert.Monitor { return s.monitor }
 
 // Sources returns everything that has metrics, for an exporter: gates, groups, limits, the breakers
-// of sinks, the monitor, and the set itself, which tells whether a file was refused. After an update
-// there can be more.
+// of sinks, the monitor, and the set itself, which tells whether a file was refused. After an
+// update there can be more sources.
 func (s *Set) Sources() []stat.Source {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -120,7 +121,7 @@ func (s Set) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, "weirconfig.Set{"+s.setup.file.name+"}")
 }
 
-// get returns an object that the program needs.
+// get returns the object with the name, and panics if there is none.
 func get[T any](s *Set, kind string, objects *map[string]T, name string) T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

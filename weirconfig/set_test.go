@@ -192,7 +192,7 @@ sinks:
 	require.NotContains(t, log.String(), "hunter2")
 }
 
-// Each value of a rule is that of the function in package alert.
+// Each value that a rule can have is the same as that of its function in package alert.
 func TestRulesWatchTheirValues(t *testing.T) {
 	rules := map[string]string{
 		"failure_rate": "span: 1m, when: above 50%",

@@ -29,7 +29,8 @@ type notifier struct {
 	sink sink
 }
 
-// newSetup returns the setup for a file. Sinks that are as in the old setup keep their notifiers.
+// newSetup returns the setup for a file. A sink whose fields are the same as in the old setup keeps
+// its notifier.
 func newSetup(f *File, c Config, old *setup) (*setup, error) {
 	doc := f.doc()
 	next := &setup{
@@ -100,8 +101,8 @@ func (s *setup) monitored(c Config, gates map[string]*weir.Gate, groups map[stri
 	return config, rules, nil
 }
 
-// newWindow lists the fields of a gate that make its breaker begin a new window, so that the calls
-// before are not judged any more.
+// newWindow lists the fields of a gate whose change makes its breaker begin a new window. The
+// breaker does not judge the calls before the change any more.
 var newWindow = []string{"breaker.window", "breaker.buckets", "breaker.last_calls", "breaker.latency", "breaker.refuse"}
 
 // onlyNew lists the fields of a gate that only new gates obey: the gates of keys that are new in a
@@ -125,8 +126,9 @@ var fixedOfMonitor = []fixedField[alert.Config]{
 	{"state_file", "", func(a, b alert.Config) bool { return a.StateFile != b.StateFile }},
 }
 
-// fixedFaults returns an error that names the fields that cannot change, given the last configs of all
-// groups, and that of the monitor.
+// fixedFaults returns an error that names the fields that have changed although they cannot change
+// while the program runs. The arguments are the last configs of all groups and the last config of
+// the monitor.
 func (s *setup) fixedFaults(groups map[string]weir.GroupConfig, monitor alert.Config) error {
 	var faults []error
 	fault := func(path, key string) {

@@ -54,7 +54,7 @@ func (k *sinkKind) UnmarshalText(text []byte) error {
 
 func (k *sinkKind) form() string { return listed(sinkKinds) }
 
-// oneOf sets v to the word of a text, or returns an error if it is none of the known ones.
+// oneOf sets v to the word in text, or returns an error if it is not one of the known words.
 func oneOf[T ~string](v *T, text []byte, known []T) error {
 	if word := T(text); slices.Contains(known, word) {
 		*v = word
@@ -124,7 +124,8 @@ func (d *decoder) checkSinks(doc *document) {
 
 // checkSink adds the faults of the values of a sink.
 func (d *decoder) checkSink(path string, s sink) {
-	// Some defaults of the breaker are those of package notify.
+	// The breaker is checked as a part of notify.Config, because some of its defaults are those of
+	// package notify.
 	err := notify.Config{URL: "http://valid", Breaker: s.Breaker}.Validate()
 	d.invalid(path+".breaker", reflect.TypeFor[breaker.Config](), err, "Breaker: ")
 	if s.Kind == mailSink {
@@ -167,7 +168,7 @@ func (s sink) problem() (err error) {
 	return nil
 }
 
-// missing adds a fault about a required field, unless the value of the field has one already.
+// missing adds a fault about a required field, unless the value of the field has a fault already.
 func (d *decoder) missing(path, key string) {
 	if at, known := d.places[join(path, key)]; !known || !at.bad {
 		d.fault(d.places[path].line, path, "%s is missing", key)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// Each kind of sink sends the message of its receiver.
+// Each kind of sink sends messages in the form that its receiver expects.
 func TestKindsOfSinksSendTheirMessages(t *testing.T) {
 	address, received := receiver(t)
 	t.Setenv("ADDRESS", address)

@@ -75,9 +75,10 @@ func (s *Set) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// Notice returns a text for the people who operate the program if the last update was refused, by
-// [Set.Update] or in [Set.Watch]: since when, and the faults with their files and lines. Otherwise it
-// returns "". The live page of package dashboard shows it.
+// Notice returns a text for the operators of the program if [Set.Update] or [Set.Watch] has refused
+// the last update. The text says when it was refused, since when the configuration in effect is
+// used, and which faults the update has, with their files and lines. Otherwise Notice returns "".
+// The live page of package dashboard shows it.
 func (s *Set) Notice() string {
 	s.status.mu.Lock()
 	defer s.status.mu.Unlock()

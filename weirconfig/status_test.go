@@ -80,7 +80,7 @@ func TestWatchDoesNotReportAFileThatIsGoneForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, `gates: {a: {}}`)
 		time.Sleep(3 * time.Second)
-		for range 5 { // gone at each second look
+		for range 5 { // the file is gone at every second look
 			require.NoError(t, os.Remove(w.path))
 			time.Sleep(2 * time.Second)
 			w.write(t, `gates: {a: {}}`)

@@ -9,22 +9,22 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// ErrRestart matches the error of [Set.Update] for a file that changes what cannot change while the
-// program runs.
+// ErrRestart matches the error of [Set.Update] for a file that changes a field that cannot change
+// while the program runs.
 var ErrRestart = errors.New("weirconfig: needs a restart")
 
 // Update changes the objects to those of another file, while they are used. It validates the whole
-// file first. If it returns an error, nothing has changed. The error names the lines of fields that
-// cannot change while the program runs, and matches ErrRestart then: docs/configuration.md lists
-// them.
+// file first. If it returns an error, nothing has changed. If the file changes fields that cannot
+// change while the program runs, the error names their lines and matches ErrRestart.
+// docs/configuration.md lists these fields.
 //
 // Each object is switched at once: see the methods Reconfigure of [weir.Gate], [weir.Group],
 // [weirhttp.Limit] and [alert.Monitor]. Objects that the file adds are made. An object that was
-// removed from the file stays, and its calls in flight end, but it refuses new calls. The breakers of
-// a gate or a group are forced open, also for keys without room, with an error that says so: see
-// Refuse of [breaker.Config]. A limit allows no request. If a later file has the object again, it
-// works again. Rules that are gone resolve their alerts. A sink whose fields are the same keeps its
-// queue.
+// removed from the file stays, and its calls in flight end, but it refuses new calls. The breakers
+// of a gate or a group are forced open, also for keys without room, with an error that says that it
+// was removed: see Refuse of [breaker.Config]. A limit allows no request. If a later file has the
+// object again, it works again. The alerts of removed rules are resolved. A sink whose fields are
+// the same keeps its queue.
 //
 // Update calls the functions of Config for the new file, as New does. Updates wait for each other.
 func (s *Set) Update(f *File) error {

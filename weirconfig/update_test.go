@@ -158,9 +158,9 @@ func TestASinkThatStaysKeepsItsBreaker(t *testing.T) {
 	require.Same(t, before[1], after[1])
 }
 
-// While callers call and wait, the config changes 50 times. In any span of time the calls are at
-// most the largest burst and the time at the largest rate, each call ends, and no more than the larger bound
-// are in flight.
+// While callers call and wait, the config changes 50 times. In any span of time no more calls are
+// allowed than the largest burst and the largest rate allow. Each call ends. No more calls are in
+// flight than the largest bound.
 func TestUpdatesUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		texts := []string{

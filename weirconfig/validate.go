@@ -32,8 +32,8 @@ func (d *decoder) validate(doc *document) {
 // validator is a Config.
 type validator interface{ Validate() error }
 
-// check validates a config. The configs within it are validated by themselves, so that each fault
-// is known to be of a field of one struct.
+// check validates a config. It validates the configs within this config separately, so that each
+// fault is known to belong to a field of one struct.
 func (d *decoder) check(path string, v reflect.Value) {
 	outer := reflect.New(v.Type()).Elem()
 	outer.Set(v)
@@ -88,9 +88,9 @@ var (
 	goName      = regexp.MustCompile(`\b[A-Z][A-Za-z]*\b`)
 )
 
-// invalid adds the errors of a Validate of the object at path, of type t. Each error begins with
-// the names of packages, then prefix, then in most cases a field, as in "breaker: FailureRate is 2,
-// must be …".
+// invalid adds the faults in err, which a Validate has returned for the object at path, of type t.
+// Each error begins with the names of packages, then prefix, then in most cases a field, as in
+// "breaker: FailureRate is 2, must be …".
 func (d *decoder) invalid(path string, t reflect.Type, err error, prefix string) {
 	if err == nil {
 		return
@@ -122,9 +122,9 @@ func fileWords(text string, t reflect.Type) string {
 	return goName.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(keys[word], word) })
 }
 
-// locate returns the fault for a text that begins with a field of the object at path. A field that
-// the file does not have is at the line of the object. If a value of the object comes from a
-// reference, the text could show it, so it is left out.
+// locate returns the fault for a text that begins with a field of the object at path. If the file
+// does not have the field, the fault is at the line of the object. If a value of the object comes
+// from a reference, the fault does not have the text, because the text could show the value.
 func (d *decoder) locate(path, text string) fault {
 	name, rest, _ := strings.Cut(text, " ")
 	key, _, _ := strings.Cut(strings.TrimRight(name, ":"), "[")

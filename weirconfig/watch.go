@@ -14,17 +14,18 @@ import (
 // readEvery is how often Watch reads the file.
 const readEvery = 2 * time.Second
 
-// Watch calls [Set.Update] when the file has changed, until ctx is done, and then
-// returns nil. It reads the file every two seconds, and applies new content when it reads the same twice, so
-// 4s after the change at the latest and never a part of a file that is being written. It sees when a
-// symbolic link is switched, as Kubernetes does for a ConfigMap. At the signal SIGHUP it applies the
-// file at once, also for new values of references.
+// Watch calls [Set.Update] when the file has changed, until ctx is done, and then returns nil. It
+// reads the file every two seconds, and applies new content when two readings in a row give the
+// same content. So it applies a change after 4s at the latest, and never applies a part of a file
+// that is being written. It sees when a symbolic link is switched, as Kubernetes does for a
+// ConfigMap. At the signal SIGHUP it applies the file at once, also if only the values of
+// references are new.
 //
 // A file that cannot be read or applied changes nothing, and counts as a refused update: see
-// [Set.Notice]. Watch logs the error to Config.Logger, once as long as the content or the error is the
-// same, and once more for each SIGHUP. It also logs each update. A file that cannot be read once, for
-// example because an editor is replacing it, is no error. The set must have been made of a file of
-// [Load].
+// [Set.Notice]. Watch logs the error to Config.Logger: once while the content or the error stays
+// the same, and once more for each SIGHUP. It also logs each update. If the file cannot be read
+// only once, for example because an editor is replacing it, this is no error. The set must have
+// been made of a file that [Load] has read.
 func (s *Set) Watch(ctx context.Context) error {
 	s.mu.RLock()
 	file := s.setup.file
@@ -60,7 +61,7 @@ type watch struct {
 	told bool              // that error was logged
 }
 
-// look applies the content if it is new and was the same at the last look.
+// look applies the content if it is new and the last look has read the same content.
 func (w *watch) look() {
 	data, err := readBounded(w.path, maxFile)
 	if err != nil {
@@ -75,7 +76,7 @@ func (w *watch) look() {
 	}
 }
 
-// lookFailed reports that the file cannot be read, if that is so for the second time.
+// lookFailed reports that the file cannot be read, if the last look has failed with the same error.
 func (w *watch) lookFailed(err error) {
 	again := err.Error() == w.gone
 	w.gone, w.told = err.Error(), again && w.told
@@ -96,7 +97,8 @@ func (w *watch) applyNow() {
 	w.apply(data)
 }
 
-// failed reports that the file cannot be read. If it comes back, it is applied, whatever it contains.
+// failed reports that the file cannot be read. When the file can be read again, it is applied, also
+// if its content has not changed.
 func (w *watch) failed(err error) {
 	w.told, w.done, w.seen = true, [sha256.Size]byte{}, [sha256.Size]byte{}
 	err = w.set.status.note(fmt.Errorf("weirconfig: %w", err))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each signal logs, and the looks before and after do not log the same again.
+// Each signal logs a message, and the looks before and after it do not log this message again.
 func TestASignalLogsABadFileOnceMore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.yaml")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }

@@ -68,7 +68,7 @@ func watch(t *testing.T, text string) *watched {
 	return w
 }
 
-// The first signal.Notify of a process starts goroutines that must not be in a bubble.
+// The first signal.Notify of a process starts goroutines that must not be in a bubble of synctest.
 func TestMain(m *testing.M) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, os.Interrupt)

@@ -16,7 +16,7 @@ import (
 func TestASignalAppliesTheFileAtOnce(t *testing.T) {
 	w := watch(t, `gates: {a: {}}`)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, syscall.SIGHUP) // or it would end the test, if Watch has not begun
+	signal.Notify(received, syscall.SIGHUP) // without this, the signal would end the test if Watch has not begun
 	defer signal.Stop(received)
 	w.write(t, `gates: {a: {}, b: {}}`)
 	began := time.Now()

@@ -3,10 +3,10 @@
 //	weirconfig check FILE...
 //
 // It prints each fault as "file:line: object: fault" on standard output. The exit status is 0 if
-// all files are valid, 1 if one is not or cannot be read, and 2 for a wrong command line.
+// all files are valid, 1 if a file is invalid or cannot be read, and 2 for a wrong command line.
 //
-// References such as ${NAME} are looked up as when the program starts. Where the secrets are not
-// known, as in CI, set the variables to values of the same form:
+// The command looks up references such as ${NAME} in the same way as the program does when it
+// starts. Where the secrets are not known, as in CI, set the variables to values of the same form:
 //
 //	SLACK_URL=https://example.com go tool weirconfig check weir.yaml
 //
