@@ -16,9 +16,9 @@ func abandonedQueue() Scenario {
 			"only on calls that have timed out. Without a guard that can last for minutes. The figures meanwhile speak " +
 			"of the 60 s after the hang.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.9)
+			w := steadyWorld(d, 200, 0.9)
 			w.Service.Queue = 100 * w.Service.Servers
-			during(&w, d.AboutTime(5*time.Second), sim.Fault{Capacity: sim.NoCapacity})
+			addFault(&w, d.AboutTime(5*time.Second), sim.Fault{Capacity: sim.NoCapacity})
 			w.Trouble = sim.Span{From: w.Trouble.To, To: w.Trouble.To + time.Minute}
 			w.For = w.Trouble.To + after
 			return w

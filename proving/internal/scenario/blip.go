@@ -15,10 +15,10 @@ func blip() Scenario {
 			"times, after 100, 200 and 400 ms on average. Retries save calls at the edges of the blip, and they are " +
 			"five times the load afterwards. A guard should not make a short trouble longer.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.8)
+			w := steadyWorld(d, 200, 0.8)
 			w.Clients[0].Retries = 3
 			w.Clients[0].Backoff = d.AboutTime(100 * time.Millisecond)
-			during(&w, seconds(d.Between(2, 12)), sim.Fault{Down: true})
+			addFault(&w, seconds(d.Between(2, 12)), sim.Fault{Down: true})
 			return w
 		},
 		Shown: []Column{good, failed, refused, sentMeanwhile, backAfter, openings},

@@ -16,8 +16,8 @@ func coldCache() Scenario {
 			"were served. A service that gets too many calls answers none and stays cold. The figures cover the 30 s " +
 			"after the outage.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 150, 0.5)
-			during(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true, Cold: d.About(8), ColdCalls: int(d.About(2000))})
+			w := steadyWorld(d, 150, 0.5)
+			addFault(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true, Cold: d.About(8), ColdCalls: int(d.About(2000))})
 			// The figures cover the time in which the cache is cold, not the outage.
 			w.Trouble = sim.Span{From: w.Trouble.To, To: w.Trouble.To + 30*time.Second}
 			w.For = w.Trouble.To + after

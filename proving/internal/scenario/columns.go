@@ -36,8 +36,8 @@ var (
 	wasted = Column{Title: "wasted work", Unit: "%", Of: func(f sim.Figures) float64 {
 		return 100 * ratio(float64(f.Wasted), float64(f.Worked))
 	}}
-	protectedAfter = Column{Title: "protected after", Unit: "s", Of: func(f sim.Figures) float64 { return since(f.UntilProtected) }}
-	backAfter      = Column{Title: "back after", Unit: "s", Of: func(f sim.Figures) float64 { return since(f.UntilBack) }}
+	protectedAfter = Column{Title: "protected after", Unit: "s", Of: func(f sim.Figures) float64 { return secondsSince(f.UntilProtected) }}
+	backAfter      = Column{Title: "back after", Unit: "s", Of: func(f sim.Figures) float64 { return secondsSince(f.UntilBack) }}
 
 	offered    = Column{Title: "calls", More: true, Of: func(f sim.Figures) float64 { return float64(f.Offered) }}
 	openings   = Column{Title: "openings", Of: func(f sim.Figures) float64 { return float64(f.Openings) }}
@@ -85,8 +85,8 @@ func ratio(part, all float64) float64 {
 	return part / all
 }
 
-// since returns a time in seconds. A negative time never came.
-func since(t time.Duration) float64 {
+// secondsSince returns a time in seconds. A negative time never came.
+func secondsSince(t time.Duration) float64 {
 	if t < 0 {
 		return math.Inf(1)
 	}

@@ -15,8 +15,8 @@ func comeBack() Scenario {
 			"servers for 60 s: new instances start one after the other. All figures cover these 60 s. A guard that " +
 			"lets all calls through at once stops the service again.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 240, 0.8)
-			returning(d, &w)
+			w := steadyWorld(d, 240, 0.8)
+			addComeBack(d, &w)
 			return w
 		},
 		Shown: []Column{goodMeanwhile, failed, refusedMeanwhile, wasted, reopenings, backAfter},
@@ -25,9 +25,9 @@ func comeBack() Scenario {
 	}
 }
 
-// returning adds an outage of about 20 s to the world, followed by about 60 s with few servers.
-func returning(d sim.Draw, w *sim.World) {
-	during(w, d.AboutTime(20*time.Second), sim.Fault{Down: true})
+// addComeBack adds an outage of about 20 s to the world, followed by about 60 s with few servers.
+func addComeBack(d sim.Draw, w *sim.World) {
+	addFault(w, d.AboutTime(20*time.Second), sim.Fault{Down: true})
 	back := sim.Span{From: w.Trouble.To, To: w.Trouble.To + d.AboutTime(time.Minute)}
 	w.Faults = append(w.Faults, sim.Fault{Span: back, Capacity: d.Between(0.20, 0.25)})
 	w.Trouble = back

@@ -15,9 +15,9 @@ func flapping() Scenario {
 		Text: "The service fails in one half of each period and is well in the other. Periods are 2 to 60 s long, one per " +
 			"seed. A guard that waits long before it tries again misses the good halves.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 100, 0.5)
+			w := steadyWorld(d, 100, 0.5)
 			period := 2 * math.Pow(30, d.Float64())
-			during(&w, 2*time.Minute, sim.Fault{Down: true, Period: seconds(period)})
+			addFault(&w, 2*time.Minute, sim.Fault{Down: true, Period: seconds(period)})
 			return w
 		},
 		Shown: []Column{goodMeanwhile, failedMeanwhile, refusedMeanwhile, sentMeanwhile, openings, backAfter},
@@ -33,11 +33,11 @@ func badHost() Scenario {
 		Text: "A load balancer sends each call to one of ten hosts at random. One of them fails all its calls for a " +
 			"minute, which is a tenth of all calls. The guard does not see hosts.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.5)
-			w.Service = service(d, w.Clients[0].Rate/0.5/10, 50*time.Millisecond, sim.Exponential)
+			w := steadyWorld(d, 200, 0.5)
+			w.Service = newService(d, w.Clients[0].Rate/0.5/10, 50*time.Millisecond, sim.Exponential)
 			w.Service.Hosts = 10
 			w.Service.Queue = 10 * w.Service.Servers
-			during(&w, d.AboutTime(time.Minute), sim.Fault{Down: true, Host: 1})
+			addFault(&w, d.AboutTime(time.Minute), sim.Fault{Down: true, Host: 1})
 			return w
 		},
 		Shown: []Column{goodMeanwhile, failedMeanwhile, refusedMeanwhile, openings},

@@ -2,8 +2,8 @@ package scenario
 
 import "math"
 
-// both applies a goal to weir.Config{} too, in addition to the recommended gate.
-func both(g Goal) Goal {
+// forBothConfigs applies a goal to weir.Config{} too, in addition to the recommended gate.
+func forBothConfigs(g Goal) Goal {
 	g.Recommended = false
 	return g
 }

@@ -36,7 +36,7 @@ func failingDay(name string, errors, rate float64, long time.Duration) Scenario 
 		Text: fmt.Sprintf("%.0f %% of the calls fail, each by itself, and always have. A guard that refuses calls here does "+
 			"harm.", 100*errors),
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, rate, 0.5)
+			w := steadyWorld(d, rate, 0.5)
 			w.Service.ErrorRate = errors
 			w.For = long
 			return w
@@ -53,8 +53,8 @@ func busyDay(name string, load float64, word string, times func(time.Duration) s
 		Text: "200 calls per second come at random, and now and then some of them wait. Nearly all are answered in time, " +
 			"so a guard that bounds the calls in flight too tightly does harm.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, load)
-			w.Service = service(d, w.Clients[0].Rate/load, 50*time.Millisecond, times)
+			w := steadyWorld(d, 200, load)
+			w.Service = newService(d, w.Clients[0].Rate/load, 50*time.Millisecond, times)
 			w.Service.Queue = 100 * w.Service.Servers
 			w.Clients[0].Timeout = d.AboutTime(5 * time.Second)
 			w.For = 290 * time.Second
@@ -70,5 +70,5 @@ func atMostRefused(perMillion float64) Goal {
 	if perMillion > 1 {
 		text = fmt.Sprintf("at most %.0f calls refused in a million", perMillion)
 	}
-	return both(atMost(text, falseRefusals, perMillion))
+	return forBothConfigs(atMost(text, falseRefusals, perMillion))
 }

@@ -14,8 +14,8 @@ func hang() Scenario {
 		Text: "All calls that begin within 20 s take 20 times as long, at 200 calls per second and half of the " +
 			"capacity. Most of them time out, and the queue is full of calls whose callers have gone.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.5)
-			during(&w, d.AboutTime(20*time.Second), sim.Fault{Slower: d.About(20)})
+			w := steadyWorld(d, 200, 0.5)
+			addFault(&w, d.AboutTime(20*time.Second), sim.Fault{Slower: d.About(20)})
 			return w
 		},
 		Shown: []Column{good, failed, refused, protectedAfter, backAfter, wasted, openings},

@@ -15,9 +15,9 @@ func herdOfRetriers() Scenario {
 			"answered, and not before the time that a refusal names. Retries without such a time " +
 			"come after a second or two. All calls should be answered soon after the end, and not all at once.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 5, 0.1)
-			w.Service = service(d, d.About(1000), 50*time.Millisecond, sim.Exponential)
-			during(&w, 30*time.Second, sim.Fault{Down: true})
+			w := steadyWorld(d, 5, 0.1)
+			w.Service = newService(d, d.About(1000), 50*time.Millisecond, sim.Exponential)
+			addFault(&w, 30*time.Second, sim.Fault{Down: true})
 			w.Clients[0].To = w.Trouble.From // its calls are not counted in the figures
 			w.Clients = append(w.Clients[:1], sim.Client{
 				Rate: 100, From: w.Trouble.To - 15*time.Second, To: w.Trouble.To - 5*time.Second,
@@ -26,7 +26,7 @@ func herdOfRetriers() Scenario {
 			return w
 		},
 		Shown: []Column{medianWait, slowest, crowd, sentMeanwhile, openings},
-		Goals: []Goal{both(crowdGoal()), both(waitGoal())},
+		Goals: []Goal{forBothConfigs(crowdGoal()), forBothConfigs(waitGoal())},
 	}
 }
 
@@ -40,17 +40,17 @@ func herdOfBreakers() Scenario {
 			"them all when the time has come, but not in one moment.",
 		World: func(d sim.Draw) sim.World {
 			w := sim.World{
-				Service: service(d, d.About(8000), 50*time.Millisecond, sim.Exponential),
+				Service: newService(d, d.About(8000), 50*time.Millisecond, sim.Exponential),
 				Clients: []sim.Client{{
 					Processes: 1000, Rate: 4000, From: lead, To: lead + 8*time.Second, Timeout: d.AboutTime(2 * time.Second),
 					Retries: 20, Backoff: d.AboutTime(time.Second), ObeysRetryAfter: true,
 				}},
 			}
-			during(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true, TellsEnd: true})
+			addFault(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true, TellsEnd: true})
 			return w
 		},
 		Shown: []Column{crowd, medianWait, slowest, good, sentMeanwhile},
-		Goals: []Goal{both(crowdGoal())},
+		Goals: []Goal{forBothConfigs(crowdGoal())},
 	}
 }
 

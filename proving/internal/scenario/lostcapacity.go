@@ -16,8 +16,8 @@ func lostCapacity() Scenario {
 			"can still answer more than half of what is offered. A guard that refuses all calls throws that away, " +
 			"and a guard that refuses nothing lets callers wait for answers that come too late.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.5)
-			during(&w, d.AboutTime(40*time.Second), sim.Fault{Capacity: d.Between(0.25, 0.30)})
+			w := steadyWorld(d, 200, 0.5)
+			addFault(&w, d.AboutTime(40*time.Second), sim.Fault{Capacity: d.Between(0.25, 0.30)})
 			return w
 		},
 		Shown: []Column{goodMeanwhile, failed, refusedMeanwhile, wasted, medianWait, openings, backAfter},

@@ -16,7 +16,7 @@ func metastable() Scenario {
 			"has gone: a metastable failure (Bronson et al., HotOS 2021). Figures named meanwhile cover the 60 s after " +
 			"the surge, in which the service could answer all calls.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.7)
+			w := steadyWorld(d, 200, 0.7)
 			c := &w.Clients[0]
 			c.Retries = 3
 			c.Backoff = d.AboutTime(100 * time.Millisecond)

@@ -14,15 +14,15 @@ func outage() Scenario {
 		Text: "All calls fail at once for 20 s, at 150 calls per second. Breakers were invented for this: few calls " +
 			"should be sent meanwhile, and all should be good again afterwards.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 150, 0.5)
-			during(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true})
+			w := steadyWorld(d, 150, 0.5)
+			addFault(&w, d.AboutTime(20*time.Second), sim.Fault{Down: true})
 			return w
 		},
 		Shown: []Column{sentMeanwhile, goodAfter, failed, protectedAfter, backAfter, openings},
 		Goals: []Goal{
-			both(timesBestPeer("calls sent ≤ 1.05 × the best peer's", sentMeanwhile, 1.05)),
-			both(timesBest("good calls afterwards ≥ 95 % of the best", goodAfter, 0.95)),
-			both(atMost("one opening", openings, 1)),
+			forBothConfigs(timesBestPeer("calls sent ≤ 1.05 × the best peer's", sentMeanwhile, 1.05)),
+			forBothConfigs(timesBest("good calls afterwards ≥ 95 % of the best", goodAfter, 0.95)),
+			forBothConfigs(atMost("one opening", openings, 1)),
 		},
 		Quick: true,
 	}

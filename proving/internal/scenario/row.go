@@ -15,7 +15,8 @@ type Row struct {
 	Harmless bool
 }
 
-// Spread is the median and the range of a figure over all seeds. They are NaN if no run has the figure.
+// Spread is the median and the range of a figure over all seeds. They are NaN if no run has the
+// figure.
 type Spread struct{ Median, Low, High float64 }
 
 // Spread returns the median and the range of a figure. Runs without the figure are left out.
@@ -64,16 +65,16 @@ const (
 	oracle = "oracle"
 )
 
-// best returns the best median of a figure among the peers and the guard none. A library is a peer only
-// if it is harmless.
-func (rs Rows) best(c Column) float64 { return max2(rs.bestPeer(c), rs.median(none, c), c.More) }
+// best returns the best median of a figure among the peers and the guard none. A library is a peer
+// only if it is harmless.
+func (rs Rows) best(c Column) float64 { return betterOf(rs.bestPeer(c), rs.median(none, c), c.More) }
 
 // bestPeer returns the best median of a figure among the peers. If there are none, it is NaN.
 func (rs Rows) bestPeer(c Column) float64 {
 	best := math.NaN()
 	for _, r := range rs {
 		if r.Guard.Peer && r.Harmless {
-			best = max2(best, r.Spread(c).Median, c.More)
+			best = betterOf(best, r.Spread(c).Median, c.More)
 		}
 	}
 	return best
@@ -88,8 +89,8 @@ func (rs Rows) median(name string, c Column) float64 {
 	return rs[i].Spread(c).Median
 }
 
-// max2 returns the better of two numbers, or the one that is a number.
-func max2(a, b float64, more bool) float64 {
+// betterOf returns the better of two numbers, or the one that is a number.
+func betterOf(a, b float64, more bool) float64 {
 	switch {
 	case math.IsNaN(a):
 		return b

@@ -8,19 +8,19 @@ import (
 )
 
 // semian returns the nine scenarios in the directory experiments of github.com/Shopify/semian, from
-// their descriptions. There, 60 threads call almost without a pause, and each has a breaker of its own.
-// Here there are ten processes of one user each, because the other 50 would only repeat them.
+// their descriptions. There, 60 threads call almost without a pause, and each has a breaker of its
+// own. Here there are ten processes of one user each, because the other 50 would only repeat them.
 func semian() []Scenario {
 	return []Scenario{
-		phases("semian-spike-20", "a spike of 20 %", 20, quiet(3), failing(0.20), quiet(3)),
-		phases("semian-spike-100", "a spike of 100 %", 20, quiet(3), failing(1), quiet(3)),
+		phases("semian-spike-20", "a spike of 20 %", 20, quietPhases(3), failingPhases(0.20), quietPhases(3)),
+		phases("semian-spike-100", "a spike of 100 %", 20, quietPhases(3), failingPhases(1), quietPhases(3)),
 		phases("semian-spikes", "spikes of 20, 60 and 100 %", 20,
-			quiet(3), failing(0.20), quiet(3), failing(0.60), quiet(3), failing(1), quiet(3)),
-		phases("semian-sustained", "20 % for five minutes", 30, quiet(4), failing(repeat(10, 0.20)...), quiet(4)),
-		phases("semian-gradual", "a gradual rise to 5 %", 60, quiet(1),
-			failing(0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05), quiet(1)),
-		phases("semian-near-target", "1.2 %, hardly more than usual", 30, quiet(1), failing(repeat(4, 0.012)...), quiet(1)),
-		phases("semian-oscillating", "2 and 6 % in turn", 10, quiet(2), failing(repeat(9, 0.02, 0.06)...), quiet(2)),
+			quietPhases(3), failingPhases(0.20), quietPhases(3), failingPhases(0.60), quietPhases(3), failingPhases(1), quietPhases(3)),
+		phases("semian-sustained", "20 % for five minutes", 30, quietPhases(4), failingPhases(repeat(10, 0.20)...), quietPhases(4)),
+		phases("semian-gradual", "a gradual rise to 5 %", 60, quietPhases(1),
+			failingPhases(0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05), quietPhases(1)),
+		phases("semian-near-target", "1.2 %, hardly more than usual", 30, quietPhases(1), failingPhases(repeat(4, 0.012)...), quietPhases(1)),
+		phases("semian-oscillating", "2 and 6 % in turn", 10, quietPhases(2), failingPhases(repeat(9, 0.02, 0.06)...), quietPhases(2)),
 		slowService(),
 		slowQuery(),
 	}
@@ -35,12 +35,12 @@ func phases(name, title string, each float64, spans ...[]float64) Scenario {
 			"share changes in phases of %.0f s: %s. Figures named meanwhile cover the time from the first to the last "+
 			"of the other phases.", each, title),
 		World: func(d sim.Draw) sim.World {
-			w := users(d)
+			w := userWorld(d)
 			each := d.AboutTime(seconds(each))
 			at := time.Duration(0)
 			for _, span := range spans {
 				for _, rate := range span {
-					if rate != usual {
+					if rate != usualErrorRate {
 						fault := sim.Span{From: at, To: at + each}
 						w.Faults = append(w.Faults, sim.Fault{Span: fault, ErrorRate: rate})
 						w.Trouble = sim.Span{From: w.Faults[0].From, To: fault.To}
@@ -55,12 +55,12 @@ func phases(name, title string, each float64, spans ...[]float64) Scenario {
 	}
 }
 
-// usual is the error rate of a phase without a fault.
-const usual = 0.01
+// usualErrorRate is the error rate of a phase without a fault.
+const usualErrorRate = 0.01
 
-func quiet(n int) []float64 { return repeat(n, usual) }
+func quietPhases(n int) []float64 { return repeat(n, usualErrorRate) }
 
-func failing(rates ...float64) []float64 { return rates }
+func failingPhases(rates ...float64) []float64 { return rates }
 
 func repeat(n int, rates ...float64) (all []float64) {
 	for range n {
@@ -69,13 +69,13 @@ func repeat(n int, rates ...float64) (all []float64) {
 	return all
 }
 
-// users returns ten users who make a short pause between calls.
-func users(d sim.Draw) sim.World {
+// userWorld returns ten users who make a short pause between calls.
+func userWorld(d sim.Draw) sim.World {
 	w := sim.World{
-		Service: service(d, d.About(1000), 150*time.Millisecond, lognormal(0.5)),
+		Service: newService(d, d.About(1000), 150*time.Millisecond, lognormal(0.5)),
 		Clients: []sim.Client{{Processes: 10, Users: 1, Think: 50 * time.Millisecond, Timeout: 10 * time.Second}},
 	}
-	w.Service.ErrorRate = usual
+	w.Service.ErrorRate = usualErrorRate
 	return w
 }
 
@@ -88,7 +88,7 @@ func slowService() Scenario {
 			"calls time out and its users do nothing else meanwhile. The guard is the one of that service; the time with " +
 			"the other nine is the pause between two calls. The more calls users make in all, the less they were held up.",
 		World: func(d sim.Draw) sim.World {
-			w := users(d)
+			w := userWorld(d)
 			w.Clients[0].Think = d.AboutTime(1350 * time.Millisecond)
 			slow := sim.Span{From: lead, To: lead + d.AboutTime(5*time.Minute)}
 			w.Faults = []sim.Fault{{Span: slow, Slower: d.About(9.95 / 0.15)}}
@@ -109,7 +109,7 @@ func slowQuery() Scenario {
 			"of ten queries takes 9.5 s longer. It occupies the servers, and the other nine are turned away at once. The " +
 			"guard does not see queries.",
 		World: func(d sim.Draw) sim.World {
-			w := users(d)
+			w := userWorld(d)
 			w.Clients[0].Processes = 20
 			w.Service.Servers, w.Service.Queue = 15, 0
 			slow := sim.Span{From: lead, To: lead + d.AboutTime(2*time.Minute)}

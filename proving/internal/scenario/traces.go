@@ -18,11 +18,11 @@ func drainedQuota() Scenario {
 			"calls, which one retry would save. Whatever a guard has learned in the outage, it should forget. The " +
 			"figures named meanwhile cover the outage.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 50, 0.5)
+			w := steadyWorld(d, 50, 0.5)
 			w.Service.ErrorRate = d.About(0.03)
 			w.Clients[0].Retries = 2
 			w.Clients[0].Backoff = d.AboutTime(100 * time.Millisecond)
-			during(&w, d.AboutTime(time.Minute), sim.Fault{Down: true})
+			addFault(&w, d.AboutTime(time.Minute), sim.Fault{Down: true})
 			w.For = w.Trouble.To + 10*time.Minute
 			return w
 		},
@@ -42,7 +42,7 @@ func decayedStreak() Scenario {
 			timeout := d.AboutTime(19 * time.Second)
 			down := sim.Span{From: 5 * time.Minute, To: 5*time.Minute + d.AboutTime(20*time.Minute)}
 			return sim.World{
-				Service: service(d, 20, 300*time.Millisecond, sim.Exponential),
+				Service: newService(d, 20, 300*time.Millisecond, sim.Exponential),
 				Clients: []sim.Client{{Users: 1, Think: d.AboutTime(2 * time.Second), Timeout: timeout}},
 				Faults:  []sim.Fault{{Span: down, Capacity: sim.NoCapacity}},
 				Trouble: down,

@@ -7,7 +7,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// The known traps of adaptive bounds on calls in flight. In most of them the service is never in trouble.
+// The known traps of adaptive bounds on calls in flight. In most of them the service is never in
+// trouble.
 
 // limitCreeps: a bound that grows while nothing happens, and no longer protects the service when it
 // is needed.
@@ -18,7 +19,7 @@ func limitCreeps() Scenario {
 		Text: "100 calls per second use 60 % of the capacity for five minutes, and nothing happens: a limit that is " +
 			"probed upwards grows and grows (concurrency-limits#134). Then capacity falls to 30 % for 30 s.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 100, 0.6)
+			w := steadyWorld(d, 100, 0.6)
 			lost := sim.Span{From: 5 * time.Minute, To: 5*time.Minute + d.AboutTime(30*time.Second)}
 			w.Faults = []sim.Fault{{Span: lost, Capacity: 0.3}}
 			w.Trouble = lost
@@ -37,7 +38,7 @@ func nightAndDay() Scenario {
 		Text: "Two calls per second for ten minutes, then 200 from one second to the next, which is half of the capacity. " +
 			"A bound that was learned at night refuses calls in the morning.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.5)
+			w := steadyWorld(d, 200, 0.5)
 			c := &w.Clients[0]
 			nine := d.AboutTime(10 * time.Minute)
 			c.Rate /= 100
@@ -57,8 +58,8 @@ func bimodalMix() Scenario {
 		Text: "90 % of 200 calls per second take 5 ms, the others 500 ms, at 60 % of the capacity. Their mix changes the " +
 			"latency from second to second, and nothing is wrong.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.6)
-			w.Service = service(d, w.Clients[0].Rate/0.6, 54500*time.Microsecond, fastAndSlow)
+			w := steadyWorld(d, 200, 0.6)
+			w.Service = newService(d, w.Clients[0].Rate/0.6, 54500*time.Microsecond, fastAndSlow)
 			w.Service.Queue = 20 * w.Service.Servers
 			w.Clients[0].Timeout = d.AboutTime(5 * time.Second)
 			w.For = 2 * time.Minute
@@ -83,7 +84,7 @@ func collectorPauses() Scenario {
 		Text: "The service stops for 100 to 300 ms every 5 s, at 200 calls per second and 50 % of the capacity. Calls in " +
 			"a pause take longer, and all are answered.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.5)
+			w := steadyWorld(d, 200, 0.5)
 			w.Service.Queue = 20 * w.Service.Servers
 			w.Clients[0].Timeout = d.AboutTime(3 * time.Second)
 			w.For = 2 * time.Minute
@@ -118,7 +119,7 @@ func deployment(name, title string, before, after float64, why string) Scenario 
 		Text: "After a minute a new version makes all calls " + title + ". The load is 35 % of the capacity of the faster " +
 			"version, so nothing is wrong. " + why,
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 200, 0.35)
+			w := steadyWorld(d, 200, 0.35)
 			w.Service.Queue = 20 * w.Service.Servers
 			w.Clients[0].Timeout = d.AboutTime(5 * time.Second)
 			change := d.AboutTime(time.Minute)
@@ -146,7 +147,7 @@ func growingBaseline() Scenario {
 			"that takes the latency of the last minute as its measure rises with it (concurrency-limits#165). The " +
 			"service could answer three quarters of the calls at the end.",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 100, 0.6)
+			w := steadyWorld(d, 100, 0.6)
 			w.Service.Queue = 30 * w.Service.Servers
 			const steps = 24
 			for i := range steps {
@@ -174,8 +175,8 @@ func steadyProbes() Scenario {
 		Text: "150 calls per second of 300 ms, so 45 are always in flight, at 70 % of the capacity for five minutes. A " +
 			"bound that is lowered now and then to measure the latency without load refuses calls (envoy#38338).",
 		World: func(d sim.Draw) sim.World {
-			w := steady(d, 150, 0.7)
-			w.Service = service(d, w.Clients[0].Rate/0.7, 300*time.Millisecond, sim.Exponential)
+			w := steadyWorld(d, 150, 0.7)
+			w.Service = newService(d, w.Clients[0].Rate/0.7, 300*time.Millisecond, sim.Exponential)
 			w.Service.Queue = 20 * w.Service.Servers
 			w.Clients[0].Timeout = d.AboutTime(5 * time.Second)
 			w.For = 5 * time.Minute

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// healthy is a service that answers any number of calls in 10 ms.
-var healthy = Service{Servers: 1e6, Time: Constant(10 * ms)}
+// healthyService is a service that answers any number of calls in 10 ms.
+var healthyService = Service{Servers: 1e6, Time: Constant(10 * ms)}
 
 func TestAnOpenLoopIsAPoissonProcess(t *testing.T) {
-	w := World{Service: healthy, Clients: patient(100), For: 500 * sec}
+	w := World{Service: healthyService, Clients: patientClient(100), For: 500 * sec}
 	f := Run(w, None(), 1)
 	// The calls of a second have mean and variance 100. Over 500 seconds, the mean has a standard
 	// deviation of 0.45, and the variance one of 6.3.
@@ -29,7 +29,7 @@ func TestAnOpenLoopIsAPoissonProcess(t *testing.T) {
 }
 
 func TestASurgeMultipliesTheRate(t *testing.T) {
-	w := World{Service: healthy, Clients: patient(1000), For: 50 * sec}
+	w := World{Service: healthyService, Clients: patientClient(1000), For: 50 * sec}
 	w.Clients[0].From, w.Clients[0].To = 5*sec, 40*sec
 	w.Clients[0].Surge = []Surge{
 		{Span{10 * sec, 30 * sec}, 3},
@@ -88,7 +88,7 @@ func TestTimeoutsAreThoseOfTheCaller(t *testing.T) {
 		Clients: []Client{{Rate: 1000, Timeout: 900 * ms, HurriedShare: 0.25, Hurried: 50 * ms}},
 		For:     10 * sec,
 	}
-	records, f := recorded(w, 1)
+	records, f := runRecorded(w, 1)
 	hurried := 0
 	for _, r := range records {
 		require.ErrorIs(t, r.result, context.DeadlineExceeded)
@@ -110,7 +110,7 @@ func TestAUserOfAClosedLoopWaitsAndThinks(t *testing.T) {
 		Clients: []Client{{Users: 5, Processes: 4, Think: 300 * ms, Timeout: sec}},
 		For:     200 * sec,
 	}
-	records, f := recorded(w, 1)
+	records, f := runRecorded(w, 1)
 	// 20 users call once in 400 ms on average.
 	require.InDelta(t, 20*200/0.4, f.Offered, 4*math.Sqrt(20*200/0.4))
 	ends := map[int]time.Duration{}

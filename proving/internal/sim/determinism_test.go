@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// busy is a world in which much happens at once.
-func busy() sim.World {
+// busyWorld is a world in which much happens at once.
+func busyWorld() sim.World {
 	s := time.Second
 	return sim.World{
 		Service: sim.Service{
@@ -43,8 +43,8 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 		if maker.Draws {
 			continue
 		}
-		first := sim.Run(busy(), maker, 1)
-		require.NotEqual(t, first, sim.Run(busy(), maker, 2))
+		first := sim.Run(busyWorld(), maker, 1)
+		require.NotEqual(t, first, sim.Run(busyWorld(), maker, 2))
 		times := 5
 		if testing.Short() || !sim.Long {
 			times = 1
@@ -52,18 +52,18 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 		for _, processors := range []int{1, 2} {
 			runtime.GOMAXPROCS(processors)
 			for range times {
-				require.Equal(t, first, sim.Run(busy(), maker, 1), maker.Name)
+				require.Equal(t, first, sim.Run(busyWorld(), maker, 1), maker.Name)
 			}
 		}
 	}
 }
 
 func TestRunsInParallelDoNotMeet(t *testing.T) {
-	alone := sim.Run(busy(), sim.None(), 1)
+	alone := sim.Run(busyWorld(), sim.None(), 1)
 	var group sync.WaitGroup
 	together := make([]sim.Figures, 4)
 	for i := range together {
-		group.Go(func() { together[i] = sim.Run(busy(), sim.None(), 1) })
+		group.Go(func() { together[i] = sim.Run(busyWorld(), sim.None(), 1) })
 	}
 	group.Wait()
 	for _, f := range together {

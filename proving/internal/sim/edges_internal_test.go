@@ -13,7 +13,7 @@ import (
 // call.
 func TestADerivedContextEndsAtTheDeadline(t *testing.T) {
 	waits := 0
-	w := World{Service: healthy, Clients: []Client{{Rate: 100, Timeout: 700 * ms}}, For: 5 * sec}
+	w := World{Service: healthyService, Clients: []Client{{Rate: 100, Timeout: 700 * ms}}, For: 5 * sec}
 	f := Run(w, Maker{Name: "waits", New: func(s Setting) Guard {
 		return testGuard(func(ctx context.Context, _ func(context.Context) error) error {
 			from := s.run.now()
@@ -32,35 +32,35 @@ func TestADerivedContextEndsAtTheDeadline(t *testing.T) {
 	require.Zero(t, f.Sent)
 }
 
-// counter is a guard that reports another opening with each call while opens returns true.
-type counter struct {
+// openingCounter is a guard that reports another opening with each call while opens returns true.
+type openingCounter struct {
 	Guard
 	openings atomic.Int64
 	opens    func() bool
 }
 
-func (c *counter) Call(ctx context.Context, f func(context.Context) error) error {
+func (c *openingCounter) Call(ctx context.Context, f func(context.Context) error) error {
 	if c.opens() {
 		c.openings.Add(1)
 	}
 	return c.Guard.Call(ctx, f)
 }
 
-func (c *counter) Openings() int { return int(c.openings.Load()) }
+func (c *openingCounter) Openings() int { return int(c.openings.Load()) }
 
 func TestOnlyOpeningsInTheTroubleEndTheCountOfBadCalls(t *testing.T) {
 	trouble := Span{10 * sec, 20 * sec}
 	w := World{
-		Service: healthy,
+		Service: healthyService,
 		Faults:  []Fault{{Span: trouble, Down: true}},
-		Clients: patient(100),
+		Clients: patientClient(100),
 		For:     30 * sec,
 		Trouble: trouble,
 	}
 	w.Service.ErrorRate = 0.1
 	bad := func(opens Span) Figures {
 		return Run(w, Maker{Name: "counter", New: func(s Setting) Guard {
-			return &counter{Guard: None().New(s), opens: func() bool { return opens.holds(s.run.now()) }}
+			return &openingCounter{Guard: None().New(s), opens: func() bool { return opens.holds(s.run.now()) }}
 		}}, 1)
 	}
 	before := bad(Span{2 * sec, 4 * sec})

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// queue is a queue with Poisson arrivals and exponential times, as in the textbooks.
-type queue struct {
+// textbookQueue is a queue with Poisson arrivals and exponential times, as in the textbooks.
+type textbookQueue struct {
 	servers int
 	load    float64 // per server
 	room    int     // of the queue
@@ -33,10 +33,10 @@ func erlangC(c int, offered float64) float64 {
 	return b / (1 - offered/float64(c)*(1-b))
 }
 
-func (q queue) offered() float64 { return q.load * float64(q.servers) }
+func (q textbookQueue) offered() float64 { return q.load * float64(q.servers) }
 
 // world returns the queue as a world with about this number of calls.
-func (q queue) world(calls int) World {
+func (q textbookQueue) world(calls int) World {
 	rate := q.offered() / meanTime.Seconds()
 	return World{
 		Service: Service{Servers: q.servers, Time: Exponential(meanTime), Queue: q.room},
@@ -47,9 +47,9 @@ func (q queue) world(calls int) World {
 
 const seeds = 20
 
-// student is the two-sided 99.9 % quantile of Student's t distribution with seeds - 1 degrees of
-// freedom.
-const student = 3.883
+// studentQuantile is the two-sided 99.9 % quantile of Student's t distribution with seeds - 1
+// degrees of freedom.
+const studentQuantile = 3.883
 
 // interval returns the mean of one value per seed, and half of its 99.9 % confidence interval.
 func interval(values []float64) (mean, half float64) {
@@ -60,11 +60,12 @@ func interval(values []float64) (mean, half float64) {
 	for _, v := range values {
 		variance += (v - mean) * (v - mean) / float64(len(values)-1)
 	}
-	return mean, student * math.Sqrt(variance/float64(len(values)))
+	return mean, studentQuantile * math.Sqrt(variance/float64(len(values)))
 }
 
-// agrees checks that the expected value is in the interval, and that the interval is narrow enough.
-func agrees(t *testing.T, what string, expected, widest float64, values []float64) {
+// requireInInterval checks that the expected value is in the interval, and that the interval is
+// narrow enough.
+func requireInInterval(t *testing.T, what string, expected, widest float64, values []float64) {
 	t.Helper()
 	mean, half := interval(values)
 	t.Logf("%s: %.5f ± %.5f, expected %.5f", what, mean, half, expected)
@@ -76,18 +77,18 @@ const tooLong = "takes up to 10 s: make test-long runs it"
 
 func TestWaitingAgreesWithErlang(t *testing.T) {
 	for _, test := range []struct {
-		queue
+		textbookQueue
 		widest float64 // relative half of the interval of the mean wait
 	}{
-		{queue{1, 0.5, 1e6}, 0.1},
-		{queue{1, 0.8, 1e6}, 0.2},
-		{queue{1, 0.95, 1e6}, 0.4},
-		{queue{4, 0.5, 1e6}, 0.2},
-		{queue{4, 0.8, 1e6}, 0.2},
-		{queue{4, 0.95, 1e6}, 0.4},
-		{queue{16, 0.5, 1e6}, 0.5},
-		{queue{16, 0.8, 1e6}, 0.25},
-		{queue{16, 0.95, 1e6}, 0.4},
+		{textbookQueue{1, 0.5, 1e6}, 0.1},
+		{textbookQueue{1, 0.8, 1e6}, 0.2},
+		{textbookQueue{1, 0.95, 1e6}, 0.4},
+		{textbookQueue{4, 0.5, 1e6}, 0.2},
+		{textbookQueue{4, 0.8, 1e6}, 0.2},
+		{textbookQueue{4, 0.95, 1e6}, 0.4},
+		{textbookQueue{16, 0.5, 1e6}, 0.5},
+		{textbookQueue{16, 0.8, 1e6}, 0.25},
+		{textbookQueue{16, 0.95, 1e6}, 0.4},
 	} {
 		t.Run(fmt.Sprintf("%d servers, load %v", test.servers, test.load), func(t *testing.T) {
 			t.Parallel()
@@ -95,7 +96,7 @@ func TestWaitingAgreesWithErlang(t *testing.T) {
 			if test.load > 0.9 { // the queue forgets its past in 1,560 times the time of a call
 				calls, warmup = 40_000, 10_000
 			}
-			if testing.Short() && calls > 8_000 || !long && (calls > 8_000 || test.servers != 4) {
+			if testing.Short() && calls > 8_000 || !runLong && (calls > 8_000 || test.servers != 4) {
 				t.Skip(tooLong)
 			}
 			var waiting, waits []float64
@@ -107,15 +108,15 @@ func TestWaitingAgreesWithErlang(t *testing.T) {
 			}
 			c := erlangC(test.servers, test.offered())
 			free := float64(test.servers) - test.offered()
-			agrees(t, "probability to wait", c, test.widest, waiting)
-			agrees(t, "mean wait", c*meanTime.Seconds()/free, test.widest, waits)
+			requireInInterval(t, "probability to wait", c, test.widest, waiting)
+			requireInInterval(t, "mean wait", c*meanTime.Seconds()/free, test.widest, waits)
 		})
 	}
 }
 
 // waitsOf returns the share of calls that wait, and the mean wait in seconds.
 func waitsOf(w World, seed uint64, warmup int) (waited, mean float64) {
-	records, _ := recorded(w, seed)
+	records, _ := runRecorded(w, seed)
 	n := 0.0
 	for _, r := range records {
 		if r.call.index < warmup {
@@ -131,10 +132,10 @@ func waitsOf(w World, seed uint64, warmup int) (waited, mean float64) {
 }
 
 func TestLossAgreesWithErlang(t *testing.T) {
-	for _, q := range []queue{{1, 0.5, 0}, {4, 1, 0}, {16, 0.8, 0}, {16, 2, 0}, {2, 0.9, 3}, {1, 1.5, 5}} {
+	for _, q := range []textbookQueue{{1, 0.5, 0}, {4, 1, 0}, {16, 0.8, 0}, {16, 2, 0}, {2, 0.9, 3}, {1, 1.5, 5}} {
 		t.Run(fmt.Sprintf("%d servers, load %v, room for %d", q.servers, q.load, q.room), func(t *testing.T) {
 			t.Parallel()
-			if !long && q.servers == 16 {
+			if !runLong && q.servers == 16 {
 				t.Skip(tooLong)
 			}
 			var lost []float64
@@ -152,7 +153,7 @@ func TestLossAgreesWithErlang(t *testing.T) {
 				sum += last
 				last *= q.load
 			}
-			agrees(t, "lost", last/(sum+last), 0.15, lost)
+			requireInInterval(t, "lost", last/(sum+last), 0.15, lost)
 		})
 	}
 }

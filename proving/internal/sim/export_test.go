@@ -2,8 +2,8 @@ package sim
 
 import "github.com/weir-go/weir/internal/testenv"
 
-// long runs the tests whole, as make test-long does. They take up to 10 s each.
-var long = testenv.Soak()
+// runLong runs the tests whole, as make test-long does. They take up to 10 s each.
+var runLong = testenv.Soak()
 
 // Long is long, for tests of other packages.
-var Long = long
+var Long = runLong

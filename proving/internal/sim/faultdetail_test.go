@@ -28,14 +28,14 @@ func TestSlowShareSlowsThatShareOfTheCalls(t *testing.T) {
 	require.ErrorContains(t, world.Validate(), "SlowShare is 1.5")
 }
 
-// ears is a guard that records the announcements of the service.
-type ears struct {
+// announcementGuard is a guard that records the announcements of the service.
+type announcementGuard struct {
 	mu    sync.Mutex
 	began time.Time
 	ends  []time.Duration
 }
 
-func (e *ears) Call(ctx context.Context, f func(context.Context) error) error {
+func (e *announcementGuard) Call(ctx context.Context, f func(context.Context) error) error {
 	err := f(ctx)
 	var asks interface{ RetryAfter() time.Duration }
 	if errors.As(err, &asks) {
@@ -46,8 +46,8 @@ func (e *ears) Call(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-func (e *ears) Refusal(error) (time.Duration, bool) { return 0, false }
-func (e *ears) Openings() int                       { return 0 }
+func (e *announcementGuard) Refusal(error) (time.Duration, bool) { return 0, false }
+func (e *announcementGuard) Openings() int                       { return 0 }
 
 func TestServiceAnnouncesTheEndOfAFault(t *testing.T) {
 	world := sim.World{
@@ -56,9 +56,9 @@ func TestServiceAnnouncesTheEndOfAFault(t *testing.T) {
 		Clients: []sim.Client{{Rate: 10, Timeout: time.Second}},
 		For:     time.Minute,
 	}
-	var guard *ears
+	var guard *announcementGuard
 	maker := sim.Maker{Name: "ears", New: func(sim.Setting) sim.Guard {
-		guard = &ears{began: time.Now()}
+		guard = &announcementGuard{began: time.Now()}
 		return guard
 	}}
 	sim.Run(world, maker, 1)

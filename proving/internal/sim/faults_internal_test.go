@@ -7,20 +7,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faulty returns a service of 50 servers that answers 200 calls per second in 100 ms each, so that
-// 20 are busy. It has faults.
-func faulty(faults ...Fault) World {
+// faultyWorld returns a service of 50 servers that answers 200 calls per second in 100 ms each, so
+// that 20 are busy. It has faults.
+func faultyWorld(faults ...Fault) World {
 	return World{
 		Service: Service{Servers: 50, Time: Constant(100 * ms), Queue: 1e6},
 		Faults:  faults,
-		Clients: patient(200),
+		Clients: patientClient(200),
 		For:     20 * sec,
 	}
 }
 
 func TestADownServiceFailsAllCalls(t *testing.T) {
 	for _, failTime := range []time.Duration{0, 5 * ms} {
-		records, _ := recorded(faulty(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, FailTime: failTime}), 1)
+		records, _ := runRecorded(faultyWorld(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, FailTime: failTime}), 1)
 		for _, r := range records {
 			switch {
 			case r.from <= 4900*ms, r.from >= 10*sec:
@@ -39,12 +39,12 @@ func TestADownServiceFailsAllCalls(t *testing.T) {
 }
 
 func TestASlowServiceTakesLongerFromTheStartOfACall(t *testing.T) {
-	w := faulty(
+	w := faultyWorld(
 		Fault{Span: Span{5 * sec, 10 * sec}, Slower: 2},
 		Fault{Span: Span{8 * sec, 12 * sec}, Slower: 1.25},
 	)
 	w.Service.Servers = 500
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	for _, r := range records {
 		expected := 100 * ms
 		if r.from >= 5*sec && r.from < 10*sec {
@@ -58,8 +58,8 @@ func TestASlowServiceTakesLongerFromTheStartOfACall(t *testing.T) {
 }
 
 func TestLostCapacityFinishesWhatItHasBegun(t *testing.T) {
-	w := faulty(Fault{Span: Span{5 * sec, 10 * sec}, Capacity: 0.1})
-	records, _ := recorded(w, 1)
+	w := faultyWorld(Fault{Span: Span{5 * sec, 10 * sec}, Capacity: 0.1})
+	records, _ := runRecorded(w, 1)
 	served := 0
 	for _, r := range records {
 		start := r.to - 100*ms
@@ -84,7 +84,7 @@ func TestLostCapacityFinishesWhatItHasBegun(t *testing.T) {
 }
 
 func TestAHangStopsAllWorkUntilItsEnd(t *testing.T) {
-	records, f := recorded(faulty(Fault{Span: Span{5 * sec, 10 * sec}, Capacity: NoCapacity}), 1)
+	records, f := runRecorded(faultyWorld(Fault{Span: Span{5 * sec, 10 * sec}, Capacity: NoCapacity}), 1)
 	for _, r := range records {
 		switch {
 		case r.to <= 5*sec:
@@ -99,7 +99,7 @@ func TestAHangStopsAllWorkUntilItsEnd(t *testing.T) {
 }
 
 func TestAServiceThatGoesDownWhileItHangsResetsItsCalls(t *testing.T) {
-	records, f := recorded(faulty(
+	records, f := runRecorded(faultyWorld(
 		Fault{Span: Span{5 * sec, 9 * sec}, Capacity: NoCapacity},
 		Fault{Span: Span{8 * sec, 10 * sec}, Down: true},
 	), 1)
@@ -117,9 +117,9 @@ func TestAServiceThatGoesDownWhileItHangsResetsItsCalls(t *testing.T) {
 }
 
 func TestAFlappingFaultIsThereInTheFirstHalfOfEachPeriod(t *testing.T) {
-	w := faulty(Fault{Span: Span{5 * sec, 12500 * ms}, Period: 2 * sec, Slower: 2})
+	w := faultyWorld(Fault{Span: Span{5 * sec, 12500 * ms}, Period: 2 * sec, Slower: 2})
 	w.Service.Servers = 500
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	for _, r := range records {
 		expected := 100 * ms
 		for _, s := range []Span{{5 * sec, 6 * sec}, {7 * sec, 8 * sec}, {9 * sec, 10 * sec}, {11 * sec, 12 * sec}} {
@@ -132,9 +132,9 @@ func TestAFlappingFaultIsThereInTheFirstHalfOfEachPeriod(t *testing.T) {
 }
 
 func TestAFaultAtOneHostDoesNotAffectTheOthers(t *testing.T) {
-	w := faulty(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, Host: 3})
+	w := faultyWorld(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, Host: 3})
 	w.Service.Hosts = 10
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	failed := 0
 	for _, r := range records {
 		if r.result == nil {
@@ -147,10 +147,10 @@ func TestAFaultAtOneHostDoesNotAffectTheOthers(t *testing.T) {
 }
 
 func TestAColdCacheWarmsWithEachCall(t *testing.T) {
-	w := faulty(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, Cold: 11, ColdCalls: 100})
+	w := faultyWorld(Fault{Span: Span{5 * sec, 10 * sec}, Down: true, Cold: 11, ColdCalls: 100})
 	w.Service.Servers = 1
 	w.Service.Time = Constant(ms)
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	n := 0
 	for _, r := range byStart(records) {
 		switch {

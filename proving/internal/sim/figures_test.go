@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// outage is a service that is down from 10 s until 20 s.
-func outage() sim.World {
+// outageWorld is a service that is down from 10 s until 20 s.
+func outageWorld() sim.World {
 	trouble := sim.Span{From: 10 * time.Second, To: 20 * time.Second}
 	return sim.World{
 		Service: sim.Service{Servers: 100, Time: sim.Constant(50 * time.Millisecond), Queue: 100},
@@ -52,7 +52,7 @@ func refusesWhile(off func(time.Duration) bool) sim.Maker {
 }
 
 func TestAServiceThatNeverFails(t *testing.T) {
-	w := outage()
+	w := outageWorld()
 	w.Faults = nil
 	f := sim.Run(w, sim.None(), 1)
 	require.Equal(t, f.Offered, f.Good)
@@ -69,7 +69,7 @@ func TestAServiceThatNeverFails(t *testing.T) {
 }
 
 func TestAGuardThatRefusesAll(t *testing.T) {
-	f := sim.Run(outage(), refusesWhile(func(time.Duration) bool { return true }), 1)
+	f := sim.Run(outageWorld(), refusesWhile(func(time.Duration) bool { return true }), 1)
 	require.Equal(t, f.Offered, f.Refused)
 	require.Equal(t, f.OfferedMeanwhile, f.RefusedMeanwhile)
 	require.Equal(t, f.Offered-f.OfferedMeanwhile, f.FalseRefusals)
@@ -84,7 +84,7 @@ func TestAGuardThatRefusesAll(t *testing.T) {
 }
 
 func TestAGuardThatLetsAllThrough(t *testing.T) {
-	f := sim.Run(outage(), sim.None(), 1)
+	f := sim.Run(outageWorld(), sim.None(), 1)
 	require.Zero(t, f.Refused)
 	require.Equal(t, f.OfferedMeanwhile, f.SentMeanwhile)
 	require.Equal(t, f.OfferedMeanwhile, f.FailedMeanwhile)
@@ -100,7 +100,7 @@ func TestAGuardThatIsLate(t *testing.T) {
 	late := refusesWhile(func(at time.Duration) bool {
 		return at >= 12340*time.Millisecond && at < 23210*time.Millisecond
 	})
-	f := sim.Run(outage(), late, 1)
+	f := sim.Run(outageWorld(), late, 1)
 	// A second counts if at most half of its calls are sent, so it may begin half a second earlier.
 	require.InDelta(t, 1840*time.Millisecond, f.UntilProtected, float64(100*time.Millisecond))
 	// A second counts if 80 % of its calls are good, so it may begin 0.2 s earlier.
@@ -115,7 +115,7 @@ func TestAGuardThatIsLate(t *testing.T) {
 }
 
 func TestTheWarmupIsLeftOut(t *testing.T) {
-	w := outage()
+	w := outageWorld()
 	all := sim.Run(w, sim.None(), 1)
 	w.Warmup = 15500 * time.Millisecond
 	f := sim.Run(w, sim.None(), 1)

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// run1 runs a guard in front of a healthy service.
-func run1(call func(ctx context.Context, f func(context.Context) error) error) Figures {
-	w := World{Service: healthy, Clients: []Client{{Rate: 100, Timeout: sec}}, For: 2 * sec}
+// runOneGuard runs a guard in front of a healthy service.
+func runOneGuard(call func(ctx context.Context, f func(context.Context) error) error) Figures {
+	w := World{Service: healthyService, Clients: []Client{{Rate: 100, Timeout: sec}}, For: 2 * sec}
 	return Run(w, Maker{Name: "tested", New: func(Setting) Guard { return testGuard(call) }}, 7)
 }
 
@@ -48,7 +48,7 @@ func TestABrokenGuardIsReported(t *testing.T) {
 			return f(ctx)
 		},
 	} {
-		err := panicOf(t, func() { run1(call) })
+		err := panicOf(t, func() { runOneGuard(call) })
 		require.ErrorContains(t, err, text)
 		require.ErrorContains(t, err, `guard "tested", seed 7`)
 	}
@@ -120,7 +120,7 @@ func TestAGuardMayHoldCallsBack(t *testing.T) {
 }
 
 func TestAGuardIsClosedAtTheEnd(t *testing.T) {
-	w := World{Service: healthy, Clients: []Client{{Rate: 100, Processes: 3, Timeout: sec}}, For: 2 * sec}
+	w := World{Service: healthyService, Clients: []Client{{Rate: 100, Processes: 3, Timeout: sec}}, For: 2 * sec}
 	closed := 0
 	Run(w, Maker{Name: "closes", New: func(Setting) Guard { return closer{None().New(Setting{}), &closed} }}, 1)
 	require.Equal(t, 3, closed)

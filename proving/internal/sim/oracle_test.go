@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// simple returns worlds with one kind of trouble, whose parameters are drawn.
-func simple(seed uint64) map[string]sim.World {
+// simpleWorlds returns worlds with one kind of trouble, whose parameters are drawn.
+func simpleWorlds(seed uint64) map[string]sim.World {
 	d := sim.NewDraw(seed)
 	trouble := sim.Span{From: 5 * time.Second, To: 5*time.Second + d.AboutTime(5*time.Second)}
 	world := func(servers int, faults ...sim.Fault) sim.World {
@@ -64,7 +64,7 @@ func TestNoGuardAnswersMoreThanTheOracle(t *testing.T) {
 	}
 	best, all := map[string]int{}, map[string]map[string]int{}
 	for seed := range seeds {
-		for name, w := range simple(seed) {
+		for name, w := range simpleWorlds(seed) {
 			if !sim.Long && !slices.Contains([]string{"overload", "capacity", "outage", "retries"}, name) {
 				continue // make test-long tries all of them
 			}

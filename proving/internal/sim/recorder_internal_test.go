@@ -53,8 +53,8 @@ type refusal struct{ retryAfter time.Duration }
 
 func (*refusal) Error() string { return "refused" }
 
-// recorded runs a world with a recorder.
-func recorded(w World, seed uint64) ([]record, Figures) {
+// runRecorded runs a world with a recorder.
+func runRecorded(w World, seed uint64) ([]record, Figures) {
 	var records []record
 	f := Run(w, recorder(&records), seed)
 	return records, f

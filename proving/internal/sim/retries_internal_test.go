@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failing is a service that fails all calls in 10 ms.
-func failing(c Client) World {
+// failingWorld is a service that fails all calls in 10 ms.
+func failingWorld(c Client) World {
 	c.Timeout = sec
 	return World{
 		Service: Service{Servers: 1e6, Time: Constant(10 * ms), ErrorRate: 1},
@@ -19,8 +19,8 @@ func failing(c Client) World {
 	}
 }
 
-// waits returns the time between the attempts of each call, by the number of the later one.
-func waits(records []record) map[int][]time.Duration {
+// waitsByAttempt returns the time between the attempts of each call, by the number of the later one.
+func waitsByAttempt(records []record) map[int][]time.Duration {
 	ends := map[*call]time.Duration{}
 	all := map[int][]time.Duration{}
 	for _, r := range byStart(records) {
@@ -33,10 +33,10 @@ func waits(records []record) map[int][]time.Duration {
 }
 
 func TestTheWaitBetweenAttemptsDoubles(t *testing.T) {
-	records, f := recorded(failing(Client{Rate: 100, Retries: 3, Backoff: 100 * ms}), 1)
+	records, f := runRecorded(failingWorld(Client{Rate: 100, Retries: 3, Backoff: 100 * ms}), 1)
 	require.Len(t, records, 4*f.Offered)
 	require.Equal(t, f.Offered, f.Failed)
-	for number, all := range waits(records) {
+	for number, all := range waitsByAttempt(records) {
 		require.Len(t, all, f.Offered)
 		mean := 50 * ms << number
 		var sum time.Duration
@@ -50,39 +50,39 @@ func TestTheWaitBetweenAttemptsDoubles(t *testing.T) {
 
 func TestABudgetBoundsRetries(t *testing.T) {
 	// Nothing is good, so each process has only the ten retries of its full bucket.
-	records, f := recorded(failing(Client{Rate: 100, Retries: 3, Backoff: 100 * ms, Budget: 0.2, Processes: 4}), 1)
+	records, f := runRecorded(failingWorld(Client{Rate: 100, Retries: 3, Backoff: 100 * ms, Budget: 0.2, Processes: 4}), 1)
 	require.Len(t, records, f.Offered+40)
 
 	// A good call adds 0.2. With half of the attempts good, more than 0.2 retries per good call are
 	// wanted, so all tokens are used.
-	w := failing(Client{Rate: 100, Retries: 3, Backoff: 100 * ms, Budget: 0.2})
+	w := failingWorld(Client{Rate: 100, Retries: 3, Backoff: 100 * ms, Budget: 0.2})
 	w.Service.ErrorRate = 0.5
-	records, f = recorded(w, 1)
+	records, f = runRecorded(w, 1)
 	require.InDelta(t, float64(f.Offered)+10+0.2*float64(f.Good), len(records), 2)
 }
 
 func TestAnObedientCallerWaitsForRetryAfter(t *testing.T) {
 	c := Client{Rate: 100, Retries: 1, Backoff: 100 * ms, ObeysRetryAfter: true}
-	w := failing(c)
+	w := failingWorld(c)
 	w.Service.RetryAfter = 150 * ms
 	w.Faults = []Fault{{Span: Span{0, 30 * sec}, Down: true}}
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	longer := 0
-	for _, wait := range waits(records)[1] {
+	for _, wait := range waitsByAttempt(records)[1] {
 		require.GreaterOrEqual(t, wait, 150*ms)
 		if wait > 150*ms {
 			longer++
 		}
 	}
-	require.InDelta(t, 0.25, float64(longer)/float64(len(waits(records)[1])), 0.04, "uniform from 0 to 200 ms")
+	require.InDelta(t, 0.25, float64(longer)/float64(len(waitsByAttempt(records)[1])), 0.04, "uniform from 0 to 200 ms")
 
 	w.Clients[0].ObeysRetryAfter = false
-	records, _ = recorded(w, 1)
-	require.Less(t, slices.Min(waits(records)[1]), 10*ms)
+	records, _ = runRecorded(w, 1)
+	require.Less(t, slices.Min(waitsByAttempt(records)[1]), 10*ms)
 }
 
 func TestARefusalIsRetriedWhenTheGuardSays(t *testing.T) {
-	w := failing(Client{Rate: 100, Retries: 2, ObeysRetryAfter: true})
+	w := failingWorld(Client{Rate: 100, Retries: 2, ObeysRetryAfter: true})
 	var tries []time.Duration
 	f := Run(w, Maker{Name: "refuses", New: func(s Setting) Guard {
 		return testGuard(func(ctx context.Context, _ func(context.Context) error) error {

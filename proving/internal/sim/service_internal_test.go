@@ -15,8 +15,8 @@ const (
 	sec = time.Second
 )
 
-// patient is a client without a timeout.
-func patient(rate float64) []Client { return []Client{{Rate: rate, Timeout: time.Hour}} }
+// patientClient is a client without a timeout.
+func patientClient(rate float64) []Client { return []Client{{Rate: rate, Timeout: time.Hour}} }
 
 func byStart(records []record) []record {
 	slices.SortFunc(records, func(a, b record) int { return int(a.from - b.from) })
@@ -28,10 +28,10 @@ func TestAnswersComeAsInAFirstInFirstOutQueue(t *testing.T) {
 	for seed := range uint64(5) {
 		w := World{
 			Service: Service{Servers: 3, Time: Lognormal(30*ms, 1.5), Queue: 1e6, Hosts: 2},
-			Clients: patient(180),
+			Clients: patientClient(180),
 			For:     20 * sec,
 		}
-		records, f := recorded(w, seed)
+		records, f := runRecorded(w, seed)
 		require.Len(t, records, f.Offered)
 		free := [2][3]time.Duration{}
 		var waited int
@@ -53,10 +53,10 @@ func TestAnswersComeAsInAFirstInFirstOutQueue(t *testing.T) {
 func TestAFullQueueFailsAtOnce(t *testing.T) {
 	w := World{
 		Service: Service{Servers: 1, Time: Constant(100 * ms), Queue: 2, RetryAfter: 7 * sec},
-		Clients: patient(50),
+		Clients: patientClient(50),
 		For:     10 * sec,
 	}
-	records, f := recorded(w, 1)
+	records, f := runRecorded(w, 1)
 	inside := func(at time.Duration) (n int) {
 		for _, r := range records {
 			if r.result == nil && r.from < at && r.to > at {
@@ -86,13 +86,13 @@ func TestWorkForCallersThatHaveLeftIsWasted(t *testing.T) {
 		Clients: []Client{{Rate: 50, Timeout: 150 * ms}},
 		For:     10 * sec,
 	}
-	_, f := recorded(w, 1)
+	_, f := runRecorded(w, 1)
 	require.Equal(t, time.Duration(f.Offered)*100*ms, f.Worked, "all are served, in the end")
 	require.Equal(t, time.Duration(f.Abandoned)*100*ms, f.Wasted)
 	require.Less(t, f.Good, 10, "the queue is full of calls whose caller has gone")
 
 	w.Service.DropsAbandoned = true
-	_, f = recorded(w, 1)
+	_, f = runRecorded(w, 1)
 	require.InDelta(t, 10*sec, f.Worked, float64(200*ms), "only the calls that began in time")
 	require.Equal(t, f.Worked-time.Duration(f.Good)*100*ms, f.Wasted)
 }
@@ -103,7 +103,7 @@ func TestAServiceThatDropsHasRoomInItsQueue(t *testing.T) {
 		Clients: []Client{{Rate: 50, Timeout: 100 * ms}},
 		For:     10 * sec,
 	}
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	waits := 0
 	for _, r := range records {
 		if errors.Is(r.result, context.DeadlineExceeded) {
@@ -123,10 +123,10 @@ func TestTheShareOfErrorsIsTheErrorRate(t *testing.T) {
 			{Span: Span{5 * sec, 15 * sec}, ErrorRate: 0.5, FailTime: ms},
 			{Span: Span{10 * sec, 15 * sec}, ErrorRate: 1},
 		},
-		Clients: patient(1000),
+		Clients: patientClient(1000),
 		For:     20 * sec,
 	}
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	var n, failed [4]int
 	for _, r := range records {
 		part := int(r.from / (5 * sec))
@@ -147,10 +147,10 @@ func TestTheShareOfErrorsIsTheErrorRate(t *testing.T) {
 func TestEachHostGetsItsShare(t *testing.T) {
 	w := World{
 		Service: Service{Servers: 1, Time: Constant(ms), Queue: 100, Hosts: 10},
-		Clients: patient(1000),
+		Clients: patientClient(1000),
 		For:     20 * sec,
 	}
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	var n [10]int
 	for _, r := range records {
 		n[r.host]++

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// suspended is a healthy service with a client that is stopped for 5 s. Its calls take 1 s.
-func suspended(c Client) World {
+// suspendedWorld is a healthy service with a client that is stopped for 5 s. Its calls take 1 s.
+func suspendedWorld(c Client) World {
 	c.Suspended = Span{10 * sec, 15 * sec}
 	return World{
 		Service: Service{Servers: 1e6, Time: Constant(sec)},
@@ -19,7 +19,7 @@ func suspended(c Client) World {
 }
 
 func TestASuspendedProcessSeesEverythingAtItsEnd(t *testing.T) {
-	records, f := recorded(suspended(Client{Rate: 200, Timeout: 4 * sec}), 1)
+	records, f := runRecorded(suspendedWorld(Client{Rate: 200, Timeout: 4 * sec}), 1)
 	late := 0
 	for _, r := range records {
 		require.False(t, r.from >= 10*sec && r.from < 15*sec, "nothing begins")
@@ -39,7 +39,7 @@ func TestASuspendedProcessSeesEverythingAtItsEnd(t *testing.T) {
 }
 
 func TestAnAnswerInTimeIsSeenByASuspendedProcess(t *testing.T) {
-	records, f := recorded(suspended(Client{Rate: 200, Timeout: 7 * sec}), 1)
+	records, f := runRecorded(suspendedWorld(Client{Rate: 200, Timeout: 7 * sec}), 1)
 	require.Equal(t, f.Offered, f.Good)
 	for _, r := range records {
 		require.NoError(t, r.ctxErr)
@@ -47,9 +47,9 @@ func TestAnAnswerInTimeIsSeenByASuspendedProcess(t *testing.T) {
 }
 
 func TestRetriesAndUsersOfASuspendedProcessContinueAfterIt(t *testing.T) {
-	w := suspended(Client{Users: 50, Think: 100 * ms, Timeout: 3 * sec, Retries: 1, Backoff: 100 * ms})
+	w := suspendedWorld(Client{Users: 50, Think: 100 * ms, Timeout: 3 * sec, Retries: 1, Backoff: 100 * ms})
 	w.Service.ErrorRate = 0.5
-	records, _ := recorded(w, 1)
+	records, _ := runRecorded(w, 1)
 	atOnce := map[int]int{}
 	for _, r := range records {
 		require.False(t, r.from >= 10*sec && r.from < 15*sec)
@@ -66,7 +66,7 @@ func TestRetriesAndUsersOfASuspendedProcessContinueAfterIt(t *testing.T) {
 // A context of package context that is derived from that of the call must end with it.
 func TestAGuardWithItsOwnContextIsSuspendedToo(t *testing.T) {
 	var ends []time.Duration
-	w := suspended(Client{Rate: 200, Timeout: 3 * sec})
+	w := suspendedWorld(Client{Rate: 200, Timeout: 3 * sec})
 	w.Service.Time = Constant(20 * sec)
 	Run(w, Maker{Name: "derives", New: func(s Setting) Guard {
 		return testGuard(func(ctx context.Context, f func(context.Context) error) error {

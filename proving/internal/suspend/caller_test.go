@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// sight counts the results that the caller got through one guard.
-type sight struct {
+// resultCounts counts the results that the caller got through one guard.
+type resultCounts struct {
 	Calls, Good, Failed, Refused int
 	GoodBefore                   int // calls that ended before the process was stopped
 	InFlight                     int // calls that began before it was stopped and ended after
@@ -38,7 +38,7 @@ func callUntilStopped(address string) int {
 	fmt.Fprintln(os.Stdout, "calling")
 	var group sync.WaitGroup
 	var mu sync.Mutex
-	seen := map[string]sight{}
+	seen := map[string]resultCounts{}
 	for _, m := range makers() {
 		group.Go(func() {
 			c := caller{address: address, guard: m.New(sim.Setting{})}
@@ -62,7 +62,7 @@ type caller struct {
 	client  http.Client
 
 	mu    sync.Mutex
-	sight sight
+	sight resultCounts
 }
 
 // call makes calls at a steady rate until some time after the process was stopped.
@@ -85,14 +85,14 @@ func (c *caller) call() {
 			}
 		}
 		last = now
-		group.Go(func() { c.one(now) })
+		group.Go(func() { c.callOnce(now) })
 	}
 	group.Wait()
 	c.sight.Openings = c.guard.Openings()
 }
 
-// one makes one call.
-func (c *caller) one(began time.Time) {
+// callOnce makes one call.
+func (c *caller) callOnce(began time.Time) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	err := c.guard.Call(ctx, c.get)

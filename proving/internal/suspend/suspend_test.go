@@ -30,12 +30,12 @@ const (
 	after = 2 * time.Second
 )
 
-// asCaller is an environment variable that makes the test binary run as the stopped process. Its
-// value is the address of the service.
-const asCaller = "WEIR_PROVING_SERVICE"
+// callerVariable is an environment variable that makes the test binary run as the stopped process.
+// Its value is the address of the service.
+const callerVariable = "WEIR_PROVING_SERVICE"
 
 func TestMain(m *testing.M) {
-	if address := os.Getenv(asCaller); address != "" {
+	if address := os.Getenv(callerVariable); address != "" {
 		os.Exit(callUntilStopped(address))
 	}
 	os.Exit(m.Run())
@@ -67,7 +67,7 @@ func stopACaller(t *testing.T, serviceTime, before time.Duration) {
 	program, err := os.Executable()
 	require.NoError(t, err)
 	caller := exec.CommandContext(t.Context(), program)
-	caller.Env = append(os.Environ(), asCaller+"="+service.URL)
+	caller.Env = append(os.Environ(), callerVariable+"="+service.URL)
 	caller.Stderr = os.Stderr
 	out, err := caller.StdoutPipe()
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func stopACaller(t *testing.T, serviceTime, before time.Duration) {
 	<-time.After(suspended)
 	require.NoError(t, caller.Process.Signal(syscall.SIGCONT))
 	require.True(t, lines.Scan(), "the caller says what it saw")
-	var seen map[string]sight
+	var seen map[string]resultCounts
 	require.NoError(t, json.Unmarshal(lines.Bytes(), &seen))
 	require.NoError(t, caller.Wait())
 
