@@ -18,31 +18,31 @@ import (
 
 // compareAll runs all comparisons, and measures the memory of keyed limiters.
 func compareAll(w io.Writer, s settings) error {
-	if _, err := floors(w, s, measure.Modes()...); err != nil {
+	if _, err := measureFloors(w, s, measure.Modes()...); err != nil {
 		return err
 	}
-	outcomes, err := comparisons(w, s, rows.All(s.keys), measure.Modes()...)
+	outcomes, err := runRows(w, s, rows.All(s.keys), measure.Modes()...)
 	if err != nil {
 		return err
 	}
-	onRedis, redisErr := fleetComparisons(w, s) // without Redis the other results still count
-	sizes, err := sizes(w, s, memory.Keyed(s.keys))
-	return errors.Join(redisErr, err, missed(append(outcomes, onRedis...), sizes))
+	onRedis, redisErr := runFleetRows(w, s) // without Redis the other results still count
+	sizes, err := measureSizes(w, s, memory.Keyed(s.keys))
+	return errors.Join(redisErr, err, missedBounds(append(outcomes, onRedis...), sizes))
 }
 
 // compareMain runs the main comparisons.
 func compareMain(w io.Writer, s settings) error {
 	modes := []measure.Mode{measure.Serial, measure.Threads}
-	if _, err := floors(w, s, modes...); err != nil {
+	if _, err := measureFloors(w, s, modes...); err != nil {
 		return err
 	}
 	notMain := func(row rows.Row) bool { return !row.Main }
-	outcomes, err := comparisons(w, s, slices.DeleteFunc(rows.All(s.keys), notMain), modes...)
-	return errors.Join(err, missed(outcomes, nil))
+	outcomes, err := runRows(w, s, slices.DeleteFunc(rows.All(s.keys), notMain), modes...)
+	return errors.Join(err, missedBounds(outcomes, nil))
 }
 
-// floors writes the head of the table, and measures the selected costs of the machine itself.
-func floors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
+// measureFloors writes the head of the table, and measures the selected costs of the machine itself.
+func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
 	if err := report.Header(w); err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func floors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor
 	return all, nil
 }
 
-// comparisons runs the selected rows, and writes each result when it is known.
-func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
+// runRows runs the selected rows, and writes each result when it is known.
+func runRows(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
 	for _, row := range all {
 		if !s.only.MatchString(row.Name) {
 			continue
@@ -80,10 +80,10 @@ func comparisons(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode)
 	return outcomes, nil
 }
 
-// fleetComparisons runs the selected rows that need Redis, and starts a server if there are any. A
+// runFleetRows runs the selected rows that need Redis, and starts a server if there are any. A
 // turn is longer than for work in memory: with many callers, each caller must make several calls in
 // a turn.
-func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
+func runFleetRows(w io.Writer, s settings) (outcomes []compare.Outcome, err error) {
 	if !slices.ContainsFunc(rows.Fleet(nil), func(row rows.Row) bool { return s.only.MatchString(row.Name) }) {
 		return nil, nil
 	}
@@ -93,11 +93,11 @@ func fleetComparisons(w io.Writer, s settings) (outcomes []compare.Outcome, err 
 	}
 	defer func() { err = errors.Join(err, r.Stop()) }()
 	s.plan.Rounds, s.plan.Each = (s.plan.Rounds+1)/2, 3*s.plan.Each
-	return comparisons(w, s, rows.Fleet(r), rows.FleetModes()...)
+	return runRows(w, s, rows.Fleet(r), rows.FleetModes()...)
 }
 
-// sizes measures the memory of the selected objects, and writes each result.
-func sizes(w io.Writer, s settings, objects []memory.Object) (all []memory.Size, err error) {
+// measureSizes measures the memory of the selected objects, and writes each result.
+func measureSizes(w io.Writer, s settings, objects []memory.Object) (all []memory.Size, err error) {
 	for _, object := range objects {
 		if !s.only.MatchString(object.Name) {
 			continue
@@ -111,8 +111,8 @@ func sizes(w io.Writer, s settings, objects []memory.Object) (all []memory.Size,
 	return all, nil
 }
 
-// missed returns an error that lists the missed bounds, or nil.
-func missed(outcomes []compare.Outcome, sizes []memory.Size) error {
+// missedBounds returns an error that lists the missed bounds, or nil.
+func missedBounds(outcomes []compare.Outcome, sizes []memory.Size) error {
 	var faults []string
 	for _, o := range outcomes {
 		faults = append(faults, o.Missed()...)

@@ -12,13 +12,13 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// hurry holds flags that make a command short. Its figures then mean nothing.
-var hurry = []string{"-rounds=6", "-each=100us", "-allocs=100", "-keys=100", "-upto=100"}
+// shortFlags holds flags that make a command short. Its figures then mean nothing.
+var shortFlags = []string{"-rounds=6", "-each=100us", "-allocs=100", "-keys=100", "-upto=100"}
 
 func output(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var b strings.Builder
-	err := run(append(args, hurry...), &b)
+	err := run(append(args, shortFlags...), &b)
 	return b.String(), err
 }
 

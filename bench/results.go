@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/bench/internal/scale"
 )
 
-// writeResults measures everything and writes RESULTS.md, with its charts in the directory results. It
-// writes a missed bound like any other result, and returns an error afterwards.
+// writeResults measures everything and writes RESULTS.md, with its charts in the directory results.
+// It writes a missed bound like any other result, and returns an error afterwards.
 func writeResults(w io.Writer, s settings) error {
 	r := report.Results{Machine: report.ThisMachine(), Versions: report.Peers()}
 	for _, step := range []func(io.Writer, settings, *report.Results) error{runComparisons, runScaling, runNeighbours, measureMemory} {
@@ -29,17 +29,17 @@ func writeResults(w io.Writer, s settings) error {
 	if err := write(filepath.Join(s.dir, "RESULTS.md"), r.Write); err != nil {
 		return err
 	}
-	return errors.Join(missed(append(r.Outcomes, r.Fleet...), r.Memory), disagree(r))
+	return errors.Join(missedBounds(append(r.Outcomes, r.Fleet...), r.Memory), checkGrowth(r))
 }
 
 func runComparisons(w io.Writer, s settings, r *report.Results) (err error) {
-	if r.Fleet, err = fleetComparisons(w, s); err != nil { // first, so that a missing Redis is noticed at the start
+	if r.Fleet, err = runFleetRows(w, s); err != nil { // first, so that a missing Redis is noticed at the start
 		return err
 	}
-	if r.Floors, err = floors(w, s, measure.Modes()...); err != nil {
+	if r.Floors, err = measureFloors(w, s, measure.Modes()...); err != nil {
 		return err
 	}
-	r.Outcomes, err = comparisons(w, s, rows.All(s.keys), measure.Modes()...)
+	r.Outcomes, err = runRows(w, s, rows.All(s.keys), measure.Modes()...)
 	return err
 }
 
@@ -82,12 +82,12 @@ func runNeighbours(w io.Writer, s settings, r *report.Results) error {
 }
 
 func measureMemory(w io.Writer, s settings, r *report.Results) (err error) {
-	r.Memory, err = sizes(w, s, memory.All(s.keys))
+	r.Memory, err = measureSizes(w, s, memory.All(s.keys))
 	return err
 }
 
-// disagree returns an error that lists the costs that do not grow as stated, or nil.
-func disagree(r report.Results) error {
+// checkGrowth returns an error that lists the costs that do not grow as stated, or nil.
+func checkGrowth(r report.Results) error {
 	faults := r.Disagree()
 	if len(faults) == 0 {
 		return nil

@@ -19,8 +19,8 @@ func guarded() rows.Guarded {
 	return rows.Guarded{Name: "thing", Weir: side, Floor: side, Peer: side, ByFloor: 3.2, ByPeer: 0.64}
 }
 
-// reads returns a meter that returns these ratios, one after the other.
-func reads(ratios ...float64) guard.Meter {
+// fixedMeter returns a meter that returns these ratios, one after the other.
+func fixedMeter(ratios ...float64) guard.Meter {
 	return func(_, _ measure.Loop) (ratio float64, err error) {
 		ratio, ratios = ratios[0], ratios[1:]
 		return ratio, nil
@@ -39,7 +39,7 @@ func TestWatch(t *testing.T) {
 		{"a machine with a fast clock", []float64{4, 0.4}, false},
 		{"a machine with fast locks", []float64{2, 0.8}, false},
 	} {
-		f, err := guard.Watch(reads(step.ratios...), guarded())
+		f, err := guard.Watch(fixedMeter(step.ratios...), guarded())
 		require.NoError(t, err)
 		require.Equal(t, step.slower, f.Slower(), step.name)
 		require.Equal(t, len(step.ratios)/2, f.Attempts, step.name)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// counting returns a loop that adds its operations to total.
-func counting(total *atomic.Int64) measure.Loop {
+// countingLoop returns a loop that adds its operations to total.
+func countingLoop(total *atomic.Int64) measure.Loop {
 	return func(n int) int {
 		for range n {
 			total.Add(1)
@@ -23,7 +23,7 @@ func counting(total *atomic.Int64) measure.Loop {
 
 func TestRunTogetherRunsEveryLoopNTimes(t *testing.T) {
 	var total atomic.Int64
-	loop := counting(&total)
+	loop := countingLoop(&total)
 	ns, err := measure.RunTogether(1000, slices.Repeat([]measure.Loop{loop}, 3)...)
 	require.NoError(t, err)
 	require.EqualValues(t, 3000, total.Load())
@@ -38,15 +38,15 @@ func TestAnUnexpectedResultIsAnError(t *testing.T) {
 	require.Error(t, err)
 
 	var total atomic.Int64
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, counting(&total), lazy, nil)
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, countingLoop(&total), lazy, nil)
 	require.ErrorContains(t, err, "peer: ")
-	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, counting(&total), nil)
+	_, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Serial, lazy, countingLoop(&total), nil)
 	require.ErrorContains(t, err, "weir: ")
 }
 
 func TestCountForTakesAboutTheGivenTime(t *testing.T) {
 	var total atomic.Int64
-	n, err := measure.Goroutines8.CountFor(counting(&total), 10*time.Millisecond)
+	n, err := measure.Goroutines8.CountFor(countingLoop(&total), 10*time.Millisecond)
 	require.NoError(t, err)
 	require.Greater(t, n, 100, "an atomic add takes less than 100 µs on any machine")
 }
@@ -74,7 +74,7 @@ func TestCompareTakesTurns(t *testing.T) {
 
 func TestCostMeasuresOneLoop(t *testing.T) {
 	var total atomic.Int64
-	cost, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Cost(measure.Serial, counting(&total))
+	cost, err := measure.Plan{Rounds: 3, Each: time.Millisecond}.Cost(measure.Serial, countingLoop(&total))
 	require.NoError(t, err)
 	require.Positive(t, cost.Median)
 	_, err = measure.Plan{Rounds: 3}.Cost(measure.Serial, func(int) int { return 0 })
@@ -83,14 +83,14 @@ func TestCostMeasuresOneLoop(t *testing.T) {
 
 func TestComparisonOnTwoThreadsHasACanary(t *testing.T) {
 	var total atomic.Int64
-	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), counting(&total))
+	c, err := measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, countingLoop(&total), countingLoop(&total), countingLoop(&total))
 	require.NoError(t, err)
 	require.Len(t, c.Canary, 2)
 	require.Positive(t, c.Canary[0])
 	require.Len(t, c.Minimum, 2)
 	require.Positive(t, c.Minimum[0])
 
-	c, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, counting(&total), counting(&total), nil)
+	c, err = measure.Plan{Rounds: 2, Each: time.Millisecond}.Compare(measure.Threads, countingLoop(&total), countingLoop(&total), nil)
 	require.NoError(t, err)
 	require.Empty(t, c.Minimum)
 }

@@ -50,11 +50,11 @@ func (s Size) String() string {
 
 // All returns the objects. The keyed ones have the given number of keys.
 func All(keys int) []Object {
-	return append(singles(), Keyed(keys)...)
+	return append(singleObjects(), Keyed(keys)...)
 }
 
-// singles returns the objects that are not members of a collection.
-func singles() []Object {
+// singleObjects returns the objects that are not members of a collection.
+func singleObjects() []Object {
 	perSecond := limiter.PerSecond(1)
 	return []Object{
 		{"breaker.Breaker", 1000, 0, repeat(func() any { return afterOneCall(breaker.Config{}) })},

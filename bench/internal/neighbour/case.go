@@ -21,8 +21,8 @@ type Cost struct {
 	Apart measure.Spread // two threads on distant objects; the spread is over several pairs
 }
 
-// Slowdown returns the cost with neighbours divided by the cost with distant objects. It is about 1 if
-// neighbours share no cache line.
+// Slowdown returns the cost with neighbours divided by the cost with distant objects. It is about 1
+// if neighbours share no cache line.
 func (c Cost) Slowdown() float64 { return c.Next.Median / c.Apart.Median }
 
 // sharing is the slowdown from which two objects count as sharing a cache line. With two free cores
@@ -58,15 +58,16 @@ func (c Case) Run(each time.Duration) (cost Cost, err error) {
 		into  *measure.Spread
 	}{{0, &cost.Same}, {1, &cost.Next}, {far, &cost.Apart}} {
 		loops = c.Make(pairs + far + 1) // new objects, because two threads on one object may have changed it permanently
-		if *distance.into, err = runPairs(n, loops, distance.steps); err != nil {
+		if *distance.into, err = measurePairs(n, loops, distance.steps); err != nil {
 			return cost, err
 		}
 	}
 	return cost, nil
 }
 
-// runPairs runs two threads on two loops whose objects have the given distance, for several pairs.
-func runPairs(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
+// measurePairs runs two threads on two loops whose objects have the given distance, for several
+// pairs.
+func measurePairs(n int, loops []measure.Loop, steps int) (measure.Spread, error) {
 	var costs []float64
 	for i := range pairs {
 		var pair []float64

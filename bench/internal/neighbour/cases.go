@@ -13,14 +13,14 @@ import (
 // All returns the cases, first those of the machine, then those of weir.
 func All() []Case {
 	return []Case{
-		{"atomic words, 8 bytes apart", true, words(1)},
-		{"atomic words, 64 bytes apart", true, words(8)},
-		{"atomic words, 128 bytes apart", true, words(16)},
-		{"window.Calls, allocated in a row", false, repeat(record)},
+		{"atomic words, 8 bytes apart", true, wordLoops(1)},
+		{"atomic words, 64 bytes apart", true, wordLoops(8)},
+		{"atomic words, 128 bytes apart", true, wordLoops(16)},
+		{"window.Calls, allocated in a row", false, repeat(recordLoop)},
 		{"TokenBuckets, allocated in a row", false, repeat(takeLoop)},
-		{"breakers, allocated in a row", false, repeat(run)},
-		{"members of a breaker.Group, with Get", false, members},
-		{"keys of a limiter.Group", false, keys},
+		{"breakers, allocated in a row", false, repeat(runLoop)},
+		{"members of a breaker.Group, with Get", false, memberLoops},
+		{"keys of a limiter.Group", false, keyLoops},
 	}
 }
 
@@ -34,8 +34,8 @@ func repeat(one func() measure.Loop) func(n int) []measure.Loop {
 	}
 }
 
-// words returns loops on atomic words that are step words apart.
-func words(step int) func(n int) []measure.Loop {
+// wordLoops returns loops on atomic words that are step words apart.
+func wordLoops(step int) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		all := make([]atomic.Int64, n*step)
 		for i := range n {
@@ -50,7 +50,7 @@ func words(step int) func(n int) []measure.Loop {
 	}
 }
 
-func record() measure.Loop {
+func recordLoop() measure.Loop {
 	c := window.NewCalls(window.CallsConfig{})
 	return func(n int) int {
 		for range n {
@@ -72,7 +72,7 @@ func takeLoop() measure.Loop {
 	}
 }
 
-func run() measure.Loop {
+func runLoop() measure.Loop {
 	b, ctx := breaker.New("bench", breaker.Config{}), context.Background()
 	return func(n int) (right int) {
 		for range n {
@@ -86,7 +86,7 @@ func run() measure.Loop {
 
 func succeed(context.Context) error { return nil }
 
-func members(n int) (loops []measure.Loop) {
+func memberLoops(n int) (loops []measure.Loop) {
 	g, ctx := breaker.NewGroup[int]("bench", breaker.GroupConfig{}), context.Background()
 	for i := range n {
 		g.Get(i) // create the members in order
@@ -102,7 +102,7 @@ func members(n int) (loops []measure.Loop) {
 	return loops
 }
 
-func keys(n int) (loops []measure.Loop) {
+func keyLoops(n int) (loops []measure.Loop) {
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1e8), Burst: 1 << 30})
 	for i := range n {
 		loops = append(loops, func(n int) (right int) {

@@ -62,8 +62,8 @@ func breakerDo(does string, c breaker.Config) Side {
 	}}
 }
 
-// breakerFails makes a breaker with one success in its window that opens only if all calls failed. So it
-// judges every failure and never opens.
+// breakerFails makes a breaker with one success in its window that opens only if all calls failed.
+// So it judges every failure and never opens.
 func breakerFails() Side {
 	return Side{"breaker.Do", "rolling window of 10 × 1 s; judges each failure, and opens if all of 20 calls failed", func() measure.Loop {
 		b := breaker.New("bench", breaker.Config{FailureRate: 1, FailureRun: breaker.Off})
@@ -98,17 +98,17 @@ func breakerRefuses() Side {
 
 func breakerPermits() Side {
 	return Side{"Breaker.Allow + Record", "rolling window of 10 × 1 s; Allow and Record instead of a function", func() measure.Loop {
-		return permits(breaker.Config{})
+		return permitLoop(breaker.Config{})
 	}}
 }
 
 func breakerPermitsOfLast() Side {
 	return Side{"Breaker.Allow + Record", "window of the last 100 calls, under a mutex; one clock reading", func() measure.Loop {
-		return permits(breaker.Config{LastCalls: 100})
+		return permitLoop(breaker.Config{LastCalls: 100})
 	}}
 }
 
-func permits(c breaker.Config) measure.Loop {
+func permitLoop(c breaker.Config) measure.Loop {
 	b := breaker.New("bench", c)
 	return func(n int) (right int) {
 		for range n {

@@ -26,8 +26,8 @@ func FleetModes() []measure.Mode {
 // ample is a rate and a burst above the number of decisions that Redis can make per second.
 const ample = 1_000_000
 
-// Fleet returns the comparisons of decisions on Redis. Each caller has its own key, unless the row is about
-// one key. With a nil Redis the rows can be listed but not run.
+// Fleet returns the comparisons of decisions on Redis. Each caller has its own key, unless the row
+// is about one key. With a nil Redis the rows can be listed but not run.
 func Fleet(r *Redis) []Row {
 	bucket := r.takes("one token bucket per key; concurrent decisions share one script call",
 		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, separateKeys)
@@ -59,7 +59,7 @@ func Fleet(r *Redis) []Row {
 			Why: "ulule's script is an INCR and a PTTL, and a window begins with the first call of a key; weir runs its general script once per decision, with windows on a fixed grid and refunds",
 		},
 		{
-			Name: "fleet: empty EVALSHA", Floor: true, Weir: bucket, Peer: r.nothing(),
+			Name: "fleet: empty EVALSHA", Floor: true, Weir: bucket, Peer: r.redisFloor(),
 			Why: "one round trip and one empty script per decision; with many callers weir needs fewer round trips than decisions",
 		},
 	}
@@ -89,8 +89,8 @@ func askLoop(keys keySource, ask func(ctx context.Context, key string) (right bo
 	}
 }
 
-// takes returns weir's side: a token bucket with leases of up to the given number of tokens. ok is the
-// expected decision.
+// takes returns weir's side: a token bucket with leases of up to the given number of tokens. ok is
+// the expected decision.
 func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys func() keySource) Side {
 	return Side{"fleet.TokenBucket", does, func() measure.Loop {
 		l := r.limiter(b, lease)
@@ -107,12 +107,12 @@ func (r *Redis) takes(does string, b fleet.TokenBucket, lease int, ok bool, keys
 
 // limiter returns a limiter with a new name.
 func (r *Redis) limiter(limit fleet.Limit, lease int) *fleet.Limiter {
-	return fleet.NewLimiter(r.name(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, OnOutage: fleet.FailError, MaxLease: lease})
+	return fleet.NewLimiter(r.newName(), fleet.Config{Link: r.link, Limits: []fleet.Limit{limit}, OnOutage: fleet.FailError, MaxLease: lease})
 }
 
 func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys func() keySource) Side {
 	return Side{"redis_rate Allow", does, func() measure.Loop {
-		l, prefix, all := redis_rate.NewLimiter(r.client), r.name(), keys()
+		l, prefix, all := redis_rate.NewLimiter(r.client), r.newName(), keys()
 		if !ok {
 			_, _ = l.Allow(context.Background(), prefix+all(), limit)
 		}
@@ -125,7 +125,7 @@ func (r *Redis) redisRate(does string, limit redis_rate.Limit, ok bool, keys fun
 
 func (r *Redis) throttled() Side {
 	return Side{"throttled RateLimitCtx", "GCRA by compare-and-swap", func() measure.Loop {
-		store, err := goredisstore.NewCtx(r.client, r.name())
+		store, err := goredisstore.NewCtx(r.client, r.newName())
 		must(err)
 		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(ample), MaxBurst: ample})
 		must(err)
@@ -149,7 +149,7 @@ func (r *Redis) fixed() Side {
 
 func (r *Redis) ulule() Side {
 	return Side{"ulule Get", "one counter per window, by one script", func() measure.Loop {
-		store, err := ululeredis.NewStoreWithOptions(r.client, ulule.StoreOptions{Prefix: r.name()})
+		store, err := ululeredis.NewStoreWithOptions(r.client, ulule.StoreOptions{Prefix: r.newName()})
 		must(err)
 		l := ulule.New(store, ulule.Rate{Period: time.Second, Limit: plenty})
 		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
@@ -159,7 +159,7 @@ func (r *Redis) ulule() Side {
 	}}
 }
 
-func (r *Redis) nothing() Side {
+func (r *Redis) redisFloor() Side {
 	return Side{"EVALSHA", "an empty script", func() measure.Loop {
 		script := redis.NewScript("return 1")
 		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// Floors returns basic operations of the machine. Code that reads the clock or counts cannot be cheaper.
+// Floors returns basic operations of the machine. Code that reads the clock or counts cannot be
+// cheaper.
 func Floors() []Side {
 	return []Side{sinceFloor(), nowFloor(), addFloor(), sinceAndAdd(), mutexFloor()}
 }
@@ -74,16 +75,16 @@ func sinceAndAdd() Side {
 // Write is a way to write to a shared word.
 type Write int
 
-// The ways to write. A Swap depends on the old value, and is repeated if another thread was faster. Add and
-// Swap come after a reading of the clock. Count is an Add right after another write.
+// The ways to write. A Swap depends on the old value, and is repeated if another thread was faster.
+// Add and Swap come after a reading of the clock. Count is an Add right after another write.
 const (
 	Add Write = iota
 	Swap
 	Count
 )
 
-// writing returns a loop that makes only these writes, each to its own cache line.
-func writing(writes []Write) measure.Loop {
+// writeLoop returns a loop that makes only these writes, each to its own cache line.
+func writeLoop(writes []Write) measure.Loop {
 	lines, epoch := make([]struct {
 		word atomic.Int64
 		_    [120]byte

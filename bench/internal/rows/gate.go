@@ -100,7 +100,7 @@ func gateDo() Side {
 
 func rateAndGobreaker() Side {
 	return Side{"x/time/rate Allow + gobreaker Execute", "three locks, three time.Now", func() measure.Loop {
-		l, b := rate.NewLimiter(1e8, plenty), rolling(0.5)
+		l, b := rate.NewLimiter(1e8, plenty), rollingGobreaker(0.5)
 		return func(n int) (right int) {
 			for range n {
 				if !l.Allow() {
@@ -117,7 +117,7 @@ func rateAndGobreaker() Side {
 
 func failsafeBoth() Side {
 	return Side{"failsafe.With(limiter, breaker).Get", "a bursty limiter and a time window", func() measure.Loop {
-		executor := failsafe.With(ratelimiter.NewBursty[int](plenty, time.Hour), timed())
+		executor := failsafe.With(ratelimiter.NewBursty[int](plenty, time.Hour), failsafeTimed())
 		return func(n int) (right int) {
 			for range n {
 				if v, err := executor.Get(succeedBare); err == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/weir-go/weir/bench/internal/measure"
 )
 
-// rolling returns a gobreaker with the default window and rule of weir. It opens at the given share of
-// failures.
-func rolling(share float64) *gobreaker.CircuitBreaker[int] {
+// rollingGobreaker returns a gobreaker with the default window and rule of weir. It opens at the
+// given share of failures.
+func rollingGobreaker(share float64) *gobreaker.CircuitBreaker[int] {
 	return gobreaker.NewCircuitBreaker[int](gobreaker.Settings{
 		Interval: 10 * time.Second, BucketPeriod: time.Second, Timeout: time.Hour,
 		ReadyToTrip: func(c gobreaker.Counts) bool {
@@ -21,7 +21,7 @@ func rolling(share float64) *gobreaker.CircuitBreaker[int] {
 
 func gobreakerExecute() Side {
 	return Side{"gobreaker Execute", "rolling window of 10 × 1 s, opens at 50 % of at least 20 calls; two locks, two time.Now; panic-safe", func() measure.Loop {
-		b := rolling(0.5)
+		b := rollingGobreaker(0.5)
 		return func(n int) (right int) {
 			for range n {
 				if v, err := b.Execute(succeedBare); err == nil {
@@ -35,7 +35,7 @@ func gobreakerExecute() Side {
 
 func gobreakerFails() Side {
 	return Side{"gobreaker Execute", "rolling window of 10 × 1 s; calls ReadyToTrip at each failure, which returns false", func() measure.Loop {
-		b := rolling(1)
+		b := rollingGobreaker(1)
 		return func(n int) (right int) {
 			right, _ = b.Execute(succeedBare)
 			for range n - 1 {
@@ -50,7 +50,7 @@ func gobreakerFails() Side {
 
 func gobreakerRefuses() Side {
 	return Side{"gobreaker Execute", "open for an hour; returns a fixed error", func() measure.Loop {
-		b := rolling(0.5)
+		b := rollingGobreaker(0.5)
 		for b.State() == gobreaker.StateClosed {
 			_, _ = b.Execute(failBare)
 		}

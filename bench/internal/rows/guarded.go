@@ -19,7 +19,7 @@ func AllGuarded() []Guarded {
 		{"breaker.Do, open", breakerRefuses(), sinceFloor(), gobreakerRefuses(), 2.2, 0.88},
 		{"TokenBucket.Take, allowed", bucketTakes(limiter.PerSecond(1e8)), sinceFloor(), rateAllows(1e8), 2.7, 0.80},
 		{"TokenBucket.Take, refused", bucketRefuses(), sinceFloor(), rateRefuses(), 2.4, 0.66},
-		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", timed()), 1.75, 0.54},
+		{"window.Calls.Record", callsRecord(), sinceAndAdd(), failsafePermits("", failsafeTimed()), 1.75, 0.54},
 		{"limiter.Group, Get + Take", groupTakes(1), sinceFloor(), throttledTakes(1), 4.7, 0.93},
 		{"weir.Do, success", gateDo(), sinceAndAdd(), rateAndGobreaker(), 4.9, 0.60},
 	}

@@ -28,11 +28,11 @@ func keyed(keys int) []Row {
 	}
 }
 
-// quota returns the time per token, and a burst so high that no call is refused. With many keys a
+// quotaFor returns the time per token, and a burst so high that no call is refused. With many keys a
 // token takes an hour, so that all keys stay in use. With one hot key it takes a second: that key
 // needs a larger burst, and throttled counts the time for the whole burst in nanoseconds, which
 // would overflow with an hour per token.
-func quota(keys int) (every time.Duration, burst int) {
+func quotaFor(keys int) (every time.Duration, burst int) {
 	if keys == 1 {
 		return time.Second, plenty
 	}
@@ -41,16 +41,16 @@ func quota(keys int) (every time.Duration, burst int) {
 
 func groupTakes(keys int) Side {
 	return Side{"Group.Get + Take", "one token bucket per key, a bounded number of keys, in 64 shards with one mutex per shard", func() measure.Loop {
-		every, burst := quota(keys)
+		every, burst := quotaFor(keys)
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, every), Burst: burst, MaxKeys: 2 * keys})
-		return walk(keys, func(name string) bool { return g.Get(name).Take(1).OK })
+		return walkKeys(keys, func(name string) bool { return g.Get(name).Take(1).OK })
 	}}
 }
 
 func throttledTakes(keys int) Side {
 	return Side{"throttled RateLimitCtx", "GCRA on a map in memory, with an unbounded number of keys", func() measure.Loop {
-		l, ctx := throttledLimiter(quota(keys)), context.Background()
-		return walk(keys, func(name string) bool {
+		l, ctx := throttledLimiter(quotaFor(keys)), context.Background()
+		return walkKeys(keys, func(name string) bool {
 			limited, _, err := l.RateLimitCtx(ctx, name, 1)
 			return !limited && err == nil
 		})
@@ -59,9 +59,9 @@ func throttledTakes(keys int) Side {
 
 func syncMapTakes(keys int) Side {
 	return Side{"sync.Map of x/time/rate", "one limiter per key, with an unbounded number of keys", func() measure.Loop {
-		every, burst := quota(keys)
+		every, burst := quotaFor(keys)
 		var limiters sync.Map
-		return walk(keys, func(name string) bool {
+		return walkKeys(keys, func(name string) bool {
 			l, found := limiters.Load(name)
 			if !found {
 				l, _ = limiters.LoadOrStore(name, rate.NewLimiter(rate.Every(every), burst))
@@ -71,10 +71,11 @@ func syncMapTakes(keys int) Side {
 	}}
 }
 
-// walk returns a loop that takes a token of one key after the other. It first takes one token of every key in
-// random order, like real requests, so that the states of the keys are spread over memory. The
-// names lie in memory in the order of the loop, because a real request carries its own name.
-func walk(keys int, take func(name string) bool) measure.Loop {
+// walkKeys returns a loop that takes a token of one key after the other. It first takes one token
+// of every key in random order, like real requests, so that the states of the keys are spread over
+// memory. The names lie in memory in the order of the loop, because a real request carries its own
+// name.
+func walkKeys(keys int, take func(name string) bool) measure.Loop {
 	names := make([]string, keys)
 	for i := range names {
 		names[i] = fmt.Sprint("user:", i)

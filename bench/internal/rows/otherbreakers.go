@@ -27,11 +27,11 @@ func otherBreakers() []Row {
 			Why: "the executor also allocates for a refusal",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go, time window", Weir: breakerPermits(), Peer: failsafePermits("time window of 10 slices; not panic-safe in this form", timed()),
+			Name: "breaker: two-step, failsafe-go, time window", Weir: breakerPermits(), Peer: failsafePermits("time window of 10 slices; not panic-safe in this form", failsafeTimed()),
 			Why: "both sides without a function argument",
 		},
 		{
-			Name: "breaker: two-step, failsafe-go, call window", Weir: breakerPermitsOfLast(), Peer: failsafePermits("window of the last 100 calls, one bit each; reads no clock", counted()),
+			Name: "breaker: two-step, failsafe-go, call window", Weir: breakerPermitsOfLast(), Peer: failsafePermits("window of the last 100 calls, one bit each; reads no clock", failsafeCounted()),
 			Why: "failsafe-go reads no clock here and keeps one bit per call; weir reads the clock for the cooldown, and keeps the latency, slowness and outcome of each call",
 		},
 		{
@@ -49,17 +49,17 @@ func otherBreakers() []Row {
 	}
 }
 
-func timed() circuitbreaker.CircuitBreaker[int] {
+func failsafeTimed() circuitbreaker.CircuitBreaker[int] {
 	return circuitbreaker.NewBuilder[int]().WithFailureRateThreshold(0.5, 20, 10*time.Second).WithDelay(time.Hour).Build()
 }
 
-func counted() circuitbreaker.CircuitBreaker[int] {
+func failsafeCounted() circuitbreaker.CircuitBreaker[int] {
 	return circuitbreaker.NewBuilder[int]().WithFailureThresholdRatio(50, 100).Build()
 }
 
 func failsafeGet() Side {
 	return Side{"failsafe.With(breaker).Get", "time window of 10 slices, opens at 50 % of at least 20 calls", func() measure.Loop {
-		executor := failsafe.With(timed())
+		executor := failsafe.With(failsafeTimed())
 		return func(n int) (right int) {
 			for range n {
 				if v, err := executor.Get(succeedBare); err == nil {
@@ -73,7 +73,7 @@ func failsafeGet() Side {
 
 func failsafeRefuses() Side {
 	return Side{"failsafe.With(breaker).Get", "open for an hour; returns a fixed error", func() measure.Loop {
-		b := timed()
+		b := failsafeTimed()
 		b.Open()
 		executor := failsafe.With(b)
 		return func(n int) (right int) {
@@ -101,7 +101,8 @@ func failsafePermits(does string, b circuitbreaker.CircuitBreaker[int]) Side {
 	}}
 }
 
-// Silence disables go-zero's log. A program that imports go-zero otherwise logs the load every minute.
+// Silence disables go-zero's log. A program that imports go-zero otherwise logs the load every
+// minute.
 func Silence() { logx.Disable() }
 
 func goZeroDo() Side {
@@ -133,8 +134,8 @@ func aegisAllow() Side {
 	}}
 }
 
-// hystrixDo has many more slots than callers. hystrix releases a slot in its own goroutine, which may be
-// late. If no slot seems free, hystrix refuses calls and opens.
+// hystrixDo has many more slots than callers. hystrix releases a slot in its own goroutine, which
+// may be late. If no slot seems free, hystrix refuses calls and opens.
 func hystrixDo() Side {
 	return Side{"hystrix.Do", "rolling window of 10 × 1 s, with a timeout and a bound on calls in flight", func() measure.Loop {
 		hystrix.ConfigureCommand("bench", hystrix.CommandConfig{Timeout: 60_000, MaxConcurrentRequests: 100_000})

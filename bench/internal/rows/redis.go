@@ -78,8 +78,8 @@ func (r *Redis) killOnSignal() {
 	}
 }
 
-// name returns a new name for a limiter, so that no two limiters share keys.
-func (r *Redis) name() string { return fmt.Sprint("bench ", r.names.Add(1)) }
+// newName returns a new name for a limiter, so that no two limiters share keys.
+func (r *Redis) newName() string { return fmt.Sprint("bench ", r.names.Add(1)) }
 
 // Stop ends the server.
 func (r *Redis) Stop() error {

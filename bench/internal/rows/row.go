@@ -32,13 +32,13 @@ func (r Row) Bound(m measure.Mode) float64 {
 	}
 }
 
-// Minimum returns a loop that does only the writes of weir's side, with a reading of the clock before each.
-// It returns nil if the row has no Writes.
+// Minimum returns a loop that does only the writes of weir's side, with a reading of the clock
+// before each. It returns nil if the row has no Writes.
 func (r Row) Minimum() measure.Loop {
 	if len(r.Writes) == 0 {
 		return nil
 	}
-	return writing(r.Writes)
+	return writeLoop(r.Writes)
 }
 
 // Side is one of the two sides of a comparison.
@@ -48,8 +48,8 @@ type Side struct {
 	Make func() measure.Loop
 }
 
-// All returns the comparisons, first those with bounds. keys is the number of live keys of a keyed limiter
-// with many keys, a million except in short runs.
+// All returns the comparisons, first those with bounds. keys is the number of live keys of a keyed
+// limiter with many keys, a million except in short runs.
 func All(keys int) (all []Row) {
 	for _, part := range [][]Row{breakers(), limiters(), keyed(keys), gates(), windows(), floors(), otherBreakers(), otherLimiters()} {
 		all = append(all, part...)
