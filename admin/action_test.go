@@ -14,7 +14,7 @@ import (
 func TestForceAndReleaseOfAGate(t *testing.T) {
 	var changes []breaker.Change
 	g := weir.New("payments", weir.Config{Breaker: breaker.Config{OnChange: func(c breaker.Change) { changes = append(changes, c) }}})
-	k := newKit(t, g)
+	k := newHandlerTest(t, g)
 	a := k.do("force", "name=payments", `{"state":"open","reason":"ticket 17"}`)
 	require.Equal(t, "gate", a.Kind)
 	require.Equal(t, "forced_open", a.State)
@@ -36,26 +36,26 @@ func TestForceAndReleaseOfAGate(t *testing.T) {
 
 func TestResetOfABreaker(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
-	k := newKit(t, b)
+	k := newHandlerTest(t, b)
 	b.OpenFor(1 << 40)
 	require.Equal(t, "closed", k.do("reset", "name=b", `{}`).State)
 }
 
 func TestHoldRefusesCallsOfAGate(t *testing.T) {
 	g := weir.New("g", weir.Config{})
-	k := newKit(t, g)
+	k := newHandlerTest(t, g)
 	a := k.do("hold", "name=g", `{"for":"1h"}`)
 	require.Equal(t, "hold", a.Timed[0].What)
 	_, err := g.Allow(t.Context())
 	var limited *limiter.LimitedError
 	require.ErrorAs(t, err, &limited)
 	require.Equal(t, limiter.Held, limited.Reason)
-	k.fails(400, `no "for"`, "/hold?name=g", `{}`)
+	k.requireRefused(400, `no "for"`, "/hold?name=g", `{}`)
 }
 
 func TestLimitsOfAGate(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), MaxConcurrent: 3})
-	k := newKit(t, g)
+	k := newHandlerTest(t, g)
 	a := k.do("limits", "name=g", `{"rate":"7/s","burst":2,"max_concurrent":1}`)
 	require.Equal(t, "7/s", a.Rate)
 	require.Equal(t, 2, a.Burst)
@@ -66,7 +66,7 @@ func TestLimitsOfAGate(t *testing.T) {
 	_, err = g.Allow(t.Context())
 	require.ErrorIs(t, err, inflight.ErrFull)
 	permit.Record(breaker.Success)
-	k.fails(400, "burst is 0", "/limits?name=g", `{"burst":0}`)
+	k.requireRefused(400, "burst is 0", "/limits?name=g", `{"burst":0}`)
 	require.Equal(t, "7/s", k.send("GET", "/object?name=g", "").Rate)
 }
 
@@ -75,7 +75,7 @@ func TestLimitsOfLimitersAndGroups(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1)})
 	slots := inflight.New(inflight.Config{Name: "slots", Limit: 3})
 	hosts := weir.NewGroup[int]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), MaxConcurrent: 5}})
-	k := newKit(t, bucket, users, slots, hosts)
+	k := newHandlerTest(t, bucket, users, slots, hosts)
 
 	k.do("limits", "name=bucket", `{"rate":"100/s"}`)
 	require.Equal(t, 100, bucket.Take(0).Limit)
@@ -89,17 +89,17 @@ func TestLimitsOfLimitersAndGroups(t *testing.T) {
 	require.Equal(t, 50, hosts.Get(7).Limiter().Take(0).Limit)
 	require.Equal(t, 2, k.send("GET", "/object?name=hosts&key=7", "").MaxConcurrent)
 
-	k.fails(409, "leave out the key", "/limits?name=hosts&key=7", `{"rate":"1/s"}`)
-	k.fails(409, "no rate", "/limits?name=slots", `{"rate":"1/s"}`)
-	k.fails(409, "no max_concurrent", "/limits?name=bucket", `{"max_concurrent":1}`)
-	k.fails(400, "none of", "/limits?name=bucket", `{"reason":"x"}`)
+	k.requireRefused(409, "leave out the key", "/limits?name=hosts&key=7", `{"rate":"1/s"}`)
+	k.requireRefused(409, "no rate", "/limits?name=slots", `{"rate":"1/s"}`)
+	k.requireRefused(409, "no max_concurrent", "/limits?name=bucket", `{"max_concurrent":1}`)
+	k.requireRefused(400, "none of", "/limits?name=bucket", `{"reason":"x"}`)
 }
 
 func TestMembersOfGroups(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{})
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerMinute(1)})
-	k := newKit(t, hosts, shards, users)
+	k := newHandlerTest(t, hosts, shards, users)
 	hosts.Get("a/../b?c")
 	shards.Get(3)
 	users.Get("bob").Take(1)
@@ -120,28 +120,28 @@ func TestMembersOfGroups(t *testing.T) {
 	k.do("reset", "name=users&key=bob", "")
 	require.True(t, users.Get("bob").Take(1).OK)
 
-	k.fails(404, `no key "4"`, "/force?name=shards&key=4", `{"state":"open"}`)
+	k.requireRefused(404, `no key "4"`, "/force?name=shards&key=4", `{"state":"open"}`)
 	require.Equal(t, 1, shards.Len(), "asking for a key does not add it")
 }
 
 func TestListShowsObjectsAndPartsOnce(t *testing.T) {
 	g := weir.New("payments", weir.Config{})
-	k := newKit(t, g, g.Breaker(), g, weir.NewGroup[string]("hosts", weir.GroupConfig{}))
+	k := newHandlerTest(t, g, g.Breaker(), g, weir.NewGroup[string]("hosts", weir.GroupConfig{}))
 	list := k.send("GET", "/objects", "").Objects
 	require.Len(t, list, 2)
 	require.Equal(t, []string{"force", "release", "drain", "reset", "hold"}, list[0].Actions)
 	require.Equal(t, "gate_group", list[1].Kind)
 	k.handler.Remove(g)
-	k.fails(404, "there is no object", "/drain?name=hidden", ``)
+	k.requireRefused(404, "there is no object", "/drain?name=hidden", ``)
 	require.Len(t, k.send("GET", "/objects", "").Objects, 2, "the breaker is shown without its gate")
 	require.Equal(t, "breaker", k.send("GET", "/object?name=payments", "").Kind)
 }
 
 func TestNamesOfSources(t *testing.T) {
-	k := newKit(t, breaker.New("x", breaker.Config{}))
+	k := newHandlerTest(t, breaker.New("x", breaker.Config{}))
 	require.ErrorContains(t, k.handler.Add(breaker.New("x", breaker.Config{})), `two different sources are the breaker "x"`)
 	require.ErrorContains(t, k.handler.Add(nil), "source 1 of 1 is nil")
 	require.NoError(t, k.handler.Add(limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: limiter.PerSecond(1)})))
-	k.fails(409, "add kind=…: breaker, limiter", "/force?name=x", `{"state":"open"}`)
+	k.requireRefused(409, "add kind=…: breaker, limiter", "/force?name=x", `{"state":"open"}`)
 	require.Equal(t, "forced_open", k.do("force", "name=x&kind=breaker", `{"state":"open"}`).State)
 }

@@ -128,7 +128,7 @@ func addSources(old, added []stat.Source) ([]stat.Source, error) {
 		if !ok || contains(all, s) {
 			continue
 		}
-		if other, known := seen[name]; known && name != (id{}) && !same(other, s) {
+		if other, known := seen[name]; known && name != (id{}) && !sameObject(other, s) {
 			return nil, fmt.Errorf("admin: two different sources are the %s %.64q: each needs a name of its own", name.kind, name.name)
 		}
 		seen[name] = s

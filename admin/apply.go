@@ -31,7 +31,7 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 			v.state = breaker.ForcedOpen
 		}
 		e.Before = cmp.Or(o.State(), noOverride) // a group has no other state
-		t.override.begin(h, t, overriding(o), string(v.state), why, v.duration)
+		t.override.begin(h, t, overrideAspect(o), string(v.state), why, v.duration)
 		e.After = cmp.Or(o.State(), noOverride)
 	case verbReset:
 		if err := o.Reset(r.Context(), why); err != nil {
@@ -81,8 +81,8 @@ type aspect[V comparable] struct {
 	text func(v V) string
 }
 
-// overriding returns the override of an object. The value "" means no override.
-func overriding(o *adminhook.Object) aspect[string] {
+// overrideAspect returns the override of an object. The value "" means no override.
+func overrideAspect(o *adminhook.Object) aspect[string] {
 	return aspect[string]{
 		what: "override",
 		now:  o.Override,

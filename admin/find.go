@@ -17,13 +17,13 @@ type id struct{ kind, name, key string }
 
 func idOf(o adminhook.Object, key string) id { return id{o.Kind, o.Name, key} }
 
-// same reports whether two sources are the same object.
-func same(a, b stat.Source) bool {
+// sameObject reports whether two sources are the same object.
+func sameObject(a, b stat.Source) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
 }
 
 func contains(list []stat.Source, s stat.Source) bool {
-	return slices.ContainsFunc(list, func(other stat.Source) bool { return other != nil && same(other, s) })
+	return slices.ContainsFunc(list, func(other stat.Source) bool { return other != nil && sameObject(other, s) })
 }
 
 // objects returns the objects of the sources. The breaker of a gate is a part of the gate, as long as both

@@ -28,7 +28,7 @@ func TestForceOfAWholeGroup(t *testing.T) {
 		state := func(key string) breaker.State { return hosts.Get(key).Breaker().State() }
 		state("plain")
 		hosts.Get("own").Breaker().Force(breaker.Shadow)
-		k := newKit(t, hosts)
+		k := newHandlerTest(t, hosts)
 		a := k.do("force", "name=hosts", `{"state":"open","for":"10m","reason":"ticket 17"}`)
 		require.Equal(t, "forced_open", a.State)
 		require.Equal(t, "no override", a.Timed[0].ReturnsTo)
@@ -55,7 +55,7 @@ func TestForceOfAGroupReplacesAnother(t *testing.T) {
 	shards.Get(1)
 	shards.Get(2).Force(breaker.ForcedOpen)
 	shards.Get(4).Force(breaker.Disabled)
-	k := newKit(t, shards)
+	k := newHandlerTest(t, shards)
 	k.do("force", "name=shards", `{"state":"shadow"}`)
 	k.do("release", "name=shards&key=4", "")
 	k.do("force", "name=shards", `{"state":"open"}`)
@@ -74,7 +74,7 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Shadow, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed} {
 		shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{Breaker: breaker.Config{Initial: initial}})
 		shards.Get(1)
-		k := newKit(t, shards)
+		k := newHandlerTest(t, shards)
 		k.do("force", "name=shards", `{"state":"open"}`)
 		require.Equal(t, breaker.ForcedOpen, shards.Get(2).State())
 		k.do("force", "name=shards", `{"state":"closed"}`)
@@ -91,7 +91,7 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 // the group is forced open.
 func TestForceOfAGroupWithoutRoom(t *testing.T) {
 	shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
-	k := newKit(t, shards)
+	k := newHandlerTest(t, shards)
 	for verb, want := range map[string]breaker.State{`{"state":"open"}`: breaker.ForcedOpen, `{"state":"shadow"}`: breaker.ForcedClosed} {
 		for key := range 2 {
 			permit, err := shards.Get(key).Allow()
@@ -108,7 +108,7 @@ func TestForceOfAGroupWithoutRoom(t *testing.T) {
 func TestResetOfAWholeGroup(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerMinute(1), MaxKeys: 2, Overflow: limiter.ShareNew})
-	k := newKit(t, hosts, users)
+	k := newHandlerTest(t, hosts, users)
 	for _, key := range []string{"a", "b", "c"} {
 		hosts.Get(key).Breaker().OpenFor(time.Hour)
 		require.True(t, users.Get(key).Take(1).OK)
@@ -130,7 +130,7 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(10)}})
 		free := weir.NewGroup[string]("free", weir.GroupConfig{})
 		users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1), Burst: 5, MaxKeys: 2, Overflow: limiter.PassNew})
-		k := newKit(t, hosts, free, users)
+		k := newHandlerTest(t, hosts, free, users)
 		hosts.Get("known")
 		users.Get("known").Take(5)
 		for _, name := range []string{"hosts", "free", "users"} {
@@ -169,7 +169,7 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 // calls pass after the release.
 func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 64, MaxSeries: breaker.Off})
-	k := newKit(t, hosts)
+	k := newHandlerTest(t, hosts)
 	stop := make(chan struct{})
 	var callers sync.WaitGroup
 	for caller := range 3 {

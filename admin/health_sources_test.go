@@ -15,24 +15,24 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// set is a source whose sources change, as those of a weirconfig.Set.
-type set struct{ sources *[]stat.Source }
+// changingSource is a source whose sources change, as those of a weirconfig.Set.
+type changingSource struct{ sources *[]stat.Source }
 
-func (set) Observe(func(*stat.Series, float64) bool) {}
-func (s set) Sources() []stat.Source                 { return append(*s.sources, s) }
+func (changingSource) Observe(func(*stat.Series, float64) bool) {}
+func (s changingSource) Sources() []stat.Source                 { return append(*s.sources, s) }
 
 func TestSourcesOfASetMayChange(t *testing.T) {
 	before, after := weir.New("before", weir.Config{}), weir.New("after", weir.Config{})
 	sources := []stat.Source{before}
-	k := newKit(t, set{&sources}, before)
-	h := newHealth(t, admin.HealthConfig{NotReady: []string{"before"}}, set{&sources})
+	k := newHandlerTest(t, changingSource{&sources}, before)
+	h := newHealth(t, admin.HealthConfig{NotReady: []string{"before"}}, changingSource{&sources})
 	require.Len(t, k.send("GET", "/objects", "").Objects, 1, "a source that is given twice is one object")
 	before.Breaker().OpenFor(time.Hour)
-	status, _ := get(t, h, "/ready")
+	status, _ := getHealth(t, h, "/ready")
 	require.Equal(t, 503, status)
 
 	sources = []stat.Source{after}
-	status, got := get(t, h, "/details")
+	status, got := getHealth(t, h, "/details")
 	require.Equal(t, 200, status)
 	require.True(t, got.Ready, "the gate is no more")
 	require.Equal(t, "after", got.Objects[0].Name)
@@ -46,17 +46,17 @@ func TestOnlyNamedGatesMatterToReadiness(t *testing.T) {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	l, database := newLink(), weir.New("database", weir.Config{})
 	h := newHealth(t, admin.HealthConfig{NotReady: []string{"database"}}, hosts, l, database)
-	k := newKit(t, hosts, l, database)
+	k := newHandlerTest(t, hosts, l, database)
 	k.do("force", "name=hosts", `{"state":"open"}`)
 	k.do("force", "name=x", `{"state":"open"}`)
-	status, _ := get(t, h, "/ready")
+	status, _ := getHealth(t, h, "/ready")
 	require.Equal(t, 200, status)
-	_, got := get(t, h, "/details")
+	_, got := getHealth(t, h, "/details")
 	require.Equal(t, "forced_open", got.Objects[0].State)
 	require.Equal(t, map[string]int{"forced_open": 2}, got.Objects[1].States)
 	for word, want := range map[string]int{"closed": 200, "disabled": 200, "shadow": 200, "open": 503} {
 		k.do("force", "name=database", `{"state":"`+word+`"}`)
-		status, _ = get(t, h, "/ready")
+		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, want, status, word)
 	}
 	_, err := admin.NewHealth(admin.HealthConfig{NotReady: []string{"x"}}, l)
@@ -69,7 +69,7 @@ func TestDetailsCountFiringAlerts(t *testing.T) {
 		alert.Rule{Name: "fires", Value: holds, When: alert.Above(0)},
 		alert.Rule{Name: "pends", Value: holds, When: alert.Above(0), For: time.Hour})
 	m.Evaluate(time.Now())
-	_, got := get(t, newHealth(t, admin.HealthConfig{}, m, newMonitor(), newMonitor()), "/details")
+	_, got := getHealth(t, newHealth(t, admin.HealthConfig{}, m, newMonitor(), newMonitor()), "/details")
 	require.Equal(t, 1, *got.Objects[0].Firing)
 	require.Zero(t, *got.Objects[1].Firing)
 }
@@ -84,13 +84,13 @@ func TestDrainWaitsForKeysWithoutRoom(t *testing.T) {
 			time.AfterFunc(time.Minute, func() { permit.Record(breaker.Success) })
 		}
 		h := newHealth(t, admin.HealthConfig{DrainDelay: breaker.Off}, hosts)
-		_, got := get(t, h, "/details")
+		_, got := getHealth(t, h, "/details")
 		require.Equal(t, 2, *got.Objects[0].InFlight)
 		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
 		defer cancel()
 		require.ErrorContains(t, h.Drain(ctx), "2 calls are in flight")
 		require.NoError(t, h.Drain(t.Context()))
-		_, got = get(t, h, "/details")
+		_, got = getHealth(t, h, "/details")
 		require.Zero(t, *got.Objects[0].InFlight)
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-type health struct {
+type healthAnswer struct {
 	Ready   bool
 	Causes  []string
 	Error   string
@@ -40,7 +40,7 @@ func newHealth(t *testing.T, c admin.HealthConfig, sources ...stat.Source) *admi
 	return h
 }
 
-func get(t *testing.T, h http.Handler, path string) (status int, got health) {
+func getHealth(t *testing.T, h http.Handler, path string) (status int, got healthAnswer) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, http.NoBody))
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
@@ -51,10 +51,10 @@ func TestAnOpenBreakerDoesNotMakeTheProgramNotReady(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	h := newHealth(t, admin.HealthConfig{}, b)
 	b.OpenFor(time.Hour)
-	status, got := get(t, h, "/ready")
+	status, got := getHealth(t, h, "/ready")
 	require.Equal(t, 200, status)
 	require.True(t, got.Ready)
-	status, got = get(t, h, "/details")
+	status, got = getHealth(t, h, "/details")
 	require.Equal(t, 200, status)
 	require.Equal(t, "open", got.Objects[0].State)
 	require.True(t, got.Objects[0].Tripped)
@@ -67,21 +67,21 @@ func TestOnlyNamedBreakersThatAreOpenMakeTheProgramNotReady(t *testing.T) {
 		database, mail := weir.New("database", weir.Config{}), weir.New("mail", weir.Config{})
 		h := newHealth(t, admin.HealthConfig{NotReady: []string{"database"}}, database, mail)
 		mail.Breaker().OpenFor(time.Hour)
-		status, _ := get(t, h, "/ready")
+		status, _ := getHealth(t, h, "/ready")
 		require.Equal(t, 200, status)
 		database.Breaker().OpenFor(time.Minute)
-		status, got := get(t, h, "/ready")
+		status, got := getHealth(t, h, "/ready")
 		require.Equal(t, 503, status)
 		require.Equal(t, []string{`gate "database" is open`}, got.Causes)
-		status, got = get(t, h, "/details")
+		status, got = getHealth(t, h, "/details")
 		require.Equal(t, 200, status, "details are always served")
 		require.False(t, got.Ready)
 		time.Sleep(time.Minute)
 		require.Equal(t, breaker.HalfOpen, database.Breaker().State())
-		status, _ = get(t, h, "/ready")
+		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 200, status)
 		database.Breaker().Force(breaker.ForcedOpen)
-		status, _ = get(t, h, "/ready")
+		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, 503, status)
 	})
 }
@@ -96,7 +96,7 @@ func TestDetailsOfBoundsAndGroups(t *testing.T) {
 	require.True(t, ok)
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1)})
 	users.Get("bob").Take(1)
-	_, got := get(t, newHealth(t, admin.HealthConfig{}, hosts, slots, users), "/details")
+	_, got := getHealth(t, newHealth(t, admin.HealthConfig{}, hosts, slots, users), "/details")
 	require.Equal(t, map[string]int{"open": 1, "closed": 2}, got.Objects[0].States)
 	require.Equal(t, 3, got.Objects[0].MaxConcurrent)
 	require.Equal(t, 1, *got.Objects[1].InFlight)
@@ -106,7 +106,7 @@ func TestDetailsOfBoundsAndGroups(t *testing.T) {
 
 func TestHealthRefusesOtherRequests(t *testing.T) {
 	h := newHealth(t, admin.HealthConfig{})
-	status, got := get(t, h, "/live")
+	status, got := getHealth(t, h, "/live")
 	require.Equal(t, 404, status)
 	require.Contains(t, got.Error, "/ready and /details")
 	w := httptest.NewRecorder()
@@ -139,7 +139,7 @@ func TestDrainIsNotReadyThenStopsThenWaitsForCalls(t *testing.T) {
 		require.NoError(t, err)
 		start := time.Now()
 		time.AfterFunc(time.Millisecond, func() {
-			status, got := get(t, h, "/ready")
+			status, got := getHealth(t, h, "/ready")
 			require.Equal(t, 503, status)
 			require.Equal(t, []string{"the program is shutting down"}, got.Causes)
 		})

@@ -22,7 +22,7 @@ import (
 func TestLimitsAndResetOfAThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := throttle.New("search", throttle.Config{MinCalls: 1, MaxRefusal: 1})
-		k := newKit(t, s)
+		k := newHandlerTest(t, s)
 		refused := func() (n int) {
 			for range 100 {
 				p, err := s.Allow()
@@ -46,11 +46,11 @@ func TestLimitsAndResetOfAThrottle(t *testing.T) {
 		a := k.do("limits", "name=search", `{"max_refusal":0.25,"for":"1h"}`)
 		require.Equal(t, 2.0, a.K)
 		require.Equal(t, 0.25, a.MaxRefusal)
-		k.fails(400, "K is 0.5, must be", "/limits?name=search", `{"k":0.5}`)
-		k.fails(400, "k is 0, must be a number above 0", "/limits?name=search", `{"k":0}`)
-		k.fails(400, "MaxRefusal is 1.5", "/limits?name=search", `{"max_refusal":1.5}`)
-		k.fails(400, "max_refusal is 1e999", "/limits?name=search", `{"max_refusal":1e999}`)
-		k.fails(409, "no rate that can be changed, only k, max_refusal", "/limits?name=search", `{"rate":"1/s"}`)
+		k.requireRefused(400, "K is 0.5, must be", "/limits?name=search", `{"k":0.5}`)
+		k.requireRefused(400, "k is 0, must be a number above 0", "/limits?name=search", `{"k":0}`)
+		k.requireRefused(400, "MaxRefusal is 1.5", "/limits?name=search", `{"max_refusal":1.5}`)
+		k.requireRefused(400, "max_refusal is 1e999", "/limits?name=search", `{"max_refusal":1e999}`)
+		k.requireRefused(409, "no rate that can be changed, only k, max_refusal", "/limits?name=search", `{"rate":"1/s"}`)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Equal(t, 1.0, k.send("GET", "/object?name=search", "").MaxRefusal)
@@ -64,7 +64,7 @@ func TestActionsOnPolicies(t *testing.T) {
 			{Name: "day", Limit: 5, Window: 24 * time.Hour, By: weirhttp.ByHeader("Key")},
 		}
 		limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies})
-		k := newKit(t, limit)
+		k := newHandlerTest(t, limit)
 		serve := limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		ask := func() int {
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", http.NoBody) // of 192.0.2.1
@@ -96,7 +96,7 @@ func TestActionsOnPolicies(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Equal(t, 200, ask())
 
-		k.fails(400, "Rate is unlimited, must be finite", "/limits?name=second", `{"rate":"unlimited"}`)
+		k.requireRefused(400, "Rate is unlimited, must be finite", "/limits?name=second", `{"rate":"unlimited"}`)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestSilencesOfAMonitor(t *testing.T) {
 			alert.Func("broken", func(context.Context, alert.Alert) error { return fails }),
 		}}, alert.Rule{Name: "payments fail", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page"})
 		m.Evaluate(time.Now())
-		k := newKit(t, m)
+		k := newHandlerTest(t, m)
 		d := k.send("GET", "/object?name=web-1", "")
 		require.Equal(t, []string{"payments fail"}, d.Rules)
 		require.Equal(t, []string{"slack", "broken"}, d.Notifiers)
@@ -129,7 +129,7 @@ func TestSilencesOfAMonitor(t *testing.T) {
 		require.Contains(t, d.History[0].After, name)
 		k.do("unsilence", "name=web-1", `{"silence":"alertname=\"payments fail\", severity=page"}`)
 		require.Empty(t, k.send("GET", "/object?name=web-1", "").Silences)
-		k.fails(404, `has no silence "x"`, "/unsilence?name=web-1", `{"silence":"x"}`)
+		k.requireRefused(404, `has no silence "x"`, "/unsilence?name=web-1", `{"silence":"x"}`)
 		k.do("silence", "name=web-1", `{"match":["alertname=x"],"for":"1h","silence":"deploy"}`)
 		time.Sleep(time.Hour)
 		require.Empty(t, k.send("GET", "/object?name=web-1", "").Silences, "a silence ends by itself")
@@ -144,20 +144,20 @@ func TestSilencesOfAMonitor(t *testing.T) {
 			`{"match":["a=b"]}`:                                `no "for"`,
 			`{"match":["a=b"],"for":"1h","starts":"tomorrow"}`: `unknown field "starts"`,
 		} {
-			k.fails(400, want, "/silence?name=web-1", body)
+			k.requireRefused(400, want, "/silence?name=web-1", body)
 		}
 
 		k.do("test", "name=web-1", `{"notifier":"slack"}`)
 		require.Equal(t, []string{"firing", "resolved"}, sent)
-		k.fails(502, "receiver is away", "/test?name=web-1", `{"notifier":"broken"}`)
-		k.fails(404, `has no notifier "pager", only ["slack" "broken"]`, "/test?name=web-1", `{"notifier":"pager"}`)
+		k.requireRefused(502, "receiver is away", "/test?name=web-1", `{"notifier":"broken"}`)
+		k.requireRefused(404, `has no notifier "pager", only ["slack" "broken"]`, "/test?name=web-1", `{"notifier":"pager"}`)
 	})
 }
 
 func TestSourcesOfOtherModules(t *testing.T) {
 	var resets []string
-	l := newLink().(link)
-	k := newKit(t, l, remote{&resets})
+	l := newLink().(linkSource)
+	k := newHandlerTest(t, l, remoteSource{&resets})
 	k.do("force", "name=x&kind=link", `{"state":"open"}`)
 	require.Equal(t, breaker.ForcedOpen, l.first.State())
 	require.Equal(t, breaker.ForcedOpen, l.second.State())
@@ -169,16 +169,16 @@ func TestSourcesOfOtherModules(t *testing.T) {
 	k.do("reset", "name=x&kind=other&key=bob", "")
 	require.Equal(t, []string{"bob"}, resets)
 	require.Equal(t, "bob", k.send("GET", "/object?name=x&kind=other", "").Busiest[0].Key)
-	k.fails(502, "the reset failed: redis is unavailable", "/reset?name=x&kind=other&key=down", "")
-	k.fails(409, "and for one key of it reset", "/hold?name=x&kind=other", `{"for":"1m"}`)
+	k.requireRefused(502, "the reset failed: redis is unavailable", "/reset?name=x&kind=other&key=down", "")
+	k.requireRefused(409, "and for one key of it reset", "/hold?name=x&kind=other", `{"for":"1m"}`)
 }
 
 // The names of policies and monitors can change, so only a request finds out that two objects have
 // the same name.
 func TestObjectsOfTheSameName(t *testing.T) {
-	k := newKit(t, newMonitor(), newMonitor(), newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})())
-	k.fails(409, "the name of several objects, add kind=…", "/reset?name=x", "")
-	k.fails(409, `"x" is the name of 2 objects of the kind monitor: each needs a name of its own`, "/reset?name=x&kind=monitor", "")
+	k := newHandlerTest(t, newMonitor(), newMonitor(), newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})())
+	k.requireRefused(409, "the name of several objects, add kind=…", "/reset?name=x", "")
+	k.requireRefused(409, `"x" is the name of 2 objects of the kind monitor: each needs a name of its own`, "/reset?name=x&kind=monitor", "")
 	k.do("reset", "name=x&kind=policy", "")
 }
 
@@ -189,11 +189,11 @@ func TestATestMessageDelaysNoSilence(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})}})
-		k := newKit(t, m)
+		k := newHandlerTest(t, m)
 		done := make(chan answer)
 		go func() { done <- k.send("POST", "/test?name=web-1", `{"notifier":"hangs"}`) }()
 		synctest.Wait()
-		k.fails(409, "another action on this object is in progress", "/test?name=web-1", `{"notifier":"hangs"}`)
+		k.requireRefused(409, "another action on this object is in progress", "/test?name=web-1", `{"notifier":"hangs"}`)
 		k.do("silence", "name=web-1", `{"match":["alertname=x"],"for":"1h"}`)
 		require.Equal(t, 502, (<-done).Status)
 	})
@@ -204,9 +204,9 @@ func TestATestMessageDelaysNoSilence(t *testing.T) {
 func TestHoldOfAKeyThatWasNotSeen(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(9)})
 	ports := limiter.NewGroup(limiter.GroupConfig[int]{Name: "ports", Rate: limiter.PerSecond(9)})
-	k := newKit(t, users, ports)
+	k := newHandlerTest(t, users, ports)
 	k.do("hold", "name=users&key=mallory", `{"for":"1h"}`)
 	require.False(t, users.Get("mallory").Take(1).OK)
 	require.True(t, users.Get("bob").Take(1).OK)
-	k.fails(404, `has no key "80" now`, "/hold?name=ports&key=80", `{"for":"1h"}`)
+	k.requireRefused(404, `has no key "80" now`, "/hold?name=ports&key=80", `{"for":"1h"}`)
 }

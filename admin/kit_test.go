@@ -44,14 +44,14 @@ func (l *logs) text() string {
 	return l.String()
 }
 
-type kit struct {
+type handlerTest struct {
 	*testing.T
 	handler *admin.Handler
 	logs    *logs
 }
 
-func newKit(t *testing.T, sources ...stat.Source) *kit {
-	k := &kit{T: t, logs: new(logs)}
+func newHandlerTest(t *testing.T, sources ...stat.Source) *handlerTest {
+	k := &handlerTest{T: t, logs: new(logs)}
 	var err error
 	k.handler, err = admin.New(admin.Config{Authorize: authorize, Logger: slog.New(slog.NewTextHandler(k.logs, nil))}, sources...)
 	require.NoError(t, err)
@@ -98,7 +98,7 @@ type answer struct {
 }
 
 // send sends a request of alice, which edit may change.
-func (k *kit) send(method, target, body string, edit ...func(*http.Request)) answer {
+func (k *handlerTest) send(method, target, body string, edit ...func(*http.Request)) answer {
 	k.Helper()
 	r := httptest.NewRequestWithContext(k.Context(), method, target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer alice")
@@ -121,15 +121,15 @@ func (k *kit) send(method, target, body string, edit ...func(*http.Request)) ans
 }
 
 // do sends an action that succeeds.
-func (k *kit) do(verb, query, body string) answer {
+func (k *handlerTest) do(verb, query, body string) answer {
 	k.Helper()
 	a := k.send("POST", "/"+verb+"?"+query, body)
 	require.Equal(k, 200, a.Status, a.Error)
 	return a
 }
 
-// fails sends an action that is refused, and asserts the status and a part of the error.
-func (k *kit) fails(status int, text, target, body string, edit ...func(*http.Request)) {
+// requireRefused sends an action that is refused, and asserts the status and a part of the error.
+func (k *handlerTest) requireRefused(status int, text, target, body string, edit ...func(*http.Request)) {
 	k.Helper()
 	a := k.send("POST", target, body, edit...)
 	require.Equal(k, status, a.Status, a.Text)

@@ -21,8 +21,8 @@ type limits struct {
 	k, maxRefusal float64
 }
 
-// limiting returns the limits of an object.
-func limiting(o *adminhook.Object) aspect[limits] {
+// limitsAspect returns the limits of an object.
+func limitsAspect(o *adminhook.Object) aspect[limits] {
 	return aspect[limits]{
 		what: "limits",
 		now:  func() limits { return limitsOf(o) },
@@ -79,8 +79,8 @@ func limitFields(o *adminhook.Object) (names []string) {
 	return names
 }
 
-// given returns the fields of the action limits that a body has.
-func (v *values) given() (names []string) {
+// givenLimits returns the fields of the action limits that a body has.
+func (v *values) givenLimits() (names []string) {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -102,7 +102,7 @@ func (v *values) given() (names []string) {
 // changeLimits changes the limits that the request names.
 func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *entry, why string) error {
 	v, has := &r.body, limitFields(o)
-	given := v.given()
+	given := v.givenLimits()
 	if len(given) == 0 {
 		return faultf(http.StatusBadRequest, "the body has none of %s", strings.Join(has, ", "))
 	}
@@ -111,12 +111,12 @@ func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *en
 			return faultf(http.StatusConflict, "the %s %.64q has no %s that can be changed, only %s", o.Kind, o.Name, name, strings.Join(has, ", "))
 		}
 	}
-	a := limiting(o)
+	a := limitsAspect(o)
 	next := a.now()
 	e.Before = next.String()
-	next.rate, next.burst = *or(v.rate, &next.rate), *or(v.burst, &next.burst)
-	next.maxConcurrent, next.quota = *or(v.maxConcurrent, &next.maxConcurrent), *or(v.limit, &next.quota)
-	next.k, next.maxRefusal = *or(v.k, &next.k), *or(v.maxRefusal, &next.maxRefusal)
+	next.rate, next.burst = *firstNonNil(v.rate, &next.rate), *firstNonNil(v.burst, &next.burst)
+	next.maxConcurrent, next.quota = *firstNonNil(v.maxConcurrent, &next.maxConcurrent), *firstNonNil(v.limit, &next.quota)
+	next.k, next.maxRefusal = *firstNonNil(v.k, &next.k), *firstNonNil(v.maxRefusal, &next.maxRefusal)
 	if err := next.check(o, v); err != nil {
 		return faultf(http.StatusBadRequest, "%v", err)
 	}
@@ -167,7 +167,7 @@ func (l limits) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func or[T any](a, b *T) *T {
+func firstNonNil[T any](a, b *T) *T {
 	if a != nil {
 		return a
 	}

@@ -42,7 +42,7 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 			return faultf(http.StatusBadRequest, "%.500v", err)
 		}
 		e.After = silenceText(m, s.Name)
-	case verbSpeak:
+	case verbUnsilence:
 		e.Before = silenceText(m, v.silence)
 		if !m.EndSilence(v.silence) {
 			return faultf(http.StatusNotFound, "the monitor %.64q has no silence %.200q", o.Name, v.silence)

@@ -59,7 +59,7 @@ func readDescription(t *testing.T) (d description) {
 }
 
 func TestOpenAPIFileEqualsTheServedOne(t *testing.T) {
-	served := newKit(t).send("GET", "/openapi.json", "").Text
+	served := newHandlerTest(t).send("GET", "/openapi.json", "").Text
 	if *update {
 		require.NoError(t, os.WriteFile("openapi.json", []byte(served), 0o644))
 	}
@@ -99,7 +99,7 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 		Name: "r", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page",
 	})
 	monitor.Evaluate(time.Now())
-	k := newKit(t, hosts, monitor)
+	k := newHandlerTest(t, hosts, monitor)
 	examples := map[string]string{
 		"state": `"open"`, "for": `"1h"`, "reason": `"x"`, "rate": `"5/s"`, "burst": "3", "max_concurrent": "1",
 		"match": `["alertname=r"]`, "silence": `"s"`, "notifier": `"log"`,

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func header(key, value string) func(*http.Request) {
+func withHeader(key, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(key, value) }
 }
 
@@ -32,12 +32,12 @@ func TestNewFailsWithoutAuthorize(t *testing.T) {
 
 func TestAuthorize(t *testing.T) {
 	g := weir.New("g", weir.Config{})
-	k := newKit(t, g)
-	k.fails(401, "no valid credentials", "/force?name=g", `{"state":"open"}`, header("Authorization", ""))
-	k.fails(403, "guests only read", "/force?name=g", `{"state":"open"}`, header("Authorization", "Bearer guest"))
-	require.Equal(t, 200, k.send("GET", "/objects", "", header("Authorization", "Bearer guest")).Status)
+	k := newHandlerTest(t, g)
+	k.requireRefused(401, "no valid credentials", "/force?name=g", `{"state":"open"}`, withHeader("Authorization", ""))
+	k.requireRefused(403, "guests only read", "/force?name=g", `{"state":"open"}`, withHeader("Authorization", "Bearer guest"))
+	require.Equal(t, 200, k.send("GET", "/objects", "", withHeader("Authorization", "Bearer guest")).Status)
 	for _, path := range []string{"/objects", "/object?name=g", "/members?name=g"} {
-		require.Equal(t, 401, k.send("GET", path, "", header("Authorization", "")).Status, path)
+		require.Equal(t, 401, k.send("GET", path, "", withHeader("Authorization", "")).Status, path)
 	}
 	require.Contains(t, k.logs.text(), "weir.admin.refused")
 	require.Equal(t, "closed", string(g.Breaker().State()))
@@ -50,8 +50,8 @@ func TestAuthorizeGetsTheAction(t *testing.T) {
 		return "bob", errors.New("never")
 	}}, weir.New("g", weir.Config{}))
 	require.NoError(t, err)
-	k := &kit{T: t, handler: h}
-	k.fails(403, "never", "/drain?name=g&key=k&kind=gate", "not JSON")
+	k := &handlerTest{T: t, handler: h}
+	k.requireRefused(403, "never", "/drain?name=g&key=k&kind=gate", "not JSON")
 	require.Equal(t, admin.Action{Verb: "drain", Kind: "gate", Name: "g", Key: "k"}, got)
 }
 
@@ -59,7 +59,7 @@ func TestPanicOfAuthorizeRefuses(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	h, err := admin.New(admin.Config{Authorize: func(*http.Request, admin.Action) (string, error) { panic("secret") }}, g)
 	require.NoError(t, err)
-	k := &kit{T: t, handler: h}
+	k := &handlerTest{T: t, handler: h}
 	a := k.send("POST", "/force?name=g", `{"state":"open"}`)
 	require.Equal(t, 500, a.Status)
 	require.NotContains(t, a.Text, "secret")
@@ -68,29 +68,29 @@ func TestPanicOfAuthorizeRefuses(t *testing.T) {
 
 func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
 	g := weir.New("g", weir.Config{})
-	k := newKit(t, g)
+	k := newHandlerTest(t, g)
 	body := `{"state":"open"}`
-	k.fails(403, "cross-origin", "/force?name=g", body, header("Sec-Fetch-Site", "cross-site"))
-	k.fails(403, "cross-origin", "/force?name=g", body, header("Sec-Fetch-Site", "same-site"))
-	k.fails(403, "cross-origin", "/force?name=g", body, header("Origin", "https://evil.example"))
-	k.fails(403, "cross-origin", "/force?name=g", body, header("Origin", "null"))
+	k.requireRefused(403, "cross-origin", "/force?name=g", body, withHeader("Sec-Fetch-Site", "cross-site"))
+	k.requireRefused(403, "cross-origin", "/force?name=g", body, withHeader("Sec-Fetch-Site", "same-site"))
+	k.requireRefused(403, "cross-origin", "/force?name=g", body, withHeader("Origin", "https://evil.example"))
+	k.requireRefused(403, "cross-origin", "/force?name=g", body, withHeader("Origin", "null"))
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonp"} {
-		k.fails(415, "must be application/json", "/force?name=g", body, header("Content-Type", kind))
-		k.fails(415, "must be application/json", "/release?name=g", "", header("Content-Type", kind))
+		k.requireRefused(415, "must be application/json", "/force?name=g", body, withHeader("Content-Type", kind))
+		k.requireRefused(415, "must be application/json", "/release?name=g", "", withHeader("Content-Type", kind))
 	}
 	require.Equal(t, "closed", string(g.Breaker().State()))
-	require.Equal(t, 200, k.send("POST", "/force?name=g", body, header("Sec-Fetch-Site", "same-origin")).Status)
-	require.Equal(t, 200, k.send("POST", "/release?name=g", "", header("Content-Type", "application/json; charset=utf-8")).Status)
+	require.Equal(t, 200, k.send("POST", "/force?name=g", body, withHeader("Sec-Fetch-Site", "same-origin")).Status)
+	require.Equal(t, 200, k.send("POST", "/release?name=g", "", withHeader("Content-Type", "application/json; charset=utf-8")).Status)
 }
 
 func TestInvalidRequests(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerSecond(5)})
-	k := newKit(t, g)
+	k := newHandlerTest(t, g)
 	user := 0
 	fails := func(status int, text, target, body string) {
 		t.Helper()
 		user++ // each user has a separate rate
-		k.fails(status, text, target, body, header("Authorization", "Bearer "+strconv.Itoa(user)))
+		k.requireRefused(status, text, target, body, withHeader("Authorization", "Bearer "+strconv.Itoa(user)))
 	}
 	fails(400, "no name", "/force", `{"state":"open"}`)
 	fails(404, `no object "x"`, "/force?name=x", `{"state":"open"}`)
@@ -134,14 +134,14 @@ func TestInvalidRequests(t *testing.T) {
 
 func TestRatesOfUsersAreSeparate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, weir.New("g", weir.Config{}))
+		k := newHandlerTest(t, weir.New("g", weir.Config{}))
 		for range 40 {
 			require.Equal(t, 200, k.send("GET", "/objects", "").Status)
 		}
 		a := k.send("GET", "/objects", "")
 		require.Equal(t, 429, a.Status)
 		require.Equal(t, "1", a.Header.Get("Retry-After"))
-		require.Equal(t, 200, k.send("GET", "/objects", "", header("Authorization", "Bearer bob")).Status)
+		require.Equal(t, 200, k.send("GET", "/objects", "", withHeader("Authorization", "Bearer bob")).Status)
 		time.Sleep(100 * time.Millisecond)
 		require.Equal(t, 200, k.send("GET", "/objects", "").Status)
 	})
@@ -152,24 +152,24 @@ type stuckBody struct{}
 
 func (stuckBody) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// deadlines notes the read deadlines that are set.
-type deadlines struct {
+// deadlineRecorder notes the read deadlines that are set.
+type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 	set []time.Time
 }
 
-func (d *deadlines) SetReadDeadline(t time.Time) error {
+func (d *deadlineRecorder) SetReadDeadline(t time.Time) error {
 	d.set = append(d.set, t)
 	return nil
 }
 
 func TestBodyHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, weir.New("g", weir.Config{}))
+		k := newHandlerTest(t, weir.New("g", weir.Config{}))
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/drain?name=g", stuckBody{})
 		r.Header.Set("Authorization", "Bearer alice")
 		r.Header.Set("Content-Type", "application/json")
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 		k.handler.ServeHTTP(w, r)
 		require.Equal(t, 408, w.Code)
 		require.Equal(t, []time.Time{time.Now().Add(10 * time.Second), {}}, w.set)

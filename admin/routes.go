@@ -7,17 +7,17 @@ import (
 
 // The verbs of actions. verbEnd is only in histories.
 const (
-	verbRead    = "read"
-	verbForce   = "force"
-	verbRelease = "release"
-	verbReset   = "reset"
-	verbHold    = "hold"
-	verbDrain   = "drain"
-	verbLimits  = "limits"
-	verbSilence = "silence"
-	verbSpeak   = "unsilence"
-	verbTest    = "test"
-	verbEnd     = "end"
+	verbRead      = "read"
+	verbForce     = "force"
+	verbRelease   = "release"
+	verbReset     = "reset"
+	verbHold      = "hold"
+	verbDrain     = "drain"
+	verbLimits    = "limits"
+	verbSilence   = "silence"
+	verbUnsilence = "unsilence"
+	verbTest      = "test"
+	verbEnd       = "end"
 )
 
 // route is one path of the handler. The OpenAPI description is made of the table of routes too.
@@ -45,40 +45,40 @@ func (r *route) verb() string {
 }
 
 var (
-	name = field{name: "name", kind: "string", required: true, help: "the name of the object"}
-	kind = field{name: "kind", kind: "string", help: "the kind of the object, if several have the name", enum: []string{
+	nameField = field{name: "name", kind: "string", required: true, help: "the name of the object"}
+	kindField = field{name: "kind", kind: "string", help: "the kind of the object, if several have the name", enum: []string{
 		"gate", "gate_group", "breaker", "breaker_group", "limiter", "limiter_group", "inflight",
 		"throttle", "policy", "monitor", kindLink, kindOther,
 	}}
-	key   = field{name: "key", kind: "string", help: "the key of a member of a group, or of an object with keys; default all of them"}
-	state = field{name: "state", kind: "string", help: "only members in this state"}
+	keyField   = field{name: "key", kind: "string", help: "the key of a member of a group, or of an object with keys; default all of them"}
+	stateField = field{name: "state", kind: "string", help: "only members in this state"}
 
-	override = field{
+	overrideField = field{
 		name: "state", kind: "string", required: true, enum: []string{"open", "closed", "disabled", "shadow"},
 		help: "one of open, closed, disabled, shadow",
 	}
-	duration = field{name: "for", kind: "string", help: "a duration above 0 and of at most 720h, such as 10m, after which the action ends automatically"}
-	wait     = field{name: "for", kind: "string", required: true, help: "a duration above 0 and of at most 720h, such as 30s"}
-	reason   = field{name: "reason", kind: "string", help: "a text of at most 500 bytes for the log and the history"}
-	rate     = field{name: "rate", kind: "string", help: "a rate such as 100/s, or unlimited"}
-	burst    = field{name: "burst", kind: "integer", help: "the most tokens"}
-	most     = field{name: "max_concurrent", kind: "integer", help: "the highest number of calls in flight, of an adaptive bound the highest limit"}
-	quota    = field{name: "limit", kind: "integer", help: "the most requests per window of a policy"}
-	ratio    = field{name: "k", kind: "number", help: "the K of a throttle, at least 1"}
-	refusal  = field{name: "max_refusal", kind: "number", help: "the highest probability of a refusal by a throttle, at most 1"}
-	match    = field{
+	durationField      = field{name: "for", kind: "string", help: "a duration above 0 and of at most 720h, such as 10m, after which the action ends automatically"}
+	waitField          = field{name: "for", kind: "string", required: true, help: "a duration above 0 and of at most 720h, such as 30s"}
+	reasonField        = field{name: "reason", kind: "string", help: "a text of at most 500 bytes for the log and the history"}
+	rateField          = field{name: "rate", kind: "string", help: "a rate such as 100/s, or unlimited"}
+	burstField         = field{name: "burst", kind: "integer", help: "the most tokens"}
+	maxConcurrentField = field{name: "max_concurrent", kind: "integer", help: "the highest number of calls in flight, of an adaptive bound the highest limit"}
+	quotaField         = field{name: "limit", kind: "integer", help: "the most requests per window of a policy"}
+	ratioField         = field{name: "k", kind: "number", help: "the K of a throttle, at least 1"}
+	maxRefusalField    = field{name: "max_refusal", kind: "number", help: "the highest probability of a refusal by a throttle, at most 1"}
+	matchField         = field{
 		name: "match", kind: "array", required: true,
 		help: "1 to 32 conditions on labels that must all hold, such as alertname=\"payments fail\" or severity!=page",
 	}
-	silence = field{name: "silence", kind: "string", help: "the name of the silence, which replaces one with the same name; default the conditions"}
-	ended   = field{name: "silence", kind: "string", required: true, help: "the name of the silence"}
-	told    = field{name: "notifier", kind: "string", required: true, help: "the name of the notifier"}
+	silenceField      = field{name: "silence", kind: "string", help: "the name of the silence, which replaces one with the same name; default the conditions"}
+	endedSilenceField = field{name: "silence", kind: "string", required: true, help: "the name of the silence"}
+	notifierField     = field{name: "notifier", kind: "string", required: true, help: "the name of the notifier"}
 )
 
 // routes returns the table. It is a function, because the route of the OpenAPI description reads
 // the table: a variable would depend on itself.
 func routes() []route {
-	one := []field{name, kind, key}
+	one := []field{nameField, kindField, keyField}
 	action := func(path, help string, body ...field) route {
 		return route{http.MethodPost, path, help, one, body, "Object", (*Handler).act}
 	}
@@ -87,19 +87,22 @@ func routes() []route {
 		{http.MethodGet, "/object", "Show an object and its history.", one, nil, "Details", (*Handler).details},
 		{
 			http.MethodGet, "/members", "List up to 1,000 members of a group.",
-			[]field{name, kind, state},
+			[]field{nameField, kindField, stateField},
 			nil, "Members", (*Handler).members,
 		},
 		{http.MethodGet, "/openapi.json", "Describe this API.", nil, nil, "", func(*Handler, *request) (any, error) { return describe(), nil }},
-		action("/force", "Override the state of a breaker or gate, or of all members of a group.", override, duration, reason),
-		action("/release", "Lift the override.", duration, reason),
-		action("/drain", "Refuse new calls as force with the state open. Calls in flight end as usual.", duration, reason),
-		action("/reset", "Close a breaker and clear its window, fill the bucket of a key, or clear the window of a throttle.", reason),
-		action("/hold", "Refuse all calls for a time, which a shorter hold does not shorten.", wait, reason),
-		action("/limits", "Change limits. An object has some of them.", rate, burst, most, quota, ratio, refusal, duration, reason),
-		action("/silence", "Hold back the notifications of some alerts of a monitor.", match, wait, silence, reason),
-		action("/unsilence", "Remove a silence.", ended, reason),
-		action("/test", "Send a test message to a notifier of a monitor, and wait for its answer.", told, reason),
+		action("/force", "Override the state of a breaker or gate, or of all members of a group.", overrideField, durationField, reasonField),
+		action("/release", "Lift the override.", durationField, reasonField),
+		action("/drain", "Refuse new calls as force with the state open. Calls in flight end as usual.", durationField, reasonField),
+		action("/reset", "Close a breaker and clear its window, fill the bucket of a key, or clear the window of a throttle.", reasonField),
+		action("/hold", "Refuse all calls for a time, which a shorter hold does not shorten.", waitField, reasonField),
+		action(
+			"/limits", "Change limits. An object has some of them.",
+			rateField, burstField, maxConcurrentField, quotaField, ratioField, maxRefusalField, durationField, reasonField,
+		),
+		action("/silence", "Hold back the notifications of some alerts of a monitor.", matchField, waitField, silenceField, reasonField),
+		action("/unsilence", "Remove a silence.", endedSilenceField, reasonField),
+		action("/test", "Send a test message to a notifier of a monitor, and wait for its answer.", notifierField, reasonField),
 	}
 }
 

@@ -22,11 +22,11 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 		hosts.Get(i)
 	}
 	hosts.Get(2).Breaker().Force(breaker.Shadow)
-	k := newKit(t, hosts)
+	k := newHandlerTest(t, hosts)
 	var wg sync.WaitGroup
 	for user := range 8 {
 		wg.Go(func() {
-			as := header("Authorization", fmt.Sprintf("Bearer user-%d", user))
+			as := withHeader("Authorization", fmt.Sprintf("Bearer user-%d", user))
 			for range 30 {
 				target, body := fmt.Sprintf("/force?name=hosts&key=%d", rand.IntN(3)), `{"state":"open","for":"1ms"}`
 				switch rand.IntN(4) {
@@ -48,7 +48,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 	}
 	wg.Wait()
 	require.Eventually(t, func() bool {
-		o := k.send("GET", "/object?name=hosts", "", header("Authorization", "Bearer last"))
+		o := k.send("GET", "/object?name=hosts", "", withHeader("Authorization", "Bearer last"))
 		return len(o.Timed) == 0 && o.Rate == "1000/s" && o.MaxConcurrent == 7 &&
 			hosts.Get(0).Breaker().State() == breaker.Closed && hosts.Get(1).Breaker().State() == breaker.Closed &&
 			hosts.Get(2).Breaker().State() == breaker.Shadow
@@ -56,12 +56,12 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 }
 
 func TestAnActionInProgressRefusesAnother(t *testing.T) {
-	var k *kit
+	var k *handlerTest
 	var inner answer
 	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) {
 		inner = k.send("POST", "/release?name=b", "") // stands for another user while a callback hangs
 	}})
-	k = newKit(t, b)
+	k = newHandlerTest(t, b)
 	k.do("force", "name=b", `{"state":"open"}`)
 	require.Equal(t, 409, inner.Status)
 	require.Contains(t, inner.Error, "in progress")

@@ -13,8 +13,8 @@ type target struct {
 	busy    sync.Mutex // held while an action changes the object
 	testing sync.Mutex // held while a test message is sent
 
-	override timed[string] // guarded by busy, except its until and after
-	limits   timed[limits]
+	override timedAction[string] // guarded by busy, except its until and after
+	limits   timedAction[limits]
 
 	// Guarded by Handler.mu.
 	users int // requests that are using the target, which is kept meanwhile
@@ -22,9 +22,9 @@ type target struct {
 	acts  []entry
 }
 
-// timed is an action on one aspect that ends automatically. The zero value means that there is
+// timedAction is an action on one aspect that ends automatically. The zero value means that there is
 // none.
-type timed[V comparable] struct {
+type timedAction[V comparable] struct {
 	timer *time.Timer
 	begun int // counts the actions, so that a timer that fired late changes nothing
 	set   V
@@ -37,7 +37,7 @@ type timed[V comparable] struct {
 
 // begin sets the value v. If d is above 0, the old value is restored after d. If earlier timed
 // actions have not ended, this is the value before the first of them.
-func (x *timed[V]) begin(h *Handler, t *target, a aspect[V], v V, why string, d time.Duration) {
+func (x *timedAction[V]) begin(h *Handler, t *target, a aspect[V], v V, why string, d time.Duration) {
 	base := a.now()
 	if x.timer != nil && base == x.set { // otherwise a change by other code has replaced the action
 		base = x.base
@@ -56,7 +56,7 @@ func (x *timed[V]) begin(h *Handler, t *target, a aspect[V], v V, why string, d 
 }
 
 // stop forgets the timed action.
-func (x *timed[V]) stop(h *Handler) {
+func (x *timedAction[V]) stop(h *Handler) {
 	x.begun++
 	if x.timer != nil {
 		x.timer.Stop()
@@ -69,7 +69,7 @@ func (x *timed[V]) stop(h *Handler) {
 
 // end ends a timed action, unless another action has replaced it. If other code has changed the
 // value since, the changed value stays.
-func (x *timed[V]) end(h *Handler, t *target, a aspect[V], begun int) {
+func (x *timedAction[V]) end(h *Handler, t *target, a aspect[V], begun int) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	if x.begun != begun {

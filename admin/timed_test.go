@@ -19,7 +19,7 @@ import (
 func TestATimedActionEndsAutomatically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
-		k := newKit(t, b)
+		k := newHandlerTest(t, b)
 		before := runtime.NumGoroutine()
 		a := k.do("force", "name=b", `{"state":"open","for":"10m"}`)
 		require.Equal(t, before, runtime.NumGoroutine(), "only a timer waits")
@@ -42,7 +42,7 @@ func TestASecondActionReplacesTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		b.Force(breaker.Shadow)
-		k := newKit(t, b)
+		k := newHandlerTest(t, b)
 		k.do("force", "name=b", `{"state":"open","for":"10m"}`)
 		time.Sleep(9 * time.Minute)
 		k.do("release", "name=b", `{"for":"10m"}`)
@@ -66,7 +66,7 @@ func TestASecondActionReplacesTheFirst(t *testing.T) {
 func TestTheEndOfAnActionKeepsChangesByOtherMeans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
-		k := newKit(t, b)
+		k := newHandlerTest(t, b)
 		k.do("force", "name=b", `{"state":"open","for":"10m"}`)
 		b.Force(breaker.Disabled)
 		time.Sleep(10 * time.Minute)
@@ -89,7 +89,7 @@ func TestLimitsReturn(t *testing.T) {
 		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(10), MaxConcurrent: 4}})
 		users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(10), Burst: 3})
 		adaptive := inflight.New(inflight.Config{Name: "adaptive", Adaptive: true, Limit: 50})
-		k := newKit(t, hosts, users, adaptive)
+		k := newHandlerTest(t, hosts, users, adaptive)
 		k.do("limits", "name=hosts", `{"rate":"1/s","max_concurrent":1,"for":"1m"}`)
 		k.do("limits", "name=users", `{"rate":"1/s","for":"1m"}`)
 		k.do("limits", "name=adaptive", `{"max_concurrent":5,"for":"1m"}`)
@@ -114,7 +114,7 @@ func TestLimitsReturn(t *testing.T) {
 func TestAspectsAreSeparate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10)})
-		k := newKit(t, g)
+		k := newHandlerTest(t, g)
 		k.do("force", "name=g", `{"state":"open","for":"2m"}`)
 		k.do("limits", "name=g", `{"rate":"1/s","for":"1m"}`)
 		require.Len(t, k.send("GET", "/object?name=g", "").Timed, 2)
@@ -130,7 +130,7 @@ func TestAspectsAreSeparate(t *testing.T) {
 
 func TestHistoryIsBoundedAndNamesUsers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newKit(t, breaker.New("b", breaker.Config{}))
+		k := newHandlerTest(t, breaker.New("b", breaker.Config{}))
 		for i := range 25 {
 			k.do("force", "name=b", fmt.Sprintf(`{"state":"open","reason":"r%d"}`, i))
 			time.Sleep(time.Second)
@@ -149,7 +149,7 @@ func TestHistoryIsBoundedAndNamesUsers(t *testing.T) {
 func TestObjectsWithHistoryAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[int]("g", breaker.GroupConfig{})
-		k := newKit(t, g)
+		k := newHandlerTest(t, g)
 		act := func(key int, body string) answer {
 			g.Get(key)
 			time.Sleep(100 * time.Millisecond)

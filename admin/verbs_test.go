@@ -23,30 +23,32 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// link is a source with the methods of a fleet.Link.
-type link struct{ first, second *breaker.Breaker }
+// linkSource is a source with the methods of a fleet.Link.
+type linkSource struct{ first, second *breaker.Breaker }
 
 func newLink() stat.Source {
-	return link{breaker.New("x", breaker.Config{}), breaker.New("x", breaker.Config{})}
+	return linkSource{breaker.New("x", breaker.Config{}), breaker.New("x", breaker.Config{})}
 }
 
-func (link) Observe(func(*stat.Series, float64) bool) {}
-func (link) Name() string                             { return "x" }
+func (linkSource) Observe(func(*stat.Series, float64) bool) {}
+func (linkSource) Name() string                             { return "x" }
 
-func (l link) Breakers() iter.Seq2[string, *breaker.Breaker] {
+func (l linkSource) Breakers() iter.Seq2[string, *breaker.Breaker] {
 	return func(yield func(string, *breaker.Breaker) bool) {
 		_ = yield("", l.first) && yield("b:6379", l.second)
 	}
 }
 
-// remote is a source with the methods of a fleet.Limiter.
-type remote struct{ resets *[]string }
+// remoteSource is a source with the methods of a fleet.Limiter.
+type remoteSource struct{ resets *[]string }
 
-func (remote) Observe(func(*stat.Series, float64) bool) {}
-func (remote) Name() string                             { return "x" }
-func (remote) Busiest(int) []limiter.BusyKey            { return []limiter.BusyKey{{Limiter: "x", Key: "bob"}} }
+func (remoteSource) Observe(func(*stat.Series, float64) bool) {}
+func (remoteSource) Name() string                             { return "x" }
+func (remoteSource) Busiest(int) []limiter.BusyKey {
+	return []limiter.BusyKey{{Limiter: "x", Key: "bob"}}
+}
 
-func (r remote) Reset(_ context.Context, key string) error {
+func (r remoteSource) Reset(_ context.Context, key string) error {
 	if key == "down" {
 		return errors.New("redis is unavailable")
 	}
@@ -56,12 +58,12 @@ func (r remote) Reset(_ context.Context, key string) error {
 	return nil
 }
 
-// holder is a source of a user that has one verb.
-type holder struct{ held *time.Duration }
+// holdSource is a source of a user that has one verb.
+type holdSource struct{ held *time.Duration }
 
-func (holder) Observe(func(*stat.Series, float64) bool) {}
-func (holder) Name() string                             { return "x" }
-func (h holder) Hold(d time.Duration)                   { *h.held = d }
+func (holdSource) Observe(func(*stat.Series, float64) bool) {}
+func (holdSource) Name() string                             { return "x" }
+func (h holdSource) Hold(d time.Duration)                   { *h.held = d }
 
 func newMonitor() stat.Source {
 	return alert.NewMonitor(alert.Config{Instance: "x", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}})
@@ -79,19 +81,19 @@ type verbCase struct {
 	source              func() stat.Source
 }
 
-func gates() stat.Source {
+func newGateGroup() stat.Source {
 	g := weir.NewGroup[string]("x", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(5), MaxConcurrent: 3}})
 	g.Get("k")
 	return g
 }
 
-func breakers() stat.Source {
+func newBreakerGroup() stat.Source {
 	g := breaker.NewGroup[string]("x", breaker.GroupConfig{})
 	g.Get("k")
 	return g
 }
 
-func buckets() stat.Source {
+func newBucketGroup() stat.Source {
 	g := limiter.NewGroup(limiter.GroupConfig[string]{Name: "x", Rate: limiter.PerSecond(5)})
 	g.Get("k").Take(1)
 	return g
@@ -105,19 +107,19 @@ func verbCases() []verbCase {
 		{"gate", "", `"rate":"7/s","max_concurrent":2`, overrides + " hold limits", func() stat.Source {
 			return weir.New("x", weir.Config{Rate: rate, MaxConcurrent: 3})
 		}},
-		{"gate_group", "", `"rate":"7/s","burst":2,"max_concurrent":2`, overrides + " hold limits", gates},
-		{"gate of a group", key, "", overrides + " hold", gates},
+		{"gate_group", "", `"rate":"7/s","burst":2,"max_concurrent":2`, overrides + " hold limits", newGateGroup},
+		{"gate of a group", key, "", overrides + " hold", newGateGroup},
 		{"breaker", "", "", overrides, func() stat.Source { return breaker.New("x", breaker.Config{}) }},
-		{"breaker_group", "", "", overrides, breakers},
-		{"breaker of a group", key, "", overrides, breakers},
+		{"breaker_group", "", "", overrides, newBreakerGroup},
+		{"breaker of a group", key, "", overrides, newBreakerGroup},
 		{"limiter", "", `"rate":"7/s"`, "hold limits", func() stat.Source {
 			return limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: rate})
 		}},
 		{"a limiter without verbs", "", "", "", func() stat.Source {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Name: "x", Limit: 1, Window: time.Second})
 		}},
-		{"limiter_group", "", `"burst":7`, "reset hold limits", buckets},
-		{"limiter of a group", key, "", "reset hold", buckets},
+		{"limiter_group", "", `"burst":7`, "reset hold limits", newBucketGroup},
+		{"limiter of a group", key, "", "reset hold", newBucketGroup},
 		{"inflight", "", `"max_concurrent":2`, "limits", func() stat.Source { return inflight.New(inflight.Config{Name: "x", Limit: 3}) }},
 		{"throttle", "", `"k":1.5,"max_refusal":0.5`, "reset limits", func() stat.Source { return throttle.New("x", throttle.Config{}) }},
 		{"policy with a rate", "", `"rate":"7/s"`, "reset hold limits", newPolicy(weirhttp.Policy{Rate: rate})},
@@ -126,9 +128,9 @@ func verbCases() []verbCase {
 		{"monitor", "", "", "silence unsilence test", newMonitor},
 		{"link", "", "", overrides, newLink},
 		{"breaker of a link", "&key=b:6379", "", overrides, newLink},
-		{"other with verbs of keys", "", "", "", func() stat.Source { return remote{} }},
-		{"key of another source", key, "", "reset", func() stat.Source { return remote{} }},
-		{"other", "", "", "hold", func() stat.Source { return holder{new(time.Duration)} }},
+		{"other with verbs of keys", "", "", "", func() stat.Source { return remoteSource{} }},
+		{"key of another source", key, "", "reset", func() stat.Source { return remoteSource{} }},
+		{"other", "", "", "hold", func() stat.Source { return holdSource{new(time.Duration)} }},
 	}
 }
 
@@ -145,12 +147,12 @@ func TestEveryVerbOfEveryKind(t *testing.T) {
 				if verb == "limits" && body == "" {
 					body = `"rate":"7/s"`
 				}
-				k := newKit(t, c.source())
+				k := newHandlerTest(t, c.source())
 				actions := strings.Fields(c.actions)
 				target := "/" + verb + "?name=x" + c.query
 				if !slices.Contains(actions, verb) {
-					k.fails(409, verb+" is not possible for ", target, "{"+body+"}")
-					k.fails(409, "which has: "+cmp.Or(strings.Join(actions, ", "), "none"), target, "{"+body+"}")
+					k.requireRefused(409, verb+" is not possible for ", target, "{"+body+"}")
+					k.requireRefused(409, "which has: "+cmp.Or(strings.Join(actions, ", "), "none"), target, "{"+body+"}")
 					return
 				}
 				if verb == "unsilence" {

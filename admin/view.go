@@ -74,7 +74,7 @@ func (h *Handler) view(o *adminhook.Object, key string) view {
 	if o.State != nil {
 		v.State = o.State()
 	}
-	l := limiting(o).now()
+	l := limitsAspect(o).now()
 	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
 	if o.Limits != nil {
 		v.Rate = l.rate.String()
@@ -120,7 +120,7 @@ func actionsOf(o *adminhook.Object) []string {
 	add(o.Reset != nil, verbReset)
 	add(o.Hold != nil, verbHold)
 	add(limitFields(o) != nil, verbLimits)
-	add(o.Monitor != nil, verbSilence, verbSpeak, verbTest)
+	add(o.Monitor != nil, verbSilence, verbUnsilence, verbTest)
 	return list
 }
 

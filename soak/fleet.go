@@ -97,8 +97,8 @@ func (f *fleetUnderTest) sources() (all []stat.Source) {
 	return append(all, f.nodes[0].bucket, f.nodes[0].window, f.nodes[0].calls)
 }
 
-// serve runs Redis until the context is done, and kills it at times.
-func (f *fleetUnderTest) serve(ctx context.Context, r *rand.Rand) {
+// runRedis runs Redis until the context is done, and kills it at times.
+func (f *fleetUnderTest) runRedis(ctx context.Context, r *rand.Rand) {
 	defer func() { _ = os.RemoveAll(f.dir) }()
 	for ctx.Err() == nil {
 		f.starts.Add(1) // before it can allow anything
@@ -162,18 +162,18 @@ func (f *fleetUnderTest) audit() {
 		f.faults.add("limit", "the fleet allowed %d, at most %.0f", taken, limit)
 	}
 	for _, n := range f.nodes {
-		if counted := made(n.breaker.Totals()); counted > n.made.Load() {
+		if counted := callsMade(n.breaker.Totals()); counted > n.made.Load() {
 			f.faults.add("counts", "%d calls ended of %d", counted, n.made.Load())
 		}
 	}
 }
 
-func made(t window.Totals) int64 { return t.Calls() + t.Ignored + t.Refused }
+func callsMade(t window.Totals) int64 { return t.Calls() + t.Ignored + t.Refused }
 
 // checkTotals compares the counts when no call is running any more.
 func (f *fleetUnderTest) checkTotals() {
 	for _, n := range f.nodes {
-		if counted := made(n.breaker.Totals()) + metricOf(n.breaker, "weir.breaker.late_results"); counted != n.made.Load() {
+		if counted := callsMade(n.breaker.Totals()) + metricOf(n.breaker, "weir.breaker.late_results"); counted != n.made.Load() {
 			f.faults.add("lost calls", "the fleet: %d of %d are counted", counted, n.made.Load())
 		}
 	}

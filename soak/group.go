@@ -25,9 +25,9 @@ type groupUnderTest struct {
 }
 
 const (
-	maxKeys    = 500
-	ratePerKey = 100
-	resident   = "resident" // the key that is always in use
+	maxKeys     = 500
+	ratePerKey  = 100
+	residentKey = "resident" // the key that is always in use
 )
 
 func newGroup(faults *faults) *groupUnderTest {
@@ -41,7 +41,7 @@ func newGroup(faults *faults) *groupUnderTest {
 
 func (g *groupUnderTest) makeRequest(ctx context.Context, r *rand.Rand) {
 	defer recoverFailed()
-	key := resident
+	key := residentKey
 	if r.IntN(20) > 0 {
 		key = fmt.Sprintf("%d at %d", int(r.ExpFloat64()*maxKeys), time.Since(g.began)/time.Minute)
 	}
@@ -50,7 +50,7 @@ func (g *groupUnderTest) makeRequest(ctx context.Context, r *rand.Rand) {
 	err := g.group.Get(key).Run(ctx, func(ctx context.Context) error {
 		ran = true
 		g.ran.Add(1)
-		if key == resident {
+		if key == residentKey {
 			g.residentCalls.Add(1)
 			return nil
 		}

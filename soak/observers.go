@@ -61,7 +61,7 @@ func (o *observers) scrape() {
 			continue
 		}
 		for _, m := range f.Metric {
-			key := f.GetName() + labels(m)
+			key := f.GetName() + labelText(m)
 			now := m.GetCounter().GetValue()
 			if was := o.shown[key]; now < was {
 				o.faults.add("counter", "%s went from %v back to %v", key, was, now)
@@ -71,7 +71,7 @@ func (o *observers) scrape() {
 	}
 }
 
-func labels(m *dto.Metric) string {
+func labelText(m *dto.Metric) string {
 	var b strings.Builder
 	for _, l := range m.Label {
 		b.WriteString("," + l.GetName() + "=" + l.GetValue())

@@ -17,7 +17,7 @@ const (
 	fails
 	hangs // until the caller gives up
 	panics
-	behaviors
+	behaviorCount
 )
 
 var errFailed = errors.New("failed")
@@ -27,7 +27,7 @@ type service struct{ now atomic.Int32 }
 
 // change draws a different behavior, which is answers more than half of the time.
 func (s *service) change(r *rand.Rand) {
-	s.now.Store(int32(r.IntN(2) * r.IntN(int(behaviors))))
+	s.now.Store(int32(r.IntN(2) * r.IntN(int(behaviorCount))))
 }
 
 // recoverFailed, when deferred, recovers the panic of a service.

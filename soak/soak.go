@@ -91,15 +91,15 @@ func (w *workload) start(ctx context.Context, sampleInterval time.Duration) {
 		all.Go(func() { w.call(ctx, r) })
 	}
 	r := rand.New(rand.NewPCG(w.seed, callers+1))
-	all.Go(func() { every(ctx, 5*time.Millisecond, func() { w.disturb(r) }) })
-	all.Go(func() { every(ctx, 20*time.Millisecond, w.audit) })
-	all.Go(func() { every(ctx, 50*time.Millisecond, w.observers.scrape) })
-	all.Go(func() { every(ctx, 70*time.Millisecond, func() { w.observers.collect(ctx) }) })
-	all.Go(func() { every(ctx, sampleInterval, w.growth.sample) })
+	all.Go(func() { repeatEvery(ctx, 5*time.Millisecond, func() { w.changeAtRandom(r) }) })
+	all.Go(func() { repeatEvery(ctx, 20*time.Millisecond, w.audit) })
+	all.Go(func() { repeatEvery(ctx, 50*time.Millisecond, w.observers.scrape) })
+	all.Go(func() { repeatEvery(ctx, 70*time.Millisecond, func() { w.observers.collect(ctx) }) })
+	all.Go(func() { repeatEvery(ctx, sampleInterval, w.growth.sample) })
 	all.Go(func() { w.monitor.Run(ctx) })
 	if w.fleet != nil {
 		r := rand.New(rand.NewPCG(w.seed, callers))
-		all.Go(func() { w.fleet.serve(ctx, r) })
+		all.Go(func() { w.fleet.runRedis(ctx, r) })
 		for _, n := range w.fleet.nodes {
 			all.Go(func() { _ = n.calls.Run(ctx) })
 		}
@@ -107,12 +107,12 @@ func (w *workload) start(ctx context.Context, sampleInterval time.Duration) {
 	for i := range 4 {
 		r := rand.New(rand.NewPCG(w.seed, uint64(callers+2+i)))
 		all.Go(func() {
-			every(ctx, 10*time.Millisecond, func() { w.observers.browse(ctx, time.Duration(r.IntN(1500))*time.Millisecond) })
+			repeatEvery(ctx, 10*time.Millisecond, func() { w.observers.browse(ctx, time.Duration(r.IntN(1500))*time.Millisecond) })
 		})
 	}
 }
 
-func every(ctx context.Context, d time.Duration, fn func()) {
+func repeatEvery(ctx context.Context, d time.Duration, fn func()) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
 	for {
@@ -151,8 +151,8 @@ func (w *workload) call(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// disturb changes something at random.
-func (w *workload) disturb(r *rand.Rand) {
+// changeAtRandom changes an object at random.
+func (w *workload) changeAtRandom(r *rand.Rand) {
 	w.gates[r.IntN(gateCount)].service.change(r)
 	w.gates[r.IntN(gateCount)].override(r)
 	if r.IntN(20) == 0 {

@@ -16,8 +16,9 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// acts returns a function that sends an action to the objects of a set, and returns the status.
-func acts(t *testing.T, set *weirconfig.Set) func(action, body string) int {
+// actionSender returns a function that sends an action to the objects of a set, and returns the
+// status.
+func actionSender(t *testing.T, set *weirconfig.Set) func(action, body string) int {
 	t.Helper()
 	everybody := func(*http.Request, admin.Action) (string, error) { return "alice", nil }
 	ops, err := admin.New(admin.Config{Authorize: everybody}, set)
@@ -37,7 +38,7 @@ func TestAdminKnowsTheObjectsOfTheLatestUpdate(t *testing.T) {
 	require.NoError(t, err)
 	set, err := weirconfig.New(file, weirconfig.Config{})
 	require.NoError(t, err)
-	act := acts(t, set)
+	act := actionSender(t, set)
 	require.Equal(t, http.StatusOK, act("drain?name=payments", ""))
 	require.Equal(t, http.StatusNotFound, act("drain?name=search", ""))
 	require.NoError(t, update(t, set, `gates: {payments: {}, search: {}}`))
@@ -62,7 +63,7 @@ func TestATimedActionOnARemovedObjectEnds(t *testing.T) {
 						target += "&key=k"
 					}
 					payments := gate("payments")
-					act := acts(t, set)
+					act := actionSender(t, set)
 					require.NoError(t, update(t, set, kind+`: {search: {}}`))
 					require.Equal(t, http.StatusOK, act("drain?name="+target, `{"for":"1m"}`))
 					if back == "before the end" {

@@ -48,13 +48,13 @@ func removedPolicy(c weirhttp.LimitConfig) weirhttp.Policy {
 	for n := 2; slices.ContainsFunc(c.Policies, func(p weirhttp.Policy) bool { return p.Name == name }); n++ {
 		name = fmt.Sprintf("removed from the configuration %d", n)
 	}
-	return weirhttp.Policy{Name: name, By: weirhttp.ByNothing, Remote: func(string) limiter.Remote { return nothing{} }}
+	return weirhttp.Policy{Name: name, By: weirhttp.ByNothing, Remote: func(string) limiter.Remote { return removedLimit{} }}
 }
 
-// nothing is a limit that allows no request.
-type nothing struct{}
+// removedLimit is a limit that allows no request.
+type removedLimit struct{}
 
-func (nothing) Take(context.Context, int) (limiter.Result, error) {
+func (removedLimit) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{RetryAfter: limiter.Never, ResetAfter: limiter.Never}, nil
 }
 

@@ -24,14 +24,14 @@ func (c comments) of(t *testing.T, owner reflect.Type, name string) string {
 	dir := filepath.Join("..", filepath.FromSlash(path))
 	if _, read := c[dir]; !read {
 		c[dir] = ""
-		c.read(t, dir)
+		c.readPackage(t, dir)
 	}
 	text := c[dir+" "+owner.Name()+"."+name]
 	require.NotEmpty(t, text, "%s.%s has no doc comment", owner, name)
 	return fileWords(text, owner)
 }
 
-func (c comments) read(t *testing.T, dir string) {
+func (c comments) readPackage(t *testing.T, dir string) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	require.NoError(t, err)
 	for _, name := range files {

@@ -25,7 +25,7 @@ type decoder struct {
 // unknownField adds a fault about a key that is not one of the known keys. The known field that was
 // likely meant is marked as bad, so that it is not also reported as missing.
 func (d *decoder) unknownField(key *yaml.Node, path string, known []string) {
-	near := nearest(key.Value, known)
+	near := nearestWord(key.Value, known)
 	if near == "" {
 		d.fault(key.Line, path, "%.60s is unknown, must be one of %s", quotedKey(key.Value), strings.Join(known, ", "))
 		return

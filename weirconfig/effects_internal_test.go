@@ -28,7 +28,7 @@ var otherValues = map[string]string{
 	"breaker.recovery": "6s", "breaker.initial": "shadow", "breaker.keep_failures": "3", "breaker.count_deadlines": "true", "breaker.refuse": "maintenance",
 }
 
-func parsed(t *testing.T, kind, config string) *File {
+func parseObject(t *testing.T, kind, config string) *File {
 	t.Helper()
 	f, err := Parse("w.yaml", []byte(kind+": {a: {"+config+"}}"))
 	require.NoError(t, err, config)
@@ -72,13 +72,13 @@ func TestEachFieldOfAGateHasTheEffectOfTheTable(t *testing.T) {
 	for _, key := range slices.Concat(keysOf(reflect.TypeFor[weir.Config](), ""), keysOf(reflect.TypeFor[breaker.Config](), "breaker.")) {
 		require.Contains(t, otherValues, key)
 		synctest.Test(t, func(t *testing.T) {
-			set, err := New(parsed(t, "gates", configWith("")), Config{})
+			set, err := New(parseObject(t, "gates", configWith("")), Config{})
 			require.NoError(t, err)
 			g := set.Gate("a")
 			require.NoError(t, g.Run(t.Context(), func(context.Context) error { return nil }))
-			require.NoError(t, set.Update(parsed(t, "gates", configWith(key))))
+			require.NoError(t, set.Update(parseObject(t, "gates", configWith(key))))
 			empty := g.Breaker().Counts().Calls() == 0
-			require.Equal(t, slices.Contains(newWindow, key), empty, key)
+			require.Equal(t, slices.Contains(newWindowFields, key), empty, key)
 		})
 	}
 }
@@ -86,17 +86,17 @@ func TestEachFieldOfAGateHasTheEffectOfTheTable(t *testing.T) {
 func TestEachFieldOfAGroupHasTheEffectOfTheTable(t *testing.T) {
 	base := "gate: {" + configWith("") + "}"
 	for _, key := range slices.Concat(keysOf(reflect.TypeFor[weir.GroupConfig](), ""), keysOf(reflect.TypeFor[weir.Config](), "gate.")) {
-		set, err := New(parsed(t, "groups", base), Config{})
+		set, err := New(parseObject(t, "groups", base), Config{})
 		require.NoError(t, err)
 		next := fmt.Sprintf("gate: {%s}, %s: %s", configWith(""), key, otherValues[key])
 		if inner, ok := strings.CutPrefix(key, "gate."); ok {
 			next = "gate: {" + configWith(inner) + "}"
 		}
-		err = set.Update(parsed(t, "groups", next))
-		fixed := slices.ContainsFunc(fixedOfGroup, func(f fixedField[weir.GroupConfig]) bool { return f.key == key })
+		err = set.Update(parseObject(t, "groups", next))
+		fixed := slices.ContainsFunc(fixedGroupFields, func(f fixedField[weir.GroupConfig]) bool { return f.key == key })
 		if key == "gate.rate" { // a rate can change, and can also be removed
 			require.NoError(t, err)
-			err = set.Update(parsed(t, "groups", "gate: {}"))
+			err = set.Update(parseObject(t, "groups", "gate: {}"))
 		}
 		if fixed {
 			require.ErrorIs(t, err, ErrRestart, key)

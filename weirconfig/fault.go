@@ -29,35 +29,35 @@ func (d *decoder) err(name string) error {
 			errs = append(errs, fmt.Errorf("%s: has %d more faults", name, len(d.faults)-i))
 			break
 		}
-		errs = append(errs, fmt.Errorf("%s:%d: %s%s", name, f.line, prefixed(f.path), f.text))
+		errs = append(errs, fmt.Errorf("%s:%d: %s%s", name, f.line, pathPrefix(f.path), f.text))
 	}
 	return errors.Join(errs...)
 }
 
-func prefixed(path string) string {
+func pathPrefix(path string) string {
 	if path == "" {
 		return ""
 	}
 	return path + ": "
 }
 
-// nearest returns the known word that is likely meant by word, or "".
-func nearest(word string, known []string) string {
+// nearestWord returns the known word that is likely meant by word, or "".
+func nearestWord(word string, known []string) string {
 	best, found := min(2, len(word)/3)+1, ""
 	for _, k := range known {
 		if len(word) > 2*len(k)+2 { // bounds the work
 			continue
 		}
-		if d := distance(word, k); d < best {
+		if d := editDistance(word, k); d < best {
 			best, found = d, k
 		}
 	}
 	return found
 }
 
-// distance returns the number of bytes that are added, removed or replaced between a and b, where
+// editDistance returns the number of bytes that are added, removed or replaced between a and b, where
 // two neighbors that are swapped count once (optimal string alignment).
-func distance(a, b string) int {
+func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j

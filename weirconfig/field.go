@@ -37,13 +37,13 @@ func fieldsOf(t reflect.Type) (fields []field) {
 		if why == "" && (f.Type.Kind() == reflect.Func || f.Type.Kind() == reflect.Interface) {
 			why = "is not data: a program sets it, see Config"
 		}
-		fields = append(fields, field{f, snake(f.Name), f.Index, why})
+		fields = append(fields, field{f, snakeCase(f.Name), f.Index, why})
 	}
 	return fields
 }
 
-// snake returns the Go name of a field as a key: failure_rate for FailureRate, url for URL.
-func snake(name string) string {
+// snakeCase returns the Go name of a field as a key: failure_rate for FailureRate, url for URL.
+func snakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
 	for i, r := range runes {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// structs returns the structs of a document, each once.
-func structs(typ reflect.Type, found []reflect.Type) []reflect.Type {
+// structTypes returns the structs of a document, each once.
+func structTypes(typ reflect.Type, found []reflect.Type) []reflect.Type {
 	for typ.Kind() == reflect.Map || typ.Kind() == reflect.Slice {
 		typ = typ.Elem()
 	}
@@ -20,7 +20,7 @@ func structs(typ reflect.Type, found []reflect.Type) []reflect.Type {
 	found = append(found, typ)
 	for _, f := range fieldsOf(typ) {
 		if f.omitted == "" {
-			found = structs(f.Type, found)
+			found = structTypes(f.Type, found)
 		}
 	}
 	return found
@@ -30,7 +30,7 @@ func structs(typ reflect.Type, found []reflect.Type) []reflect.Type {
 // this list.
 func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	var missing []string
-	for _, s := range structs(reflect.TypeFor[document](), nil) {
+	for _, s := range structTypes(reflect.TypeFor[document](), nil) {
 		for _, f := range fieldsOf(s) {
 			if f.omitted != "" {
 				missing = append(missing, s.String()+"."+f.Name)
@@ -49,8 +49,8 @@ func TestOnlyTheseFieldsCannotBeInAFile(t *testing.T) {
 	}, missing)
 }
 
-// texts has a valid value for each field whose type alone does not determine one.
-var texts = map[string]string{
+// validTexts has a valid value for each field whose type alone does not determine one.
+var validTexts = map[string]string{
 	"limit.proxies": "{header: X-Real-Ip}", "Proxies.trusted": "[10.0.0.0/8]", "limit.policies": "[{name: a, rate: 1/s, by: ip}]",
 	"document.gates": "{a: {rate: 1/s}}", "document.groups": "{a: {max_keys: 2}}", "document.limits": "{a: {legacy: true}}",
 	"document.monitor": "{interval: 1s}", "document.sinks": "{a: {kind: log}}", "document.rules": "[]",
@@ -62,14 +62,14 @@ var texts = map[string]string{
 
 // validText returns a valid text of a property.
 func validText(p property, name string) string {
-	if text := texts[name+"."+p.key]; text != "" {
+	if text := validTexts[name+"."+p.key]; text != "" {
 		return text
 	}
 	v := reflect.New(p.typ).Elem()
 	switch {
 	case len(p.words) > 0:
 		return p.words[0]
-	case p.typ == duration:
+	case p.typ == durationType:
 		return "30m"
 	case v.Kind() == reflect.Bool:
 		return "true"
@@ -82,7 +82,7 @@ func validText(p property, name string) string {
 }
 
 func TestEveryFieldCanBeSet(t *testing.T) {
-	for _, s := range structs(reflect.TypeFor[document](), nil) {
+	for _, s := range structTypes(reflect.TypeFor[document](), nil) {
 		for _, p := range properties(t, comments{}, s) {
 			name := structName(s)
 			text := validText(p, name)

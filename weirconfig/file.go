@@ -66,9 +66,9 @@ func Parse(name string, data []byte) (*File, error) {
 	return &File{name: name, doc: func() *document { return doc }, lines: d.lines()}, nil
 }
 
-// at returns the place of a field of the object at path, or the place of the nearest object around
-// the field.
-func (f File) at(path, key string) string {
+// placeOf returns the place of a field of the object at path, or the place of the nearest object
+// around the field.
+func (f File) placeOf(path, key string) string {
 	full := path + "." + key
 	for full != "" {
 		if line, ok := f.lines[full]; ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// everything is the state of a set: what it was made of, and what its objects show.
-type everything struct {
+// snapshot is the state of a set: what it was made of, and what its objects show.
+type snapshot struct {
 	setup  setup
 	known  map[string]weir.GroupConfig
 	gates  map[string]*weir.Gate
@@ -23,10 +23,10 @@ type everything struct {
 	shown  string
 }
 
-func stateOf(t *testing.T, s *Set) everything {
+func stateOf(t *testing.T, s *Set) snapshot {
 	var shown strings.Builder
 	show(t, s, &shown)
-	return everything{*s.setup, maps.Clone(s.known), maps.Clone(s.gates), maps.Clone(s.groups), shown.String()}
+	return snapshot{*s.setup, maps.Clone(s.known), maps.Clone(s.gates), maps.Clone(s.groups), shown.String()}
 }
 
 // A second file is in effect as a whole, or it is refused and changes nothing.

@@ -32,7 +32,7 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 		waiter := make(chan error, 1)
 		go func() { waiter <- pay.Run(t.Context(), succeed) }()
 		synctest.Wait()
-		require.Equal(t, http.StatusNotFound, ask(set, "api"))
+		require.Equal(t, http.StatusNotFound, limitStatus(set, "api"))
 
 		require.NoError(t, update(t, set, `gates: {unrelated: {}}`))
 		require.ErrorIs(t, <-waiter, breaker.ErrOpen)
@@ -46,7 +46,7 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 			`breaker "pay" is forced open: weirconfig: gate "pay" was removed from the configuration`)
 		require.EqualError(t, a.Run(t.Context(), succeed),
 			`breaker "tenants" for "a" is forced open: weirconfig: group "tenants" was removed from the configuration`)
-		require.Equal(t, http.StatusTooManyRequests, ask(set, "api"))
+		require.Equal(t, http.StatusTooManyRequests, limitStatus(set, "api"))
 		require.Same(t, pay, set.Gate("pay"))
 		require.NoError(t, update(t, set, `gates: {unrelated: {}}`), "twice")
 
@@ -57,10 +57,10 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 		require.Equal(t, breaker.Shadow, shadow.Breaker().State())
 		require.Equal(t, breaker.ForcedClosed, tenants.Get("forced").Breaker().State())
 		require.Zero(t, pay.Limiter().Take(0).Remaining)
-		require.Equal(t, http.StatusTooManyRequests, ask(set, "api"), "its quota is still used up")
+		require.Equal(t, http.StatusTooManyRequests, limitStatus(set, "api"), "its quota is still used up")
 		time.Sleep(70 * time.Minute)
 		require.NoError(t, pay.Run(t.Context(), succeed))
-		require.Equal(t, http.StatusNotFound, ask(set, "api"))
+		require.Equal(t, http.StatusNotFound, limitStatus(set, "api"))
 	})
 }
 
@@ -98,5 +98,5 @@ func TestALimitThatIsGoneTellsItsClients(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, w.Code)
 	require.Contains(t, w.Body.String(), "removed from the configuration 2")
 	require.NoError(t, update(t, set, text))
-	require.Equal(t, http.StatusNotFound, ask(set, "api"))
+	require.Equal(t, http.StatusNotFound, limitStatus(set, "api"))
 }

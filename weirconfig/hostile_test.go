@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// allocated returns how many bytes are allocated while a file is read and refused.
-func allocated(t *testing.T, text string) uint64 {
+// allocatedBytes returns how many bytes are allocated while a file is read and refused.
+func allocatedBytes(t *testing.T, text string) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -48,14 +48,14 @@ func TestHostileFilesTakeBoundedMemory(t *testing.T) {
 		"long value":       "gates: {a: {rate: " + strings.Repeat("9", limit-100) + "}}",
 		"references":       "gates: {a: {rate: \"" + strings.Repeat("${", limit/2-50) + "\"}}",
 		"anchors":          strings.Repeat("- &a a\n", 49_000),
-		"indented":         indented(1400),
+		"indented":         deepFile(1400),
 	} {
-		require.Less(t, allocated(t, text), uint64(64<<20), name)
+		require.Less(t, allocatedBytes(t, text), uint64(64<<20), name)
 	}
 }
 
-// indented returns a file with objects that are nested as deep as 1 MB allows.
-func indented(depth int) string {
+// deepFile returns a file with objects that are nested as deep as 1 MB allows.
+func deepFile(depth int) string {
 	var b strings.Builder
 	for i := range depth {
 		b.WriteString(strings.Repeat(" ", i) + "a:\n")

@@ -100,8 +100,9 @@ func showSource(t *testing.T, source stat.Source, trace *strings.Builder) {
 	}
 }
 
-// call makes calls to a gate: some that hold slots, some that take a while, and one with a deadline.
-func call(t *testing.T, g *weir.Gate, trace *strings.Builder) {
+// makeCalls makes calls to a gate: some that hold slots, some that take a while, and one with a
+// deadline.
+func makeCalls(t *testing.T, g *weir.Gate, trace *strings.Builder) {
 	t.Helper()
 	began := time.Now()
 	note := func(err error) { fmt.Fprintln(trace, time.Since(began), err) }
@@ -134,13 +135,13 @@ func call(t *testing.T, g *weir.Gate, trace *strings.Builder) {
 
 func exerciseGate(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
-	call(t, s.Gate("a"), trace)
+	makeCalls(t, s.Gate("a"), trace)
 	show(t, s, trace)
 }
 
 func exerciseGroup(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
-	call(t, s.Group("a").Get("key"), trace)
+	makeCalls(t, s.Group("a").Get("key"), trace)
 	show(t, s, trace)
 }
 
@@ -163,9 +164,9 @@ func TestEachChangeOfAGateIsInEffect(t *testing.T) {
 			before: "gates: {a: {" + configWith("") + "}}", after: "gates: {a: {" + configWith(key) + "}}",
 		}
 		if key == "breaker.refuse" { // without show: a breaker that is made with refuse has entered no state
-			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { call(t, s.Gate("a"), trace) }
+			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { makeCalls(t, s.Gate("a"), trace) }
 		}
-		if slices.Contains(onlyNew, key) {
+		if slices.Contains(onlyNewFields, key) {
 			require.Equal(t, c.trace(t, c.before), c.trace(t, c.before, c.after), key)
 			continue
 		}

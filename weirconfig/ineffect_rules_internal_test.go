@@ -52,8 +52,8 @@ var ruleChanges = map[string][2]string{
 	},
 }
 
-// recorded adds a notifier that writes all alerts to the trace.
-func recorded(trace *strings.Builder) Config {
+// withRecorder adds a notifier that writes all alerts to the trace.
+func withRecorder(trace *strings.Builder) Config {
 	return Config{Notify: []alert.Notifier{alert.Func("recorder", func(_ context.Context, a alert.Alert) error {
 		text, err := json.Marshal(a)
 		fmt.Fprintln(trace, string(text), err)
@@ -91,8 +91,8 @@ func exerciseRule(t *testing.T, s *Set, trace *strings.Builder) {
 	}
 }
 
-// slowly adds a rule whose value takes 2s, and a notifier that runs until its timeout.
-func slowly(trace *strings.Builder) Config {
+// withSlowRule adds a rule whose value takes 2s, and a notifier that runs until its timeout.
+func withSlowRule(trace *strings.Builder) Config {
 	var mu sync.Mutex
 	var last time.Time
 	evaluations := 0
@@ -155,7 +155,7 @@ gates:
 func TestEachChangeOfARuleIsInEffect(t *testing.T) {
 	for _, key := range keysOf(reflect.TypeFor[rule](), "") {
 		require.Contains(t, ruleChanges, key)
-		c := change{key: key, config: recorded, exercise: exerciseRule}
+		c := change{key: key, config: withRecorder, exercise: exerciseRule}
 		text := func(fields string) string {
 			return ruleFile + "rules: [{" + strings.ReplaceAll(fields, "RULE", "name: r, of: a, value: failure_rate, when: above 10%, span: 1m") + "}]"
 		}
@@ -171,7 +171,7 @@ func TestEachChangeOfTheMonitorIsInEffect(t *testing.T) {
 			continue // needs a restart
 		}
 		require.Contains(t, monitorChanges, key)
-		c := change{key: key, config: slowly, exercise: exerciseMonitor}
+		c := change{key: key, config: withSlowRule, exercise: exerciseMonitor}
 		c.before = rules + "monitor: {instance: one}"
 		c.after = rules + "monitor: {instance: one, " + key + ": " + monitorChanges[key] + "}"
 		if key == "instance" {

@@ -60,17 +60,17 @@ func (l limit) config() weirhttp.LimitConfig {
 func (d *decoder) checkLimits(doc *document) {
 	for _, name := range slices.Sorted(maps.Keys(doc.Limits)) {
 		path, l := "limits."+quotedKey(name), doc.Limits[name]
-		d.invalid(path+".proxies", reflect.TypeFor[weirhttp.Proxies](), weirhttp.LimitConfig{Proxies: l.Proxies}.Validate(), "Proxies.")
+		d.addInvalid(path+".proxies", reflect.TypeFor[weirhttp.Proxies](), weirhttp.LimitConfig{Proxies: l.Proxies}.Validate(), "Proxies.")
 		seen := map[string]int{}
 		for i, p := range l.Policies {
 			at := fmt.Sprintf("%s.policies[%d]", path, i)
 			c := p.config()
 			if c.By == nil {
-				d.missing(at, "by")
+				d.addMissing(at, "by")
 				c.By = weirhttp.ByNothing
 			}
 			err := weirhttp.LimitConfig{Policies: []weirhttp.Policy{c}}.Validate()
-			d.invalid(at, reflect.TypeFor[policy](), err, fmt.Sprintf("policy %q: ", p.Name))
+			d.addInvalid(at, reflect.TypeFor[policy](), err, fmt.Sprintf("policy %q: ", p.Name))
 			if first, twice := seen[p.Name]; twice && p.Name != "" {
 				d.fault(d.places[at+".name"].line, at, "name is that of policies[%d] too", first)
 			}

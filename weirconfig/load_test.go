@@ -19,9 +19,9 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// era is the time during which an object had a config. One era ends at the moment when the next
-// begins, so both configs are in effect at the moment of an update.
-type era struct {
+// configPeriod is the time during which an object had a config. One period ends at the moment when the
+// next begins, so both configs are in effect at the moment of an update.
+type configPeriod struct {
 	from, to   time.Duration
 	removed    bool
 	rate       float64 // per second
@@ -30,29 +30,29 @@ type era struct {
 	maxWait    time.Duration
 }
 
-// loaded is a gate that files change while callers use it, with the facts by which the test judges
-// it: the configs, and when calls were made.
-type loaded struct {
+// gateUnderLoad is a gate that files change while callers use it, with the facts by which the test
+// judges it: the configs, and when calls were made.
+type gateUnderLoad struct {
 	gate  func() *weir.Gate
 	start time.Time
 
 	mu       sync.Mutex
-	eras     []era
+	periods     []configPeriod
 	times    []time.Duration // at which calls began
 	inFlight int
 	made     int64
 	refused  int64
 }
 
-// next returns the fields of another config, and notes this config for the time after the update.
-// If calls may wait for tokens, there are 1000 slots, so that each call finds a slot at once: a
-// call that waits for a slot with its token may give the token back.
-func (l *loaded) next(r *rand.Rand, removed bool) (fields string) {
-	last := len(l.eras) - 1
-	e := era{to: math.MaxInt64, removed: true}
+// nextConfig returns the fields of another config, and notes this config for the time after the
+// update. If calls may wait for tokens, there are 1000 slots, so that each call finds a slot at
+// once: a call that waits for a slot with its token may give the token back.
+func (l *gateUnderLoad) nextConfig(r *rand.Rand, removed bool) (fields string) {
+	last := len(l.periods) - 1
+	e := configPeriod{to: math.MaxInt64, removed: true}
 	if last >= 0 {
-		e = l.eras[last]
-		l.eras[last].to = time.Since(l.start)
+		e = l.periods[last]
+		l.periods[last].to = time.Since(l.start)
 	}
 	e.from, e.to, e.removed = time.Since(l.start), math.MaxInt64, removed
 	if !removed {
@@ -61,23 +61,23 @@ func (l *loaded) next(r *rand.Rand, removed bool) (fields string) {
 			e.concurrent, e.maxWait = 1000, time.Duration(1+r.IntN(500))*time.Millisecond
 		}
 	}
-	l.eras = append(l.eras, e)
+	l.periods = append(l.periods, e)
 	return fmt.Sprintf("rate: %v/s, burst: %d, max_concurrent: %d, max_wait: %v, breaker: {failure_rate: off, failure_run: off}",
 		e.rate, e.burst, e.concurrent, e.maxWait)
 }
 
-// during returns the eras that touch a span of time.
-func (l *loaded) during(from, to time.Duration) (eras []era) {
-	for _, e := range l.eras {
+// periodsDuring returns the periods that touch a span of time.
+func (l *gateUnderLoad) periodsDuring(from, to time.Duration) (periods []configPeriod) {
+	for _, e := range l.periods {
 		if e.from <= to && e.to >= from {
-			eras = append(eras, e)
+			periods = append(periods, e)
 		}
 	}
-	return eras
+	return periods
 }
 
 // call makes a call.
-func (l *loaded) call(t *testing.T, took time.Duration) {
+func (l *gateUnderLoad) call(t *testing.T, took time.Duration) {
 	came, ran := time.Since(l.start), false
 	err := l.gate().Run(t.Context(), func(context.Context) error {
 		ran = true
@@ -99,22 +99,22 @@ func (l *loaded) call(t *testing.T, took time.Duration) {
 	require.ErrorIs(t, err, weir.ErrRefused)
 	now := time.Since(l.start)
 	if strings.Contains(err.Error(), "removed") {
-		require.True(t, slices.ContainsFunc(l.during(now, now), func(e era) bool { return e.removed }))
+		require.True(t, slices.ContainsFunc(l.periodsDuring(now, now), func(e configPeriod) bool { return e.removed }))
 		return
 	}
 	longest := time.Duration(0)
-	for _, e := range l.during(came, now) {
+	for _, e := range l.periodsDuring(came, now) {
 		longest = max(longest, e.maxWait)
 	}
 	require.LessOrEqual(t, now, came+longest)
 }
 
 // begin notes that a call begins, and requires that the object was in a file and had a slot for it.
-func (l *loaded) begin(t *testing.T) {
+func (l *gateUnderLoad) begin(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now, most := time.Since(l.start), 0
-	for _, e := range l.during(now, now) {
+	for _, e := range l.periodsDuring(now, now) {
 		if !e.removed {
 			most = max(most, e.concurrent)
 		}
@@ -126,11 +126,11 @@ func (l *loaded) begin(t *testing.T) {
 
 // requireRates requires that in no window more calls began than its largest burst and its largest
 // rate allow.
-func (l *loaded) requireRates(t *testing.T) {
+func (l *gateUnderLoad) requireRates(t *testing.T) {
 	for i, from := range l.times {
 		for n, to := range l.times[i:min(i+300, len(l.times))] {
 			burst, rate := 0, 0.0
-			for _, e := range l.during(from, to) {
+			for _, e := range l.periodsDuring(from, to) {
 				burst, rate = max(burst, e.burst), max(rate, e.rate)
 			}
 			require.LessOrEqual(t, float64(n+1), float64(burst)+rate*(to-from).Seconds()+1e-3, "from %v to %v", from, to)
@@ -139,7 +139,7 @@ func (l *loaded) requireRates(t *testing.T) {
 }
 
 // requireNothingLost requires that each call is counted once, and that no call waits or has a slot.
-func (l *loaded) requireNothingLost(t *testing.T) {
+func (l *gateUnderLoad) requireNothingLost(t *testing.T) {
 	g := l.gate()
 	late := int64(0) // results of calls that were in flight when the object was removed
 	for series, v := range g.Breaker().Observe {
@@ -162,19 +162,19 @@ func (l *loaded) requireNothingLost(t *testing.T) {
 func updateUnderLoad(t *testing.T, n int, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		pay, key := &loaded{start: time.Now()}, &loaded{start: time.Now()}
+		pay, key := &gateUnderLoad{start: time.Now()}, &gateUnderLoad{start: time.Now()}
 		file := func() string {
 			text := "gates: {other: }\n"
-			if removed := len(pay.eras) > 0 && r.IntN(6) == 0; removed {
-				pay.next(r, true)
+			if removed := len(pay.periods) > 0 && r.IntN(6) == 0; removed {
+				pay.nextConfig(r, true)
 			} else {
-				text = "gates: {other: , pay: {" + pay.next(r, false) + "}}\nrules: [{name: pay, of: pay, value: failure_rate, span: 5m, when: above 5%}]\n"
+				text = "gates: {other: , pay: {" + pay.nextConfig(r, false) + "}}\nrules: [{name: pay, of: pay, value: failure_rate, span: 5m, when: above 5%}]\n"
 			}
-			if removed := len(key.eras) > 0 && r.IntN(6) == 0; removed {
-				key.next(r, true)
+			if removed := len(key.periods) > 0 && r.IntN(6) == 0; removed {
+				key.nextConfig(r, true)
 				return text
 			}
-			return text + "groups: {tenants: {max_keys: 8, gate: {" + key.next(r, false) + "}}}\n"
+			return text + "groups: {tenants: {max_keys: 8, gate: {" + key.nextConfig(r, false) + "}}}\n"
 		}
 		set := newSet(t, file(), weirconfig.Config{})
 		pay.gate = func() *weir.Gate { return set.Gate("pay") }
@@ -191,7 +191,7 @@ func updateUnderLoad(t *testing.T, n int, seed uint64) {
 					default:
 					}
 					time.Sleep(time.Duration(r.Int64N(int64(100 * time.Millisecond))))
-					[]*loaded{pay, key}[i%2].call(t, time.Duration(r.Int64N(int64(50*time.Millisecond))))
+					[]*gateUnderLoad{pay, key}[i%2].call(t, time.Duration(r.Int64N(int64(50*time.Millisecond))))
 				}
 			})
 		}
@@ -210,7 +210,7 @@ func updateUnderLoad(t *testing.T, n int, seed uint64) {
 		}
 		close(stop)
 		callers.Wait()
-		for _, l := range []*loaded{pay, key} {
+		for _, l := range []*gateUnderLoad{pay, key} {
 			l.requireRates(t)
 			l.requireNothingLost(t)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-const page = "../docs/configuration.md"
+const pagePath = "../docs/configuration.md"
 
 // docs/configuration.md is written by the command
 //
@@ -28,11 +28,11 @@ func TestConfigurationPageIsUpToDate(t *testing.T) {
 	example, err := os.ReadFile("testdata/weir.yaml")
 	require.NoError(t, err)
 	want := strings.Replace(string(beginning), "EXAMPLE\n", "```yaml\n"+string(example)+"```\n", 1)
-	want = strings.Replace(want, "EFFECTS\n", effects(), 1) + tables(t)
+	want = strings.Replace(want, "EFFECTS\n", effectsTable(), 1) + tables(t)
 	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
+		require.NoError(t, os.WriteFile(pagePath, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(page)
+	got, err := os.ReadFile(pagePath)
 	require.NoError(t, err)
 	require.Equal(t, want, string(got), "run the test with -update")
 }
@@ -61,35 +61,35 @@ func tables(t *testing.T) string {
 	for _, s := range sections {
 		fmt.Fprintf(&b, "\n### %s\n\n| field | value | default | meaning |\n|---|---|---|---|\n", s.title)
 		for _, p := range properties(t, c, s.typ) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.key, cell(p.form()), cell(p.shownDefault()), cell(p.meaning()))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.key, escapeCell(p.form()), escapeCell(p.shownDefault()), escapeCell(p.meaning()))
 		}
 	}
 	return b.String()
 }
 
-// effects returns the table of the changes that are not simply in effect for the next call.
-func effects() string {
+// effectsTable returns the table of the changes that are not simply in effect for the next call.
+func effectsTable() string {
 	var b strings.Builder
 	b.WriteString("| field | change |\n|---|---|\n")
-	for _, key := range newWindow {
+	for _, key := range newWindowFields {
 		fmt.Fprintf(&b, "| `%s` | begins a new window: calls before it are not judged any more |\n", key)
 	}
-	for _, key := range onlyNew {
+	for _, key := range onlyNewFields {
 		fmt.Fprintf(&b, "| `%s` | is in effect for new gates, and for keys that are new in a group |\n", key)
 	}
 	restart := func(path, meaning string) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", path, strings.TrimSpace(meaning+" needs a restart"))
 	}
-	for _, f := range fixedOfGroup {
+	for _, f := range fixedGroupFields {
 		restart("groups.NAME."+f.key, f.meaning)
 	}
-	for _, f := range fixedOfMonitor {
+	for _, f := range fixedMonitorFields {
 		restart("monitor."+f.key, f.meaning)
 	}
 	return b.String()
 }
 
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+func escapeCell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // meaning returns the beginning of the comment.
 func (p property) meaning() string {
@@ -107,8 +107,8 @@ func (p property) form() string {
 	text := form(v)
 	switch {
 	case len(p.words) > 0:
-		text = listed(p.words)
-	case p.typ == duration:
+		text = joinWords(p.words)
+	case p.typ == durationType:
 		text = "a duration"
 	case p.typ == reflect.TypeFor[limiter.Rate]():
 		text = "a rate"

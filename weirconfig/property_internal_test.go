@@ -44,8 +44,8 @@ var samples = map[string]sample{
 	"sink":           {"sinks: {a: {", "}}", map[string]string{"kind": "webhook", "url": "http://localhost"}},
 }
 
-// forms lists, for one field of a sample, the other fields that the sample then needs.
-var forms = map[string]map[string]string{
+// neededFields lists, for one field of a sample, the other fields that the sample then needs.
+var neededFields = map[string]map[string]string{
 	"policy.limit":              {"window": "1h"},
 	"policy.window":             {"limit": "1"},
 	"policy.burst":              {"rate": "1/s"},
@@ -61,11 +61,11 @@ func faultOf(t *testing.T, name, key, value string) string {
 	s, known := samples[name]
 	require.True(t, known, "no sample of %s", name)
 	text := s.before + key + `: "` + value + `"`
-	if name == "policy" && forms[name+"."+key] == nil && key != "rate" {
+	if name == "policy" && neededFields[name+"."+key] == nil && key != "rate" {
 		text += ", rate: 1/s"
 	}
 	fields := map[string]string{}
-	for _, more := range []map[string]string{s.fields, forms[name+"."+key]} {
+	for _, more := range []map[string]string{s.fields, neededFields[name+"."+key]} {
 		maps.Copy(fields, more)
 	}
 	for k, v := range fields {
@@ -111,26 +111,26 @@ func properties(t *testing.T, c comments, s reflect.Type) (all []property) {
 			}
 		}
 		p.required = strings.HasSuffix(p.doc, "Required.") && structName(s)+"."+p.key != "sink.url"
-		p.probe(t, structName(s))
+		p.findBounds(t, structName(s))
 		all = append(all, p)
 	}
 	return all
 }
 
 var (
-	between = regexp.MustCompile(`between ([^ ,]+) and ([^ ,]+)`)
-	atLeast = regexp.MustCompile(`must be at least ([0-9]+)`)
-	above   = regexp.MustCompile(`must be above 0 and at most 1`)
-	atMost  = regexp.MustCompile(`must be at most ([0-9]+)`)
+	betweenPattern = regexp.MustCompile(`between ([^ ,]+) and ([^ ,]+)`)
+	atLeastPattern = regexp.MustCompile(`must be at least ([0-9]+)`)
+	abovePattern   = regexp.MustCompile(`must be above 0 and at most 1`)
+	atMostPattern  = regexp.MustCompile(`must be at most ([0-9]+)`)
 )
 
-// probe finds the bounds of a property by the faults of values that are out of bounds.
-func (p *property) probe(t *testing.T, name string) {
+// findBounds finds the bounds of a property by the faults of values that are out of bounds.
+func (p *property) findBounds(t *testing.T, name string) {
 	v := reflect.New(p.typ).Elem()
 	_, isText := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	var low, high string
 	switch {
-	case p.typ == duration:
+	case p.typ == durationType:
 		low, high = "-2s", "2000000h"
 	case v.CanInt():
 		low, high = "-2", "9223372036854775807"
@@ -138,7 +138,7 @@ func (p *property) probe(t *testing.T, name string) {
 		low, high = "-2", "1e300"
 	case isText || v.Kind() == reflect.String:
 		if v.Kind() == reflect.String {
-			p.probeWords(t, name)
+			p.findWords(t, name)
 		}
 		return
 	default:
@@ -148,17 +148,17 @@ func (p *property) probe(t *testing.T, name string) {
 	p.zero = faultOf(t, name, p.key, "0") == ""
 	for _, value := range []string{low, high} {
 		fault := faultOf(t, name, p.key, value)
-		if m := between.FindStringSubmatch(fault); m != nil {
+		if m := betweenPattern.FindStringSubmatch(fault); m != nil {
 			p.low, p.high = m[1], m[2]
-		} else if m := atLeast.FindStringSubmatch(fault); m != nil && value == low {
+		} else if m := atLeastPattern.FindStringSubmatch(fault); m != nil && value == low {
 			p.low = m[1]
-		} else if above.MatchString(fault) {
+		} else if abovePattern.MatchString(fault) {
 			p.low, p.high = "0", "1"
 		} else if value == low && strings.Contains(fault, "must not be negative") {
 			p.low = "0"
 		} else if value == low && strings.Contains(fault, "must be positive") {
 			p.low = "above 0"
-		} else if m := atMost.FindStringSubmatch(fault); m != nil && value == high {
+		} else if m := atMostPattern.FindStringSubmatch(fault); m != nil && value == high {
 			p.high = m[1]
 		}
 		require.False(t, value == low && fault == "", "%s of %s can be %s", p.key, name, low)
@@ -166,8 +166,8 @@ func (p *property) probe(t *testing.T, name string) {
 	}
 }
 
-// probeWords finds the words of an enum.
-func (p *property) probeWords(t *testing.T, name string) {
+// findWords finds the words of an enum.
+func (p *property) findWords(t *testing.T, name string) {
 	if p.key == "name" || p.typ.Kind() == reflect.String && p.typ.Name() == "string" {
 		return
 	}

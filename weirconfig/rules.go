@@ -29,10 +29,10 @@ var valueKinds = []valueKind{failureRate, slowRate, callRate, quantile, burnRate
 
 // UnmarshalText reads the kind of a value.
 func (k *valueKind) UnmarshalText(text []byte) error {
-	return oneOf(k, text, valueKinds)
+	return setOneOf(k, text, valueKinds)
 }
 
-func (k *valueKind) form() string { return listed(valueKinds) }
+func (k *valueKind) form() string { return joinWords(valueKinds) }
 
 // span is a time span of a value.
 type span = time.Duration
@@ -87,7 +87,7 @@ func (r rule) shortSpan() time.Duration {
 }
 
 func (d *decoder) checkRules(doc *document) {
-	d.invalid("monitor", reflect.TypeFor[alert.Config](), alert.Validate(doc.Monitor), "")
+	d.addInvalid("monitor", reflect.TypeFor[alert.Config](), alert.Validate(doc.Monitor), "")
 	seen := map[string]int{}
 	for i, r := range doc.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
@@ -104,14 +104,14 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 	group, isGroup := doc.Groups[r.Of]
 	switch {
 	case r.Of == "":
-		d.missing(path, "of")
+		d.addMissing(path, "of")
 	case !isGate && !isGroup:
 		d.unknownObject(path, r.Of, doc)
 	}
 	if r.Value == "" {
-		d.missing(path, "value")
+		d.addMissing(path, "value")
 	}
-	d.needs(path, r)
+	d.checkRequired(path, r)
 	d.checkSpans(path, r)
 	d.checkTexts(path, r)
 	for _, key := range []string{"of", "value", "when", "resolve", "span", "short_span", "quantile", "slo"} {
@@ -144,7 +144,7 @@ func (d *decoder) checkTexts(path string, r rule) {
 	texts := r.Rule
 	texts.MinCalls, texts.MinBad = min(r.MinCalls, 0), min(r.MinBad, 0)
 	texts.Value, texts.When = alert.Gauge(func() float64 { return 0 }), alert.Above(0)
-	d.invalid(path, reflect.TypeFor[rule](), alert.Validate(alert.Config{}, texts), rulePrefix(r))
+	d.addInvalid(path, reflect.TypeFor[rule](), alert.Validate(alert.Config{}, texts), rulePrefix(r))
 }
 
 // checkValue adds the faults of the value of a rule, its spans and conditions.
@@ -159,15 +159,15 @@ func (d *decoder) checkValue(path string, r rule, gate weir.Config) {
 	value := r
 	value.Rule = alert.Rule{Name: cmp.Or(r.Name, "unnamed"), MinCalls: max(r.MinCalls, 0), MinBad: max(r.MinBad, 0)}
 	err := alert.Validate(alert.Config{}, value.rule(weir.New("", weir.Config{}), nil))
-	d.invalid(path, reflect.TypeFor[rule](), err, rulePrefix(value))
+	d.addInvalid(path, reflect.TypeFor[rule](), err, rulePrefix(value))
 }
 
 // rulePrefix is how the faults of a rule begin.
 func rulePrefix(r rule) string { return fmt.Sprintf("rule %.100q: ", r.Name) }
 
-// needs adds a fault for each missing field that the value of a rule requires, and for each field
-// that is set although it does not apply to the value.
-func (d *decoder) needs(path string, r rule) {
+// checkRequired adds a fault for each missing field that the value of a rule requires, and for each
+// field that is set although it does not apply to the value.
+func (d *decoder) checkRequired(path string, r rule) {
 	for _, f := range []struct {
 		key           string
 		set, required bool
@@ -182,7 +182,7 @@ func (d *decoder) needs(path string, r rule) {
 		switch {
 		case r.Value == "":
 		case f.required && !f.set:
-			d.missing(path, f.key)
+			d.addMissing(path, f.key)
 		case f.set && !f.by:
 			d.fault(d.places[join(path, f.key)].line, path, "%s is set, must not be for %s", f.key, r.Value)
 		}
@@ -205,7 +205,7 @@ func (d *decoder) unknownObject(path, name string, doc *document) {
 		known = append(known, k)
 	}
 	hint := ""
-	if near := nearest(name, known); near != "" {
+	if near := nearestWord(name, known); near != "" {
 		hint = fmt.Sprintf(", did you mean %s?", quotedKey(near))
 	}
 	d.fault(at.line, path, "of is %.60q, must be the name of a gate or a group%s", name, hint)

@@ -19,7 +19,7 @@ import (
 // off is the text of the value -1, which turns a feature off.
 const off = "off"
 
-var duration = reflect.TypeFor[time.Duration]()
+var durationType = reflect.TypeFor[time.Duration]()
 
 // decodeScalar sets v to a single value. A value with references appears in no fault.
 func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
@@ -91,11 +91,11 @@ func setOff(v reflect.Value) {
 // errMinusOne is the fault of a number that would turn a feature off by accident.
 var errMinusOne = errors.New("-1, must be written as off if the field can be off")
 
-var decimal = regexp.MustCompile(`^-?[0-9]+$`)
+var decimalPattern = regexp.MustCompile(`^-?[0-9]+$`)
 
 func setNumber(v reflect.Value, text string) error {
 	switch {
-	case v.Type() == duration:
+	case v.Type() == durationType:
 		t, err := time.ParseDuration(text)
 		if t == -1 {
 			err = errMinusOne
@@ -103,7 +103,7 @@ func setNumber(v reflect.Value, text string) error {
 		v.SetInt(int64(t))
 		return err
 	case v.CanInt():
-		if !decimal.MatchString(text) {
+		if !decimalPattern.MatchString(text) {
 			return strconv.ErrSyntax
 		}
 		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
@@ -123,11 +123,11 @@ func setNumber(v reflect.Value, text string) error {
 	return fmt.Errorf("a %v cannot be read from a file", v.Type())
 }
 
-var number = regexp.MustCompile(`^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?%?$`)
+var numberPattern = regexp.MustCompile(`^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?%?$`)
 
 // parseNumber reads a number such as 0.5 or 50%.
 func parseNumber(text string) (float64, error) {
-	if !number.MatchString(text) {
+	if !numberPattern.MatchString(text) {
 		return 0, strconv.ErrSyntax
 	}
 	digits, percent := strings.CutSuffix(text, "%")
@@ -144,7 +144,7 @@ func form(v reflect.Value) string {
 		return f.form()
 	}
 	switch {
-	case v.Type() == duration:
+	case v.Type() == durationType:
 		return "a duration such as 500ms, 5s or 1h30m"
 	case v.Type() == reflect.TypeFor[limiter.Rate]():
 		return "a rate such as 100/s, 10/1m, 5000/24h or unlimited"

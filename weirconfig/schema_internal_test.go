@@ -94,7 +94,7 @@ func (s *schema) value(t *testing.T, p property, typ reflect.Type) object {
 		return s.text(p, typ)
 	case v.Kind() == reflect.Bool:
 		return anyOf(object{"type": "boolean"}, ref("reference"))
-	case typ == duration:
+	case typ == durationType:
 		return s.duration(p)
 	case v.CanInt() || v.CanFloat():
 		return s.number(t, p, v)
@@ -148,11 +148,11 @@ func (s *schema) duration(p property) object {
 	if p.zero {
 		options = append(options, object{"const": 0})
 	}
-	return anyOf(append(options, p.others()...)...)
+	return anyOf(append(options, p.otherForms()...)...)
 }
 
-// others returns the schemas of off, if the property can be off, and of references.
-func (p property) others() (options []object) {
+// otherForms returns the schemas of off, if the property can be off, and of references.
+func (p property) otherForms() (options []object) {
 	if p.off {
 		options = append(options, ref("off"))
 	}
@@ -180,7 +180,7 @@ func (s *schema) number(t *testing.T, p property, v reflect.Value) object {
 	if v.CanFloat() {
 		options = append(options, object{"type": "string", "pattern": `^([0-9]+\.?[0-9]*|\.[0-9]+)%$`})
 	}
-	return anyOf(append(options, p.others()...)...)
+	return anyOf(append(options, p.otherForms()...)...)
 }
 
 // defaultValue returns the default as a JSON value, if the comment says one value.
@@ -199,9 +199,9 @@ func (p property) defaultValue() (any, bool) {
 	switch {
 	case v.Kind() > reflect.Float64 && v.Kind() != reflect.String, setScalar(v, first) != nil, len(p.words) > 0:
 		return nil, false
-	case p.typ == duration && v.IsZero():
+	case p.typ == durationType && v.IsZero():
 		return 0, true
-	case p.typ == duration:
+	case p.typ == durationType:
 		return first, true
 	}
 	return v.Interface(), true

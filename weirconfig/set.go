@@ -67,8 +67,8 @@ func New(f *File, c Config) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{&objects{config: c, status: newStatus(f.name), known: maps.Clone(first.groups), setup: first}}
-	s.gates, s.groups, s.limits = s.made(first)
-	config, rules, err := first.monitored(c, s.gates, s.groups)
+	s.gates, s.groups, s.limits = s.makeObjects(first)
+	config, rules, err := first.monitorConfig(c, s.gates, s.groups)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func get[T any](s *Set, kind string, objects *map[string]T, name string) T {
 	object, ok := (*objects)[name]
 	if !ok {
 		text := fmt.Sprintf("weirconfig: %s has no %q in %s", s.setup.file.name, name, kind)
-		if near := nearest(name, slices.Sorted(maps.Keys(*objects))); near != "" {
+		if near := nearestWord(name, slices.Sorted(maps.Keys(*objects))); near != "" {
 			text += fmt.Sprintf(", did you mean %q?", near)
 		}
 		panic(text)

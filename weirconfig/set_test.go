@@ -158,8 +158,8 @@ sinks: {s: {kind: slack, url: "http://localhost"}, log: {kind: log}}
 	require.Equal(t, "s", sources[4].(*breaker.Breaker).Name())
 }
 
-// receiver is a webhook that keeps what it receives.
-func receiver(t *testing.T) (address string, received chan string) {
+// startReceiver starts a webhook that keeps what it receives.
+func startReceiver(t *testing.T) (address string, received chan string) {
 	received = make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<16))
@@ -170,7 +170,7 @@ func receiver(t *testing.T) (address string, received chan string) {
 }
 
 func TestSinksReceiveAlerts(t *testing.T) {
-	address, received := receiver(t)
+	address, received := startReceiver(t)
 	t.Setenv("ADDRESS", address)
 	t.Setenv("TOKEN", "hunter2")
 	var log bytes.Buffer

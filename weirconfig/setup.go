@@ -44,7 +44,7 @@ func newSetup(f *File, c Config, old *setup) (*setup, error) {
 			c.Gate(name, &gate)
 		}
 		if err := gate.Validate(); err != nil {
-			return nil, f.refused("Gate", name)
+			return nil, f.invalidConfigError("Gate", name)
 		}
 		next.gates[name] = gate
 	}
@@ -54,7 +54,7 @@ func newSetup(f *File, c Config, old *setup) (*setup, error) {
 			c.Gate(name, &group.Gate)
 		}
 		if err := group.Validate(); err != nil {
-			return nil, f.refused("Gate", name)
+			return nil, f.invalidConfigError("Gate", name)
 		}
 		next.groups[name] = group
 	}
@@ -64,7 +64,7 @@ func newSetup(f *File, c Config, old *setup) (*setup, error) {
 			c.Limit(name, &limit)
 		}
 		if err := limit.Validate(); err != nil {
-			return nil, f.refused("Limit", name)
+			return nil, f.invalidConfigError("Limit", name)
 		}
 		next.limits[name] = limit
 	}
@@ -78,15 +78,17 @@ func newSetup(f *File, c Config, old *setup) (*setup, error) {
 	return next, nil
 }
 
-// refused is the error for a function that made a config invalid. It does not show the values of
-// the config, because they may be secret.
-func (f File) refused(function, name string) error {
+// invalidConfigError returns the error for a function that made a config invalid. It does not show the
+// values of the config, because they may be secret.
+func (f File) invalidConfigError(function, name string) error {
 	return fmt.Errorf("weirconfig: the config of %q in %s is invalid after Config.%s has changed it: call Validate there for the reason",
 		name, f.name, function)
 }
 
-// monitored returns the config of the monitor and its rules over the given objects.
-func (s *setup) monitored(c Config, gates map[string]*weir.Gate, groups map[string]*weir.Group[string]) (alert.Config, []alert.Rule, error) {
+// monitorConfig returns the config of the monitor and its rules over the given objects.
+func (s *setup) monitorConfig(
+	c Config, gates map[string]*weir.Gate, groups map[string]*weir.Group[string],
+) (alert.Config, []alert.Rule, error) {
 	config, rules := s.monitor, slices.Clone(c.Rules)
 	for _, name := range slices.Sorted(maps.Keys(s.sinks)) {
 		config.Notify = append(config.Notify, s.sinks[name].Notifier)
@@ -101,13 +103,13 @@ func (s *setup) monitored(c Config, gates map[string]*weir.Gate, groups map[stri
 	return config, rules, nil
 }
 
-// newWindow lists the fields of a gate whose change makes its breaker begin a new window. The
+// newWindowFields lists the fields of a gate whose change makes its breaker begin a new window. The
 // breaker does not judge the calls before the change any more.
-var newWindow = []string{"breaker.window", "breaker.buckets", "breaker.last_calls", "breaker.latency", "breaker.refuse"}
+var newWindowFields = []string{"breaker.window", "breaker.buckets", "breaker.last_calls", "breaker.latency", "breaker.refuse"}
 
-// onlyNew lists the fields of a gate that only new gates obey: the gates of keys that are new in a
-// group, and gates that a file adds.
-var onlyNew = []string{"breaker.initial"}
+// onlyNewFields lists the fields of a gate that only new gates obey: the gates of keys that are new
+// in a group, and gates that a file adds.
+var onlyNewFields = []string{"breaker.initial"}
 
 // fixedField is a field that cannot change while the program runs.
 type fixedField[C any] struct {
@@ -116,13 +118,13 @@ type fixedField[C any] struct {
 	differ  func(a, b C) bool
 }
 
-var fixedOfGroup = []fixedField[weir.GroupConfig]{
+var fixedGroupFields = []fixedField[weir.GroupConfig]{
 	{"max_keys", "", func(a, b weir.GroupConfig) bool { return a.MaxKeys != b.MaxKeys }},
 	{"max_series", "", func(a, b weir.GroupConfig) bool { return a.MaxSeries != b.MaxSeries }},
 	{"show_keys", "", func(a, b weir.GroupConfig) bool { return a.ShowKeys != b.ShowKeys }},
 }
 
-var fixedOfMonitor = []fixedField[alert.Config]{
+var fixedMonitorFields = []fixedField[alert.Config]{
 	{"state_file", "", func(a, b alert.Config) bool { return a.StateFile != b.StateFile }},
 }
 
@@ -132,17 +134,17 @@ var fixedOfMonitor = []fixedField[alert.Config]{
 func (s *setup) fixedFaults(groups map[string]weir.GroupConfig, monitor alert.Config) error {
 	var faults []error
 	fault := func(path, key string) {
-		faults = append(faults, fmt.Errorf("%s: %s: %s has changed: %w", s.file.at(path, key), path, key, ErrRestart))
+		faults = append(faults, fmt.Errorf("%s: %s: %s has changed: %w", s.file.placeOf(path, key), path, key, ErrRestart))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.groups)) {
 		old, had := groups[name]
-		for _, f := range fixedOfGroup {
+		for _, f := range fixedGroupFields {
 			if had && f.differ(old, s.groups[name]) {
 				fault("groups."+quotedKey(name), f.key)
 			}
 		}
 	}
-	for _, f := range fixedOfMonitor {
+	for _, f := range fixedMonitorFields {
 		if f.differ(monitor, s.monitor) {
 			fault("monitor", f.key)
 		}

@@ -41,30 +41,30 @@ var sinkFields = map[string][]sinkKind{
 	"server":   {mailSink}, "user": {mailSink}, "password": {mailSink}, "from": {mailSink}, "to": {mailSink}, "no_tls": {mailSink},
 }
 
-// requiredOf are the fields that a kind requires.
-var requiredOf = map[sinkKind][]string{
+// requiredFields are the fields that a kind requires.
+var requiredFields = map[sinkKind][]string{
 	slackSink: {"url"}, teamsSink: {"url"}, webhookSink: {"url"}, alertmanagerSink: {"url"},
 	pagerDutySink: {"key"}, mailSink: {"server", "from", "to"},
 }
 
 // UnmarshalText reads the kind of a sink.
 func (k *sinkKind) UnmarshalText(text []byte) error {
-	return oneOf(k, text, sinkKinds)
+	return setOneOf(k, text, sinkKinds)
 }
 
-func (k *sinkKind) form() string { return listed(sinkKinds) }
+func (k *sinkKind) form() string { return joinWords(sinkKinds) }
 
-// oneOf sets v to the word in text, or returns an error if it is not one of the known words.
-func oneOf[T ~string](v *T, text []byte, known []T) error {
+// setOneOf sets v to the word in text, or returns an error if it is not one of the known words.
+func setOneOf[T ~string](v *T, text []byte, known []T) error {
 	if word := T(text); slices.Contains(known, word) {
 		*v = word
 		return nil
 	}
-	return fmt.Errorf("must be %s", listed(known))
+	return fmt.Errorf("must be %s", joinWords(known))
 }
 
-// listed returns the words as a list.
-func listed[T ~string](words []T) string {
+// joinWords returns the words as a list.
+func joinWords[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, w := range words {
 		texts[i] = string(w)
@@ -106,19 +106,19 @@ func (d *decoder) checkSinks(doc *document) {
 	for _, name := range slices.Sorted(maps.Keys(doc.Sinks)) {
 		path, s := "sinks."+quotedKey(name), doc.Sinks[name]
 		if s.Kind == "" {
-			d.missing(path, "kind")
+			d.addMissing(path, "kind")
 			continue
 		}
 		empty := map[string]bool{"url": s.URL == "", "key": s.Key == "", "server": s.Server == "", "from": s.From == "", "to": len(s.To) == 0}
-		for _, key := range requiredOf[s.Kind] {
+		for _, key := range requiredFields[s.Kind] {
 			if empty[key] {
-				d.missing(path, key)
+				d.addMissing(path, key)
 			}
 		}
 		if s.Kind != logSink {
 			d.checkSink(path, s)
 		}
-		d.onlyFieldsOf(path, s.Kind)
+		d.checkFieldsOf(path, s.Kind)
 	}
 }
 
@@ -127,7 +127,7 @@ func (d *decoder) checkSink(path string, s sink) {
 	// The breaker is checked as a part of notify.Config, because some of its defaults are those of
 	// package notify.
 	err := notify.Config{URL: "http://valid", Breaker: s.Breaker}.Validate()
-	d.invalid(path+".breaker", reflect.TypeFor[breaker.Config](), err, "Breaker: ")
+	d.addInvalid(path+".breaker", reflect.TypeFor[breaker.Config](), err, "Breaker: ")
 	if s.Kind == mailSink {
 		valid := s.mail()
 		valid.Breaker = breaker.Config{}
@@ -135,11 +135,11 @@ func (d *decoder) checkSink(path string, s sink) {
 		if len(s.To) == 0 {
 			valid.To = []string{valid.From}
 		}
-		d.invalid(path, reflect.TypeFor[sink](), valid.Validate(), "")
+		d.addInvalid(path, reflect.TypeFor[sink](), valid.Validate(), "")
 		return
 	}
 	s.URL = cmp.Or(s.URL, "http://valid")
-	d.invalid(path, reflect.TypeFor[sink](), notify.Config{URL: s.URL, Repeat: s.Repeat}.Validate(), "")
+	d.addInvalid(path, reflect.TypeFor[sink](), notify.Config{URL: s.URL, Repeat: s.Repeat}.Validate(), "")
 	at := func(key string) int { return d.places[join(path, key)].line }
 	switch {
 	case s.Key != "" && s.Template != "":
@@ -168,15 +168,15 @@ func (s sink) problem() (err error) {
 	return nil
 }
 
-// missing adds a fault about a required field, unless the value of the field has a fault already.
-func (d *decoder) missing(path, key string) {
+// addMissing adds a fault about a required field, unless the value of the field has a fault already.
+func (d *decoder) addMissing(path, key string) {
 	if at, known := d.places[join(path, key)]; !known || !at.bad {
 		d.fault(d.places[path].line, path, "%s is missing", key)
 	}
 }
 
-// onlyFieldsOf adds a fault for each field that sinks of the kind do not have.
-func (d *decoder) onlyFieldsOf(path string, kind sinkKind) {
+// checkFieldsOf adds a fault for each field that sinks of the kind do not have.
+func (d *decoder) checkFieldsOf(path string, kind sinkKind) {
 	for _, f := range fieldsOf(reflect.TypeFor[sink]()) {
 		kinds, bound := sinkFields[f.key]
 		if at, known := d.places[join(path, f.key)]; known && bound && !slices.Contains(kinds, kind) {

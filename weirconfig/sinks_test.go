@@ -12,7 +12,7 @@ import (
 
 // Each kind of sink sends messages in the form that its receiver expects.
 func TestKindsOfSinksSendTheirMessages(t *testing.T) {
-	address, received := receiver(t)
+	address, received := startReceiver(t)
 	t.Setenv("ADDRESS", address)
 	t.Setenv("TOKEN", "0123456789abcdef0123456789abcdef")
 	for sink, want := range map[string]string{

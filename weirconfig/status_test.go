@@ -51,14 +51,14 @@ func TestWatchMakesABadFileAMetricAndANotice(t *testing.T) {
 	t.Setenv("SECRET", "hunter2")
 	synctest.Test(t, func(t *testing.T) {
 		const good = `gates: {a: {}}`
-		w := watch(t, good)
+		w := watchFile(t, good)
 		made := time.Now()
 		w.write(t, "gates:\n  a: {burst: \"${SECRET}\"}")
 		time.Sleep(time.Hour)
 		requireUpdates(t, w.Set, 0, 1, 1, made)
 		require.Contains(t, w.Notice(), w.path+":2: gates.a: burst is a value from ${SECRET} that is not shown")
 		require.NotContains(t, w.Notice(), "hunter2")
-		require.Zero(t, w.count("hunter2"))
+		require.Zero(t, w.countLogs("hunter2"))
 		w.write(t, good)
 		time.Sleep(4*time.Second + 1)
 		require.Empty(t, w.Notice(), "the file is as it was at first")
@@ -78,7 +78,7 @@ func TestWatchMakesABadFileAMetricAndANotice(t *testing.T) {
 // An editor may remove the file for a moment when it writes it.
 func TestWatchDoesNotReportAFileThatIsGoneForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := watch(t, `gates: {a: {}}`)
+		w := watchFile(t, `gates: {a: {}}`)
 		time.Sleep(3 * time.Second)
 		for range 5 { // the file is gone at every second look
 			require.NoError(t, os.Remove(w.path))
@@ -87,7 +87,7 @@ func TestWatchDoesNotReportAFileThatIsGoneForAMoment(t *testing.T) {
 			time.Sleep(2 * time.Second)
 		}
 		require.Zero(t, metricsOf(w.Set)["weir.config.updates refused"])
-		require.Zero(t, w.count("cannot be read"))
+		require.Zero(t, w.countLogs("cannot be read"))
 	})
 }
 

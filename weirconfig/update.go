@@ -39,8 +39,8 @@ func (s *Set) update(f *File) error {
 	if err != nil {
 		return err
 	}
-	gates, groups, limits := s.made(next)
-	config, rules, err := next.monitored(s.config, gates, groups)
+	gates, groups, limits := s.makeObjects(next)
+	config, rules, err := next.monitorConfig(s.config, gates, groups)
 	if err != nil {
 		return err
 	}
@@ -71,8 +71,10 @@ func (s *Set) update(f *File) error {
 	return nil
 }
 
-// made returns the objects of the next setup: those that the set has, and new ones.
-func (s *Set) made(next *setup) (gates map[string]*weir.Gate, groups map[string]*weir.Group[string], limits map[string]*weirhttp.Limit) {
+// makeObjects returns the objects of the next setup: those that the set has, and new ones.
+func (s *Set) makeObjects(next *setup) (
+	gates map[string]*weir.Gate, groups map[string]*weir.Group[string], limits map[string]*weirhttp.Limit,
+) {
 	gates, groups, limits = map[string]*weir.Gate{}, map[string]*weir.Group[string]{}, map[string]*weirhttp.Limit{}
 	for name, c := range next.gates {
 		if gates[name] = s.gates[name]; gates[name] == nil {

@@ -38,8 +38,8 @@ func rulesOf(set *weirconfig.Set) (names []string) {
 
 func succeed(context.Context) error { return nil }
 
-// take returns how many of ten calls a gate allows.
-func take(t *testing.T, g *weir.Gate) (allowed int) {
+// allowedOfTen returns how many of ten calls a gate allows.
+func allowedOfTen(t *testing.T, g *weir.Gate) (allowed int) {
 	t.Helper()
 	for range 10 {
 		if g.Run(t.Context(), succeed) == nil {
@@ -49,8 +49,8 @@ func take(t *testing.T, g *weir.Gate) (allowed int) {
 	return allowed
 }
 
-// ask returns the status of a request to a limit.
-func ask(set *weirconfig.Set, name string) int {
+// limitStatus returns the status of a request to a limit.
+func limitStatus(set *weirconfig.Set, name string) int {
 	w := httptest.NewRecorder()
 	set.Limit(name).Handler(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	return w.Code
@@ -65,10 +65,10 @@ limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing}]}}
 rules: [{name: pay fails, of: pay, value: failure_rate, span: 5m, when: above 5%}]
 `, weirconfig.Config{})
 		pay, a := set.Gate("pay"), set.Group("tenants").Get("a")
-		require.Equal(t, 2, take(t, pay))
-		require.Equal(t, 3, take(t, a))
-		require.Equal(t, http.StatusNotFound, ask(set, "api"))
-		require.Equal(t, http.StatusTooManyRequests, ask(set, "api"))
+		require.Equal(t, 2, allowedOfTen(t, pay))
+		require.Equal(t, 3, allowedOfTen(t, a))
+		require.Equal(t, http.StatusNotFound, limitStatus(set, "api"))
+		require.Equal(t, http.StatusTooManyRequests, limitStatus(set, "api"))
 
 		require.NoError(t, update(t, set, `
 gates: {pay: {breaker: {consecutive_failures: 1}}, new: {rate: 1/h, burst: 4}}
@@ -76,14 +76,14 @@ groups: {tenants: {gate: {rate: 3600/h, burst: 3}}}
 limits: {api: {policies: [{name: all, limit: 1, window: 1h, by: nothing, shadow: true}]}}
 rules: [{name: new is refused, of: new, value: refusals, span: 5m, when: above 3}]
 `))
-		require.Equal(t, 10, take(t, pay), "without a rate")
+		require.Equal(t, 10, allowedOfTen(t, pay), "without a rate")
 		require.Error(t, pay.Run(t.Context(), func(context.Context) error { return errors.New("down") }))
 		require.True(t, pay.Tripped())
-		require.Zero(t, take(t, a))
+		require.Zero(t, allowedOfTen(t, a))
 		time.Sleep(2 * time.Second)
-		require.Equal(t, 2, take(t, a), "by the new rate")
-		require.Equal(t, http.StatusNotFound, ask(set, "api"))
-		require.Equal(t, 4, take(t, set.Gate("new")))
+		require.Equal(t, 2, allowedOfTen(t, a), "by the new rate")
+		require.Equal(t, http.StatusNotFound, limitStatus(set, "api"))
+		require.Equal(t, 4, allowedOfTen(t, set.Gate("new")))
 		set.Monitor().Evaluate(time.Now())
 		require.Equal(t, []string{"new is refused"}, rulesOf(set))
 		require.Len(t, set.Sources(), 6)
@@ -110,14 +110,14 @@ monitor: {instance: a, state_file: /tmp/x}
 		require.ErrorIs(t, err, weirconfig.ErrRestart)
 		require.EqualError(t, err, `w.yaml:9: groups.tenants: max_keys has changed: weirconfig: needs a restart
 w.yaml:10: monitor: state_file has changed: weirconfig: needs a restart`)
-		require.Equal(t, 2, take(t, set.Gate("pay")))
+		require.Equal(t, 2, allowedOfTen(t, set.Gate("pay")))
 		require.NoError(t, update(t, set, `gates: {pay: {rate: 1/h, burst: 2}}`), "a group may be gone")
 		for _, other := range []string{"show_keys: true", "gate: {max_concurrent: 5, rate: 1/s}, max_keys: 3"} {
 			require.ErrorIs(t, update(t, set, `groups: {tenants: {`+other+`}, new: {}}`), weirconfig.ErrRestart, "it is back as another")
 			require.Panics(t, func() { set.Group("new") })
 		}
 		require.NoError(t, update(t, set, `groups: {tenants: {gate: {rate: 1/h, burst: 3, refuse_hopeless: true}}}`))
-		require.Equal(t, 3, take(t, set.Group("tenants").Get("a")))
+		require.Equal(t, 3, allowedOfTen(t, set.Group("tenants").Get("a")))
 	})
 }
 
@@ -131,7 +131,7 @@ func TestAnUpdateThatAFunctionMakesInvalidChangesNothing(t *testing.T) {
 	bad = true
 	err := update(t, set, `gates: {a: {rate: 1/h, burst: 1}, b: {rate: 1/h, burst: 2}}`)
 	require.ErrorContains(t, err, `the config of "b" in w.yaml is invalid after Config.Gate has changed it`)
-	require.Equal(t, 10, take(t, set.Gate("a")))
+	require.Equal(t, 10, allowedOfTen(t, set.Gate("a")))
 }
 
 func TestUpdateChangesMaxOpen(t *testing.T) {

@@ -45,7 +45,7 @@ func (d *decoder) check(path string, v reflect.Value) {
 		}
 	}
 	if config, ok := reflect.TypeAssert[validator](outer); ok {
-		d.invalid(path, v.Type(), config.Validate(), "")
+		d.addInvalid(path, v.Type(), config.Validate(), "")
 	}
 }
 
@@ -88,10 +88,10 @@ var (
 	goName      = regexp.MustCompile(`\b[A-Z][A-Za-z]*\b`)
 )
 
-// invalid adds the faults in err, which a Validate has returned for the object at path, of type t.
+// addInvalid adds the faults in err, which a Validate has returned for the object at path, of type t.
 // Each error begins with the names of packages, then prefix, then in most cases a field, as in
 // "breaker: FailureRate is 2, must be …".
-func (d *decoder) invalid(path string, t reflect.Type, err error, prefix string) {
+func (d *decoder) addInvalid(path string, t reflect.Type, err error, prefix string) {
 	if err == nil {
 		return
 	}

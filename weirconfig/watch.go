@@ -38,7 +38,7 @@ func (s *Set) Watch(ctx context.Context) error {
 	defer signal.Stop(hangup)
 	ticks := time.NewTicker(readEvery)
 	defer ticks.Stop()
-	w := watch{set: s, path: file.path, done: file.sum}
+	w := fileWatch{set: s, path: file.path, done: file.sum}
 	for {
 		select {
 		case <-ctx.Done():
@@ -46,13 +46,13 @@ func (s *Set) Watch(ctx context.Context) error {
 		case <-hangup:
 			w.applyNow()
 		case <-ticks.C:
-			w.look()
+			w.applyIfStable()
 		}
 	}
 }
 
-// watch is the state of Watch.
-type watch struct {
+// fileWatch is the state of Watch.
+type fileWatch struct {
 	set  *Set
 	path string
 	done [sha256.Size]byte // of the content that was applied or refused last
@@ -61,11 +61,11 @@ type watch struct {
 	told bool              // that error was logged
 }
 
-// look applies the content if it is new and the last look has read the same content.
-func (w *watch) look() {
+// applyIfStable applies the content if it is new and the last reading found the same content.
+func (w *fileWatch) applyIfStable() {
 	data, err := readBounded(w.path, maxFile)
 	if err != nil {
-		w.lookFailed(err)
+		w.noteReadFailure(err)
 		return
 	}
 	w.gone, w.told = "", false
@@ -76,37 +76,37 @@ func (w *watch) look() {
 	}
 }
 
-// lookFailed reports that the file cannot be read, if the last look has failed with the same error.
-func (w *watch) lookFailed(err error) {
+// noteReadFailure reports that the file cannot be read, if the last reading failed with the same error.
+func (w *fileWatch) noteReadFailure(err error) {
 	again := err.Error() == w.gone
 	w.gone, w.told = err.Error(), again && w.told
 	if again && !w.told {
-		w.failed(err)
+		w.reportReadFailure(err)
 	}
 }
 
 // applyNow applies the content, also if it is not new.
-func (w *watch) applyNow() {
+func (w *fileWatch) applyNow() {
 	data, err := readBounded(w.path, maxFile)
 	if err != nil {
 		w.gone = err.Error()
-		w.failed(err)
+		w.reportReadFailure(err)
 		return
 	}
 	w.gone, w.told, w.seen = "", false, sha256.Sum256(data)
 	w.apply(data)
 }
 
-// failed reports that the file cannot be read. When the file can be read again, it is applied, also
-// if its content has not changed.
-func (w *watch) failed(err error) {
+// reportReadFailure reports that the file cannot be read. When the file can be read again, it is
+// applied, also if its content has not changed.
+func (w *fileWatch) reportReadFailure(err error) {
 	w.told, w.done, w.seen = true, [sha256.Size]byte{}, [sha256.Size]byte{}
 	err = w.set.status.note(fmt.Errorf("weirconfig: %w", err))
 	w.set.config.Logger.Error("weirconfig: the file cannot be read", "event.name", "weir.config.failure", "error", err)
 }
 
 // apply updates the set to the content that was read last.
-func (w *watch) apply(data []byte) {
+func (w *fileWatch) apply(data []byte) {
 	w.done = w.seen
 	f, err := parseFile(w.path, data)
 	if err == nil {

@@ -21,7 +21,7 @@ func TestASignalLogsABadFileOnceMore(t *testing.T) {
 	var log bytes.Buffer
 	set, err := New(file, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
-	w := watch{set: set, path: path, done: file.sum}
+	w := fileWatch{set: set, path: path, done: file.sum}
 	for _, c := range []struct{ text, message string }{
 		{`gates: {a: {rate: none}}`, "the file was not applied"},
 		{`gates: {a: {}, b: {}}`, "the file was applied"},
@@ -34,7 +34,10 @@ func TestASignalLogsABadFileOnceMore(t *testing.T) {
 		for n, step := range []struct {
 			do     func()
 			logged int
-		}{{w.applyNow, 1}, {w.look, 1}, {w.look, 1}, {w.look, 1}, {w.applyNow, 2}, {w.look, 2}, {w.look, 2}} {
+		}{
+			{w.applyNow, 1}, {w.applyIfStable, 1}, {w.applyIfStable, 1}, {w.applyIfStable, 1},
+			{w.applyNow, 2}, {w.applyIfStable, 2}, {w.applyIfStable, 2},
+		} {
 			step.do()
 			require.Equal(t, step.logged, strings.Count(log.String(), c.message), "%s: step %d", c.message, n)
 		}

@@ -18,28 +18,28 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// watched is a set whose file is watched.
-type watched struct {
+// watchedSet is a set whose file is watched.
+type watchedSet struct {
 	*weirconfig.Set
 	path string
 	mu   sync.Mutex
 	log  bytes.Buffer
 }
 
-func (w *watched) Write(p []byte) (int, error) {
+func (w *watchedSet) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.log.Write(p)
 }
 
-// count returns how many records have the message.
-func (w *watched) count(message string) int {
+// countLogs returns how many records have the message.
+func (w *watchedSet) countLogs(message string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return strings.Count(w.log.String(), message)
 }
 
-func (w *watched) write(t *testing.T, text string) {
+func (w *watchedSet) write(t *testing.T, text string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(w.path, []byte(text), 0o600))
 }
@@ -49,10 +49,10 @@ const (
 	notApplied = "the file was not applied"
 )
 
-// watch watches a file with the text until the test ends.
-func watch(t *testing.T, text string) *watched {
+// watchFile watches a file with the text until the test ends.
+func watchFile(t *testing.T, text string) *watchedSet {
 	t.Helper()
-	w := &watched{path: filepath.Join(t.TempDir(), "w.yaml")}
+	w := &watchedSet{path: filepath.Join(t.TempDir(), "w.yaml")}
 	w.write(t, text)
 	file, err := weirconfig.Load(w.path)
 	require.NoError(t, err)
@@ -78,45 +78,45 @@ func TestMain(m *testing.M) {
 
 func TestWatchAppliesAChangedFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := watch(t, `gates: {a: {rate: 1/h, burst: 1}}`)
+		w := watchFile(t, `gates: {a: {rate: 1/h, burst: 1}}`)
 		time.Sleep(time.Minute)
-		require.Zero(t, w.count(applied), "it is as it was")
+		require.Zero(t, w.countLogs(applied), "it is as it was")
 		w.write(t, `gates: {a: {rate: 1/h, burst: 3}}`)
 		time.Sleep(4*time.Second + 1)
-		require.Equal(t, 1, w.count(applied))
-		require.Equal(t, 1, take(t, w.Gate("a")), "a bucket keeps its tokens")
+		require.Equal(t, 1, w.countLogs(applied))
+		require.Equal(t, 1, allowedOfTen(t, w.Gate("a")), "a bucket keeps its tokens")
 
 		w.write(t, `gates: {a: {rate: none}}`)
 		time.Sleep(time.Hour)
-		require.Equal(t, 1, w.count(notApplied), "once, although it is read again")
-		require.Equal(t, 1, take(t, w.Gate("a")), "by the rate of the file before")
+		require.Equal(t, 1, w.countLogs(notApplied), "once, although it is read again")
+		require.Equal(t, 1, allowedOfTen(t, w.Gate("a")), "by the rate of the file before")
 		w.write(t, `gates: {a: {}}`)
 		time.Sleep(4*time.Second + 1)
-		require.Equal(t, 2, w.count(applied))
-		require.Equal(t, 10, take(t, w.Gate("a")))
+		require.Equal(t, 2, w.countLogs(applied))
+		require.Equal(t, 10, allowedOfTen(t, w.Gate("a")))
 	})
 }
 
 func TestWatchAppliesNoPartOfAFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := watch(t, `gates: {a: {}}`)
+		w := watchFile(t, `gates: {a: {}}`)
 		for n := range 20 { // it is written for 20 s
 			w.write(t, "gates: {a: {}}\n"+strings.Repeat("#", n+1))
 			time.Sleep(time.Second)
 		}
-		require.Zero(t, w.count(applied))
+		require.Zero(t, w.countLogs(applied))
 		time.Sleep(4*time.Second + 1)
-		require.Equal(t, 1, w.count(applied))
+		require.Equal(t, 1, w.countLogs(applied))
 	})
 }
 
 func TestWatchContinuesWithoutTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := watch(t, `gates: {a: {rate: 1/h, burst: 1}}`)
+		w := watchFile(t, `gates: {a: {rate: 1/h, burst: 1}}`)
 		require.NoError(t, os.Remove(w.path))
 		time.Sleep(time.Hour)
-		require.Equal(t, 1, w.count("the file cannot be read"))
-		require.Equal(t, 1, take(t, w.Gate("a")))
+		require.Equal(t, 1, w.countLogs("the file cannot be read"))
+		require.Equal(t, 1, allowedOfTen(t, w.Gate("a")))
 
 		// A ConfigMap is a directory that a symbolic link names.
 		dir := filepath.Dir(w.path)
@@ -132,7 +132,7 @@ func TestWatchContinuesWithoutTheFile(t *testing.T) {
 		require.NoError(t, os.Rename(filepath.Join(dir, "tmp"), filepath.Join(dir, "data")))
 		time.Sleep(4*time.Second + 1)
 		require.NotNil(t, w.Gate("new"))
-		require.Equal(t, 2, w.count(applied))
+		require.Equal(t, 2, w.countLogs(applied))
 	})
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 func TestASignalAppliesTheFileAtOnce(t *testing.T) {
-	w := watch(t, `gates: {a: {}}`)
+	w := watchFile(t, `gates: {a: {}}`)
 	received := make(chan os.Signal, 1)
 	signal.Notify(received, syscall.SIGHUP) // without this, the signal would end the test if Watch has not begun
 	defer signal.Stop(received)
 	w.write(t, `gates: {a: {}, b: {}}`)
 	began := time.Now()
-	for w.count(applied) == 0 {
+	for w.countLogs(applied) == 0 {
 		require.Less(t, time.Since(began), time.Second, "before Watch would read the file twice")
 		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
 		<-received

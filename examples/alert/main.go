@@ -24,7 +24,7 @@ func main() {
 	defer cancel()
 	payments := weir.New("payments", weir.Config{})
 
-	pager := httptest.NewServer(http.HandlerFunc(page)) // replaces your own server
+	pager := httptest.NewServer(http.HandlerFunc(printWebhook)) // replaces your own server
 	defer pager.Close()
 
 	monitor := alert.NewMonitor(
@@ -48,8 +48,8 @@ func main() {
 	parts.Wait()
 }
 
-// page prints the body of a webhook: the same JSON that Alertmanager's webhooks have.
-func page(_ http.ResponseWriter, r *http.Request) {
+// printWebhook prints the body of a webhook: the same JSON that Alertmanager's webhooks have.
+func printWebhook(_ http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	fmt.Printf("webhook: %s (%v)\n", body, err)
 }

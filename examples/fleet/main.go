@@ -32,7 +32,7 @@ func main() { os.Exit(command(os.Args[1:])) }
 // command runs the program and returns the exit status.
 func command(args []string) int {
 	if len(args) == 3 && args[0] == nodeWord {
-		return exit(runNode(args[1], args[2]))
+		return exitStatus(runNode(args[1], args[2]))
 	}
 	o, err := parse(args, os.Stderr)
 	switch {
@@ -44,10 +44,10 @@ func command(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C kills the program at once
-	return exit(run(ctx, o, os.Stdout))
+	return exitStatus(run(ctx, o, os.Stdout))
 }
 
-func exit(err error) int {
+func exitStatus(err error) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "fleet: %v\n", err)
 		return 1

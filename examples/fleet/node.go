@@ -23,10 +23,10 @@ import (
 const nodeWord = "node"
 
 const (
-	offered = 30 // payments per second of one process
-	limit   = 60 // payments per second that the limit allows all processes together
-	span    = 2 * time.Second
-	enough  = 80 // the MinCalls of the breakers: more calls than one process makes in the span
+	offeredRate = 30 // payments per second of one process
+	totalRate   = 60 // payments per second that the limit allows all processes together
+	span        = 2 * time.Second
+	enoughCalls = 80 // the MinCalls of the breakers: more calls than one process makes in the span
 )
 
 // node is one process of the fleet.
@@ -52,7 +52,7 @@ func runNode(redisAddress, url string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	c := client(redisAddress)
+	c := newClient(redisAddress)
 	defer c.Close()
 	link, err := fleet.Connect(ctx, "redis", c, fleet.LinkConfig{})
 	if err != nil {
@@ -67,12 +67,12 @@ func runNode(redisAddress, url string) error {
 func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n := &node{url: url, out: out}
 	bucket := fleet.NewLimiter("payments", fleet.Config{
-		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(limit), Burst: 6}},
+		Link: link, Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(totalRate), Burst: 6}},
 		OnOutage: fleet.FailLocal, Share: 1.0 / processes,
 	})
 	n.shared = fleet.NewCalls(link, "payments", fleet.CallsConfig{Span: span, Buckets: 20})
 	guard := breaker.New("payments", breaker.Config{
-		Window: span, Buckets: 20, MinCalls: enough, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,
+		Window: span, Buckets: 20, MinCalls: enoughCalls, Cooldown: 500 * time.Millisecond, CooldownJitter: 0.2,
 		Recovery:     breaker.Off, // the run is short
 		SharedCounts: n.shared.Counts, OnChange: n.changed,
 	})
@@ -95,7 +95,7 @@ func (n *node) work(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = n.shared.Run(ctx) }) // nil when ctx ends
 	parts.Go(func() { n.monitor.Run(ctx) })
-	ticker := time.NewTicker(time.Second / offered)
+	ticker := time.NewTicker(time.Second / offeredRate)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		n.pay(ctx)

@@ -50,8 +50,8 @@ func redisProgram() (string, error) {
 	return "", errors.New("neither redis-server nor valkey-server is installed: install Debian's package redis-server, or give the address of a server with -redis")
 }
 
-// client returns a client for the server at the address. An absolute path is a unix socket.
-func client(address string) *redis.Client {
+// newClient returns a client for the server at the address. An absolute path is a unix socket.
+func newClient(address string) *redis.Client {
 	o := &redis.Options{Addr: address, ContextTimeoutEnabled: true}
 	if filepath.IsAbs(address) {
 		o.Network = "unix"
@@ -63,7 +63,7 @@ func client(address string) *redis.Client {
 func awaitAnswer(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	c := client(address)
+	c := newClient(address)
 	defer c.Close()
 	for {
 		err := c.Ping(ctx).Err()

@@ -29,7 +29,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	start := time.Now()
 	service := newService(schedule{start, o.run})
 	defer service.Close()
-	fmt.Fprintf(out, "each of %d processes offers %d payments per second; the limit allows %d in total\n", processes, offered, limit)
+	fmt.Fprintf(out, "each of %d processes offers %d payments per second; the limit allows %d in total\n", processes, offeredRate, totalRate)
 	ctx, cancel := context.WithTimeout(ctx, o.run)
 	defer cancel()
 	f := &fleetRun{collector: newCollector(), start: start, out: out}

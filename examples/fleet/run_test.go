@@ -48,7 +48,7 @@ func TestThreeProcessesShareALimitABreakerAndAnAlert(t *testing.T) {
 
 	require.Equal(t, int64(processes), sum.Processes)
 	require.Equal(t, sum.Calls, sum.Succeeded+sum.Failed+sum.RefusedOpen+sum.RefusedLimited, "each call has one outcome")
-	require.LessOrEqual(t, sum.Succeeded+sum.Failed, int64(limit*length.Seconds()*1.1), "one limit")
+	require.LessOrEqual(t, sum.Succeeded+sum.Failed, int64(totalRate*length.Seconds()*1.1), "one limit")
 	require.Positive(t, sum.RefusedLimited)
 	require.Equal(t, int64(processes), sum.BreakersOpened, "each breaker opens once, by the shared counts")
 	require.Equal(t, int64(processes), sum.BreakersClosed, "each breaker closes once")

@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) error {
 	internal.Handle("/health/", http.StripPrefix("/health", health))
 	internal.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 
-	customers := serve(o.listen, set.Limit("api").Handler(shop(set, o.payments)))
+	customers := serve(o.listen, set.Limit("api").Handler(paymentHandler(set, o.payments)))
 	inside := serve(o.internal, internal)
 	select {
 	case err = <-customers.failed:
@@ -105,8 +105,8 @@ func serve(addr string, h http.Handler) server {
 	return s
 }
 
-// shop returns a handler that makes one payment for each request.
-func shop(set *weirconfig.Set, payments string) http.Handler {
+// paymentHandler returns a handler that makes one payment for each request.
+func paymentHandler(set *weirconfig.Set, payments string) http.Handler {
 	client := &http.Client{
 		Transport: weirhttp.NewTransport(weirhttp.One(set.Gate("payments")), weirhttp.TransportConfig{}),
 		Timeout:   10 * time.Second,

@@ -23,7 +23,7 @@ import (
 
 func main() {
 	ctx := context.Background()
-	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(lines{})) // without the encoder it writes JSON
+	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(sumEncoder{})) // without the encoder it writes JSON
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -55,10 +55,10 @@ func pay(ctx context.Context, payments *weir.Gate) {
 	}
 }
 
-// lines writes one line per sum that is not zero.
-type lines struct{}
+// sumEncoder writes one line per sum that is not zero.
+type sumEncoder struct{}
 
-func (lines) Encode(v any) error {
+func (sumEncoder) Encode(v any) error {
 	fmt.Println("export")
 	for _, scope := range v.(*metricdata.ResourceMetrics).ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -84,18 +84,18 @@ func TestOnlyTheCallsOfTheCatalogAreBounded(t *testing.T) {
 func TestMetricsOfPaymentsAndAlertsAreExported(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	replace[prometheus.Registerer](t, &prometheus.DefaultRegisterer, registry)
-	ownMeters(t)
+	useOwnMeters(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 
 	require.NoError(t, export(watch(ctx, "http://127.0.0.1:1/pager")))
 
-	require.Subset(t, families(t, registry), []string{"weir_breaker_calls_total", "weir_limiter_requests_total", "weir_alert_state"})
+	require.Subset(t, familyNames(t, registry), []string{"weir_breaker_calls_total", "weir_limiter_requests_total", "weir_alert_state"})
 }
 
-// ownMeters gives the test its own MeterProvider, because a name can be registered only once per
+// useOwnMeters gives the test its own MeterProvider, because a name can be registered only once per
 // provider.
-func ownMeters(t *testing.T) {
+func useOwnMeters(t *testing.T) {
 	t.Helper()
 	old := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(old) })
@@ -110,7 +110,7 @@ func replace[T any](t *testing.T, variable *T, value T) {
 	*variable = value
 }
 
-func families(t *testing.T, registry *prometheus.Registry) []string {
+func familyNames(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	gathered, err := registry.Gather()
 	require.NoError(t, err)

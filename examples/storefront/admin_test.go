@@ -25,7 +25,7 @@ func request(t *testing.T, s *storefront, token, method, verb, body string) (sta
 	return answer.StatusCode, string(content)
 }
 
-func built(t *testing.T, token string) *storefront {
+func buildWithToken(t *testing.T, token string) *storefront {
 	o := runOf(time.Second)
 	o.token = token
 	s, err := build(t.Context(), o)
@@ -35,7 +35,7 @@ func built(t *testing.T, token string) *storefront {
 }
 
 func TestTheAdminAPIChangesTheLimitWithTheToken(t *testing.T) {
-	s := built(t, "secret")
+	s := buildWithToken(t, "secret")
 	const lower = `{"rate": "20/s"}`
 	for _, wrong := range []string{"", "wrong", "secret2"} {
 		status, _ := request(t, s, wrong, http.MethodPost, "limits", lower)
@@ -50,6 +50,6 @@ func TestTheAdminAPIChangesTheLimitWithTheToken(t *testing.T) {
 }
 
 func TestThereIsNoAdminAPIWithoutAToken(t *testing.T) {
-	status, _ := request(t, built(t, ""), "", http.MethodPost, "limits", `{"rate": "20/s"}`)
+	status, _ := request(t, buildWithToken(t, ""), "", http.MethodPost, "limits", `{"rate": "20/s"}`)
 	require.Equal(t, http.StatusNotFound, status)
 }

@@ -99,7 +99,7 @@ func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
-	s := open(t, runOf(2*time.Second))
+	s := buildStorefront(t, runOf(2*time.Second))
 	runShop(t, s)
 	sum, err := s.close()
 	require.NoError(t, err)
@@ -120,11 +120,11 @@ func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	require.Equal(t, "github.com/weir-go/weir/exporters/otelmetric", r.scopes["weir.breaker.calls"])
 
 	l := s.payments.LifetimeLatency()
-	sameBuckets(t, &l, r)
+	compareBuckets(t, &l, r)
 }
 
-// sameBuckets compares each bucket of the program's histogram with the received one.
-func sameBuckets(t *testing.T, l *window.Latency, r *receiver) {
+// compareBuckets compares each bucket of the program's histogram with the received one.
+func compareBuckets(t *testing.T, l *window.Latency, r *receiver) {
 	t.Helper()
 	const name = "weir.breaker.call.duration"
 	require.Equal(t, "github.com/weir-go/weir/exporters/otelmetric/producer", r.scopes[name])

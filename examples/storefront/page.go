@@ -25,9 +25,9 @@ const fullBar = 500
 func page(f snapshot, width int, color bool) []string {
 	p := lineWriter{width: width, color: color}
 	p.text("weir storefront, %.1f s of %.1f s", min(f.at, f.run).Seconds(), f.run.Seconds())
-	p.labelled("now", behaviorHue(f.phase.behavior), strings.ToUpper(f.phase.name), f.phase.description)
-	p.labelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), "opens if many calls fail, and then sends none")
-	p.labelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), "fires if many calls fail for a while")
+	p.writeLabelled("now", behaviorHue(f.phase.behavior), strings.ToUpper(f.phase.name), f.phase.description)
+	p.writeLabelled("breaker", breakerHue(f.breaker), strings.ToUpper(string(f.breaker)), "opens if many calls fail, and then sends none")
+	p.writeLabelled("alert", alertHue(f.alert), strings.ToUpper(f.alert.String()), "fires if many calls fail for a while")
 	p.text("")
 	p.bar("calls", plain, f.perSecond/fullBar, fmt.Sprintf("%.0f/s", f.perSecond))
 	p.bar("failing", failingHue(f.failing), f.failing, fmt.Sprintf("%.0f %%", 100*f.failing))

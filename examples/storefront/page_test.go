@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-func outage() snapshot {
+func outageSnapshot() snapshot {
 	day := newSchedule(10 * time.Second)
 	f := snapshot{
 		at: 4 * time.Second, run: day.run, phase: day.at(4 * time.Second), breaker: breaker.Open, alert: firing,
@@ -52,12 +52,12 @@ func TestPageShowsAnOutage(t *testing.T) {
  Live page      http://127.0.0.1:1234/debug/weir/
  Configuration  /tmp/weir.yaml`
 
-	require.Equal(t, want, strings.Join(page(outage(), 80, false), "\n"))
+	require.Equal(t, want, strings.Join(page(outageSnapshot(), 80, false), "\n"))
 }
 
 func TestPageFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{0, 1, 9, 10, 40, 80} {
-		lines := page(outage(), width, false)
+		lines := page(outageSnapshot(), width, false)
 		require.LessOrEqual(t, len(lines), 24, "lines")
 		for _, line := range lines {
 			require.LessOrEqualf(t, utf8.RuneCountInString(line), width, "%q", line)
@@ -66,7 +66,7 @@ func TestPageFitsTheTerminal(t *testing.T) {
 }
 
 func TestColorChangesOnlyColors(t *testing.T) {
-	colored := strings.Join(page(outage(), 80, true), "\n")
+	colored := strings.Join(page(outageSnapshot(), 80, true), "\n")
 	require.Contains(t, colored, "\x1b[31mOPEN")
 	for _, code := range []string{"\x1b[0m", "\x1b[31m", "\x1b[32m", "\x1b[33m"} {
 		colored = strings.ReplaceAll(colored, code, "")
@@ -76,7 +76,7 @@ func TestColorChangesOnlyColors(t *testing.T) {
 	for line := range strings.Lines(colored) {
 		bare = append(bare, strings.TrimRight(line, " \n"))
 	}
-	require.Equal(t, page(outage(), 80, false), bare)
+	require.Equal(t, page(outageSnapshot(), 80, false), bare)
 }
 
 func TestHistoryKeepsTheWorstValuesOfAnInterval(t *testing.T) {
@@ -95,7 +95,7 @@ func TestHistoryKeepsTheWorstValuesOfAnInterval(t *testing.T) {
 }
 
 func TestLineHasNewEvents(t *testing.T) {
-	f := outage()
+	f := outageSnapshot()
 	require.Equal(t, "  4.0s  failing    open       250 calls/s  failing  98%  refused 253 open, 227 limited  alert firing",
 		line(f, nil))
 	require.True(t, strings.HasSuffix(line(f, []event{{text: "this"}, {text: "that"}}), "alert firing  (this; that)"))

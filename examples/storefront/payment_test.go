@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// serviceThat returns a client of a payment service that always behaves the same.
-func serviceThat(t *testing.T, b behavior) *paymentClient {
+// clientOfService returns a client of a payment service that always behaves the same.
+func clientOfService(t *testing.T, b behavior) *paymentClient {
 	t.Helper()
 	day := schedule{run: time.Hour, phases: []phase{{until: 1, behavior: b}}}
 	s, err := serve(t.Context(), "127.0.0.1:0", &paymentService{day: day, opened: time.Now()})
@@ -22,7 +22,7 @@ func serviceThat(t *testing.T, b behavior) *paymentClient {
 }
 
 func TestServiceAnswers(t *testing.T) {
-	client := serviceThat(t, answers)
+	client := clientOfService(t, answers)
 	for want := range int64(3) {
 		got, err := client.charge(t.Context())
 		require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestServiceAnswers(t *testing.T) {
 }
 
 func TestServiceFailsEveryOtherCall(t *testing.T) {
-	client := serviceThat(t, failsHalf)
+	client := clientOfService(t, failsHalf)
 	for range 3 {
 		_, first := client.charge(t.Context())
 		_, second := client.charge(t.Context())
@@ -41,7 +41,7 @@ func TestServiceFailsEveryOtherCall(t *testing.T) {
 }
 
 func TestServiceHangsUntilTheDeadline(t *testing.T) {
-	client := serviceThat(t, hangs)
+	client := clientOfService(t, hangs)
 	client.deadline = 20 * time.Millisecond
 
 	_, err := client.charge(t.Context())

@@ -70,7 +70,7 @@ func (p *lineWriter) text(format string, args ...any) {
 	p.write(piece{text: " " + fmt.Sprintf(format, args...)})
 }
 
-func (p *lineWriter) labelled(label string, h textColor, word, note string) {
+func (p *lineWriter) writeLabelled(label string, h textColor, word, note string) {
 	p.write(piece{text: fmt.Sprintf(" %-9s", label)}, piece{text: fmt.Sprintf("%-11s", word), hue: h}, piece{text: note})
 }
 

@@ -17,11 +17,11 @@ import (
 // runShop runs the shop until its day is over. The counts can still be read afterwards.
 func runShop(t *testing.T, s *storefront) {
 	t.Helper()
-	s.run(t.Context(), &silent{})
+	s.run(t.Context(), &silentView{})
 	require.Positive(t, s.payments.Totals().Calls())
 }
 
-func open(t *testing.T, o options) *storefront {
+func buildStorefront(t *testing.T, o options) *storefront {
 	t.Helper()
 	s, err := build(t.Context(), o)
 	require.NoError(t, err)
@@ -32,7 +32,7 @@ func open(t *testing.T, o options) *storefront {
 // TestPrometheusHasTheCountsOfTheProgram lets two real servers scrape a whole run, one of them with native
 // histograms, and compares their values with the counts of the program.
 func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
-	s := open(t, runOf(4*time.Second))
+	s := buildStorefront(t, runOf(4*time.Second))
 	classic := startPrometheus(t, s.metrics.addr)
 	native := startPrometheus(t, s.metrics.addr, "--enable-feature=native-histograms")
 	runShop(t, s)
@@ -40,24 +40,24 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	for name, p := range map[string]*prometheusServer{"classic": classic, "native": native} {
 		t.Run(name, func(t *testing.T) {
 			p.t = t
-			p.await()
-			sameCounts(t, s, p)
-			sameStates(t, s, p, seen)
+			p.awaitScrape()
+			compareCounts(t, s, p)
+			compareStates(t, s, p, seen)
 		})
 	}
 	t.Run("quantiles", func(t *testing.T) {
 		l := s.payments.LifetimeLatency()
 		classic.t, native.t = t, t
-		sameQuantiles(t, &l, classic, native)
+		compareQuantiles(t, &l, classic, native)
 	})
 	t.Run("rules and dashboard", func(t *testing.T) {
 		s.payments.Breaker().OpenFor(time.Hour)
 		for p, other := range map[*prometheusServer]string{classic: "Duration of calls, native", native: "Duration of calls"} {
 			p.t = t
-			p.await()
-			require.Equal(t, 1.0, p.one(`weir_breaker_state{weir_breaker_state="open"}`))
-			require.InDelta(t, 3600, p.one(`weir_breaker_open_remaining_seconds`), 30)
-			rulesWork(t, p)
+			p.awaitScrape()
+			require.Equal(t, 1.0, p.singleValue(`weir_breaker_state{weir_breaker_state="open"}`))
+			require.InDelta(t, 3600, p.singleValue(`weir_breaker_open_remaining_seconds`), 30)
+			checkRules(t, p)
 			// The gate of the storefront has no bound on calls in flight and no SlowCall, and there is no group.
 			require.ElementsMatch(t, []string{
 				other, "Slow ratio of the window", "Calls in flight", "Share of the bound in use", "Hopeless calls",
@@ -67,7 +67,7 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	})
 }
 
-func sameCounts(t *testing.T, s *storefront, p *prometheusServer) {
+func compareCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	t.Helper()
 	n, a := s.payments.Totals(), s.payments.Admissions()
 	require.Equal(t, map[string]float64{
@@ -76,15 +76,15 @@ func sameCounts(t *testing.T, s *storefront, p *prometheusServer) {
 	require.Equal(t, map[string]float64{
 		"allowed": float64(a.Allowed), "waited": float64(a.Waited), "refused": float64(a.Refused), "cancelled": float64(a.Cancelled),
 	}, p.valuesBy("weir_limiter_outcome", `weir_limiter_requests_total{weir_limiter_name="payments"}`))
-	require.Zero(t, p.one(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
+	require.Zero(t, p.singleValue(`sum(weir_exporter_source_panics_total) + sum(weir_exporter_skipped_samples_total)`))
 }
 
-func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen transitionCounts) {
+func compareStates(t *testing.T, s *storefront, p *prometheusServer, seen transitionCounts) {
 	t.Helper()
 	transitions := p.valuesBy("weir_breaker_state", `weir_breaker_transitions_total`)
 	require.EqualValues(t, seen.breakerOpened, transitions["open"])
 	require.EqualValues(t, seen.breakerClosed, transitions["closed"])
-	require.EqualValues(t, seen.alertsFired, p.one(`weir_alert_transitions_total{weir_alert_state="firing"}`))
+	require.EqualValues(t, seen.alertsFired, p.singleValue(`weir_alert_transitions_total{weir_alert_state="firing"}`))
 
 	now := p.valuesBy("weir_breaker_state", `weir_breaker_state`)
 	require.Len(t, now, 8)
@@ -95,7 +95,7 @@ func sameStates(t *testing.T, s *storefront, p *prometheusServer, seen transitio
 		require.LessOrEqual(t, was, transitions[state]+now[state], "the breaker was never in state %s", state)
 	}
 	require.Empty(t, p.query(`max_over_time((sum(weir_breaker_state) != 1)[5m:100ms])`), "the breaker is in exactly one state at any time")
-	spent := p.one(`sum(weir_breaker_state_time_seconds_total)`)
+	spent := p.singleValue(`sum(weir_breaker_state_time_seconds_total)`)
 	require.InDelta(t, time.Since(s.start).Seconds(), spent, 5)
 }
 
@@ -114,30 +114,30 @@ func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// sameQuantiles compares each quantile that Prometheus computes with the bounds of the bucket that
+// compareQuantiles compares each quantile that Prometheus computes with the bounds of the bucket that
 // holds this quantile in the program. A classic bucket reaches from one power of two to the next.
-func sameQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
+func compareQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
 	t.Helper()
 	const name = `weir_breaker_call_duration_seconds`
-	require.EqualValues(t, l.Count(), classic.one(name+`_count`))
-	require.EqualValues(t, l.Count(), native.one(`histogram_count(`+name+`)`))
-	require.InDelta(t, l.Sum, classic.one(name+`_sum`), 1e-9)
-	require.InDelta(t, l.Sum, native.one(`histogram_sum(`+name+`)`), 1e-9)
+	require.EqualValues(t, l.Count(), classic.singleValue(name+`_count`))
+	require.EqualValues(t, l.Count(), native.singleValue(`histogram_count(`+name+`)`))
+	require.InDelta(t, l.Sum, classic.singleValue(name+`_sum`), 1e-9)
+	require.InDelta(t, l.Sum, native.singleValue(`histogram_sum(`+name+`)`), 1e-9)
 	for _, q := range []float64{0.1, 0.5, 0.9, 0.99, 0.999} {
 		lower, upper := bucketOf(l, q)
 		quantile := `histogram_quantile(` + strconv.FormatFloat(q, 'g', -1, 64) + `, ` + name
-		got := native.one(quantile + `)`)
+		got := native.singleValue(quantile + `)`)
 		require.GreaterOrEqual(t, got, lower.Seconds()*(1-1e-6), "%v", q)
 		require.LessOrEqual(t, got, upper.Seconds()*(1+1e-6), "%v", q)
 
-		got = classic.one(quantile + `_bucket)`)
+		got = classic.singleValue(quantile + `_bucket)`)
 		require.GreaterOrEqual(t, got, math.Exp2(math.Floor(math.Log2(lower.Seconds())+1e-6))*(1-1e-6), "%v", q)
 		require.LessOrEqual(t, got, math.Exp2(math.Ceil(math.Log2(upper.Seconds())-1e-6))*(1+1e-6), "%v", q)
 	}
 	require.Empty(t, native.query(name+`_bucket`), "a server that ingests native histograms ingests no classic ones")
 }
 
-func rulesWork(t *testing.T, p *prometheusServer) {
+func checkRules(t *testing.T, p *prometheusServer) {
 	t.Helper()
 	var data struct {
 		Groups []struct {

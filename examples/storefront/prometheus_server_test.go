@@ -127,8 +127,8 @@ func (p *prometheusServer) valuesBy(label, expr string) map[string]float64 {
 	return values
 }
 
-// one evaluates an expression with exactly one value.
-func (p *prometheusServer) one(expr string) float64 {
+// singleValue evaluates an expression with exactly one value.
+func (p *prometheusServer) singleValue(expr string) float64 {
 	p.t.Helper()
 	result := p.query(expr)
 	require.Len(p.t, result, 1, expr)
@@ -142,8 +142,8 @@ func (p *prometheusServer) number(s sample) float64 {
 	return value
 }
 
-// await waits for a scrape that begins after await is called.
-func (p *prometheusServer) await() {
+// awaitScrape waits for a scrape that begins after awaitScrape is called.
+func (p *prometheusServer) awaitScrape() {
 	p.t.Helper()
 	now := float64(time.Now().UnixMilli()) / 1000
 	require.Eventually(p.t, func() bool {

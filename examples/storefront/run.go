@@ -131,7 +131,7 @@ func (s *storefront) close() (summary, error) {
 	series, unread := scrape(ctx, s.metricsURL())
 	unsent := s.telemetry.close()
 	_, seen := s.journal.read()
-	sum := sold(s.shop, seen)
+	sum := newSummary(s.shop, seen)
 	sum.PrometheusSeries = series
 	sum.OTelExports = s.telemetry.exporter.taken.Load()
 	return sum, errors.Join(undelivered, unread, unsent)

@@ -21,12 +21,12 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// silent is a view that draws nothing.
-type silent struct{ closed bool }
+// silentView is a view that draws nothing.
+type silentView struct{ closed bool }
 
-func (*silent) every() time.Duration { return 10 * time.Millisecond }
-func (*silent) draw(snapshot)        {}
-func (v *silent) close(snapshot)     { v.closed = true }
+func (*silentView) every() time.Duration { return 10 * time.Millisecond }
+func (*silentView) draw(snapshot)        {}
+func (v *silentView) close(snapshot)     { v.closed = true }
 
 func runOf(d time.Duration) options { return options{run: d, listen: "127.0.0.1:0"} }
 
@@ -61,7 +61,7 @@ func TestAShortRunNamesMissingTotals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	var out, complaints bytes.Buffer
-	v := &silent{}
+	v := &silentView{}
 
 	require.NoError(t, run(ctx, runOf(time.Hour), v, &out, &complaints))
 
@@ -85,7 +85,7 @@ func TestExportsGoToTheEndpointOfTheEnvironment(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.URL)
 	var out, complaints bytes.Buffer
 
-	require.NoError(t, run(t.Context(), runOf(300*time.Millisecond), &silent{}, &out, &complaints))
+	require.NoError(t, run(t.Context(), runOf(300*time.Millisecond), &silentView{}, &out, &complaints))
 
 	require.GreaterOrEqual(t, posts.Load(), lastLine(t, out.String()).OTelExports, "an aborted export can still arrive")
 	require.Positive(t, lastLine(t, out.String()).OTelExports)
@@ -98,7 +98,7 @@ func TestFailedExportsAreReportedAndNotCounted(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "100")
 	var out, complaints bytes.Buffer
 
-	require.NoError(t, run(t.Context(), runOf(300*time.Millisecond), &silent{}, &out, &complaints))
+	require.NoError(t, run(t.Context(), runOf(300*time.Millisecond), &silentView{}, &out, &complaints))
 
 	require.Zero(t, lastLine(t, out.String()).OTelExports)
 	require.Contains(t, complaints.String(), "storefront: errors of OpenTelemetry: ")
@@ -124,7 +124,7 @@ func TestExportsGoToTheFile(t *testing.T) {
 	o.otel = t.TempDir() + "/figures.json"
 	var out bytes.Buffer
 
-	require.NoError(t, run(t.Context(), o, &silent{}, &out, io.Discard))
+	require.NoError(t, run(t.Context(), o, &silentView{}, &out, io.Discard))
 
 	text, err := os.ReadFile(o.otel)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestExportsGoToTheFile(t *testing.T) {
 func TestARunThatCannotStartIsAnError(t *testing.T) {
 	o := runOf(time.Second)
 	o.listen = "no address"
-	require.ErrorContains(t, run(t.Context(), o, &silent{}, io.Discard, io.Discard), "no address")
+	require.ErrorContains(t, run(t.Context(), o, &silentView{}, io.Discard, io.Discard), "no address")
 
 	o = runOf(time.Second)
 	o.otel = t.TempDir() + "/no/such/folder"
@@ -143,22 +143,22 @@ func TestARunThatCannotStartIsAnError(t *testing.T) {
 	require.NoError(t, err)
 	free.close()
 	o.listen = free.addr
-	require.ErrorIs(t, run(t.Context(), o, &silent{}, io.Discard, io.Discard), os.ErrNotExist)
+	require.ErrorIs(t, run(t.Context(), o, &silentView{}, io.Discard, io.Discard), os.ErrNotExist)
 	free, err = serve(t.Context(), free.addr, nil)
 	require.NoError(t, err, "the address is free again")
 	free.close()
 }
 
-// faulty is a view that panics.
-type faulty struct{ silent }
+// panickingView is a view that panics.
+type panickingView struct{ silentView }
 
-func (*faulty) draw(snapshot) { panic("a bug") }
+func (*panickingView) draw(snapshot) { panic("a bug") }
 
 func TestAPanicRestoresTheTerminal(t *testing.T) {
 	s, err := build(t.Context(), runOf(time.Second))
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = s.close() })
-	v := &faulty{}
+	v := &panickingView{}
 
 	require.PanicsWithValue(t, "a bug", func() { show(t.Context(), v, newSampler(s)) })
 	require.True(t, v.closed)

@@ -63,7 +63,7 @@ func TestPaceIsAtMostAMinute(t *testing.T) {
 	require.Equal(t, configText(time.Second), configText(time.Millisecond))
 	require.Equal(t, configText(time.Minute), configText(time.Hour))
 	require.NotEqual(t, configText(time.Second), configText(time.Minute))
-	require.Equal(t, standard, configText(10*time.Second))
+	require.Equal(t, standardConfig, configText(10*time.Second))
 	require.Contains(t, configText(25*time.Second), "cooldown: 1.25s, recovery: 625ms")
 }
 

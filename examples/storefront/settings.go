@@ -15,25 +15,25 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// standard is the configuration for a run of ten seconds.
+// standardConfig is the configuration for a run of ten seconds.
 //
 //go:embed weir.yaml
-var standard string
+var standardConfig string
 
-// pace returns the length of a run that all durations are derived from. A real service would use tens of
-// seconds and minutes. Here a whole outage must fit into a few seconds.
-func pace(run time.Duration) time.Duration { return min(max(run, time.Second), time.Minute) }
+// clampRun returns the length of a run that all durations are derived from. A real service would
+// use tens of seconds and minutes. Here a whole outage must fit into a few seconds.
+func clampRun(run time.Duration) time.Duration { return min(max(run, time.Second), time.Minute) }
 
-var durations = regexp.MustCompile(`\b\d+(ms|s)\b`)
+var durationPattern = regexp.MustCompile(`\b\d+(ms|s)\b`)
 
 // configText returns the configuration for the length of a run.
 func configText(run time.Duration) string {
-	return durations.ReplaceAllStringFunc(standard, func(text string) string {
+	return durationPattern.ReplaceAllStringFunc(standardConfig, func(text string) string {
 		d, err := time.ParseDuration(text)
 		if err != nil {
 			panic(err) // the pattern matches nothing else
 		}
-		return (d / 100 * (pace(run) / (100 * time.Millisecond))).String()
+		return (d / 100 * (clampRun(run) / (100 * time.Millisecond))).String()
 	})
 }
 
@@ -74,7 +74,7 @@ func (s *settings) load(c weirconfig.Config) error {
 	return err
 }
 
-var rate = regexp.MustCompile(`rate: (\d+/s)`)
+var ratePattern = regexp.MustCompile(`rate: (\d+/s)`)
 
 // changeRate changes the file as an operator would. It returns the previous rate.
 func (s *settings) changeRate(to string) (from string, err error) {
@@ -82,11 +82,11 @@ func (s *settings) changeRate(to string) (from string, err error) {
 	if err != nil {
 		return "", err
 	}
-	found := rate.FindSubmatch(text)
+	found := ratePattern.FindSubmatch(text)
 	if found == nil {
 		return "", errors.New("the file has no rate")
 	}
-	if err := s.write(rate.ReplaceAllString(string(text), "rate: "+to)); err != nil {
+	if err := s.write(ratePattern.ReplaceAllString(string(text), "rate: "+to)); err != nil {
 		return "", err
 	}
 	file, err := weirconfig.Load(s.path)
@@ -100,7 +100,7 @@ func (s *settings) changeRate(to string) (from string, err error) {
 func (s *settings) remove() { _ = os.RemoveAll(filepath.Dir(s.path)) }
 
 // deadline returns the longest time that a payment may take.
-func deadline(run time.Duration) time.Duration { return min(pace(run)/25, 200*time.Millisecond) }
+func deadline(run time.Duration) time.Duration { return min(clampRun(run)/25, 200*time.Millisecond) }
 
 // exportEvery returns the interval of the exports through OpenTelemetry.
-func exportEvery(run time.Duration) time.Duration { return pace(run) / 10 }
+func exportEvery(run time.Duration) time.Duration { return clampRun(run) / 10 }

@@ -47,10 +47,10 @@ func (l *sampler) sample() snapshot {
 	l.recent.Sample(l.payments.Totals())
 	events, seen := l.journal.read()
 	f := snapshot{
-		at: at, run: l.day.run, phase: l.day.at(at), breaker: l.payments.Breaker().State(), alert: worst(l.monitor.Alerts()),
+		at: at, run: l.day.run, phase: l.day.at(at), breaker: l.payments.Breaker().State(), alert: worstState(l.monitor.Alerts()),
 		perSecond: l.shop.customers.Rate(),
-		failing:   failing(l.recent.Counts()),
-		sum:       sold(l.shop, seen),
+		failing:   failingShare(l.recent.Counts()),
+		sum:       newSummary(l.shop, seen),
 		events:    inOrder(l.day.begun(at), events),
 		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(), config: l.settings.path,
 	}
@@ -60,8 +60,8 @@ func (l *sampler) sample() snapshot {
 	return f
 }
 
-// failing returns the same share that the alert rule uses.
-func failing(c window.Counts) float64 {
+// failingShare returns the same share that the alert rule uses.
+func failingShare(c window.Counts) float64 {
 	bad, all := c.Failures+c.Refused, c.Calls()+c.Refused
 	if all == 0 {
 		return 0
@@ -80,7 +80,7 @@ const (
 
 func (a alertState) String() string { return [...]string{"inactive", "pending", "firing"}[a] }
 
-func worst(alerts []alert.Alert) (state alertState) {
+func worstState(alerts []alert.Alert) (state alertState) {
 	states := map[alert.State]alertState{alert.Pending: pending, alert.Firing: firing}
 	for _, a := range alerts {
 		state = max(state, states[a.State])

@@ -21,8 +21,8 @@ type summary struct {
 	PrometheusSeries int64 `json:"prometheus_series"`
 }
 
-// sold returns a summary of the sales of a shop and of the transitions.
-func sold(s *shop, seen transitionCounts) summary {
+// newSummary returns a summary of the sales of a shop and of the transitions.
+func newSummary(s *shop, seen transitionCounts) summary {
 	return summary{
 		Calls:          s.customers.Total(),
 		Succeeded:      s.sales.succeeded.Load(),

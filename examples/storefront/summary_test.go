@@ -27,12 +27,12 @@ func TestSalesCountEachOutcomeOnce(t *testing.T) {
 		s.sales.count(err)
 	}
 
-	got := sold(s, transitionCounts{breakerOpened: 1})
+	got := newSummary(s, transitionCounts{breakerOpened: 1})
 
 	require.Equal(t, summary{Calls: 5, Succeeded: 1, Failed: 2, RefusedOpen: 1, RefusedLimited: 1, BreakerOpened: 1}, got)
 	require.True(t, got.addsUp())
 	s.customers.Add(1)
-	require.False(t, sold(s, transitionCounts{}).addsUp(), "one call has no outcome")
+	require.False(t, newSummary(s, transitionCounts{}).addsUp(), "one call has no outcome")
 }
 
 func TestSummaryIsOneLineOfJSON(t *testing.T) {

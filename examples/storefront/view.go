@@ -61,7 +61,7 @@ type screenView struct {
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // switch to the alternate screen and hide the cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	home        = "\x1b[H"
+	cursorHome  = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
 )
@@ -75,7 +75,7 @@ func (v *screenView) draw(f snapshot) {
 		b.WriteString(enterScreen)
 	}
 	width, height := v.size()
-	b.WriteString(home)
+	b.WriteString(cursorHome)
 	lines := page(f, width, v.color)
 	// The last line has no line break, because that would scroll a full screen.
 	b.WriteString(strings.Join(lines[:min(len(lines), height)], clearLine+"\r\n"))

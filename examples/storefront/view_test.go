@@ -14,10 +14,10 @@ func TestScreenIsRestored(t *testing.T) {
 	var out bytes.Buffer
 	v := &screenView{out: &out, size: func() (width, height int) { return 40, 5 }}
 
-	v.draw(outage())
-	v.draw(outage())
+	v.draw(outageSnapshot())
+	v.draw(outageSnapshot())
 	drawn := out.String()
-	v.close(outage())
+	v.close(outageSnapshot())
 
 	require.Equal(t, 1, strings.Count(drawn, enterScreen))
 	require.Equal(t, 2*4, strings.Count(drawn, "\r\n"), "two screens of five lines")
@@ -30,14 +30,14 @@ func TestScreenIsRestored(t *testing.T) {
 func TestCloseWithoutDrawKeepsTheScreen(t *testing.T) {
 	var out bytes.Buffer
 	v := &screenView{out: &out, size: func() (width, height int) { return 80, 24 }}
-	v.close(outage())
+	v.close(outageSnapshot())
 	require.NotContains(t, out.String(), "\x1b")
 }
 
 func TestLinesPrintEachEventOnce(t *testing.T) {
 	var out bytes.Buffer
 	v := newLineView(&out)
-	f := outage()
+	f := outageSnapshot()
 	v.draw(f)
 	late := event{at: time.Second, text: "seen late"}
 	f.events = inOrder(f.events, []event{late})
@@ -47,7 +47,7 @@ func TestLinesPrintEachEventOnce(t *testing.T) {
 
 	lines := strings.Split(out.String(), "\n")
 	require.Len(t, lines, 4, "three lines")
-	require.Equal(t, line(f, outage().events), lines[0])
+	require.Equal(t, line(f, outageSnapshot().events), lines[0])
 	require.Equal(t, line(f, []event{late}), lines[1])
 	require.Equal(t, line(f, nil), lines[2])
 }

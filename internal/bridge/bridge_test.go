@@ -14,12 +14,12 @@ import (
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func bucket() *limiter.TokenBucket {
+func newBucket() *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(10, time.Second), Burst: 5}, t0)
 }
 
 func TestFunctionsOfATokenBucket(t *testing.T) {
-	b := bucket()
+	b := newBucket()
 	require.Equal(t, 5.0, bridge.TokensAt(b, t0))
 	require.Equal(t, 500*time.Millisecond, bridge.Period(b), "the time that fills the bucket")
 	takeFast := bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
@@ -37,18 +37,18 @@ func TestFunctionsOfATokenBucket(t *testing.T) {
 	require.Equal(t, 13.0, bridge.TokensAt(b, t0.Add(100*time.Millisecond)), "at the new rate")
 }
 
-// ownLimiter is a limiter from outside package limiter.
-type ownLimiter struct{}
+// foreignLimiter is a limiter from outside package limiter.
+type foreignLimiter struct{}
 
-func (ownLimiter) Take(int) limiter.Result { return limiter.Result{OK: true} }
-func (ownLimiter) Refund(int)              {}
+func (foreignLimiter) Take(int) limiter.Result { return limiter.Result{OK: true} }
+func (foreignLimiter) Refund(int)              {}
 
 func TestTakeBeforeWaitKnowsOnlyTheLimitersOfItsPackage(t *testing.T) {
 	take := bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
-	r, ok := take(bucket(), 1)
+	r, ok := take(newBucket(), 1)
 	require.True(t, ok)
 	require.True(t, r.OK)
-	_, ok = take(ownLimiter{}, 1)
+	_, ok = take(foreignLimiter{}, 1)
 	require.False(t, ok)
 }
 
@@ -74,10 +74,10 @@ func TestFunctionsOfAGroup(t *testing.T) {
 	require.Equal(t, 100*time.Millisecond, period)
 }
 
-// slots is a limiter with a fixed number of tokens, which the test gives back.
-type slots struct{ free int }
+// slotLimiter is a limiter with a fixed number of tokens, which the test gives back.
+type slotLimiter struct{ free int }
 
-func (s *slots) Acquire(n int) (time.Duration, bool) {
+func (s *slotLimiter) Acquire(n int) (time.Duration, bool) {
 	if s.free < n {
 		return time.Hour, false
 	}
@@ -85,12 +85,12 @@ func (s *slots) Acquire(n int) (time.Duration, bool) {
 	return 0, true
 }
 
-func (s *slots) Predict(ahead int64, n int) (time.Duration, bool) {
+func (s *slotLimiter) Predict(ahead int64, n int) (time.Duration, bool) {
 	return 0, int64(s.free) >= ahead+int64(n)
 }
 
 func TestQueueTakesFromItsSource(t *testing.T) {
-	s := &slots{free: 1}
+	s := &slotLimiter{free: 1}
 	q := bridge.NewQueue(s, 1)
 	require.NoError(t, q.Wait(t.Context(), 1, time.Hour))
 	require.Zero(t, s.free)

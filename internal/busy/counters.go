@@ -35,7 +35,7 @@ func (c *counters) insert(hash uint64, text string) {
 	if i < Entries {
 		c.used++
 	} else {
-		i = c.lowest()
+		i = c.lowestIndex()
 	}
 	c.hashes[i], c.errors[i] = hash, c.counts[i]
 	c.counts[i]++
@@ -47,8 +47,8 @@ func (c *counters) insert(hash uint64, text string) {
 	}
 }
 
-// lowest returns the index of the lowest count.
-func (c *counters) lowest() (at int) {
+// lowestIndex returns the index of the lowest count.
+func (c *counters) lowestIndex() (at int) {
 	for i := range c.counts {
 		if c.counts[i] < c.counts[at] {
 			at = i
@@ -57,15 +57,15 @@ func (c *counters) lowest() (at int) {
 	return at
 }
 
-// smallest returns the maximum number of refusals of a key that has no counter.
-func (c *counters) smallest() int64 {
+// maxUncounted returns the maximum number of refusals of a key that has no counter.
+func (c *counters) maxUncounted() int64 {
 	if c.used < Entries {
 		return 0
 	}
-	return c.counts[c.lowest()]
+	return c.counts[c.lowestIndex()]
 }
 
-func (c *counters) found(i int) found {
+func (c *counters) foundAt(i int) found {
 	f := found{hash: c.hashes[i], atLeast: c.counts[i] - c.errors[i], atMost: c.counts[i]}
 	if c.texts != nil {
 		f.text = c.texts[i]

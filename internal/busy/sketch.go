@@ -170,19 +170,19 @@ func (p *part) appendKeys(to []found, period int64) []found {
 		before = &counters{}
 	}
 	for i := range p.present.used {
-		f := p.present.found(i)
+		f := p.present.foundAt(i)
 		if j := before.find(f.hash); j >= 0 {
-			other := before.found(j)
+			other := before.foundAt(j)
 			f.atLeast += other.atLeast
 			f.atMost += other.atMost
 		} else {
-			f.atMost += before.smallest()
+			f.atMost += before.maxUncounted()
 		}
 		to = append(to, f)
 	}
 	for j := range before.used {
-		if f := before.found(j); p.present.find(f.hash) < 0 {
-			f.atMost += p.present.smallest()
+		if f := before.foundAt(j); p.present.find(f.hash) < 0 {
+			f.atMost += p.present.maxUncounted()
 			to = append(to, f)
 		}
 	}

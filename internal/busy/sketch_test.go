@@ -144,14 +144,14 @@ func TestRefusalsAreForgottenAfterTwoPeriods(t *testing.T) {
 }
 
 // A sketch that is a package variable was made before the clock of a bubble starts.
-var early = busy.New[string](true)
+var packageSketch = busy.New[string](true)
 
 func TestSketchWorksBeforeItsCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		early.Add("a")
+		packageSketch.Add("a")
 		time.Sleep(time.Second)
-		early.Add("a")
-		require.Equal(t, []busy.Key{{Key: "a", AtLeast: 2, AtMost: 2}}, early.Busiest("", 9))
+		packageSketch.Add("a")
+		require.Equal(t, []busy.Key{{Key: "a", AtLeast: 2, AtMost: 2}}, packageSketch.Busiest("", 9))
 	})
 }
 
@@ -206,16 +206,16 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		fill() // what is made once
 		clear(list)
-		before := heap()
+		before := heapBytes()
 		fill()
-		used := (heap() - before) / sketches
+		used := (heapBytes() - before) / sketches
 		require.Less(t, used, most, "show=%t", show)
 		require.Greater(t, used, most/3, "the test measures nothing")
 		runtime.KeepAlive(list)
 	}
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.GC()

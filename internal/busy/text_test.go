@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/busy"
 )
 
-// shown returns the text of the only key of a sketch.
-func shown[K comparable](t *testing.T, show bool, key K) string {
+// shownText returns the text of the only key of a sketch.
+func shownText[K comparable](t *testing.T, show bool, key K) string {
 	t.Helper()
 	s := busy.New[K](show)
 	s.Add(key)
@@ -22,11 +22,11 @@ func shown[K comparable](t *testing.T, show bool, key K) string {
 }
 
 func TestKeysAreHashedUnlessTheyAreShown(t *testing.T) {
-	name := shown(t, false, "alice")
+	name := shownText(t, false, "alice")
 	require.Regexp(t, `^#[0-9a-f]{12}$`, name)
-	require.Equal(t, name, shown(t, false, "alice"), "in another sketch")
-	require.NotEqual(t, name, shown(t, false, "bob"))
-	require.Equal(t, "alice", shown(t, true, "alice"))
+	require.Equal(t, name, shownText(t, false, "alice"), "in another sketch")
+	require.NotEqual(t, name, shownText(t, false, "bob"))
+	require.Equal(t, "alice", shownText(t, true, "alice"))
 }
 
 func TestTextsOfKeys(t *testing.T) {
@@ -46,9 +46,9 @@ func TestTextsOfKeys(t *testing.T) {
 		{strings.Repeat("\xff", 33), strings.Repeat("ff", 32) + "…"},
 		{math.NaN(), "NaN"},
 	} {
-		require.Equal(t, c.want, shown(t, true, c.key))
+		require.Equal(t, c.want, shownText(t, true, c.key))
 		if s, ok := c.key.(string); ok {
-			require.Equal(t, c.want, shown(t, true, s))
+			require.Equal(t, c.want, shownText(t, true, s))
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestKeysAreForgottenWhenTheyAreNoLongerShown(t *testing.T) {
 	s.Show(false)
 	require.Empty(t, s.Busiest("", 9))
 	s.Add("alice")
-	require.Equal(t, shown(t, false, "alice"), s.Busiest("", 9)[0].Key)
+	require.Equal(t, shownText(t, false, "alice"), s.Busiest("", 9)[0].Key)
 	s.Show(true)
 	s.Add("alice")
 	require.Equal(t, "alice", s.Busiest("", 9)[0].Key)
@@ -74,16 +74,16 @@ func TestNilSketchDoesNothing(t *testing.T) {
 	require.Empty(t, s.Busiest("", 9))
 }
 
-// talker is a key whose text is computed by user code.
-type talker struct{ of *busy.Sketch[talker] }
+// lockingKey is a key whose text is computed by user code.
+type lockingKey struct{ of *busy.Sketch[lockingKey] }
 
-func (k talker) String() string {
+func (k lockingKey) String() string {
 	k.of.Show(false) // would hang under the lock
 	return "secret"
 }
 
 func TestTextIsNotKeptIfKeysAreNoLongerShown(t *testing.T) {
-	s := busy.New[talker](true)
-	s.Add(talker{s})
+	s := busy.New[lockingKey](true)
+	s.Add(lockingKey{s})
 	require.NotEqual(t, "secret", s.Busiest("", 9)[0].Key)
 }

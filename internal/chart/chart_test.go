@@ -41,7 +41,7 @@ func (e element) all(name string) (found []element) {
 	return found
 }
 
-func draw(t *testing.T, c chart.Chart) (root element, source string) {
+func drawChart(t *testing.T, c chart.Chart) (root element, source string) {
 	t.Helper()
 	var b strings.Builder
 	require.NoError(t, c.Write(&b))
@@ -57,7 +57,7 @@ func keysChart() chart.Chart {
 }
 
 func TestChartIsWellFormedAndHasAllLabels(t *testing.T) {
-	root, source := draw(t, keysChart())
+	root, source := drawChart(t, keysChart())
 	var words []string
 	for _, text := range root.all("text") {
 		words = append(words, text.Text)
@@ -70,7 +70,7 @@ func TestChartIsWellFormedAndHasAllLabels(t *testing.T) {
 }
 
 func TestScalesAreLogarithmic(t *testing.T) {
-	root, _ := draw(t, keysChart())
+	root, _ := drawChart(t, keysChart())
 	var dots []string
 	for _, dot := range root.all("circle") {
 		dots = append(dots, dot.attr("cx")+" "+dot.attr("cy"))
@@ -80,10 +80,10 @@ func TestScalesAreLogarithmic(t *testing.T) {
 }
 
 func TestEmptyChart(t *testing.T) {
-	root, _ := draw(t, chart.Chart{Title: "nothing"})
+	root, _ := drawChart(t, chart.Chart{Title: "nothing"})
 	require.Empty(t, root.all("circle"))
 	require.Len(t, root.all("line"), 4, "both scales are from 1 to 10")
-	one, _ := draw(t, chart.Chart{Lines: []chart.Line{{Name: "one", Points: []chart.Point{{10, 10}}}}})
+	one, _ := drawChart(t, chart.Chart{Lines: []chart.Line{{Name: "one", Points: []chart.Point{{10, 10}}}}})
 	require.Equal(t, "64.0 352.0", one.all("circle")[0].attr("cx")+" "+one.all("circle")[0].attr("cy"))
 }
 
@@ -95,12 +95,12 @@ func TestNumbersAreShort(t *testing.T) {
 	require.Equal(t, "[0.5 1 45.2 999 1 k 1.23 k 1 M 25 M 1 G]", fmt.Sprint(got))
 }
 
-type full struct{ io.Writer }
+type fullWriter struct{ io.Writer }
 
 var errFull = errors.New("full")
 
-func (full) Write([]byte) (int, error) { return 0, errFull }
+func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWriteReturnsTheErrorOfItsWriter(t *testing.T) {
-	require.ErrorIs(t, keysChart().Write(full{}), errFull)
+	require.ErrorIs(t, keysChart().Write(fullWriter{}), errFull)
 }

@@ -26,15 +26,15 @@ type Panel struct {
 
 // The size of the panels, and the space around each plot, in pixels.
 const (
-	abreast                 = 3
+	panelsPerRow            = 3
 	panelWidth, panelHeight = 240, 150
-	headHeight              = 56
+	headerHeight            = 56
 	plotLeft, plotRight     = 40, 6
 	plotTop, plotBottom     = 20, 26
 )
 
-// shade is appended to the style of the charts.
-const shade = `<style>
+// shadeStyle is appended to the style of the charts.
+const shadeStyle = `<style>
 .shade { fill: #f3e3d3 } @media (prefers-color-scheme: dark) { .shade { fill: #3a2c20 } }
 .line { stroke-width: 1.2 } .tick { font-size: 10px }
 </style>
@@ -43,18 +43,18 @@ const shade = `<style>
 // Write draws the panels.
 func (p Panels) Write(w io.Writer) error {
 	x, y := p.scales()
-	rows := (len(p.Panels) + abreast - 1) / abreast
-	wide, high := abreast*panelWidth, headHeight+rows*panelHeight
+	rows := (len(p.Panels) + panelsPerRow - 1) / panelsPerRow
+	wide, high := panelsPerRow*panelWidth, headerHeight+rows*panelHeight
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" height="%[2]d" role="img" aria-label=%[3]q>`+"\n",
 		wide, high, html.EscapeString(p.Title))
-	b.WriteString(style + shade)
+	b.WriteString(style + shadeStyle)
 	fmt.Fprintf(&b, `<rect class="panel" width="%d" height="%d" rx="6"/>`+"\n", wide, high)
 	text(&b, 12, 22, `class="title"`, p.Title)
 	text(&b, 12, 42, `class="tick"`, p.Y+" over "+p.X)
 	p.legend(&b, float64(wide-12))
 	for i, panel := range p.Panels {
-		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%abreast*panelWidth, headHeight+i/abreast*panelHeight)
+		fmt.Fprintf(&b, `<g transform="translate(%d %d)">`+"\n", i%panelsPerRow*panelWidth, headerHeight+i/panelsPerRow*panelHeight)
 		panel.draw(&b, x, y)
 		b.WriteString("</g>\n")
 	}
@@ -64,8 +64,8 @@ func (p Panels) Write(w io.Writer) error {
 }
 
 // scales returns scales from zero that contain all points.
-func (p Panels) scales() (x, y linear) {
-	x, y = linear{from: plotLeft, to: panelWidth - plotRight}, linear{from: panelHeight - plotBottom, to: plotTop}
+func (p Panels) scales() (x, y linearScale) {
+	x, y = linearScale{from: plotLeft, to: panelWidth - plotRight}, linearScale{from: panelHeight - plotBottom, to: plotTop}
 	for _, panel := range p.Panels {
 		for _, line := range panel.Lines {
 			for _, point := range line.Points {
@@ -77,7 +77,7 @@ func (p Panels) scales() (x, y linear) {
 	return x, y
 }
 
-func (p Panel) draw(b *strings.Builder, x, y linear) {
+func (p Panel) draw(b *strings.Builder, x, y linearScale) {
 	if p.To > p.From {
 		fmt.Fprintf(b, `<rect class="shade" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n",
 			x.pixel(p.From), plotTop, x.pixel(p.To)-x.pixel(p.From), panelHeight-plotTop-plotBottom)
@@ -97,7 +97,7 @@ func (p Panel) draw(b *strings.Builder, x, y linear) {
 
 // path returns the points of a line, without those that lie on a horizontal line between their
 // neighbours.
-func (l Line) path(x, y linear) string {
+func (l Line) path(x, y linearScale) string {
 	var path []string
 	for i, p := range l.Points {
 		if i > 0 && i < len(l.Points)-1 && l.Points[i-1].Y == p.Y && l.Points[i+1].Y == p.Y {
@@ -119,18 +119,19 @@ func (p Panels) legend(b *strings.Builder, at float64) {
 	}
 }
 
-// linear maps values from 0 to hi to pixels.
-type linear struct{ hi, from, to float64 }
+// linearScale maps values from 0 to hi to pixels.
+type linearScale struct{ hi, from, to float64 }
 
-func (s linear) pixel(v float64) float64 {
+func (s linearScale) pixel(v float64) float64 {
 	if s.hi == 0 {
 		return s.from
 	}
 	return s.from + v/s.hi*(s.to-s.from)
 }
 
-// step returns the distance of the ticks: 1, 2 or 5 times a power of ten, so that there are three to six.
-func (s linear) step() float64 {
+// step returns the distance of the ticks: 1, 2 or 5 times a power of ten, so that there are three
+// to six.
+func (s linearScale) step() float64 {
 	if s.hi <= 0 {
 		return 1
 	}
@@ -144,7 +145,7 @@ func (s linear) step() float64 {
 }
 
 // ticks returns 0 and the multiples of step up to hi.
-func (s linear) ticks() (ticks []float64) {
+func (s linearScale) ticks() (ticks []float64) {
 	step := s.step()
 	for i := 0; float64(i)*step <= s.hi*(1+1e-9); i++ {
 		ticks = append(ticks, float64(i)*step)

@@ -59,5 +59,5 @@ func TestPanelsWithoutPoints(t *testing.T) {
 }
 
 func TestPanelsReturnTheErrorOfTheWriter(t *testing.T) {
-	require.ErrorIs(t, panels().Write(full{}), errFull)
+	require.ErrorIs(t, panels().Write(fullWriter{}), errFull)
 }

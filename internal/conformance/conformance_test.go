@@ -21,31 +21,31 @@ const suffix = ".jsonl.gz"
 
 // replayers holds the replayer for each file that weir is compared with.
 var replayers = map[string]replayer{
-	"doc-fixed004":     fixed,
-	"doc-funnel":       funnel,
-	"doc-handmade003":  handmade,
-	"doc-leakybucket":  leakyBucket,
-	"doc-lua004":       lua,
-	"doc-movingwindow": movingWindow,
-	"doc-zset002":      zset,
-	"gobreaker":        gobreaker,
-	"guava":            guavaRuns,
-	"redis-cell":       redisCell,
-	"resilience4j":     resilience4j,
-	"xtime-rate":       xtimeRate,
-	"xtime-rate-wait":  xtimeWait,
+	"doc-fixed004":     fixedCounterReplayer,
+	"doc-funnel":       funnelReplayer,
+	"doc-handmade003":  handmadeReplayer,
+	"doc-leakybucket":  leakyBucketReplayer,
+	"doc-lua004":       luaReplayer,
+	"doc-movingwindow": movingWindowReplayer,
+	"doc-zset002":      zsetReplayer,
+	"gobreaker":        gobreakerReplayer,
+	"guava":            guavaReplayer,
+	"redis-cell":       redisCellReplayer,
+	"resilience4j":     resilience4jReplayer,
+	"xtime-rate":       xtimeRateReplayer,
+	"xtime-rate-wait":  xtimeWaitReplayer,
 }
 
-// byFleet is the reason why the limits of a fleet are not compared here: they need a Redis, and the
-// tests of their module replay them.
-const byFleet = "replayed by the module fleet, "
+// replayedByFleet is the reason why the limits of a fleet are not compared here: they need a Redis,
+// and the tests of their module replay them.
+const replayedByFleet = "replayed by the module fleet, "
 
 // noReplayer says why weir is not compared with a file.
 var noReplayer = map[string]string{
 	"doc-funnel-java":   "like doc-funnel, but each credit drops its fraction, and a clock that goes back fills the funnel: not implemented",
 	"doc-tokenbucket":   "it drops the remainder at each grant, and so allows one request per second at any rate: nothing in weir does that",
-	"redis-cell-module": byFleet + "CL.THROTTLE by Redis",
-	"redisson":          byFleet + "RRateLimiter on Redis",
+	"redis-cell-module": replayedByFleet + "CL.THROTTLE by Redis",
+	"redisson":          replayedByFleet + "RRateLimiter on Redis",
 	"redisson-3.17.5":   "an older RRateLimiter, with the faults of redisson and more",
 }
 

@@ -21,9 +21,10 @@ type fixedStep struct {
 	Dies    *int64 `json:"dies_ms"`
 }
 
-// fixed replays the counter of document 004, INCR and EXPIRE, and compares it with a FixedWindow. The windows of the counter begin with the
-// first call of a key, those of a FixedWindow lie on a grid, so each window of the counter is moved to one of the grid.
-var fixed = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
+// fixedCounterReplayer replays the counter of document 004, INCR and EXPIRE, and compares it with a
+// FixedWindow. The windows of the counter begin with the first call of a key, those of a
+// FixedWindow lie on a grid, so each window of the counter is moved to one of the grid.
+var fixedCounterReplayer = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
 	span := time.Duration(c.TTL*1000+1) * time.Millisecond // a key lives for its last millisecond too
 	grid := time.UnixMilli(0)
 	weir := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: c.Max, Window: span}, grid)
@@ -34,9 +35,9 @@ var fixed = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
 			grid = grid.Add(span)
 		}
 		value++
-		same(r, "limited", s.Limited, value > c.Max)
-		same(r, "value", s.Value, value)
-		same(r, "dies_ms", s.Dies, dies)
+		checkSame(r, "limited", s.Limited, value > c.Max)
+		checkSame(r, "value", s.Value, value)
+		checkSame(r, "dies_ms", s.Dies, dies)
 		got := weir.TakeAt(grid.Add(time.Duration(s.At-dies+c.TTL*1000)*time.Millisecond), 1)
 		if got.OK != (value <= c.Max) || got.Remaining != max(c.Max-value, 0) {
 			r.mismatch("weir has %+v for call %d of %d: %s", got, value, c.Max, r.seq.Steps[r.at])

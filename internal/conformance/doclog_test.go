@@ -37,9 +37,9 @@ func (h *grants) used(at time.Time) (sum int) {
 	return sum
 }
 
-// compare makes the same request to weir, and records a divergence if the answers differ, in either
-// direction.
-func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
+// compareWeir makes the same request to weir, and records a divergence if the answers differ, in
+// either direction.
+func (h *grants) compareWeir(at time.Time, n int, ok bool, overGrants, underGrants divergence) {
 	used := h.used(at)
 	granted := false
 	if used <= h.limit {
@@ -50,9 +50,9 @@ func (h *grants) compare(at time.Time, n int, ok bool, overGrants, underGrants d
 	}
 	switch {
 	case ok && !granted:
-		h.differ(overGrants)
+		h.noteDivergence(overGrants)
 	case granted && !ok:
-		h.differ(underGrants)
+		h.noteDivergence(underGrants)
 	}
 	if ok {
 		h.log = append(h.log, grant{at, n})
@@ -92,8 +92,9 @@ type zsetStep struct {
 	Granted *int     `json:"true_granted_in_window"`
 }
 
-// zset replays the sliding window on a sorted set that document 002 prints, and compares it with a SlidingLog.
-var zset = replaying("t_ms", func(r *run, c zsetConfig) func(zsetStep) {
+// zsetReplayer replays the sliding window on a sorted set that document 002 prints, and compares it
+// with a SlidingLog.
+var zsetReplayer = replaying("t_ms", func(r *run, c zsetConfig) func(zsetStep) {
 	window := c.Period * 1000
 	h := &grants{run: r, limit: c.Max, window: time.Duration(window) * time.Millisecond}
 	set := map[int64]bool{}
@@ -101,10 +102,10 @@ var zset = replaying("t_ms", func(r *run, c zsetConfig) func(zsetStep) {
 		set[s.At] = true
 		maps.DeleteFunc(set, func(at int64, _ bool) bool { return at <= s.At-window })
 		ok, at := len(set) <= c.Max, time.UnixMilli(s.At)
-		h.compare(at, 1, ok, oneMember, refusedKept)
-		same(r, "ok", s.OK, ok)
-		same(r, "zset", s.Set, slices.Sorted(maps.Keys(set)))
-		same(r, "true_granted_in_window", s.Granted, h.used(at))
+		h.compareWeir(at, 1, ok, sharedMember, refusedKept)
+		checkSame(r, "ok", s.OK, ok)
+		checkSame(r, "zset", s.Set, slices.Sorted(maps.Keys(set)))
+		checkSame(r, "true_granted_in_window", s.Granted, h.used(at))
 	}
 })
 
@@ -124,23 +125,24 @@ type luaStep struct {
 	Granted *int     `json:"true_granted_in_window"`
 }
 
-// lua replays the script for a sliding window that document 004 prints, and compares it with a SlidingLog.
-var lua = replaying("t_s", func(r *run, c luaConfig) func(luaStep) {
+// luaReplayer replays the script for a sliding window that document 004 prints, and compares it
+// with a SlidingLog.
+var luaReplayer = replaying("t_s", func(r *run, c luaConfig) func(luaStep) {
 	h := &grants{run: r, limit: c.Limit, window: time.Duration(c.Window) * time.Second}
 	set := map[int64]bool{}
 	return func(s luaStep) {
 		maps.DeleteFunc(set, func(at int64, _ bool) bool { return at <= s.At-c.Window })
 		ok, at := len(set) < c.Limit, time.Unix(s.At, 0)
-		h.compare(at, 1, ok, oneMember, refusedKept)
+		h.compareWeir(at, 1, ok, sharedMember, refusedKept)
 		var reply *int
 		if ok {
 			set[s.At] = true
 			reply = new(1)
 		}
-		same(r, "ok", s.OK, ok)
-		sameOrNull(r, "raw_reply", s.Reply, reply)
-		same(r, "zset", s.Set, slices.AppendSeq([]int64{}, slices.Values(slices.Sorted(maps.Keys(set)))))
-		same(r, "true_granted_in_window", s.Granted, h.used(at))
+		checkSame(r, "ok", s.OK, ok)
+		checkSameOrNull(r, "raw_reply", s.Reply, reply)
+		checkSame(r, "zset", s.Set, slices.AppendSeq([]int64{}, slices.Values(slices.Sorted(maps.Keys(set)))))
+		checkSame(r, "true_granted_in_window", s.Granted, h.used(at))
 	}
 })
 
@@ -164,18 +166,19 @@ type handmadeStep struct {
 	Used    *int     `json:"true_used"`
 }
 
-// handmade replays the two limiters that document 003 develops before Redisson's, and compares them with a SlidingLog.
-var handmade = replaying("t_ms permits", func(r *run, c handmadeConfig) func(handmadeStep) {
+// handmadeReplayer replays the two limiters that document 003 develops before Redisson's, and
+// compares them with a SlidingLog.
+var handmadeReplayer = replaying("t_ms permits", func(r *run, c handmadeConfig) func(handmadeStep) {
 	m := &handmadeReplay{config: c, cursor: c.Cursor, set: map[int]int64{}}
 	h := &grants{run: r, limit: c.Rate, window: time.Duration(c.Interval) * time.Millisecond}
 	return func(s handmadeStep) {
 		ok, at := m.take(s.At, s.Permits), time.UnixMilli(s.At)
-		h.compare(at, s.Permits, ok, oneWindow, oneCursor)
-		same(r, "ok", s.OK, ok)
-		same(r, "current", s.Current, m.current)
-		same(r, "cursor_ms", s.Cursor, m.cursor)
-		sameOrNull(r, "zset", s.Set, m.members())
-		same(r, "true_used", s.Used, h.used(at))
+		h.compareWeir(at, s.Permits, ok, restoredAtOnce, nothingRestored)
+		checkSame(r, "ok", s.OK, ok)
+		checkSame(r, "current", s.Current, m.current)
+		checkSame(r, "cursor_ms", s.Cursor, m.cursor)
+		checkSameOrNull(r, "zset", s.Set, m.members())
+		checkSame(r, "true_used", s.Used, h.used(at))
 	}
 })
 

@@ -24,9 +24,9 @@ type funnelStep struct {
 	Time *int64  `json:"leaking_ts_ns"`
 }
 
-// funnel replays the Funnel of document 000, in Python. All its answers are compared with its code.
-// The correct answers are also compared with a TokenBucket.
-var funnel = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
+// funnelReplayer replays the Funnel of document 000, in Python. All its answers are compared with
+// its code. The correct answers are also compared with a TokenBucket.
+var funnelReplayer = replaying("t_ns quota", func(r *run, c funnelConfig) func(funnelStep) {
 	f := &funnelReplay{
 		run: r, rate: float64(c.Rate), capacity: float64(c.Capacity), left: float64(c.Capacity), time: c.T0, latest: c.T0,
 		slack: c.Grid.slack(float64(c.Rate)), config: limiter.TokenBucketConfig{Rate: perSecond(float64(c.Rate)), Burst: positiveInt(c.Capacity)},
@@ -57,18 +57,18 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 	ok := f.left >= float64(s.Quota)
 	if math.Abs(f.left-float64(s.Quota)) <= f.slack && f.slack > 0 && s.OK != nil && *s.OK != ok {
-		f.differ(floatEdge)
+		f.noteDivergence(floatEdge)
 		ok = *s.OK
 	}
 	if ok {
 		f.left -= float64(s.Quota)
 	}
-	same(f.run, "ok", s.OK, ok)
-	closeTo(f.run, "left", s.Left, f.left, f.slack)
+	checkSame(f.run, "ok", s.OK, ok)
+	checkClose(f.run, "left", s.Left, f.left, f.slack)
 	if f.slack == 0 {
-		same(f.run, "leaking_ts_ns", s.Time, f.time)
+		checkSame(f.run, "leaking_ts_ns", s.Time, f.time)
 	} else {
-		within(f.run, "leaking_ts_ns", s.Time, f.time, 1000) // it went through a float64
+		checkWithin(f.run, "leaking_ts_ns", s.Time, f.time, 1000) // it went through a float64
 	}
 	if f.stopped {
 		return
@@ -84,7 +84,7 @@ func (f *funnelReplay) step(s funnelStep) {
 // there is a credit, it follows the reference.
 func (f *funnelReplay) credit(s funnelStep, pending float64) {
 	if pending < 1+f.slack && f.slack > 0 && s.Time != nil && *s.Time < s.At-1000 {
-		f.differ(floatEdge)
+		f.noteDivergence(floatEdge)
 		return
 	}
 	f.left, f.time = math.Min(f.left+pending, f.capacity), s.At
@@ -96,7 +96,7 @@ func (f *funnelReplay) seed(s funnelStep) {
 	case s.At < f.latest:
 		f.skipStep(clockBack)
 	case s.Quota < 0 || s.Quota != number(math.Trunc(float64(s.Quota))) || f.config.Burst == 0 || f.config.Validate() != nil:
-		f.skipStep(noRate)
+		f.skipStep(refusedRate)
 	case f.weir == nil:
 		f.weir = bucket(f.config, f.rate, f.time, f.capacity-f.left)
 		return
@@ -108,18 +108,18 @@ func (f *funnelReplay) seed(s funnelStep) {
 
 // compare compares a step, given how much room there was and what the reference answered.
 func (f *funnelReplay) compare(s funnelStep, room float64, ok bool) {
-	weir := f.weir.TakeAt(unix(s.At), int(s.Quota)).OK
+	weir := f.weir.TakeAt(nanoTime(s.At), int(s.Quota)).OK
 	quota := float64(s.Quota)
 	should := f.left + f.pending(s.At) // the room that there is now
-	switch level := bridge.TokensAt(f.weir, unix(s.At)); {
+	switch level := bridge.TokensAt(f.weir, nanoTime(s.At)); {
 	case weir == ok && math.Abs(level-math.Min(should, f.capacity)) <= f.slack+1e-6:
 		return
 	case weir == ok && should > level && should-level < 1+f.slack && ok && quota > 0:
-		f.differ(extra)
+		f.noteDivergence(excessCredit)
 	case weir && !ok && quota <= room+f.slack:
-		f.differ(lumps)
+		f.noteDivergence(lumpCredit)
 	case math.Abs(room-quota) <= f.slack+1e-6:
-		f.differ(floatEdge)
+		f.noteDivergence(floatEdge)
 	default:
 		f.mismatch("weir has ok %t and then %v tokens, want %v: %s", weir, level, should, f.seq.Steps[f.at])
 	}

@@ -42,22 +42,22 @@ type gbTrip struct {
 	Trip   bool    `json:"trip"`
 }
 
-// gobreaker replays sony/gobreaker's TwoStepCircuitBreaker.
-var gobreaker = replaying("i at_ns op ns ref result", func(r *run, c gbConfig) func(gbStep) {
+// gobreakerReplayer replays sony/gobreaker's TwoStepCircuitBreaker.
+var gobreakerReplayer = replaying("i at_ns op ns ref result", func(r *run, c gbConfig) func(gbStep) {
 	g := &gbReplay{run: r, c: c, permits: map[int]*breaker.Permit{}, shown: "closed"}
 	if c.Bucket > 0 {
-		r.skipRest(startBuckets)
+		r.skipRest(bucketOfStart)
 		return nil
 	}
 	config := g.config()
 	if config.Validate() != nil {
-		r.skipRest(noRate)
+		r.skipRest(refusedRate)
 		return nil
 	}
-	g.weir = breaker.NewAt("gb", config, unix(0))
+	g.weir = breaker.NewAt("gb", config, nanoTime(0))
 	g.clears = c.Interval
 	return g.step
-}, coherentGb)
+}, checkGbTrace)
 
 // maxWindow is the longest window over time.
 const maxWindow = 30 * 24 * time.Hour
@@ -108,11 +108,11 @@ func (g *gbReplay) ratio(c window.Counts) bool {
 	return g.failing && g.requests >= g.c.Requests && float64(c.Failures)/float64(g.requests) >= g.c.Ratio
 }
 
-func (g *gbReplay) now(s gbStep) time.Time { return unix(s.At) }
+func (g *gbReplay) now(s gbStep) time.Time { return nanoTime(s.At) }
 
 func (g *gbReplay) step(s gbStep) {
 	if s.At > int64(maxWindow-time.Hour) {
-		g.skipRest(windowShape) // the reference never forgets a call, but weir would from now on
+		g.skipRest(refusedWindow) // the reference never forgets a call, but weir would from now on
 		return
 	}
 	g.events = []string{}
@@ -122,7 +122,7 @@ func (g *gbReplay) step(s gbStep) {
 	switch s.Op {
 	case "sleep":
 	case "state":
-		same(g.run, "state_out", s.StateOut, g.shown)
+		checkSame(g.run, "state_out", s.StateOut, g.shown)
 	case "allow":
 		g.allow(s)
 	case "done":
@@ -130,15 +130,15 @@ func (g *gbReplay) step(s gbStep) {
 	default:
 		g.mismatch("op is %q", s.Op)
 	}
-	same(g.run, "state", s.State, g.shown)
-	same(g.run, "events", s.Events, g.events)
+	checkSame(g.run, "state", s.State, g.shown)
+	checkSame(g.run, "events", s.Events, g.events)
 	g.counts(s)
 }
 
 // makeDueTransitions makes the transitions that are due.
 func (g *gbReplay) makeDueTransitions(s gbStep) {
 	if g.shown == "closed" && g.clears > 0 && s.At > g.clears {
-		byHand.ResetAt(g.weir, g.now(s))
+		overrider.ResetAt(g.weir, g.now(s))
 		g.begin(s)
 	}
 	g.follow(s)
@@ -166,24 +166,24 @@ func (g *gbReplay) allow(s gbStep) {
 	permit := new(breaker.Permit)
 	var err error
 	*permit, err = g.weir.AllowAt(g.now(s))
-	same(g.run, "ok", s.OK, err == nil)
+	checkSame(g.run, "ok", s.OK, err == nil)
 	if err == nil {
 		g.permits[s.I] = permit
 		g.requests++
-		absent(g.run, "error", s.Error)
+		checkAbsent(g.run, "error", s.Error)
 		return
 	}
 	text := "circuit breaker is open"
 	if g.shown == "half-open" {
 		text = "too many requests"
 	}
-	same(g.run, "error", s.Error, text)
+	checkSame(g.run, "error", s.Error, text)
 }
 
 func (g *gbReplay) done(s gbStep) {
 	permit, ok := g.permits[s.Ref]
 	if !ok {
-		g.skipRest(noPermit)
+		g.skipRest(resultWithoutPermit)
 		return
 	}
 	g.failing = s.Result == "failure"
@@ -195,9 +195,9 @@ func (g *gbReplay) done(s gbStep) {
 	}
 	g.follow(s)
 	if len(asked) == 0 {
-		absent(g.run, "ready_to_trip_calls", s.Asked)
+		checkAbsent(g.run, "ready_to_trip_calls", s.Asked)
 	} else {
-		same(g.run, "ready_to_trip_calls", s.Asked, asked)
+		checkSame(g.run, "ready_to_trip_calls", s.Asked, asked)
 	}
 }
 
@@ -225,5 +225,5 @@ func (g *gbReplay) counts(s gbStep) {
 		c := g.weir.CountsAt(g.now(s))
 		want = []int64{g.requests, c.Successes, c.Failures, g.excluded, g.streak, c.ConsecutiveFailures}
 	}
-	same(g.run, "counts", s.Counts, want)
+	checkSame(g.run, "counts", s.Counts, want)
 }

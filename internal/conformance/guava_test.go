@@ -46,19 +46,19 @@ type guavaStep struct {
 	guavaState
 }
 
-// guavaRuns replays Guava's RateLimiter. All its answers are compared with its arithmetic, and its grants and waits with
-// those of SmoothBursty and SmoothWarmingUp, to the microsecond.
-var guavaRuns = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
+// guavaReplayer replays Guava's RateLimiter. All its answers are compared with its arithmetic, and
+// its grants and waits with those of SmoothBursty and SmoothWarmingUp, to the microsecond.
+var guavaReplayer = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
 	g := &guavaReplay{run: r, sleeping: c.Sleeping, reference: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
 	failed := g.reference.setRate(c.Start, float64(c.Rate))
-	sameOrNull(r, "create_error", c.Error, failed)
+	checkSameOrNull(r, "create_error", c.Error, failed)
 	if failed != nil || r.stopped {
-		r.left = noPace
+		r.left = refusedPace
 		return func(guavaStep) { r.mismatch("steps of a limiter that could not be created") }
 	}
 	g.state(*c.Init)
 	if g.weir = newPacer(c); g.weir == nil {
-		r.skipStep(noPace)
+		r.skipStep(refusedPace)
 	}
 	return g.step
 })
@@ -71,7 +71,7 @@ type pacer interface {
 
 // newPacer returns nil if weir refuses the config.
 func newPacer(c guavaConfig) pacer {
-	t0, rate := micro(c.Start), limiter.PerSecond(float64(c.Rate))
+	t0, rate := microTime(c.Start), limiter.PerSecond(float64(c.Rate))
 	if c.Kind == "bursty" {
 		smooth := guava.SmoothBurstyConfig{Rate: rate}
 		if smooth.Validate() != nil {
@@ -95,7 +95,7 @@ type guavaReplay struct {
 
 func (g *guavaReplay) step(s guavaStep) {
 	if g.weir == nil {
-		g.skipStep(noPace)
+		g.skipStep(refusedPace)
 	}
 	after := s.Now
 	switch s.Op {
@@ -106,35 +106,35 @@ func (g *guavaReplay) step(s guavaStep) {
 	case "setRate":
 		g.setRate(s)
 	case "getRate":
-		same(g.run, "rate_out", s.RateOut, number(1e6/g.reference.stable))
+		checkSame(g.run, "rate_out", s.RateOut, number(1e6/g.reference.stable))
 	case "advance":
 		after += s.Advance
 	default:
 		g.mismatch("op is %q", s.Op)
 	}
-	same(g.run, "after_us", s.After, after)
+	checkSame(g.run, "after_us", s.After, after)
 	g.state(s.guavaState)
 }
 
 func (g *guavaReplay) state(s guavaState) {
-	same(g.run, "stored", s.Stored, number(g.reference.stored))
-	same(g.run, "max", s.Max, number(g.reference.max))
-	same(g.run, "stable_us", s.Stable, number(g.reference.stable))
-	same(g.run, "next_free_us", s.Next, g.reference.next)
+	checkSame(g.run, "stored", s.Stored, number(g.reference.stored))
+	checkSame(g.run, "max", s.Max, number(g.reference.max))
+	checkSame(g.run, "stable_us", s.Stable, number(g.reference.stable))
+	checkSame(g.run, "next_free_us", s.Next, g.reference.next)
 }
 
 // checkInvalid reports whether a step requests 0 or fewer permits. If so, weir and the reference
 // must both refuse the step as invalid.
 func (g *guavaReplay) checkInvalid(s guavaStep) bool {
 	if s.N > 0 {
-		absent(g.run, "error", s.Error)
+		checkAbsent(g.run, "error", s.Error)
 		return false
 	}
-	same(g.run, "error", s.Error, fmt.Sprintf("IllegalArgumentException: Requested permits (%d) must be positive", s.N))
+	checkSame(g.run, "error", s.Error, fmt.Sprintf("IllegalArgumentException: Requested permits (%d) must be positive", s.N))
 	if g.weir == nil {
 		return true
 	}
-	if _, ok := g.weir.ReserveAt(micro(s.Now), s.N, limiter.Never); ok {
+	if _, ok := g.weir.ReserveAt(microTime(s.Now), s.N, limiter.Never); ok {
 		g.mismatch("weir grants %d permits", s.N)
 	}
 	return true
@@ -145,8 +145,8 @@ func (g *guavaReplay) acquire(s guavaStep) (slept int64) {
 		return 0
 	}
 	wait := g.reference.reserve(s.Now, s.N)
-	same(g.run, "wait_us", s.Wait, wait)
-	same(g.run, "ret_s", s.Seconds, number(float64(wait)/1e6))
+	checkSame(g.run, "wait_us", s.Wait, wait)
+	checkSame(g.run, "ret_s", s.Seconds, number(float64(wait)/1e6))
 	g.compare(s, math.MaxInt64, true, wait)
 	return g.sleep(wait)
 }
@@ -159,9 +159,9 @@ func (g *guavaReplay) tryAcquire(s guavaStep) (slept int64) {
 	if ok {
 		wait = g.reference.reserve(s.Now, s.N)
 	}
-	same(g.run, "ok", s.OK, ok)
-	same(g.run, "slept", s.Slept, ok)
-	same(g.run, "wait_us", s.Wait, wait)
+	checkSame(g.run, "ok", s.OK, ok)
+	checkSame(g.run, "slept", s.Slept, ok)
+	checkSame(g.run, "wait_us", s.Wait, wait)
 	g.compare(s, s.Timeout, ok, wait)
 	return g.sleep(wait)
 }
@@ -178,32 +178,32 @@ func (g *guavaReplay) compare(s guavaStep, timeout int64, ok bool, wait int64) {
 	if g.weir == nil || g.stopped {
 		return
 	}
-	weirWait, weirOK := g.weir.ReserveAt(micro(s.Now), s.N, micros(timeout))
-	if weirOK != ok || weirWait != micros(wait) {
+	weirWait, weirOK := g.weir.ReserveAt(microTime(s.Now), s.N, microDuration(timeout))
+	if weirOK != ok || weirWait != microDuration(wait) {
 		g.mismatch("weir has ok %t, wait %s: %s", weirOK, weirWait, g.seq.Steps[g.at])
 	}
 }
 
 func (g *guavaReplay) setRate(s guavaStep) {
 	failed := g.reference.setRate(s.Now, float64(s.Rate))
-	sameOrNull(g.run, "error", s.Error, failed)
+	checkSameOrNull(g.run, "error", s.Error, failed)
 	if g.weir == nil {
 		return
 	}
-	err := g.weir.SetRateAt(micro(s.Now), limiter.PerSecond(float64(s.Rate)))
+	err := g.weir.SetRateAt(microTime(s.Now), limiter.PerSecond(float64(s.Rate)))
 	switch {
 	case math.IsInf(float64(s.Rate), 1):
-		g.skipStep(noPace)
+		g.skipStep(refusedPace)
 		g.weir = nil
 	case (err != nil) != (failed != nil):
 		g.mismatch("weir has error %v: %s", err, g.seq.Steps[g.at])
 	}
 }
 
-func micro(us int64) time.Time { return time.UnixMicro(us) }
+func microTime(us int64) time.Time { return time.UnixMicro(us) }
 
-// micros returns a duration in microseconds, or limiter.Never if it is too long for one.
-func micros(us int64) time.Duration {
+// microDuration returns a duration in microseconds, or limiter.Never if it is too long for one.
+func microDuration(us int64) time.Duration {
 	if us > math.MaxInt64/1000/2 {
 		return limiter.Never
 	}

@@ -19,7 +19,7 @@ func (g *guavaLimiter) setRate(now int64, rate float64) (failed *string) {
 		text := "IllegalArgumentException: rate must be positive"
 		return &text
 	}
-	g.sync(now)
+	g.refill(now)
 	g.stable = 1e6 / rate
 	before, whole := g.max, 0.0
 	if g.bursty {
@@ -45,7 +45,7 @@ func (g *guavaLimiter) setRate(now int64, rate float64) (failed *string) {
 	return nil
 }
 
-func (g *guavaLimiter) sync(now int64) {
+func (g *guavaLimiter) refill(now int64) {
 	if now <= g.next {
 		return
 	}
@@ -59,10 +59,10 @@ func (g *guavaLimiter) sync(now int64) {
 
 // reserve returns the time to wait.
 func (g *guavaLimiter) reserve(now int64, n int) int64 {
-	g.sync(now)
+	g.refill(now)
 	wait := max(g.next-now, 0)
 	old := math.Min(float64(n), g.stored)
-	cost := g.thaw(old) + toLong((float64(n)-old)*g.stable)
+	cost := g.costOfStored(old) + toLong((float64(n)-old)*g.stable)
 	if g.next += cost; g.next < 0 && cost > 0 {
 		g.next = math.MaxInt64
 	}
@@ -70,21 +70,21 @@ func (g *guavaLimiter) reserve(now int64, n int) int64 {
 	return wait
 }
 
-// thaw returns the time that n stored permits cost.
-func (g *guavaLimiter) thaw(n float64) (cost int64) {
+// costOfStored returns the time that n stored permits cost.
+func (g *guavaLimiter) costOfStored(n float64) (cost int64) {
 	if g.bursty {
 		return 0
 	}
 	if above := g.stored - g.threshold; above > 0 {
 		k := math.Min(above, n)
-		length := g.price(above) + g.price(above-k)
+		length := g.storedPrice(above) + g.storedPrice(above-k)
 		cost = toLong(k * length / 2)
 		n -= k
 	}
 	return cost + toLong(g.stable*n)
 }
 
-func (g *guavaLimiter) price(above float64) float64 { return g.stable + float64(above*g.slope) }
+func (g *guavaLimiter) storedPrice(above float64) float64 { return g.stable + float64(above*g.slope) }
 
 // toLong converts as Java does.
 func toLong(x float64) int64 {

@@ -24,9 +24,9 @@ type leakyStep struct {
 	Water *number `json:"water"`
 }
 
-// leakyBucket replays the leaky bucket of document 001, which is a meter. All its answers are
+// leakyBucketReplayer replays the leaky bucket of document 001, which is a meter. All its answers are
 // compared with its code. The correct answers are also compared with a TokenBucket.
-var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
+var leakyBucketReplayer = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
 	rate, burst := float64(c.Rate), float64(c.Burst)
 	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: positiveInt(c.Burst)}
 	slack := c.Grid.slack(rate)
@@ -37,7 +37,7 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 	return func(s leakyStep) {
 		now := c.clock(s.At)
 		if config.Burst == 0 || config.Validate() != nil {
-			r.skipStep(noRate)
+			r.skipStep(refusedRate)
 		} else if now < latest {
 			r.skipStep(clockBack)
 			weir = nil
@@ -51,26 +51,26 @@ var leakyBucket = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) 
 		before := water
 		ok := water < burst
 		if s.OK != nil && *s.OK != ok && slack > 0 && math.Abs(water-burst) <= slack {
-			r.differ(floatEdge)
+			r.noteDivergence(floatEdge)
 			ok = *s.OK
 		}
 		if ok {
 			water++
 		}
-		same(r, "ok", s.OK, ok)
-		closeTo(r, "water", s.Water, water, slack)
+		checkSame(r, "ok", s.OK, ok)
+		checkClose(r, "water", s.Water, water, slack)
 		if weir == nil || r.stopped {
 			return
 		}
 		water = float64(*s.Water)
-		granted := weir.TakeAt(unix(now), 1).OK
-		switch level := bridge.TokensAt(weir, unix(now)); {
+		granted := weir.TakeAt(nanoTime(now), 1).OK
+		switch level := bridge.TokensAt(weir, nanoTime(now)); {
 		case granted == ok && math.Abs(level-(burst-water)) <= slack+1e-6:
 			return
 		case !granted && ok && before > burst-1-slack:
-			r.differ(overshoot)
+			r.noteDivergence(partialRoom)
 		case granted && !ok && before > burst-1-slack:
-			r.differ(floatEdge)
+			r.noteDivergence(floatEdge)
 		default:
 			r.mismatch("weir has ok %t and then %v tokens, want %v: %s", granted, level, burst-water, r.seq.Steps[r.at])
 		}

@@ -23,37 +23,37 @@ type movingWindowStep struct {
 	Ideal      *int64   `json:"ideal_count"`
 }
 
-// movingWindow replays the MovingWindow of document 004. Weir is compared with the count that the
-// MovingWindow should have had. The count that the MovingWindow did have is compared with the code
-// of the document, including the faults of that code.
-var movingWindow = replaying("t_ns op value", func(r *run, c movingWindowConfig) func(movingWindowStep) {
+// movingWindowReplayer replays the MovingWindow of document 004. Weir is compared with the count
+// that the MovingWindow should have had. The count that the MovingWindow did have is compared with
+// the code of the document, including the faults of that code.
+var movingWindowReplayer = replaying("t_ns op value", func(r *run, c movingWindowConfig) func(movingWindowStep) {
 	shape := window.Config{Span: time.Duration(c.Rate) * time.Second * time.Duration(c.Window), Buckets: c.Window}
 	if shape.Validate() != nil {
-		r.skipRest(windowShape)
+		r.skipRest(refusedWindow)
 		return nil
 	}
-	weir := window.NewCounterAt(shape, unix(c.T0).Truncate(time.Second)) // cells begin at whole seconds
+	weir := window.NewCounterAt(shape, nanoTime(c.T0).Truncate(time.Second)) // cells begin at whole seconds
 	reference := printedWindow{window: c.Window, rate: c.Rate, cells: make([]int64, c.Window), lastMoving: c.T0 / 1e9}
 	latest := c.T0
 	return func(s movingWindowStep) {
 		reference.shift(s.At / 1e9)
 		switch s.Op {
 		case "incr":
-			weir.AddAt(unix(s.At), s.Value)
+			weir.AddAt(nanoTime(s.At), s.Value)
 			reference.cells[len(reference.cells)-1] += s.Value
-			absent(r, "count", s.Count)
+			checkAbsent(r, "count", s.Count)
 		case "count":
-			same(r, "count", s.Count, reference.count())
+			checkSame(r, "count", s.Count, reference.count())
 		default:
 			r.mismatch("op is %q", s.Op)
 		}
-		same(r, "cells", s.Cells, reference.cells)
-		same(r, "last_moving_s", s.LastMoving, reference.lastMoving)
+		checkSame(r, "cells", s.Cells, reference.cells)
+		checkSame(r, "last_moving_s", s.LastMoving, reference.lastMoving)
 		if latest = max(latest, s.At); s.At < latest || r.left != "" {
 			r.skipStep(clockBack)
 			return
 		}
-		same(r, "ideal_count", s.Ideal, weir.SumAt(unix(s.At)))
+		checkSame(r, "ideal_count", s.Ideal, weir.SumAt(nanoTime(s.At)))
 	}
 })
 

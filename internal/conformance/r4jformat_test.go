@@ -59,7 +59,7 @@ func (c r4jConfig) breakerConfig() breaker.Config {
 	config := breaker.Config{
 		FailureRun:  breaker.Off,
 		FailureRate: c.Failure / 100, SlowRate: c.Slow / 100, SlowCall: time.Duration(c.SlowCall), MinCalls: c.MinCalls,
-		Cooldown: c.strictly(c.Wait), MaxRetryAfter: breaker.Off, Probes: c.Probes, ProbeTimeout: math.MaxInt64,
+		Cooldown: c.weirWait(c.Wait), MaxRetryAfter: breaker.Off, Probes: c.Probes, ProbeTimeout: math.MaxInt64,
 		CooldownFactor: c.Factor, MaxCooldown: math.MaxInt64, Recovery: breaker.Off,
 	}
 	if c.Window == "COUNT_BASED" {
@@ -68,7 +68,7 @@ func (c r4jConfig) breakerConfig() breaker.Config {
 		config.Window, config.Buckets = time.Duration(c.Size)*time.Second, c.Size
 	}
 	if c.MaxWait > 0 && c.Factor > 0 {
-		config.MaxCooldown = c.strictly(c.MaxWait)
+		config.MaxCooldown = c.weirWait(c.MaxWait)
 	}
 	if c.Then == "OPEN" {
 		config.HalfOpenTimeout = time.Duration(c.HalfOpen) * time.Millisecond
@@ -76,9 +76,9 @@ func (c r4jConfig) breakerConfig() breaker.Config {
 	return config
 }
 
-// strictly returns a wait of weir that ends together with a wait of the reference. If no timer ends
+// weirWait returns a wait of weir that ends together with a wait of the reference. If no timer ends
 // it, a wait of the reference ends only after the time has passed, not exactly at that time.
-func (c r4jConfig) strictly(ms int64) time.Duration {
+func (c r4jConfig) weirWait(ms int64) time.Duration {
 	d := time.Duration(ms) * time.Millisecond
 	if !c.Automatic {
 		d++
@@ -101,8 +101,8 @@ func (c r4jConfig) wait(attempt int) int64 {
 	return ms
 }
 
-// truncated reports whether weir waits longer, because it does not truncate to whole milliseconds.
-func (c r4jConfig) truncated(attempt int) bool {
+// isTruncated reports whether weir waits longer, because it does not truncate to whole milliseconds.
+func (c r4jConfig) isTruncated(attempt int) bool {
 	if c.Factor == 0 {
 		return false
 	}
@@ -118,13 +118,13 @@ func (c r4jConfig) truncated(attempt int) bool {
 
 func percent(part, all int64) float32 { return float32(part) * 100 / float32(all) }
 
-func sameRate(r *run, what string, reference *number, weir float32) {
+func checkSameRate(r *run, what string, reference *number, weir float32) {
 	if reference == nil {
-		absent(r, what, reference)
+		checkAbsent(r, what, reference)
 		return
 	}
 	got := float32(*reference)
-	same(r, what, &got, weir)
+	checkSame(r, what, &got, weir)
 }
 
 // javaFloat formats a float as Java does.

@@ -32,7 +32,7 @@ func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
 		x.until = at.Add(time.Duration(wait) * time.Millisecond)
 		if before != "OPEN" {
 			x.aging = before == "CLOSED" && x.evidence != nil
-			x.enough = x.fewest(before)
+			x.enough = x.minCalls(before)
 		}
 	case "HALF_OPEN":
 		if x.c.HalfOpen > 0 {
@@ -41,8 +41,8 @@ func (x *r4jReplay) enter(state string, at time.Time, wait int64) {
 	}
 }
 
-// fewest returns the fewest calls for which a state has a rate.
-func (x *r4jReplay) fewest(state string) int {
+// minCalls returns the fewest calls for which a state has a rate.
+func (x *r4jReplay) minCalls(state string) int {
 	switch {
 	case state == "HALF_OPEN":
 		return min(x.c.MinCalls, x.c.Probes)
@@ -52,9 +52,9 @@ func (x *r4jReplay) fewest(state string) int {
 	return x.c.MinCalls
 }
 
-// announce adds the events of the thresholds that were reached, each once.
-func (x *r4jReplay) announce(c window.Counts) {
-	if c.Calls() < int64(x.fewest(x.state)) {
+// addThresholdEvents adds the events of the thresholds that were reached, each once.
+func (x *r4jReplay) addThresholdEvents(c window.Counts) {
+	if c.Calls() < int64(x.minCalls(x.state)) {
 		return
 	}
 	if rate := percent(c.Failures, c.Calls()); rate >= float32(x.c.Failure) && !x.told[0] {
@@ -93,9 +93,9 @@ func (x *r4jReplay) advance(s r4jStep) {
 func (x *r4jReplay) giveUp(at time.Time) {
 	switch {
 	case x.c.Then == "CLOSED":
-		x.skipRest(closedUnproved)
+		x.skipRest(closedWithoutVerdict)
 	case x.c.Factor > 0:
-		x.skipRest(giveUpGrows)
+		x.skipRest(halfOpenBackoff)
 	case !x.probed:
 		x.skipRest(idleTimeout)
 	default:
@@ -109,7 +109,7 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 		return fmt.Sprintf("IllegalStateTransitionException: CircuitBreaker 'cb' tried an illegal state transition from %s to %s", x.state, s.To)
 	}
 	if x.c.Factor > 0 && (s.To == "OPEN" && x.state != "CLOSED" || s.To == "HALF_OPEN" && x.state != "OPEN") {
-		x.skipRest(handGrows)
+		x.skipRest(manualBackoff)
 		return ""
 	}
 	x.force(s.To, s.For)
@@ -119,11 +119,11 @@ func (x *r4jReplay) transition(s r4jStep) (failed string) {
 // force puts weir and the reference into a state manually.
 func (x *r4jReplay) force(to string, forMillis *int64) {
 	before := x.weir.CountsAt(x.now)
-	byHand.ReleaseAt(x.weir, x.now)
+	overrider.ReleaseAt(x.weir, x.now)
 	wait := int64(0)
 	switch to {
 	case "CLOSED":
-		byHand.ResetAt(x.weir, x.now)
+		overrider.ResetAt(x.weir, x.now)
 	case "OPEN":
 		x.attempt++
 		if wait = x.c.wait(x.attempt); forMillis != nil {
@@ -132,11 +132,11 @@ func (x *r4jReplay) force(to string, forMillis *int64) {
 		if x.state != "OPEN" {
 			x.kept = before
 		}
-		byHand.OpenForAt(x.weir, x.now, x.c.strictly(wait))
+		overrider.OpenForAt(x.weir, x.now, x.c.weirWait(wait))
 	case "HALF_OPEN":
-		byHand.OpenForAt(x.weir, x.now, 0)
+		overrider.OpenForAt(x.weir, x.now, 0)
 	default:
-		byHand.ForceAt(x.weir, x.now, overrides[to])
+		overrider.ForceAt(x.weir, x.now, overrides[to])
 	}
 	x.enter(to, x.now, wait)
 }

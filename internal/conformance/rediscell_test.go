@@ -30,10 +30,11 @@ type cellStep struct {
 	Tat        *int64   `json:"tat_ns"`
 }
 
-// redisCell replays brandur/redis-cell. All its answers are compared with its formulas and, where these make sense, with a
-// TokenBucket. A bucket with the interval of the reference, period / count truncated to
-// nanoseconds, must be equal. A bucket with the nominal rate may differ by a nanosecond per token.
-var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run, c cellConfig) func(cellStep) {
+// redisCellReplayer replays brandur/redis-cell. All its answers are compared with its formulas and,
+// where these make sense, with a TokenBucket. A bucket with the interval of the reference, period /
+// count truncated to nanoseconds, must be equal. A bucket with the nominal rate may differ by a
+// nanosecond per token.
+var redisCellReplayer = replaying("t_ns max_burst count period_s quantity", func(r *run, c cellConfig) func(cellStep) {
 	reference := cell{expires: c.Store == "redis-ttl"}
 	var weir *limiter.TokenBucket
 	var before cellStep // the last step that weir did not skip
@@ -41,12 +42,12 @@ var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run,
 		if reference.expired(s.At) {
 			weir = nil
 			if *reference.tat > s.At {
-				r.differ(earlyDeath)
+				r.noteDivergence(earlyExpiry)
 			}
 			reference.tat, reference.peeked = nil, false
 		}
 		if reference.peeked && s.At < *reference.tat {
-			r.differ(peekWrites)
+			r.noteDivergence(peekWrites)
 			weir, reference.peeked = nil, false
 		}
 		owed := reference.tat
@@ -60,9 +61,9 @@ var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run,
 			weir = s.bucket(limiter.Per(1, s.interval()), owed) // a key stores only this, not its parameters
 		}
 		before = s
-		s.compare(r, weir.TakeAt(unix(s.At), int(s.Quantity)), owed)
+		s.compare(r, weir.TakeAt(nanoTime(s.At), int(s.Quantity)), owed)
 		nominal := s.bucket(limiter.Per(float64(s.Count), time.Duration(s.Period)*time.Second), owed)
-		s.compareRoughly(r, nominal.TakeAt(unix(s.At), int(s.Quantity)))
+		s.compareRoughly(r, nominal.TakeAt(nanoTime(s.At), int(s.Quantity)))
 	}
 })
 
@@ -70,20 +71,21 @@ var redisCell = replaying("t_ns max_burst count period_s quantity", func(r *run,
 func cellQuirk(s cellStep, owed *int64) divergence {
 	switch {
 	case s.Count <= 0 || s.Period <= 0 || s.MaxBurst < 0 || s.Quantity < 0 || s.interval() == 0:
-		return noRate
-	case owed != nil && *owed-s.At > int64(longest), s.Period > int64(longest/time.Second),
-		s.interval() > longest/time.Duration(max(s.MaxBurst, s.Quantity, 1)):
-		return centuries
+		return refusedRate
+	case owed != nil && *owed-s.At > int64(longestDebt), s.Period > int64(longestDebt/time.Second),
+		s.interval() > longestDebt/time.Duration(max(s.MaxBurst, s.Quantity, 1)):
+		return debtOfDecades
 	}
 	config := limiter.TokenBucketConfig{Rate: limiter.Per(1, s.interval()), Burst: int(s.MaxBurst + 1)}
 	if config.Validate() != nil {
-		return noRate
+		return refusedRate
 	}
 	return ""
 }
 
-// longest is half of what a TokenBucket can count in nanoseconds, which leaves room for one more token.
-const longest time.Duration = 1 << 59
+// longestDebt is half of what a TokenBucket can count in nanoseconds, which leaves room for one
+// more token.
+const longestDebt time.Duration = 1 << 59
 
 // interval returns the time between two permits in the reference.
 func (s cellStep) interval() time.Duration {
@@ -95,31 +97,31 @@ func (s cellStep) interval() time.Duration {
 
 // bucket returns a TokenBucket that is full at the time tat, or now if that is nil.
 func (s cellStep) bucket(rate limiter.Rate, tat *int64) *limiter.TokenBucket {
-	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, unix(s.At))
+	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, nanoTime(s.At))
 	if tat != nil {
-		b.TakeAt(unix(*tat-int64(s.interval())), 1)
+		b.TakeAt(nanoTime(*tat-int64(s.interval())), 1)
 	}
 	return b
 }
 
 func (s cellStep) compare(r *run, weir limiter.Result, owed *int64) {
-	same(r, "limited", s.Limited, !weir.OK)
-	same(r, "limit", s.Limit, int64(weir.Limit))
+	checkSame(r, "limited", s.Limited, !weir.OK)
+	checkSame(r, "limit", s.Limit, int64(weir.Limit))
 	retry := weir.RetryAfter
 	if retry == 0 || retry == limiter.Never {
 		retry = -time.Second
 	}
-	same(r, "retry_after_ns", s.RetryAfter, int64(retry))
+	checkSame(r, "retry_after_ns", s.RetryAfter, int64(retry))
 	if !r.stopped && *s.Limited && owed != nil && *owed < s.At {
-		r.differ(idleKey)
+		r.noteDivergence(idleKey)
 		return
 	}
-	same(r, "reset_after_ns", s.ResetAfter, int64(weir.ResetAfter))
+	checkSame(r, "reset_after_ns", s.ResetAfter, int64(weir.ResetAfter))
 	if !r.stopped && *s.Remaining != int64(weir.Remaining) && s.interval()%time.Microsecond != 0 {
-		r.differ(wholeMicros)
+		r.noteDivergence(wholeMicros)
 		return
 	}
-	same(r, "remaining", s.Remaining, int64(weir.Remaining))
+	checkSame(r, "remaining", s.Remaining, int64(weir.Remaining))
 }
 
 // compareRoughly tolerates a nanosecond per token, because the reference truncates each interval.
@@ -179,26 +181,26 @@ func (c *cell) check(r *run, s cellStep) {
 		c.checkError(r, s, "Store error: Error while setting key expire")
 		return
 	}
-	same(r, "limited", s.Limited, early > 0)
-	same(r, "limit", s.Limit, s.MaxBurst+1)
-	same(r, "retry_after_ns", s.RetryAfter, retry)
-	same(r, "reset_after_ns", s.ResetAfter, reset)
+	checkSame(r, "limited", s.Limited, early > 0)
+	checkSame(r, "limit", s.Limit, s.MaxBurst+1)
+	checkSame(r, "retry_after_ns", s.RetryAfter, retry)
+	checkSame(r, "reset_after_ns", s.ResetAfter, reset)
 	remaining := cellRemaining(tolerance-reset, interval)
-	same(r, "remaining", s.Remaining, remaining)
-	same(r, "reply", s.Reply, []int64{max(min(early, 1), 0), s.MaxBurst + 1, remaining, cellSeconds(retry), cellSeconds(reset)})
-	sameOrNull(r, "tat_ns", s.Tat, c.tat)
-	absent(r, "error", s.Error)
+	checkSame(r, "remaining", s.Remaining, remaining)
+	checkSame(r, "reply", s.Reply, []int64{max(min(early, 1), 0), s.MaxBurst + 1, remaining, cellSeconds(retry), cellSeconds(reset)})
+	checkSameOrNull(r, "tat_ns", s.Tat, c.tat)
+	checkAbsent(r, "error", s.Error)
 }
 
 func (c *cell) checkError(r *run, s cellStep, text string) {
-	same(r, "error", s.Error, text)
-	sameOrNull(r, "tat_ns", s.Tat, c.tat)
-	absent(r, "limited", s.Limited)
-	absent(r, "limit", s.Limit)
-	absent(r, "retry_after_ns", s.RetryAfter)
-	absent(r, "reset_after_ns", s.ResetAfter)
-	absent(r, "remaining", s.Remaining)
-	absent(r, "reply", s.Reply)
+	checkSame(r, "error", s.Error, text)
+	checkSameOrNull(r, "tat_ns", s.Tat, c.tat)
+	checkAbsent(r, "limited", s.Limited)
+	checkAbsent(r, "limit", s.Limit)
+	checkAbsent(r, "retry_after_ns", s.RetryAfter)
+	checkAbsent(r, "reset_after_ns", s.ResetAfter)
+	checkAbsent(r, "remaining", s.Remaining)
+	checkAbsent(r, "reply", s.Reply)
 }
 
 // cellRemaining divides whole microseconds, as the reference does.

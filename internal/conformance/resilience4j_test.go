@@ -14,24 +14,25 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// byHand overrides breakers at the times of a replay.
-var byHand = gatehook.Replay.(gatehook.Replays[breaker.Breaker, breaker.State])
+// overrider overrides breakers at the times of a replay.
+var overrider = gatehook.Replay.(gatehook.Replays[breaker.Breaker, breaker.State])
 
-// resilience4j replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Weir decides about the calls. r4jReplay computes
-// manual and timed transitions of the reference, with which weir has to agree.
-var resilience4j = replaying("i now_ms op permit dur_ns class bad ms to for_ms", func(r *run, c r4jConfig) func(r4jStep) {
+// resilience4jReplayer replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Weir
+// decides about the calls. r4jReplay computes manual and timed transitions of the reference, with
+// which weir has to agree.
+var resilience4jReplayer = replaying("i now_ms op permit dur_ns class bad ms to for_ms", func(r *run, c r4jConfig) func(r4jStep) {
 	config := c.breakerConfig()
 	if config.Validate() != nil {
-		r.skipRest(noRate)
+		r.skipRest(refusedRate)
 		return nil
 	}
 	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jEnds(r.seq.Steps)}
 	x.weir = breaker.NewAt("cb", config, x.now.Truncate(time.Second)) // windows of the reference are aligned to whole seconds
-	byHand.ResetAt(x.weir, x.now)
+	overrider.ResetAt(x.weir, x.now)
 	x.state, x.evidence = "CLOSED", x.window()
 	x.force(c.Initial, nil)
 	return x.step
-}, coherentR4j)
+}, checkR4jTrace)
 
 // r4jReplay replays a sequence. It knows the state of the reference, and until when the timers of
 // the reference keep that state.
@@ -116,12 +117,12 @@ func (x *r4jReplay) step(s r4jStep) {
 		return
 	}
 	if s.Op != "tryAcquire" {
-		absent(x.run, "ok", s.OK)
+		checkAbsent(x.run, "ok", s.OK)
 	}
 	if failed == "" {
-		absent(x.run, "error", s.Error)
+		checkAbsent(x.run, "error", s.Error)
 	} else {
-		same(x.run, "error", s.Error, failed)
+		checkSame(x.run, "error", s.Error, failed)
 	}
 	x.compare(s)
 }
@@ -139,7 +140,7 @@ func (x *r4jReplay) acquire(s r4jStep) {
 	} else if x.state != "FORCED_OPEN" {
 		x.events = append(x.events, "NOT_PERMITTED")
 	}
-	same(x.run, "ok", s.OK, err == nil)
+	checkSame(x.run, "ok", s.OK, err == nil)
 }
 
 // backdate acquires the permit again at such a time that the call takes as long as the trace says, because in some traces
@@ -171,12 +172,12 @@ func (x *r4jReplay) finish(s r4jStep) {
 	idle := x.state == "FORCED_OPEN" || x.state == "DISABLED" // the reference ignores results
 	if !ok || p.used {
 		if !idle {
-			x.skipRest(noPermit)
+			x.skipRest(resultWithoutPermit)
 		}
 		return
 	}
 	p.used = true
-	same(x.run, "permit_state", s.PermitState, p.state)
+	checkSame(x.run, "permit_state", s.PermitState, p.state)
 	outcome, event := s.outcome()
 	counted := p.weir.RecordAt(x.now, outcome)
 	switch late := p.epoch != x.epoch; {
@@ -219,17 +220,17 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 		x.evidence.RecordAt(x.now, outcome, time.Duration(s.Took))
 	}
 	if x.state == "METRICS_ONLY" {
-		x.announce(x.weir.CountsAt(x.now))
+		x.addThresholdEvents(x.weir.CountsAt(x.now))
 	}
 	switch to := stateNames[x.weir.StateAt(x.now)]; {
 	case to == x.state:
 	case to == "OPEN":
 		x.kept = x.weir.CountsAt(x.now)
 		if x.state == "CLOSED" {
-			x.announce(x.kept)
+			x.addThresholdEvents(x.kept)
 		}
 		x.attempt++
-		if x.c.truncated(x.attempt) {
+		if x.c.isTruncated(x.attempt) {
 			x.skipRest(backoffCut)
 		}
 		x.enter("OPEN", x.now, x.c.wait(x.attempt))
@@ -239,7 +240,7 @@ func (x *r4jReplay) judge(s r4jStep, outcome breaker.Outcome) {
 }
 
 func (x *r4jReplay) compare(s r4jStep) {
-	same(x.run, "state", s.State, x.state)
+	checkSame(x.run, "state", s.State, x.state)
 	weir := stateNames[x.weir.StateAt(x.now)]
 	waits := x.state == "OPEN" && x.now.After(x.until) // the reference becomes half-open at the next call
 	if weir != x.state && !waits {
@@ -247,9 +248,9 @@ func (x *r4jReplay) compare(s r4jStep) {
 		return
 	}
 	if weir != x.state {
-		x.differ(byClock)
+		x.noteDivergence(halfOpenByClock)
 	}
-	c, enough := x.weir.CountsAt(x.now), x.fewest(x.state)
+	c, enough := x.weir.CountsAt(x.now), x.minCalls(x.state)
 	switch x.state {
 	case "OPEN":
 		refused := x.carried + c.Refused
@@ -264,19 +265,19 @@ func (x *r4jReplay) compare(s r4jStep) {
 		c = window.Counts{Refused: c.Refused}
 	}
 	x.refused = c.Refused
-	same(x.run, "buffered", s.Buffered, c.Calls())
-	same(x.run, "successful", s.Successful, c.Successes)
-	same(x.run, "failed", s.Failed, c.Failures)
-	same(x.run, "slow", s.SlowCalls, c.Slow)
-	same(x.run, "slow_failed", s.SlowFailed, c.SlowFailures)
-	same(x.run, "not_permitted", s.NotPermitted, c.Refused)
+	checkSame(x.run, "buffered", s.Buffered, c.Calls())
+	checkSame(x.run, "successful", s.Successful, c.Successes)
+	checkSame(x.run, "failed", s.Failed, c.Failures)
+	checkSame(x.run, "slow", s.SlowCalls, c.Slow)
+	checkSame(x.run, "slow_failed", s.SlowFailed, c.SlowFailures)
+	checkSame(x.run, "not_permitted", s.NotPermitted, c.Refused)
 	failure, slow := float32(-1), float32(-1)
 	if c.Calls() >= int64(enough) {
 		failure, slow = percent(c.Failures, c.Calls()), percent(c.Slow, c.Calls())
 	}
-	sameRate(x.run, "failure_rate", s.FailureRate, failure)
-	sameRate(x.run, "slow_rate", s.SlowRate, slow)
-	same(x.run, "events", s.Events, x.events)
+	checkSameRate(x.run, "failure_rate", s.FailureRate, failure)
+	checkSameRate(x.run, "slow_rate", s.SlowRate, slow)
+	checkSame(x.run, "events", s.Events, x.events)
 }
 
 // TestMostOfResilience4jReplays requires that four in five of the sequences without overlapping calls replay completely.
@@ -289,7 +290,7 @@ func TestMostOfResilience4jReplays(t *testing.T) {
 			continue
 		}
 		all++
-		if r := replayOne(t, resilience4j, seq); r.left == "" && len(r.mismatches) == 0 {
+		if r := replayOne(t, resilience4jReplayer, seq); r.left == "" && len(r.mismatches) == 0 {
 			replayed++
 		}
 	}

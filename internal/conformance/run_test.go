@@ -100,8 +100,8 @@ func (r *run) skipStep(d divergence) {
 	}
 }
 
-// differ notes that weir differs on purpose in some outputs of the current step.
-func (r *run) differ(d divergence) { r.partly[d] = append(r.partly[d], r.at) }
+// noteDivergence notes that weir differs on purpose in some outputs of the current step.
+func (r *run) noteDivergence(d divergence) { r.partly[d] = append(r.partly[d], r.at) }
 
 // mismatch reports a mismatch and ends the replay: later steps would only repeat it.
 func (r *run) mismatch(format string, args ...any) {
@@ -121,8 +121,8 @@ func (r *run) decode(raw json.RawMessage, into any) {
 	}
 }
 
-// same compares an output of the reference with weir's.
-func same[T any](r *run, what string, reference *T, weir T) {
+// checkSame compares an output of the reference with weir's.
+func checkSame[T any](r *run, what string, reference *T, weir T) {
 	switch {
 	case r.stopped:
 	case reference == nil:
@@ -132,24 +132,24 @@ func same[T any](r *run, what string, reference *T, weir T) {
 	}
 }
 
-// sameOrNull is like same, for an output that may be null.
-func sameOrNull[T any](r *run, what string, reference, weir *T) {
+// checkSameOrNull is like checkSame, for an output that may be null.
+func checkSameOrNull[T any](r *run, what string, reference, weir *T) {
 	if weir == nil {
-		absent(r, what, reference)
+		checkAbsent(r, what, reference)
 		return
 	}
-	same(r, what, reference, *weir)
+	checkSame(r, what, reference, *weir)
 }
 
-// absent checks that weir and the reference both have no output.
-func absent[T any](r *run, what string, reference *T) {
+// checkAbsent checks that weir and the reference both have no output.
+func checkAbsent[T any](r *run, what string, reference *T) {
 	if reference != nil && !r.stopped {
 		r.mismatch("%s is %v in the reference, missing in weir", what, *reference)
 	}
 }
 
-// closeTo compares an output with weir's, up to a bound on the difference.
-func closeTo(r *run, what string, reference *number, weir, bound float64) {
+// checkClose compares an output with weir's, up to a bound on the difference.
+func checkClose(r *run, what string, reference *number, weir, bound float64) {
 	switch {
 	case r.stopped:
 	case reference == nil:
@@ -160,8 +160,8 @@ func closeTo(r *run, what string, reference *number, weir, bound float64) {
 	}
 }
 
-// within compares an integer with weir's, up to a bound on the difference.
-func within(r *run, what string, reference *int64, weir, bound int64) {
+// checkWithin compares an integer with weir's, up to a bound on the difference.
+func checkWithin(r *run, what string, reference *int64, weir, bound int64) {
 	switch {
 	case r.stopped:
 	case reference == nil:
@@ -188,4 +188,4 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func unix(ns int64) time.Time { return time.Unix(0, ns) }
+func nanoTime(ns int64) time.Time { return time.Unix(0, ns) }

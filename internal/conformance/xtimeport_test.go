@@ -42,7 +42,7 @@ func (l *rateLimiter) reserve(t int64, n int, longest time.Duration) rateBooking
 	if n > l.burst || wait > longest {
 		return rateBooking{}
 	}
-	l.tokens, l.last, l.lastEvent = tokens, t, add(t, wait)
+	l.tokens, l.last, l.lastEvent = tokens, t, addWithoutOverflow(t, wait)
 	return rateBooking{ok: true, n: n, at: l.lastEvent, limit: l.limit}
 }
 
@@ -57,7 +57,7 @@ func (l *rateLimiter) cancel(t int64, b rateBooking) {
 	l.tokens = math.Min(l.tokensAt(t)+back, float64(l.burst))
 	l.last = t
 	if b.at == l.lastEvent {
-		if previous := add(b.at, rateDuration(float64(-b.n), b.limit)); previous >= t {
+		if previous := addWithoutOverflow(b.at, rateDuration(float64(-b.n), b.limit)); previous >= t {
 			l.lastEvent = previous
 		}
 	}
@@ -94,8 +94,8 @@ func rateDuration(tokens, limit float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// add returns t + d without overflow.
-func add(t int64, d time.Duration) int64 {
+// addWithoutOverflow returns t + d without overflow.
+func addWithoutOverflow(t int64, d time.Duration) int64 {
 	if sum := t + int64(d); d < 0 || sum >= t {
 		return sum
 	}

@@ -26,9 +26,9 @@ type rateStep struct {
 	Tokens *number `json:"tokens"`
 }
 
-// xtimeRate replays golang.org/x/time/rate. Its answers are compared with its arithmetic bit by bit, and with a
-// TokenBucket up to rounding.
-var xtimeRate = replaying("t_ns op n ref limit", func(r *run, c rateConfig) func(rateStep) {
+// xtimeRateReplayer replays golang.org/x/time/rate. Its answers are compared with its arithmetic
+// bit by bit, and with a TokenBucket up to rounding.
+var xtimeRateReplayer = replaying("t_ns op n ref limit", func(r *run, c rateConfig) func(rateStep) {
 	x := &rateReplay{
 		run: r, latest: c.T0, bookings: map[int]rateBooking{}, cancelled: map[int]bool{}, reservations: map[int]rateReservation{},
 		reference: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
@@ -93,7 +93,7 @@ func (x *rateReplay) dropWeir(d divergence) {
 func (x *rateReplay) seed() {
 	c := limiter.TokenBucketConfig{Rate: perSecond(x.reference.limit), Burst: x.reference.burst}
 	if c.Burst < 1 || c.Validate() != nil {
-		x.dropWeir(noRate)
+		x.dropWeir(refusedRate)
 		return
 	}
 	clear(x.reservations)
@@ -107,12 +107,12 @@ func (x *rateReplay) slack() float64 { return 1e-6 + 2e-9*x.fastest }
 
 func (x *rateReplay) allow(s rateStep) {
 	reference := x.reference.reserve(s.At, s.N, 0)
-	same(x.run, "ok", s.OK, reference.ok)
+	checkSame(x.run, "ok", s.OK, reference.ok)
 	if x.weir == nil {
 		return
 	}
-	level := bridge.TokensAt(x.weir, unix(s.At))
-	x.agree(s, level, reference.ok, x.weir.TakeAt(unix(s.At), s.N).OK)
+	level := bridge.TokensAt(x.weir, nanoTime(s.At))
+	x.agree(s, level, reference.ok, x.weir.TakeAt(nanoTime(s.At), s.N).OK)
 }
 
 // agree compares two decisions on a request for s.N tokens.
@@ -121,9 +121,9 @@ func (x *rateReplay) agree(s rateStep, level float64, reference, weir bool) bool
 	case reference == weir:
 		return true
 	case s.N < 0:
-		x.dropWeir(noRate)
+		x.dropWeir(refusedRate)
 	case math.Abs(level-float64(s.N)) < x.slack():
-		x.differ(floatEdge)
+		x.noteDivergence(floatEdge)
 		x.weir = nil
 	default:
 		x.mismatch("weir has ok %t with %v tokens: %s", weir, level, x.seq.Steps[x.at])
@@ -134,12 +134,12 @@ func (x *rateReplay) agree(s rateStep, level float64, reference, weir bool) bool
 func (x *rateReplay) reserve(s rateStep) {
 	reference := x.reference.reserve(s.At, s.N, math.MaxInt64)
 	x.bookings[s.Ref] = reference
-	same(x.run, "ok", s.OK, reference.ok)
-	same(x.run, "delay_ns", s.Delay, reference.delay(s.At))
+	checkSame(x.run, "ok", s.OK, reference.ok)
+	checkSame(x.run, "delay_ns", s.Delay, reference.delay(s.At))
 	if x.weir == nil {
 		return
 	}
-	weir := bridge.ReserveAt(x.weir, unix(s.At), s.N, limiter.Never).(*limiter.Reservation)
+	weir := bridge.ReserveAt(x.weir, nanoTime(s.At), s.N, limiter.Never).(*limiter.Reservation)
 	x.reservations[s.Ref] = rateReservation{weir, s.At + int64(weir.Delay)}
 	if !x.agree(s, math.NaN(), reference.ok, weir.OK) || !weir.OK {
 		return
@@ -150,7 +150,7 @@ func (x *rateReplay) reserve(s rateStep) {
 }
 
 func (x *rateReplay) delay(s rateStep) {
-	same(x.run, "delay_ns", s.Delay, x.bookings[s.Ref].delay(s.At))
+	checkSame(x.run, "delay_ns", s.Delay, x.bookings[s.Ref].delay(s.At))
 }
 
 func (x *rateReplay) cancel(s rateStep) {
@@ -161,20 +161,20 @@ func (x *rateReplay) cancel(s rateStep) {
 	}
 	weir, known := x.reservations[s.Ref]
 	if known {
-		bridge.CancelAt(weir.Reservation, unix(s.At))
+		bridge.CancelAt(weir.Reservation, nanoTime(s.At))
 	}
 	if x.difference(s.At) <= x.slack() {
 		return
 	}
 	switch {
 	case !known:
-		x.differ(anew)
+		x.noteDivergence(earlierReservation)
 	case x.cancelled[s.Ref]:
-		x.differ(twice)
+		x.noteDivergence(cancelledTwice)
 	case booking.limit != x.reference.limit:
-		x.differ(oldRate)
+		x.noteDivergence(cancelledAfterChange)
 	case (s.At <= booking.at) != (s.At <= weir.due) && max(booking.at-weir.due, weir.due-booking.at) <= 1:
-		x.differ(floatEdge)
+		x.noteDivergence(floatEdge)
 	default:
 		return
 	}
@@ -183,7 +183,7 @@ func (x *rateReplay) cancel(s rateStep) {
 
 // difference returns by how many tokens weir and the reference differ.
 func (x *rateReplay) difference(t int64) float64 {
-	return math.Abs(bridge.TokensAt(x.weir, unix(t)) - x.reference.tokensAt(t))
+	return math.Abs(bridge.TokensAt(x.weir, nanoTime(t)) - x.reference.tokensAt(t))
 }
 
 func (x *rateReplay) change(s rateStep, limit float64, burst int) {
@@ -192,18 +192,18 @@ func (x *rateReplay) change(s rateStep, limit float64, burst int) {
 	if x.weir == nil {
 		return
 	}
-	if bridge.ChangeAt(x.weir, unix(s.At), perSecond(limit), burst) != nil {
-		x.dropWeir(noRate)
+	if bridge.ChangeAt(x.weir, nanoTime(s.At), perSecond(limit), burst) != nil {
+		x.dropWeir(refusedRate)
 	}
 }
 
 func (x *rateReplay) tokens(s rateStep) {
-	same(x.run, "tokens", s.Tokens, number(x.reference.tokensAt(s.At)))
+	checkSame(x.run, "tokens", s.Tokens, number(x.reference.tokensAt(s.At)))
 	switch {
 	case x.weir == nil || x.stopped:
 	case math.IsInf(x.reference.limit, 1):
-		x.differ(unlimited)
+		x.noteDivergence(unlimitedTokens)
 	case x.difference(s.At) > x.slack():
-		x.mismatch("weir has %v tokens: %s", bridge.TokensAt(x.weir, unix(s.At)), x.seq.Steps[x.at])
+		x.mismatch("weir has %v tokens: %s", bridge.TokensAt(x.weir, nanoTime(s.At)), x.seq.Steps[x.at])
 	}
 }

@@ -31,17 +31,17 @@ type waitStep struct {
 	Tokens  *number `json:"tokens"`
 }
 
-// xtimeWait replays WaitN of golang.org/x/time/rate, one caller after the other. Its answers are
-// compared with its arithmetic bit by bit. Those of a TokenBucket may differ by two nanoseconds,
-// because one of the two truncates and the other rounds up.
-var xtimeWait = inBubble(replaying("at_ns op n ns timeout_ns cancel_after_ns", func(r *run, c waitConfig) func(waitStep) {
+// xtimeWaitReplayer replays WaitN of golang.org/x/time/rate, one caller after the other. Its
+// answers are compared with its arithmetic bit by bit. Those of a TokenBucket may differ by two
+// nanoseconds, because one of the two truncates and the other rounds up.
+var xtimeWaitReplayer = inBubble(replaying("at_ns op n ns timeout_ns cancel_after_ns", func(r *run, c waitConfig) func(waitStep) {
 	w := &waitReplay{
 		run: r, began: time.Now(),
 		reference: rateLimiter{limit: float64(c.Limit), burst: c.Burst, tokens: float64(c.Burst), last: math.MinInt64 / 4},
 	}
 	config := limiter.TokenBucketConfig{Rate: perSecond(float64(c.Limit)), Burst: c.Burst}
 	if c.Burst < 1 || config.Validate() != nil {
-		r.skipRest(noRate)
+		r.skipRest(refusedRate)
 		return nil
 	}
 	w.weir = limiter.NewTokenBucket(config)
@@ -74,29 +74,29 @@ func (w *waitReplay) step(s waitStep) {
 	switch s.Op {
 	case "sleep":
 		w.at += s.Sleep
-		absent(w.run, "blocked_ns", s.Blocked)
-		absent(w.run, "error", s.Error)
+		checkAbsent(w.run, "blocked_ns", s.Blocked)
+		checkAbsent(w.run, "error", s.Error)
 		time.Sleep(time.Until(w.began.Add(time.Duration(w.at))))
 	case "wait":
 		w.wait(s)
 	default:
 		w.mismatch("op is %q", s.Op)
 	}
-	same(w.run, "tokens", s.Tokens, number(w.reference.tokensAt(w.at)))
-	closeTo(w.run, "tokens", s.Tokens, w.weir.Tokens(), 1e-6+4e-9*w.reference.limit)
+	checkSame(w.run, "tokens", s.Tokens, number(w.reference.tokensAt(w.at)))
+	checkClose(w.run, "tokens", s.Tokens, w.weir.Tokens(), 1e-6+4e-9*w.reference.limit)
 }
 
 func (w *waitReplay) wait(s waitStep) {
-	if w.tie(s) {
+	if w.isTie(s) {
 		w.skipRest(floatEdge)
 		return
 	}
 	blocked, failed := w.referenceWait(s)
-	same(w.run, "blocked_ns", s.Blocked, blocked)
+	checkSame(w.run, "blocked_ns", s.Blocked, blocked)
 	if failed == "" {
-		absent(w.run, "error", s.Error)
+		checkAbsent(w.run, "error", s.Error)
 	} else {
-		same(w.run, "error", s.Error, failed)
+		checkSame(w.run, "error", s.Error, failed)
 	}
 	if w.stopped {
 		return
@@ -128,8 +128,8 @@ func (w *waitReplay) referenceWait(s waitStep) (blocked int64, failed string) {
 	return r.delay(s.At), ""
 }
 
-// tie reports whether chance or a nanosecond decides what comes first.
-func (w *waitReplay) tie(s waitStep) bool {
+// isTie reports whether chance or a nanosecond decides what comes first.
+func (w *waitReplay) isTie(s waitStep) bool {
 	now := w.reference
 	due := now.reserve(s.At, s.N, math.MaxInt64).delay(s.At)
 	near := func(end *int64) bool { return end != nil && (*end <= 2 || max(*end-due, due-*end) <= 2) }

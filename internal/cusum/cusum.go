@@ -23,12 +23,12 @@ const (
 	success Run = 1
 	failure Run = 1<<32 | 1
 
-	// longest is the number of calls after which a run begins anew, so that no half overflows. If
+	// longestRun is the number of calls after which a run begins anew, so that no half overflows. If
 	// failures last that long without reaching Least, only the failure rate of the window
 	// can detect them.
-	longest = 1 << 31
+	longestRun = 1 << 31
 
-	whole = 1_000_000_000
+	fixedPointOne = 1_000_000_000
 )
 
 // Calls returns the number of calls.
@@ -58,11 +58,11 @@ func (r Rule) Least() int64 { return r.least }
 // Next returns the run after one more call.
 func (r Rule) Next(n Run, failed bool) Run {
 	switch {
-	case n.Calls() >= longest:
+	case n.Calls() >= longestRun:
 		return 0
 	case failed:
 		return n + failure
-	case n.Failures()*(whole-r.rate) <= (n.successes()+1)*r.rate+n.Calls(): // the rate was rounded down
+	case n.Failures()*(fixedPointOne-r.rate) <= (n.successes()+1)*r.rate+n.Calls(): // the rate was rounded down
 		return 0
 	}
 	return n + success
@@ -71,7 +71,7 @@ func (r Rule) Next(n Run, failed bool) Run {
 // Reached reports whether the score of a run is at least Least + busy.
 func (r Rule) Reached(n Run, busy int64) bool {
 	ahead := n.Failures() - r.least - busy
-	return n != 0 && ahead >= 0 && ahead*(whole-r.rate) >= n.successes()*r.rate
+	return n != 0 && ahead >= 0 && ahead*(fixedPointOne-r.rate) >= n.successes()*r.rate
 }
 
 // Counter is a run that any number of goroutines add to. The zero Counter is ready to use.

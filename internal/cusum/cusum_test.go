@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-const whole = 1_000_000_000
+const fixedPointOne = 1_000_000_000
 
 // likelihood returns the highest log-likelihood ratio of any number of last calls, at least 0: of the
 // failure rate bad against the rate good.
@@ -40,7 +40,7 @@ func TestTheScoreIsALogLikelihoodRatio(t *testing.T) {
 			bad := good * math.Exp(x)
 			require.Greater(t, bad, rate)
 			require.Less(t, bad, 1.0)
-			rule := cusum.NewRule(int64(rate*whole), 10)
+			rule := cusum.NewRule(int64(rate*fixedPointOne), 10)
 			var n cusum.Run
 			var calls []bool
 			for range 400 {
@@ -65,7 +65,7 @@ func TestAFailureAtTwentyPercentIsWorthLogFour(t *testing.T) {
 }
 
 func TestARunByHand(t *testing.T) {
-	rule := cusum.NewRule(whole/2, 3)
+	rule := cusum.NewRule(fixedPointOne/2, 3)
 	var n cusum.Run
 	for i, step := range []struct {
 		failed          bool
@@ -93,7 +93,7 @@ func TestARunByHand(t *testing.T) {
 }
 
 func TestARateOfOneCountsConsecutiveFailures(t *testing.T) {
-	rule, n := cusum.NewRule(whole, 2), cusum.Run(0)
+	rule, n := cusum.NewRule(fixedPointOne, 2), cusum.Run(0)
 	n = rule.Next(n, true)
 	require.False(t, rule.Reached(n, 0))
 	n = rule.Next(n, true)
@@ -102,7 +102,7 @@ func TestARateOfOneCountsConsecutiveFailures(t *testing.T) {
 }
 
 func TestALongRunBeginsAnewAndNeverOverflows(t *testing.T) {
-	rule := cusum.NewRule(whole/2, math.MaxInt64/4)
+	rule := cusum.NewRule(fixedPointOne/2, math.MaxInt64/4)
 	n := cusum.Run(1<<31-1)<<32 | (1<<31 - 1)
 	n = rule.Next(n, true)
 	require.Equal(t, int64(1<<31), n.Calls())

@@ -15,8 +15,8 @@ import (
 
 type value struct{ a int }
 
-// set is called through a variable, so that the compiler assumes that it keeps its argument.
-var set = func(v *value, n int) { v.a = n }
+// setValue is called through a variable, so that the compiler assumes that it keeps its argument.
+var setValue = func(v *value, n int) { v.a = n }
 
 func TestNoEscapeReturnsItsArgument(t *testing.T) {
 	var v value
@@ -27,14 +27,14 @@ func TestNoEscapeReturnsItsArgument(t *testing.T) {
 func TestNoEscapeKeepsAValueOnTheStack(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		var v value
-		set(gatehook.NoEscape(&v), 7)
+		setValue(gatehook.NoEscape(&v), 7)
 		if v.a != 7 {
 			panic("the value was not set")
 		}
 	}))
 	require.EqualValues(t, 1, testing.AllocsPerRun(100, func() {
 		var v value
-		set(&v, 7)
+		setValue(&v, 7)
 	}), "without NoEscape the value is allocated")
 }
 
@@ -54,7 +54,7 @@ func recurse(depth int) int {
 	var v value
 	p := gatehook.NoEscape(&v)
 	below := recurse(depth - 1)
-	set(p, below+1)
+	setValue(p, below+1)
 	return v.a
 }
 

@@ -14,10 +14,10 @@ import (
 )
 
 // All returns all instruments in a fixed order. The caller owns the slice but not the instruments.
-func All() []*stat.Instrument { return slices.Clone(all) }
+func All() []*stat.Instrument { return slices.Clone(allInstruments) }
 
-// all holds every instrument in the order of its definition.
-var all []*stat.Instrument
+// allInstruments holds every instrument in the order of its definition.
+var allInstruments []*stat.Instrument
 
 func counter(name, unit, help string, attrs ...string) *stat.Instrument {
 	return define(stat.Counter, name, unit, help, attrs)
@@ -43,6 +43,6 @@ func durations(name, help string, first, last int, attrs ...string) *stat.Instru
 
 func define(kind stat.Kind, name, unit, help string, attrs []string) *stat.Instrument {
 	i := &stat.Instrument{Name: name, Unit: unit, Help: help, Kind: kind, Attrs: attrs}
-	all = append(all, i)
+	allInstruments = append(allInstruments, i)
 	return i
 }

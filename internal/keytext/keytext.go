@@ -77,12 +77,12 @@ func Bounded[K comparable](key K) K {
 //go:noinline
 func Own[K comparable](key K) K {
 	if v := reflect.ValueOf(&key).Elem(); v.Kind() == reflect.String {
-		v.SetString(ownText(v.String()))
+		v.SetString(boundText(v.String()))
 	}
 	return key
 }
 
-func ownText(s string) string {
+func boundText(s string) string {
 	if len(s) <= MaxKey {
 		return strings.Clone(s)
 	}

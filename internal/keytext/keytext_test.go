@@ -12,9 +12,9 @@ import (
 )
 
 type (
-	name string
-	pair struct{ a, b string }
-	mark struct {
+	namedString string
+	twoStrings  struct{ a, b string }
+	mixedStruct struct {
 		n    int
 		tags [2]string
 		any  any
@@ -23,15 +23,15 @@ type (
 
 func TestSizeIsTheTextThatAKeyRefersTo(t *testing.T) {
 	require.Equal(t, 5, keytext.Size("hello"))
-	require.Equal(t, 5, keytext.Size(name("hello")))
+	require.Equal(t, 5, keytext.Size(namedString("hello")))
 	require.Equal(t, keytext.MaxKey+1, keytext.Size(strings.Repeat("x", 5000)))
-	require.Equal(t, keytext.MaxKey+1, keytext.Size(name(strings.Repeat("x", 5000))))
+	require.Equal(t, keytext.MaxKey+1, keytext.Size(namedString(strings.Repeat("x", 5000))))
 	require.Zero(t, keytext.Size(7))
 	require.Zero(t, keytext.Size([3]int16{1, 2, 3}))
-	require.Equal(t, 7, keytext.Size(pair{"abc", "defg"}))
-	require.Equal(t, 5000, keytext.Size(pair{a: strings.Repeat("x", 5000)}), "a struct cannot be shortened")
-	require.Equal(t, 3, keytext.Size(mark{n: 1, tags: [2]string{"a", "bc"}}))
-	require.Equal(t, int(unsafe.Sizeof(""))+4, keytext.Size(mark{any: "text"}), "an interface refers to a value of its own")
+	require.Equal(t, 7, keytext.Size(twoStrings{"abc", "defg"}))
+	require.Equal(t, 5000, keytext.Size(twoStrings{a: strings.Repeat("x", 5000)}), "a struct cannot be shortened")
+	require.Equal(t, 3, keytext.Size(mixedStruct{n: 1, tags: [2]string{"a", "bc"}}))
+	require.Equal(t, int(unsafe.Sizeof(""))+4, keytext.Size(mixedStruct{any: "text"}), "an interface refers to a value of its own")
 }
 
 // FuzzOwn checks the properties of kept keys: they are bounded, keep short keys as they are, tell long
@@ -47,7 +47,7 @@ func FuzzOwn(f *testing.F) {
 		require.Equal(t, one == other, a == b)
 		require.Equal(t, a, keytext.Bounded(one))
 		require.Equal(t, a, keytext.Own(a))
-		require.Equal(t, name(a), keytext.Own(name(one)))
+		require.Equal(t, namedString(a), keytext.Own(namedString(one)))
 		if len(one) <= keytext.MaxKey {
 			require.Equal(t, one, a)
 		}
@@ -61,12 +61,12 @@ func TestOwnDoesNotKeepALargerString(t *testing.T) {
 	large := strings.Repeat("x", 1000)
 	own := keytext.Own(large[:10])
 	require.NotSame(t, unsafe.StringData(large), unsafe.StringData(own))
-	require.Equal(t, pair{"a", "b"}, keytext.Own(pair{"a", "b"}), "other types stay as they are")
+	require.Equal(t, twoStrings{"a", "b"}, keytext.Own(twoStrings{"a", "b"}), "other types stay as they are")
 }
 
 func TestLabelOfOtherTypes(t *testing.T) {
 	require.Equal(t, "42", keytext.Label(42))
-	require.Equal(t, "{a b}", keytext.Label(pair{"a", "b"}))
+	require.Equal(t, "{a b}", keytext.Label(twoStrings{"a", "b"}))
 	require.Equal(t, "a\uFFFDb", keytext.Label("a\xffb"))
 	require.Equal(t, strings.Repeat("é", 128), keytext.Label(strings.Repeat("é", 200)))
 	require.Equal(t, "x"+strings.Repeat("é", 127), keytext.Label("x"+strings.Repeat("é", 200)), "no half of a letter")

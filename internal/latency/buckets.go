@@ -11,15 +11,15 @@ import (
 // exponential histograms with scale 3: eight per power of two. Bucket i holds the seconds in
 // (2^((i−1)/8), 2^(i/8)].
 const (
-	Schema   = 3
-	Buckets  = 256  // up to 2¹² s, 68 minutes
-	Lowest   = -159 // the bucket from 2⁻²⁰ s, about a microsecond, to 9 % more
-	perPower = 1 << Schema
+	Schema          = 3
+	Buckets         = 256  // up to 2¹² s, 68 minutes
+	Lowest          = -159 // the bucket from 2⁻²⁰ s, about a microsecond, to 9 % more
+	bucketsPerPower = 1 << Schema
 )
 
 // bounds are the upper bounds 2^(i/8 − 1), for i from 0 to 7, in the same float64s that Prometheus
 // uses, which are off by up to 1.4 units in the last place.
-var bounds = [perPower]float64{
+var bounds = [bucketsPerPower]float64{
 	0.5, 0.5452538663326288, 0.5946035575013605, 0.6484197773255048,
 	0.7071067811865475, 0.7711054127039704, 0.8408964152537144, 0.9170040432046711,
 }
@@ -28,7 +28,7 @@ var bounds = [perPower]float64{
 func Index(seconds float64) int {
 	frac, exp := math.Frexp(seconds)
 	i := 0
-	for half := perPower / 2; half > 0; half /= 2 { // binary search for the number of bounds below frac
+	for half := bucketsPerPower / 2; half > 0; half /= 2 { // binary search for the number of bounds below frac
 		if bounds[i+half-1] < frac {
 			i += half
 		}
@@ -36,13 +36,13 @@ func Index(seconds float64) int {
 	if bounds[i] < frac {
 		i++
 	}
-	return i + (exp-1)*perPower
+	return i + (exp-1)*bucketsPerPower
 }
 
 // Bound returns the upper bound of a bucket, in seconds.
 func Bound(i int) float64 {
 	power := i >> Schema // rounds down
-	return math.Ldexp(bounds[i-power*perPower], power+1)
+	return math.Ldexp(bounds[i-power*bucketsPerPower], power+1)
 }
 
 // bucketOf returns the bucket of a duration, counted from Lowest. Durations below the first bucket
@@ -50,7 +50,7 @@ func Bound(i int) float64 {
 // Index of the duration in seconds, but uses integers only, which is several times cheaper.
 func bucketOf(nanos int64) int {
 	i := int(firstBuckets[leadingBits(nanos)])
-	for i < Buckets-1 && nanos > longest[i] { // at most two steps
+	for i < Buckets-1 && nanos > longestInBucket[i] { // at most two steps
 		i++
 	}
 	return i
@@ -63,8 +63,8 @@ func leadingBits(n int64) int {
 	return length<<3 | int(uint64(n)<<(64-length)>>60&7)
 }
 
-// longest holds the longest duration of each bucket, in nanoseconds.
-var longest = func() (t [Buckets]int64) {
+// longestInBucket holds the longest duration of each bucket, in nanoseconds.
+var longestInBucket = func() (t [Buckets]int64) {
 	for i := range t {
 		n := int64(Bound(Lowest+i) * 1e9)
 		for ; time.Duration(n).Seconds() > Bound(Lowest+i); n-- {
@@ -84,7 +84,7 @@ var firstBuckets = func() (t [64 << 3]uint8) {
 			continue
 		}
 		smallest := (8 | next) << (length - 4)
-		for int(t[i]) < Buckets-1 && smallest > longest[t[i]] {
+		for int(t[i]) < Buckets-1 && smallest > longestInBucket[t[i]] {
 			t[i]++
 		}
 	}

@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// span is how long calls are counted in one generation. The estimate covers the calls that ended in
-	// the present generation and in the one before it. These are the calls of the last 5 to 10 s.
-	span = int64(5 * time.Second)
+	// generationSpan is how long calls are counted in one generation. The estimate covers the calls
+	// that ended in the present generation and in the one before it. These are the calls of the last 5
+	// to 10 s.
+	generationSpan = int64(5 * time.Second)
 	// updateEvery is how old an estimate may be.
 	updateEvery = int64(100 * time.Millisecond)
 	// Improbable is the chance below which an answer in time is improbable.
@@ -96,7 +97,7 @@ func (s *Survival) Forget() {
 
 // update makes the estimate anew if that is due, or if the time has gone back by more than a span.
 func (s *Survival) update(at int64) {
-	if due := s.updateAt.Load(); at < due && due-at <= span && s.estimate.Load() != nil {
+	if due := s.updateAt.Load(); at < due && due-at <= generationSpan && s.estimate.Load() != nil {
 		return
 	}
 	s.estimate.CompareAndSwap(nil, new(Estimate))
@@ -113,8 +114,8 @@ func (s *Survival) update(at int64) {
 // which is the time of a late call. If the time is more than one generation away, it clears both
 // generations, because no count is of the last 10 s.
 func (s *Survival) advance(at int64) {
-	n := at / span
-	if at%span < 0 {
+	n := at / generationSpan
+	if at%generationSpan < 0 {
 		n--
 	}
 	present := s.present.Load()
@@ -149,7 +150,7 @@ func (s *Survival) read() *Estimate {
 			break
 		}
 		e.chances = append(e.chances, float32(1-survival))
-		e.Until = time.Duration(longest[i])
+		e.Until = time.Duration(longestInBucket[i])
 		known -= cut[i]
 		left -= answered[i] + cut[i]
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// ended is a call that took a time until it was answered or cut off.
-type ended struct {
+// endedCall is a call that took a time until it was answered or cut off.
+type endedCall struct {
 	took     time.Duration
 	answered bool
 }
@@ -23,9 +23,9 @@ type ended struct {
 // chanceWithin is the product-limit estimate of an answer within a time, from the sorted calls. Of
 // calls with the same duration, the answered ones come first if answeredFirst is true, and
 // otherwise last.
-func chanceWithin(d time.Duration, calls []ended, answeredFirst bool) float64 {
+func chanceWithin(d time.Duration, calls []endedCall, answeredFirst bool) float64 {
 	calls = slices.Clone(calls)
-	slices.SortFunc(calls, func(a, b ended) int {
+	slices.SortFunc(calls, func(a, b endedCall) int {
 		if a.took != b.took || a.answered == b.answered {
 			return cmp.Compare(a.took, b.took)
 		}
@@ -56,15 +56,15 @@ func boundOf(d time.Duration) time.Duration {
 	return time.Duration(n)
 }
 
-func rounded(calls []ended) (r []ended) {
+func roundToBuckets(calls []endedCall) (r []endedCall) {
 	for _, c := range calls {
-		r = append(r, ended{boundOf(c.took), c.answered})
+		r = append(r, endedCall{boundOf(c.took), c.answered})
 	}
 	return r
 }
 
 // knownWithin counts the calls that were answered, or are known to have had no answer within d.
-func knownWithin(d time.Duration, calls []ended) (n int) {
+func knownWithin(d time.Duration, calls []endedCall) (n int) {
 	for _, c := range calls {
 		if c.answered || c.took >= d {
 			n++
@@ -74,7 +74,7 @@ func knownWithin(d time.Duration, calls []ended) (n int) {
 }
 
 // randomCalls returns calls to a service whose answers are rarely fast, with a few deadlines.
-func randomCalls(r *rand.Rand) (calls []ended) {
+func randomCalls(r *rand.Rand) (calls []endedCall) {
 	early, median := 0.08*r.Float64(), time.Duration(1+r.IntN(200))*time.Millisecond
 	for range 60 + r.IntN(400) {
 		takes := time.Duration(float64(median) * math.Exp(0.3*r.NormFloat64()))
@@ -82,7 +82,7 @@ func randomCalls(r *rand.Rand) (calls []ended) {
 			takes /= 10
 		}
 		deadline := time.Duration(1+r.IntN(4)) * median / 3
-		calls = append(calls, ended{min(takes, deadline), takes <= deadline})
+		calls = append(calls, endedCall{min(takes, deadline), takes <= deadline})
 	}
 	return calls
 }
@@ -97,7 +97,7 @@ func TestTheEstimateIsThatOfTheSortedCallsRoundedUp(t *testing.T) {
 			s.Record(0, c.took, c.answered)
 		}
 		e := s.Estimate(int64(200 * time.Millisecond))
-		up := rounded(calls)
+		up := roundToBuckets(calls)
 		for d := time.Millisecond; d < time.Second; d = d * 11 / 10 {
 			bound := boundOf(d)
 			want := chanceWithin(bound, up, true)

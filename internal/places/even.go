@@ -10,11 +10,11 @@ import (
 // breaker. The zero Even is ready for use, and safe for concurrent use.
 type Even struct{ drawn atomic.Uint64 }
 
-// golden is the golden ratio minus 1, as a share of 2⁶⁴.
-const golden = 0x9e3779b97f4a7c15
+// goldenRatio is the golden ratio minus 1, as a share of 2⁶⁴.
+const goldenRatio = 0x9e3779b97f4a7c15
 
 // Next returns the next number of the sequence, from 0 to below d, which is not negative.
 func (e *Even) Next(d time.Duration) time.Duration {
-	part, _ := bits.Mul64(e.drawn.Add(golden), uint64(d))
+	part, _ := bits.Mul64(e.drawn.Add(goldenRatio), uint64(d))
 	return time.Duration(part)
 }

@@ -56,9 +56,9 @@ func (c *Counter) Load() uint64 {
 // Stripe stripes the counter now, without waiting for a collision.
 func (c *Counter) Stripe() { c.stripes.CompareAndSwap(nil, new(stripes)) }
 
-// preferred holds the index of the stripe that a processor uses: a pool returns what the same
+// preferredStripe holds the index of the stripe that a processor uses: a pool returns what the same
 // processor has put back.
-var preferred = sync.Pool{New: func() any { i := rand.Uint32(); return &i }}
+var preferredStripe = sync.Pool{New: func() any { i := rand.Uint32(); return &i }}
 
 func (c *Counter) addStriped(delta uint64) {
 	s := c.stripes.Load()
@@ -66,11 +66,11 @@ func (c *Counter) addStriped(delta uint64) {
 		c.Stripe()
 		s = c.stripes.Load()
 	}
-	i := preferred.Get().(*uint32)
+	i := preferredStripe.Get().(*uint32)
 	stripe := &s[*i%stripeCount].n
 	if n := stripe.Load(); !stripe.CompareAndSwap(n, n+delta) {
 		*i = rand.Uint32() // another processor uses this stripe
 		s[*i%stripeCount].n.Add(delta)
 	}
-	preferred.Put(i)
+	preferredStripe.Put(i)
 }

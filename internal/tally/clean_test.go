@@ -34,11 +34,11 @@ func TestCleanUntilAFailureOrASlowCall(t *testing.T) {
 		calls, slow tally.Pair
 	}{
 		"failure":   {tally.Failure, 0, tally.Pair{Calls: 5, Failures: 1}, tally.Pair{}},
-		"slow call": {tally.Success, slow + 1, tally.Pair{Calls: 5}, tally.Pair{Calls: 1}},
-		"both":      {tally.Failure, slow + 1, tally.Pair{Calls: 5, Failures: 1}, tally.Pair{Calls: 1, Failures: 1}},
+		"slow call": {tally.Success, slowDuration + 1, tally.Pair{Calls: 5}, tally.Pair{Calls: 1}},
+		"both":      {tally.Failure, slowDuration + 1, tally.Pair{Calls: 5, Failures: 1}, tally.Pair{Calls: 1, Failures: 1}},
 	} {
 		for _, striped := range []bool{false, true} {
-			c := tally.New(time.Second, 10, slow)
+			c := tally.New(time.Second, 10, slowDuration)
 			if striped {
 				c.Stripe()
 			}
@@ -63,9 +63,9 @@ func TestABadCallIsNotCleanAfterAnEarlierOne(t *testing.T) {
 	for _, bad := range []struct {
 		outcome tally.Outcome
 		took    time.Duration
-	}{{tally.Failure, 0}, {tally.Success, slow + 1}, {tally.Failure, slow + 1}} {
-		c := tally.New(time.Second, 10, slow)
-		c.Record(0, tally.Failure, slow+1)
+	}{{tally.Failure, 0}, {tally.Success, slowDuration + 1}, {tally.Failure, slowDuration + 1}} {
+		c := tally.New(time.Second, 10, slowDuration)
+		c.Record(0, tally.Failure, slowDuration+1)
 		c.RatesAndMarkClean(20*time.Second, &tally.Counts{}, new(cusum.Counter))
 		_, clean := c.Record(20*time.Second, bad.outcome, bad.took)
 		require.False(t, clean, "%v", bad)
@@ -73,9 +73,9 @@ func TestABadCallIsNotCleanAfterAnEarlierOne(t *testing.T) {
 }
 
 func TestAWindowOverCallsIsNeverClean(t *testing.T) {
-	c := tally.NewLast(4, slow)
+	c := tally.NewLast(4, slowDuration)
 	require.False(t, recordSuccess(c, 0))
-	c.Record(0, tally.Success, slow+1)
+	c.Record(0, tally.Success, slowDuration+1)
 	calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter))
 	require.Equal(t, tally.Pair{Calls: 2}, calls)
 	require.Equal(t, tally.Pair{Calls: 1}, slows)
@@ -83,7 +83,7 @@ func TestAWindowOverCallsIsNeverClean(t *testing.T) {
 }
 
 func TestAnIgnoredCallEndsNoStreak(t *testing.T) {
-	for name, c := range map[string]*tally.Calls{"time": tally.New(time.Second, 10, slow), "calls": tally.NewLast(4, slow)} {
+	for name, c := range map[string]*tally.Calls{"time": tally.New(time.Second, 10, slowDuration), "calls": tally.NewLast(4, slowDuration)} {
 		c.Record(0, tally.Failure, 0)
 		c.Record(0, tally.Ignored, 0)
 		require.EqualValues(t, 1, c.Streak(), name)
@@ -91,7 +91,7 @@ func TestAnIgnoredCallEndsNoStreak(t *testing.T) {
 }
 
 func TestAStripedSuccessEndsAStreak(t *testing.T) {
-	c := tally.New(time.Second, 2, slow)
+	c := tally.New(time.Second, 2, slowDuration)
 	c.Stripe()
 	streak, _ := c.Record(0, tally.Failure, 0)
 	require.EqualValues(t, 1, streak)

@@ -15,13 +15,13 @@ import (
 )
 
 func TestOnlySuccessesAreStriped(t *testing.T) {
-	c := tally.New(time.Hour, 2, slow)
+	c := tally.New(time.Hour, 2, slowDuration)
 	c.Record(0, tally.Success, 0)
 	require.Zero(t, tally.Striped(c))
 	c.Stripe()
 	c.Record(0, tally.Success, 0)
 	c.Record(0, tally.Failure, 0)
-	c.Record(0, tally.Success, slow+1)
+	c.Record(0, tally.Success, slowDuration+1)
 	c.Record(0, tally.Ignored, 0)
 	require.EqualValues(t, 2, tally.Striped(c))
 	require.Equal(t, tally.Counts{Successes: 3, Failures: 1, Slow: 1, Ignored: 1}, c.Totals())
@@ -30,7 +30,7 @@ func TestOnlySuccessesAreStriped(t *testing.T) {
 // TestNoSuccessIsLostWhileBucketsRoll counts into stripes across bucket edges.
 func TestNoSuccessIsLostWhileBucketsRoll(t *testing.T) {
 	const writers, calls, width, buckets = 4, 50_000, 1000, 4
-	c := tally.New(width, buckets, slow)
+	c := tally.New(width, buckets, slowDuration)
 	c.Stripe()
 	var clock atomic.Int64
 	var done atomic.Bool
@@ -73,7 +73,7 @@ func TestNoSuccessIsLostWhileBucketsRoll(t *testing.T) {
 // no reader may see more failures than successes.
 func TestNoFailureIsSeenWithoutTheSuccessesBeforeIt(t *testing.T) {
 	const rounds = 300_000
-	c := tally.New(time.Hour, 1, slow)
+	c := tally.New(time.Hour, 1, slowDuration)
 	c.Stripe()
 	var done atomic.Bool
 	var reading sync.WaitGroup
@@ -98,7 +98,7 @@ func TestNoFailureIsSeenWithoutTheSuccessesBeforeIt(t *testing.T) {
 // TestNoSlowCallIsSeenWithoutTheCallsBeforeIt records nine fast calls before each slow one.
 func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 	for _, striped := range []bool{false, true} {
-		c := tally.New(time.Hour, 1, slow)
+		c := tally.New(time.Hour, 1, slowDuration)
 		if striped {
 			c.Stripe()
 		}
@@ -118,7 +118,7 @@ func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 			for i := range 1000 {
 				took := time.Duration(0)
 				if i%10 == 9 {
-					took = slow + 1
+					took = slowDuration + 1
 				}
 				c.Record(0, tally.Success, took)
 			}
@@ -178,7 +178,7 @@ func TestTheLaterOfTwoCallsCountsBoth(t *testing.T) {
 		}
 	}
 	atTheSameTime(testenv.Repeat(50_000, 15_000), func() *pair {
-		p := &pair{c: tally.New(time.Hour, 1, slow)}
+		p := &pair{c: tally.New(time.Hour, 1, slowDuration)}
 		p.c.Stripe()
 		p.c.Record(0, tally.Success, 0)
 		return p
@@ -192,10 +192,10 @@ func TestTheLaterOfTwoCallsCountsBoth(t *testing.T) {
 func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
 	for _, bad := range []func(*tally.Calls){
 		func(c *tally.Calls) { c.Record(0, tally.Failure, 0) },
-		func(c *tally.Calls) { c.Record(0, tally.Success, slow+1) },
+		func(c *tally.Calls) { c.Record(0, tally.Success, slowDuration+1) },
 	} {
 		atTheSameTime(testenv.Repeat(50_000, 15_000), func() *tally.Calls {
-			c := tally.New(time.Hour, 1, slow)
+			c := tally.New(time.Hour, 1, slowDuration)
 			c.Record(0, tally.Success, 0)
 			return c
 		}, func(c *tally.Calls) { c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter)) }, bad, func(c *tally.Calls) {

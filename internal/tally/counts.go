@@ -26,9 +26,9 @@ func (n Counts) Plus(m Counts) Counts {
 // pairOf returns the two fields of n that the given counter of a Calls counts.
 func (n *Counts) pairOf(counter int) Pair {
 	switch counter {
-	case calls:
+	case callsCounter:
 		return Pair{n.Successes + n.Failures, n.Failures}
-	case slow:
+	case slowCounter:
 		return Pair{n.Slow, n.SlowFailures}
 	default:
 		return Pair{n.Ignored, n.Refused}

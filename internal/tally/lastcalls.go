@@ -12,7 +12,7 @@ type lastCalls struct {
 }
 
 // totals holds a pair per counter.
-type totals [counters]Pair
+type totals [counterCount]Pair
 
 func newLastCalls(n int) *lastCalls { return &lastCalls{after: make([]totals, n+1)} }
 
@@ -20,18 +20,18 @@ func (l *lastCalls) record(o Outcome, isSlow bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if o > Failure {
-		l.totals[others].Calls++
+		l.totals[othersCounter].Calls++
 		return
 	}
 	failed := int64(0)
 	if o == Failure {
 		failed = 1
 	}
-	l.totals[calls].Calls++
-	l.totals[calls].Failures += failed
+	l.totals[callsCounter].Calls++
+	l.totals[callsCounter].Failures += failed
 	if isSlow {
-		l.totals[slow].Calls++
-		l.totals[slow].Failures += failed
+		l.totals[slowCounter].Calls++
+		l.totals[slowCounter].Failures += failed
 	}
 	l.n++
 	l.after[l.n%int64(len(l.after))] = l.totals
@@ -40,7 +40,7 @@ func (l *lastCalls) record(o Outcome, isSlow bool) {
 func (l *lastCalls) refuse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.totals[others].Failures++
+	l.totals[othersCounter].Failures++
 }
 
 func (l *lastCalls) total(counter int) Pair {

@@ -15,7 +15,7 @@ func TestLastCallsEqualAPlainList(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {
 		size := 1 + r.IntN(8)
-		c := tally.NewLast(size, slow)
+		c := tally.NewLast(size, slowDuration)
 		var list []tally.Counts
 		var since tally.Counts
 		from := 0
@@ -23,7 +23,7 @@ func TestLastCallsEqualAPlainList(t *testing.T) {
 			if r.IntN(10) == 0 {
 				since, from = c.Totals(), len(list)
 			}
-			o, took := tally.Outcome(r.IntN(2)), slow
+			o, took := tally.Outcome(r.IntN(2)), slowDuration
 			one := tally.Counts{Successes: int64(1 - o), Failures: int64(o)}
 			if r.IntN(3) == 0 {
 				took++
@@ -34,7 +34,7 @@ func TestLastCallsEqualAPlainList(t *testing.T) {
 
 			var want tally.Counts
 			for _, one := range list[max(from, len(list)-size):] {
-				want = plus(want, one)
+				want = addCounts(want, one)
 			}
 			calls, slows := c.Rates(0, &since)
 			require.Equal(t, callsOf(want), calls, "the last %d of %d calls, from %d on", size, len(list), from)

@@ -16,7 +16,7 @@ func TestAPauseIsATimeWithoutCalls(t *testing.T) {
 	const second = time.Second
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, width := range []time.Duration{10 * time.Millisecond, second, time.Minute} {
-		c := tally.New(width, 10, slow)
+		c := tally.New(width, 10, slowDuration)
 		var at, from, to time.Duration
 		pauses := 0
 		for i := range 2000 {
@@ -46,7 +46,7 @@ func TestAPauseIsATimeWithoutCalls(t *testing.T) {
 }
 
 func TestATallyOverTheLastCallsKnowsNoPause(t *testing.T) {
-	c := tally.NewLast(4, slow)
+	c := tally.NewLast(4, slowDuration)
 	c.Record(time.Hour, tally.Success, 0)
 	from, to := c.Pause(time.Hour)
 	require.Equal(t, time.Duration(math.MinInt64), from)

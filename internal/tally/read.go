@@ -10,22 +10,22 @@ import (
 
 // Totals returns what was counted over the whole lifetime.
 func (c *Calls) Totals() Counts {
-	return c.counts(c.total(slow), c.total(calls), c.total(others))
+	return c.counts(c.total(slowCounter), c.total(callsCounter), c.total(othersCounter))
 }
 
 // Window returns what was counted in the window that ends at the offset. If the totals since were
 // read after the window began, it returns only what was counted after them.
 func (c *Calls) Window(at time.Duration, since *Counts) Counts {
-	return c.counts(c.window(slow, at, since), c.window(calls, at, since), c.window(others, at, since))
+	return c.counts(c.window(slowCounter, at, since), c.window(callsCounter, at, since), c.window(othersCounter, at, since))
 }
 
 // Rates returns the calls with a verdict and the slow calls that Window would return, with the
 // failures among each. Slow calls are read first, so no slow call is seen without the calls before it.
 func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
-	if c.last != nil || c.counters[slow].Word() != 0 {
-		slows = c.window(slow, at, since)
+	if c.last != nil || c.counters[slowCounter].Word() != 0 {
+		slows = c.window(slowCounter, at, since)
 	}
-	return c.window(calls, at, since), slows
+	return c.window(callsCounter, at, since), slows
 }
 
 // RatesAndMarkClean is Rates. If the window is clean and run is empty, Record reports that from now

@@ -8,7 +8,7 @@ import (
 )
 
 // checkpoint holds the counters at the last roll, and the totals at that time.
-type checkpoint [counters]struct {
+type checkpoint [counterCount]struct {
 	count           atomic.Uint64
 	calls, failures atomic.Int64
 }
@@ -34,8 +34,8 @@ func (c *Calls) roll(at int64) {
 	}
 	rolls := c.rolls.Load()
 	current, next := &c.checkpoints[rolls&1], &c.checkpoints[(rolls+1)&1]
-	var totals [2 * counters]int64
-	for i := counters - 1; i >= 0; i-- { // slow calls before calls: see Record
+	var totals [2 * counterCount]int64
+	for i := counterCount - 1; i >= 0; i-- { // slow calls before calls: see Record
 		count := c.counters[i].Load()
 		p := current.total(i, count)
 		next[i].count.Store(count)

@@ -27,16 +27,16 @@ const (
 // atomic add counts a call and one load reads both numbers as of the same moment. Counters only grow.
 // A carry from the low half into the high half is harmless, because only differences are read.
 const (
-	calls    = iota // calls with a verdict; failures among them
-	slow            // slow calls; failures among them
-	others          // ignored calls; refused calls
-	counters        // how many counters there are
+	callsCounter  = iota // calls with a verdict; failures among them
+	slowCounter          // slow calls; failures among them
+	othersCounter        // ignored calls; refused calls
+	counterCount         // how many counters there are
 )
 
 const (
-	low  = uint64(1)
-	high = uint64(1) << 32
-	both = low | high
+	lowOne   = uint64(1)
+	highOne  = uint64(1) << 32
+	bothOnes = lowOne | highOne
 )
 
 // maxAge bounds how long a counter may grow before the difference is moved into 64-bit totals. Within
@@ -67,14 +67,14 @@ type Calls struct {
 	checkpoints [2]checkpoint
 	_           [64]byte // fields that every call reads are not on the cache line that every call writes
 
-	counters [counters]striped.Counter
+	counters [counterCount]striped.Counter
 	streak   atomic.Int64
 	_        [8]byte
 }
 
 // New returns an empty tally over time. Calls that take longer than slowAbove count as slow.
 func New(width time.Duration, buckets int, slowAbove time.Duration) *Calls {
-	c := &Calls{buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*counters)}
+	c := &Calls{buckets: int64(buckets), ring: ring.New(int64(width), buckets, 2*counterCount)}
 	c.rollAt.Store(math.MinInt64)
 	c.SetSlow(slowAbove)
 	return c
@@ -109,18 +109,18 @@ func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak 
 		c.roll(int64(at))
 	}
 	if o > Failure {
-		c.counters[others].Add(low)
+		c.counters[othersCounter].Add(lowOne)
 		return 0, false
 	}
 	if l := c.latency.Load(); l != nil && took != Untimed {
 		l.Record(took)
 	}
-	mark := both
+	mark := bothOnes
 	if o == Success {
-		mark = low
-		c.counters[calls].Add(low)
+		mark = lowOne
+		c.counters[callsCounter].Add(lowOne)
 	} else {
-		c.counters[calls].AddWord(both)
+		c.counters[callsCounter].AddWord(bothOnes)
 	}
 	streak = c.updateStreak(o)
 	// badCalls is read after the call was added. So if a success and a failure are recorded at the same
@@ -129,7 +129,7 @@ func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak 
 	if int64(took) > c.slowAbove.Load() {
 		// The slow call is added after the call, and read before it. So a reader that sees a slow call
 		// also sees the call.
-		c.counters[slow].AddWord(mark)
+		c.counters[slowCounter].AddWord(mark)
 		clean = false
 	}
 	return streak, clean
@@ -149,7 +149,7 @@ func (c *Calls) updateStreak(o Outcome) int64 {
 // badCalls changes with every failure and every slow call, which are never in stripes. It repeats
 // after 2³² of them. That is harmless: Record has not reported clean for any of those.
 func (c *Calls) badCalls() uint32 {
-	return uint32(c.counters[calls].Word()>>32) + uint32(c.counters[slow].Word())
+	return uint32(c.counters[callsCounter].Word()>>32) + uint32(c.counters[slowCounter].Word())
 }
 
 // Refuse counts a call that was refused.
@@ -161,7 +161,7 @@ func (c *Calls) Refuse(at time.Duration) {
 	if int64(at) >= c.rollAt.Load() {
 		c.roll(int64(at))
 	}
-	c.counters[others].Add(high)
+	c.counters[othersCounter].Add(highOne)
 }
 
 // Streak returns the number of failures since the last success.
@@ -171,4 +171,4 @@ func (c *Calls) Streak() int64 { return c.streak.Load() }
 func (c *Calls) SetStreak(n int64) { c.streak.Store(n) }
 
 // Stripe stripes the count of calls now, without waiting for two of them to collide.
-func (c *Calls) Stripe() { c.counters[calls].Stripe() }
+func (c *Calls) Stripe() { c.counters[callsCounter].Stripe() }

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-const slow = 100 * time.Millisecond
+const slowDuration = 100 * time.Millisecond
 
 // plainLog is a simple window that keeps every call with its bucket.
 type plainLog struct {
@@ -46,7 +46,7 @@ func (l *plainLog) window(at time.Duration, since int) (sum tally.Counts) {
 	first := max(l.newest, floorDiv(int64(at), l.width)) - l.buckets + 1
 	for _, c := range l.calls[since:] {
 		if c.bucket >= first {
-			sum = plus(sum, c.counts)
+			sum = addCounts(sum, c.counts)
 		}
 	}
 	sum.ConsecutiveFailures = l.streak
@@ -61,7 +61,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func plus(a, b tally.Counts) tally.Counts {
+func addCounts(a, b tally.Counts) tally.Counts {
 	a.Successes += b.Successes
 	a.Failures += b.Failures
 	a.Slow += b.Slow
@@ -76,7 +76,7 @@ func recordBoth(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
 	took := time.Duration(0)
 	var one tally.Counts
 	if kind&8 != 0 {
-		took = slow + 1
+		took = slowDuration + 1
 	}
 	switch kind % 4 {
 	case 0:
@@ -92,7 +92,7 @@ func recordBoth(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
 		c.Refuse(at)
 		one = tally.Counts{Refused: 1}
 	}
-	if took > slow && one.Successes+one.Failures > 0 {
+	if took > slowDuration && one.Successes+one.Failures > 0 {
 		one.Slow, one.SlowFailures = 1, one.Failures
 	}
 	l.add(at, one)
@@ -107,7 +107,7 @@ func FuzzAgainstPlainLog(f *testing.F) {
 	f.Fuzz(func(t *testing.T, width uint16, buckets uint8, ops []byte) {
 		w := time.Duration(width)*time.Millisecond + 1
 		n := int(buckets)%50 + 1
-		c := tally.New(w, n, slow)
+		c := tally.New(w, n, slowDuration)
 		if width%2 == 1 {
 			c.Stripe()
 		}
@@ -116,12 +116,12 @@ func FuzzAgainstPlainLog(f *testing.F) {
 		var floor tally.Counts
 		var since int
 		for i := 0; i+1 < len(ops); i += 2 {
-			at += jump(ops[i+1], w)
+			at += timeStep(ops[i+1], w)
 			recordBoth(c, l, at, ops[i])
 			if ops[i]&64 != 0 {
 				floor, since = c.Totals(), len(l.calls)
 			}
-			look := at + jump(ops[i]^ops[i+1], w)
+			look := at + timeStep(ops[i]^ops[i+1], w)
 			require.Equal(t, l.window(look, 0), c.Window(look, &tally.Counts{}), "window at %v after step %d", look, i/2)
 			want := l.window(look, since)
 			require.Equal(t, want, c.Window(look, &floor), "window since step %d at %v", since, look)
@@ -145,8 +145,8 @@ func callsOf(c tally.Counts) tally.Pair {
 	return tally.Pair{Calls: c.Successes + c.Failures, Failures: c.Failures}
 }
 
-// jump converts a byte to a step of time.
-func jump(b byte, width time.Duration) time.Duration {
+// timeStep converts a byte to a step of time.
+func timeStep(b byte, width time.Duration) time.Duration {
 	switch {
 	case b < 100:
 		return time.Duration(b) * width / 16
@@ -162,7 +162,7 @@ func jump(b byte, width time.Duration) time.Duration {
 }
 
 func TestExtremeOffsets(t *testing.T) {
-	c := tally.New(time.Second, 10, slow)
+	c := tally.New(time.Second, 10, slowDuration)
 	for _, at := range []time.Duration{math.MinInt64, -1, 0, math.MaxInt64, math.MaxInt64 - 1, math.MinInt64, 0} {
 		c.Record(at, tally.Success, 0)
 	}
@@ -174,7 +174,7 @@ func TestExtremeOffsets(t *testing.T) {
 // TestLongBucketsDoNotOverflowAWord adds more than 2³² to both halves of a counter within a bucket, as many
 // processors can in seconds. The difference is moved into the totals once a second.
 func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
-	c := tally.New(time.Hour, 2, slow)
+	c := tally.New(time.Hour, 2, slowDuration)
 	const perSecond = 1 << 31
 	var want int64
 	for second := range 5 {
@@ -190,7 +190,7 @@ func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 }
 
 func TestARefusalBeginsABucket(t *testing.T) {
-	c := tally.New(time.Second, 2, slow)
+	c := tally.New(time.Second, 2, slowDuration)
 	c.Record(0, tally.Success, 0)
 	c.Refuse(time.Second) // the first nanosecond of the second bucket
 	require.EqualValues(t, 1, c.Window(2*time.Second, &tally.Counts{}).Refused)
@@ -255,7 +255,7 @@ func TestScenarioA10_PausesEqualThePlainLog(t *testing.T) {
 func compareAfterRounds(t *testing.T, striped bool) {
 	const writers, each, width, buckets = 8, 50, 1000, 6
 	rounds := testenv.Repeat(150, 60)
-	c := tally.New(width, buckets, slow)
+	c := tally.New(width, buckets, slowDuration)
 	if striped {
 		c.Stripe()
 	}
@@ -280,7 +280,7 @@ func compareAfterRounds(t *testing.T, striped bool) {
 		wg.Wait()
 		for _, kind := range kinds {
 			for range each {
-				recordBoth(tally.New(width, 1, slow), l, at, kind)
+				recordBoth(tally.New(width, 1, slowDuration), l, at, kind)
 			}
 		}
 		want, got := l.window(at, 0), c.Window(at, &tally.Counts{})
@@ -288,8 +288,8 @@ func compareAfterRounds(t *testing.T, striped bool) {
 		require.Equal(t, want, got)
 		l.calls = l.calls[max(0, len(l.calls)-50_000):]
 	}
-	require.Equal(t, int64(rounds*writers*each), ended(c.Totals()))
+	require.Equal(t, int64(rounds*writers*each), endedCalls(c.Totals()))
 }
 
-// ended returns the number of all calls.
-func ended(n tally.Counts) int64 { return n.Successes + n.Failures + n.Ignored + n.Refused }
+// endedCalls returns the number of all calls.
+func endedCalls(n tally.Counts) int64 { return n.Successes + n.Failures + n.Ignored + n.Refused }

@@ -26,9 +26,9 @@ type TB interface {
 // the test, or fails it in CI.
 func Program(t TB, names ...string) string {
 	t.Helper()
-	path, reason := find(names)
+	path, reason := findProgram(names)
 	if reason != "" {
-		end(t, reason)
+		endTest(t, reason)
 	}
 	return path
 }
@@ -36,13 +36,13 @@ func Program(t TB, names ...string) string {
 // Missing skips the test, or fails it in CI, because what it needs is not installed.
 func Missing(t TB, what string) {
 	t.Helper()
-	end(t, notInstalled(what))
+	endTest(t, notInstalled(what))
 }
 
 // SkipAll reports whether the tests of a whole package cannot run for lack of a program, and the exit
 // status for TestMain to return then. It writes the reason to out. The flags must have been parsed.
 func SkipAll(out io.Writer, names ...string) (status int, skip bool) {
-	_, reason := find(names)
+	_, reason := findProgram(names)
 	switch {
 	case reason == "":
 		return 0, false
@@ -55,9 +55,9 @@ func SkipAll(out io.Writer, names ...string) (status int, skip bool) {
 	}
 }
 
-// find returns the path of the first of the programs that is installed, or the reason to skip the
-// test.
-func find(names []string) (path, reason string) {
+// findProgram returns the path of the first of the programs that is installed, or the reason to
+// skip the test.
+func findProgram(names []string) (path, reason string) {
 	if testing.Short() {
 		return "", filepath.Base(names[0]) + " is needed, which -short leaves out: make test runs the test"
 	}
@@ -71,8 +71,8 @@ func find(names []string) (path, reason string) {
 
 func notInstalled(what string) string { return what + " is not installed: run make deps" }
 
-// end ends the test: it fails in CI, and is skipped elsewhere.
-func end(t TB, reason string) {
+// endTest ends the test: it fails in CI, and is skipped elsewhere.
+func endTest(t TB, reason string) {
 	t.Helper()
 	if mustNotSkip() {
 		t.Fatal(reason)

@@ -17,7 +17,7 @@ func (r *recorder) Helper()           {}
 func (r *recorder) Fatal(args ...any) { r.ended = "fail: " + fmt.Sprint(args...) }
 func (r *recorder) Skip(args ...any)  { r.ended = "skip: " + fmt.Sprint(args...) }
 
-const missing = "no-such-server is not installed: run make deps"
+const missingReason = "no-such-server is not installed: run make deps"
 
 func TestProgramFindsWhatIsInstalled(t *testing.T) {
 	var r recorder
@@ -41,8 +41,8 @@ func TestAMissingProgramSkipsTheTestAndFailsInCI(t *testing.T) {
 		test, all string
 		status    int
 	}{
-		"":     {"skip: " + missing, "skipped: " + missing + "\n", 0},
-		"true": {"fail: " + missing, "FAIL: " + missing + "\n", 1},
+		"":     {"skip: " + missingReason, "skipped: " + missingReason + "\n", 0},
+		"true": {"fail: " + missingReason, "FAIL: " + missingReason + "\n", 1},
 	} {
 		t.Run("CI="+ci, func(t *testing.T) {
 			t.Setenv("CI", ci)

@@ -22,7 +22,7 @@ type retryAfterer interface{ RetryAfter() time.Duration }
 
 // Search adds what err and the errors that it wraps say.
 func (f *Findings) Search(err error) {
-	for err != nil && saysMore(err) {
+	for err != nil && hasFindings(err) {
 		f.inspect(err)
 		switch e := err.(type) { //nolint:errorlint // this is what unwraps
 		case interface{ Unwrap() error }:
@@ -38,9 +38,9 @@ func (f *Findings) Search(err error) {
 	}
 }
 
-// saysMore reports whether err has a method that Search uses. Most errors have none of these
+// hasFindings reports whether err has a method that Search uses. Most errors have none of these
 // methods, and a single type switch looks for all of them.
-func saysMore(err error) bool {
+func hasFindings(err error) bool {
 	switch err.(type) { //nolint:errorlint // Search unwraps
 	case interface{ Unwrap() error }, interface{ Unwrap() []error },
 		interface{ Is(error) bool }, interface{ As(any) bool }, retryAfterer: // ErrRefused has a method Is

@@ -17,15 +17,15 @@ type takeEvent struct {
 }
 
 const (
-	token = time.Millisecond
-	burst = 5
-	room  = burst * token
+	token      = time.Millisecond
+	burst      = 5
+	fullBucket = burst * token
 )
 
 // bucketModel is GCRA. Its state is the time at which the bucket is full again.
 func bucketModel() porcupine.Model {
 	return porcupine.Model{
-		Partition: byKey,
+		Partition: splitByKey,
 		Init:      func() any { return time.Duration(-1 << 60) },
 		Step: func(state, input, output any) (bool, any) {
 			full, in := state.(time.Duration), input.(takeEvent)
@@ -34,22 +34,22 @@ func bucketModel() porcupine.Model {
 			}
 			start := max(full, in.at)
 			next := start + time.Duration(in.n)*token
-			r := limiter.Result{OK: next <= in.at+room, Limit: burst}
+			r := limiter.Result{OK: next <= in.at+fullBucket, Limit: burst}
 			if r.OK {
 				start = next
 			} else {
-				r.RetryAfter = next - room - in.at
+				r.RetryAfter = next - fullBucket - in.at
 			}
 			if in.n > 0 && r.OK {
 				full = next
 			}
-			r.Remaining, r.ResetAfter = max(int((in.at+room-start)/token), 0), start-in.at
+			r.Remaining, r.ResetAfter = max(int((in.at+fullBucket-start)/token), 0), start-in.at
 			return output.(limiter.Result) == r, full
 		},
 	}
 }
 
-func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
+func splitByKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 	index := map[string]int{}
 	for _, op := range history {
 		key := op.Input.(takeEvent).key
@@ -63,8 +63,8 @@ func byKey(history []porcupine.Operation) (parts [][]porcupine.Operation) {
 	return parts
 }
 
-// asks returns a client's next step: a request at a time that advances by about the pace.
-func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.TimedLimiter)) func(*client) {
+// requestStep returns a client's next step: a request at a time that advances by about the pace.
+func requestStep(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.TimedLimiter)) func(*client) {
 	return func(c *client) {
 		key, l := of(c)
 		in := takeEvent{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
@@ -78,20 +78,20 @@ func asks(t0 time.Time, pace time.Duration, of func(c *client) (string, limiter.
 }
 
 func TestTokenBucket(t *testing.T) {
-	check(t, bucketModel(), func() func(*client) {
+	checkModel(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
 		b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, token), Burst: burst}, t0)
-		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
+		return requestStep(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
 	})
 }
 
 // The test of a group models each key as a bucket of its own. All calls have the same time, because a call
 // with an earlier time may find fewer tokens after other keys were evicted.
 func TestLimiterGroup(t *testing.T) {
-	check(t, bucketModel(), func() func(*client) {
+	checkModel(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()
 		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, token), Burst: burst}, t0)
-		return asks(t0, 0, func(c *client) (string, limiter.TimedLimiter) {
+		return requestStep(t0, 0, func(c *client) (string, limiter.TimedLimiter) {
 			key := string(rune('a' + c.IntN(3)))
 			return key, g.Get(key)
 		})

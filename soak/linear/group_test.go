@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// onKey is a call through a breaker of a key. The client may have got the breaker long ago.
-type onKey struct {
+// keyCall is a call through a breaker of a key. The client may have got the breaker long ago.
+type keyCall struct {
 	key int
 	do  action
 }
@@ -30,9 +30,9 @@ const (
 func keyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
-			parts = make([][]porcupine.Operation, keys)
+			parts = make([][]porcupine.Operation, keyCount)
 			for _, op := range history {
-				key := op.Input.(onKey).key
+				key := op.Input.(keyCall).key
 				parts[key] = append(parts[key], op)
 			}
 			return parts
@@ -40,7 +40,7 @@ func keyModel() porcupine.Model {
 		Init: func() any { return int64(0) },
 		Step: func(state, input, output any) (bool, any) {
 			failures := state.(int64)
-			switch input.(onKey).do {
+			switch input.(keyCall).do {
 			case failCall:
 				if output.(bool) {
 					failures++
@@ -55,18 +55,18 @@ func keyModel() porcupine.Model {
 	}
 }
 
-const keys = 3
+const keyCount = 3
 
 func TestBreakerGroup(t *testing.T) {
 	evictions, unguarded := 0.0, 0.0
-	check(t, keyModel(), func() func(*client) {
+	checkModel(t, keyModel(), func() func(*client) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
-			MaxKeys: keys + 2, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Hour, MinCalls: 1 << 20},
+			MaxKeys: keyCount + 2, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Hour, MinCalls: 1 << 20},
 		})
 		var mu sync.Mutex
-		held := make([][keys]*breaker.Breaker, workers)
+		held := make([][keyCount]*breaker.Breaker, workers)
 		return func(c *client) {
-			in := onKey{c.IntN(keys), action(c.IntN(3))}
+			in := keyCall{c.IntN(keyCount), action(c.IntN(3))}
 			b := held[c.id][in.key]
 			if b == nil || c.IntN(5) == 0 {
 				b = g.Get(fmt.Sprint(in.key))
@@ -75,7 +75,7 @@ func TestBreakerGroup(t *testing.T) {
 			for range c.IntN(3) {
 				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000))) // may evict a breaker without failures
 			}
-			c.do(in, func() any { return act(b, in.do) })
+			c.do(in, func() any { return doAction(b, in.do) })
 			mu.Lock()
 			defer mu.Unlock()
 			for s, v := range g.Observe {
@@ -93,7 +93,7 @@ func TestBreakerGroup(t *testing.T) {
 	}
 }
 
-func act(b *breaker.Breaker, do action) any {
+func doAction(b *breaker.Breaker, do action) any {
 	switch do {
 	case failCall:
 		p, err := b.Allow()

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-const steps = 12 // per worker
+const stepsPerWorker = 12
 
-var histories = testenv.Repeat(600, 250)
+var historyCount = testenv.Repeat(600, 250)
 
 // workers is the number of goroutines: one per processor, up to what the checker can handle.
 var workers = max(2, min(4, runtime.GOMAXPROCS(0)))
@@ -38,18 +38,18 @@ func (c *client) do(input any, fn func() any) {
 	})
 }
 
-// check makes many short histories, each of a new object, and fails the test unless the model explains
-// all of them. It also fails if no two operations ever overlapped. On a machine that is too busy to run
-// two workers at once it makes more histories until two operations do.
-func check(t *testing.T, model porcupine.Model, begin func() func(*client)) {
+// checkModel makes many short histories, each of a new object, and fails the test unless the model
+// explains all of them. It also fails if no two operations ever overlapped. On a machine that is
+// too busy to run two workers at once it makes more histories until two operations do.
+func checkModel(t *testing.T, model porcupine.Model, begin func() func(*client)) {
 	t.Helper()
 	overlaps := 0
-	for i := 0; i < histories || overlaps == 0 && i < 50*histories; i++ {
-		ops := history(uint64(i), begin())
+	for i := 0; i < historyCount || overlaps == 0 && i < 50*historyCount; i++ {
+		ops := recordHistory(uint64(i), begin())
 		if ops[len(ops)-1].Return > int64(time.Second/2) {
 			continue // the machine stood still, and some models know no time
 		}
-		overlaps += overlapping(ops)
+		overlaps += countOverlapping(ops)
 		if porcupine.CheckOperations(model, ops) {
 			continue
 		}
@@ -61,7 +61,7 @@ func check(t *testing.T, model porcupine.Model, begin func() func(*client)) {
 	require.Positive(t, overlaps, "no two operations overlapped")
 }
 
-func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
+func recordHistory(seed uint64, step func(*client)) (all []porcupine.Operation) {
 	clients := make([]client, workers)
 	began := time.Now()
 	var arrived atomic.Int64
@@ -69,7 +69,7 @@ func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
 	for i := range clients {
 		clients[i] = client{Rand: rand.New(rand.NewPCG(seed, uint64(i))), id: i, began: began}
 		wg.Go(func() {
-			for n := range int64(steps) {
+			for n := range int64(stepsPerWorker) {
 				// Each step begins when all workers are ready. Otherwise the first would end before the last begins.
 				arrived.Add(1)
 				for spins := 1; arrived.Load() < (n+1)*int64(workers); spins++ {
@@ -90,7 +90,7 @@ func history(seed uint64, step func(*client)) (all []porcupine.Operation) {
 	return all
 }
 
-func overlapping(ops []porcupine.Operation) (n int) {
+func countOverlapping(ops []porcupine.Operation) (n int) {
 	for _, a := range ops {
 		for _, b := range ops {
 			if a.ClientId != b.ClientId && b.Call < a.Call && a.Call < b.Return {

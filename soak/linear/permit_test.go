@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	tooMany = 3 // consecutive failures open the breaker
-	probes  = 2
+	failuresToOpen = 3 // consecutive failures open the breaker
+	probeCount     = 2
 )
 
 // event is a request for a permit, which gets a number, or the result of the call with that permit.
@@ -65,7 +65,7 @@ func (s *breakerState) allow(permit int64) bool {
 		s.enter(breaker.HalfOpen)
 	}
 	if s.state == breaker.HalfOpen {
-		if s.out+s.good == probes {
+		if s.out+s.good == probeCount {
 			return false
 		}
 		s.out++
@@ -83,25 +83,25 @@ func (s *breakerState) record(e *event) bool {
 	}
 	switch {
 	case s.state == breaker.HalfOpen:
-		s.probed(e)
+		s.recordProbe(e)
 	case e.outcome == breaker.Success:
 		s.streak = 0
 	case e.outcome == breaker.Failure:
-		if s.streak++; s.streak == tooMany {
+		if s.streak++; s.streak == failuresToOpen {
 			s.doomed = e.returned
 		}
 	}
 	return true
 }
 
-func (s *breakerState) probed(e *event) {
+func (s *breakerState) recordProbe(e *event) {
 	s.out--
 	if e.outcome == breaker.Success {
 		s.good++
 	}
 	if e.outcome == breaker.Failure {
 		s.open(e.returned)
-	} else if s.good == probes {
+	} else if s.good == probeCount {
 		s.enter(breaker.Closed)
 	}
 }
@@ -151,10 +151,10 @@ func (c *client) doEvent(e *event, fn func() any) {
 
 func TestPermits(t *testing.T) {
 	opened := int64(0)
-	check(t, permitModel(), func() func(*client) {
+	checkModel(t, permitModel(), func() func(*client) {
 		b := breaker.New("b", breaker.Config{
-			ConsecutiveFailures: tooMany, FailureRate: breaker.Off,
-			Cooldown: breaker.Off, Probes: probes, ProbeTimeout: time.Hour, Recovery: breaker.Off,
+			ConsecutiveFailures: failuresToOpen, FailureRate: breaker.Off,
+			Cooldown: breaker.Off, Probes: probeCount, ProbeTimeout: time.Hour, Recovery: breaker.Off,
 			OnChange: func(breaker.Change) { atomic.AddInt64(&opened, 1) },
 		})
 		var permits atomic.Int64
@@ -185,7 +185,7 @@ func TestPermits(t *testing.T) {
 			}
 		}
 	})
-	if opened < int64(histories) {
-		t.Fatalf("only %d transitions in %d histories", opened, histories)
+	if opened < int64(historyCount) {
+		t.Fatalf("only %d transitions in %d histories", opened, historyCount)
 	}
 }

@@ -67,8 +67,8 @@ func shareModel() porcupine.Model {
 	}
 }
 
-// recovering returns a breaker in the state Recovering.
-func recovering(t *testing.T) *breaker.Breaker {
+// recoveringBreaker returns a breaker in the state Recovering.
+func recoveringBreaker(t *testing.T) *breaker.Breaker {
 	b := breaker.New("b", breaker.Config{
 		MinCalls: 2, FailureRate: 0.5, FailureRun: breaker.Off,
 		Cooldown: breaker.Off, Probes: 1, ProbeTimeout: time.Hour, Recovery: time.Hour,
@@ -83,8 +83,8 @@ func recovering(t *testing.T) *breaker.Breaker {
 
 func TestTheShareOfARecoveringBreaker(t *testing.T) {
 	var passed, refused atomic.Int64
-	check(t, shareModel(), func() func(*client) {
-		b := recovering(t)
+	checkModel(t, shareModel(), func() func(*client) {
+		b := recoveringBreaker(t)
 		var permits atomic.Int64
 		held := make([]map[int64]*breaker.Permit, workers)
 		for i := range held {
@@ -114,6 +114,6 @@ func TestTheShareOfARecoveringBreaker(t *testing.T) {
 			})
 		}
 	})
-	require.Greater(t, passed.Load(), int64(2*histories))
-	require.Greater(t, refused.Load(), int64(2*histories))
+	require.Greater(t, passed.Load(), int64(2*historyCount))
+	require.Greater(t, refused.Load(), int64(2*historyCount))
 }

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	buckets = 4
-	span    = buckets * token
+	bucketCount = 4
+	span        = bucketCount * token
 )
 
 // windowState holds the buckets in the window: the newest one, and those before it within the span.
 type windowState struct {
 	newest int64
-	counts [buckets + 1]int // the newest last
+	counts [bucketCount + 1]int // the newest last
 }
 
-func (s *windowState) move(at time.Duration) {
+func (s *windowState) advance(at time.Duration) {
 	for ; s.newest < int64(at/token); s.newest++ {
 		copy(s.counts[:], s.counts[1:])
-		s.counts[buckets] = 0
+		s.counts[bucketCount] = 0
 	}
 }
 
-func (s *windowState) used() (n int) {
+func (s *windowState) usedTokens() (n int) {
 	for _, count := range s.counts {
 		n += count
 	}
@@ -53,21 +53,21 @@ func windowModel() porcupine.Model {
 				s.giveBack(-in.n)
 				return true, s
 			}
-			s.move(in.at)
-			ok := in.n <= burst-s.used()
+			s.advance(in.at)
+			ok := in.n <= burst-s.usedTokens()
 			if ok {
-				s.counts[buckets] += in.n
+				s.counts[bucketCount] += in.n
 			}
 			r := output.(limiter.Result)
-			return r.OK == ok && r.Remaining == burst-s.used(), s
+			return r.OK == ok && r.Remaining == burst-s.usedTokens(), s
 		},
 	}
 }
 
 func TestSlidingWindow(t *testing.T) {
-	check(t, windowModel(), func() func(*client) {
+	checkModel(t, windowModel(), func() func(*client) {
 		t0 := time.Now()
-		w := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: burst, Window: span, Buckets: buckets}, t0)
-		return asks(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", w })
+		w := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: burst, Window: span, Buckets: bucketCount}, t0)
+		return requestStep(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", w })
 	})
 }

@@ -28,8 +28,8 @@ type outage struct {
 	answers map[string]string // parts of the answers
 }
 
-// call makes n simultaneous calls, each of which takes d and returns err.
-func call(g interface {
+// makeCalls makes n simultaneous calls, each of which takes d and returns err.
+func makeCalls(g interface {
 	Run(ctx context.Context, fn func(context.Context) error) error
 }, n int, d time.Duration, err error,
 ) {
@@ -47,8 +47,8 @@ func call(g interface {
 	calls.Wait()
 }
 
-// again repeats f until the test ends.
-func again(t *testing.T, f func()) {
+// repeatUntilEnd repeats f until the test ends.
+func repeatUntilEnd(t *testing.T, f func()) {
 	t.Helper()
 	var work sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -75,9 +75,9 @@ var outages = []outage{
 	{"refused", func(t *testing.T) []stat.Source {
 		bank := weir.New("bank", weir.Config{Breaker: breaker.Config{Cooldown: time.Minute, Latency: true}})
 		users := weir.New("users", weir.Config{Breaker: breaker.Config{Latency: true}})
-		again(t, func() {
-			call(bank, 3, 0, errors.New("dial tcp 10.0.3.7:443: connect: connection refused"))
-			call(users, 3, time.Millisecond, nil)
+		repeatUntilEnd(t, func() {
+			makeCalls(bank, 3, 0, errors.New("dial tcp 10.0.3.7:443: connect: connection refused"))
+			makeCalls(users, 3, time.Millisecond, nil)
 		})
 		return []stat.Source{bank, users}
 	}, "bank", map[string]string{"Since": "for ", "Last error": "connection refused", "Next": "a probe in ", "Affected": "all calls through bank; "}},
@@ -88,9 +88,9 @@ var outages = []outage{
 		hang := make(chan struct{})
 		var hung sync.WaitGroup
 		t.Cleanup(func() { close(hang); hung.Wait() })
-		again(t, func() {
+		repeatUntilEnd(t, func() {
 			hung.Go(func() { _ = search.Run(t.Context(), func(context.Context) error { <-hang; return nil }) })
-			call(users, 2, 0, nil)
+			makeCalls(users, 2, 0, nil)
 		})
 		return []stat.Source{search, users}
 	}, "search", map[string]string{"Since": "for ", "Why": "took longer than 20 ms, limit 50%, ", "Next": "a probe in ", "Affected": "all calls through search"}},
@@ -99,20 +99,20 @@ var outages = []outage{
 		c := breaker.Config{SlowCall: 5 * time.Millisecond, SlowRate: 0.9, Latency: true}
 		maps, users := breaker.New("maps", c), breaker.New("users", c)
 		n := 0
-		again(t, func() {
+		repeatUntilEnd(t, func() {
 			n++
-			call(maps, 2, time.Duration(n%3)*8*time.Millisecond, nil)
-			call(users, 2, 0, nil)
+			makeCalls(maps, 2, time.Duration(n%3)*8*time.Millisecond, nil)
+			makeCalls(users, 2, 0, nil)
 		})
 		return []stat.Source{maps, users}
 	}, "maps", map[string]string{"Since": "or earlier", "Why": "of the calls take longer than 5 ms, limit 90 %", "Next": "opens at 90 %", "Affected": "slow"}},
 
 	{"partial", func(t *testing.T) []stat.Source {
 		mail, users := breaker.New("mail", breaker.Config{FailureRun: breaker.Off}), breaker.New("users", breaker.Config{})
-		again(t, func() {
-			call(mail, 2, 0, nil)
-			call(mail, 1, 0, errors.New("421 too many connections"))
-			call(users, 2, 0, nil)
+		repeatUntilEnd(t, func() {
+			makeCalls(mail, 2, 0, nil)
+			makeCalls(mail, 1, 0, errors.New("421 too many connections"))
+			makeCalls(users, 2, 0, nil)
 		})
 		return []stat.Source{mail, users}
 	}, "mail", map[string]string{"Since": "or earlier", "Why": "33 % of the calls fail", "Next": "opens at 50 %", "Affected": "all calls through mail; about "}},
@@ -120,15 +120,15 @@ var outages = []outage{
 	{"one-host", func(t *testing.T) []stat.Source {
 		hosts := weir.NewGroup[string]("cdn", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{Cooldown: time.Minute, Latency: true}}})
 		signup := weir.New("signup", weir.Config{Rate: limiter.Per(5, time.Minute), Burst: 5})
-		again(t, func() {
+		repeatUntilEnd(t, func() {
 			for n := range 4 {
 				err := error(nil)
 				if n == 2 {
 					err = errors.New("tls: certificate has expired")
 				}
-				call(hosts.Get(fmt.Sprintf("edge-%c.eu-central.a-long-provider-name.example", 'a'+n)), 3, time.Millisecond, err)
+				makeCalls(hosts.Get(fmt.Sprintf("edge-%c.eu-central.a-long-provider-name.example", 'a'+n)), 3, time.Millisecond, err)
 			}
-			call(signup, 1, 0, nil)
+			makeCalls(signup, 1, 0, nil)
 		})
 		return []stat.Source{hosts, signup}
 	}, "cdn / edge-c.eu-central.a-long-provider-name.example", map[string]string{
@@ -136,26 +136,26 @@ var outages = []outage{
 	}},
 }
 
-// answer returns the answer about the first source in trouble.
-const answer = `[...document.querySelectorAll(".problems li:first-child .answers > div")].find(d => d.firstChild.innerText === %q)?.lastChild.innerText ?? ""`
+// answerScript returns the answer about the first source in trouble.
+const answerScript = `[...document.querySelectorAll(".problems li:first-child .answers > div")].find(d => d.firstChild.innerText === %q)?.lastChild.innerText ?? ""`
 
 func TestTheFirstThingShownAnswersWhatSinceWhyNextAndWhom(t *testing.T) {
 	b := newTab(t)
 	for _, o := range outages {
 		s := serve(t, dashboard.Config{Title: "storefront", Interval: 100 * time.Millisecond}, o.sources(t)...)
-		b.size(1280, 800)
-		b.scheme("light")
+		b.setSize(1280, 800)
+		b.setColorScheme("light")
 		b.visit(s)
-		b.until(`document.querySelector(".problems a")?.textContent === ` + quote(o.what))
+		b.waitUntil(`document.querySelector(".problems a")?.textContent === ` + quote(o.what))
 		for question, part := range o.answers {
-			b.until(fmt.Sprintf(answer, question) + `.includes(` + quote(part) + `)`)
+			b.waitUntil(fmt.Sprintf(answerScript, question) + `.includes(` + quote(part) + `)`)
 		}
 		require.Less(t, eval[float64](b, `document.querySelector(".problems li").getBoundingClientRect().bottom`), 800.0, "without scrolling")
 		if o.name == "one-host" {
 			b.requireText(".problems", "the limit of 5 per 1 min is used up")
 			b.requireText(".problems", "the next call can pass in ")
 		}
-		b.accessible(o.name)
+		b.requireAccessible(o.name)
 		b.outageShots(o.name)
 	}
 }
@@ -165,28 +165,28 @@ func (b *tab) outageShots(name string) {
 	if *screenshots == "" {
 		return
 	}
-	b.until(`performance.now() > 6000`)
+	b.waitUntil(`performance.now() > 6000`)
 	for _, width := range []int64{1280, 400} {
 		for _, scheme := range []string{"light", "dark"} {
-			b.size(width, 800)
-			b.scheme(scheme)
-			b.shoot(fmt.Sprintf("outage-%s-%d-%s", name, width, scheme))
+			b.setSize(width, 800)
+			b.setColorScheme(scheme)
+			b.saveScreenshot(fmt.Sprintf("outage-%s-%d-%s", name, width, scheme))
 		}
 	}
-	b.size(1280, 800)
+	b.setSize(1280, 800)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".problems a").click()`))
-	b.until(`document.querySelector(".plot path")`)
-	b.shoot("outage-" + name + "-source")
+	b.waitUntil(`document.querySelector(".plot path")`)
+	b.saveScreenshot("outage-" + name + "-source")
 }
 
 func TestMembersOfAGroupSayWhyAndShowTheirSettings(t *testing.T) {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{Breaker: breaker.Config{Cooldown: time.Hour, Latency: true}})
 	key := "eu." + strings.Repeat("very-long-", 20) + "host.example"
-	b, s := newTab(t), serve(t, quick, hosts)
-	fail(t, hosts.Get(key))
-	b.size(400, 800)
+	b, s := newTab(t), serve(t, quickConfig, hosts)
+	failUntilOpen(t, hosts.Get(key))
+	b.setSize(400, 800)
 	b.visit(s)
-	b.until(`document.querySelector(".problems a")`)
+	b.waitUntil(`document.querySelector(".problems a")`)
 	require.Equal(t, 400, eval[int](b, `document.documentElement.scrollWidth`))
 
 	// The name is cut in the middle: its end is visible, and all of it on focus.
@@ -209,15 +209,15 @@ func TestMembersOfAGroupSayWhyAndShowTheirSettings(t *testing.T) {
 	b.click("summary")
 	b.requireText(".settings", "FailureRate")
 	require.Contains(t, b.text(".settings"), "50 %")
-	b.accessible("a member of a group")
+	b.requireAccessible("a member of a group")
 }
 
 func TestAThousandOpenBreakersStaySmall(t *testing.T) {
 	sources := make([]stat.Source, 1000)
 	for n := range sources {
-		sources[n] = opened(t, fmt.Sprintf("service-%04d", n))
+		sources[n] = openBreaker(t, fmt.Sprintf("service-%04d", n))
 	}
-	b, s := newTab(t), serve(t, quick, sources...)
+	b, s := newTab(t), serve(t, quickConfig, sources...)
 	b.visit(s)
 	b.requireText(".problems + p", "992 more sources")
 	elements := eval[int](b, `document.querySelectorAll("*").length`)

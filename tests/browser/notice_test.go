@@ -10,22 +10,22 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// notice is a source with a notice.
-type notice struct{ text atomic.Pointer[string] }
+// noticeSource is a source with a notice.
+type noticeSource struct{ text atomic.Pointer[string] }
 
-func (*notice) Observe(func(*stat.Series, float64) bool) {}
-func (n *notice) Notice() string                         { return *n.text.Load() }
+func (*noticeSource) Observe(func(*stat.Series, float64) bool) {}
+func (n *noticeSource) Notice() string                         { return *n.text.Load() }
 
 func TestANoticeOfASourceIsShown(t *testing.T) {
-	file, none, fault := &notice{}, "", "The configuration was refused.\nweir.yaml:7: gates.a: <b>burst</b> is -2"
+	file, none, fault := &noticeSource{}, "", "The configuration was refused.\nweir.yaml:7: gates.a: <b>burst</b> is -2"
 	file.text.Store(&none)
-	b, s := newTab(t), serve(t, quick, file, breaker.New("bank", breaker.Config{}))
+	b, s := newTab(t), serve(t, quickConfig, file, breaker.New("bank", breaker.Config{}))
 	b.visit(s)
 	b.requireText("#status", "Live")
 	require.True(t, eval[bool](b, `document.getElementById("notices").hidden`))
 	file.text.Store(&fault)
-	b.until(`!document.getElementById("notices").hidden`)
+	b.waitUntil(`!document.getElementById("notices").hidden`)
 	require.Equal(t, fault, b.text("#notices"), "on two lines, and as text")
 	file.text.Store(&none)
-	b.until(`document.getElementById("notices").hidden`)
+	b.waitUntil(`document.getElementById("notices").hidden`)
 }

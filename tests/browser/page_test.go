@@ -18,21 +18,21 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// quick is the sample interval of the pages in tests.
-var quick = dashboard.Config{Title: "storefront", Interval: 100 * time.Millisecond}
+// quickConfig has the sample interval of the pages in tests.
+var quickConfig = dashboard.Config{Title: "storefront", Interval: 100 * time.Millisecond}
 
-const states = `[...document.querySelectorAll(".sources tbody tr")].map(r => r.querySelector("a").innerText + ": " + r.querySelector(".badge").innerText).join()`
+const statesScript = `[...document.querySelectorAll(".sources tbody tr")].map(r => r.querySelector("a").innerText + ": " + r.querySelector(".badge").innerText).join()`
 
 func TestTransitionsAreShownAndAnnounced(t *testing.T) {
 	bank, post := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second}), breaker.New("post", breaker.Config{Cooldown: 5 * time.Second})
-	b, s := newTab(t), serve(t, quick, bank, post)
+	b, s := newTab(t), serve(t, quickConfig, bank, post)
 	b.visit(s)
 	b.requireText("#status", "Live")
-	require.Equal(t, "bank: closed,post: closed", eval[string](b, states))
+	require.Equal(t, "bank: closed,post: closed", eval[string](b, statesScript))
 	require.Contains(t, b.text(".aside"), "None since this page was opened.")
 
-	fail(t, post)
-	b.until(states + ` === "post: open,bank: closed"`) // sorted by severity, without a reload
+	failUntilOpen(t, post)
+	b.waitUntil(statesScript + ` === "post: open,bank: closed"`) // sorted by severity, without a reload
 	b.requireText(".change", "post")
 	b.requireText(".chip", "1 open")
 	require.Equal(t, "post is now open", b.text("#spoken"))
@@ -40,18 +40,18 @@ func TestTransitionsAreShownAndAnnounced(t *testing.T) {
 	// The state is shown by a shape and a word, not only by a color.
 	require.Equal(t, "#shape-open", eval[string](b, `document.querySelector(".sources tbody use").getAttribute("href")`))
 	require.Positive(t, eval[float64](b, `document.querySelector(".sources tbody .shape").getBoundingClientRect().width`))
-	b.until(`document.querySelector(".sources .bad").getAttribute("d").startsWith("M")`)
+	b.waitUntil(`document.querySelector(".sources .bad").getAttribute("d").startsWith("M")`)
 }
 
 func TestASourceThatFlapsTakesOneRow(t *testing.T) {
 	post := breaker.New("post", breaker.Config{Cooldown: time.Hour})
-	b, s := newTab(t), serve(t, quick, post)
+	b, s := newTab(t), serve(t, quickConfig, post)
 	b.visit(s)
 	for range 3 {
-		fail(t, post)
-		b.until(states + ` === "post: open"`)
+		failUntilOpen(t, post)
+		b.waitUntil(statesScript + ` === "post: open"`)
 		post.Reset()
-		b.until(states + ` === "post: closed"`)
+		b.waitUntil(statesScript + ` === "post: closed"`)
 	}
 	b.requireText(".change", "6 changes in")
 	require.Equal(t, 1, eval[int](b, `document.querySelectorAll(".change").length`))
@@ -59,8 +59,8 @@ func TestASourceThatFlapsTakesOneRow(t *testing.T) {
 	require.Contains(t, b.text(".problems + p"), "No breaker is open")
 }
 
-// fail makes failed calls until the breaker opens.
-func fail(t *testing.T, b *breaker.Breaker) {
+// failUntilOpen makes failed calls until the breaker opens.
+func failUntilOpen(t *testing.T, b *breaker.Breaker) {
 	t.Helper()
 	for range 20 {
 		_ = b.Run(t.Context(), func(context.Context) error { return fmt.Errorf("down") })
@@ -69,24 +69,24 @@ func fail(t *testing.T, b *breaker.Breaker) {
 }
 
 func TestPageWorksByKeyboardAlone(t *testing.T) {
-	b, s := newTab(t), serve(t, quick, breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second}), opened(t, "post"), breaker.New("shelf", breaker.Config{}))
+	b, s := newTab(t), serve(t, quickConfig, breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second}), openBreaker(t, "post"), breaker.New("shelf", breaker.Config{}))
 	b.visit(s)
 	b.press("/")
 	require.Equal(t, "search", eval[string](b, "document.activeElement.type"))
 	b.press("s", "h", "e")
 	require.Equal(t, "she", eval[string](b, "document.activeElement.value"))
-	require.Equal(t, "shelf: closed", eval[string](b, states))
+	require.Equal(t, "shelf: closed", eval[string](b, statesScript))
 	b.press("Escape")
-	require.Equal(t, "post: open,bank: closed,shelf: closed", eval[string](b, states))
+	require.Equal(t, "post: open,bank: closed,shelf: closed", eval[string](b, statesScript))
 
 	b.press("Tab")
 	require.Equal(t, "Name", eval[string](b, "document.activeElement.innerText"))
 	b.press("Enter")
-	require.Equal(t, "bank: closed,post: open,shelf: closed", eval[string](b, states))
+	require.Equal(t, "bank: closed,post: open,shelf: closed", eval[string](b, statesScript))
 	require.Equal(t, "ascending", eval[string](b, `document.activeElement.closest("th").ariaSort`))
 	b.press("Enter")
 	require.Equal(t, "descending", eval[string](b, `document.activeElement.closest("th").ariaSort`))
-	require.Equal(t, "shelf: closed,post: open,bank: closed", eval[string](b, states))
+	require.Equal(t, "shelf: closed,post: open,bank: closed", eval[string](b, statesScript))
 
 	for eval[string](b, "document.activeElement.innerText") != "post" {
 		b.press("Tab")
@@ -99,7 +99,7 @@ func TestPageWorksByKeyboardAlone(t *testing.T) {
 	for eval[string](b, "document.activeElement.role ?? ''") != "slider" {
 		b.press("Tab")
 	}
-	b.until(`+document.activeElement.ariaValueMax > 3`)
+	b.waitUntil(`+document.activeElement.ariaValueMax > 3`)
 	b.press("Home")
 	require.Equal(t, "0", eval[string](b, "document.activeElement.ariaValueNow"))
 	require.Regexp(t, `^\d\d:\d\d:\d\d: successful –, failed –, refused –$`, eval[string](b, "document.activeElement.ariaValueText"))
@@ -112,16 +112,16 @@ func TestPageWorksByKeyboardAlone(t *testing.T) {
 	require.Equal(t, "post", eval[string](b, "document.activeElement.innerText"), "the focus has returned")
 }
 
-// opened returns an open breaker.
-func opened(t *testing.T, name string) *breaker.Breaker {
+// openBreaker returns an open breaker.
+func openBreaker(t *testing.T, name string) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New(name, breaker.Config{Cooldown: time.Hour})
-	fail(t, b)
+	failUntilOpen(t, b)
 	return b
 }
 
 func TestSearchAndStatesNarrowTheTable(t *testing.T) {
-	b, s := newTab(t), serve(t, quick, append(many(120), opened(t, "post"))...)
+	b, s := newTab(t), serve(t, quickConfig, append(manySources(120), openBreaker(t, "post"))...)
 	b.visit(s)
 	require.Equal(t, 50, eval[int](b, `document.querySelectorAll(".sources tbody tr").length`))
 	require.Equal(t, "1–50 of 121 sources", b.text(".pager [role=status]"))
@@ -136,9 +136,9 @@ func TestSearchAndStatesNarrowTheTable(t *testing.T) {
 	b.press("Escape")
 
 	b.click(".chip:nth-child(2)")
-	require.Equal(t, "post: open", eval[string](b, states))
+	require.Equal(t, "post: open", eval[string](b, statesScript))
 	require.Equal(t, "true", eval[string](b, `document.querySelector(".chip:nth-child(2)").ariaPressed`))
-	b.accessible("with a state selected")
+	b.requireAccessible("with a state selected")
 	b.click(".chip:first-child")
 	require.Equal(t, 50, eval[int](b, `document.querySelectorAll(".sources tbody tr").length`))
 }
@@ -147,8 +147,8 @@ func TestSearchAndStatesNarrowTheTable(t *testing.T) {
 // machine. It bounds the number of elements, on which the times depend too.
 func TestAThousandSourcesStaySmall(t *testing.T) {
 	b := newTab(t)
-	b.visit(serve(t, dashboard.Config{}, many(1000)...))
-	b.until(`performance.getEntriesByName("first-contentful-paint").length && performance.getEntriesByName("weir:shown").length`)
+	b.visit(serve(t, dashboard.Config{}, manySources(1000)...))
+	b.waitUntil(`performance.getEntriesByName("first-contentful-paint").length && performance.getEntriesByName("weir:shown").length`)
 	t.Logf("first contentful paint after %.0f ms, 1,000 sources shown after %.0f ms",
 		eval[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`),
 		eval[float64](b, `performance.getEntriesByName("weir:shown")[0].startTime`))
@@ -161,26 +161,26 @@ func TestAThousandSourcesStaySmall(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("input").focus()`))
 	begin := eval[float64](b, "performance.now()")
 	b.press("9", "9", "9")
-	b.until(`document.querySelectorAll(".sources tbody tr").length === 1`)
+	b.waitUntil(`document.querySelectorAll(".sources tbody tr").length === 1`)
 	t.Logf("found one of them within %.0f ms", eval[float64](b, "performance.now()")-begin)
-	b.accessible("a thousand sources")
+	b.requireAccessible("a thousand sources")
 	b.press("Escape")
-	b.shoot("thousand")
+	b.saveScreenshot("thousand")
 }
 
 func TestNothingIsWiderThanAPhone(t *testing.T) {
 	shop := newShop()
 	shop.startCallers(t)
-	sources := append(many(60), shop.sources...)
-	sources = append(sources, opened(t, strings.Repeat("verylongname", 900)), opened(t, strings.Repeat("many short words ", 600)))
-	b, s := newTab(t), serve(t, quick, sources...)
-	b.size(375, 800)
+	sources := append(manySources(60), shop.sources...)
+	sources = append(sources, openBreaker(t, strings.Repeat("verylongname", 900)), openBreaker(t, strings.Repeat("many short words ", 600)))
+	b, s := newTab(t), serve(t, quickConfig, sources...)
+	b.setSize(375, 800)
 	b.visit(s)
 	const wide = `document.documentElement.scrollWidth`
 	require.Equal(t, 375, eval[int](b, wide), "the table")
 	for n := range 4 {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelectorAll(".sources tbody a")[%d].click()`, n)))
-		b.until(`document.querySelector(".plot path") && document.querySelector(".metrics dt")`)
+		b.waitUntil(`document.querySelector(".plot path") && document.querySelector(".metrics dt")`)
 		require.Equal(t, 375, eval[int](b, wide), b.text("h1")[:10])
 		require.LessOrEqual(t, eval[float64](b, `document.querySelector("h1").getBoundingClientRect().height`), 200.0)
 		b.press("Escape")
@@ -192,8 +192,8 @@ func TestNothingIsWiderThanAPhone(t *testing.T) {
 
 func TestPagePollsIfThereIsNoStream(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second})
-	b, s := newTab(t), serve(t, quick, bank)
-	b.excuse()
+	b, s := newTab(t), serve(t, quickConfig, bank)
+	b.tolerateFailures()
 
 	ctx, leave := context.WithCancel(t.Context())
 	for range 32 { // the most streams that the page serves at once
@@ -205,8 +205,8 @@ func TestPagePollsIfThereIsNoStream(t *testing.T) {
 	}
 	b.visit(s)
 	b.requireText("#status", "Polling")
-	fail(t, bank)
-	b.until(states + ` === "bank: open"`)
+	failUntilOpen(t, bank)
+	b.waitUntil(statesScript + ` === "bank: open"`)
 	b.requireText(".change", "bank")
 
 	leave()
@@ -215,8 +215,8 @@ func TestPagePollsIfThereIsNoStream(t *testing.T) {
 
 func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second})
-	b, s := newTab(t), serve(t, quick, bank)
-	b.excuse()
+	b, s := newTab(t), serve(t, quickConfig, bank)
+	b.tolerateFailures()
 	b.visit(s)
 	b.requireText("#status", "Live")
 
@@ -224,35 +224,35 @@ func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
 	s.CloseClientConnections()
 	s.Close()
 	b.requireText("#status", "Connection lost")
-	require.Equal(t, "bank: closed", eval[string](b, states), "the last values stay")
+	require.Equal(t, "bank: closed", eval[string](b, statesScript), "the last values stay")
 
 	again := &http.Server{Addr: address, Handler: s.Config.Handler, ReadHeaderTimeout: time.Second}
 	go func() { _ = again.ListenAndServe() }()
 	t.Cleanup(func() { _ = again.Close() })
-	fail(t, bank)
+	failUntilOpen(t, bank)
 	b.requireText("#status", "Live")
-	b.until(states + ` === "bank: open"`)
+	b.waitUntil(statesScript + ` === "bank: open"`)
 }
 
 func TestPageReportsABrokenSource(t *testing.T) {
 	old := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { slog.SetDefault(old) })
-	b, s := newTab(t), serve(t, quick, breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second}), &broken{})
+	b, s := newTab(t), serve(t, quickConfig, breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second}), &panickingSource{})
 	b.visit(s)
 	b.requireText("#faults", "ended in a panic")
-	require.Equal(t, "bank: closed", eval[string](b, states))
-	b.accessible("with a notice")
+	require.Equal(t, "bank: closed", eval[string](b, statesScript))
+	b.requireAccessible("with a notice")
 }
 
-type broken struct{}
+type panickingSource struct{}
 
-func (*broken) Observe(func(*stat.Series, float64) bool) { panic("broken") }
+func (*panickingSource) Observe(func(*stat.Series, float64) bool) { panic("broken") }
 
 func TestPageReportsARemovedSource(t *testing.T) {
 	bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second})
-	b, s := newTab(t), serve(t, quick, bank)
-	b.excuse()
+	b, s := newTab(t), serve(t, quickConfig, bank)
+	b.tolerateFailures()
 	b.visit(s)
 	b.click(".sources tbody a")
 	b.requireText("h1", "bank")
@@ -260,23 +260,23 @@ func TestPageReportsARemovedSource(t *testing.T) {
 	b.requireText(".source .notice", "This source has been removed.")
 	b.press("Escape")
 	b.requireText(".empty", "There are no sources yet.")
-	b.accessible("without sources")
+	b.requireAccessible("without sources")
 }
 
-// counted is a source that counts how often it was read.
-type counted struct {
+// countingSource is a source that counts how often it was read.
+type countingSource struct {
 	*breaker.Breaker
 	reads atomic.Int64
 }
 
-func (c *counted) Observe(yield func(*stat.Series, float64) bool) {
+func (c *countingSource) Observe(yield func(*stat.Series, float64) bool) {
 	c.reads.Add(1)
 	c.Breaker.Observe(yield)
 }
 
 func TestAHiddenPageCausesNoSampling(t *testing.T) {
-	source := &counted{Breaker: breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second})}
-	b, s := newTab(t), serve(t, quick, source)
+	source := &countingSource{Breaker: breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second})}
+	b, s := newTab(t), serve(t, quickConfig, source)
 	b.visit(s)
 	b.requireText("#status", "Live")
 	hide := func(hidden bool) {
@@ -285,9 +285,9 @@ func TestAHiddenPageCausesNoSampling(t *testing.T) {
 	}
 	hide(true)
 	b.requireText("#status", "Paused")
-	b.until(`performance.now() > 1000`)
+	b.waitUntil(`performance.now() > 1000`)
 	before := source.reads.Load()
-	b.until(`performance.now() > 3000`)
+	b.waitUntil(`performance.now() > 3000`)
 	require.LessOrEqual(t, source.reads.Load(), before+1)
 
 	hide(false)

@@ -28,8 +28,9 @@ type shop struct {
 	sources []stat.Source
 }
 
-// hostile is a name with markup, line breaks, quotes and characters that reverse the direction of text.
-const hostile = "<img src=x onerror=alert(1)>\"quoted\"\n'and' broken \u202Ereversed"
+// hostileName is a name with markup, line breaks, quotes and characters that reverse the direction
+// of text.
+const hostileName = "<img src=x onerror=alert(1)>\"quoted\"\n'and' broken \u202Ereversed"
 
 func newShop() *shop {
 	s := &shop{
@@ -48,7 +49,7 @@ func newShop() *shop {
 	shadow.Force(breaker.Shadow)
 	signup := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1, Name: "signup"})
 	signup.Take(1)
-	s.sources = []stat.Source{s.payments, s.search, export, shadow, signup, breaker.New(hostile, breaker.Config{}), s.monitor}
+	s.sources = []stat.Source{s.payments, s.search, export, shadow, signup, breaker.New(hostileName, breaker.Config{}), s.monitor}
 	return s
 }
 
@@ -76,12 +77,12 @@ func (s *shop) sell(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		_ = s.payments.Run(ctx, func(context.Context) error { return failing(n%40 == 0) })
-		_ = s.search.Run(ctx, func(context.Context) error { return failing(s.down.Load()) })
+		_ = s.payments.Run(ctx, func(context.Context) error { return failIf(n%40 == 0) })
+		_ = s.search.Run(ctx, func(context.Context) error { return failIf(s.down.Load()) })
 	}
 }
 
-func failing(is bool) error {
+func failIf(is bool) error {
 	for range rand.IntN(200_000) { // a random time between calls
 	}
 	if is {
@@ -90,8 +91,8 @@ func failing(is bool) error {
 	return nil
 }
 
-// many returns a large number of sources, each with the series of a breaker.
-func many(n int) []stat.Source {
+// manySources returns a large number of sources, each with the series of a breaker.
+func manySources(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for i := range sources {
 		sources[i] = breaker.New(fmt.Sprintf("service-%04d", i), breaker.Config{})

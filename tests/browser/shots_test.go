@@ -15,9 +15,9 @@ func TestScreenshots(t *testing.T) {
 	shop.startCallers(t)
 	b, s := newTab(t), serve(t, dashboard.Config{Title: "storefront", Interval: 250 * time.Millisecond, History: time.Minute}, shop.sources...)
 	b.visit(s)
-	b.until(`document.querySelector(".spark .good[d^=M]")`)
+	b.waitUntil(`document.querySelector(".spark .good[d^=M]")`)
 	if *screenshots != "" {
-		b.until(`performance.now() > 12000`)
+		b.waitUntil(`performance.now() > 12000`)
 	}
 	shop.down.Store(true)
 	b.requireText(".sources tr", "open")
@@ -29,18 +29,18 @@ func TestScreenshots(t *testing.T) {
 		width, height int64
 	}{{"wide", 1440, 900}, {"tablet", 820, 1100}, {"phone", 375, 800}} {
 		for _, scheme := range []string{"light", "dark"} {
-			b.size(form.width, form.height)
-			b.scheme(scheme)
+			b.setSize(form.width, form.height)
+			b.setColorScheme(scheme)
 			b.do(chromedp.Evaluate[chromedp.Void]("location.hash = ''"))
 			b.requireText("h1", "Sources")
-			b.accessible("table, " + form.name + ", " + scheme)
-			b.shoot("table-" + form.name + "-" + scheme)
+			b.requireAccessible("table, " + form.name + ", " + scheme)
+			b.saveScreenshot("table-" + form.name + "-" + scheme)
 			for _, source := range []string{"search", "search is open"} {
 				b.do(chromedp.Evaluate[chromedp.Void](`[...document.querySelectorAll("a")].find(a => a.innerText === "` + source + `").click()`))
 				b.requireText("h1", source)
-				b.until(`document.querySelector(".plot path")`)
-				b.accessible(source + ", " + form.name + ", " + scheme)
-				b.shoot(source + "-" + form.name + "-" + scheme)
+				b.waitUntil(`document.querySelector(".plot path")`)
+				b.requireAccessible(source + ", " + form.name + ", " + scheme)
+				b.saveScreenshot(source + "-" + form.name + "-" + scheme)
 				b.press("Escape")
 				b.requireText("h1", "Sources")
 			}

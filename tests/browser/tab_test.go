@@ -89,10 +89,10 @@ func newTab(t *testing.T) *tab {
 	ctx, cancel := chromedp.NewContext(chrome.ctx)
 	t.Cleanup(cancel) // closes the tab
 	b := &tab{t: t, ctx: ctx}
-	require.NoError(t, chromedp.Listen(ctx, b.hear))
-	t.Cleanup(b.inspect)
-	b.size(1440, 900)
-	b.scheme("light")
+	require.NoError(t, chromedp.Listen(ctx, b.noteEvent))
+	t.Cleanup(b.checkConsole)
+	b.setSize(1440, 900)
+	b.setColorScheme("light")
 	return b
 }
 
@@ -103,7 +103,7 @@ func chromium(t *testing.T) string {
 	return testenv.Program(t, "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
 }
 
-func (b *tab) hear(event any) {
+func (b *tab) noteEvent(event any) {
 	if b.t.Context().Err() != nil { // the test is over, and the server has closed the stream of the page
 		return
 	}
@@ -113,7 +113,7 @@ func (b *tab) hear(event any) {
 	case *runtime.EventConsoleAPICalled:
 		b.messages = append(b.messages, string(e.Type))
 	case *runtime.EventExceptionThrown:
-		b.messages = append(b.messages, exception(e))
+		b.messages = append(b.messages, exceptionText(e))
 	case *log.EventEntryAdded:
 		if !b.excused || string(e.Entry.Source) != "network" {
 			b.messages = append(b.messages, e.Entry.Text+" "+e.Entry.URL)
@@ -123,15 +123,15 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// excuse tolerates failed requests, for tests that cause them.
-func (b *tab) excuse() {
+// tolerateFailures tolerates failed requests, for tests that cause them.
+func (b *tab) tolerateFailures() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.excused = true
 }
 
-// inspect fails the test for console messages and requests to other hosts.
-func (b *tab) inspect() {
+// checkConsole fails the test for console messages and requests to other hosts.
+func (b *tab) checkConsole() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	require.Empty(b.t, b.messages, "in the browser's console")
@@ -157,8 +157,8 @@ func eval[T any](b *tab, expression string) T {
 	return value
 }
 
-// until waits until an expression is true.
-func (b *tab) until(expression string) {
+// waitUntil waits until an expression is true.
+func (b *tab) waitUntil(expression string) {
 	b.t.Helper()
 	_, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(15*time.Second)))
 	if err != nil {
@@ -175,7 +175,7 @@ func (b *tab) text(selector string) string {
 // requireText waits until the text of an element contains something.
 func (b *tab) requireText(selector, what string) {
 	b.t.Helper()
-	b.until(`[...document.querySelectorAll(` + quote(selector) + `)].some(e => e.innerText.includes(` + quote(what) + `))`)
+	b.waitUntil(`[...document.querySelectorAll(` + quote(selector) + `)].some(e => e.innerText.includes(` + quote(what) + `))`)
 }
 
 func (b *tab) click(selector string) { b.t.Helper(); b.do(chromedp.Click(chromedp.CSS(selector))) }
@@ -185,7 +185,9 @@ func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	for _, k := range keys {
 		b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			p := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: typed[k], WindowsVirtualKeyCode: codes[k]}
+			p := input.DispatchKeyEventParams{
+				Type: input.DispatchKeyEventTypeKeyDown, Key: k, Text: typedText[k], WindowsVirtualKeyCode: keyCodes[k],
+			}
 			if len(k) == 1 {
 				p.Text = k
 			}
@@ -199,14 +201,17 @@ func (b *tab) press(keys ...string) {
 
 // The effects of named keys.
 var (
-	codes = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
-	typed = map[string]string{"Enter": "\r"}
+	keyCodes  = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowRight": 39}
+	typedText = map[string]string{"Enter": "\r"}
 )
 
-func (b *tab) size(width, height int64) { b.t.Helper(); b.do(chromedp.EmulateViewport(width, height)) }
+func (b *tab) setSize(width, height int64) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(width, height))
+}
 
-// scheme sets the preferred color scheme: light or dark.
-func (b *tab) scheme(name string) {
+// setColorScheme sets the preferred color scheme: light or dark.
+func (b *tab) setColorScheme(name string) {
 	b.t.Helper()
 	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -216,8 +221,8 @@ func (b *tab) scheme(name string) {
 	}))
 }
 
-// shoot saves a screenshot of the whole page, if the flag is set.
-func (b *tab) shoot(name string) {
+// saveScreenshot saves a screenshot of the whole page, if the flag is set.
+func (b *tab) saveScreenshot(name string) {
 	b.t.Helper()
 	if *screenshots == "" {
 		return
@@ -227,15 +232,15 @@ func (b *tab) shoot(name string) {
 	require.NoError(b.t, os.WriteFile(filepath.Join(*screenshots, name+".png"), png, 0o600))
 }
 
-// fault is a violation found by axe.
-type fault struct {
+// axeViolation is a violation found by axe.
+type axeViolation struct {
 	ID    string
 	Help  string
 	Nodes []struct{ HTML, FailureSummary string }
 }
 
-// accessible fails the test if axe finds a violation.
-func (b *tab) accessible(what string) {
+// requireAccessible fails the test if axe finds a violation.
+func (b *tab) requireAccessible(what string) {
 	b.t.Helper()
 	axe, err := os.ReadFile("node_modules/axe-core/axe.min.js")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -245,7 +250,7 @@ func (b *tab) accessible(what string) {
 	if !eval[bool](b, "'axe' in window") {
 		eval[any](b, string(axe)+"; null")
 	}
-	var faults []fault
+	var faults []axeViolation
 	report := eval[string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations))`)
 	require.NoError(b.t, json.Unmarshal([]byte(report), &faults))
 	require.Empty(b.t, faults, what)
@@ -286,10 +291,10 @@ func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
 func (b *tab) visit(s *site) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(s.url))
-	b.until(`performance.getEntriesByName("weir:shown").length`)
+	b.waitUntil(`performance.getEntriesByName("weir:shown").length`)
 }
 
-func exception(e *runtime.EventExceptionThrown) string {
+func exceptionText(e *runtime.EventExceptionThrown) string {
 	if e.ExceptionDetails.Exception != nil {
 		return e.ExceptionDetails.Exception.Description
 	}

@@ -67,20 +67,20 @@ const (
 	weirOutside order = "weirhttp outside"
 )
 
-// stack is a client with both, and the recorded spans.
-type stack struct {
+// tracedClient is a client with both, and the recorded spans.
+type tracedClient struct {
 	*http.Client
 	weir   *weirhttp.Transport
 	tracer *trace.TracerProvider
 	spans  *tracetest.SpanRecorder
 }
 
-func newStack(o order, base http.RoundTripper, gate *weir.Gate) *stack {
-	return newStackOf(o, weirhttp.TransportConfig{Base: base}, gate)
+func newTracedClient(o order, base http.RoundTripper, gate *weir.Gate) *tracedClient {
+	return newTracedClientOf(o, weirhttp.TransportConfig{Base: base}, gate)
 }
 
-func newStackOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *stack {
-	s := &stack{spans: tracetest.NewSpanRecorder()}
+func newTracedClientOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *tracedClient {
+	s := &tracedClient{spans: tracetest.NewSpanRecorder()}
 	s.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(s.spans))
 	otel := func(inner http.RoundTripper) http.RoundTripper {
 		return otelhttp.NewTransport(inner, otelhttp.WithTracerProvider(s.tracer), otelhttp.WithPropagators(propagation.TraceContext{}))
@@ -97,8 +97,8 @@ func newStackOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *stack {
 	return s
 }
 
-// in runs a function in a span named call.
-func (s *stack) in(t *testing.T, method, url string, body io.Reader) (*http.Response, error) {
+// sendInSpan sends a request in a span named call.
+func (s *tracedClient) sendInSpan(t *testing.T, method, url string, body io.Reader) (*http.Response, error) {
 	ctx, span := s.tracer.Tracer("test").Start(t.Context(), "call")
 	defer span.End()
 	req, err := http.NewRequestWithContext(ctx, method, url, body)
@@ -107,7 +107,7 @@ func (s *stack) in(t *testing.T, method, url string, body io.Reader) (*http.Resp
 }
 
 // refused returns the attribute weir.refused of each span with the name.
-func (s *stack) refused(name string) (all []bool) {
+func (s *tracedClient) refused(name string) (all []bool) {
 	for _, span := range s.spans.Ended() {
 		if span.Name() == name {
 			set := attribute.NewSet(span.Attributes()...)

@@ -46,7 +46,7 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		s := serve(t, p, badService())
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
-		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
+		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 
 		var callers sync.WaitGroup
 		for caller := range 8 {

@@ -26,9 +26,9 @@ func TestRefusalIsRecordedOnASpan(t *testing.T) {
 	inBothOrders(t, func(t *testing.T, p protocol, o order) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2, Cooldown: time.Hour}})
-		client := newStack(o, s.Client().Transport, gate)
+		client := newTracedClient(o, s.Client().Transport, gate)
 		for i := range 4 {
-			_, err := text(client.in(t, http.MethodGet, s.URL, http.NoBody))
+			_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 			if i < 2 {
 				require.NoError(t, err)
 			} else {
@@ -61,12 +61,12 @@ func TestTraceContextAndBodiesPassThrough(t *testing.T) {
 			_, _ = io.Copy(w, r.Body)
 		}))
 		gate := weir.New("shop", weir.Config{})
-		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
-		got, err := text(client.in(t, http.MethodPost, s.URL, strings.NewReader("sent twice")))
+		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
+		got, err := text(client.sendInSpan(t, http.MethodPost, s.URL, strings.NewReader("sent twice")))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true sent twice", got)
 
-		got, err = text(client.in(t, http.MethodPost, s.URL+"/there", io.MultiReader(strings.NewReader("streamed"))))
+		got, err = text(client.sendInSpan(t, http.MethodPost, s.URL+"/there", io.MultiReader(strings.NewReader("streamed"))))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true streamed", got)
 		require.Equal(t, window.Counts{Successes: 3}, gate.Breaker().Counts())
@@ -82,8 +82,8 @@ func TestBrokenBodyIsNoticed(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}))
 		gate := weir.New("shop", weir.Config{})
-		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
-		_, err := text(client.in(t, http.MethodGet, s.URL, http.NoBody))
+		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
+		_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 		require.Error(t, err)
 		require.Equal(t, int64(1), gate.Totals().Failures)
 	})
@@ -102,7 +102,7 @@ func TestUpgradedConnectionIsWritable(t *testing.T) {
 			}
 		}))
 		gate := weir.New("shop", weir.Config{})
-		client := newStackOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
+		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
 		require.NoError(t, err)
 		req.Header.Set("Connection", "Upgrade")
@@ -129,11 +129,11 @@ func TestServerRefusalIsRecordedOnItsSpan(t *testing.T) {
 	})
 	s := serve(t, http1, otelhttp.NewHandler(limit.Handler(http.NotFoundHandler()), "serve",
 		otelhttp.WithTracerProvider(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))))
-	client := newStack(weirOutside, s.Client().Transport, weir.New("shop", weir.Config{}))
+	client := newTracedClient(weirOutside, s.Client().Transport, weir.New("shop", weir.Config{}))
 	for range 2 {
-		_, err := text(client.in(t, http.MethodGet, s.URL, http.NoBody))
+		_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 		require.NoError(t, err)
 	}
 	s.Close() // the spans have ended
-	require.Equal(t, []bool{false, true}, (&stack{spans: spans}).refused(spans.Ended()[0].Name()))
+	require.Equal(t, []bool{false, true}, (&tracedClient{spans: spans}).refused(spans.Ended()[0].Name()))
 }

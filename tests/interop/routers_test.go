@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// one allows one request per minute and route, and does not limit /healthz.
-func one(route func(*http.Request) string) *weirhttp.Limit {
+// onePerMinute allows one request per minute and route, and does not limit /healthz.
+func onePerMinute(route func(*http.Request) string) *weirhttp.Limit {
 	return weirhttp.NewLimit(weirhttp.LimitConfig{
 		Policies: []weirhttp.Policy{{
 			Name: "minute", Rate: limiter.Per(1, time.Minute), Burst: 1, By: route,
@@ -47,14 +47,14 @@ func wantQuotaForEachRoute(t *testing.T, h http.Handler) {
 	}
 }
 
-func onChi(r chi.Router) {
+func addChiRoutes(r chi.Router) {
 	for _, path := range []string{"/items", "/items/{id}", "/healthz"} {
 		r.Get(path, func(http.ResponseWriter, *http.Request) {})
 	}
 }
 
-// listen writes what slog.Default logs to the buffer until the test ends.
-func listen(t *testing.T, to *bytes.Buffer) {
+// captureLog writes what slog.Default logs to the buffer until the test ends.
+func captureLog(t *testing.T, to *bytes.Buffer) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
 	slog.SetDefault(slog.New(slog.NewTextHandler(to, nil)))
@@ -62,20 +62,20 @@ func listen(t *testing.T, to *bytes.Buffer) {
 
 func TestALimitBeforeChiAsksItForTheRoute(t *testing.T) {
 	router := chi.NewRouter()
-	limit := one(func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) })
+	limit := onePerMinute(func(r *http.Request) string { return router.Find(chi.NewRouteContext(), r.Method, r.URL.Path) })
 	router.Use(limit.Handler)
-	onChi(router)
+	addChiRoutes(router)
 	wantQuotaForEachRoute(t, router)
 }
 
 func TestALimitAfterChiKnowsTheRoute(t *testing.T) {
 	var log bytes.Buffer
-	listen(t, &log)
+	captureLog(t, &log)
 	router := chi.NewRouter()
-	limit := one(weirhttp.ByRoute(nil))
+	limit := onePerMinute(weirhttp.ByRoute(nil))
 	router.Group(func(r chi.Router) {
 		r.Use(limit.Handler)
-		onChi(r)
+		addChiRoutes(r)
 	})
 	wantQuotaForEachRoute(t, router)
 	require.Empty(t, log.String())
@@ -83,10 +83,10 @@ func TestALimitAfterChiKnowsTheRoute(t *testing.T) {
 
 func TestALimitBeforeChiWithoutARouteLogsAnError(t *testing.T) {
 	var log bytes.Buffer
-	listen(t, &log)
+	captureLog(t, &log)
 	router := chi.NewRouter()
-	router.Use(one(weirhttp.ByRoute(nil)).Handler)
-	onChi(router)
+	router.Use(onePerMinute(weirhttp.ByRoute(nil)).Handler)
+	addChiRoutes(router)
 	for range 5 {
 		router.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/items", http.NoBody))
 	}

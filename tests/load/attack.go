@@ -12,8 +12,8 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// parts is the number of alternating parts of the two runs of a pair.
-const parts = 10
+// partsPerRun is the number of alternating parts of the two runs of a pair.
+const partsPerRun = 10
 
 // answers are the responses of a rig.
 type answers struct {
@@ -44,9 +44,9 @@ func (c config) attack(r *loadServer, pacer vegeta.Pacer, d time.Duration, into 
 // compare runs a pair as fast as possible, in alternating slices.
 func (c config) compare(out io.Writer, pair [2]*loadServer) error {
 	var results [2]answers
-	for range parts {
+	for range partsPerRun {
 		for i, r := range pair {
-			c.attack(r, vegeta.Rate{}, c.duration/parts, &results[i])
+			c.attack(r, vegeta.Rate{}, c.duration/partsPerRun, &results[i])
 		}
 	}
 	var faults []error
@@ -75,7 +75,7 @@ func (c config) measure(out io.Writer, r *loadServer) error {
 	var t answers
 	c.attack(r, vegeta.Rate{Freq: 3 * rate, Per: time.Second}, c.duration, &t)
 	most := burst + rate*t.metrics.Latest.Sub(t.metrics.Earliest).Seconds()
-	least := t.fewest() - rate*t.metrics.Latencies.Max.Seconds()
+	least := t.fewestAllowed() - rate*t.metrics.Latencies.Max.Seconds()
 	fmt.Fprintf(out, "%-24s %9d %9d %9.0f %7.2f%%\n", r.name, t.requests, t.allowed, most, 100*(float64(t.allowed)/most-1))
 	err := r.close()
 	if n := float64(t.allowed); n > (1+tolerance)*most || n < (1-tolerance)*least {
@@ -84,8 +84,9 @@ func (c config) measure(out io.Writer, r *loadServer) error {
 	return err
 }
 
-// fewest returns how many requests a token bucket allows if each reaches it at the moment at which it is sent.
-func (t *answers) fewest() (n float64) {
+// fewestAllowed returns how many requests a token bucket allows if each reaches it at the moment at
+// which it is sent.
+func (t *answers) fewestAllowed() (n float64) {
 	slices.SortFunc(t.sent, time.Time.Compare)
 	tokens := float64(burst)
 	for i, at := range t.sent {
@@ -100,13 +101,14 @@ func (t *answers) fewest() (n float64) {
 	return n
 }
 
-// goroutines is the number of goroutines before the runs.
-type goroutines int
+// goroutineCount is the number of goroutines before the runs.
+type goroutineCount int
 
-func countGoroutines() goroutines { return goroutines(runtime.NumGoroutine()) }
+func countGoroutines() goroutineCount { return goroutineCount(runtime.NumGoroutine()) }
 
-// compare returns an error if there are more goroutines now. It waits a moment for those that are ending.
-func (before goroutines) compare(out io.Writer) error {
+// compare returns an error if there are more goroutines now. It waits a moment for those that are
+// ending.
+func (before goroutineCount) compare(out io.Writer) error {
 	after := countGoroutines()
 	for wait := time.Millisecond; after > before && wait < time.Second; wait *= 2 {
 		<-time.After(wait)

@@ -33,10 +33,11 @@ const (
 	burst = 300
 )
 
-func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello, world") }
+func sayHello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello, world") }
 
-// newRig starts a server with the handler, and returns it with a client whose transport guard wraps.
-func (c config) newRig(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *loadServer {
+// newLoadServer starts a server with the handler, and returns it with a client whose transport
+// guard wraps.
+func (c config) newLoadServer(name string, h http.Handler, guard func(http.RoundTripper) http.RoundTripper) *loadServer {
 	var protocols http.Protocols
 	protocols.SetHTTP1(!c.http2)
 	protocols.SetUnencryptedHTTP2(c.http2)
@@ -65,7 +66,7 @@ func (r *loadServer) count(_ net.Conn, s http.ConnState) {
 func unguarded(base http.RoundTripper) http.RoundTripper { return base }
 
 func (c config) bareServer(name string) *loadServer {
-	return c.newRig(name, http.HandlerFunc(hello), unguarded)
+	return c.newLoadServer(name, http.HandlerFunc(sayHello), unguarded)
 }
 
 // guardedServer uses all three kinds of middleware, and two policies that never refuse.
@@ -76,7 +77,7 @@ func (c config) guardedServer(name string) *loadServer {
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
-	r := c.newRig(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(hello)))), unguarded)
+	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguarded)
 	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(b, "weir.breaker.call.active") })
 	return r
 }
@@ -86,23 +87,23 @@ func (c config) limitedServer(name string) *loadServer {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
-	r := c.newRig(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(hello))), unguarded)
+	r := c.newLoadServer(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(sayHello))), unguarded)
 	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) })
 	return r
 }
 
 func (c config) guardedClient(name string) *loadServer {
-	return c.gated(name, weir.Config{Rate: limiter.PerSecond(1e6), Burst: 1e6})
+	return c.newGatedServer(name, weir.Config{Rate: limiter.PerSecond(1e6), Burst: 1e6})
 }
 
 func (c config) limitedClient(name string) *loadServer {
-	return c.gated(name, weir.Config{Rate: limiter.PerSecond(rate), Burst: burst})
+	return c.newGatedServer(name, weir.Config{Rate: limiter.PerSecond(rate), Burst: burst})
 }
 
-func (c config) gated(name string, gate weir.Config) *loadServer {
+func (c config) newGatedServer(name string, gate weir.Config) *loadServer {
 	gate.Breaker.Active = true
 	group := weir.NewGroup[string](name, weir.GroupConfig{Gate: gate})
-	r := c.newRig(name, http.HandlerFunc(hello), func(base http.RoundTripper) http.RoundTripper {
+	r := c.newLoadServer(name, http.HandlerFunc(sayHello), func(base http.RoundTripper) http.RoundTripper {
 		return weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{Base: base})
 	})
 	host := r.url[len("http://") : len(r.url)-1]

@@ -16,16 +16,18 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-func throughFailsafe(e failsafe.Executor[*User]) *side {
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return failsafeGet(ctx, e, get, id) }}
+func throughFailsafe(e failsafe.Executor[*User]) *comparedProgram {
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return failsafeGet(ctx, e, get, id) }}
 }
 
-func throughGate(g *weir.Gate) *side {
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gateGet(ctx, g, get, id) }}
+func throughGate(g *weir.Gate) *comparedProgram {
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gateGet(ctx, g, get, id) }}
 }
 
 func TestGateBehavesLikeFailsafe(t *testing.T) {
-	compareInBubble(t, func() *side { return throughFailsafe(failsafeUsers()) }, func() *side { return throughGate(gateUsers()) }, outage)
+	compareInBubble(t,
+		func() *comparedProgram { return throughFailsafe(failsafeUsers()) },
+		func() *comparedProgram { return throughGate(gateUsers()) }, outageScript)
 }
 
 func TestGateLimitsLikeFailsafe(t *testing.T) {
@@ -75,8 +77,8 @@ func TestThresholdsOfFailsafe(t *testing.T) {
 	for name, c := range cases {
 		for about, script := range scripts {
 			t.Run(name+" "+about, func(t *testing.T) {
-				peer := func() *side { return throughFailsafe(failsafe.With[*User](c.peer.Build())) }
-				compareInBubble(t, peer, func() *side { return throughBreaker(c.own) }, script)
+				peer := func() *comparedProgram { return throughFailsafe(failsafe.With[*User](c.peer.Build())) }
+				compareInBubble(t, peer, func() *comparedProgram { return throughBreaker(c.own) }, script)
 			})
 		}
 	}
@@ -87,8 +89,8 @@ func TestFailsafeBreakerCountsRefusalsOfItsLimiterAsFailures(t *testing.T) {
 		stop := circuitbreaker.NewBuilder[*User]().WithFailureThreshold(5).Build()
 		peer := throughFailsafe(failsafe.With[*User](stop, ratelimiter.NewBursty[*User](1, time.Second)))
 		gate := weir.New("users", weir.Config{Rate: limiter.PerSecond(1), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 5, Recovery: breaker.Off}})
-		refusals(t, peer, 10, nil)
-		refusals(t, throughGate(gate), 10, nil)
+		countRefusals(t, peer, 10, nil)
+		countRefusals(t, throughGate(gate), 10, nil)
 		require.True(t, stop.IsOpen(), "refusals opened it, without a failed call")
 		require.Equal(t, breaker.Closed, gate.Breaker().State())
 	})
@@ -141,13 +143,13 @@ func TestAPanickingProbeKeepsFailsafeHalfOpen(t *testing.T) {
 		peer := throughFailsafe(failsafe.With[*User](stop))
 		own := throughBreaker(breaker.Config{ConsecutiveFailures: 1, FailureRate: breaker.Off, Cooldown: 5 * time.Second, Probes: 1, Recovery: breaker.Off})
 		panics := func(context.Context, int) (*User, error) { panic("probe") }
-		for _, s := range []*side{peer, own} {
-			require.Zero(t, refusals(t, s, 1, errDown))
+		for _, s := range []*comparedProgram{peer, own} {
+			require.Zero(t, countRefusals(t, s, 1, errDown))
 			time.Sleep(6 * time.Second)
 			require.PanicsWithValue(t, "probe", func() { _, _ = s.get(t.Context(), panics, 7) })
 			time.Sleep(24 * time.Hour)
 		}
-		require.Equal(t, 1, refusals(t, peer, 1, nil))
-		require.Zero(t, refusals(t, own, 1, nil))
+		require.Equal(t, 1, countRefusals(t, peer, 1, nil))
+		require.Zero(t, countRefusals(t, own, 1, nil))
 	})
 }

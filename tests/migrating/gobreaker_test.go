@@ -12,23 +12,23 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-func throughGobreaker() *side {
+func throughGobreaker() *comparedProgram {
 	b := gobreakerUsers()
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
 }
 
-func throughBreaker(c breaker.Config) *side {
+func throughBreaker(c breaker.Config) *comparedProgram {
 	b := breaker.New("users", c)
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
 }
 
-func throughWeir() *side {
+func throughWeir() *comparedProgram {
 	b := breakerUsers()
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return breakerGet(ctx, b, get, id) }}
 }
 
 func TestBreakerBehavesLikeGobreaker(t *testing.T) {
-	compareInBubble(t, throughGobreaker, throughWeir, outage)
+	compareInBubble(t, throughGobreaker, throughWeir, outageScript)
 }
 
 func TestAcceptedErrorsLikeGobreaker(t *testing.T) {
@@ -48,7 +48,7 @@ func TestAcceptedErrorsLikeGobreaker(t *testing.T) {
 func TestDefaultsOfGobreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := gobreaker.NewCircuitBreaker[*User](gobreaker.Settings{})
-		peer := &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
+		peer := &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return gobreakerGet(ctx, b, get, id) }}
 		compare(t, peer, throughBreaker(likeGobreaker), []step{
 			{calls: 5, err: errDown},
 			{calls: 1},
@@ -67,12 +67,12 @@ func TestDefaultsOfGobreaker(t *testing.T) {
 func TestGobreakerJudgesOnlyAtFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, own := throughGobreaker(), throughWeir()
-		for _, s := range []*side{peer, own} {
-			require.Zero(t, refusals(t, s, 10, errDown))
-			require.Zero(t, refusals(t, s, 10, nil))
+		for _, s := range []*comparedProgram{peer, own} {
+			require.Zero(t, countRefusals(t, s, 10, errDown))
+			require.Zero(t, countRefusals(t, s, 10, nil))
 		}
-		require.Zero(t, refusals(t, peer, 1, nil), "gobreaker does not judge the 20th call, a success")
-		require.Equal(t, 1, refusals(t, own, 1, nil), "10 of 20 failed")
+		require.Zero(t, countRefusals(t, peer, 1, nil), "gobreaker does not judge the 20th call, a success")
+		require.Equal(t, 1, countRefusals(t, own, 1, nil), "10 of 20 failed")
 	})
 }
 
@@ -97,14 +97,14 @@ func TestGobreakerRequestsIncludeCallsInFlight(t *testing.T) {
 func TestGobreakerRequestsIncludeExcludedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer, own := throughGobreaker(), throughWeir()
-		for _, s := range []*side{peer, own} {
+		for _, s := range []*comparedProgram{peer, own} {
 			for range 30 {
 				cancelDuring(t, func(ctx context.Context, get fetch) { _, _ = s.get(ctx, get, 7) })
 			}
-			require.Zero(t, refusals(t, s, 20, errDown))
+			require.Zero(t, countRefusals(t, s, 20, errDown))
 		}
-		require.Zero(t, refusals(t, peer, 1, errDown), "20 of 50 calls failed")
-		require.Equal(t, 1, refusals(t, own, 1, errDown), "20 of 20 calls failed")
+		require.Zero(t, countRefusals(t, peer, 1, errDown), "20 of 50 calls failed")
+		require.Equal(t, 1, countRefusals(t, own, 1, errDown), "20 of 20 calls failed")
 	})
 }
 

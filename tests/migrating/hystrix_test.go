@@ -14,31 +14,31 @@ import (
 // hystrix counts in a goroutine that never ends. So these tests cannot run in a synctest bubble, and wait
 // for hystrix to open.
 
-func throughHystrix(t *testing.T) *side {
+func throughHystrix(t *testing.T) *comparedProgram {
 	t.Helper()
 	hystrixUsers()
 	t.Cleanup(hystrix.Flush)
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) {
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) {
 		return hystrixGet(ctx, get, fromCache, id)
 	}}
 }
 
-func throughUsers(u *users) *side {
-	return &side{get: func(ctx context.Context, get fetch, id int) (*User, error) { return u.get(ctx, get, fromCache, id) }}
+func throughUsers(u *users) *comparedProgram {
+	return &comparedProgram{get: func(ctx context.Context, get fetch, id int) (*User, error) { return u.get(ctx, get, fromCache, id) }}
 }
 
-func fromCache(context.Context, int) (*User, error) { return cached, nil }
+func fromCache(context.Context, int) (*User, error) { return cachedUser, nil }
 
-var cached = &User{-1}
+var cachedUser = &User{-1}
 
 // wantCached makes calls and requires that all come from the cache, without a call to the service.
-func (s *side) wantCached(t *testing.T, calls int) {
+func (s *comparedProgram) wantCached(t *testing.T, calls int) {
 	t.Helper()
 	asked := s.asked
 	for range calls {
 		user, err := s.call(t.Context(), nil)
 		require.NoError(t, err)
-		require.Same(t, cached, user)
+		require.Same(t, cachedUser, user)
 	}
 	require.Equal(t, asked, s.asked)
 }

@@ -41,7 +41,7 @@ func TestHandlersAnswerLikeRateLimiter(t *testing.T) {
 		peer, own := rateHandler(rateLimit(), next), bucketHandler(bucketLimit(), next)
 		for n := range 200 {
 			time.Sleep(time.Duration(n%5) * 3 * time.Millisecond)
-			want, got := answer(t, peer), answer(t, own)
+			want, got := sendRequest(t, peer), sendRequest(t, own)
 			require.Equal(t, want.Code, got.Code)
 			if got.Code == http.StatusTooManyRequests {
 				require.Equal(t, "1", got.Header().Get("Retry-After"))
@@ -50,7 +50,7 @@ func TestHandlersAnswerLikeRateLimiter(t *testing.T) {
 	})
 }
 
-func answer(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
+func sendRequest(t *testing.T, h http.Handler) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody))

@@ -17,20 +17,20 @@ func TestDefaultsOfResilience4j(t *testing.T) {
 	for failures, opens := range map[int]bool{49: false, 50: true} {
 		synctest.Test(t, func(t *testing.T) {
 			s := throughBreaker(likeResilience4j)
-			require.Zero(t, refusals(t, s, failures, errDown))
-			require.Zero(t, refusals(t, s, 100-failures, nil), "the rate is not known before the 100th call")
+			require.Zero(t, countRefusals(t, s, failures, errDown))
+			require.Zero(t, countRefusals(t, s, 100-failures, nil), "the rate is not known before the 100th call")
 			if !opens {
-				require.Zero(t, refusals(t, s, 1, nil))
+				require.Zero(t, countRefusals(t, s, 1, nil))
 				return
 			}
-			require.Equal(t, 1, refusals(t, s, 1, nil))
+			require.Equal(t, 1, countRefusals(t, s, 1, nil))
 			time.Sleep(time.Minute)
-			require.Zero(t, refusals(t, s, 5, errDown))
-			require.Zero(t, refusals(t, s, 5, nil))
-			require.Equal(t, 1, refusals(t, s, 1, nil), "5 of 10 probes failed")
+			require.Zero(t, countRefusals(t, s, 5, errDown))
+			require.Zero(t, countRefusals(t, s, 5, nil))
+			require.Equal(t, 1, countRefusals(t, s, 1, nil), "5 of 10 probes failed")
 			time.Sleep(time.Minute)
-			require.Zero(t, refusals(t, s, 4, errDown))
-			require.Zero(t, refusals(t, s, 100, nil), "4 of 10 probes failed, so it is closed at once")
+			require.Zero(t, countRefusals(t, s, 4, errDown))
+			require.Zero(t, countRefusals(t, s, 100, nil), "4 of 10 probes failed, so it is closed at once")
 		})
 	}
 }

@@ -19,13 +19,13 @@ type step struct {
 	err   error // the answer of the service; nil means a user
 }
 
-// side is one of the two compared programs. asked counts the calls that reach the service.
-type side struct {
+// comparedProgram is one of the two compared programs. asked counts the calls that reach the service.
+type comparedProgram struct {
 	get   func(ctx context.Context, get fetch, id int) (*User, error)
 	asked int
 }
 
-func (s *side) call(ctx context.Context, answer error) (*User, error) {
+func (s *comparedProgram) call(ctx context.Context, answer error) (*User, error) {
 	return s.get(ctx, func(_ context.Context, id int) (*User, error) {
 		s.asked++
 		if answer != nil {
@@ -36,14 +36,14 @@ func (s *side) call(ctx context.Context, answer error) (*User, error) {
 }
 
 // compareInBubble creates both sides in a synctest bubble and compares them.
-func compareInBubble(t *testing.T, peer, own func() *side, script []step) {
+func compareInBubble(t *testing.T, peer, own func() *comparedProgram, script []step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { compare(t, peer(), own(), script) })
 }
 
-// compare makes the same calls through both sides. It requires the same results and the same number of
-// calls to the service.
-func compare(t *testing.T, peer, own *side, script []step) {
+// compare makes the same calls through both sides. It requires the same results and the same number
+// of calls to the service.
+func compare(t *testing.T, peer, own *comparedProgram, script []step) {
 	t.Helper()
 	for n, s := range script {
 		time.Sleep(s.wait)
@@ -57,8 +57,8 @@ func compare(t *testing.T, peer, own *side, script []step) {
 	}
 }
 
-// refusals makes calls and returns how many were refused.
-func refusals(t *testing.T, s *side, calls int, answer error) (n int) {
+// countRefusals makes calls and returns how many were refused.
+func countRefusals(t *testing.T, s *comparedProgram, calls int, answer error) (n int) {
 	t.Helper()
 	for range calls {
 		if _, err := s.call(t.Context(), answer); errors.Is(err, ErrUnavailable) {
@@ -68,9 +68,9 @@ func refusals(t *testing.T, s *side, calls int, answer error) (n int) {
 	return n
 }
 
-// outage begins after good calls, continues during a probe, and ends. All breakers here handle it the same
-// way.
-var outage = []step{
+// outageScript begins after good calls, continues during a probe, and ends. All breakers here
+// handle it the same way.
+var outageScript = []step{
 	{calls: 15},
 	{wait: 500 * time.Millisecond, calls: 14, err: errDown},
 	{calls: 1, err: errDown}, // 15 of 30 failed

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// alerts returns the probability that the rate is above 5 % by chance at one evaluation, if 1 % of
-// the calls fail.
-func alerts() string {
-	table := head("MinCalls", "bad calls that it takes", "by chance, where 1 % fail")
+// alertsTable returns the probability that the rate is above 5 % by chance at one evaluation, if
+// 1 % of the calls fail.
+func alertsTable() string {
+	table := headerRow("MinCalls", "bad calls that it takes", "by chance, where 1 % fail")
 	for _, n := range []int{20, 50, 100, 200, 500} {
 		over := 5*n/100 + 1 // Above excludes the threshold
-		table += row(n, over, odds(atLeast(over, n, 0.01)))
+		table += row(n, over, formatProbability(atLeast(over, n, 0.01)))
 	}
 	return table
 }
@@ -25,9 +25,10 @@ type service struct{ calls window.Totals }
 
 func (s *service) Totals() window.Totals { return s.calls }
 
-// outage evaluates rules every 5 s over 100 calls per second, of which a share fails during the outage. It
-// returns when the first rule fires and when all have resolved, since the start of the outage.
-func outage(share float64, lasts time.Duration, rules func(*service) []alert.Rule) (fires, resolves time.Duration) {
+// simulateOutage evaluates rules every 5 s over 100 calls per second, of which a share fails during
+// the outage. It returns when the first rule fires and when all have resolved, since the start of
+// the outage.
+func simulateOutage(share float64, lasts time.Duration, rules func(*service) []alert.Rule) (fires, resolves time.Duration) {
 	const interval, warm = 5 * time.Second, 7 * time.Hour
 	s := &service{}
 	m := alert.NewMonitor(alert.Config{Interval: interval}, rules(s)...)
@@ -55,7 +56,7 @@ func outage(share float64, lasts time.Duration, rules func(*service) []alert.Rul
 
 func TestWhenAnAlertFiresAndResolves(t *testing.T) {
 	const lasts = 10 * time.Minute
-	fires, resolves := outage(1, lasts, func(s *service) []alert.Rule {
+	fires, resolves := simulateOutage(1, lasts, func(s *service) []alert.Rule {
 		return []alert.Rule{{
 			Name: "fails", Value: alert.FailureRate(s, 5*time.Minute), When: alert.Above(0.05),
 			MinCalls: 20, For: 30 * time.Second, KeepFiring: time.Minute,
@@ -78,7 +79,7 @@ func TestWhenBurnRatesFireAndResolve(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			fires, resolves := outage(c.share, c.lasts, rules)
+			fires, resolves := simulateOutage(c.share, c.lasts, rules)
 			require.InDelta(t, c.fires, fires.Seconds(), 10)
 			require.InDelta(t, c.afterwards, (resolves - c.lasts).Seconds(), 45)
 		})

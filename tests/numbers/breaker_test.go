@@ -11,60 +11,60 @@ import (
 )
 
 var (
-	minCalls = []int{6, 10, 20, 50, 100}
-	failing  = []float64{0.01, 0.05, 0.10, 0.20}
-	t0       = time.Unix(0, 0)
+	minCalls      = []int{6, 10, 20, 50, 100}
+	failureShares = []float64{0.01, 0.05, 0.10, 0.20}
+	t0            = time.Unix(0, 0)
 )
 
-// trips returns the probability that a breaker at 50 % opens by chance.
-func trips() string {
-	table := head("calls in the window", "1 % fail", "5 %", "10 %", "20 %")
+// tripsTable returns the probability that a breaker at 50 % opens by chance.
+func tripsTable() string {
+	table := headerRow("calls in the window", "1 % fail", "5 %", "10 %", "20 %")
 	for _, n := range minCalls {
 		cells := []any{n}
-		for _, p := range failing {
-			cells = append(cells, odds(atLeast(reach(50, n), n, p)))
+		for _, p := range failureShares {
+			cells = append(cells, formatProbability(atLeast(callsToReach(50, n), n, p)))
 		}
 		table += row(cells...)
 	}
 	return table
 }
 
-// probes returns the probability that probes close a breaker at 50 %.
-func probes() string {
+// probesTable returns the probability that probes close a breaker at 50 %.
+func probesTable() string {
 	share := []float64{0.01, 0.10, 0.50, 0.90}
-	table := head("Probes", "1 % fail", "10 %", "50 %", "90 %")
+	table := headerRow("Probes", "1 % fail", "10 %", "50 %", "90 %")
 	for _, n := range []int{1, 3, 5, 10} {
 		cells := []any{n}
 		for _, p := range share {
-			cells = append(cells, odds(1-atLeast(reach(50, n), n, p)))
+			cells = append(cells, formatProbability(1-atLeast(callsToReach(50, n), n, p)))
 		}
 		table += row(cells...)
 	}
 	return table
 }
 
-// cooldowns returns when a breaker probes a service that stays down, and the load of the probes.
-func cooldowns() string {
-	table := head("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
+// cooldownsTable returns when a breaker probes a service that stays down, and the load of the probes.
+func cooldownsTable() string {
+	table := headerRow("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
 	for _, c := range []breaker.Config{
 		{Cooldown: time.Second},
 		{Cooldown: 5 * time.Second},
 		{Cooldown: 5 * time.Second, CooldownFactor: 2, MaxCooldown: time.Minute},
 		{Cooldown: 30 * time.Second},
 	} {
-		at, gaps := tries(c, 7)
+		at, gaps := probeTimes(c, 7)
 		last := gaps[len(gaps)-1]
 		name := fmt.Sprintf("%v", c.Cooldown)
 		if c.CooldownFactor > 1 {
 			name += fmt.Sprintf(", %v, %v", c.CooldownFactor, c.MaxCooldown)
 		}
-		table += row(name, seconds(at[:4])+" …", last, fmt.Sprintf("%.0f a second", 300/last.Seconds()))
+		table += row(name, formatSeconds(at[:4])+" …", last, fmt.Sprintf("%.0f a second", 300/last.Seconds()))
 	}
 	return table
 }
 
-// tries returns the times of the probes in a long outage, and the gaps between them.
-func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
+// probeTimes returns the times of the probes in a long outage, and the gaps between them.
+func probeTimes(c breaker.Config, n int) (at, gaps []time.Duration) {
 	c.Probes, c.MinCalls = 1, 1
 	b := breaker.NewAt("down", c, t0)
 	now := t0
@@ -72,7 +72,7 @@ func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
 		permit, err := b.AllowAt(now)
 		if err == nil {
 			if now.After(t0) {
-				gaps = append(gaps, now.Sub(t0)-sum(gaps))
+				gaps = append(gaps, now.Sub(t0)-totalGap(gaps))
 				at = append(at, now.Sub(t0))
 			}
 			permit.RecordAt(now, breaker.Failure)
@@ -82,14 +82,14 @@ func tries(c breaker.Config, n int) (at, gaps []time.Duration) {
 	return at, gaps
 }
 
-func sum(gaps []time.Duration) (all time.Duration) {
+func totalGap(gaps []time.Duration) (all time.Duration) {
 	for _, d := range gaps {
 		all += d
 	}
 	return all
 }
 
-func seconds(list []time.Duration) (s string) {
+func formatSeconds(list []time.Duration) (s string) {
 	for n, d := range list {
 		if n > 0 {
 			s += ", "

@@ -14,8 +14,9 @@ import (
 
 const perSecond = 200
 
-// arrivals calls f with the arrival times of n independent callers. load is their share of the rate.
-func arrivals(load float64, n int, f func(at time.Time)) {
+// eachArrival calls f with the arrival times of n independent callers. load is their share of the
+// rate.
+func eachArrival(load float64, n int, f func(at time.Time)) {
 	random, at := rand.New(rand.NewPCG(7, 11)), 0.0
 	for range n {
 		at += random.ExpFloat64() / (load * perSecond)
@@ -23,23 +24,23 @@ func arrivals(load float64, n int, f func(at time.Time)) {
 	}
 }
 
-// refusals returns the share of callers that a bucket refuses at a load below its rate.
-func refusals() string {
-	table := head("Burst", "80 % of the rate come", "90 %", "95 %")
+// refusalsTable returns the share of callers that a bucket refuses at a load below its rate.
+func refusalsTable() string {
+	table := headerRow("Burst", "80 % of the rate come", "90 %", "95 %")
 	for _, burst := range []int{1, 5, 10, 20, 50} {
 		cells := []any{burst}
 		for _, load := range []float64{0.80, 0.90, 0.95} {
-			cells = append(cells, share(load, burst))
+			cells = append(cells, refusedShare(load, burst))
 		}
 		table += row(cells...)
 	}
 	return table
 }
 
-func share(load float64, burst int) string {
+func refusedShare(load float64, burst int) string {
 	const n = 100_000
-	b, refused := bucket(burst), 0
-	arrivals(load, n, func(at time.Time) {
+	b, refused := newBucket(burst), 0
+	eachArrival(load, n, func(at time.Time) {
 		if !b.TakeAt(at, 1).OK {
 			refused++
 		}
@@ -54,7 +55,7 @@ func share(load float64, burst int) string {
 	}
 }
 
-func bucket(burst int) *limiter.TokenBucket {
+func newBucket(burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
 }
 
@@ -69,7 +70,7 @@ func TestAWaitRefusesLikeALargerBurst(t *testing.T) {
 		c.Burst += extra
 		takes := limiter.NewTokenBucket(c)
 		refused := 0
-		arrivals(1.1, 100_000, func(at time.Time) {
+		eachArrival(1.1, 100_000, func(at time.Time) {
 			time.Sleep(at.Sub(t0) - time.Since(began))
 			ok := waits.Reserve(1, wait).OK
 			require.Equal(t, takes.Take(1).OK, ok)
@@ -82,7 +83,7 @@ func TestAWaitRefusesLikeALargerBurst(t *testing.T) {
 }
 
 func TestMostTokensInASecond(t *testing.T) {
-	b, allowed := bucket(50), 0
+	b, allowed := newBucket(50), 0
 	for n := range 1_000_000 {
 		if b.TakeAt(t0.Add(time.Duration(n)*time.Microsecond), 1).OK {
 			allowed++

@@ -31,10 +31,12 @@ var objects = []object{
 	{"`window.Counter`", 500, func() any { return window.NewCounter(window.Config{}) }},
 	{"`window.Calls`", 1500, func() any { return window.NewCalls(window.CallsConfig{}) }},
 	{"`window.Calls` of 100 buckets", 7000, func() any { return window.NewCalls(window.CallsConfig{Buckets: 100}) }},
-	{"`window.Calls` with Latency", 38_000, func() any { return timing(window.NewCallsAt(window.CallsConfig{Buckets: 12, Latency: true}, t0)) }},
+	{"`window.Calls` with Latency", 38_000, func() any {
+		return withLatencies(window.NewCallsAt(window.CallsConfig{Buckets: 12, Latency: true}, t0))
+	}},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
-	{"`breaker.Breaker` with HungCalls", 4000, func() any { return hanging(1000) }},
+	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breakerInFlight(1000) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
 		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
 		p, _ := b.AllowAt(t0)
@@ -59,12 +61,12 @@ var objects = []object{
 	}},
 	{"`inflight.Limiter`", 272, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
-		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, shared)
+		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, sharedBucket)
 	}},
 	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
 }
 
-var shared = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
+var sharedBucket = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
 
 func fullLog(n int) *limiter.SlidingLog {
 	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Window: time.Hour}, t0)
@@ -74,16 +76,16 @@ func fullLog(n int) *limiter.SlidingLog {
 	return l
 }
 
-// timing records a latency in each part of the window.
-func timing(c *window.Calls) *window.Calls {
+// withLatencies records a latency in each part of the window.
+func withLatencies(c *window.Calls) *window.Calls {
 	for i := range 30 {
 		c.RecordAt(t0.Add(time.Duration(i)*time.Second), window.Success, time.Second)
 	}
 	return c
 }
 
-// hanging returns a breaker with calls in flight of all ages.
-func hanging(calls int) *breaker.Breaker {
+// breakerInFlight returns a breaker with calls in flight of all ages.
+func breakerInFlight(calls int) *breaker.Breaker {
 	b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 10 * calls}, t0)
 	for i := range calls {
 		_, _ = b.AllowAt(t0.Add(time.Duration(i) * 10 * time.Second / time.Duration(calls)))
@@ -91,16 +93,16 @@ func hanging(calls int) *breaker.Breaker {
 	return b
 }
 
-// memory returns the table of the bytes of the objects.
-func memory() string {
-	table := head("object", "bytes, at most")
+// memoryTable returns the table of the bytes of the objects.
+func memoryTable() string {
+	table := headerRow("object", "bytes, at most")
 	for _, o := range objects {
-		table += row(o.name, thousands(o.bytes))
+		table += row(o.name, formatThousands(o.bytes))
 	}
 	return table
 }
 
-func thousands(n uint64) string {
+func formatThousands(n uint64) string {
 	if n < 1000 {
 		return strconv.FormatUint(n, 10)
 	}
@@ -111,11 +113,11 @@ func TestMemory(t *testing.T) {
 	for _, o := range objects {
 		const n = 500
 		var kept [n]any
-		before := heap()
+		before := heapBytes()
 		for i := range kept {
 			kept[i] = o.build()
 		}
-		each := (heap() - before) / n
+		each := (heapBytes() - before) / n
 		runtime.KeepAlive(&kept)
 		t.Logf("%s: %d bytes", o.name, each)
 		require.LessOrEqual(t, each, o.bytes, o.name)
@@ -127,11 +129,11 @@ func TestMemoryGrowsByBuckets(t *testing.T) {
 	const n, many = 20, 10_000
 	size := func(build func() any) uint64 {
 		var kept [n]any
-		before := heap()
+		before := heapBytes()
 		for i := range kept {
 			kept[i] = build()
 		}
-		all := heap() - before
+		all := heapBytes() - before
 		runtime.KeepAlive(&kept)
 		return all / n
 	}
@@ -153,18 +155,18 @@ func TestMemoryGrowsByBuckets(t *testing.T) {
 
 func TestMemoryOfKeys(t *testing.T) {
 	const keys = 100_000
-	before := heap()
+	before := heapBytes()
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 10, MaxKeys: 2 * keys})
 	for key := range keys {
 		g.Get(key).Take(1)
 	}
-	each := (heap() - before) / keys
+	each := (heapBytes() - before) / keys
 	runtime.KeepAlive(g)
 	t.Logf("%d bytes per key", each)
 	require.LessOrEqual(t, each, uint64(60))
 }
 
-func heap() uint64 {
+func heapBytes() uint64 {
 	runtime.GC()
 	runtime.GC() // pools release their objects only in the second collection
 	var m runtime.MemStats

@@ -30,8 +30,8 @@ func TestTablesOfThePages(t *testing.T) {
 }
 
 var pages = map[string]map[string]func() string{
-	"numbers.md":  {"trips": trips, "runs": runs, "outages": outages, "probes": probes, "sequential": sequentialProbes, "refusals": refusals, "alerts": alerts, "cooldowns": cooldowns},
-	"accuracy.md": {"memory": memory},
+	"numbers.md":  {"trips": tripsTable, "runs": runsTable, "outages": outagesTable, "probes": probesTable, "sequential": sequentialTable, "refusals": refusalsTable, "alerts": alertsTable, "cooldowns": cooldownsTable},
+	"accuracy.md": {"memory": memoryTable},
 }
 
 // row formats one line of a table.
@@ -43,12 +43,12 @@ func row(cells ...any) string {
 	return b.String() + "|\n"
 }
 
-func head(cells ...any) string {
+func headerRow(cells ...any) string {
 	return row(cells...) + strings.Repeat("|---", len(cells)) + "|\n"
 }
 
-// odds formats a probability.
-func odds(p float64) string {
+// formatProbability formats a probability.
+func formatProbability(p float64) string {
 	switch {
 	case p < 0.95e-12:
 		return "< 10⁻¹²"

@@ -84,9 +84,9 @@ func (r probeRule) chances(failing float64) (recovery, probes float64) {
 	return recovery, probes
 }
 
-// sequentialProbes compares how the breaker judges probes with sequential tests.
-func sequentialProbes() string {
-	table := head("rule", "recovers at 80 %", "reopens at 20 %", "probes on average, at 80 % and 20 %")
+// sequentialTable compares how the breaker judges probes with sequential tests.
+func sequentialTable() string {
+	table := headerRow("rule", "recovers at 80 %", "reopens at 20 %", "probes on average, at 80 % and 20 %")
 	for _, c := range []struct {
 		name string
 		rule probeRule
@@ -100,7 +100,7 @@ func sequentialProbes() string {
 	} {
 		recovery, bad := c.rule.chances(0.8)
 		recovered, good := c.rule.chances(0.2)
-		table += row(c.name, odds(recovery), odds(1-recovered), fmt.Sprintf("%.1f, %.1f", bad, good))
+		table += row(c.name, formatProbability(recovery), formatProbability(1-recovered), fmt.Sprintf("%.1f, %.1f", bad, good))
 	}
 	return table
 }

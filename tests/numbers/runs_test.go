@@ -13,17 +13,17 @@ import (
 	"github.com/weir-go/weir/internal/cusum"
 )
 
-// failures is a process in which calls fail in lumps, as a Markov chain: the probability that a call
-// fails after a failed call, and after one that succeeded.
-type failures struct{ again, first float64 }
+// failureProcess is a process in which calls fail in lumps, as a Markov chain: the probability that
+// a call fails after a failed call, and after one that succeeded.
+type failureProcess struct{ again, first float64 }
 
-// lumps returns failures that are a share of all calls and come in lumps of a mean length.
-func lumps(share, length float64) failures {
-	return failures{again: 1 - 1/length, first: share / (1 - share) / length}
+// lumpedFailures returns failures that are a share of all calls and come in lumps of a mean length.
+func lumpedFailures(share, length float64) failureProcess {
+	return failureProcess{again: 1 - 1/length, first: share / (1 - share) / length}
 }
 
-// alone returns failures that are independent of each other.
-func alone(share float64) failures { return failures{share, share} }
+// independentFailures returns failures that are independent of each other.
+func independentFailures(share float64) failureProcess { return failureProcess{share, share} }
 
 // callsUntil returns the mean number of calls until a score reaches a limit. A failure raises the
 // score by 1, and a success lowers it by 1, but never below 0. The result is exact.
@@ -35,7 +35,7 @@ func alone(share float64) failures { return failures{share, share} }
 //
 // with F(limit) = 0 and S(−1) = S(0). Solve for the differences S(0) − F(s+1) and S(0) − S(s), from
 // s = 0 on.
-func (f failures) callsUntil(limit int) float64 {
+func (f failureProcess) callsUntil(limit int) float64 {
 	moreThanF, moreThanS := 1/f.first, 0.0 // F(1), S(0)
 	for range limit - 1 {
 		next := (moreThanF + 1 - (1-f.again)*moreThanS) / f.again
@@ -45,38 +45,39 @@ func (f failures) callsUntil(limit int) float64 {
 	return moreThanF
 }
 
-// windows are numbers of calls in a window, with a description.
-var windows = []struct {
+// windowSizes are numbers of calls in a window, with a description.
+var windowSizes = []struct {
 	calls int
 	text  string
 }{{2, "2: one call per 5 s"}, {10, "10: one per second"}, {100, "100: 10 per second"}, {2000, "2000: 200 per second"}}
 
-// runs returns how many calls lie between two openings by chance if 20 % of the calls fail.
-func runs() string {
-	table := head("calls in a window of 10 s", "run", "each by itself", "lumps of 2", "of 3", "of 5", "of 10")
-	for _, w := range windows {
+// runsTable returns how many calls lie between two openings by chance if 20 % of the calls fail.
+func runsTable() string {
+	table := headerRow("calls in a window of 10 s", "run", "each by itself", "lumps of 2", "of 3", "of 5", "of 10")
+	for _, w := range windowSizes {
 		limit := 10 + w.calls/6
-		cells := []any{w.text, limit, many(alone(0.2).callsUntil(limit))}
+		cells := []any{w.text, limit, formatCalls(independentFailures(0.2).callsUntil(limit))}
 		for _, length := range []float64{2, 3, 5, 10} {
-			cells = append(cells, many(lumps(0.2, length).callsUntil(limit)))
+			cells = append(cells, formatCalls(lumpedFailures(0.2, length).callsUntil(limit)))
 		}
 		table += row(cells...)
 	}
 	return table
 }
 
-// outages returns after how many calls of an outage a breaker opens.
-func outages() string {
-	table := head("calls in a window of 10 s", "all fail", "80 % fail", "60 % fail")
-	for _, w := range windows {
+// outagesTable returns after how many calls of an outage a breaker opens.
+func outagesTable() string {
+	table := headerRow("calls in a window of 10 s", "all fail", "80 % fail", "60 % fail")
+	for _, w := range windowSizes {
 		limit := 10 + w.calls/6
-		table += row(w.text, limit, many(alone(0.8).callsUntil(limit)), many(alone(0.6).callsUntil(limit)))
+		mostFail, someFail := independentFailures(0.8), independentFailures(0.6)
+		table += row(w.text, limit, formatCalls(mostFail.callsUntil(limit)), formatCalls(someFail.callsUntil(limit)))
 	}
 	return table
 }
 
-// many formats a number of calls.
-func many(n float64) string {
+// formatCalls formats a number of calls.
+func formatCalls(n float64) string {
 	switch {
 	case n < 9_950:
 		return fmt.Sprintf("%.0f", n)
@@ -90,10 +91,10 @@ func many(n float64) string {
 // TestMeanCallsByHandAndBySimulation compares the exact numbers with a closed form, with Lorden's bound,
 // and with random calls that the rule of the breaker judges.
 func TestMeanCallsByHandAndBySimulation(t *testing.T) {
-	require.InDelta(t, 1/0.2, alone(0.2).callsUntil(1), 1e-9)
-	require.InDelta(t, 1/0.2+1/0.04, alone(0.2).callsUntil(2), 1e-9, "a success after the first failure begins anew")
+	require.InDelta(t, 1/0.2, independentFailures(0.2).callsUntil(1), 1e-9)
+	require.InDelta(t, 1/0.2+1/0.04, independentFailures(0.2).callsUntil(2), 1e-9, "a success after the first failure begins anew")
 	for limit := 1; limit < 30; limit++ {
-		power, exact := 1.0, alone(0.2).callsUntil(limit)
+		power, exact := 1.0, independentFailures(0.2).callsUntil(limit)
 		for range limit {
 			power *= 4
 		}
@@ -101,7 +102,7 @@ func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 		require.InEpsilon(t, 5.0/3*(4.0/3*(power-1)-float64(limit)), exact, 1e-9)
 	}
 	r := rand.New(rand.NewPCG(6, 7))
-	for _, f := range []failures{alone(0.2), alone(0.6), lumps(0.2, 2), lumps(0.2, 5)} {
+	for _, f := range []failureProcess{independentFailures(0.2), independentFailures(0.6), lumpedFailures(0.2, 2), lumpedFailures(0.2, 5)} {
 		const trials, limit = 3000, 4
 		rule, calls := cusum.NewRule(1e9/2, limit), 0
 		for range trials {
@@ -120,7 +121,7 @@ func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 
 // TestARunOpensAfterAsManyCallsAsTheTableSays fails all calls at the traffic of each row.
 func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
-	for _, w := range windows {
+	for _, w := range windowSizes {
 		every := 10 * time.Second / time.Duration(w.calls)
 		limit := float64(10 + w.calls/6)
 		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1 // the next call is refused

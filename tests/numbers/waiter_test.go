@@ -20,12 +20,12 @@ func TestMemoryOfAWaiter(t *testing.T) {
 			l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Minute)})
 			l.Take(1)
 			ctx, cancel := context.WithCancel(t.Context())
-			before := heap()
+			before := heapBytes()
 			for range n {
 				go wait(ctx, l)
 			}
 			synctest.Wait()
-			bytes = int64(heap()-before) / n
+			bytes = int64(heapBytes()-before) / n
 			cancel()
 		})
 		return bytes

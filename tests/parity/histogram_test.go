@@ -52,7 +52,7 @@ func TestHistograms(t *testing.T) {
 			"weir_alert_evaluation_duration_seconds on page":  2,
 			"weir_notifier_delivery_duration_seconds pager":   1,
 			"weir_notifier_delivery_duration_seconds chat":    2, // attempts
-		}, sameHistograms(t, sources...))
+		}, requireSameHistograms(t, sources...))
 	})
 }
 
@@ -113,9 +113,10 @@ func monitorThatTook(t *testing.T) stat.Source {
 	return m
 }
 
-// sameHistograms fails the test unless both exporters make the same histograms of every distribution of the
-// library. It returns the number of values in each. OpenTelemetry's exporter makes native histograms only.
-func sameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
+// requireSameHistograms fails the test unless both exporters make the same histograms of every
+// distribution of the library. It returns the number of values in each. OpenTelemetry's exporter
+// makes native histograms only.
+func requireSameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
 	t.Helper()
 	direct := prometheus.NewPedanticRegistry()
 	require.NoError(t, direct.Register(prom.NewCollector(sources...)))
@@ -141,7 +142,7 @@ func sameHistograms(t *testing.T, sources ...stat.Source) map[string]uint64 {
 			}
 			require.Len(t, m.Histogram.Bucket, len(distributions[f.GetName()].Bounds), id)
 			m.Histogram.Bucket = nil
-			require.Equal(t, decode(want[k].Metric[n].Histogram), decode(m.Histogram), id)
+			require.Equal(t, decodeBuckets(want[k].Metric[n].Histogram), decodeBuckets(m.Histogram), id)
 			counts[id] = m.Histogram.GetSampleCount()
 		}
 		require.Equal(t, want[k].String(), f.String(), "expected: by the producer, actual: by prom")
@@ -160,9 +161,10 @@ func distributions() map[string]*stat.Instrument {
 	return all
 }
 
-// decode removes the buckets from the histogram, because the same buckets can be written in several
-// forms. It returns the counts of the buckets that are not empty, by the number of the bucket.
-func decode(h *dto.Histogram) map[int32]int64 {
+// decodeBuckets removes the buckets from the histogram, because the same buckets can be written in
+// several forms. It returns the counts of the buckets that are not empty, by the number of the
+// bucket.
+func decodeBuckets(h *dto.Histogram) map[int32]int64 {
 	counts, index, count, deltas := map[int32]int64{}, int32(0), int64(0), h.PositiveDelta
 	for _, span := range h.PositiveSpan {
 		index += span.GetOffset()

@@ -31,15 +31,15 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// points is a source with fixed values.
-type points []point
+// fixedSource is a source with fixed values.
+type fixedSource []fixedValue
 
-type point struct {
+type fixedValue struct {
 	series *stat.Series
 	value  float64
 }
 
-func (p points) Observe(yield func(*stat.Series, float64) bool) {
+func (p fixedSource) Observe(yield func(*stat.Series, float64) bool) {
 	for _, one := range p {
 		if !yield(one.series, one.value) {
 			return
@@ -48,7 +48,7 @@ func (p points) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 func TestEveryInstrumentOfTheLibrary(t *testing.T) {
-	var all points
+	var all fixedSource
 	families := 0
 	for n, i := range catalogue() {
 		if i.Kind == stat.Distribution {
@@ -63,14 +63,14 @@ func TestEveryInstrumentOfTheLibrary(t *testing.T) {
 			for k := range values {
 				values[k] = v
 			}
-			all = append(all, point{i.Series(values...), float64(n) + 0.5})
+			all = append(all, fixedValue{i.Series(values...), float64(n) + 0.5})
 		}
 	}
-	same(t, families, all)
+	requireSameFamilies(t, families, all)
 }
 
 func TestInstrumentsOfUsers(t *testing.T) {
-	var all points
+	var all fixedSource
 	families := 2 // those of the exporters themselves
 	for _, unit := range []string{
 		"", "1", "{call}", "%", "d", "h", "min", "s", "ms", "us", "ns", "By", "KiBy", "MiBy", "GiBy", "TiBy", "KBy", "MBy", "GBy", "TBy",
@@ -78,9 +78,9 @@ func TestInstrumentsOfUsers(t *testing.T) {
 		"furlong", "furlong/fortnight", "k.m^2", "{a}/{b}", " s ",
 	} {
 		for k, kind := range kinds {
-			name := "shop.n" + strings.Map(plain, unit) + "." + string('a'+rune(k))
+			name := "shop.n" + strings.Map(plainRune, unit) + "." + string('a'+rune(k))
 			i := &stat.Instrument{Name: name, Unit: unit, Help: "Help.", Kind: kind, Attrs: []string{"shop.name", "9th", "a__b-c", "x/y"}}
-			all = append(all, point{i.Series("", "ninth", "abc", "xy"), 7})
+			all = append(all, fixedValue{i.Series("", "ninth", "abc", "xy"), 7})
 			families++
 		}
 	}
@@ -88,16 +88,16 @@ func TestInstrumentsOfUsers(t *testing.T) {
 		"a.total", "b.total.ratio", "c.ratio.of.things", "d.seconds", "e.time.seconds.spent", "f_under__score_", "g.dash-ed/slash", "H.Upper", "i.per_second",
 	} {
 		i := &stat.Instrument{Name: name, Unit: []string{"s", "1", "1/s"}[n%3], Help: "Help.", Kind: kinds[n%3]}
-		all = append(all, point{i.Series(), 7})
+		all = append(all, fixedValue{i.Series(), 7})
 		families++
 	}
-	same(t, families, all)
+	requireSameFamilies(t, families, all)
 }
 
 // kinds are the kinds of single values.
 var kinds = []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge}
 
-func plain(r rune) rune {
+func plainRune(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 		return r
 	}
@@ -105,12 +105,12 @@ func plain(r rune) rune {
 }
 
 func TestAwkwardTextAndValues(t *testing.T) {
-	var all points
+	var all fixedSource
 	for n, name := range []string{`quo"ted`, "two\nlines", `back\slash`, "bad\xffbyte", strings.Repeat("long", 2500), "", "{}=,", "流量"} {
 		s := &stat.Series{Instrument: instrumentNamed("weir.alert.value"), Values: []string{name, "page"}}
-		all = append(all, point{s, []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, 1e-300, 1 << 53}[n]})
+		all = append(all, fixedValue{s, []float64{0, -1, math.Inf(1), math.Inf(-1), math.NaN(), 1e300, 1e-300, 1 << 53}[n]})
 	}
-	same(t, 3, all)
+	requireSameFamilies(t, 3, all)
 }
 
 // The test uses the real types after calls of every kind. It runs in a bubble, so that both exporters read
@@ -142,17 +142,17 @@ func TestGatesAndBreakers(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond)
 		require.True(t, users.Tripped())
 		monitor.Evaluate(time.Now())
-		same(t, 0, payments, users, monitor, joined, payments, hosts, logins, jobs)
+		requireSameFamilies(t, 0, payments, users, monitor, joined, payments, hosts, logins, jobs)
 		time.Sleep(time.Hour)
-		same(t, 0, joined, monitor, payments, users)
+		requireSameFamilies(t, 0, joined, monitor, payments, users)
 	})
 }
 
 func isHistogram(f *dto.MetricFamily) bool { return f.GetType() == dto.MetricType_HISTOGRAM }
 
-// same fails the test unless both exporters make the same families of the sources, except histograms. families
-// is their number, if it is known.
-func same(t *testing.T, families int, sources ...stat.Source) {
+// requireSameFamilies fails the test unless both exporters make the same families of the sources,
+// except histograms. families is their number, if it is known.
+func requireSameFamilies(t *testing.T, families int, sources ...stat.Source) {
 	t.Helper()
 	direct := prometheus.NewPedanticRegistry()
 	require.NoError(t, direct.Register(prom.NewCollector(sources...)))
@@ -164,7 +164,7 @@ func same(t *testing.T, families int, sources ...stat.Source) {
 	require.NoError(t, err)
 
 	want, got := gather(t, around), slices.DeleteFunc(gather(t, direct), isHistogram)
-	require.Equal(t, text(t, want), text(t, got), "expected: by otelmetric, actual: by prom")
+	require.Equal(t, familyText(t, want), familyText(t, got), "expected: by otelmetric, actual: by prom")
 	require.NotEmpty(t, got)
 	if families > 0 {
 		require.Len(t, got, families)
@@ -180,13 +180,13 @@ func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 		for _, m := range f.Metric {
 			m.Label = slices.DeleteFunc(slices.Clone(m.Label), func(l *dto.LabelPair) bool { return l.GetValue() == "" })
 		}
-		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return strings.Compare(labels(a), labels(b)) })
+		slices.SortFunc(f.Metric, func(a, b *dto.Metric) int { return strings.Compare(labelText(a), labelText(b)) })
 	}
 	return families
 }
 
-// text returns one line per sample, with the type and help lines of each family, in order.
-func text(t *testing.T, families []*dto.MetricFamily) string {
+// familyText returns one line per sample, with the type and help lines of each family, in order.
+func familyText(t *testing.T, families []*dto.MetricFamily) string {
 	t.Helper()
 	var out bytes.Buffer
 	for _, f := range families {
@@ -196,7 +196,7 @@ func text(t *testing.T, families []*dto.MetricFamily) string {
 	return out.String()
 }
 
-func labels(m *dto.Metric) string {
+func labelText(m *dto.Metric) string {
 	var b strings.Builder
 	for _, l := range m.Label {
 		b.WriteString(l.GetName() + "\xff" + l.GetValue() + "\xff")

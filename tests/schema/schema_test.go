@@ -16,16 +16,16 @@ import (
 
 const root = "../.."
 
-// compile returns the schema, which is checked against that of JSON Schema itself.
-func compile(t *testing.T) *jsonschema.Schema {
+// compileSchema returns the schema, which is checked against that of JSON Schema itself.
+func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join(root, "weirconfig", "schema.json"))
 	require.NoError(t, err)
 	return schema
 }
 
-// value returns what an editor reads from a file.
-func value(t *testing.T, text string) any {
+// parseYAML returns what an editor reads from a file.
+func parseYAML(t *testing.T, text string) any {
 	t.Helper()
 	var v any
 	require.NoError(t, yaml.Unmarshal([]byte(text), &v))
@@ -34,8 +34,8 @@ func value(t *testing.T, text string) any {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// examples returns the files of the repository that weirconfig reads.
-func examples(t *testing.T) map[string]string {
+// exampleFiles returns the files of the repository that weirconfig reads.
+func exampleFiles(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, pattern := range []string{"weirconfig/testdata/*.yaml", "examples/*/weir.yaml"} {
@@ -57,11 +57,11 @@ func examples(t *testing.T) map[string]string {
 
 func TestExamplesAreValid(t *testing.T) {
 	t.Setenv("SLACK_TOKEN", "hunter2")
-	schema := compile(t)
-	texts := examples(t)
+	schema := compileSchema(t)
+	texts := exampleFiles(t)
 	require.GreaterOrEqual(t, len(texts), 2)
 	for name, text := range texts {
-		require.NoError(t, schema.Validate(value(t, text)), name)
+		require.NoError(t, schema.Validate(parseYAML(t, text)), name)
 		_, err := weirconfig.Parse("weir.yaml", []byte(text))
 		require.NoError(t, err, name)
 	}
@@ -69,7 +69,7 @@ func TestExamplesAreValid(t *testing.T) {
 
 func TestTheSchemaAcceptsEveryFormOfAValue(t *testing.T) {
 	t.Setenv("N", "5")
-	schema := compile(t)
+	schema := compileSchema(t)
 	for _, text := range []string{
 		`gates: {}`, `gates:`, `gates: {a: }`, `{"$schema": "x", gates: {a: {breaker: }}}`,
 		`gates: {a: {rate: 10/1m, burst: off, max_wait: 0}}`,
@@ -85,12 +85,12 @@ func TestTheSchemaAcceptsEveryFormOfAValue(t *testing.T) {
 	} {
 		_, err := weirconfig.Parse("weir.yaml", []byte(text))
 		require.NoError(t, err, text)
-		require.NoError(t, schema.Validate(value(t, text)), text)
+		require.NoError(t, schema.Validate(parseYAML(t, text)), text)
 	}
 }
 
 func TestTheSchemaRefusesFaults(t *testing.T) {
-	schema := compile(t)
+	schema := compileSchema(t)
 	for _, text := range []string{
 		`- 1`, `gats: {}`, `gates: 5`, `gates: {a: {brust: 5}}`, `gates: {a: {breaker: {on_change: x}}}`,
 		`gates: {a: {rate: 5}}`, `gates: {a: {rate: fast}}`, `gates: {a: {max_wait: 5}}`, `gates: {a: {max_wait: 5 s}}`, `gates: {a: {max_wait: off}}`,
@@ -104,6 +104,6 @@ func TestTheSchemaRefusesFaults(t *testing.T) {
 	} {
 		_, err := weirconfig.Parse("weir.yaml", []byte(text))
 		require.Error(t, err, text)
-		require.Error(t, schema.Validate(value(t, text)), text)
+		require.Error(t, schema.Validate(parseYAML(t, text)), text)
 	}
 }
