@@ -18,8 +18,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// rights returns the rights listed in the package comment, as arguments of ACL SETUSER.
-func rights(t *testing.T) []string {
+// documentedRights returns the rights listed in the package comment, as arguments of ACL SETUSER.
+func documentedRights(t *testing.T) []string {
 	t.Helper()
 	raw, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
@@ -33,8 +33,8 @@ func rights(t *testing.T) []string {
 // something fails.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
-	direct := client(t, s)
-	all := rights(t)
+	direct := newClient(t, s)
+	all := documentedRights(t)
 	// denied uses all with these rights, and reports what was denied.
 	denied := func(rights []string) any {
 		setUser := []any{"acl", "setuser", "limits", "reset", "on", ">secret"}
@@ -48,7 +48,7 @@ func TestTheRightsThatAUserNeeds(t *testing.T) {
 		o.Username, o.Password, o.ContextTimeoutEnabled, o.DisableIdentity = "limits", "secret", true, true
 		c := redis.NewClient(o)
 		defer func() { _ = c.Close() }()
-		if err := useAll(t, c); err != nil {
+		if err := useAllFeatures(t, c); err != nil {
 			return err
 		}
 		return direct.Do(t.Context(), "acl", "log").Val()
@@ -63,19 +63,19 @@ func TestTheRightsThatAUserNeeds(t *testing.T) {
 	}
 }
 
-// useAll uses all features of limits and counts.
-func useAll(t *testing.T, c *redis.Client) error {
+// useAllFeatures uses all features of limits and counts.
+func useAllFeatures(t *testing.T, c *redis.Client) error {
 	link, err := fleet.Connect(t.Context(), "rights", c, fleet.LinkConfig{Timeout: time.Second})
 	if err != nil {
 		return err
 	}
-	for name, limit := range brief {
+	for name, limit := range tenPerSecond {
 		b := newLimiter(link, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		if err := useLimiter(t.Context(), b, name == "log"); err != nil {
 			return err
 		}
 	}
-	if err := useLog(t.Context(), newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Window: time.Minute}, orError)); err != nil {
+	if err := useLog(t.Context(), newLimiter(link, "expired", fleet.SlidingLog{Limit: 10, Window: time.Minute}, errorOnOutage)); err != nil {
 		return err
 	}
 	calls := newCalls(link, "calls", fleet.CallsConfig{Interval: 20 * ms})
@@ -108,11 +108,11 @@ func useLimiter(ctx context.Context, b *fleet.Limiter, isLog bool) error {
 
 // useLog takes tokens from a log three times, and gives tokens back after the first of them have
 // expired.
-func useLog(ctx context.Context, log timed) error {
+func useLog(ctx context.Context, log timedLimiter) error {
 	var errs []error
 	for i := range 3 {
-		_, err := log.TakeAt(ctx, begin.Add(time.Duration(i)*40*time.Second), "user", 2)
+		_, err := log.TakeAt(ctx, testStart.Add(time.Duration(i)*40*time.Second), "user", 2)
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, log.GiveBackAt(ctx, begin.Add(80*time.Second), "user", 1))...)
+	return errors.Join(append(errs, log.GiveBackAt(ctx, testStart.Add(80*time.Second), "user", 1))...)
 }

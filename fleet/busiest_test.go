@@ -27,8 +27,8 @@ func linkToNothing(t *testing.T) *fleet.Link {
 
 func TestBusiestCountsRefusedKeys(t *testing.T) {
 	link := linkToNothing(t)
-	open := newLimiter(link, "open", hourly, fleet.Config{OnOutage: fleet.FailOpen})
-	closed := newLimiter(link, "closed", hourly, fleet.Config{OnOutage: fleet.FailClosed, ShowKeys: true})
+	open := newLimiter(link, "open", hourlyBucket, fleet.Config{OnOutage: fleet.FailOpen})
+	closed := newLimiter(link, "closed", hourlyBucket, fleet.Config{OnOutage: fleet.FailClosed, ShowKeys: true})
 	for range 3 {
 		for _, l := range []*fleet.Limiter{open, closed} {
 			_, err := l.Take(t.Context(), "bob", 1)
@@ -54,7 +54,7 @@ func TestBusiestCountsRefusedKeys(t *testing.T) {
 // Package admin acts on a link and a limiter by the methods that they have.
 func TestAdminActsOnLinksAndLimiters(t *testing.T) {
 	link := linkToNothing(t)
-	users := newLimiter(link, "users", hourly, fleet.Config{OnOutage: fleet.FailClosed})
+	users := newLimiter(link, "users", hourlyBucket, fleet.Config{OnOutage: fleet.FailClosed})
 	_, err := users.Take(t.Context(), "bob", 1)
 	require.NoError(t, err)
 	ops, err := admin.New(admin.Config{Authorize: func(*http.Request, admin.Action) (string, error) { return "alice", nil }}, link, users)

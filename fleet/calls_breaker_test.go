@@ -20,7 +20,7 @@ type caller struct {
 }
 
 func newCaller(t *testing.T, forgets bool) *caller {
-	shared := newCalls(connect(t), name(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
+	shared := newCalls(connect(t), nameOfTest(t), fleet.CallsConfig{Interval: 50 * time.Millisecond})
 	c := &caller{changes: make(chan breaker.Change, 100)}
 	c.guard = breaker.New("payments", breaker.Config{
 		MinCalls: 30, Cooldown: 200 * time.Millisecond, Recovery: breaker.Off, FailureRun: breaker.Off, SharedCounts: shared.Counts,
@@ -32,7 +32,7 @@ func newCaller(t *testing.T, forgets bool) *caller {
 		},
 	})
 	shared.Follow(c.guard)
-	c.member = run(t, shared)
+	c.member = runMember(t, shared)
 	return c
 }
 
@@ -43,7 +43,7 @@ func (c *caller) call(err error) {
 func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
 	nodes := []*caller{newCaller(t, true), newCaller(t, true), newCaller(t, true)}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Flushes() > 0 })
+		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
 		for range 12 { // of the 30 that it takes
@@ -52,7 +52,7 @@ func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
 	}
 	began := time.Now()
 	for i, n := range nodes {
-		soon(t, func() bool { return n.Counts().Failures == 36 })
+		requireSoon(t, func() bool { return n.Counts().Failures == 36 })
 		t.Logf("node %d knows after %v", i, time.Since(began).Round(time.Millisecond))
 		require.Equal(t, breaker.Closed, n.guard.State())
 		n.call(nil)
@@ -70,9 +70,9 @@ func TestABreakerThatHasClosedForgetsWithItsFleet(t *testing.T) {
 			n.call(errors.New("down"))
 		}
 		require.Equal(t, breaker.Open, n.guard.State())
-		soon(t, func() bool { n.call(nil); return n.guard.State() == breaker.Closed })
+		requireSoon(t, func() bool { n.call(nil); return n.guard.State() == breaker.Closed })
 		again := false
-		for end := time.Now().Add(4 * 50 * time.Millisecond); ; wait(time.Millisecond) {
+		for end := time.Now().Add(4 * 50 * time.Millisecond); ; waitFor(time.Millisecond) {
 			n.call(nil)
 			again = again || n.guard.State() == breaker.Open
 			if time.Now().After(end) {
@@ -82,6 +82,6 @@ func TestABreakerThatHasClosedForgetsWithItsFleet(t *testing.T) {
 		require.Equal(t, opens, again, "forgets: %v", forgets)
 		require.Equal(t, int64(30), n.Totals().Failures)
 		n.stop()
-		server().Do("DEL", keyOf(t))
+		sharedServer().Do("DEL", keyOf(t))
 	}
 }

@@ -42,20 +42,20 @@ type member struct {
 
 func join(t *testing.T, l *fleet.Link, c fleet.CallsConfig) member {
 	t.Helper()
-	return run(t, newCalls(l, name(t), c))
+	return runMember(t, newCalls(l, nameOfTest(t), c))
 }
 
-// name returns the test's name without braces. Its Redis keys are deleted when the test ends.
-func name(t *testing.T) string {
+// nameOfTest returns the test's name without braces. Its Redis keys are deleted when the test ends.
+func nameOfTest(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("{", "", "}", "").Replace(t.Name())
 	t.Cleanup(func() {
-		server().Do("EVAL", "for _, k in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', k) end return 1", 0, "*"+name+"*")
+		sharedServer().Do("EVAL", "for _, k in ipairs(redis.call('KEYS', ARGV[1])) do redis.call('DEL', k) end return 1", 0, "*"+name+"*")
 	})
 	return name
 }
 
-func run(t *testing.T, c recorder) member {
+func runMember(t *testing.T, c recorder) member {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -68,8 +68,8 @@ func run(t *testing.T, c recorder) member {
 	return member{c, stop}
 }
 
-// quick flushes often, to keep tests short.
-var quick = fleet.CallsConfig{Span: 10 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
+// fastFlushes flushes often, to keep tests short.
+var fastFlushes = fleet.CallsConfig{Span: 10 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
 
 func (m member) record(o window.Outcome, n int) {
 	for range n {
@@ -77,17 +77,17 @@ func (m member) record(o window.Outcome, n int) {
 	}
 }
 
-// soon waits for a condition that normally holds after two intervals.
-func soon(t *testing.T, holds func() bool, what ...any) {
+// requireSoon waits for a condition that normally holds after two intervals.
+func requireSoon(t *testing.T, holds func() bool, what ...any) {
 	t.Helper()
 	require.Eventually(t, holds, 10*time.Second, time.Millisecond, what...)
 }
 
 func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	l := connect(t)
-	nodes := []member{join(t, l, quick), join(t, l, quick), join(t, l, quick)}
+	nodes := []member{join(t, l, fastFlushes), join(t, l, fastFlushes), join(t, l, fastFlushes)}
 	for _, n := range nodes { // calls that were counted before a node's first answer are not in its Totals
-		soon(t, func() bool { return n.Flushes() > 0 })
+		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for i, n := range nodes {
 		n.record(window.Failure, i+1)
@@ -98,67 +98,67 @@ func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	}
 	want := window.Counts{Successes: 30, Failures: 6, Ignored: 6, Refused: 3}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Counts() == want }, "each once")
+		requireSoon(t, func() bool { return n.Counts() == want }, "each once")
 		require.Equal(t, window.Totals(want), n.Totals())
-		require.Never(t, func() bool { return n.Counts() != want }, 3*quick.Interval, time.Millisecond)
+		require.Never(t, func() bool { return n.Counts() != want }, 3*fastFlushes.Interval, time.Millisecond)
 		require.NoError(t, n.Err())
-		soon(t, func() bool { return n.Lag() < time.Second })
+		requireSoon(t, func() bool { return n.Lag() < time.Second })
 	}
-	late := join(t, l, quick)
-	soon(t, func() bool { return late.Counts() == want }, "a node that joins learns of them")
+	late := join(t, l, fastFlushes)
+	requireSoon(t, func() bool { return late.Counts() == want }, "a node that joins learns of them")
 	require.Zero(t, late.Totals(), "a new node counts no calls of its time before")
 }
 
 func TestSlowCallsAreCounted(t *testing.T) {
 	l := connect(t)
-	node, b := join(t, l, quick), join(t, l, quick)
+	node, b := join(t, l, fastFlushes), join(t, l, fastFlushes)
 	a := window.NewCalls(window.CallsConfig{Slow: time.Second})
 	node.Follow(a)
 	a.Record(window.Success, 2*time.Second)
 	a.Record(window.Failure, 2*time.Second)
 	a.Record(window.Failure, time.Second)
-	soon(t, func() bool { return b.Counts() == window.Counts{Successes: 1, Failures: 2, Slow: 2, SlowFailures: 1} })
+	requireSoon(t, func() bool { return b.Counts() == window.Counts{Successes: 1, Failures: 2, Slow: 2, SlowFailures: 1} })
 }
 
 func TestTheLastCallsAreFlushedWhenRunEnds(t *testing.T) {
-	c := quick
+	c := fastFlushes
 	c.Interval = 10 * time.Second
 	l := connect(t)
 	a := join(t, l, c)
-	soon(t, func() bool { return a.Flushes() > 0 })
+	requireSoon(t, func() bool { return a.Flushes() > 0 })
 	a.record(window.Failure, 5)
 	a.stop()
 	b := join(t, l, c)
-	soon(t, func() bool { return b.Counts().Failures == 5 })
-	run(t, a.recorder).stop() // it may run again
+	requireSoon(t, func() bool { return b.Counts().Failures == 5 })
+	runMember(t, a.recorder).stop() // it may run again
 }
 
 func TestCallsThatWereFollowedCount(t *testing.T) {
 	l := connect(t)
-	a, b := join(t, l, quick), join(t, l, quick)
+	a, b := join(t, l, fastFlushes), join(t, l, fastFlushes)
 	guard := breaker.New("payments", breaker.Config{})
 	_ = guard.Run(t.Context(), func(context.Context) error { return errors.New("history") })
 	a.Follow(guard)
 	require.Zero(t, a.Counts())
 	_ = guard.Run(t.Context(), func(context.Context) error { return nil })
-	require.Equal(t, successes(1), a.Counts(), "at once")
+	require.Equal(t, succeededCounts(1), a.Counts(), "at once")
 	_ = guard.Run(t.Context(), func(context.Context) error { return errors.New("no") })
 	want := window.Counts{Successes: 1, Failures: 1}
-	soon(t, func() bool { return b.Counts() == want })
+	requireSoon(t, func() bool { return b.Counts() == want })
 	require.Equal(t, want, a.Counts())
 }
 
 func TestForgetCountsFromNowOn(t *testing.T) {
-	c := quick
+	c := fastFlushes
 	c.Span, c.Interval = 100*time.Millisecond, 10*time.Millisecond
-	calls := newCalls(connect(t), name(t), c)
+	calls := newCalls(connect(t), nameOfTest(t), c)
 	calls.Record(window.Failure, 0)
-	require.Equal(t, failures(1), calls.Counts())
+	require.Equal(t, failedCounts(1), calls.Counts())
 	calls.Forget()
 	require.Zero(t, calls.Counts())
 	require.Never(t, func() bool { return calls.Counts().Failures > 0 }, 50*time.Millisecond, time.Millisecond)
 	calls.Record(window.Success, 0)
-	require.Equal(t, successes(1), calls.Counts())
+	require.Equal(t, succeededCounts(1), calls.Counts())
 	require.Equal(t, window.Totals{Successes: 1, Failures: 1}, calls.Totals())
 }
 
@@ -180,32 +180,32 @@ func TestValidateCallsConfig(t *testing.T) {
 	require.Panics(t, func() { fleet.NewCalls(l, "", fleet.CallsConfig{}) })
 	require.Panics(t, func() { fleet.NewCalls(l, "a{b}", fleet.CallsConfig{}) })
 
-	running := join(t, l, quick)
-	soon(t, func() bool { return running.Flushes() > 0 })
-	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+name(t)+`" is already running`)
+	running := join(t, l, fastFlushes)
+	requireSoon(t, func() bool { return running.Flushes() > 0 })
+	require.EqualError(t, running.Run(t.Context()), `fleet: Run of Calls "`+nameOfTest(t)+`" is already running`)
 }
 
 func TestWindowsWithDifferentShapesOrNamesAreSeparate(t *testing.T) {
 	l := connect(t)
-	a := join(t, l, quick)
+	a := join(t, l, fastFlushes)
 	a.record(window.Failure, 5)
-	soon(t, func() bool { return a.Flushes() > 1 })
-	wide := quick
+	requireSoon(t, func() bool { return a.Flushes() > 1 })
+	wide := fastFlushes
 	wide.Span *= 2
-	fine := quick
+	fine := fastFlushes
 	fine.Buckets *= 2
 	for _, c := range []fleet.CallsConfig{wide, fine} {
 		other := join(t, l, c)
-		soon(t, func() bool { return other.Flushes() > 1 })
+		requireSoon(t, func() bool { return other.Flushes() > 1 })
 		require.Zero(t, other.Counts())
 	}
-	other := run(t, newCalls(l, name(t)+"2", quick))
-	soon(t, func() bool { return other.Flushes() > 1 })
+	other := runMember(t, newCalls(l, nameOfTest(t)+"2", fastFlushes))
+	requireSoon(t, func() bool { return other.Flushes() > 1 })
 	require.Zero(t, other.Counts())
 }
 
 func TestRecordAllocatesNothingAndDoesNotCallRedis(t *testing.T) {
-	c := newCalls(connect(t), name(t), fleet.CallsConfig{})
+	c := newCalls(connect(t), nameOfTest(t), fleet.CallsConfig{})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		c.Record(window.Failure, 0)
 		c.Refuse()
@@ -217,11 +217,11 @@ func TestRecordAllocatesNothingAndDoesNotCallRedis(t *testing.T) {
 
 func TestCallsMetrics(t *testing.T) {
 	l := connect(t)
-	a, b := join(t, l, quick), join(t, l, quick)
+	a, b := join(t, l, fastFlushes), join(t, l, fastFlushes)
 	a.record(window.Failure, 1)
 	b.record(window.Success, 3)
 	b.Refuse()
-	soon(t, func() bool { return a.Counts().Calls() == 4 && b.Counts().Calls() == 4 })
+	requireSoon(t, func() bool { return a.Counts().Calls() == 4 && b.Counts().Calls() == 4 })
 	set, err := read.New(func(s *stat.Series) string { return s.Instrument.Name + " " + strings.Join(s.Values, " ") }, a)
 	require.NoError(t, err)
 	seen := maps.Collect(set.Observe)
@@ -229,7 +229,7 @@ func TestCallsMetrics(t *testing.T) {
 		require.Contains(t, seen, name)
 		return seen[name]
 	}
-	n := name(t)
+	n := nameOfTest(t)
 	require.Equal(t, 1.0, metric("weir.window.events "+n+" failure"), "this node's")
 	require.Equal(t, 0.0, metric("weir.window.events "+n+" success"))
 	require.Equal(t, 4.0, metric("weir.window.size "+n), "the fleet's")

@@ -23,8 +23,8 @@ func flush(t *testing.T, shared recorder) error {
 
 // A proxy may answer anything.
 func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
-	for _, answer := range []string{integers(), integers(1), integers(1, 2, 3), integers(make([]int64, 15)...), integers(make([]int64, 20)...)} {
-		f := newFake(t, map[string]string{"eval": integers(1), "evalsha": answer})
+	for _, answer := range []string{integerReply(), integerReply(1), integerReply(1, 2, 3), integerReply(make([]int64, 15)...), integerReply(make([]int64, 20)...)} {
+		f := newFakeServer(t, map[string]string{"eval": integerReply(1), "evalsha": answer})
 		shared := newCalls(connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second}), "short", fleet.CallsConfig{})
 		require.ErrorIs(t, flush(t, shared), fleet.ErrUnavailable, answer)
 		require.EqualValues(t, 1, shared.Counts().Successes, answer)
@@ -32,7 +32,7 @@ func TestAnAnswerOfTheWrongLengthToAFlushIsAnError(t *testing.T) {
 }
 
 func TestNumbersOutOfRangeInAWindowAreForeign(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	for _, c := range []struct{ field, value string }{
 		{"total", "99999999999999999999 0 0 0 0 0"},
 		{"total", "9007199254740993000 0 0 0 0 0"},
@@ -54,7 +54,7 @@ func TestNumbersOutOfRangeInAWindowAreForeign(t *testing.T) {
 // A new node searches for expired nodes after its flush is written, so an error must not undo the
 // flush.
 func TestSweepRestartsAfterAForeignCursor(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	first := newCalls(l, "search", fleet.CallsConfig{})
 	require.NoError(t, flush(t, first))
 	for _, cursor := range []string{strings.Repeat("9", 40), "x", ""} {

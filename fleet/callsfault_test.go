@@ -17,7 +17,7 @@ import (
 func TestCallsSurviveAServerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	s := redistest.Options{AppendOnly: true}.Start(t)
-	c := newCrew(t, s.Options())
+	c := newThreeNodes(t, s.Options())
 	c.work(100 * time.Millisecond)
 	s.Kill()
 	c.work(200 * time.Millisecond)
@@ -34,7 +34,7 @@ func TestCallsAfterAServerLosesItsData(t *testing.T) {
 		"flushed": func(s *redistest.Server) { s.Do("FLUSHALL") },
 	} {
 		s := redistest.Start(t)
-		c := newCrew(t, s.Options())
+		c := newThreeNodes(t, s.Options())
 		c.work(100 * time.Millisecond)
 		told := c.recorded
 		forget(s)
@@ -52,7 +52,7 @@ func TestCallsAfterAServerLosesItsData(t *testing.T) {
 func TestCallsSurviveAServerThatHangs(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c := newCrew(t, s.Options())
+	c := newThreeNodes(t, s.Options())
 	c.work(100 * time.Millisecond)
 	s.Pause()
 	c.work(5 * time.Second)
@@ -68,7 +68,7 @@ func TestCallsSurviveANetworkThatFails(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	c := newCrew(t, &redis.Options{Addr: p.Addr()})
+	c := newThreeNodes(t, &redis.Options{Addr: p.Addr()})
 	for _, fault := range []func(){
 		func() { p.LoseReplies(5) },
 		p.Cut,
@@ -90,7 +90,7 @@ func TestCallsSurviveANetworkThatFails(t *testing.T) {
 func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	c := newCrewWithin(t, s.Options(), patient)
+	c := newThreeNodesWithin(t, s.Options(), longTimeout)
 	for range 5 {
 		s.Do("SCRIPT", "FLUSH")
 		c.work(30 * time.Millisecond)
@@ -102,8 +102,8 @@ func TestCallsSurviveAServerThatForgetsItsScripts(t *testing.T) {
 func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 	s := redistest.Start(t)
 	elsewhere := redistest.Start(t)
-	key := newCalls(linkTo(t, s.Options()), name(t), lasting).Key()
-	c := newCrew(t, s.Options())
+	key := newCalls(linkTo(t, s.Options()), nameOfTest(t), longWindow).Key()
+	c := newThreeNodes(t, s.Options())
 	for fault, trouble := range map[string]struct{ begin, end []any }{
 		fleet.FaultReadOnly: {
 			[]any{"REPLICAOF", "127.0.0.1", elsewhere.Options().Addr[len("127.0.0.1:"):]},
@@ -134,7 +134,7 @@ func TestCallsWaitForAServerThatLoads(t *testing.T) {
 	}
 	_, err := filler.Exec(t.Context())
 	require.NoError(t, err)
-	c := newCrew(t, s.Options())
+	c := newThreeNodes(t, s.Options())
 	c.work(50 * time.Millisecond)
 	var load sync.WaitGroup
 	load.Go(func() { s.Do("DEBUG", "RELOAD") })
@@ -149,7 +149,7 @@ func TestCallsFollowAFailover(t *testing.T) {
 	master := redistest.Start(t)
 	replica := master.StartReplica()
 	p := redistest.NewProxy(t, master.Addr())
-	c := newCrew(t, &redis.Options{Addr: p.Addr()})
+	c := newThreeNodes(t, &redis.Options{Addr: p.Addr()})
 	c.work(100 * time.Millisecond)
 	c.requireAll()
 	master.AwaitReplica()
@@ -178,28 +178,28 @@ func TestOldFailuresOfAHealedPartitionDoNotCount(t *testing.T) {
 	shape := fleet.CallsConfig{Span: 4 * time.Second, Buckets: 10, Interval: 20 * time.Millisecond}
 	healthy := join(t, linkTo(t, s.Options()), shape)
 	cut := join(t, linkTo(t, &redis.Options{Addr: p.Addr()}), shape)
-	soon(t, func() bool { return cut.Flushes() > 0 })
+	requireSoon(t, func() bool { return cut.Flushes() > 0 })
 	p.Refuse()
 	cut.record(window.Failure, 100)
 	require.Equal(t, int64(100), cut.Counts().Failures)
-	soon(t, func() bool { return cut.Counts().Failures == 0 }, "they are out of the window")
+	requireSoon(t, func() bool { return cut.Counts().Failures == 0 }, "they are out of the window")
 	p.Accept()
 	healthy.record(window.Success, 10)
-	soon(t, func() bool { return cut.Err() == nil && cut.Counts().Successes == 10 })
+	requireSoon(t, func() bool { return cut.Err() == nil && cut.Counts().Successes == 10 })
 	require.Never(t, func() bool { return healthy.Counts().Failures > 0 }, 200*time.Millisecond, time.Millisecond)
-	require.Equal(t, window.Totals(successes(10)), healthy.Totals())
+	require.Equal(t, window.Totals(succeededCounts(10)), healthy.Totals())
 	require.Equal(t, int64(100), cut.Late())
 	require.Equal(t, window.Totals{Successes: 10, Failures: 100}, cut.Totals())
 }
 
 func TestCallsThroughACluster(t *testing.T) {
 	t.Parallel()
-	o := &redis.ClusterOptions{Addrs: cluster().Addrs(), ContextTimeoutEnabled: true}
+	o := &redis.ClusterOptions{Addrs: sharedCluster().Addrs(), ContextTimeoutEnabled: true}
 	client := redis.NewClusterClient(o)
 	defer client.Close()
-	l, err := fleet.Connect(t.Context(), "cluster", client, fleet.LinkConfig{Timeout: patient})
+	l, err := fleet.Connect(t.Context(), "cluster", client, fleet.LinkConfig{Timeout: longTimeout})
 	require.NoError(t, err)
-	a, b := join(t, l, quick), join(t, l, quick)
+	a, b := join(t, l, fastFlushes), join(t, l, fastFlushes)
 	a.record(window.Failure, 3)
-	soon(t, func() bool { return b.Counts() == failures(3) })
+	requireSoon(t, func() bool { return b.Counts() == failedCounts(3) })
 }

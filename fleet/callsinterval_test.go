@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// slowly has an interval that is longer than a round trip, even on a busy machine.
-var slowly = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: 2 * time.Second}
+// slowFlushes has an interval that is longer than a round trip, even on a busy machine.
+var slowFlushes = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: 2 * time.Second}
 
 // withinAnInterval waits for a condition. It fails the test if that takes longer than an
 // interval of slowly, plus a fifth, plus all stalls of the machine.
@@ -30,7 +30,7 @@ func withinAnInterval(t *testing.T, holds func() bool) {
 			stood += stall
 		}
 		last = now
-		require.LessOrEqual(t, now.Sub(began), slowly.Interval*6/5+stood)
+		require.LessOrEqual(t, now.Sub(began), slowFlushes.Interval*6/5+stood)
 	}
 	t.Logf("took %v, with stalls of %v", time.Since(began).Round(time.Millisecond), stood.Round(time.Millisecond))
 }
@@ -38,18 +38,18 @@ func withinAnInterval(t *testing.T, holds func() bool) {
 func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
 	t.Parallel()
 	l := connect(t)
-	nodes := []member{join(t, l, slowly), join(t, l, slowly), join(t, l, slowly)}
+	nodes := []member{join(t, l, slowFlushes), join(t, l, slowFlushes), join(t, l, slowFlushes)}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Flushes() > 0 })
+		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for round := range int64(4) {
-		<-time.After(time.Duration(round) * slowly.Interval / 8) // each begins at a different point between two flushes
+		<-time.After(time.Duration(round) * slowFlushes.Interval / 8) // each begins at a different point between two flushes
 		for _, n := range nodes {
 			n.record(window.Failure, 1)
 		}
 		withinAnInterval(t, func() bool {
 			for _, n := range nodes {
-				if n.Counts() != failures(3*(round+1)) {
+				if n.Counts() != failedCounts(3*(round+1)) {
 					return false
 				}
 			}
@@ -63,14 +63,14 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 	l := connect(t)
 	var nodes []*caller
 	for range 3 {
-		shared := newCalls(l, name(t), slowly)
+		shared := newCalls(l, nameOfTest(t), slowFlushes)
 		n := &caller{guard: breaker.New("payments", breaker.Config{MinCalls: 30, SharedCounts: shared.Counts})}
 		shared.Follow(n.guard)
-		n.member = run(t, shared)
+		n.member = runMember(t, shared)
 		nodes = append(nodes, n)
 	}
 	for _, n := range nodes {
-		soon(t, func() bool { return n.Flushes() > 0 })
+		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
 		for range 12 { // of the 30 that it takes
@@ -80,7 +80,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 	}
 	withinAnInterval(t, func() bool {
 		for _, n := range nodes {
-			if n.Counts() != failures(36) {
+			if n.Counts() != failedCounts(36) {
 				return false
 			}
 		}

@@ -15,17 +15,17 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// victim is an environment variable with the address of a server. It turns the test program
+// victimVariable is an environment variable with the address of a server. It turns the test program
 // into a node that is to be killed.
-const victim = "WEIR_TEST_VICTIM"
+const victimVariable = "WEIR_TEST_VICTIM"
 
 func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
-	if addr := os.Getenv(victim); addr != "" {
+	if addr := os.Getenv(victimVariable); addr != "" {
 		countUntilKilled(t, addr)
 	}
 	s := redistest.Start(t)
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	process.Env = append(os.Environ(), victim+"="+s.Addr())
+	process.Env = append(os.Environ(), victimVariable+"="+s.Addr())
 	out, err := process.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, process.Start())
@@ -46,8 +46,8 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	}
 	require.Error(t, process.Wait(), "the process was killed")
 
-	successor := join(t, linkTo(t, s.Options()), lasting)
-	soon(t, func() bool { return successor.Flushes() > 0 })
+	successor := join(t, linkTo(t, s.Options()), longWindow)
+	requireSoon(t, func() bool { return successor.Flushes() > 0 })
 	kept := successor.Counts().Failures
 	t.Logf("%d calls in %d flushes, %d lost", counted, flushes, counted-kept)
 	require.LessOrEqual(t, kept, counted+1, "the last call may not have been printed")
@@ -56,7 +56,7 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 
 // countUntilKilled counts one call per millisecond and prints each.
 func countUntilKilled(t *testing.T, addr string) {
-	calls := newCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), lasting)
+	calls := newCalls(linkTo(t, &redis.Options{Addr: addr}), t.Name(), longWindow)
 	go calls.Run(t.Context())
 	tick := time.NewTicker(time.Millisecond)
 	for n := 1; ; n++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// callsModel is a simple model of a fleet's window: a list of counts with the server's time,
+// fleetModel is a simple model of a fleet's window: a list of counts with the server's time,
 // and for each node the highest number of a flush that arrived. The network between
 // the nodes and the server loses, delays and duplicates messages in both directions.
 type fleetModel struct {
@@ -251,12 +251,12 @@ func TestCallsMatchModelOnABadNetwork(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			l, m := connect(t), newFleetModel(t, seed)
 			for range 3 {
-				m.join(l, name(t))
+				m.join(l, nameOfTest(t))
 			}
 			for i := range 400 {
 				m.step(true)
 				if i%150 == 149 {
-					m.kill(l, name(t), m.rand.IntN(len(m.nodes)))
+					m.kill(l, nameOfTest(t), m.rand.IntN(len(m.nodes)))
 				}
 			}
 			m.deliverAll()

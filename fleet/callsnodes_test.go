@@ -44,15 +44,15 @@ func nodes(t *testing.T, c *redis.Client, key string) (n int) {
 // Entries of old processes stay for two hours. A new process does not read all of them.
 func TestTheCostOfANewNodeDoesNotDependOnEarlierNodes(t *testing.T) {
 	s := redistest.Start(t)
-	c := client(t, s)
-	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
+	c := newClient(t, s)
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout})
 	cost := func(others int) (least time.Duration) {
 		shared := newCalls(l, fmt.Sprint("nodes", others), fleet.CallsConfig{})
 		addNodes(t, c, shared.Key(), 0, others, time.Duration(time.Now().UnixNano()))
 		require.NoError(t, c.HSet(t.Context(), shared.Key(), "life", "c1").Err())
 		for range 20 {
 			before := scriptTime(s)
-			once(t, newCalls(l, fmt.Sprint("nodes", others), fleet.CallsConfig{}))
+			countOnce(t, newCalls(l, fmt.Sprint("nodes", others), fleet.CallsConfig{}))
 			if took := scriptTime(s) - before; least == 0 || took < least {
 				least = took
 			}
@@ -65,8 +65,8 @@ func TestTheCostOfANewNodeDoesNotDependOnEarlierNodes(t *testing.T) {
 	require.Less(t, many, 4*few+time.Millisecond)
 }
 
-// once counts a call on a node and flushes it.
-func once(t *testing.T, shared recorder) {
+// countOnce counts a call on a node and flushes it.
+func countOnce(t *testing.T, shared recorder) {
 	shared.Record(window.Success, 0)
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -89,11 +89,11 @@ func scriptTime(s *redistest.Server) (spent time.Duration) {
 
 // Nodes that came while the clock was far ahead would otherwise stay until that time.
 func TestExpiredNodesAreForgotten(t *testing.T) {
-	s := newStage(t)
+	s := newTestFleet(t)
 	keep := 2*5*time.Second + 2*time.Hour
-	c := client(t, server())
+	c := newClient(t, sharedServer())
 	first := s.node()
-	first.Count(failures(1))
+	first.Count(failedCounts(1))
 	s.exchange(first)
 	key := keyOf(t)
 	addNodes(t, c, key, 0, 1000, s.now-keep-time.Minute)
@@ -102,10 +102,10 @@ func TestExpiredNodesAreForgotten(t *testing.T) {
 	const more = 150 // 3,000 nodes, of which each new one looks at 50, and as many again since the key is rebuilt meanwhile
 	for range more {
 		n := s.node()
-		n.Count(failures(1))
+		n.Count(failedCounts(1))
 		s.exchange(n)
 	}
 	require.Equal(t, 1+1000+more, nodes(t, c, key))
 	s.exchange(first)
-	s.requireWindow(failures(1+more), first)
+	s.requireWindow(failedCounts(1+more), first)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-var seed = rediscell.Limit(15, 30, time.Minute)
+var seedLimit = rediscell.Limit(15, 30, time.Minute)
 
 // numbersOf returns a reply as five integers.
 func numbersOf(r rediscell.Reply) [5]int64 {
@@ -24,9 +24,9 @@ func numbersOf(r rediscell.Reply) [5]int64 {
 
 // The table in the documentation of redis-cell, which allows 16 where some texts say 15.
 func TestCellBySixtyThirties(t *testing.T) {
-	throttle := newLimiter(connect(t), "table", seed, orError)
+	throttle := newLimiter(connect(t), "table", seedLimit, errorOnOutage)
 	at := func(d time.Duration, n int) [5]int64 {
-		r, err := throttle.TakeAt(t.Context(), begin.Add(d), "user", n)
+		r, err := throttle.TakeAt(t.Context(), testStart.Add(d), "user", n)
 		require.NoError(t, err)
 		return numbersOf(rediscell.ReplyOf(r.Result))
 	}
@@ -53,12 +53,12 @@ func TestCellBySixtyThirties(t *testing.T) {
 }
 
 func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
-	f := newFake(t, map[string]string{
+	f := newFakeServer(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
-		"cl.throttle": integers(0, 16, 15, -1, 2),
-		"evalsha":     integers(0, 0, 0, 4, 0),
+		"cl.throttle": integerReply(0, 16, 15, -1, 2),
+		"evalsha":     integerReply(0, 0, 0, 4, 0),
 	})
-	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	ask := func(n int) rediscell.Reply {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user:42", n)
 		require.NoError(t, err)
@@ -67,11 +67,11 @@ func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
 	require.Equal(t, rediscell.Reply{Limit: 16, Remaining: 15, RetryAfter: -1, ResetAfter: 2}, ask(1))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 1"}, f.commands())
 
-	f.setReply("cl.throttle", integers(1, 16, 0, 2, 32))
+	f.setReply("cl.throttle", integerReply(1, 16, 0, 2, 32))
 	require.Equal(t, [5]int64{1, 16, 0, 2, 32}, numbersOf(ask(3)))
-	f.setReply("cl.throttle", integers(1, 16, 0, 0, 32))
+	f.setReply("cl.throttle", integerReply(1, 16, 0, 0, 32))
 	require.Equal(t, [5]int64{1, 16, 0, 1, 32}, numbersOf(ask(1)), "a refusal never says 0")
-	f.setReply("cl.throttle", integers(1, 16, 16, -1, 0))
+	f.setReply("cl.throttle", integerReply(1, 16, 16, -1, 0))
 	f.commands()
 	require.Equal(t, [5]int64{1, 16, 16, -1, 0}, numbersOf(ask(1_000_000)))
 	require.Equal(t, []string{"cl.throttle weir:cell:{user:42} 15 30 60 17"}, f.commands())
@@ -87,7 +87,7 @@ func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
 }
 
 func TestCellWithoutTheModule(t *testing.T) {
-	throttle := newLimiter(connect(t), "plain", rediscell.Limit(2, 1, time.Hour), orError)
+	throttle := newLimiter(connect(t), "plain", rediscell.Limit(2, 1, time.Hour), errorOnOutage)
 	for _, want := range [][5]int64{{0, 3, 2, -1, 3600}, {0, 3, 1, -1, 7200}, {0, 3, 0, -1, 10800}, {1, 3, 0, 3600, 10800}} {
 		r, err := rediscell.Throttle(t.Context(), throttle, "user", 1)
 		require.NoError(t, err)
@@ -117,27 +117,27 @@ func TestCellWithoutRedis(t *testing.T) {
 // Two rates use one key: neither redis-cell nor this package stores the limit.
 func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	l := connect(t)
-	slow := newLimiter(l, "tiers", rediscell.Limit(0, 1, 10*time.Second), orError)
-	quick := newLimiter(l, "tiers", rediscell.Limit(9, 10, 10*time.Second), orError)
+	slow := newLimiter(l, "tiers", rediscell.Limit(0, 1, 10*time.Second), errorOnOutage)
+	quick := newLimiter(l, "tiers", rediscell.Limit(9, 10, 10*time.Second), errorOnOutage)
 	take := func(b *fleet.Limiter) limiter.Result {
-		r, err := b.TakeAt(t.Context(), begin, "user", 1)
+		r, err := b.TakeAt(t.Context(), testStart, "user", 1)
 		require.NoError(t, err)
 		return r.Result
 	}
 	require.True(t, take(slow).OK)
-	require.Equal(t, no(10, 0, time.Second, 10*time.Second), take(quick))
+	require.Equal(t, refusedResult(10, 0, time.Second, 10*time.Second), take(quick))
 }
 
 // A proxy or a module may answer anything. An invalid answer is an error and does not panic.
 func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
 	for _, reply := range [][]int64{{}, {1}, {1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}} {
-		f := newFake(t, map[string]string{
+		f := newFakeServer(t, map[string]string{
 			"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
-			"cl.throttle": integers(reply...), "evalsha": integers(reply...), "eval": integers(reply...),
+			"cl.throttle": integerReply(reply...), "evalsha": integerReply(reply...), "eval": integerReply(reply...),
 		})
-		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient})
-		for name, limit := range brief {
-			b := newLimiter(l, name, limit, orError)
+		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout})
+		for name, limit := range tenPerSecond {
+			b := newLimiter(l, name, limit, errorOnOutage)
 			_, err := b.Take(t.Context(), "user", 1)
 			require.ErrorIs(t, err, fleet.ErrUnavailable, "%s: %v", name, reply)
 			require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrUnavailable, "%s: %v", name, reply)

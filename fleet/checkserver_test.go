@@ -14,11 +14,11 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no answer": "", "loading": "-LOADING Redis is loading the dataset in memory\r\n",
 	} {
-		f := newFake(t, map[string]string{"command": answer, "cl.throttle": integers(0, 16, 15, -1, 2), "eval": integers(1), "evalsha": integers(0, 0, 0, 2, 0)})
+		f := newFakeServer(t, map[string]string{"command": answer, "cl.throttle": integerReply(0, 16, 15, -1, 2), "eval": integerReply(1), "evalsha": integerReply(0, 0, 0, 2, 0)})
 		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 200 * ms})
 		f.setReply("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
 		f.commands()
-		throttle := newLimiter(l, "cell", seed, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+		throttle := newLimiter(l, "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module, and is decided by the script
 		require.NoError(t, err, name)
 		reply, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
@@ -34,8 +34,8 @@ func TestAServerThatHidesItsModulesGetsTheScript(t *testing.T) {
 	for _, answer := range []string{
 		"-NOPERM this user has no permissions to run the 'command|info' command\r\n", "-ERR unknown command 'command'\r\n", "*0\r\n",
 	} {
-		f := newFake(t, map[string]string{"command": answer, "eval": integers(1), "evalsha": integers(0, 0, 0, 2, 0)})
-		throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", seed, orError)
+		f := newFakeServer(t, map[string]string{"command": answer, "eval": integerReply(1), "evalsha": integerReply(0, 0, 0, 2, 0)})
+		throttle := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), "cell", seedLimit, errorOnOutage)
 		f.commands()
 		for range 2 {
 			_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)

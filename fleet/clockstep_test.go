@@ -26,7 +26,7 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 		for _, ahead := range []time.Duration{5 * span, 5 * time.Minute, 365 * 24 * time.Hour} {
 			t.Run(name+" "+ahead.String(), func(t *testing.T) {
 				t.Parallel()
-				b, key := newLimiter(l, "ahead "+name, limit, orError), newKey()
+				b, key := newLimiter(l, "ahead "+name, limit, errorOnOutage), newKey()
 				r, err := b.TakeAt(t.Context(), time.Now().Add(ahead), key, 10)
 				require.NoError(t, err)
 				require.True(t, r.OK)
@@ -54,7 +54,7 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 
 // A value of redis-cell does not contain the limit, so the key is blocked until it is reset.
 func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
-	b := newLimiter(connect(t), "ahead", rediscell.Limit(9, 10, time.Second), orError)
+	b := newLimiter(connect(t), "ahead", rediscell.Limit(9, 10, time.Second), errorOnOutage)
 	_, err := b.TakeAt(t.Context(), time.Now().Add(time.Hour), "user", 1)
 	require.NoError(t, err)
 	r, err := b.Take(t.Context(), "user", 1)

@@ -51,11 +51,11 @@ func TestCellAnswersAsTheRecordedModule(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
 	steps := 0
-	for _, seq := range traces[cellConfig, cellStep](t, "redis-cell-module") {
+	for _, seq := range readTraces[cellConfig, cellStep](t, "redis-cell-module") {
 		if slices.ContainsFunc(seq.Steps, func(s cellStep) bool { return s.Quantity < 0 }) {
 			continue
 		}
-		r := cellReplay{T: t, link: l, direct: client(t, server()), key: newKey(), seen: seen}
+		r := cellReplay{T: t, link: l, direct: newClient(t, sharedServer()), key: newKey(), seen: seen}
 		for _, s := range seq.Steps {
 			r.step(s)
 			steps++

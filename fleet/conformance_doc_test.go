@@ -75,8 +75,8 @@ func TestSlidingLogDecidesAsTheDocuments(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got [3]int
-			for i, seq := range traces[docConfig, docStep](t, name) {
-				b := newLimiter(l, fmt.Sprint(name, i), fleet.SlidingLog{Limit: seq.Config.limit(), Window: seq.Config.window()}, orError)
+			for i, seq := range readTraces[docConfig, docStep](t, name) {
+				b := newLimiter(l, fmt.Sprint(name, i), fleet.SlidingLog{Limit: seq.Config.limit(), Window: seq.Config.window()}, errorOnOutage)
 				d := &docReplay{T: t, limiter: b, config: seq.Config}
 				for _, s := range seq.Steps {
 					over, under := d.step(s)
@@ -136,11 +136,11 @@ func (d *docReplay) take(at time.Time, n int) bool {
 // their last millisecond.
 func TestFixedWindowDecidesAsTheDocumentDoes(t *testing.T) {
 	l, steps := connect(t), 0
-	for i, seq := range traces[docConfig, docStep](t, "doc-fixed004") {
+	for i, seq := range readTraces[docConfig, docStep](t, "doc-fixed004") {
 		span := seq.Config.window() + ms
-		b := newLimiter(l, fmt.Sprint("fixed", i), fleet.FixedWindow{Limit: seq.Config.Max, Window: span}, orError)
+		b := newLimiter(l, fmt.Sprint("fixed", i), fleet.FixedWindow{Limit: seq.Config.Max, Window: span}, errorOnOutage)
 		dies := int64(0)
-		grid := time.UnixMicro(begin.UnixMicro() / span.Microseconds() * span.Microseconds())
+		grid := time.UnixMicro(testStart.UnixMicro() / span.Microseconds() * span.Microseconds())
 		for _, s := range seq.Steps {
 			if s.Dies != dies {
 				dies, grid = s.Dies, grid.Add(span)

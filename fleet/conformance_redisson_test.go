@@ -92,11 +92,11 @@ func (r *rateLimiter) log(s redissonStep, span int64) (log []logEntry) {
 		require.NoError(r, json.Unmarshal([]byte(weight), &e.n))
 		log = append(log, e)
 	}
-	return live(log, s.Now, span)
+	return liveEntries(log, s.Now, span)
 }
 
-// live returns the entries of a log that count, with those of the same time sorted by weight.
-func live(log []logEntry, now, span int64) (rest []logEntry) {
+// liveEntries returns the entries of a log that count, with those of the same time sorted by weight.
+func liveEntries(log []logEntry, now, span int64) (rest []logEntry) {
 	for _, e := range log {
 		if e.at > now-span {
 			rest = append(rest, e)
@@ -106,8 +106,8 @@ func live(log []logEntry, now, span int64) (rest []logEntry) {
 	return rest
 }
 
-// due returns how long it takes until n tokens can be taken.
-func due(log []logEntry, limit, n int, now, span int64) time.Duration {
+// timeUntilTokens returns how long it takes until n tokens can be taken.
+func timeUntilTokens(log []logEntry, limit, n int, now, span int64) time.Duration {
 	beyond := int64(n - limit)
 	for _, e := range log {
 		beyond += e.n
@@ -124,9 +124,9 @@ func due(log []logEntry, limit, n int, now, span int64) time.Duration {
 // tokens at each step, while that is used as intended. Redisson reports when the oldest entry
 // expires, plus 3 ms; SlidingLog reports when there will be enough.
 func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	sequences, steps := 0, 0
-	for _, seq := range traces[redissonConfig, redissonStep](t, "redisson") {
+	for _, seq := range readTraces[redissonConfig, redissonStep](t, "redisson") {
 		c := seq.Config
 		if !strings.HasPrefix(c.Name, "random-overall") && !strings.HasPrefix(c.Name, "random-per-client") {
 			continue
@@ -138,12 +138,12 @@ func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
 			if s.Op == "tryAcquire" {
 				result := r.take(s, s.Permits)
 				require.Equal(t, s.Out.Granted, result.OK, "%s, step %d: %+v", c.Name, i, s)
-				log := live(s.State.Log, s.Now, c.Interval)
+				log := liveEntries(s.State.Log, s.Now, c.Interval)
 				switch {
 				case s.Out.Error != "":
 					require.Equal(t, limiter.Never, result.RetryAfter, s.Out.Error)
 				case !s.Out.Granted:
-					require.Equal(t, due(log, c.Rate, s.Permits, s.Now, c.Interval), result.RetryAfter, "%s, step %d: %+v", c.Name, i, s)
+					require.Equal(t, timeUntilTokens(log, c.Rate, s.Permits, s.Now, c.Interval), result.RetryAfter, "%s, step %d: %+v", c.Name, i, s)
 					require.Equal(t, log[0].at+c.Interval-s.Now+3, *s.Out.Reply)
 				}
 				require.Equal(t, log, r.log(s, c.Interval), "%s, step %d: %+v", c.Name, i, s)
@@ -191,9 +191,9 @@ func (m *model) refund(now, n int64) {
 // clients differ. SlidingLog never does. It also refuses nothing that it could grant, except for a
 // while after a window was made longer than its log.
 func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	theirs, blind, granted := 0, 0, 0
-	for _, seq := range traces[redissonConfig, redissonStep](t, "redisson") {
+	for _, seq := range readTraces[redissonConfig, redissonStep](t, "redisson") {
 		c := seq.Config
 		if !strings.HasPrefix(c.Name, "random-release") && !strings.HasPrefix(c.Name, "random-rate-changes") && !strings.HasPrefix(c.Name, "random-skewed") {
 			continue
@@ -218,7 +218,7 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 					m.log = append(m.log, logEntry{now, int64(s.Permits)})
 				case fits:
 					blind++
-					require.Greater(t, m.span, shortest(seq.Steps[:i], c.Interval), "%s, step %d is refused: %d are used of %d: %+v", c.Name, i, used, m.limit, s)
+					require.Greater(t, m.span, shortestWindow(seq.Steps[:i], c.Interval), "%s, step %d is refused: %d are used of %d: %+v", c.Name, i, used, m.limit, s)
 				}
 			case "release":
 				require.NoError(t, r.clients[s.Client].GiveBackAt(t.Context(), s.at(), r.key, s.Permits))
@@ -232,8 +232,8 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 	require.Equal(t, []int{90, 13, 2010}, []int{theirs, blind, granted}, "Redisson's grants beyond the rate, refusals because of a short log, grants of SlidingLog")
 }
 
-// shortest returns the shortest window so far.
-func shortest(steps []redissonStep, span int64) int64 {
+// shortestWindow returns the shortest window so far.
+func shortestWindow(steps []redissonStep, span int64) int64 {
 	for _, s := range steps {
 		if s.Interval > 0 {
 			span = min(span, s.Interval)

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// brief lists limits of every kind, each of 10 tokens per second.
-var brief = map[string]fleet.Limit{
+// tenPerSecond lists limits of every kind, each of 10 tokens per second.
+var tenPerSecond = map[string]fleet.Limit{
 	"bucket":          fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
 	"bucket of parts": fleet.TokenBucket{Rate: limiter.Per(10, time.Second+1), Burst: 10},
 	"fixed":           fleet.FixedWindow{Limit: 10, Window: time.Second},
@@ -28,8 +28,8 @@ var brief = map[string]fleet.Limit{
 	"cell":            rediscell.Limit(9, 10, time.Second),
 }
 
-// mutant changes a value at random.
-func mutant(random *rand.Rand, value string) string {
+// mutate changes a value at random.
+func mutate(random *rand.Rand, value string) string {
 	odd := []string{
 		"0", "-1", "9999999999999999", "99999999999999999999999999999", "9007199254740993", "1e300", "nan", "inf", " ", ":", "\x00", "f", "w", "n",
 		"18446744073709551616", "9223372036854775807", "{", "\n", "0x10", "1.5", strings.Repeat("7", 300), strings.Repeat(" 1:1", 10_000),
@@ -48,22 +48,22 @@ func mutant(random *rand.Rand, value string) string {
 	return value[:at] + string(rune(random.IntN(256))) + value[at+1:]
 }
 
-// corrupt replaces the value of a key by a mutant.
-func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) {
+// corruptKey replaces the value of a key by a mutant.
+func corruptKey(t *testing.T, direct *redis.Client, random *rand.Rand, key string) {
 	t.Helper()
 	if direct.Type(t.Context(), key).Val() != "zset" {
 		held := direct.Get(t.Context(), key).Val()
 		if held == "" { // it has expired: a slow machine
 			return
 		}
-		require.NoError(t, direct.Set(t.Context(), key, mutant(random, held), time.Hour).Err())
+		require.NoError(t, direct.Set(t.Context(), key, mutate(random, held), time.Hour).Err())
 		return
 	}
 	members := direct.ZRangeWithScores(t.Context(), key, 0, -1).Val()
 	require.NoError(t, direct.Del(t.Context(), key).Err())
 	for _, m := range members {
 		if random.IntN(2) == 0 {
-			m.Member = mutant(random, m.Member.(string))
+			m.Member = mutate(random, m.Member.(string))
 		}
 		if random.IntN(6) == 0 {
 			m.Score = []float64{0, -5, 1e300, 1e18, 5, 0.5}[random.IntN(6)]
@@ -77,8 +77,8 @@ func corrupt(t *testing.T, direct *redis.Client, random *rand.Rand, key string) 
 func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	t.Parallel()
 	const rounds = 600
-	l, direct := connect(t), client(t, server())
-	for name, limit := range brief {
+	l, direct := connect(t), newClient(t, sharedServer())
+	for name, limit := range tenPerSecond {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newLimiter(l, "corrupt "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
@@ -91,7 +91,7 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 					require.NoError(t, err)
 				}
 				held := b.StateKeys(key)[0]
-				corrupt(t, direct, random, held)
+				corruptKey(t, direct, random, held)
 				value := ""
 				for _, n := range []int{0, 1, 10} {
 					value = direct.Dump(t.Context(), held).Val()
@@ -124,9 +124,9 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 // not be killed.
 func TestNoValueHangsTheServer(t *testing.T) {
 	s := redistest.Start(t)
-	direct := client(t, s)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
-	b := newLimiter(l, "hang", fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 10}, orError)
+	direct := newClient(t, s)
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
+	b := newLimiter(l, "hang", fleet.TokenBucket{Rate: limiter.PerSecond(3), Burst: 10}, errorOnOutage)
 	now := strconv.FormatInt(time.Now().Add(time.Second).UnixMicro(), 10)
 	for i, value := range []string{
 		now + " 99999999999999999999999999999 333333 1 3 10", now + " 9999999999999999 333333 1 3 10", now + " 3 333333 1 3 10",
@@ -136,7 +136,7 @@ func TestNoValueHangsTheServer(t *testing.T) {
 		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0], value, time.Minute).Err())
 		_, err := b.Take(t.Context(), key, 1)
 		require.ErrorIs(t, err, fleet.ErrForeign, value)
-		soon, cancel := context.WithTimeout(t.Context(), patient)
+		soon, cancel := context.WithTimeout(t.Context(), longTimeout)
 		err = direct.Ping(soon).Err()
 		cancel()
 		require.NoError(t, err, value)
@@ -144,8 +144,8 @@ func TestNoValueHangsTheServer(t *testing.T) {
 }
 
 func TestForeignRateReturnsErrForeign(t *testing.T) {
-	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
-	direct := client(t, server())
+	b := newLimiter(connect(t), "rates", fleet.SlidingLog{Limit: 10, Window: time.Second}, errorOnOutage)
+	direct := newClient(t, sharedServer())
 	for _, value := range []string{"", "x", "l", "l0 1000", "l1 0", "l2147483648 1000", "l10 999999999999999", "l10 1000 ", "l" + strings.Repeat("1", 300) + " 5"} {
 		key := newKey()
 		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0]+":rate", value, time.Minute).Err())

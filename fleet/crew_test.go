@@ -20,8 +20,8 @@ type threeNodes struct {
 	recorded int64
 }
 
-// lasting is like quick, but its window is longer than any test.
-var lasting = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: quick.Interval}
+// longWindow is like fastFlushes, but its window is longer than any test.
+var longWindow = fleet.CallsConfig{Span: 5 * time.Minute, Buckets: 10, Interval: fastFlushes.Interval}
 
 // linkTo returns a link with a short Timeout and a short cooldown.
 func linkTo(t *testing.T, o *redis.Options) *fleet.Link {
@@ -40,18 +40,18 @@ func linkWithin(t *testing.T, o *redis.Options, timeout time.Duration) *fleet.Li
 	})
 }
 
-func newCrew(t *testing.T, o *redis.Options) *threeNodes {
-	return newCrewWithin(t, o, 100*time.Millisecond)
+func newThreeNodes(t *testing.T, o *redis.Options) *threeNodes {
+	return newThreeNodesWithin(t, o, 100*time.Millisecond)
 }
 
-func newCrewWithin(t *testing.T, o *redis.Options, timeout time.Duration) *threeNodes {
+func newThreeNodesWithin(t *testing.T, o *redis.Options, timeout time.Duration) *threeNodes {
 	c := &threeNodes{t: t}
 	for range 3 {
 		own := *o
-		c.nodes = append(c.nodes, join(t, linkWithin(t, &own, timeout), lasting))
+		c.nodes = append(c.nodes, join(t, linkWithin(t, &own, timeout), longWindow))
 	}
 	for _, n := range c.nodes {
-		soon(t, func() bool { return n.Flushes() > 0 })
+		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	return c
 }
@@ -72,12 +72,12 @@ func (c *threeNodes) work(d time.Duration) {
 // requireAll waits until every node knows of each call once.
 func (c *threeNodes) requireAll() {
 	c.t.Helper()
-	want := failures(c.recorded)
+	want := failedCounts(c.recorded)
 	for _, n := range c.nodes {
 		require.Eventually(c.t, func() bool { return n.Counts() == want }, 10*time.Second, time.Millisecond, "want %v, has %v", want, n.Counts())
 	}
 	for _, n := range c.nodes {
-		require.Never(c.t, func() bool { return n.Counts() != want }, 5*lasting.Interval, time.Millisecond)
+		require.Never(c.t, func() bool { return n.Counts() != want }, 5*longWindow.Interval, time.Millisecond)
 		require.Equal(c.t, window.Totals(want), n.Totals())
 		require.Zero(c.t, n.Late())
 		require.Zero(c.t, n.Lost())
@@ -90,10 +90,10 @@ func (c *threeNodes) requireAgreement() int64 {
 	c.t.Helper()
 	c.awaitFlushes() // of all calls, to Redis
 	c.awaitFlushes() // of all calls, to the other nodes
-	soon(c.t, func() bool {
+	requireSoon(c.t, func() bool {
 		counts := c.nodes[0].Counts()
 		for _, n := range c.nodes {
-			if n.Counts() != counts || n.Err() != nil || n.Lag() > 3*lasting.Interval {
+			if n.Counts() != counts || n.Err() != nil || n.Lag() > 3*longWindow.Interval {
 				return false
 			}
 		}
@@ -108,7 +108,7 @@ func (c *threeNodes) awaitFlushes() {
 	c.t.Helper()
 	for _, n := range c.nodes {
 		before := n.Flushes()
-		soon(c.t, func() bool { return n.Flushes() >= before+3 })
+		requireSoon(c.t, func() bool { return n.Flushes() >= before+3 })
 	}
 }
 

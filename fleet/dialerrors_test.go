@@ -31,7 +31,7 @@ func TestLinksOfAClientShareAHook(t *testing.T) {
 	for name, client := range map[string]redis.UniversalClient{"stand-alone": plain, "Ring": ring} {
 		t.Cleanup(func() { _ = client.Close() })
 		dialed := func() int64 {
-			connectTo(t, client, fleet.LinkConfig{Timeout: patient})
+			connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
 			if name == "Ring" { // a shard that comes anew gets all hooks
 				ring.SetAddrs(map[string]string{})
 				ring.SetAddrs(shards())
@@ -41,12 +41,12 @@ func TestLinksOfAClientShareAHook(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_ = client.Ping(t.Context()).Err()
 				return depth.Load() > 0
-			}, patient, time.Millisecond)
+			}, longTimeout, time.Millisecond)
 			return depth.Load()
 		}
 		first := dialed()
 		for range 20 {
-			connectTo(t, client, fleet.LinkConfig{Timeout: patient})
+			connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
 		}
 		require.Equal(t, first, dialed(), name)
 	}

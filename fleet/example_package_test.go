@@ -36,7 +36,7 @@ func Example() {
 		fmt.Println(name, r.OK, r.From)
 	}
 
-	a, b := machine(server().Addr()), machine(server().Addr())
+	a, b := machine(sharedServer().Addr()), machine(sharedServer().Addr())
 	for range 3 {
 		ask("a", a)
 		ask("b", b)

@@ -16,7 +16,7 @@ import (
 
 // exampleLink returns a link to a Redis that runs for the examples.
 func exampleLink() *fleet.Link {
-	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: sharedServer().Addr(), ContextTimeoutEnabled: true})
 	shared.Cleanup(func() { _ = client.Close() })
 	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: time.Second, Prefix: newKey() + ":"})
 	if err != nil {
@@ -26,7 +26,7 @@ func exampleLink() *fleet.Link {
 }
 
 func ExampleConnect() {
-	client := redis.NewClient(&redis.Options{Addr: server().Addr(), ContextTimeoutEnabled: true})
+	client := redis.NewClient(&redis.Options{Addr: sharedServer().Addr(), ContextTimeoutEnabled: true})
 	defer func() { _ = client.Close() }()
 
 	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 50 * time.Millisecond})

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// kinds lists limits of every kind, each of 50 tokens per hour, and several limits together.
-var kinds = map[string][]fleet.Limit{
+// limitsOfEachKind lists limits of every kind, each of 50 tokens per hour, and several limits together.
+var limitsOfEachKind = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.Per(50, time.Hour), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},
 	"fixed":           {fleet.FixedWindow{Limit: 50, Window: 24 * time.Hour}},
@@ -29,11 +29,11 @@ var kinds = map[string][]fleet.Limit{
 	},
 }
 
-// edges lists numbers at which sums and products of tokens overflow, and numbers around the limit.
+// edgeNumbers lists numbers at which sums and products of tokens overflow, and numbers around the limit.
 // If an int has 32 bits, the larger ones are other numbers.
-var edges = edgesOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
+var edgeNumbers = edgeNumbersOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 
-func edgesOf(large ...int64) []int {
+func edgeNumbersOf(large ...int64) []int {
 	all := []int{
 		math.MaxInt, math.MaxInt - 1, math.MaxInt - 9, math.MaxInt - 99, math.MaxInt / 2, math.MaxInt/2 + 1,
 		math.MaxInt32, 51, 50, 49, 7, 1, 0, -1, math.MinInt32, math.MinInt + 1, math.MinInt,
@@ -47,7 +47,7 @@ func edgesOf(large ...int64) []int {
 // Whatever numbers are taken and given back, no limit is exceeded and no result is out of range.
 func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 	l := connect(t)
-	for name, limits := range kinds {
+	for name, limits := range limitsOfEachKind {
 		for lease, c := range map[string]fleet.Config{
 			"plain": {OnOutage: fleet.FailError, MaxDenied: fleet.Off}, "remembered": {OnOutage: fleet.FailError},
 			"leased": {OnOutage: fleet.FailError, MaxDenied: fleet.Off, MaxLease: 10}, "leased and remembered": {OnOutage: fleet.FailError, MaxLease: 1_000_000},
@@ -62,7 +62,7 @@ func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 
 func TestNoNumberOfTokensIsTooLargeWhileRedisIsUnavailable(t *testing.T) {
 	_, l := unavailableLink(t)
-	for name, limits := range kinds {
+	for name, limits := range limitsOfEachKind {
 		t.Run(name, func(t *testing.T) {
 			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{OnOutage: fleet.FailLocal, Share: 1}, limits...))
 		})
@@ -75,7 +75,7 @@ func requireHeld(t *testing.T, l *fleet.Limiter) {
 	random := rand.New(rand.NewPCG(1, 2))
 	held := 0 // tokens taken and not given back
 	for range 400 {
-		n := edges[random.IntN(len(edges))]
+		n := edgeNumbers[random.IntN(len(edgeNumbers))]
 		if random.IntN(2) == 0 {
 			n = 1
 		}
@@ -95,7 +95,7 @@ func requireHeld(t *testing.T, l *fleet.Limiter) {
 		}
 		require.LessOrEqual(t, held, 50, "after Take(%d)", n)
 	}
-	for name, value := range observe(l) {
+	for name, value := range metricsOf(l) {
 		require.GreaterOrEqual(t, value, 0.0, name)
 	}
 	if err := l.Refund(t.Context(), "k", math.MaxInt); err != nil {

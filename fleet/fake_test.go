@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fake is a server whose replies the test chooses, for replies that are hard to get from a real
+// fakeServer is a server whose replies the test chooses, for replies that are hard to get from a real
 // server.
-type fake struct {
+type fakeServer struct {
 	*testing.T
 	addr string
 
@@ -25,13 +25,13 @@ type fake struct {
 	asked   []string          // the commands received that have an answer, in lower case
 }
 
-// newFake starts a server of version 7 without scripts and modules.
-func newFake(t *testing.T, answers map[string]string) *fake {
+// newFakeServer starts a server of version 7 without scripts and modules.
+func newFakeServer(t *testing.T, answers map[string]string) *fakeServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &fake{T: t, addr: listener.Addr().String(), answers: map[string]string{
-		"info": bulk("# Server\r\nredis_version:7.0.15\r\n"), "command": "*1\r\n*-1\r\n", "ping": "+PONG\r\n",
+	f := &fakeServer{T: t, addr: listener.Addr().String(), answers: map[string]string{
+		"info": bulkReply("# Server\r\nredis_version:7.0.15\r\n"), "command": "*1\r\n*-1\r\n", "ping": "+PONG\r\n",
 	}}
 	maps.Copy(f.answers, answers)
 	t.Cleanup(func() { _ = listener.Close() })
@@ -48,10 +48,10 @@ func newFake(t *testing.T, answers map[string]string) *fake {
 	return f
 }
 
-func bulk(text string) string { return "$" + strconv.Itoa(len(text)) + "\r\n" + text + "\r\n" }
+func bulkReply(text string) string { return "$" + strconv.Itoa(len(text)) + "\r\n" + text + "\r\n" }
 
-// integers returns a reply of integers.
-func integers(list ...int64) string {
+// integerReply returns a reply of integers.
+func integerReply(list ...int64) string {
 	var b strings.Builder
 	b.WriteString("*" + strconv.Itoa(len(list)) + "\r\n")
 	for _, n := range list {
@@ -60,7 +60,7 @@ func integers(list ...int64) string {
 	return b.String()
 }
 
-func (f *fake) serve(c net.Conn) {
+func (f *fakeServer) serve(c net.Conn) {
 	r := bufio.NewReader(c)
 	for {
 		args, err := readCommand(r)
@@ -73,7 +73,7 @@ func (f *fake) serve(c net.Conn) {
 	}
 }
 
-func (f *fake) answer(command string, args []string) string {
+func (f *fakeServer) answer(command string, args []string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	text, ok := f.answers[command]
@@ -87,21 +87,21 @@ func (f *fake) answer(command string, args []string) string {
 }
 
 // setReply changes a reply.
-func (f *fake) setReply(command, answer string) {
+func (f *fakeServer) setReply(command, answer string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answers[command] = answer
 }
 
 // count returns how many commands were received.
-func (f *fake) count() int {
+func (f *fakeServer) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.asked)
 }
 
 // commands returns the commands received since the last call.
-func (f *fake) commands() []string {
+func (f *fakeServer) commands() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	asked := f.asked
@@ -109,7 +109,7 @@ func (f *fake) commands() []string {
 	return asked
 }
 
-func (f *fake) client() *redis.Client {
+func (f *fakeServer) client() *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: f.addr, ContextTimeoutEnabled: true, DisableIdentity: true})
 	f.Cleanup(func() { _ = c.Close() })
 	return c

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// site is a Redis that has a fault.
-type site struct {
+// faultyServer is a Redis that has a fault.
+type faultyServer struct {
 	t       *testing.T
 	server  *redistest.Server
 	replica *redistest.Server // where there is one
@@ -27,105 +27,105 @@ type fault struct {
 	name    string
 	options redistest.Options
 	replica bool
-	happens func(s site)
+	happens func(s faultyServer)
 
 	forgets   int  // how often Redis may forget what was taken: each time a burst more may be allowed
 	outage    bool // whether Redis is unavailable meanwhile, for long enough to open the breaker
 	unnoticed bool // whether no caller may notice
 }
 
-func wait(d time.Duration) { <-time.After(d) }
+func waitFor(d time.Duration) { <-time.After(d) }
 
-const outage = 700 * time.Millisecond
+const outageLength = 700 * time.Millisecond
 
 var faults = []fault{
-	{name: "kill -9, nothing on disk", outage: true, forgets: 1, happens: func(s site) {
+	{name: "kill -9, nothing on disk", outage: true, forgets: 1, happens: func(s faultyServer) {
 		s.server.Kill()
-		wait(outage)
+		waitFor(outageLength)
 		s.server.Restart()
 	}},
-	{name: "kill -9, every write on disk", outage: true, options: redistest.Options{AppendOnly: true}, happens: func(s site) {
+	{name: "kill -9, every write on disk", outage: true, options: redistest.Options{AppendOnly: true}, happens: func(s faultyServer) {
 		s.server.Kill()
-		wait(outage)
+		waitFor(outageLength)
 		s.server.Restart()
 	}},
-	{name: "SIGSTOP for 5 s", outage: true, happens: func(s site) {
+	{name: "SIGSTOP for 5 s", outage: true, happens: func(s faultyServer) {
 		s.server.Pause()
-		wait(5 * time.Second)
+		waitFor(5 * time.Second)
 		s.server.Continue()
 	}},
-	{name: "each message late by 300 ms", outage: true, happens: func(s site) {
+	{name: "each message late by 300 ms", outage: true, happens: func(s faultyServer) {
 		s.proxy.Delay(300 * time.Millisecond)
-		wait(outage)
+		waitFor(outageLength)
 		s.proxy.Delay(0)
 	}},
-	{name: "requests lost", outage: true, happens: func(s site) {
+	{name: "requests lost", outage: true, happens: func(s faultyServer) {
 		s.proxy.Swallow(true, false)
-		wait(outage)
+		waitFor(outageLength)
 		s.proxy.Swallow(false, false)
 	}},
-	{name: "answers lost", outage: true, happens: func(s site) {
+	{name: "answers lost", outage: true, happens: func(s faultyServer) {
 		s.proxy.Swallow(false, true)
-		wait(outage)
+		waitFor(outageLength)
 		s.proxy.Swallow(false, false)
 	}},
-	{name: "connections refused", outage: true, happens: func(s site) {
+	{name: "connections refused", outage: true, happens: func(s faultyServer) {
 		s.proxy.Refuse()
-		wait(outage)
+		waitFor(outageLength)
 		s.proxy.Accept()
 	}},
-	{name: "connections cut every 20 ms", happens: func(s site) {
+	{name: "connections cut every 20 ms", happens: func(s faultyServer) {
 		for range 35 {
 			s.proxy.Cut()
-			wait(20 * time.Millisecond)
+			waitFor(20 * time.Millisecond)
 		}
 	}},
-	{name: "40 answers cut off", happens: func(s site) {
+	{name: "40 answers cut off", happens: func(s faultyServer) {
 		for range 40 {
 			s.proxy.LoseReplies(1)
-			wait(outage / 40)
+			waitFor(outageLength / 40)
 		}
 	}},
-	{name: "failover to a replica", outage: true, replica: true, forgets: 1, happens: func(s site) {
+	{name: "failover to a replica", outage: true, replica: true, forgets: 1, happens: func(s faultyServer) {
 		s.server.Kill()
-		wait(outage)
+		waitFor(outageLength)
 		s.replica.Promote()
 		s.proxy.Lead(s.replica.Addr())
 	}},
-	{name: "a replica in the master's place", outage: true, replica: true, happens: func(s site) {
+	{name: "a replica in the master's place", outage: true, replica: true, happens: func(s faultyServer) {
 		s.proxy.Lead(s.replica.Addr())
-		wait(outage)
+		waitFor(outageLength)
 		s.proxy.Lead(s.server.Addr())
 	}},
-	{name: "SCRIPT FLUSH every 50 ms", unnoticed: true, happens: func(s site) {
+	{name: "SCRIPT FLUSH every 50 ms", unnoticed: true, happens: func(s faultyServer) {
 		for range 14 {
 			s.server.Do("SCRIPT", "FLUSH")
-			wait(50 * time.Millisecond)
+			waitFor(50 * time.Millisecond)
 		}
 	}},
-	{name: "FLUSHALL three times", unnoticed: true, forgets: 3, happens: func(s site) {
+	{name: "FLUSHALL three times", unnoticed: true, forgets: 3, happens: func(s faultyServer) {
 		for range 3 {
 			s.server.Do("FLUSHALL")
-			wait(outage / 3)
+			waitFor(outageLength / 3)
 		}
 	}},
 	{name: "memory full, the least used evicted", unnoticed: true, forgets: 5, options: redistest.Options{Args: []string{
 		"--maxmemory", "8mb", "--maxmemory-policy", "allkeys-lru",
-	}}, happens: func(s site) { s.fill(30_000) }},
+	}}, happens: func(s faultyServer) { s.fill(30_000) }},
 	{name: "memory full, only our keys to evict", forgets: 200, options: redistest.Options{Args: []string{
 		"--maxmemory", "8mb", "--maxmemory-policy", "volatile-ttl",
-	}}, happens: func(s site) {
+	}}, happens: func(s faultyServer) {
 		s.fill(40_000)
 		s.server.Do("CONFIG", "SET", "maxmemory", "0")
 	}},
-	{name: "memory full, nothing evicted", outage: true, options: redistest.Options{Args: []string{"--maxmemory-policy", "noeviction"}}, happens: func(s site) {
+	{name: "memory full, nothing evicted", outage: true, options: redistest.Options{Args: []string{"--maxmemory-policy", "noeviction"}}, happens: func(s faultyServer) {
 		s.server.Do("CONFIG", "SET", "maxmemory", "1")
-		wait(outage)
+		waitFor(outageLength)
 		s.server.Do("CONFIG", "SET", "maxmemory", "0")
 	}},
 	{name: "loading its data", outage: true, options: redistest.Options{Args: []string{
 		"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024",
-	}}, happens: func(s site) {
+	}}, happens: func(s faultyServer) {
 		filler := s.server.Client().Pipeline()
 		for i := range 2000 {
 			filler.Set(s.t.Context(), fmt.Sprint("filler", i), "", 0)
@@ -134,17 +134,17 @@ var faults = []fault{
 		require.NoError(s.t, err)
 		s.server.Do("DEBUG", "RELOAD")
 	}},
-	{name: "too many clients", outage: true, happens: func(s site) {
+	{name: "too many clients", outage: true, happens: func(s faultyServer) {
 		held := s.server.Client() // has a connection when there are none to be had
 		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1").Err())
 		s.proxy.Cut()
-		wait(outage)
+		waitFor(outageLength)
 		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1000").Err())
 	}},
 }
 
 // fill writes keys of 200 bytes while there is room.
-func (s site) fill(keys int) {
+func (s faultyServer) fill(keys int) {
 	c := s.server.Client()
 	for i := 0; i < keys; i += 100 {
 		_, err := c.Pipelined(s.t.Context(), func(p redis.Pipeliner) error {
@@ -164,7 +164,7 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
-			s := site{t: t, server: f.options.Start(t)}
+			s := faultyServer{t: t, server: f.options.Start(t)}
 			if f.replica {
 				s.replica = s.server.StartReplica()
 			}
@@ -173,11 +173,11 @@ func TestFaults(t *testing.T) {
 			t.Cleanup(func() { _ = client.Close() })
 			timeout := faultTimeout
 			if f.unnoticed { // a late call has a different cause: a busy machine
-				timeout = patient
+				timeout = longTimeout
 			}
-			l := newLoad(t, client, timeout)
+			l := newFaultLoad(t, client, timeout)
 			l.run(t, func() {
-				wait(200 * time.Millisecond)
+				waitFor(200 * time.Millisecond)
 				f.happens(s)
 			})
 			taken := l.taken(t)
@@ -193,8 +193,8 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	t.Parallel()
 	const callers = 64
 	server := redistest.Start(t)
-	l := newLoad(t, client(t, server), faultTimeout)
-	y := l.results[counting]
+	l := newFaultLoad(t, newClient(t, server), faultTimeout)
+	y := l.results[countingLimiter]
 	var attempts atomic.Int64
 	var g sync.WaitGroup
 	for range callers { // have them connected
@@ -215,7 +215,7 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 				if err := y.take(t.Context()); err != nil {
 					t.Error(err)
 				}
-				wait(time.Millisecond)
+				waitFor(time.Millisecond)
 			}
 		})
 	}
@@ -234,9 +234,9 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	require.LessOrEqual(t, taken-y.granted, y.lost, "tokens were taken twice")
 }
 
-func (f fault) check(t *testing.T, l *load, taken int) {
+func (f fault) check(t *testing.T, l *faultLoad, taken int) {
 	t.Helper()
-	counted := l.results[counting]
+	counted := l.results[countingLimiter]
 	require.LessOrEqual(t, l.worst(), faultTimeout+slack, "the longest call")
 	require.LessOrEqual(t, taken, counted.granted+counted.lost, "tokens were taken twice")
 	if f.forgets == 0 {

@@ -74,8 +74,8 @@ func (y *results) take(ctx context.Context) error {
 	return nil
 }
 
-// load holds the requests of all policies and their outcomes.
-type load struct {
+// faultLoad holds the requests of all policies and their outcomes.
+type faultLoad struct {
 	link    *fleet.Link
 	results map[string]*results
 	opened  atomic.Int64 // times that the breaker before Redis has opened, having been closed
@@ -83,14 +83,14 @@ type load struct {
 	took    time.Duration
 }
 
-// counting is a limiter with a limit that is never reached. Redis must report exactly the granted
+// countingLimiter is a limiter with a limit that is never reached. Redis must report exactly the granted
 // tokens as taken.
-const counting = "counting"
+const countingLimiter = "counting"
 
-// newLoad connects to a faulty Redis.
-func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) *load {
+// newFaultLoad connects to a faulty Redis.
+func newFaultLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) *faultLoad {
 	t.Helper()
-	l := &load{results: map[string]*results{}}
+	l := &faultLoad{results: map[string]*results{}}
 	l.link = connectTo(t, client, fleet.LinkConfig{
 		Timeout: timeout,
 		Breaker: breaker.Config{Cooldown: 200 * time.Millisecond, CooldownJitter: 0.2, OnChange: func(c breaker.Change) {
@@ -108,12 +108,12 @@ func newLoad(t *testing.T, client redis.UniversalClient, timeout time.Duration) 
 		l.results[string(policy)] = &results{limiter: newLimiter(l.link, "fault-"+string(policy), bucket, c)}
 	}
 	bucket := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}
-	l.results[counting] = &results{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
+	l.results[countingLimiter] = &results{limiter: newLimiter(l.link, "fault-counting", bucket, fleet.Config{OnOutage: fleet.FailError})}
 	return l
 }
 
 // run makes requests during the fault, and until Redis has decided for all limiters again.
-func (l *load) run(t *testing.T, fault func()) {
+func (l *faultLoad) run(t *testing.T, fault func()) {
 	t.Helper()
 	l.began = time.Now()
 	ctx, stop := context.WithCancel(t.Context())
@@ -147,7 +147,7 @@ func (l *load) run(t *testing.T, fault func()) {
 }
 
 // decidedByRedis reports whether Redis has decided for all limiters since the end of the fault.
-func (l *load) decidedByRedis() bool {
+func (l *faultLoad) decidedByRedis() bool {
 	for _, y := range l.results {
 		y.mu.Lock()
 		back := y.back
@@ -160,22 +160,22 @@ func (l *load) decidedByRedis() bool {
 }
 
 // awaitClosed waits until the breaker is closed.
-func (l *load) awaitClosed(t *testing.T) {
+func (l *faultLoad) awaitClosed(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		_, err := l.results[counting].limiter.Take(t.Context(), "k", 0)
+		_, err := l.results[countingLimiter].limiter.Take(t.Context(), "k", 0)
 		return err == nil && l.link.Breaker().State() == breaker.Closed
 	}, 30*time.Second, 10*time.Millisecond, "the breaker has not closed")
 }
 
 // allowance returns the maximum number of tokens that may be granted if Redis loses nothing.
-func (l *load) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
+func (l *faultLoad) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
 
 // excess returns by how much Redis exceeded the allowance.
-func (l *load) excess() int {
+func (l *faultLoad) excess() int {
 	worst := 0
 	for name, y := range l.results {
-		if name != counting {
+		if name != countingLimiter {
 			worst = max(worst, y.granted-l.allowance())
 		}
 	}
@@ -183,7 +183,7 @@ func (l *load) excess() int {
 }
 
 // worst returns the longest duration of a request.
-func (l *load) worst() (d time.Duration) {
+func (l *faultLoad) worst() (d time.Duration) {
 	for _, y := range l.results {
 		d = max(d, y.worst)
 	}
@@ -191,7 +191,7 @@ func (l *load) worst() (d time.Duration) {
 }
 
 // recovered returns how long after the fault Redis decided for all limiters again.
-func (l *load) recovered() (d time.Duration) {
+func (l *faultLoad) recovered() (d time.Duration) {
 	for _, y := range l.results {
 		d = max(d, y.back.Sub(y.mark))
 	}
@@ -199,17 +199,17 @@ func (l *load) recovered() (d time.Duration) {
 }
 
 // taken returns what Redis reports as taken from the counting limiter.
-func (l *load) taken(t *testing.T) int {
+func (l *faultLoad) taken(t *testing.T) int {
 	t.Helper()
-	r, err := l.results[counting].limiter.Take(t.Context(), "k", 0)
+	r, err := l.results[countingLimiter].limiter.Take(t.Context(), "k", 0)
 	require.NoError(t, err)
 	return r.Limit - r.Remaining
 }
 
 // tableRow returns a line of the table of measurements.
-func (l *load) tableRow(t *testing.T, taken int) string {
+func (l *faultLoad) tableRow(t *testing.T, taken int) string {
 	t.Helper()
-	c := l.results[counting]
+	c := l.results[countingLimiter]
 	var policies []string
 	for _, name := range []string{"fail-open", "fail-closed", "fail-local", "fail-error"} {
 		y := l.results[name]

@@ -15,19 +15,19 @@ import (
 
 // redis-cell rounds a tenth of a second up to a second.
 func TestRefusalsOfTheModuleAreNotRemembered(t *testing.T) {
-	f := newFake(t, map[string]string{
+	f := newFakeServer(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
-		"cl.throttle": integers(1, 1, 0, 1, 1),
+		"cl.throttle": integerReply(1, 1, 0, 1, 1),
 	})
-	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), "cell", rediscell.Limit(0, 10, time.Second), orError)
+	b := newLimiter(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), "cell", rediscell.Limit(0, 10, time.Second), errorOnOutage)
 	requireTake(t, refused, b.Take, "user", 1)
-	f.setReply("cl.throttle", integers(0, 1, 0, -1, 1))
+	f.setReply("cl.throttle", integerReply(0, 1, 0, -1, 1))
 	requireTake(t, taken, b.Take, "user", 1)
 }
 
 // A value that only begins like a valid one is foreign and is not changed.
 func TestForeignValuesThatLookLikeOurs(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	limiters := ofEachKind(l, "alike", time.Minute)
 	live := time.Now().Add(time.Second).UnixMicro()
 	for _, c := range []struct {
@@ -61,7 +61,7 @@ func TestForeignValuesThatLookLikeOurs(t *testing.T) {
 
 func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 	l := connect(t)
-	at := begin.Add(30*time.Minute + 10*time.Second)
+	at := testStart.Add(30*time.Minute + 10*time.Second)
 	for _, c := range []struct {
 		before, after fleet.FixedWindow
 		left          int
@@ -71,9 +71,9 @@ func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Minute}, 12}, // begins anew
 	} {
 		key := newKey()
-		_, err := newLimiter(l, "changed", c.before, orError).TakeAt(t.Context(), at, key, 10)
+		_, err := newLimiter(l, "changed", c.before, errorOnOutage).TakeAt(t.Context(), at, key, 10)
 		require.NoError(t, err)
-		r, err := newLimiter(l, "changed", c.after, orError).TakeAt(t.Context(), at, key, 0)
+		r, err := newLimiter(l, "changed", c.after, errorOnOutage).TakeAt(t.Context(), at, key, 0)
 		require.NoError(t, err)
 		require.Equal(t, c.left, r.Remaining, "%v, then %v", c.before, c.after)
 	}
@@ -97,14 +97,14 @@ func TestConnectRefusesAServerThatDeniesWhatIsNeeded(t *testing.T) {
 			s.Do(setUser...)
 			c := redis.NewClient(&redis.Options{Addr: s.Addr(), Username: "bob", Password: "open sesame", ContextTimeoutEnabled: true})
 			defer func() { require.NoError(t, c.Close()) }()
-			l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{Timeout: patient})
+			l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{Timeout: longTimeout})
 			if !enough {
 				require.ErrorIs(t, err, fleet.ErrServer)
 				require.EqualError(t, err, "fleet: redis main: access denied")
 				return
 			}
 			require.NoError(t, err)
-			requireTake(t, taken, newBucket(l, orError).Take, newKey(), 1)
+			requireTake(t, taken, newBucket(l, errorOnOutage).Take, newKey(), 1)
 		})
 	}
 }

@@ -14,24 +14,24 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// hostile lists unusual keys that users may send.
-var hostile = []string{
+// hostileKeys lists unusual keys that users may send.
+var hostileKeys = []string{
 	"", " ", "a", "%", "%25", "%7D", "{", "}", "{}", "{a}", "a}b", "a{b}c", "}{", "{{}}", "%sha256:", "a b\tc\r\nd", "\x00\xff\xfe", "ключ", "a:b:c", "user:42",
 	"a*?[x]", "' OR 1=1 --", "$(reboot)", strings.Repeat("k", fleet.MaxKey), strings.Repeat("k", fleet.MaxKey+1), strings.Repeat("}", 10_000), strings.Repeat("k", 10_000),
 }
 
 func TestDifferentKeysHaveDifferentTags(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "hostile", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 2}, orError)
+	b := newLimiter(l, "hostile", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 2}, errorOnOutage)
 	seen := map[string]string{}
-	for _, key := range hostile {
+	for _, key := range hostileKeys {
 		redisKey := b.StateKeys(key)[0]
 		require.Empty(t, seen[redisKey], "%q and %q have the same tag", key, seen[redisKey])
 		seen[redisKey] = "the key " + key
 		require.Less(t, len(redisKey), 2*fleet.MaxKey+50)
 	}
 	for want := 1; want >= 0; want-- {
-		for _, key := range hostile {
+		for _, key := range hostileKeys {
 			r, err := b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
 			require.Equal(t, want, r.Remaining, "%q", key)
@@ -40,20 +40,20 @@ func TestDifferentKeysHaveDifferentTags(t *testing.T) {
 }
 
 func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
-	c := cluster().Client()
+	c := sharedCluster().Client()
 	defer func() { require.NoError(t, c.Close()) }()
 	o := *c.Options()
 	o.ContextTimeoutEnabled = true
 	client := redis.NewClusterClient(&o)
 	defer func() { require.NoError(t, client.Close()) }()
-	l := connectTo(t, client, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
+	l := connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)})
 	window := time.Hour
-	all := newLimiters(l, "all", orError, fleet.FixedWindow{Limit: 10, Window: window}, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 3},
+	all := newLimiters(l, "all", errorOnOutage, fleet.FixedWindow{Limit: 10, Window: window}, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 3},
 		fleet.SlidingWindow{Limit: 10, Window: window}, redisson.PerClient(fleet.SlidingLog{Limit: 5, Window: window}, "c1"))
-	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Window: window}, orError)
-	throttle := newLimiter(l, "throttle", rediscell.Limit(1, 1, window), orError)
+	log := newLimiter(l, "log", fleet.SlidingLog{Limit: 10, Window: window}, errorOnOutage)
+	throttle := newLimiter(l, "throttle", rediscell.Limit(1, 1, window), errorOnOutage)
 	slots := map[int64]bool{}
-	for _, key := range hostile {
+	for _, key := range hostileKeys {
 		var first int64
 		for i, redisKey := range all.StateKeys(key) {
 			slot := client.ClusterKeySlot(t.Context(), redisKey).Val()

@@ -14,8 +14,8 @@ import (
 // A key takes the memory stated in the package comment. That includes about 80 bytes for its entry
 // and its expiry, which Redis does not count.
 func TestMemoryOfAKeyInRedis(t *testing.T) {
-	direct := client(t, server())
-	l := connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: "size:"})
+	direct := newClient(t, sharedServer())
+	l := connectTo(t, newClient(t, sharedServer()), fleet.LinkConfig{Timeout: longTimeout, Prefix: "size:"})
 	for name, test := range map[string]struct {
 		limit       fleet.Limit
 		takes       int
@@ -30,9 +30,9 @@ func TestMemoryOfAKeyInRedis(t *testing.T) {
 		"short log":       {fleet.SlidingLog{Limit: 1000, Window: time.Hour}, 10, 250, 130},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newLimiter(l, name, test.limit, orError)
+			b := newLimiter(l, name, test.limit, errorOnOutage)
 			for i := range test.takes {
-				at := begin
+				at := testStart
 				if name == "sliding" {
 					at = at.Add(time.Duration(i) * time.Hour / 1000)
 				}

@@ -39,7 +39,7 @@ var (
 
 func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 	s := redistest.Start(t)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
 	b := newLimiter(l, "deny", fleet.TokenBucket{Rate: limiter.PerMinute(1), Burst: 3}, fleet.Config{OnOutage: fleet.FailError})
 	requireTake(t, taken, b.Take, "k", 2)
 	requireTake(t, refused, b.Take, "k", 2)
@@ -94,7 +94,7 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 		require.Eventually(t, func() bool {
 			r, err := quick.Take(t.Context(), key, 1)
 			return err == nil && r.OK
-		}, patient, 10*time.Millisecond)
+		}, longTimeout, 10*time.Millisecond)
 	})
 }
 
@@ -102,7 +102,7 @@ func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
 	l, key := connect(t), newKey()
 	hourly := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 	here := newLimiter(l, "gone", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-	there := newLimiter(l, "gone", hourly, orError) // as another process would have it
+	there := newLimiter(l, "gone", hourly, errorOnOutage) // as another process would have it
 	requireTake(t, taken, there.Take, key, 1)
 	requireTake(t, refused, here.Take, key, 1)
 	requireTake(t, refused, here.Take, key, 1)
@@ -115,7 +115,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 	s := redistest.Start(t)
 	var buckets []*fleet.Limiter
 	for range nodes {
-		l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
+		l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
 		buckets = append(buckets, newLimiter(l, "lease", fleet.TokenBucket{Rate: limiter.PerSecond(rate), Burst: burst},
 			fleet.Config{OnOutage: fleet.FailError, MaxLease: maxLease}))
 	}
@@ -135,7 +135,7 @@ func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 				if r.From == fleet.FromLease {
 					leased.Add(1)
 				}
-				wait(5 * time.Millisecond) // 200 a second and node, at most
+				waitFor(5 * time.Millisecond) // 200 a second and node, at most
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 func TestLeaseWorksWhileRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 2 * time.Second})
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: 2 * time.Second})
 	b := newLimiter(l, "away", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
@@ -186,7 +186,7 @@ func TestTakeWithLeasesEndsWithinTheTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond // a second Timeout would end 1.5 s after the first
 	s := redistest.Start(t)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
 	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
@@ -234,8 +234,8 @@ func TestValidateMaxDeniedAndMaxLease(t *testing.T) {
 		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: -1}, "fleet: MaxLease is -1, must lie between 2 and 1000000 (or be 0 for no leases)"},
 		{fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 2_000_000}, "fleet: MaxLease is 2000000, must lie between 2 and 1000000 (or be 0 for no leases)"},
 	} {
-		test.config.Link, test.config.Limits = l, []fleet.Limit{hourly}
+		test.config.Link, test.config.Limits = l, []fleet.Limit{hourlyBucket}
 		t.Run(test.want, func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
 	}
-	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, OnOutage: fleet.FailOpen, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourlyBucket}, OnOutage: fleet.FailOpen, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// hourly is a bucket that is not refilled during a test.
-var hourly = fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
+// hourlyBucket is a bucket that is not refilled during a test.
+var hourlyBucket = fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}
 
 // newLimiter returns a limiter with one limit.
 func newLimiter(l *fleet.Link, name string, limit fleet.Limit, c fleet.Config) *fleet.Limiter {

@@ -23,7 +23,7 @@ func newBucket(l *fleet.Link, c fleet.Config) *fleet.Limiter {
 	return newLimiter(l, "bucket", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, c)
 }
 
-var orError = fleet.Config{OnOutage: fleet.FailError}
+var errorOnOutage = fleet.Config{OnOutage: fleet.FailError}
 
 func TestConnectValidatesItsArguments(t *testing.T) {
 	unbounded := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
@@ -36,27 +36,27 @@ func TestConnectValidatesItsArguments(t *testing.T) {
 }
 
 func TestConnectRefusesAnOldServer(t *testing.T) {
-	f := newFake(t, map[string]string{"info": bulk("redis_version:5.0.14\r\n")})
-	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: patient})
+	f := newFakeServer(t, map[string]string{"info": bulkReply("redis_version:5.0.14\r\n")})
+	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: longTimeout})
 	require.ErrorIs(t, err, fleet.ErrServer)
 	require.EqualError(t, err, "fleet: redis main: older than version 6")
 }
 
 func TestConnectAcceptsAServerThatHidesItsVersion(t *testing.T) {
-	f := newFake(t, map[string]string{"info": "-NOPERM this user has no permissions to run the 'info' command\r\n"})
-	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: patient})
+	f := newFakeServer(t, map[string]string{"info": "-NOPERM this user has no permissions to run the 'info' command\r\n"})
+	_, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: longTimeout})
 	require.NoError(t, err)
 }
 
 func TestOldServerIsDetectedAfterConnect(t *testing.T) {
-	f := newFake(t, map[string]string{"info": "-LOADING Redis is loading the dataset in memory\r\n"})
-	l, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: patient})
+	f := newFakeServer(t, map[string]string{"info": "-LOADING Redis is loading the dataset in memory\r\n"})
+	l, err := fleet.Connect(t.Context(), "main", f.client(), fleet.LinkConfig{Timeout: longTimeout})
 	require.NoError(t, err)
 	b := newBucket(l, fleet.Config{OnOutage: fleet.FailOpen})
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromOutage, r.From)
-	f.setReply("info", bulk("redis_version:4.0.0\r\n"))
+	f.setReply("info", bulkReply("redis_version:4.0.0\r\n"))
 	_, err = b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, fleet.ErrServer, "no policy applies to a server that cannot be used")
 }
@@ -80,13 +80,13 @@ func TestAccessErrorsContainNoSecrets(t *testing.T) {
 			c.set(o)
 			client := redis.NewClient(o)
 			defer func() { require.NoError(t, client.Close()) }()
-			_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: patient})
+			_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: longTimeout})
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, fleet.ErrServer)
 		})
 	}
 	for _, s := range []*redistest.Server{locked, sealed} {
-		b := newBucket(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), orError)
+		b := newBucket(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), errorOnOutage)
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
 		require.True(t, r.OK)
@@ -95,7 +95,7 @@ func TestAccessErrorsContainNoSecrets(t *testing.T) {
 
 func TestAForgottenScriptIsSentAgain(t *testing.T) {
 	s := redistest.Start(t)
-	b := newBucket(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), orError)
+	b := newBucket(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), errorOnOutage)
 	for want := 9; want >= 7; want-- {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestNothingIsTakenTwice(t *testing.T) {
 	o.Addr, o.ContextTimeoutEnabled, o.MaxRetries = proxy.Addr(), true, 10
 	c := redis.NewClient(o)
 	defer func() { require.NoError(t, c.Close()) }()
-	b := newBucket(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), orError)
+	b := newBucket(connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout}), errorOnOutage)
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, 9, r.Remaining)
@@ -148,8 +148,8 @@ func TestErrorRepliesAreNotRetried(t *testing.T) {
 		"-ERR user_script:3: attempt to perform arithmetic on a nil value":                                                   fleet.FaultOther,
 	} {
 		t.Run(want, func(t *testing.T) {
-			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
-			b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: patient}), orError)
+			f := newFakeServer(t, map[string]string{"evalsha": answer + "\r\n"})
+			b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout}), errorOnOutage)
 			_, err := b.Take(t.Context(), "user", 1)
 			require.Len(t, f.commands(), 1)
 			var store *fleet.StoreError
@@ -164,13 +164,13 @@ func TestErrorRepliesAreNotRetried(t *testing.T) {
 
 func TestBreakerOpensForASilentServer(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, map[string]string{"evalsha": ""})
+	f := newFakeServer(t, map[string]string{"evalsha": ""})
 	var l *fleet.Link
 	var b *fleet.Limiter
 	var sent []string
 	testenv.Undisturbed(time.Second/2, func() { // without a processor, the Timeout would be over before a command is sent
 		l = connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second, Breaker: breaker.Config{Cooldown: time.Minute}})
-		b = newBucket(l, orError)
+		b = newBucket(l, errorOnOutage)
 		f.commands()
 		for range 5 {
 			began := testenv.Running()
@@ -194,9 +194,9 @@ func TestBreakerOpensForASilentServer(t *testing.T) {
 }
 
 func TestConnectTakesNoLongerThanADecision(t *testing.T) {
-	f := newFake(t, map[string]string{"info": ""})
+	f := newFakeServer(t, map[string]string{"info": ""})
 	began := testenv.Running()
-	b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: 20 * ms}), orError)
+	b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: 20 * ms}), errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, testenv.Running()-began, 20*ms+slack)
@@ -204,11 +204,11 @@ func TestConnectTakesNoLongerThanADecision(t *testing.T) {
 
 // A foreign value is not changed, and is not a failure of Redis.
 func TestForeignValuesReturnErrForeign(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	open := fleet.Config{OnOutage: fleet.FailOpen}
 	window := time.Minute
 	for name, b := range map[string]interface {
-		scripted
+		scriptLimiter
 		Take(ctx context.Context, key string, n int) (fleet.Result, error)
 		Refund(ctx context.Context, key string, n int) error
 	}{

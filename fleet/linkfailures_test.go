@@ -46,10 +46,10 @@ func (*replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 func TestLostReplyOfABatchIsOneFailure(t *testing.T) {
 	t.Parallel()
 	const many = 10
-	c := client(t, redistest.Start(t))
+	c := newClient(t, redistest.Start(t))
 	hook := &replyLoser{callers: many}
-	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
-	b := newBucket(l, orError)
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout})
+	b := newBucket(l, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1) // the server knows the script
 	require.NoError(t, err)
 	c.AddHook(hook)
@@ -100,13 +100,13 @@ func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 		"-ERR Error running script: @user_script: 12: WRONGTYPE Operation against a key holding the wrong kind of": false,
 	} {
 		t.Run(answer, func(t *testing.T) {
-			f := newFake(t, map[string]string{"evalsha": answer + "\r\n"})
-			c := fleet.LinkConfig{Timeout: patient, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
+			f := newFakeServer(t, map[string]string{"evalsha": answer + "\r\n"})
+			c := fleet.LinkConfig{Timeout: longTimeout, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
 			if strings.HasPrefix(answer, "-TRYAGAIN") { // the command is sent again for most of the Timeout
 				c.Timeout = 2 * time.Second
 			}
 			l := connectTo(t, f.client(), c)
-			b := newBucket(l, orError)
+			b := newBucket(l, errorOnOutage)
 			for range 2 {
 				_, err := b.Take(t.Context(), "user", 1)
 				var store *fleet.StoreError
@@ -122,9 +122,9 @@ func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 // found soon after it is back.
 func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
+	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l := connectTo(t, f.client(), fleet.LinkConfig{})
-	b := tenASecond(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
+	b := tenPerSecondTaker(l, "window", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
 	take := func() string {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -142,7 +142,7 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	asked := len(f.commands())
 	require.LessOrEqual(t, asked, int(time.Since(began)/time.Second), "at most once a second")
 	require.GreaterOrEqual(t, asked, 3, "the cooldown must not grow")
-	f.setReply("evalsha", integers(1, 10, 9, 0, 100_000))
+	f.setReply("evalsha", integerReply(1, 10, 9, 0, 100_000))
 	running = testenv.Running()
 	for take() != fleet.FromServer {
 		require.Less(t, testenv.Running()-running, 1250*ms+slack)
@@ -157,7 +157,7 @@ func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
-	b := counter(connectTo(t, c, fleet.LinkConfig{Timeout: timeout}), "lease", fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
+	b := countingTaker(connectTo(t, c, fleet.LinkConfig{Timeout: timeout}), "lease", fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})
 	for from := fleet.FromServer; from != fleet.FromLease; {
 		r, err := b.Take(t.Context(), "k", 1)
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ import (
 func TestAFailureAfterARedirectIsCountedForTheLastServer(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t)
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: prefix(t)})
-	b := newLimiter(l, "redirect", fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour}, orError)
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: 2 * time.Second, Prefix: keyPrefix(t)})
+	b := newLimiter(l, "redirect", fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour}, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1) // the client knows the slots from now on
 	require.NoError(t, err)
 	slot := c.Slot(b.StateKeys("user")[0])

@@ -63,7 +63,7 @@ func TestNoDecisionLastsLongerThanTheTimeout(t *testing.T) {
 			began := testenv.Running()
 			l := connectTo(t, c, fleet.LinkConfig{Timeout: decisionTimeout, Breaker: breaker.Config{ConsecutiveFailures: 100, MinCalls: 100}})
 			require.Less(t, testenv.Running()-began, decisionTimeout+slack, "Connect")
-			b := newBucket(l, orError)
+			b := newBucket(l, errorOnOutage)
 			for range 3 {
 				began = testenv.Running()
 				_, err := b.Take(t.Context(), "user", 1)

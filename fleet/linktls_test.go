@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-const noTLS = "fleet: redis main: no TLS with an accepted certificate"
+const noTLSMessage = "fleet: redis main: no TLS with an accepted certificate"
 
 // The client repeats a dial for longer than a decision may take. Connect reports the reason
 // nevertheless.
@@ -39,7 +39,7 @@ func TestConnectSaysWhyThereIsNoTLS(t *testing.T) {
 				defer func() { require.NoError(t, client.Close()) }()
 				began := testenv.Running()
 				_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: time.Second})
-				require.EqualError(t, err, noTLS)
+				require.EqualError(t, err, noTLSMessage)
 				require.ErrorIs(t, err, fleet.ErrServer)
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				var store *fleet.StoreError
@@ -57,8 +57,8 @@ func TestALinkWorksOverTLS(t *testing.T) {
 	o.ContextTimeoutEnabled = true
 	c := redis.NewClient(o)
 	defer func() { require.NoError(t, c.Close()) }()
-	l := connectTo(t, c, fleet.LinkConfig{Timeout: patient})
-	r, err := newBucket(l, orError).Take(t.Context(), "user", 1)
+	l := connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout})
+	r, err := newBucket(l, errorOnOutage).Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 	require.NoError(t, l.Err())
@@ -69,7 +69,7 @@ func TestALinkSaysWhyItsServerIsUnavailable(t *testing.T) {
 	proxy.Refuse()
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, c.Close()) }()
-	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{Timeout: patient})
+	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{Timeout: longTimeout})
 	require.NoError(t, err)
 	require.EqualError(t, l.Err(), "fleet: redis main: no connection")
 	require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
@@ -87,7 +87,7 @@ func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), TLSConfig: sealed.Options().TLSConfig, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, c.Close()) }()
 	l := connectTo(t, c, fleet.LinkConfig{Timeout: 300 * ms, Breaker: breaker.Config{ConsecutiveFailures: 100, MinCalls: 100}})
-	b := newBucket(l, orError)
+	b := newBucket(l, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	proxy.Lead(other.Addr())
@@ -97,5 +97,5 @@ func TestALinkSaysThatTheCertificateIsNoLongerAccepted(t *testing.T) {
 		require.ErrorAs(t, err, &store)
 		require.ErrorIs(t, err, fleet.ErrUnavailable)
 		return store.Fault == fleet.FaultNoTLS
-	}, patient, ms)
+	}, longTimeout, ms)
 }

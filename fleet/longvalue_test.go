@@ -14,8 +14,8 @@ var number = regexp.MustCompile(`\d+`)
 
 // A value takes at most 30 kB. A longer value is foreign, even if it could be parsed.
 func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
-	l, direct := connect(t), client(t, server())
-	for name, limit := range brief {
+	l, direct := connect(t), newClient(t, sharedServer())
+	for name, limit := range tenPerSecond {
 		if name == "log" {
 			continue // has an entry for each token
 		}
@@ -33,7 +33,7 @@ func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 			require.ErrorIs(t, err, fleet.ErrForeign, "%s: %s", name, value)
 		}
 	}
-	b, key := newLimiter(l, "parts", brief["sliding"], fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
+	b, key := newLimiter(l, "parts", tenPerSecond["sliding"], fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off}), newKey()
 	for size, foreign := range map[int]bool{29_999: false, 30_003: true} {
 		parts := "w100000" + strings.Repeat(" 1:0", size/4-1)
 		require.Len(t, parts, size)

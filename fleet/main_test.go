@@ -28,28 +28,28 @@ func TestMain(m *testing.M) {
 	os.Exit(shared.Run(m))
 }
 
-// server is shared by all tests that leave it unchanged. Each test uses its own names.
-var server = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
+// sharedServer is shared by all tests that leave it unchanged. Each test uses its own names.
+var sharedServer = sync.OnceValue(func() *redistest.Server { return redistest.Start(&shared) })
 
-// cluster is a Cluster shared in the same way.
-var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
+// sharedCluster is a Cluster shared in the same way.
+var sharedCluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
 // connect returns a link to the shared server.
 func connect(t testing.TB) *fleet.Link {
 	t.Helper()
-	return connectTo(t, client(t, server()), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
+	return connectTo(t, newClient(t, sharedServer()), fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)})
 }
 
-// prefix returns a prefix for the keys of this run of a test.
-func prefix(t testing.TB) string {
+// keyPrefix returns a prefix for the keys of this run of a test.
+func keyPrefix(t testing.TB) string {
 	p, _ := prefixes.LoadOrStore(t, newKey()+":")
 	return p.(string)
 }
 
 var prefixes sync.Map
 
-// client returns a client that obeys the deadlines of contexts.
-func client(t testing.TB, s *redistest.Server) *redis.Client {
+// newClient returns a client that obeys the deadlines of contexts.
+func newClient(t testing.TB, s *redistest.Server) *redis.Client {
 	t.Helper()
 	o := s.Options()
 	o.ContextTimeoutEnabled = true
@@ -62,8 +62,8 @@ func client(t testing.TB, s *redistest.Server) *redis.Client {
 // read timeout of a client, 3 s, so that a call that waits for the client's own timeout is found.
 const slack = 2 * time.Second
 
-// patient is a Timeout that a test reaches only if something hangs.
-const patient = 30_000_000_000
+// longTimeout is a Timeout that a test reaches only if something hangs.
+const longTimeout = 30_000_000_000
 
 func connectTo(t testing.TB, client redis.UniversalClient, c fleet.LinkConfig) *fleet.Link {
 	t.Helper()

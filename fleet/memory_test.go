@@ -22,14 +22,14 @@ func memoryInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// tables returns limiters that store something per key in this process.
-func tables(t *testing.T) map[string]*fleet.Limiter {
+// limitersWithTables returns limiters that store something per key in this process.
+func limitersWithTables(t *testing.T) map[string]*fleet.Limiter {
 	_, unavailable := unavailableLink(t)
 	plenty := fleet.TokenBucket{Rate: limiter.PerSecond(1), Burst: 1_000_000}
 	return map[string]*fleet.Limiter{
-		"refusals": newLimiter(connect(t), "refusals", hourly, fleet.Config{OnOutage: fleet.FailError, MaxDenied: 500}),
+		"refusals": newLimiter(connect(t), "refusals", hourlyBucket, fleet.Config{OnOutage: fleet.FailError, MaxDenied: 500}),
 		"leases":   newLimiter(connect(t), "leases", plenty, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10}),
-		"local":    newLimiter(unavailable, "local", hourly, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 500}),
+		"local":    newLimiter(unavailable, "local", hourlyBucket, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 500}),
 	}
 }
 
@@ -40,7 +40,7 @@ func TestLongKeysTakeNoMoreMemoryThanShortOnes(t *testing.T) {
 	for name, key := range map[string]func(i int) string{
 		"long": long, "parts of something long": func(i int) string { return long(i)[:20] + "!" }, "parts": func(i int) string { return long(i)[:20] },
 	} {
-		for table, b := range tables(t) {
+		for table, b := range limitersWithTables(t) {
 			t.Run(table+", "+name, func(t *testing.T) {
 				before := memoryInUse()
 				for i := range 30 {
@@ -65,7 +65,7 @@ func TestTablesOfKeysAreBoundedInBytes(t *testing.T) {
 		"refusals": {500, 200 + longest}, "leases": {10_000, 400 + longest}, "local": {500, 200 + longest},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := tables(t)[name]
+			b := limitersWithTables(t)[name]
 			before := memoryInUse()
 			for i := range test.keys * 3 / 2 {
 				key := fmt.Sprintf("%06d", i) + strings.Repeat("}", fleet.MaxKey-6)

@@ -13,8 +13,8 @@ import (
 
 // Redis stores a hash of up to 512 fields as a list, and a larger one as a table.
 func TestMemoryOfANodeInRedis(t *testing.T) {
-	direct := client(t, redistest.Start(t))
-	l := connectTo(t, direct, fleet.LinkConfig{Timeout: patient})
+	direct := newClient(t, redistest.Start(t))
+	l := connectTo(t, direct, fleet.LinkConfig{Timeout: longTimeout})
 	for nodes, most := range map[int]int64{400: 80, 1500: 130} {
 		var key string
 		for range nodes {
@@ -22,7 +22,7 @@ func TestMemoryOfANodeInRedis(t *testing.T) {
 			for range 200 {
 				c.Record(window.Failure, 0)
 			}
-			once(t, c)
+			countOnce(t, c)
 			key = c.Key()
 		}
 		held := direct.MemoryUsage(t.Context(), key, 0).Val()

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// awayTimeout is long, because the fake of an unavailableLink answers at once.
+// awayTimeout is long, because the fakeServer of an unavailableLink answers at once.
 const awayTimeout = 2 * time.Second
 
 // unavailableLink returns a link to a Redis that became unavailable after Connect.
-func unavailableLink(t *testing.T) (*fake, *fleet.Link) {
+func unavailableLink(t *testing.T) (*fakeServer, *fleet.Link) {
 	t.Helper()
-	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
+	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	return f, connectTo(t, f.client(), fleet.LinkConfig{Timeout: awayTimeout, Breaker: breaker.Config{Cooldown: time.Minute, CooldownJitter: 1e-9}})
 }
 
@@ -106,16 +106,16 @@ func TestRedisDecidesAgainWhenItIsBack(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.True(t, l.Breaker().Tripped())
-	f.setReply("evalsha", integers(1, 10, 9, 0, 100_000))
+	f.setReply("evalsha", integerReply(1, 10, 9, 0, 100_000))
 	l.Breaker().OpenFor(0)
 	r, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
-	require.Equal(t, fleet.Result{Result: yes(10, 9, 100*ms), From: fleet.FromServer}, r)
+	require.Equal(t, fleet.Result{Result: allowedResult(10, 9, 100*ms), From: fleet.FromServer}, r)
 	require.Equal(t, fleet.FromServer, r.From)
 }
 
 func TestAServiceStartsWithoutRedis(t *testing.T) {
-	f := newFake(t, nil)
+	f := newFakeServer(t, nil)
 	c := f.client()
 	f.setReply("info", "-LOADING Redis is loading the dataset in memory\r\n")
 	l, err := fleet.Connect(t.Context(), "main", c, fleet.LinkConfig{})
@@ -128,7 +128,7 @@ func TestAServiceStartsWithoutRedis(t *testing.T) {
 
 func TestValidateConfig(t *testing.T) {
 	l := connect(t)
-	one := []fleet.Limit{hourly}
+	one := []fleet.Limit{hourlyBucket}
 	for want, c := range map[string]fleet.Config{
 		"fleet: Share is 0, must be above 0 and at most 1":                                  {Link: l, Limits: one, OnOutage: fleet.FailLocal},
 		"fleet: Share is 1.5, must be above 0 and at most 1":                                {Link: l, Limits: one, OnOutage: fleet.FailLocal, Share: 1.5},
@@ -138,7 +138,7 @@ func TestValidateConfig(t *testing.T) {
 		"fleet: Link is nil, must be given":                                                 {Limits: one, OnOutage: fleet.FailOpen},
 		"fleet: Limits has 0, must have between 1 and 10":                                   {Link: l, OnOutage: fleet.FailOpen},
 		"fleet: Limits has 11, must have between 1 and 10":                                  {Link: l, OnOutage: fleet.FailOpen, Limits: slices.Repeat(one, 11)},
-		"fleet: Limits[1] is nil, must be given":                                            {Link: l, OnOutage: fleet.FailOpen, Limits: []fleet.Limit{hourly, nil}},
+		"fleet: Limits[1] is nil, must be given":                                            {Link: l, OnOutage: fleet.FailOpen, Limits: []fleet.Limit{hourlyBucket, nil}},
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}

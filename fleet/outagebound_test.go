@@ -28,7 +28,7 @@ func TestBoundOfFailLocal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: 50 * ms})
+			l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: 50 * ms})
 			b := newLimiter(l, "bound", test.kind, fleet.Config{OnOutage: fleet.FailLocal, Share: 1, MaxDenied: fleet.Off})
 			var allowed []time.Time
 			began := time.Now()

@@ -26,7 +26,7 @@ func TestPoliciesAreReadAndWrittenAsText(t *testing.T) {
 func TestValidateRefusesUnknownPolicies(t *testing.T) {
 	l := connect(t)
 	for _, policy := range []fleet.OnOutage{"", "open", "Fail-Open", "fail-open ", "0", "\x00"} {
-		err := fleet.Config{Link: l, Limits: []fleet.Limit{hourly}, OnOutage: policy}.Validate()
+		err := fleet.Config{Link: l, Limits: []fleet.Limit{hourlyBucket}, OnOutage: policy}.Validate()
 		require.EqualError(t, err, fmt.Sprintf("fleet: OnOutage is %q, must be fail-open, fail-closed, fail-local or fail-error", string(policy)))
 	}
 }

@@ -55,7 +55,7 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 
 	for _, foreign := range []string{"", "x", "abcdefghijklmnop 0 360000000 0 1"} {
 		key := newKey()
-		server().Do("SET", now.StateKeys(key)[0], foreign)
+		sharedServer().Do("SET", now.StateKeys(key)[0], foreign)
 		_, err := now.Take(t.Context(), key, 1)
 		require.ErrorIs(t, err, fleet.ErrForeign, "%q", foreign)
 	}
@@ -64,7 +64,7 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 // A key lives until its bucket is full, and the script of all limits can read what the quick script
 // has written.
 func TestValuesOfTheQuickScript(t *testing.T) {
-	l, c := connect(t), client(t, server())
+	l, c := connect(t), newClient(t, sharedServer())
 	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
 		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Per(1, every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
 		require.True(t, b.Quick())
@@ -90,7 +90,7 @@ func TestValuesOfTheQuickScript(t *testing.T) {
 }
 
 func TestForeignKeyDoesNotAffectItsBatch(t *testing.T) {
-	c := client(t, server())
+	c := newClient(t, sharedServer())
 	foreign, mine := newKey(), newKey()
 	require.NoError(t, c.RPush(t.Context(), foreign, "x").Err())
 	terms := " 0 1000 0 1"

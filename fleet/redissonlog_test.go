@@ -18,19 +18,19 @@ type logSteps struct {
 }
 
 func (l logSteps) take(at time.Duration, n int) bool {
-	r, err := l.TakeAt(l.Context(), begin.Add(at), "user", n)
+	r, err := l.TakeAt(l.Context(), testStart.Add(at), "user", n)
 	require.NoError(l, err)
 	return r.OK
 }
 
 func (l logSteps) left(at time.Duration) int {
-	r, err := l.TakeAt(l.Context(), begin.Add(at), "user", 0)
+	r, err := l.TakeAt(l.Context(), testStart.Add(at), "user", 0)
 	require.NoError(l, err)
 	return r.Remaining
 }
 
 func (l logSteps) refund(at time.Duration, n int) {
-	require.NoError(l, l.GiveBackAt(l.Context(), begin.Add(at), "user", n))
+	require.NoError(l, l.GiveBackAt(l.Context(), testStart.Add(at), "user", n))
 }
 
 func (l logSteps) set(limit int, span time.Duration) {
@@ -39,7 +39,7 @@ func (l logSteps) set(limit int, span time.Duration) {
 
 // newLog returns a log with a name of its own.
 func newLog(t *testing.T, limit int, span time.Duration) logSteps {
-	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Window: span}, orError)}
+	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Window: span}, errorOnOutage)}
 }
 
 func TestSlidingLogAsRedissonDocuments(t *testing.T) {
@@ -74,23 +74,23 @@ func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 // Redisson's trySetRate corresponds to the config: it applies only while no rate is set.
 func TestSetRateOverridesTheConfig(t *testing.T) {
 	link, name := connect(t), newKey()
-	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Window: time.Second}, orError)
+	l := newLimiter(link, name, fleet.SlidingLog{Limit: 10, Window: time.Second}, errorOnOutage)
 	require.NoError(t, redisson.SetRate(t.Context(), l, "user", 5, time.Second))
 	for _, limit := range []int{10, 7, 1} {
-		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Window: time.Minute}, orError)
+		other := newLimiter(link, name, fleet.SlidingLog{Limit: limit, Window: time.Minute}, errorOnOutage)
 		left, err := other.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 5, left.Remaining)
 	}
-	require.EqualError(t, redisson.SetRate(t.Context(), newLimiter(link, name, hourly, orError), "user", 5, time.Second),
+	require.EqualError(t, redisson.SetRate(t.Context(), newLimiter(link, name, hourlyBucket, errorOnOutage), "user", 5, time.Second),
 		`fleet: limiter "`+name+`" cannot set a rate: its only limit must be a SlidingLog`)
 	require.EqualError(t, redisson.SetRate(t.Context(), l, "user", 0, time.Second), "fleet: Limit is 0, must lie between 1 and 2147483647")
-	left := client(t, server()).PTTL(t.Context(), l.StateKeys("user")[0]+":rate").Val()
+	left := newClient(t, sharedServer()).PTTL(t.Context(), l.StateKeys("user")[0]+":rate").Val()
 	require.InDelta(t, 24, left.Hours(), 0.1, "a rate is kept for a day")
 }
 
 func TestARateIsKeptWhileItsKeyIsUsed(t *testing.T) {
-	direct := client(t, server())
+	direct := newClient(t, sharedServer())
 	l := newLog(t, 10, time.Second)
 	_, err := l.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -110,9 +110,9 @@ func TestLongerWindowIncludesDeletedEntries(t *testing.T) {
 	require.True(t, l.take(time.Second, 1)) // drops the ten
 	l.set(10, 10*time.Second)
 	require.False(t, l.take(2*time.Second, 1))
-	r, err := l.TakeAt(t.Context(), begin.Add(2*time.Second), "user", 1)
+	r, err := l.TakeAt(t.Context(), testStart.Add(2*time.Second), "user", 1)
 	require.NoError(t, err)
-	require.Equal(t, no(10, 0, 8*time.Second, 9*time.Second), r.Result)
+	require.Equal(t, refusedResult(10, 0, 8*time.Second, 9*time.Second), r.Result)
 	require.True(t, l.take(10*time.Second, 9))
 }
 
@@ -139,7 +139,7 @@ func TestClientsWithALimitOfTheirOwn(t *testing.T) {
 	l := connect(t)
 	var logs []*fleet.Limiter
 	for _, client := range []string{"a", "b", "", ""} {
-		logs = append(logs, newLimiter(l, "clients", redisson.PerClient(fleet.SlidingLog{Limit: 2, Window: time.Hour}, client), orError))
+		logs = append(logs, newLimiter(l, "clients", redisson.PerClient(fleet.SlidingLog{Limit: 2, Window: time.Hour}, client), errorOnOutage))
 	}
 	for _, log := range logs {
 		for i := range 3 {
@@ -162,11 +162,11 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		limit, span := 1+random.IntN(20), time.Duration(1+random.Int64N(5000))*ms
-		for name, b := range map[string]timed{
-			"sliding": newLimiter(l, "bound-sliding", fleet.SlidingWindow{Limit: limit, Window: span, Buckets: 1 + random.IntN(30)}, orError),
-			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Window: span}, orError),
+		for name, b := range map[string]timedLimiter{
+			"sliding": newLimiter(l, "bound-sliding", fleet.SlidingWindow{Limit: limit, Window: span, Buckets: 1 + random.IntN(30)}, errorOnOutage),
+			"log":     newLimiter(l, "bound-log", fleet.SlidingLog{Limit: limit, Window: span}, errorOnOutage),
 		} {
-			key, at := newKey(), begin
+			key, at := newKey(), testStart
 			var allowed []logEntry
 			for range 60 {
 				at = at.Add(time.Duration(random.Int64N(int64(span)/4+1)) / us * us)
@@ -177,7 +177,7 @@ func TestNoWindowHoldsMoreThanTheLimit(t *testing.T) {
 					allowed = append(allowed, logEntry{at.UnixMicro(), int64(n)})
 				}
 				sum := int64(0)
-				for _, e := range live(allowed, at.UnixMicro(), span.Microseconds()) {
+				for _, e := range liveEntries(allowed, at.UnixMicro(), span.Microseconds()) {
 					sum += e.n
 				}
 				require.LessOrEqual(t, sum, int64(limit), "%s of %d in %s, seed %d", name, limit, span, seed)

@@ -12,11 +12,11 @@ import (
 // A refund of tokens that have returned by themselves would give back tokens of other requests.
 func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	l := connect(t)
-	for name, limit := range brief {
+	for name, limit := range tenPerSecond {
 		t.Run(name, func(t *testing.T) {
 			b := newLimiter(l, "late "+name, limit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 			take := func(at time.Duration, n int) int {
-				r, err := b.TakeAt(t.Context(), begin.Add(at), "user", n)
+				r, err := b.TakeAt(t.Context(), testStart.Add(at), "user", n)
 				require.NoError(t, err)
 				if !r.OK {
 					return 0
@@ -24,7 +24,7 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 				return n
 			}
 			back := func(at, age time.Duration, n int) {
-				require.NoError(t, b.GiveBackAged(t.Context(), begin.Add(at), age, "user", n))
+				require.NoError(t, b.GiveBackAged(t.Context(), testStart.Add(at), age, "user", n))
 			}
 			const soon, late = 5 * ms, 3 * time.Second
 			require.Equal(t, 10, take(0, 10))
@@ -41,7 +41,7 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 }
 
 func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
-	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Window: time.Minute}, orError)
+	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Window: time.Minute}, errorOnOutage)
 	take := func() bool {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -82,15 +82,15 @@ func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			leased := newLimiter(l, "late lease "+name, kind, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
-			plain := newLimiter(l, "late lease "+name, kind, orError)
+			plain := newLimiter(l, "late lease "+name, kind, errorOnOutage)
 			for from := fleet.FromServer; from != fleet.FromLease; {
 				r, err := leased.Take(t.Context(), "user", 1)
 				require.NoError(t, err)
 				from = r.From
 			}
-			wait(span + span/10 + 20*ms) // until all has come back, and then the beginning of a window
+			waitFor(span + span/10 + 20*ms) // until all has come back, and then the beginning of a window
 			at := time.Now()
-			wait(at.Truncate(span).Add(span + 5*ms).Sub(at))
+			waitFor(at.Truncate(span).Add(span + 5*ms).Sub(at))
 			requireTake(t, taken, plain.Take, "user", limit)
 			require.NoError(t, leased.Close(t.Context()))
 			requireTake(t, refused, plain.Take, "user", 1)

@@ -17,11 +17,11 @@ import (
 )
 
 func TestTakeOfZeroStoresNothing(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	for name, b := range ofEachKind(l, "peek", time.Minute) {
 		r, err := b.Take(t.Context(), "user", 0)
 		require.NoError(t, err, name)
-		require.Equal(t, yes(10, 10, 0), r.Result, name)
+		require.Equal(t, allowedResult(10, 10, 0), r.Result, name)
 		require.Zero(t, direct.Exists(t.Context(), b.StateKeys("user")...).Val(), name)
 		require.NoError(t, b.Refund(t.Context(), "user", 5), name)
 		require.Zero(t, direct.Exists(t.Context(), b.StateKeys("user")...).Val(), name)
@@ -30,7 +30,7 @@ func TestTakeOfZeroStoresNothing(t *testing.T) {
 
 func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 	s := redistest.Start(t)
-	l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient})
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
 	writes := func() int {
 		calls := s.Calls()
 		return calls["set"] + calls["del"] + calls["zadd"] + calls["zrem"] + calls["zremrangebyrank"] + calls["pexpire"]
@@ -49,7 +49,7 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 
 // anyLimiter has methods of a Limiter.
 type anyLimiter interface {
-	scripted
+	scriptLimiter
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 	Refund(ctx context.Context, key string, n int) error
 	Reset(ctx context.Context, key string) error
@@ -62,12 +62,12 @@ func ofEachKind(l *fleet.Link, name string, span time.Duration) map[string]anyLi
 	bucket := fleet.TokenBucket{Rate: limiter.Per(10, span), Burst: 10}
 	fixed, log := fleet.FixedWindow{Limit: 10, Window: span}, fleet.SlidingLog{Limit: 10, Window: span}
 	return map[string]anyLimiter{
-		"bucket":   newLimiter(l, name+"-bucket", bucket, orError),
-		"fixed":    newLimiter(l, name+"-fixed", fixed, orError),
-		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Window: span}, orError),
-		"log":      newLimiter(l, name+"-log", log, orError),
-		"throttle": newLimiter(l, name+"-throttle", rediscell.Limit(9, int(10*time.Hour/span), time.Hour), orError),
-		"all":      newLimiters(l, name+"-all", orError, bucket, fixed, log),
+		"bucket":   newLimiter(l, name+"-bucket", bucket, errorOnOutage),
+		"fixed":    newLimiter(l, name+"-fixed", fixed, errorOnOutage),
+		"sliding":  newLimiter(l, name+"-sliding", fleet.SlidingWindow{Limit: 10, Window: span}, errorOnOutage),
+		"log":      newLimiter(l, name+"-log", log, errorOnOutage),
+		"throttle": newLimiter(l, name+"-throttle", rediscell.Limit(9, int(10*time.Hour/span), time.Hour), errorOnOutage),
+		"all":      newLimiters(l, name+"-all", errorOnOutage, bucket, fixed, log),
 	}
 }
 
@@ -96,7 +96,7 @@ func TestInvalidNumbersAreRefusedAndChangeNothing(t *testing.T) {
 // necessary.
 func TestEveryKeyExpires(t *testing.T) {
 	s := redistest.Start(t)
-	l, direct := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), client(t, s)
+	l, direct := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), newClient(t, s)
 	spans := []time.Duration{ms, 2 * ms, 100 * ms, time.Second, time.Hour}
 	for _, span := range spans {
 		for name, b := range ofEachKind(l, "ttl "+span.String(), span) {
@@ -115,7 +115,7 @@ func TestEveryKeyExpires(t *testing.T) {
 			}
 		}
 	}
-	short := newLimiter(l, "short", fleet.TokenBucket{Rate: limiter.PerSecond(1_000_000), Burst: 1}, orError)
+	short := newLimiter(l, "short", fleet.TokenBucket{Rate: limiter.PerSecond(1_000_000), Burst: 1}, errorOnOutage)
 	for range 20 {
 		r, err := short.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestEveryKeyExpires(t *testing.T) {
 
 // An evicted key behaves as an unused one.
 func TestEvictedKeyIsAsUnused(t *testing.T) {
-	l, direct := connect(t), client(t, server())
+	l, direct := connect(t), newClient(t, sharedServer())
 	for name, b := range ofEachKind(l, "evicted", time.Hour) {
 		for range 2 {
 			r, err := b.Take(t.Context(), "user", 10)
@@ -139,13 +139,13 @@ func TestEvictedKeyIsAsUnused(t *testing.T) {
 // Ten per second, a hundred per minute and a thousand per hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
-	all := newLimiters(connectTo(t, client(t, s), fleet.LinkConfig{Timeout: patient}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
+	all := newLimiters(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
 		fleet.SlidingLog{Limit: 10, Window: time.Second}, fleet.SlidingWindow{Limit: 100, Window: time.Minute}, fleet.FixedWindow{Limit: 1000, Window: time.Hour})
 	calls := func() int { c := s.Calls(); return c["evalsha"] + c["eval"] }
 	_, err := all.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
 	before := calls()
-	at := begin.Add(time.Second)
+	at := testStart.Add(time.Second)
 	for range 10 {
 		r, err := all.TakeAt(t.Context(), at, "user", 1)
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	r, err := all.TakeAt(t.Context(), at, "user", 1)
 	require.NoError(t, err)
 	require.Equal(t, before+11, calls())
-	require.Equal(t, no(10, 0, time.Second, time.Hour-time.Second), r.Result)
+	require.Equal(t, refusedResult(10, 0, time.Second, time.Hour-time.Second), r.Result)
 	each, err := all.EachAt(t.Context(), at, "user", 0)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 90, 990}, []int{each[0].Remaining, each[1].Remaining, each[2].Remaining}, "a refusal takes nothing")
@@ -172,7 +172,7 @@ func TestEachLimitSaysWhetherItRefuses(t *testing.T) {
 		{Result: limiter.Result{Limit: 1, RetryAfter: awayTimeout}, From: fleet.FromOutage}, {Result: limiter.Result{Limit: 2, RetryAfter: awayTimeout}, From: fleet.FromOutage},
 	}, each)
 
-	b = newLimiters(connect(t), "each", orError, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})
+	b = newLimiters(connect(t), "each", errorOnOutage, fleet.FixedWindow{Limit: 1, Window: time.Hour}, fleet.FixedWindow{Limit: 2, Window: time.Hour})
 	for _, want := range [][]bool{{true, true}, {false, true}} {
 		each, err = b.TakeEach(t.Context(), "user", 1)
 		require.NoError(t, err)
@@ -202,7 +202,7 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 // An error of Redis is not a refusal, and does not count for the breaker of a gate.
 func TestGateDoesNotCountErrorsOfRedis(t *testing.T) {
 	_, unavailable := unavailableLink(t)
-	b := newBucket(unavailable, orError)
+	b := newBucket(unavailable, errorOnOutage)
 	guard := breaker.New("guard", breaker.Config{ConsecutiveFailures: 1})
 	gate := weir.Join("gate", weir.Parts{Breaker: guard, Remote: b.Get("user"), MaxWait: time.Second})
 	for range 8 { // the breaker before Redis opens at 5

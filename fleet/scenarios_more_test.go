@@ -30,21 +30,21 @@ import (
 
 func TestScenarioL53_TenASecond(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "ten", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, orError)
+	b := newLimiter(l, "ten", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, errorOnOutage)
 	take := func(n int, want limiter.Result) {
 		t.Helper()
-		r, err := b.TakeAt(t.Context(), begin, "user", n)
+		r, err := b.TakeAt(t.Context(), testStart, "user", n)
 		require.NoError(t, err)
 		require.Equal(t, want, r.Result)
 	}
-	take(0, yes(10, 10, 0))
-	require.Zero(t, client(t, server()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a request for 0 stores nothing")
-	take(1, yes(10, 9, 100*ms))
+	take(0, allowedResult(10, 10, 0))
+	require.Zero(t, newClient(t, sharedServer()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a request for 0 stores nothing")
+	take(1, allowedResult(10, 9, 100*ms))
 	require.NoError(t, b.Reset(t.Context(), "user"))
-	take(1, yes(10, 9, 100*ms))
-	take(2, yes(10, 7, 300*ms))
-	take(7, yes(10, 0, time.Second))
-	take(1000, no(10, 0, limiter.Never, time.Second))
+	take(1, allowedResult(10, 9, 100*ms))
+	take(2, allowedResult(10, 7, 300*ms))
+	take(7, allowedResult(10, 0, time.Second))
+	take(1000, refusedResult(10, 0, limiter.Never, time.Second))
 }
 
 func TestScenarioL54_ClocksThatDiffer(t *testing.T) {
@@ -70,7 +70,7 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 	proxy := redistest.NewProxy(t, s.Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, c.Close()) }()
-	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: patient}), "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, orError)
+	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout}), "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, errorOnOutage)
 	next := func(want int) {
 		t.Helper()
 		r, err := b.Take(t.Context(), "user", 1)
@@ -90,13 +90,13 @@ func TestScenarioL55_SlowRestartedForgetful(t *testing.T) {
 	require.Eventually(t, func() bool {
 		r, err := b.Take(t.Context(), "user", 1)
 		return err == nil && r.Remaining == 9
-	}, patient, 10*ms, "the first answer after a restart")
+	}, longTimeout, 10*ms, "the first answer after a restart")
 }
 
 func TestScenarioL56_NoTimeToLiveIsZero(t *testing.T) {
-	direct := client(t, server())
+	direct := newClient(t, sharedServer())
 	for _, b := range []fleet.TokenBucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Per(1, ms), Burst: 1}} {
-		bucket := newLimiter(connect(t), newKey(), b, orError)
+		bucket := newLimiter(connect(t), newKey(), b, errorOnOutage)
 		for range 50 {
 			r, err := bucket.Take(t.Context(), "user", 1)
 			require.NoError(t, err)
@@ -116,7 +116,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 2 * time.Second}})
+			l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 2 * time.Second}})
 			c := fleet.Config{OnOutage: policy}
 			if policy == fleet.FailLocal {
 				c.Share = 0.5
@@ -175,7 +175,7 @@ func TestScenarioL60_TheAnswerComesTooLate(t *testing.T) {
 			proxy.Cut()
 			require.Equal(t, before+1, requestCount(s))
 			var r fleet.Result
-			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, patient, 10*ms)
+			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, longTimeout, 10*ms)
 			require.Equal(t, 8, r.Remaining)
 		})
 	}
@@ -187,7 +187,7 @@ func TestKeysOnTheServersOfARing(t *testing.T) {
 	one, two := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
 	defer func() { require.NoError(t, ring.Close()) }()
-	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: patient}), "divided",
+	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: longTimeout}), "divided",
 		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
 	const keys, each, callers = 20, 10, 64
 	var allowed [keys]atomic.Int64

@@ -25,8 +25,9 @@ var (
 	frailInUse   sync.Mutex
 )
 
-// frail returns a Cluster that tests stop servers of, one test at a time. Each leaves it as it was.
-func frail(t *testing.T) *redistest.Cluster {
+// stoppableCluster returns a Cluster that tests stop servers of, one test at a time. Each leaves it
+// as it was.
+func stoppableCluster(t *testing.T) *redistest.Cluster {
 	frailInUse.Lock()
 	t.Cleanup(frailInUse.Unlock)
 	c := frailCluster()
@@ -39,18 +40,18 @@ type takerByKey interface {
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
 }
 
-// counter returns a limiter with a limit that is never reached.
-func counter(l *fleet.Link, name string, c fleet.Config) takerByKey {
+// countingTaker returns a limiter with a limit that is never reached.
+func countingTaker(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiter(l, name, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}, c)
 }
 
-// tenASecond returns a limiter of ten per second.
-func tenASecond(l *fleet.Link, name string, c fleet.Config) takerByKey {
+// tenPerSecondTaker returns a limiter of ten per second.
+func tenPerSecondTaker(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiter(l, name, fleet.FixedWindow{Limit: 10, Window: time.Second}, c)
 }
 
-// three returns a limiter with three Redis keys per user and limits that are never reached.
-func three(l *fleet.Link, name string, c fleet.Config) takerByKey {
+// threeKeyTaker returns a limiter with three Redis keys per user and limits that are never reached.
+func threeKeyTaker(l *fleet.Link, name string, c fleet.Config) takerByKey {
 	return newLimiters(l, name, c, fleet.FixedWindow{Limit: faultTotal, Window: time.Hour},
 		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: faultTotal}, fleet.SlidingWindow{Limit: faultTotal, Window: time.Hour})
 }
@@ -124,7 +125,7 @@ func (s *shardLoad) reset() {
 func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 	t.Parallel()
 	const timeout = 4 * time.Second // longer than this process may wait for a processor
-	c := frail(t)
+	c := stoppableCluster(t)
 	last := c.Nodes[2]
 	for name, harm := range map[string]struct{ begin, end func() }{
 		"killed":  {last.Kill, func() { last.Restart() }},
@@ -133,22 +134,22 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.Await()
 			l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: timeout})
-			b := counter(l, "shards-"+name, fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
+			b := countingTaker(l, "shards-"+name, fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off})
 			var load shardLoad
 			ctx, stop := context.WithCancel(t.Context())
 			var g sync.WaitGroup
 			g.Go(func() { load.run(ctx, t, c, b, "weir:shards-"+name+":") })
 			defer g.Wait()
 			defer stop()
-			require.Eventually(t, func() bool { return load.server[0].Load()*load.server[1].Load()*load.server[2].Load() > 0 }, patient, 10*ms)
+			require.Eventually(t, func() bool { return load.server[0].Load()*load.server[1].Load()*load.server[2].Load() > 0 }, longTimeout, 10*ms)
 			require.Empty(t, openServers(l))
 			for i := range load.other {
 				require.Zero(t, load.other[i].Load(), "node %d", i)
 			}
 
 			harm.begin()
-			wait(3 * time.Second) // the others find that it is gone after 2 s
-			require.Eventually(t, func() bool { return slices.Contains(openServers(l), last.Addr()) }, patient, 10*ms)
+			waitFor(3 * time.Second) // the others find that it is gone after 2 s
+			require.Eventually(t, func() bool { return slices.Contains(openServers(l), last.Addr()) }, longTimeout, 10*ms)
 			harm.end()
 			require.Zero(t, load.other[0].Load()+load.other[1].Load(), "decisions without Redis about keys of the working servers")
 			require.Positive(t, load.other[2].Load())
@@ -157,10 +158,10 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 			require.ErrorIs(t, l.Err(), fleet.ErrUnavailable)
 
 			c.Await()
-			require.Eventually(t, func() bool { return len(openServers(l)) == 0 }, patient, 10*ms)
+			require.Eventually(t, func() bool { return len(openServers(l)) == 0 }, longTimeout, 10*ms)
 			load.reset()
-			require.Eventually(t, func() bool { return load.server[2].Load() > 0 }, patient, 10*ms)
-			wait(300 * ms)
+			require.Eventually(t, func() bool { return load.server[2].Load() > 0 }, longTimeout, 10*ms)
+			waitFor(300 * ms)
 			require.Zero(t, load.other[0].Load()+load.other[1].Load()+load.other[2].Load())
 			require.Less(t, time.Duration(load.worst.Load()), timeout+slack, "the longest call")
 		})
@@ -170,14 +171,14 @@ func TestUnavailableMasterAffectsOnlyItsOwnKeys(t *testing.T) {
 // A process that starts while a master is unavailable can use the others.
 func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 	t.Parallel()
-	c := frail(t)
+	c := stoppableCluster(t)
 	c.Nodes[2].Kill()
 	defer func() {
 		c.Nodes[2].Restart()
 		c.Await()
 	}()
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: time.Second, Prefix: prefix(t)})
-	b := counter(l, "start", fleet.Config{OnOutage: fleet.FailClosed})
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: time.Second, Prefix: keyPrefix(t)})
+	b := countingTaker(l, "start", fleet.Config{OnOutage: fleet.FailClosed})
 	for i := range 30 {
 		key := fmt.Sprint("user", i)
 		if c.Home(c.Slot("{"+key+"}")) == 2 {
@@ -187,7 +188,7 @@ func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 			r, err := b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
 			return r.From == fleet.FromServer
-		}, patient, 10*ms, "key %s", key)
+		}, longTimeout, 10*ms, "key %s", key)
 	}
 }
 
@@ -195,10 +196,10 @@ func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 // decision are on two servers.
 func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	t.Parallel()
-	c := frail(t)
-	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
-	all := three(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-	slot := c.Slot(prefix(t) + "moving:{hot}")
+	c := stoppableCluster(t)
+	l := connectTo(t, dialCluster(t, c.Addrs()...), fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)})
+	all := threeKeyTaker(l, "moving", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	slot := c.Slot(keyPrefix(t) + "moving:{hot}")
 	from, to := c.Nodes[c.Home(slot)], c.Nodes[(c.Home(slot)+1)%3]
 	var granted atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
@@ -217,16 +218,16 @@ func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 		})
 	}
 	for range 4 {
-		wait(100 * ms)
+		waitFor(100 * ms)
 		c.Migrate(slot, from, to)
 		for _, key := range from.Client().ClusterGetKeysInSlot(t.Context(), slot, 100).Val() {
-			wait(20 * ms)
+			waitFor(20 * ms)
 			from.Do("MIGRATE", "127.0.0.1", port(to), key, 0, 1000)
 		}
 		c.Settle(slot, to)
 		from, to = to, from
 	}
-	wait(100 * ms)
+	waitFor(100 * ms)
 	stop()
 	g.Wait()
 	require.Empty(t, openServers(l))
@@ -250,7 +251,7 @@ func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	l := connectTo(t, ring, fleet.LinkConfig{Timeout: time.Second})
-	b := counter(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: fleet.Off})
+	b := countingTaker(l, "ring", fleet.Config{OnOutage: fleet.FailClosed, MaxDenied: fleet.Off})
 	ill.Pause()
 	defer ill.Continue()
 	for i := range 100 {
@@ -265,8 +266,8 @@ func TestEachServerOfARingHasABreakerOfItsOwn(t *testing.T) {
 }
 
 func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
-	l := connectTo(t, dialCluster(t, cluster().Addrs()...), fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)})
-	b := counter(l, "shown", orError)
+	l := connectTo(t, dialCluster(t, sharedCluster().Addrs()...), fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)})
+	b := countingTaker(l, "shown", errorOnOutage)
 	for i := range 30 {
 		_, err := b.Take(t.Context(), fmt.Sprint("user", i), 1)
 		require.NoError(t, err)
@@ -276,20 +277,20 @@ func TestALinkToAClusterShowsTheBreakerOfEachServer(t *testing.T) {
 		asked = append(asked, addr)
 		require.Positive(t, b.Counts().Successes, addr)
 	}
-	require.ElementsMatch(t, append(cluster().Addrs(), ""), asked, "and the breaker for requests to no server in particular")
+	require.ElementsMatch(t, append(sharedCluster().Addrs(), ""), asked, "and the breaker for requests to no server in particular")
 	shown := map[string]bool{}
 	for s := range l.Observe {
 		shown[fmt.Sprint(s)] = true
 	}
 	text := fmt.Sprint(shown)
-	for _, addr := range cluster().Addrs() {
+	for _, addr := range sharedCluster().Addrs() {
 		require.Contains(t, text, addr)
 	}
 }
 
 func TestAClientThatCannotFollowAClusterIsRefused(t *testing.T) {
-	for name, client := range map[string]*redis.Client{"one of three": client(t, cluster().Nodes[0])} {
-		_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: patient})
+	for name, client := range map[string]*redis.Client{"one of three": newClient(t, sharedCluster().Nodes[0])} {
+		_, err := fleet.Connect(t.Context(), "main", client, fleet.LinkConfig{Timeout: longTimeout})
 		require.EqualError(t, err, "fleet: redis main: part of a cluster, and the client is not a cluster client", name)
 		require.ErrorIs(t, err, fleet.ErrServer)
 	}

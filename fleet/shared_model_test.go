@@ -72,17 +72,17 @@ func TestSharedLimitsMatchModel(t *testing.T) {
 			random := rand.New(rand.NewPCG(17, 4))
 			oracle := grantList{
 				span: time.Second, limits: []int{5, 9, 14},
-				by: []func(string) string{func(key string) string { return key }, tenant, func(string) string { return "" }},
+				by: []func(string) string{func(key string) string { return key }, tenantOf, func(string) string { return "" }},
 			}
-			b := newLimiters(link, "ledger", orError, fleet.SlidingLog{Limit: 5, Window: time.Second},
-				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: 9, Window: time.Second}},
+			b := newLimiters(link, "ledger", errorOnOutage, fleet.SlidingLog{Limit: 5, Window: time.Second},
+				fleet.Shared{By: tenantOf, Limit: fleet.SlidingLog{Limit: 9, Window: time.Second}},
 				fleet.Shared{Limit: fleet.SlidingLog{Limit: 14, Window: time.Second}})
 			refused := [4]int{}
 			for at, step := time.Duration(0), 0; step < 1500; step++ {
 				at += time.Duration(random.Int64N(int64(80 * ms))).Truncate(time.Microsecond)
 				key := fmt.Sprintf("t%d/u%d", random.IntN(3), random.IntN(3))
 				n := random.IntN(4)
-				r, err := b.TakeAt(t.Context(), begin.Add(at), key, n)
+				r, err := b.TakeAt(t.Context(), testStart.Add(at), key, n)
 				require.NoError(t, err)
 				fits := oracle.fits(key, at, n)
 				require.Equal(t, fits, r.OK, "step %d: Take(%s, %d)", step, key, n)

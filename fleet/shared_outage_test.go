@@ -15,7 +15,7 @@ import (
 func splitKey(t *testing.T, ring *redis.Ring, name string, same bool) string {
 	t.Helper()
 	shard := func(tag string) string {
-		client, err := ring.GetShardClientForKey(prefix(t) + name + ":{" + tag + "}")
+		client, err := ring.GetShardClientForKey(keyPrefix(t) + name + ":{" + tag + "}")
 		require.NoError(t, err)
 		return client.Options().Addr
 	}
@@ -42,8 +42,8 @@ func newTwoServers(t *testing.T, name string, timeout time.Duration) twoServers 
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	two := twoServers{everybody: a, other: b, ring: ring}
-	two.link = connectTo(t, ring, fleet.LinkConfig{Timeout: timeout, Prefix: prefix(t)})
-	client, err := ring.GetShardClientForKey(prefix(t) + name + ":{%}")
+	two.link = connectTo(t, ring, fleet.LinkConfig{Timeout: timeout, Prefix: keyPrefix(t)})
+	client, err := ring.GetShardClientForKey(keyPrefix(t) + name + ":{%}")
 	require.NoError(t, err)
 	if client.Options().Addr == b.Addr() {
 		two.everybody, two.other = b, a
@@ -94,7 +94,7 @@ func TestPolicyDecidesOnlyAboutTheUnavailableSharedLimit(t *testing.T) {
 			require.Eventually(t, func() bool {
 				each, err := b.TakeEach(t.Context(), two.key, 0)
 				return err == nil && each[0].From == fleet.FromServer && each[0].Remaining == 6-granted
-			}, patient, 20*ms, "what was refused has been given back")
+			}, longTimeout, 20*ms, "what was refused has been given back")
 		})
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// tenant returns the part of a key before the slash.
-func tenant(key string) string {
+// tenantOf returns the part of a key before the slash.
+func tenantOf(key string) string {
 	tenant, _, _ := strings.Cut(key, "/")
 	return tenant
 }
@@ -28,16 +28,16 @@ func sharedLinks(t *testing.T) map[string]*fleet.Link {
 		Addrs: map[string]string{"a": redistest.Start(t).Addr(), "b": redistest.Start(t).Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
 	})
 	t.Cleanup(func() { _ = ring.Close() })
-	c := fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)}
+	c := fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)}
 	return map[string]*fleet.Link{
-		"one server": connect(t), "a Cluster": connectTo(t, dialCluster(t, cluster().Addrs()...), c), "a Ring": connectTo(t, ring, c),
+		"one server": connect(t), "a Cluster": connectTo(t, dialCluster(t, sharedCluster().Addrs()...), c), "a Ring": connectTo(t, ring, c),
 	}
 }
 
 // Each limit has its own Redis key, whatever the users' keys are.
 func TestSharedLimitsHaveTheirOwnRedisKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "meet", orError, fleet.FixedWindow{Limit: 1, Window: 24 * 365 * time.Hour},
+		b := newLimiters(link, "meet", errorOnOutage, fleet.FixedWindow{Limit: 1, Window: 24 * 365 * time.Hour},
 			fleet.Shared{By: func(string) string { return "user" }, Limit: fleet.FixedWindow{Limit: 2, Window: 24 * 365 * time.Hour}})
 		for key, ok := range map[string]bool{"": true, "user": true} {
 			r, err := b.Take(t.Context(), key, 1)
@@ -74,7 +74,7 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 			const year = 24 * 365 * time.Hour
 			b := newLimiters(link, "load", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
 				fleet.TokenBucket{Rate: limiter.Per(1, year), Burst: each},
-				fleet.Shared{By: tenant, Limit: fleet.SlidingLog{Limit: tenants, Window: year}},
+				fleet.Shared{By: tenantOf, Limit: fleet.SlidingLog{Limit: tenants, Window: year}},
 				fleet.Shared{Limit: fleet.FixedWindow{Limit: everybody, Window: year}})
 			var granted [users]atomic.Int64
 			var g sync.WaitGroup
@@ -107,7 +107,7 @@ func TestSharedLimitsHoldUnderLoad(t *testing.T) {
 
 func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "back", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+		b := newLimiters(link, "back", errorOnOutage, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 			fleet.Shared{Limit: fleet.FixedWindow{Limit: 15, Window: 24 * 365 * time.Hour}})
 		left := func(key string) [2]int {
 			each, err := b.TakeEach(t.Context(), key, 0)
@@ -126,7 +126,7 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 		require.Equal(t, [2]int{10, 3}, left("a"), name)
 		require.Equal(t, [2]int{3, 3}, left("b"), name)
 	}
-	alone := newLimiter(connect(t), "alone", fleet.Shared{Limit: hourly}, orError)
+	alone := newLimiter(connect(t), "alone", fleet.Shared{Limit: hourlyBucket}, errorOnOutage)
 	require.EqualError(t, alone.Reset(t.Context(), "a"), `fleet: limiter "alone" has nothing to reset: its limits are Shared`)
 }
 
@@ -134,7 +134,7 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 // waiters are woken.
 func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 	for name, link := range sharedLinks(t) {
-		b := newLimiters(link, "wake", orError, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5},
+		b := newLimiters(link, "wake", errorOnOutage, fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5},
 			fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 4}})
 		for _, want := range []struct {
 			key  string
@@ -160,7 +160,7 @@ func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 		select {
 		case err := <-waits:
 			require.NoError(t, err, name)
-		case <-time.After(patient):
+		case <-time.After(longTimeout):
 			t.Fatal("the waiter was not woken: " + name)
 		}
 		require.ErrorIs(t, b.WaitAtMost(t.Context(), "d", 1, time.Minute), limiter.ErrLimited, name)
@@ -174,9 +174,9 @@ func TestValidateSharedLimits(t *testing.T) {
 	l := connect(t)
 	for want, c := range map[string]fleet.Config{
 		"fleet: Limit of a Shared is nil, must be given":                        {Limits: []fleet.Limit{fleet.Shared{}}},
-		"fleet: Limit of a Shared is a Shared, must be a limit of another kind": {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.Shared{Limit: hourly}}}},
+		"fleet: Limit of a Shared is a Shared, must be a limit of another kind": {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.Shared{Limit: hourlyBucket}}}},
 		"fleet: Limit is 0, must lie between 1 and 2147483647":                  {Limits: []fleet.Limit{fleet.Shared{Limit: fleet.FixedWindow{Window: time.Second}}}},
-		"fleet: MaxLease is 10, must be 0 if Limits[1] is Shared":               {Limits: []fleet.Limit{hourly, fleet.Shared{Limit: hourly}}, MaxLease: 10},
+		"fleet: MaxLease is 10, must be 0 if Limits[1] is Shared":               {Limits: []fleet.Limit{hourlyBucket, fleet.Shared{Limit: hourlyBucket}}, MaxLease: 10},
 	} {
 		c.Link, c.OnOutage = l, fleet.FailOpen
 		require.EqualError(t, c.Validate(), want)

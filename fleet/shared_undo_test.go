@@ -38,7 +38,7 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 	two := newTwoServers(t, "between", 2*time.Second)
 	b := newLimiters(two.link, "between", fleet.Config{OnOutage: fleet.FailOpen, MaxDenied: fleet.Off}, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
-	all, err := two.ring.GetShardClientForKey(prefix(t) + "between:{%}")
+	all, err := two.ring.GetShardClientForKey(keyPrefix(t) + "between:{%}")
 	require.NoError(t, err)
 	neighbour := splitKey(t, two.ring, "between", true)
 	_, err = b.Take(t.Context(), two.key, 0) // the servers know the script from now on
@@ -63,16 +63,16 @@ func TestServerFailureBetweenTwoGroupsLosesOneRequest(t *testing.T) {
 		require.NoError(t, err)
 		left := each[0].Remaining // 7 where the refund was lost, 10 where it arrived after all
 		return each[0].From == fleet.FromServer && (left == 7 || left == 10) && each[1].Remaining == 0
-	}, patient, 20*ms)
+	}, longTimeout, 20*ms)
 }
 
 // Tokens that are given back have been refused to other requests meanwhile. Those refusals are not
 // remembered.
 func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
-	two := newTwoServers(t, "lasting", patient)
-	b := newLimiters(two.link, "lasting", orError, fleet.FixedWindow{Limit: 5, Window: 24 * 365 * time.Hour},
+	two := newTwoServers(t, "lasting", longTimeout)
+	b := newLimiters(two.link, "lasting", errorOnOutage, fleet.FixedWindow{Limit: 5, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
-	all, err := two.ring.GetShardClientForKey(prefix(t) + "lasting:{%}")
+	all, err := two.ring.GetShardClientForKey(keyPrefix(t) + "lasting:{%}")
 	require.NoError(t, err)
 	neighbour := splitKey(t, two.ring, "lasting", true)
 	_, err = b.Take(t.Context(), two.key, 0) // the servers know the script from now on
@@ -100,11 +100,11 @@ func TestRefusalIsNotRememberedAfterAnUndoneGrant(t *testing.T) {
 
 // A caller that gives up between two servers leaves nothing behind.
 func TestCancellationBetweenTwoGroupsTakesNothing(t *testing.T) {
-	two := newTwoServers(t, "gives-up", patient)
-	b := newLimiters(two.link, "gives-up", orError, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
+	two := newTwoServers(t, "gives-up", longTimeout)
+	b := newLimiters(two.link, "gives-up", errorOnOutage, fleet.FixedWindow{Limit: 10, Window: 24 * 365 * time.Hour},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: 24 * 365 * time.Hour}})
 	ctx, giveUp := context.WithCancel(t.Context())
-	own, err := two.ring.GetShardClientForKey(prefix(t) + "gives-up:{" + two.key + "}")
+	own, err := two.ring.GetShardClientForKey(keyPrefix(t) + "gives-up:{" + two.key + "}")
 	require.NoError(t, err)
 	_, err = b.Take(t.Context(), two.key, 0)
 	require.NoError(t, err)
@@ -124,9 +124,9 @@ func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 		Addrs: map[string]string{"a": redistest.Start(t).Addr()}, ContextTimeoutEnabled: true, HeartbeatFrequency: time.Hour,
 	})
 	t.Cleanup(func() { _ = ring.Close() })
-	b := newLimiters(connectTo(t, ring, fleet.LinkConfig{Timeout: patient, Prefix: prefix(t)}), "woken", orError,
+	b := newLimiters(connectTo(t, ring, fleet.LinkConfig{Timeout: longTimeout, Prefix: keyPrefix(t)}), "woken", errorOnOutage,
 		fleet.FixedWindow{Limit: 10, Window: year},
-		fleet.Shared{By: tenant, Limit: fleet.FixedWindow{Limit: 4, Window: year}},
+		fleet.Shared{By: tenantOf, Limit: fleet.FixedWindow{Limit: 4, Window: year}},
 		fleet.Shared{Limit: fleet.FixedWindow{Limit: 4, Window: year}})
 	_, err := b.Take(t.Context(), "one/a", 0) // the server knows the scripts from now on
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 	select {
 	case err := <-waits:
 		require.NoError(t, err)
-	case <-time.After(patient):
+	case <-time.After(longTimeout):
 		t.Fatal("the waiter was not woken")
 	}
 	each, err := b.TakeEach(t.Context(), "one/b", 0)

@@ -43,7 +43,7 @@ func TestShortDeadlinesAreNotFailuresOfRedis(t *testing.T) {
 				proxy := redistest.NewProxy(t, s.Addr())
 				client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 				t.Cleanup(func() { _ = client.Close() })
-				l := connectTo(t, client, fleet.LinkConfig{Timeout: patient})
+				l := connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
 				b := newBucket(l, c)
 				proxy.Delay(ms)
 				before := l.Breaker().Counts()
@@ -87,7 +87,7 @@ func TestShortDeadlinesCloseNoConnections(t *testing.T) {
 	proxy := redistest.NewProxy(t, s.Addr())
 	client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = client.Close() })
-	b := newBucket(connectTo(t, client, fleet.LinkConfig{Timeout: patient}), orError)
+	b := newBucket(connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout}), errorOnOutage)
 	proxy.Delay(2 * ms)
 	for range 100 {
 		ctx, cancel := context.WithTimeout(t.Context(), ms)
@@ -106,15 +106,15 @@ func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d callers", how, callers), func(t *testing.T) {
 				t.Parallel()
 				s := redistest.Start(t)
-				l := connectTo(t, client(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: time.Minute}})
-				b := newBucket(l, orError)
+				l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: time.Minute}})
+				b := newBucket(l, errorOnOutage)
 				s.Pause()
 				defer s.Continue()
 				began := testenv.Running()
 				var g sync.WaitGroup
 				for range callers {
 					g.Go(func() {
-						for !l.Breaker().Tripped() && testenv.Running()-began < patient {
+						for !l.Breaker().Tripped() && testenv.Running()-began < longTimeout {
 							start := testenv.Running()
 							ctx, cancel := shorten(t.Context())
 							_, err := b.Take(ctx, newKey(), 1)
@@ -135,13 +135,13 @@ func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 
 func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	t.Parallel()
-	f := newFake(t, map[string]string{"evalsha": ""})
+	f := newFakeServer(t, map[string]string{"evalsha": ""})
 	l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: 2 * time.Second})
 	b := newBucket(l, fleet.Config{OnOutage: fleet.FailOpen})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for f.count() == 0 {
-			wait(ms)
+			waitFor(ms)
 		}
 		cancel()
 	}()

@@ -13,25 +13,25 @@ import (
 // time.
 func TestLongLogIsDeletedInSteps(t *testing.T) {
 	const limit, span = 3500, time.Hour
-	direct := client(t, server())
-	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Window: span}, orError)
+	direct := newClient(t, sharedServer())
+	b := newLimiter(connect(t), "long", fleet.SlidingLog{Limit: limit, Window: span}, errorOnOutage)
 	for i := range limit {
-		r, err := b.TakeAt(t.Context(), begin.Add(time.Duration(i)*us), "user", 1)
+		r, err := b.TakeAt(t.Context(), testStart.Add(time.Duration(i)*us), "user", 1)
 		require.NoError(t, err)
 		require.True(t, r.OK)
 	}
 	entries := func() int64 { return direct.ZCard(t.Context(), b.StateKeys("user")[0]).Val() - 1 }
 	require.EqualValues(t, limit, entries())
 	for _, n := range []int{1, 2, 1000, limit - 1, limit} {
-		r, err := b.TakeAt(t.Context(), begin.Add(time.Second), "user", n)
+		r, err := b.TakeAt(t.Context(), testStart.Add(time.Second), "user", n)
 		require.NoError(t, err)
-		require.Equal(t, no(limit, 0, span-time.Second+time.Duration(n-1)*us, span-time.Second+(limit-1)*us), r.Result, "Take(%d)", n)
+		require.Equal(t, refusedResult(limit, 0, span-time.Second+time.Duration(n-1)*us, span-time.Second+(limit-1)*us), r.Result, "Take(%d)", n)
 	}
-	later := begin.Add(2 * span)
+	later := testStart.Add(2 * span)
 	for i, want := range []int64{2501, 1502, 503, 4, 5} {
 		r, err := b.TakeAt(t.Context(), later, "user", 1)
 		require.NoError(t, err)
-		require.Equal(t, yes(limit, limit-1-i, span), r.Result, "expired entries do not count, deleted or not")
+		require.Equal(t, allowedResult(limit, limit-1-i, span), r.Result, "expired entries do not count, deleted or not")
 		require.Equal(t, want, entries())
 	}
 }
@@ -39,8 +39,8 @@ func TestLongLogIsDeletedInSteps(t *testing.T) {
 // Entries of tokens that were given back are deleted too, so taking and giving back forever does
 // not make the log longer.
 func TestALogOfRefundsStaysShort(t *testing.T) {
-	direct := client(t, server())
-	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, orError)
+	direct := newClient(t, sharedServer())
+	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, errorOnOutage)
 	for range 200 {
 		requireTake(t, taken, b.Take, "user", 2)
 		require.NoError(t, b.Refund(t.Context(), "user", 2))

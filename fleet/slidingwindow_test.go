@@ -13,20 +13,20 @@ import (
 // turn.
 func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	t.Parallel()
-	l, direct := connect(t), client(t, server())
-	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, orError)
-	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Minute}, orError)
+	l, direct := connect(t), newClient(t, sharedServer())
+	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, errorOnOutage)
+	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Minute}, errorOnOutage)
 	const steps, turn = 2500, 500
 	for i := range steps {
 		b := narrow
 		if i%turn == turn-1 {
 			b = wide
 		}
-		_, err := b.TakeAt(t.Context(), begin.Add(time.Duration(i)*10*ms), "user", 1)
+		_, err := b.TakeAt(t.Context(), testStart.Add(time.Duration(i)*10*ms), "user", 1)
 		require.NoError(t, err, "step %d", i)
 	}
 	require.Less(t, direct.StrLen(t.Context(), wide.StateKeys("user")[0]).Val(), int64(100), "one part")
-	r, err := wide.TakeAt(t.Context(), begin.Add(steps*10*ms), "user", 0)
+	r, err := wide.TakeAt(t.Context(), testStart.Add(steps*10*ms), "user", 0)
 	require.NoError(t, err)
 	require.Equal(t, 1_000_000-steps, r.Remaining, "all tokens still count")
 }

@@ -15,7 +15,7 @@ import (
 
 func TestLimiterMetrics(t *testing.T) {
 	l := connect(t)
-	b := newLimiter(l, "metrics", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, orError)
+	b := newLimiter(l, "metrics", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, errorOnOutage)
 	for _, n := range []int{3, 0, 9, 2, 1, -4} {
 		_, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)
@@ -23,11 +23,11 @@ func TestLimiterMetrics(t *testing.T) {
 	require.NoError(t, b.Refund(t.Context(), "user", 2))
 	require.NoError(t, b.Wait(t.Context(), "user", 2))
 	require.Error(t, b.WaitAtMost(t.Context(), "user", 4, time.Second))
-	require.NoError(t, client(t, server()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())
+	require.NoError(t, newClient(t, sharedServer()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())
 	_, err := b.Take(t.Context(), "foreign", 1)
 	require.ErrorIs(t, err, fleet.ErrForeign)
 
-	got := observe(b)
+	got := metricsOf(b)
 	for name, want := range map[string]float64{
 		"weir.limiter.requests allowed": 3, "weir.limiter.tokens allowed": 7,
 		"weir.limiter.requests refused": 4, "weir.limiter.tokens refused": 14,
@@ -40,7 +40,7 @@ func TestLimiterMetrics(t *testing.T) {
 
 func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 	l := connect(t)
-	b := newBucket(l, orError)
+	b := newBucket(l, errorOnOutage)
 	collect := func() map[*stat.Series]bool {
 		series := map[*stat.Series]bool{}
 		for s := range b.Observe {
@@ -50,7 +50,7 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 		return series
 	}
 	before := collect()
-	for _, key := range hostile {
+	for _, key := range hostileKeys {
 		_, err := b.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 	}
@@ -63,15 +63,15 @@ func TestSeriesAreBuiltOnceAndNeverTheKeys(t *testing.T) {
 			calls = value
 		}
 	}
-	require.InDelta(t, len(hostile)+1, calls, 0, "the breaker of Redis has its own metrics")
+	require.InDelta(t, len(hostileKeys)+1, calls, 0, "the breaker of Redis has its own metrics")
 }
 
 func TestACountOfTokensStaysAtTheLargestNumber(t *testing.T) {
-	b := newLimiter(connect(t), "many", hourly, orError)
+	b := newLimiter(connect(t), "many", hourlyBucket, errorOnOutage)
 	for range 3 {
 		_, err := b.Take(t.Context(), "k", math.MaxInt)
 		require.NoError(t, err)
-		require.InEpsilon(t, float64(math.MaxInt64), observe(b)["weir.limiter.tokens refused"], 1e-9)
+		require.InEpsilon(t, float64(math.MaxInt64), metricsOf(b)["weir.limiter.tokens refused"], 1e-9)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestACountOfTokensStaysAtTheLargestNumber(t *testing.T) {
 // continues.
 func TestObserveStopsAtAnySeries(t *testing.T) {
 	link := connect(t)
-	for name, s := range map[string]stat.Source{"limiter": newBucket(link, orError), "link": link, "window": join(t, link, quick)} {
+	for name, s := range map[string]stat.Source{"limiter": newBucket(link, errorOnOutage), "link": link, "window": join(t, link, fastFlushes)} {
 		all := 0
 		for range s.Observe {
 			all++
@@ -103,7 +103,7 @@ func TestInstrumentsEqualThoseOfTheCore(t *testing.T) {
 	link := connect(t)
 	set, err := read.New(func(s *stat.Series) *stat.Instrument { return s.Instrument })
 	require.NoError(t, err)
-	for _, s := range []stat.Source{newBucket(link, orError), link, join(t, link, quick)} {
+	for _, s := range []stat.Source{newBucket(link, errorOnOutage), link, join(t, link, fastFlushes)} {
 		for series := range s.Observe {
 			require.Contains(t, set.Instruments(), series.Instrument)
 		}

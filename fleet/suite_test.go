@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// timed has the methods of a Limiter that take a time.
-type timed interface {
+// timedLimiter has the methods of a Limiter that take a time.
+type timedLimiter interface {
 	TakeAt(ctx context.Context, at time.Time, key string, n int) (fleet.Result, error)
 	GiveBackAt(ctx context.Context, at time.Time, key string, n int) error
 }
@@ -26,15 +26,15 @@ type timed interface {
 // resolution.
 type keyAt struct {
 	testing.TB
-	limiter timed
+	limiter timedLimiter
 	key     string
 	mu      sync.Mutex
 	latest  time.Time
 }
 
-const ratio = 1000
+const timeStretch = 1000
 
-var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var testStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 var keysMade atomic.Int64
 
@@ -44,7 +44,7 @@ func newKey() string { return "key " + strconv.FormatInt(keysMade.Add(1), 10) }
 func (k *keyAt) Take(n int) limiter.Result { return k.TakeAt(time.Now(), n) }
 
 func (k *keyAt) TakeAt(at time.Time, n int) limiter.Result {
-	at = begin.Add(at.Sub(begin) * ratio)
+	at = testStart.Add(at.Sub(testStart) * timeStretch)
 	k.mu.Lock()
 	if at.After(k.latest) {
 		k.latest = at
@@ -55,9 +55,9 @@ func (k *keyAt) TakeAt(at time.Time, n int) limiter.Result {
 		k.Errorf("TakeAt(%s, %d): %v", at, n, err)
 	}
 	if r.RetryAfter != limiter.Never {
-		r.RetryAfter /= ratio
+		r.RetryAfter /= timeStretch
 	}
-	r.ResetAfter /= ratio
+	r.ResetAfter /= timeStretch
 	return r.Result
 }
 
@@ -71,7 +71,7 @@ func (k *keyAt) Refund(n int) {
 }
 
 // suiteUnit is the duration of a second of a limitertest suite, which keyAt stretches.
-const suiteUnit = ratio * time.Second
+const suiteUnit = timeStretch * time.Second
 
 // suiteCases are limits, with the most tokens that they allow at once and in a span.
 var suiteCases = map[string]struct {
@@ -128,7 +128,7 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 	for name, s := range suiteCases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newLimiters(l, "suite-"+name, orError, s.limits...)
+			b := newLimiters(l, "suite-"+name, errorOnOutage, s.limits...)
 			limitertest.Run(t, limitertest.Subject{
 				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: b, key: newKey()} },
 				Limit: s.limit, Most: s.most, Exact: true, Seeds: testenv.Repeat(12, 4),

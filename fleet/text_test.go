@@ -63,13 +63,13 @@ func TestInvalidTextsOfLimits(t *testing.T) {
 		"cl.throttle 1 2 x":                 `fleet: the limit "cl.throttle 1 2 x": "x" must be a number`,
 		"cl.throttle 1 2 99999999999999999": `fleet: the limit "cl.throttle 1 2 99999999999999999": period is 99999999999999999, must be at most 315360000`,
 	} {
-		limits := fleet.Limits{hourly}
+		limits := fleet.Limits{hourlyBucket}
 		require.EqualError(t, limits.UnmarshalText([]byte(text)), want)
-		require.Equal(t, fleet.Limits{hourly}, limits)
+		require.Equal(t, fleet.Limits{hourlyBucket}, limits)
 	}
 	log := fleet.SlidingLog{Limit: 1, Window: time.Second}
 	for want, limit := range map[string]fleet.Limit{
-		"fleet: a Shared limit with a By has no text":          fleet.Shared{By: tenant, Limit: log},
+		"fleet: a Shared limit with a By has no text":          fleet.Shared{By: tenantOf, Limit: log},
 		"fleet: a limit of package redisson has no text":       redisson.PerClient(log, "c"),
 		"fleet: Limit is 0, must lie between 1 and 2147483647": fleet.FixedWindow{Window: time.Second},
 		"fleet: Limits[0] is nil, must be given":               nil,

@@ -111,10 +111,10 @@ func TestTokenBucketIsExact(t *testing.T) {
 	for name, r := range rates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newLimiter(l, "exact "+name, r.TokenBucket, orError)
+			b := newLimiter(l, "exact "+name, r.TokenBucket, errorOnOutage)
 			for seed := range uint64(3) {
 				random := rand.New(rand.NewPCG(seed, 0))
-				key, now := newKey(), begin.UnixMicro()
+				key, now := newKey(), testStart.UnixMicro()
 				o := &oracle{cost: r.cost, full: big.NewRat(now, 1), burst: int64(r.Burst)}
 				token, _ := r.cost.Float64()
 				for range 150 {
@@ -141,10 +141,10 @@ func TestCallersAtTheExactRateAreNeverRefused(t *testing.T) {
 			continue
 		}
 		r.Burst = 1
-		b := newLimiter(l, "cadence "+name, r.TokenBucket, orError)
+		b := newLimiter(l, "cadence "+name, r.TokenBucket, errorOnOutage)
 		o := oracle{cost: r.cost}
 		take := func(key string, micros int64) bool {
-			got, err := b.TakeAt(t.Context(), begin.Add(time.Duration(micros)*us), key, 1)
+			got, err := b.TakeAt(t.Context(), testStart.Add(time.Duration(micros)*us), key, 1)
 			require.NoError(t, err)
 			return got.OK
 		}
@@ -162,15 +162,15 @@ func TestCallersAtTheExactRateAreNeverRefused(t *testing.T) {
 func TestAChangedRateKeepsTheTokens(t *testing.T) {
 	l := connect(t)
 	take := func(r limiter.Rate, burst, n int, at time.Duration) limiter.Result {
-		b := newLimiter(l, "changed", fleet.TokenBucket{Rate: r, Burst: burst}, orError)
-		got, err := b.TakeAt(t.Context(), begin.Add(at), "user", n)
+		b := newLimiter(l, "changed", fleet.TokenBucket{Rate: r, Burst: burst}, errorOnOutage)
+		got, err := b.TakeAt(t.Context(), testStart.Add(at), "user", n)
 		require.NoError(t, err)
 		return got.Result
 	}
-	require.Equal(t, yes(100, 40, 60*time.Hour), take(limiter.Per(1, time.Hour), 100, 60, 0))
-	require.Equal(t, yes(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 tokens are missing and return at ten per second")
-	require.Equal(t, yes(100, 39, 6100*ms), take(limiter.PerSecond(10), 100, 1, 0))
-	require.Equal(t, no(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
+	require.Equal(t, allowedResult(100, 40, 60*time.Hour), take(limiter.Per(1, time.Hour), 100, 60, 0))
+	require.Equal(t, allowedResult(100, 40, 6*time.Second), take(limiter.PerSecond(10), 100, 0, 0), "60 tokens are missing and return at ten per second")
+	require.Equal(t, allowedResult(100, 39, 6100*ms), take(limiter.PerSecond(10), 100, 1, 0))
+	require.Equal(t, refusedResult(20, 0, 100*ms, 2*time.Second), take(limiter.PerSecond(10), 20, 1, 4100*ms))
 }
 
 // All nodes together get what one limiter grants. Their clocks do not matter.
@@ -179,7 +179,7 @@ func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	var allowed atomic.Int64
 	var all sync.WaitGroup
 	for range nodes {
-		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: burst}, orError)
+		b := newLimiter(connect(t), "together", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: burst}, errorOnOutage)
 		for range 4 {
 			all.Go(func() {
 				for range burst {

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sequence is one line of a trace: requests to a real system and its replies.
-type sequence[C, S any] struct {
+// traceSequence is one line of a trace: requests to a real system and its replies.
+type traceSequence[C, S any] struct {
 	ID     json.RawMessage `json:"id"`
 	Config C               `json:"config"`
 	Steps  []S             `json:"steps"`
 }
 
-// traces reads the sequences of a file. FORMATS.md in the same folder describes them.
-func traces[C, S any](t *testing.T, name string) (list []sequence[C, S]) {
+// readTraces reads the sequences of a file. FORMATS.md in the same folder describes them.
+func readTraces[C, S any](t *testing.T, name string) (list []traceSequence[C, S]) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "internal", "conformance", "testdata", name+".jsonl.gz"))
 	require.NoError(t, err)
@@ -29,7 +29,7 @@ func traces[C, S any](t *testing.T, name string) (list []sequence[C, S]) {
 	text, err := io.ReadAll(unpacked)
 	require.NoError(t, err)
 	for line := range bytes.Lines(text) {
-		var s sequence[C, S]
+		var s traceSequence[C, S]
 		require.NoError(t, json.Unmarshal(line, &s))
 		list = append(list, s)
 	}

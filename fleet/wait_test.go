@@ -15,16 +15,16 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// eventually waits until the limiter has the given number of waiters.
-func eventually(t *testing.T, l stat.Source, waiting float64) {
+// requireWaiters waits until the limiter has the given number of waiters.
+func requireWaiters(t *testing.T, l stat.Source, waiting float64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		return observe(l)["weir.limiter.waiting"] == waiting
-	}, patient, time.Millisecond)
+		return metricsOf(l)["weir.limiter.waiting"] == waiting
+	}, longTimeout, time.Millisecond)
 }
 
-// observe returns the values of a source, by instrument and last attribute if there are two.
-func observe(s stat.Source) map[string]float64 {
+// metricsOf returns the values of a source, by instrument and last attribute if there are two.
+func metricsOf(s stat.Source) map[string]float64 {
 	metrics := map[string]float64{}
 	for s, value := range s.Observe {
 		name := s.Instrument.Name
@@ -37,7 +37,7 @@ func observe(s stat.Source) map[string]float64 {
 }
 
 func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
-	b := newLimiter(connect(t), "order", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, orError)
+	b := newLimiter(connect(t), "order", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 5}, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 5)
 	require.NoError(t, err)
 	served := make(chan int)
@@ -47,7 +47,7 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 				served <- i
 			}
 		}()
-		eventually(t, b, float64(i+1))
+		requireWaiters(t, b, float64(i+1))
 	}
 	for i := range 5 {
 		require.NoError(t, b.Reset(t.Context(), "user"))
@@ -56,17 +56,17 @@ func TestWaitersOfAKeyAreServedInOrder(t *testing.T) {
 }
 
 func TestEachKeyHasItsOwnWaitQueue(t *testing.T) {
-	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
+	b := newLimiter(connect(t), "lines", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, errorOnOutage)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := b.Take(t.Context(), "slow", 1)
 	require.NoError(t, err)
 	done := make(chan error)
 	go func() { done <- b.Wait(ctx, "slow", 1) }()
-	eventually(t, b, 1)
+	requireWaiters(t, b, 1)
 	require.NoError(t, b.Wait(t.Context(), "quick", 1))
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
-	require.InDelta(t, 0, observe(b)["weir.limiter.waiting"], 0)
+	require.InDelta(t, 0, metricsOf(b)["weir.limiter.waiting"], 0)
 }
 
 func TestPointlessWaitEndsAtOnce(t *testing.T) {
@@ -95,7 +95,7 @@ func TestPointlessWaitEndsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.Wait(ctx, "user", 1) }()
-	eventually(t, b, 1)
+	requireWaiters(t, b, 1)
 	require.ErrorIs(t, b.Wait(t.Context(), "user", 1), limiter.ErrQueueFull)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
@@ -103,12 +103,12 @@ func TestPointlessWaitEndsAtOnce(t *testing.T) {
 }
 
 func TestRefundWakesAWaiter(t *testing.T) {
-	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
+	b := newLimiter(connect(t), "refund", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	done := make(chan error)
 	go func() { done <- b.Wait(t.Context(), "user", 1) }()
-	eventually(t, b, 1)
+	requireWaiters(t, b, 1)
 	require.Eventually(t, func() bool { // the waiter may be about to ask, and not yet asleep
 		require.NoError(t, b.Refund(t.Context(), "user", 1))
 		select {
@@ -117,18 +117,18 @@ func TestRefundWakesAWaiter(t *testing.T) {
 		case <-time.After(20 * ms):
 			return false
 		}
-	}, patient, ms)
+	}, longTimeout, ms)
 	require.NoError(t, err)
 }
 
 func TestWaitAtMostGivesUpInTheQueue(t *testing.T) {
-	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, orError)
+	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.Wait(ctx, "user", 1) }()
-	eventually(t, b, 1)
+	requireWaiters(t, b, 1)
 	var limited *limiter.LimitedError
 	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, 20*ms), &limited)
 	require.Equal(t, limiter.WaitTooLong, limited.Reason)
@@ -141,7 +141,7 @@ func TestProcessesShareALimit(t *testing.T) {
 	const perSecond, burst = 300, 10
 	var nodes []*fleet.Limiter
 	for range 2 {
-		nodes = append(nodes, newLimiter(connect(t), "shared", fleet.TokenBucket{Rate: limiter.PerSecond(perSecond), Burst: burst}, orError))
+		nodes = append(nodes, newLimiter(connect(t), "shared", fleet.TokenBucket{Rate: limiter.PerSecond(perSecond), Burst: burst}, errorOnOutage))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -169,8 +169,8 @@ func TestProcessesShareALimit(t *testing.T) {
 func TestWaitWithoutRedis(t *testing.T) {
 	_, l := unavailableLink(t)
 	require.NoError(t, newBucket(l, fleet.Config{OnOutage: fleet.FailOpen}).Wait(t.Context(), "user", 1))
-	require.ErrorIs(t, newBucket(l, orError).Wait(t.Context(), "user", 1), fleet.ErrUnavailable)
-	f := newFake(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
+	require.ErrorIs(t, newBucket(l, errorOnOutage).Wait(t.Context(), "user", 1), fleet.ErrUnavailable)
+	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
 	l = connectTo(t, f.client(), fleet.LinkConfig{Timeout: 50 * ms}) // so that it asks more than once
 	ctx, cancel := context.WithTimeout(t.Context(), 150*ms)
 	defer cancel()

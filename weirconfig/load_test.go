@@ -37,7 +37,7 @@ type gateUnderLoad struct {
 	start time.Time
 
 	mu       sync.Mutex
-	periods     []configPeriod
+	periods  []configPeriod
 	times    []time.Duration // at which calls began
 	inFlight int
 	made     int64

@@ -16,25 +16,25 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// limit bounds the grants in any span, m·Max included.
+// bound bounds the grants in any span, m·Max included.
 type bound interface {
 	allow(at time.Time, n int) bool
 }
 
-// atRate is the most that a token bucket allows in any span: burst plus rate·span. A bucket of that
+// rateBound is the most that a token bucket allows in any span: burst plus rate·span. A bucket of that
 // size never refuses.
-type atRate struct{ *limiter.TokenBucket }
+type rateBound struct{ *limiter.TokenBucket }
 
-func (b atRate) allow(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
+func (b rateBound) allow(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
 
-// inSpan bounds every span of one length.
-type inSpan struct {
+// spanBound bounds every span of one length.
+type spanBound struct {
 	most int
 	span time.Duration
 	log  []time.Time
 }
 
-func (b *inSpan) allow(at time.Time, n int) bool {
+func (b *spanBound) allow(at time.Time, n int) bool {
 	for range n {
 		b.log = append(b.log, at)
 	}
@@ -48,8 +48,8 @@ type grantAt struct {
 	n  int
 }
 
-// fleet is several nodes with one server.
-type fleet struct {
+// leaseFleet is several nodes with one server.
+type leaseFleet struct {
 	server *server
 	pools  []*lease.Pool
 
@@ -59,16 +59,16 @@ type fleet struct {
 	held    int // answers that came out of pools
 }
 
-func newFleet(s *server, nodes int) *fleet {
-	f := &fleet{server: s}
+func newFleet(s *server, nodes int) *leaseFleet {
+	f := &leaseFleet{server: s}
 	for range nodes {
-		f.pools = append(f.pools, lease.New(s, config))
+		f.pools = append(f.pools, lease.New(s, baseConfig))
 	}
 	return f
 }
 
 // take takes n tokens on a node.
-func (f *fleet) take(t *testing.T, node, n int) {
+func (f *leaseFleet) take(t *testing.T, node, n int) {
 	var decided time.Time
 	r, held, err := f.pools[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *fleet) take(t *testing.T, node, n int) {
 }
 
 // takeEach takes n tokens on each node, one at a time, with a pause after each.
-func (f *fleet) takeEach(t *testing.T, n int, pause time.Duration) {
+func (f *leaseFleet) takeEach(t *testing.T, n int, pause time.Duration) {
 	var g sync.WaitGroup
 	for node := range f.pools {
 		g.Go(func() {
@@ -103,7 +103,7 @@ func (f *fleet) takeEach(t *testing.T, n int, pause time.Duration) {
 }
 
 // run takes tokens on all nodes for a while, in bursts and with pauses, over a slow network.
-func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
+func (f *leaseFleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 	end := time.Now().Add(d)
 	var g sync.WaitGroup
 	for node := range f.pools {
@@ -130,13 +130,13 @@ func (f *fleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 func TestInAnySpanAFleetAllowsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 	for _, nodes := range []int{3, 10} {
 		rate, burst := 150*nodes, 100*nodes // some of what they ask for, but not all
-		spare := nodes * config.Max
+		spare := nodes * baseConfig.Max
 		for name, model := range map[string]func() (limiter.Limiter, bound){
 			"token bucket": func() (limiter.Limiter, bound) {
-				return bucket(float64(rate), burst), atRate{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
+				return bucket(float64(rate), burst), rateBound{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
 			},
 			"sliding log": func() (limiter.Limiter, bound) {
-				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &inSpan{most: burst + spare, span: time.Second}
+				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &spanBound{most: burst + spare, span: time.Second}
 			},
 		} {
 			for seed := range uint64(3) {
@@ -177,7 +177,7 @@ func TestABusyKeyBelowItsLimitCostsFewRoundTrips(t *testing.T) {
 		f := newFleet(s, 3)
 		f.takeEach(t, 3000, 40*time.Millisecond) // 75 a second
 		require.Equal(t, 9000, f.total)
-		require.LessOrEqual(t, len(s.questions()), 9000/10)
+		require.LessOrEqual(t, len(s.requests()), 9000/10)
 	})
 }
 

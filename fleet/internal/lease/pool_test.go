@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-var config = lease.Config{Max: 10, Keys: 100, Age: time.Second, Timeout: time.Minute}
+var baseConfig = lease.Config{Max: 10, Keys: 100, Age: time.Second, Timeout: time.Minute}
 
 func bucket(perSecond float64, burst int) limiter.Limiter {
 	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst})
@@ -25,14 +25,14 @@ func bucket(perSecond float64, burst int) limiter.Limiter {
 func TestAColdKeyHasNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
+		p := lease.New(s, baseConfig)
 		for range 10 {
 			_, held, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.False(t, held)
 			time.Sleep(600 * time.Millisecond)
 		}
-		require.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, s.questions())
+		require.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, s.requests())
 	})
 }
 
@@ -43,30 +43,32 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 		every []time.Duration
 		want  []int
 	}{
-		{"twofold as long as it is used up quickly, to Max", 1000, repeat(40, 0), []int{1, 1, 3, 5, 9, 11, 11}},
-		{"to an eighth of what remains", 40, repeat(40, 0), []int{1, 1, 3, 5, 4, 4, 3, 3, 3, 1, 1, 1, 1, 1}},
-		{"by half where it lasts for long", 1000, slices.Concat(repeat(19, 0), repeat(40, 700*time.Millisecond)), []int{1, 1, 3, 5, 9, 11, 6, 3, 1, 1, 1}},
+		{"twofold as long as it is used up quickly, to Max", 1000, repeatDuration(40, 0), []int{1, 1, 3, 5, 9, 11, 11}},
+		{"to an eighth of what remains", 40, repeatDuration(40, 0), []int{1, 1, 3, 5, 4, 4, 3, 3, 3, 1, 1, 1, 1, 1}},
+		{"by half where it lasts for long", 1000, slices.Concat(repeatDuration(19, 0), repeatDuration(40, 700*time.Millisecond)), []int{1, 1, 3, 5, 9, 11, 6, 3, 1, 1, 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: test.burst}))
-				p := lease.New(s, config)
+				p := lease.New(s, baseConfig)
 				for _, pause := range test.every {
 					time.Sleep(pause)
 					_, _, err := p.Take(t.Context(), "k", 1)
 					require.NoError(t, err)
 				}
-				asked := s.questions()
+				asked := s.requests()
 				require.Equal(t, test.want, asked[:min(len(asked), len(test.want))])
 			})
 		})
 	}
 }
 
-func repeat(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
+func repeatDuration(n int, d time.Duration) []time.Duration {
+	return slices.Repeat([]time.Duration{d}, n)
+}
 
-// warm takes tokens until the key has a lease with unused tokens.
-func warm(t *testing.T, p *lease.Pool, key string) {
+// fillLease takes tokens until the key has a lease with unused tokens.
+func fillLease(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
 		var err error
@@ -78,7 +80,7 @@ func warm(t *testing.T, p *lease.Pool, key string) {
 func TestResultsOfALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1000}))
-		p := lease.New(s, config)
+		p := lease.New(s, baseConfig)
 		for i := range 8 {
 			time.Sleep(100 * time.Millisecond)
 			r, _, err := p.Take(t.Context(), "k", 1)
@@ -108,8 +110,8 @@ var unusedLeaseCases = []struct {
 	then func(*testing.T, *lease.Pool)
 	want []int
 }{
-	{"when it is too old, by a request for another key", takeOtherAfter(config.Age), []int{-1, 1}},
-	{"not while it is young", takeOtherAfter(config.Age - 1), []int{1}},
+	{"when it is too old, by a request for another key", takeOtherAfter(baseConfig.Age), []int{-1, 1}},
+	{"not while it is young", takeOtherAfter(baseConfig.Age - 1), []int{1}},
 	{"at Close, and once", func(t *testing.T, p *lease.Pool) {
 		require.NoError(t, p.Close(t.Context()))
 		require.NoError(t, p.Close(t.Context()))
@@ -139,11 +141,11 @@ func TestUnusedLeaseIsGivenBack(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(bucket(100, 1000))
-				p := lease.New(s, config)
-				warm(t, p, "k") // of two in advance one is left
-				s.questions()
+				p := lease.New(s, baseConfig)
+				fillLease(t, p, "k") // of two in advance one is left
+				s.requests()
 				test.then(t, p)
-				require.Equal(t, test.want, s.questions())
+				require.Equal(t, test.want, s.requests())
 			})
 		})
 	}
@@ -152,8 +154,8 @@ func TestUnusedLeaseIsGivenBack(t *testing.T) {
 func TestMoreThanTheLimitIsRefusedWhateverTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 100))
-		p := lease.New(s, config)
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
 		r, held, err := p.Take(t.Context(), "k", 101)
 		require.NoError(t, err)
 		require.False(t, held)
@@ -165,7 +167,7 @@ func TestMoreThanTheLimitIsRefusedWhateverTheLease(t *testing.T) {
 func TestKeysBeyondTheBoundAreForgottenAndNothingIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(1, 1_000_000))
-		p := lease.New(s, config)
+		p := lease.New(s, baseConfig)
 		allowed := 0
 		for i := range 1000 {
 			for range 5 {
@@ -174,9 +176,9 @@ func TestKeysBeyondTheBoundAreForgottenAndNothingIsLost(t *testing.T) {
 				require.True(t, r.OK)
 				allowed++
 			}
-			require.LessOrEqual(t, lease.Keys(p), config.Keys)
+			require.LessOrEqual(t, lease.Keys(p), baseConfig.Keys)
 		}
-		require.LessOrEqual(t, s.granted-allowed, config.Keys*config.Max)
+		require.LessOrEqual(t, s.granted-allowed, baseConfig.Keys*baseConfig.Max)
 		require.Positive(t, s.granted-allowed)
 		require.NoError(t, p.Close(t.Context()))
 		require.Equal(t, allowed, s.granted)
@@ -224,20 +226,20 @@ func BenchmarkTakeHeld(b *testing.B) {
 // A request larger than any lease takes none, so n plus a lease cannot overflow an int.
 func TestARequestLargerThanItsLeaseGoesToTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, n := range []int{config.Max + 1, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
+		for _, n := range []int{baseConfig.Max + 1, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
 			s := newServer(bucket(100, 1000))
-			p := lease.New(s, config)
+			p := lease.New(s, baseConfig)
 			for range 24 {
 				_, _, err := p.Take(t.Context(), "k", 1)
 				require.NoError(t, err)
 			}
-			before := s.questions()
-			require.Equal(t, config.Max+1, before[len(before)-1], "a busy key has the largest lease")
+			before := s.requests()
+			require.Equal(t, baseConfig.Max+1, before[len(before)-1], "a busy key has the largest lease")
 			r, held, err := p.Take(t.Context(), "k", n)
 			require.NoError(t, err)
 			require.False(t, held)
 			require.Equal(t, n <= 1000, r.OK, "Take(%d)", n)
-			require.Equal(t, []int{n}, s.questions(), "Take(%d)", n)
+			require.Equal(t, []int{n}, s.requests(), "Take(%d)", n)
 		}
 	})
 }

@@ -60,8 +60,8 @@ func (s *server) Refund(_ context.Context, _ string, n int, _ time.Duration) err
 	return s.err
 }
 
-// questions returns the requests since the last call.
-func (s *server) questions() []int {
+// requests returns the requests since the last call.
+func (s *server) requests() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	asked := s.asked
@@ -75,25 +75,25 @@ type decidedKey struct{}
 func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
+		p := lease.New(s, baseConfig)
 		for range 24 {
 			_, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 		}
-		s.questions()
+		s.requests()
 		_, held, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are in use
 		require.NoError(t, err)
 		require.False(t, held)
-		require.Equal(t, []int{8 + 4}, s.questions())
+		require.Equal(t, []int{8 + 4}, s.requests())
 	})
 }
 
 func TestCloseDuringARefillLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
-		warm(t, p, "k")
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
+		fillLease(t, p, "k")
 		s.way = func() time.Duration { return 100 * time.Millisecond }
 		allowed := s.granted // all but what is handed out below
 		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
@@ -108,27 +108,27 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 func TestNothingIsHeldAfterAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
 		s.err = errors.New("unavailable")
 		_, held, err := p.Take(t.Context(), "k", 1)
 		require.True(t, held, "held tokens can be taken")
 		require.NoError(t, err)
-		s.questions()
+		s.requests()
 		_, held, err = p.Take(t.Context(), "k", 1)
 		require.False(t, held)
 		require.ErrorIs(t, err, s.err)
-		require.Len(t, s.questions(), 1, "a request is not repeated after an error")
+		require.Len(t, s.requests(), 1, "a request is not repeated after an error")
 		s.err = nil
-		warm(t, p, "k")
+		fillLease(t, p, "k")
 	})
 }
 
 func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
 		_, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		s.way = func() time.Duration { return time.Millisecond }
@@ -154,8 +154,8 @@ func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 func TestHeldTokensAreHandedOutAfterALargerRequestWasRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(1, 40))
-		p := lease.New(s, config)
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
 		s.Limiter.Take(35)
 		r, _, err := p.Take(t.Context(), "k", 5)
 		require.NoError(t, err)
@@ -171,8 +171,8 @@ func TestHeldTokensAreHandedOutAfterALargerRequestWasRefused(t *testing.T) {
 func TestCancellationDuringARefill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(bucket(100, 1000))
-		p := lease.New(s, config)
-		warm(t, p, "k")
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
 		_, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		s.way = func() time.Duration { return time.Second }

@@ -14,16 +14,16 @@ import (
 	"github.com/weir-go/weir/fleet/internal/redistest"
 )
 
-// writes counts the writes of a client and the commands in them.
-type writes struct {
+// writeCounter counts the writes of a client and the commands in them.
+type writeCounter struct {
 	single, batches, batched atomic.Int64
 	do                       func() // before each write
 	decides                  func() // before each decision, if anything
 }
 
-func (h *writes) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *writeCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *writes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *writeCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if cmd.Name() == "eval" { // and not a greeting of the client's own
 			h.single.Add(1)
@@ -36,7 +36,7 @@ func (h *writes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (h *writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *writeCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if cmds[0].Name() == "eval" {
 			h.batches.Add(1)
@@ -47,19 +47,19 @@ func (h *writes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// queue is a writer with one lane that is blocked by the first caller, so that others queue.
-type queue struct {
-	hook   *writes
+// blockedQueue is a writer with one lane that is blocked by the first caller, so that others queue.
+type blockedQueue struct {
+	hook   *writeCounter
 	writer *pipeline.Writer
 	open   chan struct{} // closed to let the first one go
 	group  sync.WaitGroup
 }
 
-func newQueue(t *testing.T, c pipeline.Config) *queue {
+func newQueue(t *testing.T, c pipeline.Config) *blockedQueue {
 	t.Helper()
-	q := &queue{open: make(chan struct{})}
-	q.hook = &writes{do: func() { <-q.open }}
-	client := dial(t, redistest.Start(t).Addr())
+	q := &blockedQueue{open: make(chan struct{})}
+	q.hook = &writeCounter{do: func() { <-q.open }}
+	client := dialServer(t, redistest.Start(t).Addr())
 	client.AddHook(q.hook)
 	c.Lanes = 1
 	q.writer = pipeline.New(client, c)
@@ -67,15 +67,15 @@ func newQueue(t *testing.T, c pipeline.Config) *queue {
 }
 
 // join starts a call and returns when it is queued or being sent.
-func (q *queue) join(ctx context.Context, n int, then func(int64, error)) {
+func (q *blockedQueue) join(ctx context.Context, n int, then func(int64, error)) {
 	before := pipeline.Waiting(q.writer) + int(q.hook.single.Load())
-	q.group.Go(func() { then(add(ctx, q.writer, "k", n)) })
+	q.group.Go(func() { then(addTo(ctx, q.writer, "k", n)) })
 	for pipeline.Waiting(q.writer)+int(q.hook.single.Load()) == before {
 		<-time.After(time.Millisecond)
 	}
 }
 
-func (q *queue) finish() {
+func (q *blockedQueue) finish() {
 	close(q.open)
 	q.group.Wait()
 }
@@ -128,7 +128,7 @@ func TestCancellationInTheQueueSendsNothing(t *testing.T) {
 	cancel()
 	require.ErrorIs(t, <-left, context.Canceled, "cancellation returns while the server is blocked")
 	q.finish()
-	total, err := add(t.Context(), q.writer, "k", 0)
+	total, err := addTo(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 1011, total)
 }
@@ -153,7 +153,7 @@ func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
 	q.join(t.Context(), 100, ok)
 	q.finish()
 	require.EqualValues(t, 1, q.hook.batches.Load())
-	total, err := add(t.Context(), q.writer, "k", 0)
+	total, err := addTo(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 111, total)
 }
@@ -162,7 +162,7 @@ func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
 // replies.
 func TestLeaderWithAShortDeadlineDoesNotAffectItsBatch(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, pipeline.Config{Timeout: patience})
+	q := newQueue(t, pipeline.Config{Timeout: longLimit})
 	ok := func(_ int64, err error) {
 		if err != nil {
 			t.Error(err)
@@ -182,7 +182,7 @@ func TestLeaderWithAShortDeadlineDoesNotAffectItsBatch(t *testing.T) {
 	q.join(t.Context(), 1000, ok)
 	q.finish()
 	require.EqualValues(t, 3, q.hook.batched.Load())
-	total, err := add(t.Context(), q.writer, "k", 0)
+	total, err := addTo(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 1111, total)
 }

@@ -20,15 +20,15 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// steps replies TRYAGAIN to the first write, succeeds for some writes, both after a delay, and
+// tryAgainServer replies TRYAGAIN to the first write, succeeds for some writes, both after a delay, and
 // hangs after that.
-type steps struct {
+type tryAgainServer struct {
 	pause    time.Duration
 	answered int64 // besides the first
 	writes   atomic.Int64
 }
 
-func (s *steps) answer(ctx context.Context, cmds []redis.Cmder) (err error) {
+func (s *tryAgainServer) answer(ctx context.Context, cmds []redis.Cmder) (err error) {
 	switch write := s.writes.Add(1); {
 	case write == 1:
 		time.Sleep(s.pause)
@@ -45,13 +45,13 @@ func (s *steps) answer(ctx context.Context, cmds []redis.Cmder) (err error) {
 	return err
 }
 
-func (s *steps) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *tryAgainServer) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (s *steps) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+func (s *tryAgainServer) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error { return s.answer(ctx, []redis.Cmder{cmd}) }
 }
 
-func (s *steps) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (s *tryAgainServer) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return s.answer
 }
 
@@ -67,8 +67,8 @@ func TestRetriedCommandEndsWhenItIsDue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := dial(t, "127.0.0.1:1")
-				client.AddHook(&steps{pause: timeout / 2, answered: c.answered})
+				client := dialServer(t, "127.0.0.1:1")
+				client.AddHook(&tryAgainServer{pause: timeout / 2, answered: c.answered})
 				w := pipeline.New(client, pipeline.Config{Timeout: timeout, Lanes: 1, Batch: 2})
 				var g sync.WaitGroup
 				began := time.Now()

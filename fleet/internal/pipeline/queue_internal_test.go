@@ -12,7 +12,7 @@ func sentBatch(t *testing.T) (l *queue, batch []*call) {
 	t.Helper()
 	l = &queue{lanes: 1, maxBatch: 10}
 	for i := range 3 {
-		c := waiting()
+		c := waitingCall()
 		batch = append(batch, c)
 		require.Equal(t, i == 0, l.join(c))
 	}
@@ -20,14 +20,14 @@ func sentBatch(t *testing.T) (l *queue, batch []*call) {
 	return l, batch
 }
 
-func waiting() *call { return &call{due: time.Now().Add(time.Hour)} }
+func waitingCall() *call { return &call{due: time.Now().Add(time.Hour)} }
 
 func TestReturningCallersAreBatchedAgain(t *testing.T) {
 	l, batch := sentBatch(t)
 	l.endBatch(batch)
 	require.Equal(t, []bool{false, false, true}, []bool{batch[0].nextLeader, batch[1].nextLeader, batch[2].nextLeader})
 
-	first, second := waiting(), waiting()
+	first, second := waitingCall(), waitingCall()
 	require.False(t, l.join(first), "the next leader has the lane")
 	require.False(t, l.join(second))
 	l.passLane() // as the next leader does when it wakes
@@ -57,7 +57,7 @@ func TestLaneIsPassedOnIfTheNextLeaderGivesUp(t *testing.T) {
 
 func TestQueuedCallerGetsTheLaneAtOnce(t *testing.T) {
 	l, batch := sentBatch(t)
-	next := waiting()
+	next := waitingCall()
 	require.False(t, l.join(next))
 	l.endBatch(batch)
 	require.Equal(t, becomeLeader, <-next.wake)

@@ -20,35 +20,35 @@ func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 var cluster = sync.OnceValue(func() *redistest.Cluster { return redistest.StartCluster(&shared) })
 
-// count adds to a key and returns the sum.
-const count = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
+// countScript adds to a key and returns the sum.
+const countScript = "return {redis.call('INCRBY', KEYS[1], ARGV[1])}"
 
-func add(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
-	return addBy(ctx, w, time.Now().Add(patience), key, n)
+func addTo(ctx context.Context, w *pipeline.Writer, key string, n int) (int64, error) {
+	return addToBy(ctx, w, time.Now().Add(longLimit), key, n)
 }
 
-// patience is a time limit that a test reaches only if something hangs.
-const patience = 10 * time.Second
+// longLimit is a time limit that a test reaches only if something hangs.
+const longLimit = 10 * time.Second
 
-// addBy is add with a due time.
-func addBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
-	answer, _, err := w.Do(ctx, due, "eval", count, 1, key, n)
+// addToBy is add with a due time.
+func addToBy(ctx context.Context, w *pipeline.Writer, due time.Time, key string, n int) (int64, error) {
+	answer, _, err := w.Do(ctx, due, "eval", countScript, 1, key, n)
 	if err != nil {
 		return 0, err
 	}
 	return answer[0], nil
 }
 
-// dial returns a client with typical options: it obeys deadlines and retries.
-func dial(t *testing.T, addr string) *redis.Client {
+// dialServer returns a client with typical options: it obeys deadlines and retries.
+func dialServer(t *testing.T, addr string) *redis.Client {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true, MaxRetries: 3, PoolSize: 20})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// fresh returns an unused key with a prefix.
-func fresh(prefix string) string { return prefix + cryptorand.Text() }
+// freshKey returns an unused key with a prefix.
+func freshKey(prefix string) string { return prefix + cryptorand.Text() }
 
 func dialCluster(t *testing.T, addrs []string) *redis.ClusterClient {
 	t.Helper()

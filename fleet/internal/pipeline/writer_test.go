@@ -22,7 +22,7 @@ import (
 func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
 	server := redistest.Start(t)
 	clients := map[string]redis.UniversalClient{
-		"stand-alone": dial(t, server.Addr()),
+		"stand-alone": dialServer(t, server.Addr()),
 		"cluster":     dialCluster(t, cluster().Addrs()),
 	}
 	for name, client := range clients {
@@ -31,10 +31,10 @@ func TestEveryCallerGetsTheAnswerToItsOwnCommand(t *testing.T) {
 				w := pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second})
 				var g sync.WaitGroup
 				for i := range callers {
-					key := fresh("k")
+					key := freshKey("k")
 					g.Go(func() {
 						for round := range int64(50) {
-							n, err := add(t.Context(), w, key, 1)
+							n, err := addTo(t.Context(), w, key, 1)
 							if err != nil || n != round+1 {
 								t.Errorf("caller %d, round %d: %d, %v", i, round, n, err)
 							}
@@ -60,7 +60,7 @@ func TestPanicInAHookBlocksNoCaller(t *testing.T) {
 	panicked := make(chan any)
 	go func() {
 		defer func() { panicked <- recover() }()
-		_, _ = add(t.Context(), q.writer, "k", 1)
+		_, _ = addTo(t.Context(), q.writer, "k", 1)
 	}()
 	for pipeline.Waiting(q.writer) == 0 {
 		<-time.After(time.Millisecond)
@@ -73,13 +73,13 @@ func TestPanicInAHookBlocksNoCaller(t *testing.T) {
 	close(q.open)
 	require.Equal(t, "a hook's", <-panicked)
 	q.group.Wait()
-	_, err := add(t.Context(), q.writer, "k", 0)
+	_, err := addTo(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err, "the lane is free again")
 }
 
 func TestRandomCancellationsFreeTheLane(t *testing.T) {
 	t.Parallel()
-	client := dial(t, redistest.Start(t).Addr())
+	client := dialServer(t, redistest.Start(t).Addr())
 	w := pipeline.New(client, pipeline.Config{Timeout: 10 * time.Second, Lanes: 1})
 	var g sync.WaitGroup
 	var given, answered atomic.Int64
@@ -89,7 +89,7 @@ func TestRandomCancellationsFreeTheLane(t *testing.T) {
 			for range 300 {
 				ctx, cancel := context.WithCancel(t.Context())
 				stop := time.AfterFunc(time.Duration(r.IntN(1000))*time.Microsecond, cancel)
-				if _, err := add(ctx, w, "k", 1); err == nil {
+				if _, err := addTo(ctx, w, "k", 1); err == nil {
 					answered.Add(1)
 				} else {
 					given.Add(1)
@@ -102,7 +102,7 @@ func TestRandomCancellationsFreeTheLane(t *testing.T) {
 	g.Wait()
 	require.Zero(t, pipeline.Busy(w))
 	require.Positive(t, given.Load())
-	total, err := add(t.Context(), w, "k", 0)
+	total, err := addTo(t.Context(), w, "k", 0)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, total, answered.Load())
 	require.LessOrEqual(t, total, answered.Load()+given.Load())
@@ -111,7 +111,7 @@ func TestRandomCancellationsFreeTheLane(t *testing.T) {
 func TestADoneContextSendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := add(ctx, pipeline.New(nil, pipeline.Config{Timeout: time.Second}), "k", 1)
+	_, err := addTo(ctx, pipeline.New(nil, pipeline.Config{Timeout: time.Second}), "k", 1)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -122,11 +122,11 @@ func TestErrorsGoToTheirCallers(t *testing.T) {
 	for i := range 9 {
 		before := pipeline.Waiting(q.writer)
 		q.group.Go(func() {
-			script := count
+			script := countScript
 			if i%3 == 0 {
 				script = "return redis.call('NONESUCH', KEYS[1], ARGV[1])"
 			}
-			_, _, err := q.writer.Do(t.Context(), time.Now().Add(patience), "eval", script, 1, "k", 1)
+			_, _, err := q.writer.Do(t.Context(), time.Now().Add(longLimit), "eval", script, 1, "k", 1)
 			faults.Store(i, err)
 		})
 		for pipeline.Waiting(q.writer) == before {
@@ -141,7 +141,7 @@ func TestErrorsGoToTheirCallers(t *testing.T) {
 			require.Nil(t, err, "command %d", i)
 		}
 	}
-	total, err := add(t.Context(), q.writer, "k", 0)
+	total, err := addTo(t.Context(), q.writer, "k", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, total)
 }
@@ -174,7 +174,7 @@ func addWhileRepliesAreLost(t *testing.T, w *pipeline.Writer, key string, caller
 				if round%5 == 0 {
 					proxy.LoseReplies(1)
 				}
-				if _, err := add(t.Context(), w, key, 1); err != nil {
+				if _, err := addTo(t.Context(), w, key, 1); err != nil {
 					failed.Add(1)
 				}
 			}
@@ -195,17 +195,17 @@ func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
 		proxy  *redistest.Proxy
 		key    string
 	}{
-		{"stand-alone", dial(t, proxy.Addr()), proxy, "k"},
+		{"stand-alone", dialServer(t, proxy.Addr()), proxy, "k"},
 		{"cluster", through, clusterProxy, "{b}"}, // slot 3300, of the first master
 	} {
 		for _, callers := range []int{1, 64} {
 			t.Run(fmt.Sprintf("%s, %d callers", test.name, callers), func(t *testing.T) {
 				w := pipeline.New(test.client, pipeline.Config{Timeout: 2 * time.Second, Lanes: 2})
-				key := fresh(test.key)
-				_, err := add(t.Context(), w, key, 0)
+				key := freshKey(test.key)
+				_, err := addTo(t.Context(), w, key, 0)
 				require.NoError(t, err)
 				sent, lost := addWhileRepliesAreLost(t, w, key, callers, test.proxy)
-				total, err := add(t.Context(), w, key, 0)
+				total, err := addTo(t.Context(), w, key, 0)
 				require.NoError(t, err)
 				require.Positive(t, lost, "the test has shown nothing")
 				require.LessOrEqual(t, total, sent, "of %d, with %d answers lost", sent, lost)
@@ -219,8 +219,8 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout, slack = time.Second, 1500 * time.Millisecond // the client's own read timeout is 3 s
 	server := redistest.Start(t)
-	w := pipeline.New(dial(t, server.Addr()), pipeline.Config{Timeout: timeout})
-	_, err := add(t.Context(), w, "k", 0)
+	w := pipeline.New(dialServer(t, server.Addr()), pipeline.Config{Timeout: timeout})
+	_, err := addTo(t.Context(), w, "k", 0)
 	require.NoError(t, err)
 	server.Pause()
 	var unsent, silent atomic.Int64
@@ -229,7 +229,7 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 		g.Go(func() {
 			for range 3 {
 				start, running := time.Now(), testenv.Running()
-				_, err := addBy(t.Context(), w, start.Add(timeout), "k", 1)
+				_, err := addToBy(t.Context(), w, start.Add(timeout), "k", 1)
 				if took := testenv.Running() - running; took > timeout+slack || err == nil {
 					t.Errorf("after %v: %v", took, err)
 				}
@@ -243,7 +243,7 @@ func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	}
 	g.Wait()
 	server.Continue()
-	total, err := add(t.Context(), w, "k", 0)
+	total, err := addTo(t.Context(), w, "k", 0)
 	require.NoError(t, err, "the server is back")
 	require.LessOrEqual(t, total, silent.Load(), "unsent commands were executed; %d were unsent", unsent.Load())
 	require.Positive(t, unsent.Load())
@@ -262,7 +262,7 @@ func BenchmarkDo(b *testing.B) {
 			for range callers {
 				g.Go(func() {
 					for left.Add(-1) >= 0 {
-						if _, err := add(b.Context(), w, "k", 1); err != nil {
+						if _, err := addTo(b.Context(), w, "k", 1); err != nil {
 							b.Error(err)
 						}
 					}

@@ -97,9 +97,9 @@ func TestAClusterHoldsKeysOnAllNodes(t *testing.T) {
 	}
 }
 
-// through returns a client with one open connection to the server behind the
+// clientThrough returns a client with one open connection to the server behind the
 // proxy. It tries each command once.
-func through(t *testing.T, p *redistest.Proxy) *redis.Client {
+func clientThrough(t *testing.T, p *redistest.Proxy) *redis.Client {
 	c := redis.NewClient(&redis.Options{
 		Addr: p.Addr(), MaxRetries: -1, DialerRetries: 1, PoolSize: 1, DialTimeout: 5 * time.Second,
 		ReadTimeout: time.Second, ContextTimeoutEnabled: true, Protocol: 2, DisableIdentity: true,
@@ -112,36 +112,36 @@ func through(t *testing.T, p *redistest.Proxy) *redis.Client {
 // increment adds 1 to the key n. count reads that key.
 func increment(t *testing.T, c *redis.Client) error { return c.Incr(t.Context(), "n").Err() }
 
-func count(s *redistest.Server) string { return s.Do("GET", "n") }
+func countOf(s *redistest.Server) string { return s.Do("GET", "n") }
 
 func TestTheProxyLosesRequestsAndReplies(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	c := through(t, p)
+	c := clientThrough(t, p)
 	require.NoError(t, increment(t, c))
-	require.Equal(t, "1", count(s))
+	require.Equal(t, "1", countOf(s))
 
 	p.Swallow(true, false)
 	require.Error(t, increment(t, c))
-	require.Equal(t, "1", count(s), "the request did not arrive")
+	require.Equal(t, "1", countOf(s), "the request did not arrive")
 	p.Swallow(false, false)
 
-	c = through(t, p)
+	c = clientThrough(t, p)
 	p.Swallow(false, true)
 	require.Error(t, increment(t, c))
-	require.Equal(t, "2", count(s), "the reply did not arrive")
+	require.Equal(t, "2", countOf(s), "the reply did not arrive")
 	p.Swallow(false, false)
 
-	c = through(t, p)
+	c = clientThrough(t, p)
 	p.LoseReplies(1)
 	require.Error(t, increment(t, c))
-	require.Equal(t, "3", count(s))
+	require.Equal(t, "3", countOf(s))
 	require.NoError(t, increment(t, c))
 }
 
 func TestTheProxyDelaysRefusesAndCuts(t *testing.T) {
 	p := redistest.NewProxy(t, redistest.Start(t).Addr())
-	c := through(t, p)
+	c := clientThrough(t, p)
 	p.Delay(20 * time.Millisecond)
 	began := time.Now()
 	require.NoError(t, increment(t, c))
@@ -153,7 +153,7 @@ func TestTheProxyDelaysRefusesAndCuts(t *testing.T) {
 	p.Refuse()
 	require.ErrorContains(t, increment(t, c), "refused")
 	p.Accept()
-	c = through(t, p)
+	c = clientThrough(t, p)
 	require.NoError(t, increment(t, c))
 
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", p.Addr())
@@ -172,6 +172,6 @@ func TestTheProxyLeadsToAnotherServer(t *testing.T) {
 	p := redistest.NewProxy(t, redistest.Start(t).Addr())
 	other := redistest.Start(t)
 	p.Lead(other.Addr())
-	require.NoError(t, increment(t, through(t, p)))
-	require.Equal(t, "1", count(other))
+	require.NoError(t, increment(t, clientThrough(t, p)))
+	require.Equal(t, "1", countOf(other))
 }
