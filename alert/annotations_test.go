@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// annotated returns a firing rule with annotations.
-func annotated(annotations map[string]string) alert.Rule {
+// annotatedRule returns a firing rule with annotations.
+func annotatedRule(annotations map[string]string) alert.Rule {
 	return alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }), Annotations: annotations,
 	}
@@ -22,7 +22,7 @@ func annotated(annotations map[string]string) alert.Rule {
 func TestAnnotationsDoNotChangeTheID(t *testing.T) {
 	var told alertRecorder
 	given := map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}
-	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotated(given))
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Instance: "a"}, annotatedRule(given))
 	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))
 	a := told.alerts()[0]
@@ -34,7 +34,7 @@ func TestAnnotationsDoNotChangeTheID(t *testing.T) {
 	given["description"] = "changed"     // and a rule has its own copy of its parts
 	require.Equal(t, map[string]string{"runbook": "https://runbooks.example/x", "description": "x is bad"}, m.Alerts()[0].Annotations)
 
-	plain := alert.NewMonitor(alert.Config{Instance: "a"}, annotated(nil))
+	plain := alert.NewMonitor(alert.Config{Instance: "a"}, annotatedRule(nil))
 	plain.Evaluate(time.Now())
 	require.Equal(t, a.ID, plain.Alerts()[0].ID)
 	require.Nil(t, plain.Alerts()[0].Annotations)
@@ -42,11 +42,11 @@ func TestAnnotationsDoNotChangeTheID(t *testing.T) {
 
 func TestSummaryComesFromDescribeOrAnnotation(t *testing.T) {
 	summary := func(r alert.Rule) string {
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, r)
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, r)
 		m.Evaluate(time.Now())
 		return m.Alerts()[0].Summary
 	}
-	r := annotated(map[string]string{"summary": "payments fail"})
+	r := annotatedRule(map[string]string{"summary": "payments fail"})
 	require.Equal(t, "payments fail", summary(r))
 	r.Describe = func(a alert.Alert) string { return a.Summary + ", " + a.Annotations["summary"] + " indeed" }
 	require.Equal(t, "payments fail, payments fail indeed", summary(r))
@@ -68,16 +68,16 @@ func TestInvalidAnnotations(t *testing.T) {
 		`Annotations has 17 annotations, must have at most 16`:                    many,
 		`Annotations has "` + strings.Repeat("x", 129) + `", must be up to 128 l`: {strings.Repeat("x", 129): "x"},
 	} {
-		require.ErrorContains(t, alert.Validate(alert.Config{}, annotated(annotations)), want)
+		require.ErrorContains(t, alert.Validate(alert.Config{}, annotatedRule(annotations)), want)
 	}
 	delete(many, "a0")
 	many["a1"] = strings.Repeat("x", 4096)
-	require.NoError(t, alert.Validate(alert.Config{}, annotated(many)))
+	require.NoError(t, alert.Validate(alert.Config{}, annotatedRule(many)))
 }
 
 func TestLogWritesAnnotations(t *testing.T) {
 	var lines []string
-	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), nil))
+	logger := slog.New(slog.NewTextHandler(lineWriter(func(line string) { lines = append(lines, line) }), nil))
 	a := alert.Alert{
 		Rule: "x", State: alert.Firing, Summary: "x is bad", StartsAt: time.Now(),
 		Annotations: map[string]string{"summary": "not shown twice", "runbook": "https://runbooks.example/x", "description": "d"},

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// journal returns a logger that writes neither times nor stacks.
-func journal(w io.Writer) *slog.Logger {
+// plainLogger returns a logger that writes neither times nor stacks.
+func plainLogger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey || a.Key == "stack" {
 			return slog.Attr{}
@@ -29,17 +29,17 @@ func journal(w io.Writer) *slog.Logger {
 	}}))
 }
 
-// ofFlaky returns a metric of the notifier "flaky".
-func ofFlaky(m *alert.Monitor, i *stat.Instrument, attributes ...string) float64 {
-	return metrics(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
+// flakyMetric returns a metric of the notifier "flaky".
+func flakyMetric(m *alert.Monitor, i *stat.Instrument, attributes ...string) float64 {
+	return metricsOf(m)[strings.Join(append([]string{i.Name, "flaky"}, attributes...), "|")]
 }
 
 func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		bad := false
-		f := newFlaky(accept)
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: journal(&log)},
+		f := newFlakyNotifier(acceptDelivery)
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: plainLogger(&log)},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
 		deliver := func(answers ...error) {
 			f.answer.Store(func(alert.Alert) error {
@@ -80,7 +80,7 @@ func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 func TestFirstFailureAndRecoveryOfARuleAreLogged(t *testing.T) {
 	var log strings.Builder
 	var read func() float64
-	m := alert.NewMonitor(alert.Config{Logger: journal(&log)},
+	m := alert.NewMonitor(alert.Config{Logger: plainLogger(&log)},
 		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return read() })})
 	fine, infinite := func() float64 { return 1 }, func() float64 { return math.Inf(1) }
 	breaks, exits := func() float64 { panic("broken") }, func() float64 { runtime.Goexit(); return 0 }
@@ -108,18 +108,18 @@ func TestFirstFailureAndRecoveryOfARuleAreLogged(t *testing.T) {
 
 func TestTimestampsAreInSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, bad := manual(newFlaky(accept), 1)
+		m, bad := newManualMonitor(newFlakyNotifier(acceptDelivery), 1)
 		bad[0] = true
 		m.Evaluate(time.UnixMilli(1_500_000_001_500))
-		require.Equal(t, 1_500_000_001.5, metrics(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
+		require.Equal(t, 1_500_000_001.5, metricsOf(m)[instrument.AlertLastEvaluation.Name+"|r0|"])
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 946_684_801.5, ofFlaky(m, instrument.NotifierLastSuccess), "a synctest bubble begins at 2000-01-01 00:00 UTC")
+		require.Equal(t, 946_684_801.5, flakyMetric(m, instrument.NotifierLastSuccess), "a synctest bubble begins at 2000-01-01 00:00 UTC")
 	})
 }
 
 func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
-	m, bad := manual(newFlaky(accept), 2)
+	m, bad := newManualMonitor(newFlakyNotifier(acceptDelivery), 2)
 	start := time.Now()
 	for _, step := range []struct {
 		at             time.Duration
@@ -134,8 +134,8 @@ func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
 	} {
 		copy(bad, step.bad[:])
 		m.Evaluate(start.Add(step.at))
-		require.Equal(t, step.pending, ofFlaky(m, instrument.NotifierPending), "at %v", step.at)
-		require.Equal(t, step.limit, ofFlaky(m, instrument.NotifierPendingLimit), "at %v", step.at)
+		require.Equal(t, step.pending, flakyMetric(m, instrument.NotifierPending), "at %v", step.at)
+		require.Equal(t, step.limit, flakyMetric(m, instrument.NotifierPendingLimit), "at %v", step.at)
 		require.NoError(t, m.Flush(t.Context()))
 	}
 }
@@ -143,14 +143,14 @@ func TestPendingIsCountedBeforeTheFirstAttempt(t *testing.T) {
 func TestSuccessResetsTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Time
-		f := newFlaky(func(alert.Alert) error {
+		f := newFlakyNotifier(func(alert.Alert) error {
 			at = append(at, time.Now())
 			if len(at) < 10 || len(at)%2 == 1 {
 				return errFlaky
 			}
 			return nil
 		})
-		m, bad := manual(f, 20)
+		m, bad := newManualMonitor(f, 20)
 		for i := range bad {
 			bad[i] = true
 		}
@@ -166,13 +166,13 @@ func TestSuccessResetsTheBackoff(t *testing.T) {
 func TestPermanentErrorDelaysOthersOnlyByItsPause(t *testing.T) {
 	for _, asked := range []time.Duration{0, 10 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFlaky(func(a alert.Alert) error {
+			f := newFlakyNotifier(func(a alert.Alert) error {
 				if a.Rule == "r0" {
 					return &alert.DeliveryError{Permanent: true, Pause: asked}
 				}
 				return nil
 			})
-			m, bad := manual(f, 2)
+			m, bad := newManualMonitor(f, 2)
 			bad[0], bad[1] = true, true
 			m.Evaluate(time.Now())
 			began := time.Now()
@@ -193,18 +193,18 @@ func TestDeadlineExceededIsATimeout(t *testing.T) {
 			<-ctx.Done()
 			return fmt.Errorf("dialing: %w", ctx.Err())
 		})
-		m, bad := manual(f, 1)
+		m, bad := newManualMonitor(f, 1)
 		bad[0] = true
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
-		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "failed", "timeout"))
-		require.Zero(t, ofFlaky(m, instrument.NotifierNotifications, "failed", "_OTHER"))
+		require.Equal(t, 1.0, flakyMetric(m, instrument.NotifierNotifications, "failed", "timeout"))
+		require.Zero(t, flakyMetric(m, instrument.NotifierNotifications, "failed", "_OTHER"))
 	})
 }
 
 func TestRepeatIsDueAfterExactlyRepeat(t *testing.T) {
-	r := &repeating{flaky: newFlaky(accept), every: time.Minute}
-	m, bad := manual(r, 1)
+	r := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Minute}
+	m, bad := newManualMonitor(r, 1)
 	bad[0] = true
 	start := time.Now()
 	for _, step := range []struct {
@@ -221,7 +221,7 @@ func TestFailedStateIsSupersededByANewerOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m *alert.Monitor
 		var bad []bool
-		f := newFlaky(func(alert.Alert) error {
+		f := newFlakyNotifier(func(alert.Alert) error {
 			if !bad[0] {
 				return nil
 			}
@@ -229,12 +229,12 @@ func TestFailedStateIsSupersededByANewerOne(t *testing.T) {
 			m.Evaluate(time.Now())
 			return errFlaky
 		})
-		m, bad = manual(f, 1)
+		m, bad = newManualMonitor(f, 1)
 		bad[0] = true
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
-		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "superseded", ""))
+		require.Equal(t, 1.0, flakyMetric(m, instrument.NotifierNotifications, "superseded", ""))
 	})
 }
 
@@ -253,7 +253,7 @@ func TestAlertRemovedDuringAnAttempt(t *testing.T) {
 				var m *alert.Monitor
 				var bad []bool
 				start := time.Now()
-				f := newFlaky(func(alert.Alert) error {
+				f := newFlakyNotifier(func(alert.Alert) error {
 					if !bad[0] {
 						return nil
 					}
@@ -262,13 +262,13 @@ func TestAlertRemovedDuringAnAttempt(t *testing.T) {
 					m.Evaluate(start.Add(time.Hour))
 					return test.answer
 				})
-				m, bad = manual(f, 1)
+				m, bad = newManualMonitor(f, 1)
 				bad[0] = true
 				m.Evaluate(start)
 				require.NoError(t, m.Flush(t.Context()))
 				require.Equal(t, test.want, f.lines())
-				require.Equal(t, test.dropped, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
-				require.Zero(t, ofFlaky(m, instrument.NotifierPendingLimit), "the alert was removed")
+				require.Equal(t, test.dropped, flakyMetric(m, instrument.NotifierNotifications, "dropped", ""))
+				require.Zero(t, flakyMetric(m, instrument.NotifierPendingLimit), "the alert was removed")
 			})
 		})
 	}

@@ -16,7 +16,7 @@ func BenchmarkEvaluate(b *testing.B) {
 			for i := range n {
 				rules = append(rules, alert.Rule{Name: fmt.Sprint(i), Value: alert.FailureRate(calls, 5*time.Minute), When: alert.Above(0.5)})
 			}
-			monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(quiet())}}, rules...)
+			monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(discardLogger())}}, rules...)
 			at := time.Now()
 			b.ReportAllocs()
 			for b.Loop() {

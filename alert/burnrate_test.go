@@ -9,24 +9,24 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// traffic is a service under a BurnRate rule at 99.9 %, evaluated every 5 s.
-type traffic struct {
+// burnTraffic is a service under a BurnRate rule at 99.9 %, evaluated every 5 s.
+type burnTraffic struct {
 	totals
 	monitor *alert.Monitor
 	start   time.Time
 	now     time.Duration
 }
 
-func newTraffic() *traffic {
-	tr := &traffic{start: time.Now()}
+func newBurnTraffic() *burnTraffic {
+	tr := &burnTraffic{start: time.Now()}
 	tr.monitor = alert.NewMonitor(alert.Config{}, alert.BurnRateRules("shop", tr, 0.999)...)
 	tr.monitor.Evaluate(tr.start)
 	return tr
 }
 
-// flow makes calls before each evaluation, some of them bad. It returns how long it took until the
-// first alert fired, or 0.
-func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration) {
+// evaluateFor makes calls before each evaluation, some of them bad. It returns how long it took
+// until the first alert fired, or 0.
+func (tr *burnTraffic) evaluateFor(d time.Duration, calls, bad int64) (fired time.Duration) {
 	for end := tr.now + d; tr.now < end; {
 		tr.now += 5 * s
 		tr.Successes += calls - bad
@@ -39,7 +39,7 @@ func (tr *traffic) flow(d time.Duration, calls, bad int64) (fired time.Duration)
 	return fired
 }
 
-func (tr *traffic) firing() (names []string) {
+func (tr *burnTraffic) firing() (names []string) {
 	for _, a := range tr.monitor.Alerts() {
 		if a.State == alert.Firing {
 			names = append(names, a.Rule)
@@ -49,8 +49,8 @@ func (tr *traffic) firing() (names []string) {
 }
 
 func TestBurnRateOfAFailingDeployIsNoticedSoon(t *testing.T) {
-	tr := newTraffic()
-	fired := tr.flow(time.Minute, 100, 100)
+	tr := newBurnTraffic()
+	fired := tr.evaluateFor(time.Minute, 100, 100)
 	require.NotZero(t, fired, "within a minute")
 	require.Greater(t, fired, 45*s, "not at the first errors")
 	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
@@ -58,39 +58,39 @@ func TestBurnRateOfAFailingDeployIsNoticedSoon(t *testing.T) {
 }
 
 func TestBurnRateOfOneEarlyErrorDoesNotFire(t *testing.T) {
-	tr := newTraffic()
-	require.Zero(t, tr.flow(5*s, 10, 1))
-	require.Zero(t, tr.flow(6*time.Hour, 10, 0))
+	tr := newBurnTraffic()
+	require.Zero(t, tr.evaluateFor(5*s, 10, 1))
+	require.Zero(t, tr.evaluateFor(6*time.Hour, 10, 0))
 }
 
 func TestBurnRateNeedsBothSpans(t *testing.T) {
-	tr := newTraffic()
-	require.Zero(t, tr.flow(6*time.Hour, 100, 0))
-	require.Zero(t, tr.flow(30*s, 100, 100), "only the short span is full of errors")
-	require.NotZero(t, tr.flow(time.Minute, 100, 100))
-	tr.flow(6*time.Minute, 100, 0)
+	tr := newBurnTraffic()
+	require.Zero(t, tr.evaluateFor(6*time.Hour, 100, 0))
+	require.Zero(t, tr.evaluateFor(30*s, 100, 100), "only the short span is full of errors")
+	require.NotZero(t, tr.evaluateFor(time.Minute, 100, 100))
+	tr.evaluateFor(6*time.Minute, 100, 0)
 	require.Empty(t, tr.firing(), "only the long span still has errors")
 }
 
 func TestSlowBurnFiresTheSlowRule(t *testing.T) {
-	tr := newTraffic()
-	require.Zero(t, tr.flow(7*time.Hour, 1000, 1), "the objective allows a burn rate of 1")
-	require.NotZero(t, tr.flow(6*time.Hour, 1000, 8))
+	tr := newBurnTraffic()
+	require.Zero(t, tr.evaluateFor(7*time.Hour, 1000, 1), "the objective allows a burn rate of 1")
+	require.NotZero(t, tr.evaluateFor(6*time.Hour, 1000, 8))
 	require.Equal(t, []string{"shop burn 6x"}, tr.firing())
 }
 
 func TestBurnRateCountsRefusedCalls(t *testing.T) {
-	tr := newTraffic()
+	tr := newBurnTraffic()
 	for range 12 {
 		tr.Refused += 100
-		tr.flow(5*s, 0, 0)
+		tr.evaluateFor(5*s, 0, 0)
 	}
 	require.Equal(t, []string{"shop burn 14.4x"}, tr.firing())
 }
 
 func TestBurnRateWithoutCallsHasNoData(t *testing.T) {
-	tr := newTraffic()
-	tr.flow(time.Hour, 0, 0)
+	tr := newBurnTraffic()
+	tr.evaluateFor(time.Hour, 0, 0)
 	require.Empty(t, tr.monitor.Alerts())
 }
 

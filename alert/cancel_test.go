@@ -22,7 +22,7 @@ type twoRules struct {
 
 func newTwoRules(notify alert.Notifier) *twoRules {
 	two := &twoRules{release: make(chan struct{})}
-	two.Monitor = alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: quiet()},
+	two.Monitor = alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: discardLogger()},
 		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.True(func() bool { return two.bad })},
 		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.True(func() bool {
 			if two.hangs {
@@ -46,7 +46,7 @@ func (two *twoRules) cutShort(ctx context.Context) {
 
 func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(fail)
+		f := newFlakyNotifier(failDelivery)
 		two := newTwoRules(f)
 		two.bad = true
 		two.Evaluate(time.Now())
@@ -54,7 +54,7 @@ func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 		require.Len(t, before, 2)
 		two.cutShort(t.Context())
 		require.Equal(t, before, two.Alerts())
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		require.NoError(t, two.Flush(t.Context()))
 		require.ElementsMatch(t, []string{"first firing", "second firing"}, f.lines())
 	})
@@ -63,7 +63,7 @@ func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 // The alert fires in a canceled evaluation and is resolved in the next.
 func TestUndeliveredAlertThatResolvedIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &repeating{flaky: newFlaky(accept), every: time.Minute}
+		r := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Minute}
 		two := newTwoRules(r)
 		two.bad = true
 		two.cutShort(t.Context())
@@ -72,7 +72,7 @@ func TestUndeliveredAlertThatResolvedIsNotSent(t *testing.T) {
 			two.Evaluate(time.Now())
 			require.Equal(t, alert.Resolved, two.Alerts()[0].State)
 			require.NoError(t, two.Flush(t.Context()))
-			require.Zero(t, ofFlaky(two.Monitor, instrument.NotifierPendingLimit))
+			require.Zero(t, flakyMetric(two.Monitor, instrument.NotifierPendingLimit))
 			time.Sleep(time.Minute)
 		}
 		require.Empty(t, r.lines())
@@ -106,15 +106,15 @@ func TestRunWaitsForTheAttemptInProgress(t *testing.T) {
 					time.Sleep(50 * time.Millisecond)
 					return test.answer
 				})
-				m, bad := manual(f, 1)
+				m, bad := newManualMonitor(f, 1)
 				bad[0] = true
 				ctx, cancel := context.WithTimeout(t.Context(), s)
 				defer cancel()
 				began := time.Now()
 				m.Run(ctx)
 				require.Equal(t, 1050*time.Millisecond, time.Since(began))
-				require.EqualValues(t, test.want, ofFlaky(m, instrument.NotifierAttempts))
-				require.EqualValues(t, test.want, ofFlaky(m, instrument.NotifierNotifications, "delivered", ""))
+				require.EqualValues(t, test.want, flakyMetric(m, instrument.NotifierAttempts))
+				require.EqualValues(t, test.want, flakyMetric(m, instrument.NotifierNotifications, "delivered", ""))
 				for series, h := range m.Histograms {
 					if series.Instrument == instrument.NotifierDeliveryDuration {
 						require.Equal(t, test.want, h.Count(), "attempts with a duration")
@@ -128,8 +128,8 @@ func TestRunWaitsForTheAttemptInProgress(t *testing.T) {
 // The logger is the only user code on the goroutine of Run.
 func TestPanicOfRunLeavesNoGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		full := journal(writer(func(string) { panic("full") }))
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlaky(accept)}, Logger: full},
+		full := plainLogger(lineWriter(func(string) { panic("full") }))
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{newFlakyNotifier(acceptDelivery)}, Logger: full},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return math.Inf(1) })})
 		require.PanicsWithValue(t, "full", func() { m.Run(t.Context()) })
 		synctest.Wait()

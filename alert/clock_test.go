@@ -17,7 +17,7 @@ import (
 func TestMonitorMadeOutsideTheBubble(t *testing.T) {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
 	var told alertRecorder
-	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: discardLogger()},
 		alert.Rule{Name: "errors", Value: alert.FailureRate(calls, time.Minute), When: alert.Above(0.5)},
 		alert.Rule{Name: "slow", Value: alert.Quantile(calls, 0.5, time.Minute), When: alert.Above(1), NoData: alert.Resolve})
 	synctest.Test(t, func(t *testing.T) {

@@ -15,20 +15,20 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// stage is a running monitor of rules that a test turns on and off.
-type stage struct {
+// switchedRules is a running monitor of rules that a test turns on and off.
+type switchedRules struct {
 	*alert.Monitor
 	bad    [3]atomic.Bool
 	cancel context.CancelFunc
 }
 
-func newStage(t *testing.T, notify ...alert.Notifier) *stage {
-	st := &stage{}
+func newSwitchedRules(t *testing.T, notify ...alert.Notifier) *switchedRules {
+	st := &switchedRules{}
 	var rules []alert.Rule
 	for i := range st.bad {
 		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(st.bad[i].Load), When: alert.Above(0)})
 	}
-	st.Monitor = alert.NewMonitor(alert.Config{Interval: s, Notify: notify, Logger: quiet()}, rules...)
+	st.Monitor = alert.NewMonitor(alert.Config{Interval: s, Notify: notify, Logger: discardLogger()}, rules...)
 	ctx, cancel := context.WithCancel(t.Context())
 	st.cancel = cancel
 	go st.Run(ctx)
@@ -36,37 +36,37 @@ func newStage(t *testing.T, notify ...alert.Notifier) *stage {
 }
 
 // set turns a rule on or off and waits for two evaluations.
-func (st *stage) set(rule int, bad bool) {
+func (st *switchedRules) set(rule int, bad bool) {
 	st.bad[rule].Store(bad)
 	time.Sleep(2 * s)
 }
 
-func (st *stage) stop() {
+func (st *switchedRules) stop() {
 	st.cancel()
 	synctest.Wait()
 }
 
 // notifications returns how many notifications of the notifier had the outcome.
-func (st *stage) notifications(name, outcome, kind string) float64 {
-	return metrics(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
+func (st *switchedRules) notifications(name, outcome, kind string) float64 {
+	return metricsOf(st)[instrument.NotifierNotifications.Name+"|"+name+"|"+outcome+"|"+kind]
 }
 
-// flaky is a notifier whose results a test sets.
-type flaky struct {
+// flakyNotifier is a notifier whose results a test sets.
+type flakyNotifier struct {
 	alertRecorder
 	answer   atomic.Value // of a func(alert.Alert) error
 	attempts atomic.Int64
 }
 
-func newFlaky(answer func(alert.Alert) error) *flaky {
-	f := &flaky{}
+func newFlakyNotifier(answer func(alert.Alert) error) *flakyNotifier {
+	f := &flakyNotifier{}
 	f.answer.Store(answer)
 	return f
 }
 
-func (f *flaky) Name() string { return "flaky" }
+func (f *flakyNotifier) Name() string { return "flaky" }
 
-func (f *flaky) Notify(_ context.Context, a alert.Alert) error {
+func (f *flakyNotifier) Notify(_ context.Context, a alert.Alert) error {
 	f.attempts.Add(1)
 	if err := f.answer.Load().(func(alert.Alert) error)(a); err != nil {
 		return err
@@ -77,14 +77,14 @@ func (f *flaky) Notify(_ context.Context, a alert.Alert) error {
 
 var errFlaky = errors.New("not now")
 
-func fail(alert.Alert) error { return errFlaky }
+func failDelivery(alert.Alert) error { return errFlaky }
 
-func accept(alert.Alert) error { return nil }
+func acceptDelivery(alert.Alert) error { return nil }
 
 func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(accept)
-		st := newStage(t, f)
+		f := newFlakyNotifier(acceptDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		st.set(1, true)
 		st.set(0, false)
@@ -94,36 +94,36 @@ func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{"r0 firing", "r1 firing", "r0 resolved", "r0 firing", "r1 resolved"}, f.lines())
 		require.Equal(t, 5.0, st.notifications("flaky", "delivered", ""))
-		require.Equal(t, 5.0, metrics(st)[instrument.NotifierAttempts.Name+"|flaky"])
-		require.NotZero(t, metrics(st)[instrument.NotifierLastSuccess.Name+"|flaky"])
+		require.Equal(t, 5.0, metricsOf(st)[instrument.NotifierAttempts.Name+"|flaky"])
+		require.NotZero(t, metricsOf(st)[instrument.NotifierLastSuccess.Name+"|flaky"])
 		st.stop()
 	})
 }
 
 func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(fail)
-		st := newStage(t, f)
+		f := newFlakyNotifier(failDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		time.Sleep(time.Hour)
 		require.Empty(t, f.lines())
 		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "pauses of at most 30s, on average 15s")
-		require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, metricsOf(st)[instrument.NotifierPending.Name+"|flaky"])
 		require.Equal(t, float64(f.attempts.Load()), st.notifications("flaky", "failed", "_OTHER"))
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(30 * s)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
-		require.Zero(t, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, metricsOf(st)[instrument.NotifierPending.Name+"|flaky"])
 		st.stop()
 	})
 }
 
 func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(accept)
-		st := newStage(t, f)
+		f := newFlakyNotifier(acceptDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
-		f.answer.Store(fail)
+		f.answer.Store(failDelivery)
 		for range 10 {
 			st.set(0, false)
 			st.set(0, true)
@@ -131,7 +131,7 @@ func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 			st.set(1, false)
 		}
 		st.set(0, false)
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"r0 firing", "r0 resolved", "r1 resolved"}, f.lines())
 		require.Greater(t, st.notifications("flaky", "superseded", ""), 30.0)
@@ -145,7 +145,7 @@ func TestHangingNotifierDoesNotDelayOthers(t *testing.T) {
 		var entered atomic.Int64
 		hanging := alert.Func("hanging", func(context.Context, alert.Alert) error { entered.Add(1); <-release; return nil })
 		var told alertRecorder
-		st := newStage(t, hanging, told.notifier("fine"))
+		st := newSwitchedRules(t, hanging, told.notifier("fine"))
 		st.set(0, true)
 		st.set(1, true)
 		require.Equal(t, []string{"r0 firing", "r1 firing"}, told.lines())
@@ -162,7 +162,7 @@ func TestHangingNotifierDoesNotDelayOthers(t *testing.T) {
 func TestRunReturnsWhileANotifierHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		st := newStage(t, alert.Func("hanging", func(context.Context, alert.Alert) error { <-release; return nil }))
+		st := newSwitchedRules(t, alert.Func("hanging", func(context.Context, alert.Alert) error { <-release; return nil }))
 		st.set(0, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*s)
 		defer cancel()
@@ -180,11 +180,11 @@ func TestRunReturnsWhileANotifierHangs(t *testing.T) {
 
 func TestPanickingNotifierIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(alert.Alert) error { panic("broken") })
-		st := newStage(t, f)
+		f := newFlakyNotifier(func(alert.Alert) error { panic("broken") })
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		require.NotZero(t, st.notifications("flaky", "failed", "panic"))
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 firing"}, f.lines())
 		st.stop()
@@ -193,13 +193,13 @@ func TestPanickingNotifierIsTriedAgain(t *testing.T) {
 
 func TestPermanentErrorIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(a alert.Alert) error {
+		f := newFlakyNotifier(func(a alert.Alert) error {
 			if a.Rule == "r0" {
 				return fmt.Errorf("wrapped: %w", &alert.DeliveryError{Kind: "http_4xx", Permanent: true})
 			}
 			return nil
 		})
-		st := newStage(t, f)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		st.set(1, true)
 		time.Sleep(time.Hour)
@@ -213,13 +213,13 @@ func TestPermanentErrorIsNotRetried(t *testing.T) {
 
 func TestOneBadAlertDoesNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(a alert.Alert) error {
+		f := newFlakyNotifier(func(a alert.Alert) error {
 			if a.Rule == "r0" {
 				return errFlaky
 			}
 			return nil
 		})
-		st := newStage(t, f)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		st.set(1, true)
 		st.set(2, true)
@@ -236,18 +236,18 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	}{
 		"a pause":       {&alert.DeliveryError{Kind: "http_4xx", Pause: 10 * time.Minute}, 10 * time.Minute},
 		"a long pause":  {&alert.DeliveryError{Kind: "http_4xx", Pause: 100 * time.Hour}, time.Hour},
-		"another error": {fmt.Errorf("wrapped: %w", waiting(10*time.Minute)), 10 * time.Minute},
+		"another error": {fmt.Errorf("wrapped: %w", retryAfterError(10*time.Minute)), 10 * time.Minute},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var at []time.Time
-			f := newFlaky(func(alert.Alert) error {
+			f := newFlakyNotifier(func(alert.Alert) error {
 				at = append(at, time.Now())
 				if len(at) > 1 {
 					return nil
 				}
 				return c.err
 			})
-			st := newStage(t, f)
+			st := newSwitchedRules(t, f)
 			st.set(0, true)
 			time.Sleep(2 * time.Hour)
 			require.Len(t, at, 2, name)

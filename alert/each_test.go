@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// shard is a key with a String method.
-type shard struct {
+// shardKey is a key with a String method.
+type shardKey struct {
 	Zone string
 	N    int
 }
@@ -27,7 +27,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 	for i, key := range keys {
 		members[key] = i
 	}
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(int) alert.Value {
 			return alert.True(func() bool { return true })
 		}),
@@ -39,23 +39,23 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 		require.Equal(t, a.Labels["key"], a.Key)
 		labels = append(labels, a.Key)
 	}
-	return labels, metrics(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
+	return labels, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||"+kind]
 }
 
 func TestKeysOfAnyComparableType(t *testing.T) {
 	for _, c := range []struct {
 		got, want []string
 	}{
-		{first(keysOf(t, "panic", 7, 12)), []string{"12", "7"}},
-		{first(keysOf(t, "panic", shard{"eu", 1}, shard{"us", 2})), []string{"{eu 1}", "{us 2}"}},
-		{first(keysOf(t, "panic", [2]string{"GET", "a.example"})), []string{"[GET a.example]"}},
-		{first(keysOf[any](t, "panic", 1, "b", nil)), []string{"1", "<nil>", "b"}},
+		{onlyLabels(keysOf(t, "panic", 7, 12)), []string{"12", "7"}},
+		{onlyLabels(keysOf(t, "panic", shardKey{"eu", 1}, shardKey{"us", 2})), []string{"{eu 1}", "{us 2}"}},
+		{onlyLabels(keysOf(t, "panic", [2]string{"GET", "a.example"})), []string{"[GET a.example]"}},
+		{onlyLabels(keysOf[any](t, "panic", 1, "b", nil)), []string{"1", "<nil>", "b"}},
 	} {
 		require.Equal(t, c.want, c.got)
 	}
 }
 
-func first(labels []string, _ float64) []string { return labels }
+func onlyLabels(labels []string, _ float64) []string { return labels }
 
 func TestKeysWithEqualTextsAreOneMemberAndAnError(t *testing.T) {
 	labels, errors := keysOf[any](t, "same_key_text", 1, "1", int64(1), 2)
@@ -67,7 +67,7 @@ func TestKeysWithEqualTextsAreOneMemberAndAnError(t *testing.T) {
 func TestKnownKeyHasPrecedenceOverANewKeyWithItsText(t *testing.T) {
 	for range 20 { // the order of a map is random
 		members := map[any]float64{"1": 1}
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 			Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(is float64) alert.Value {
 				return alert.Gauge(func() float64 { return is })
 			}),
@@ -94,10 +94,10 @@ func (l longTextKey) String() string {
 	return strings.Repeat("k", 100_000) + strings.Repeat("l", int(l))
 }
 
-// broken is a key whose String method panics.
-type broken int
+// brokenKey is a key whose String method panics.
+type brokenKey int
 
-func (broken) String() string { panic("no words") }
+func (brokenKey) String() string { panic("no words") }
 
 func TestKeyTextIsBounded(t *testing.T) {
 	labels, _ := keysOf(t, "panic", longTextKey(1), longTextKey(2))
@@ -105,7 +105,7 @@ func TestKeyTextIsBounded(t *testing.T) {
 	for _, label := range labels {
 		require.Len(t, label, 1024)
 	}
-	labels, errors := keysOf(t, "panic", broken(1))
+	labels, errors := keysOf(t, "panic", brokenKey(1))
 	require.Len(t, labels, 1)
 	require.Zero(t, errors, "fmt writes the panic instead of the text")
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// pager is a notifier written by a user.
-type pager struct{}
+// userNotifier is a notifier written by a user.
+type userNotifier struct{}
 
 func ExampleNotifier() {
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager{}}}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{userNotifier{}}}, alert.Rule{
 		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
 	})
 	monitor.Evaluate(time.Now())
@@ -22,13 +22,13 @@ func ExampleNotifier() {
 	// page: fire: firing: boolean is 1, alerts above 0
 }
 
-// digest takes many alerts at once, and receives firing alerts again every hour.
-type digest struct{ pager }
+// digestNotifier takes many alerts at once, and receives firing alerts again every hour.
+type digestNotifier struct{ userNotifier }
 
 // A notifier may take many alerts at once and ask for repetitions.
 func ExampleNotifier_optional() {
 	always := alert.True(func() bool { return true })
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digest{}}},
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digestNotifier{}}},
 		alert.Rule{Name: "fire", Value: always, When: alert.Above(0)},
 		alert.Rule{Name: "flood", Value: always, When: alert.Above(0)})
 	now := time.Now()
@@ -46,7 +46,7 @@ func ExampleDeliveryError() {
 	refusing := alert.Func("pager", func(context.Context, alert.Alert) error {
 		return &alert.DeliveryError{Kind: "http_4xx", Permanent: true, Err: errors.New("no such number")}
 	})
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: plain()}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: newPlainLogger()}, alert.Rule{
 		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
 	})
 	monitor.Evaluate(time.Now())

@@ -12,7 +12,7 @@ import (
 
 // A silence holds back the alerts about connection pools during a deployment.
 func ExampleSilence() {
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager{}}, Instance: "web-1"},
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{userNotifier{}}, Instance: "web-1"},
 		alert.Rule{Name: "pool full", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0.9)})
 	err := monitor.Silence(alert.Silence{
 		Name:   "deployment 1234",
@@ -36,7 +36,7 @@ func ExampleSilence() {
 // A program with a flag for it can send test messages before anything happens.
 func ExampleMonitor_Test() {
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{
-		pager{},
+		userNotifier{},
 		alert.Func("chat", func(context.Context, alert.Alert) error { return errors.New("status 404 Not Found") }),
 	}})
 	for _, name := range []string{"pager", "chat"} {
@@ -53,7 +53,7 @@ func ExampleMonitor_Test() {
 // A breaker that has closed more than twice within 15 minutes flaps.
 func ExampleTransitions() {
 	payments := breaker.New("payments", breaker.Config{})
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager{}}}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{userNotifier{}}}, alert.Rule{
 		Name: "payments flaps", Value: alert.Transitions(payments, "closed", 15*time.Minute), When: alert.Above(2),
 	})
 	now, ctx := time.Now(), context.Background()

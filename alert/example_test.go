@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// plain returns a logger without times, so that the output is the same each time.
-func plain() *slog.Logger {
+// newPlainLogger returns a logger without times, so that the output is the same each time.
+func newPlainLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
 		case slog.TimeKey, "weir.alert.starts_at", "weir.alert.ends_at", "weir.alert.id":
@@ -58,7 +58,7 @@ func ExampleMonitor() {
 func ExampleRule() {
 	payments := window.NewCalls(window.CallsConfig{})
 	monitor := alert.NewMonitor(
-		alert.Config{Notify: []alert.Notifier{alert.Log(plain())}},
+		alert.Config{Notify: []alert.Notifier{alert.Log(newPlainLogger())}},
 		alert.Rule{
 			Name:     "payments errors",
 			Value:    alert.FailureRate(payments, 5*time.Minute),
@@ -160,13 +160,15 @@ func ExampleAlert() {
 	// disk pending 0.97 2c8671a66ac1055b
 }
 
-// jobs is a source that counts its own calls.
-type jobs struct{ done, failed int64 }
+// jobSource is a source that counts its own calls.
+type jobSource struct{ done, failed int64 }
 
-func (j *jobs) Totals() window.Totals { return window.Totals{Successes: j.done, Failures: j.failed} }
+func (j *jobSource) Totals() window.Totals {
+	return window.Totals{Successes: j.done, Failures: j.failed}
+}
 
 func ExampleCounted() {
-	night := &jobs{}
+	night := &jobSource{}
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "night jobs", Value: alert.FailureRate(night, 24*time.Hour), When: alert.Above(0.1),
 	})
@@ -179,10 +181,10 @@ func ExampleCounted() {
 }
 
 func ExampleEach() {
-	hosts := map[string]*jobs{"a.example": {}, "b.example": {}}
+	hosts := map[string]*jobSource{"a.example": {}, "b.example": {}}
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "host errors", When: alert.Above(0.5),
-		Value: alert.Each(maps.All(hosts), func(host *jobs) alert.Value { return alert.FailureRate(host, time.Minute) }),
+		Value: alert.Each(maps.All(hosts), func(host *jobSource) alert.Value { return alert.FailureRate(host, time.Minute) }),
 	})
 	monitor.Evaluate(time.Now())
 	hosts["b.example"].failed = 10
@@ -229,7 +231,7 @@ func ExampleEach_limiter() {
 }
 
 func ExampleBurnRateRules() {
-	payments := &jobs{}
+	payments := &jobSource{}
 	rules := alert.BurnRateRules("payments", payments, 0.999)
 	for _, rule := range rules {
 		fmt.Println(rule.Name, rule.Severity, rule.When)
@@ -241,16 +243,16 @@ func ExampleBurnRateRules() {
 	// payments burn 6x page above 6
 }
 
-func (pager) Name() string { return "pager" }
+func (userNotifier) Name() string { return "pager" }
 
-func (pager) Notify(_ context.Context, a alert.Alert) error {
+func (userNotifier) Notify(_ context.Context, a alert.Alert) error {
 	fmt.Println("page:", a)
 	return nil
 }
 
-func (digest) NotifyAll(_ context.Context, alerts []alert.Alert) error {
+func (digestNotifier) NotifyAll(_ context.Context, alerts []alert.Alert) error {
 	fmt.Println(len(alerts), "alerts")
 	return nil
 }
 
-func (digest) Repeat() time.Duration { return time.Hour }
+func (digestNotifier) Repeat() time.Duration { return time.Hour }

@@ -16,12 +16,12 @@ import (
 
 func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(fail)
-		st := newStage(t, f)
+		f := newFlakyNotifier(failDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, f.lines())
-		time.AfterFunc(20*s, func() { f.answer.Store(accept) })
+		time.AfterFunc(20*s, func() { f.answer.Store(acceptDelivery) })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		st.cancel()
@@ -44,19 +44,20 @@ func TestFlushWithoutRun(t *testing.T) {
 	require.Equal(t, []string{"x firing"}, told.lines())
 }
 
-// manual returns a monitor with rules r0, r1 and so on. The rule rN holds while bad[N] is true.
-func manual(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
+// newManualMonitor returns a monitor with rules r0, r1 and so on. The rule rN holds while bad[N] is
+// true.
+func newManualMonitor(notify alert.Notifier, rules int) (m *alert.Monitor, bad []bool) {
 	bad = make([]bool, rules)
 	var all []alert.Rule
 	for i := range rules {
 		all = append(all, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(func() bool { return bad[i] }), When: alert.Above(0)})
 	}
-	return alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: quiet()}, all...), bad
+	return alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: discardLogger()}, all...), bad
 }
 
 func TestOldestAlertIsDeliveredFirst(t *testing.T) {
-	f := newFlaky(accept)
-	m, bad := manual(f, 5)
+	f := newFlakyNotifier(acceptDelivery)
+	m, bad := newManualMonitor(f, 5)
 	for _, rule := range []int{3, 0, 4, 1, 2} {
 		bad[rule] = true
 		m.Evaluate(time.Now())
@@ -68,13 +69,13 @@ func TestOldestAlertIsDeliveredFirst(t *testing.T) {
 func TestFlushIgnoresThePauseOfRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Bool
-		f := newFlaky(func(alert.Alert) error {
+		f := newFlakyNotifier(func(alert.Alert) error {
 			if !free.Load() {
 				return &alert.DeliveryError{Pause: 30 * time.Minute}
 			}
 			return nil
 		})
-		m, bad := manual(f, 1)
+		m, bad := newManualMonitor(f, 1)
 		bad[0] = true
 		ctx, stop := context.WithCancel(t.Context())
 		go m.Run(ctx)
@@ -92,13 +93,13 @@ func TestFlushIgnoresThePauseOfRun(t *testing.T) {
 }
 
 func TestPermanentErrorDoesNotEndFlush(t *testing.T) {
-	f := newFlaky(func(a alert.Alert) error {
+	f := newFlakyNotifier(func(a alert.Alert) error {
 		if a.Rule == "r0" {
 			return &alert.DeliveryError{Permanent: true}
 		}
 		return nil
 	})
-	m, bad := manual(f, 2)
+	m, bad := newManualMonitor(f, 2)
 	bad[0], bad[1] = true, true
 	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))
@@ -109,11 +110,11 @@ func TestPermanentErrorDoesNotEndFlush(t *testing.T) {
 func TestCanceledAttemptIsNotAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := alert.Func("slow", func(ctx context.Context, _ alert.Alert) error { <-ctx.Done(); return ctx.Err() })
-		st := newStage(t, slow)
+		st := newSwitchedRules(t, slow)
 		st.set(0, true)
 		st.stop()
-		require.Zero(t, metrics(st)[instrument.NotifierAttempts.Name+"|slow"])
+		require.Zero(t, metricsOf(st)[instrument.NotifierAttempts.Name+"|slow"])
 		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))
-		require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|slow"], "the alert is still pending")
+		require.Equal(t, 1.0, metricsOf(st)[instrument.NotifierPending.Name+"|slow"], "the alert is still pending")
 	})
 }

@@ -16,35 +16,37 @@ import (
 )
 
 // callsOfKeys makes calls to a member of a group.
-type callsOfKeys func(key shard, fn func(context.Context) error) error
+type callsOfKeys func(key shardKey, fn func(context.Context) error) error
 
 func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
-	breakers := breaker.NewGroup[shard]("shards", breaker.GroupConfig{})
-	gates := weir.NewGroup[shard]("shards", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1000)}})
+	breakers := breaker.NewGroup[shardKey]("shards", breaker.GroupConfig{})
+	gates := weir.NewGroup[shardKey]("shards", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1000)}})
 	for name, c := range map[string]struct {
 		value alert.Value
 		call  callsOfKeys
 	}{
 		"breaker.Group": {
 			alert.Each(breakers.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
-			func(key shard, fn func(context.Context) error) error { return breakers.Get(key).Run(t.Context(), fn) },
+			func(key shardKey, fn func(context.Context) error) error {
+				return breakers.Get(key).Run(t.Context(), fn)
+			},
 		},
 		"weir.Group": {
 			alert.Each(gates.All(), func(g *weir.Gate) alert.Value { return alert.FailureRate(g, time.Minute) }),
-			func(key shard, fn func(context.Context) error) error { return gates.Get(key).Run(t.Context(), fn) },
+			func(key shardKey, fn func(context.Context) error) error { return gates.Get(key).Run(t.Context(), fn) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			monitor := alert.NewMonitor(alert.Config{Logger: quiet()},
+			monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()},
 				alert.Rule{Name: "shard fails", Value: c.value, When: alert.Above(0.5), MinCalls: 5})
-			eu, us := shard{"eu", 1}, shard{"us", 2}
+			eu, us := shardKey{"eu", 1}, shardKey{"us", 2}
 			require.NoError(t, c.call(eu, succeed))
 			require.NoError(t, c.call(us, succeed))
 			monitor.Evaluate(time.Now())
 			for range 3 { // members stay the same from one evaluation to the next
 				for range 10 {
 					require.NoError(t, c.call(eu, succeed))
-					require.Error(t, c.call(us, down))
+					require.Error(t, c.call(us, failCall))
 				}
 				monitor.Evaluate(time.Now())
 				alerts := monitor.Alerts()
@@ -60,7 +62,7 @@ func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
 func TestEachWatchesTheHostsOfATransport(t *testing.T) {
 	hosts := weir.NewGroup[string]("web", weir.GroupConfig{})
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
-	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "host is called", When: alert.Above(0), MinCalls: 3,
 		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Rate(host, time.Minute) }),
 	})
@@ -78,7 +80,7 @@ func TestEachWatchesTheHostsOfATransport(t *testing.T) {
 
 func TestEachWatchesTheKeysOfALimiter(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[int]{Rate: tenAnHour(), Burst: 10})
-	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "user has used up the limit", When: alert.Below(1), For: 10 * s,
 		Value: alert.Each(users.All(), func(user limiter.Keyed[int]) alert.Value {
 			return alert.Gauge(func() float64 { return float64(user.Take(0).Remaining) })

@@ -19,7 +19,7 @@ import (
 
 // evaluations returns how many evaluations of the rule ended with the error.
 func evaluations(m *alert.Monitor, rule, kind string) float64 {
-	return metrics(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
+	return metricsOf(m)[instrument.AlertEvaluations.Name+"|"+rule+"||"+kind]
 }
 
 func TestFailingRuleDoesNotStopOthers(t *testing.T) {
@@ -30,7 +30,7 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			broken := false
-			m := alert.NewMonitor(alert.Config{Logger: quiet()},
+			m := alert.NewMonitor(alert.Config{Logger: discardLogger()},
 				alert.Rule{Name: "bad", When: alert.Above(0), For: 10 * s, Value: alert.Gauge(func() float64 {
 					if broken {
 						return read()
@@ -49,7 +49,7 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 			require.Equal(t, 11.0, evaluations(m, "good", ""))
 			require.Equal(t, alert.Firing, m.Alerts()[0].State, "an error is no data, which keeps the alert pending")
 			require.Equal(t, alert.Firing, m.Alerts()[1].State)
-			_, shown := metrics(m)[instrument.AlertValue.Name+"|bad|"]
+			_, shown := metricsOf(m)[instrument.AlertValue.Name+"|bad|"]
 			require.False(t, shown, "the metric has no value")
 			broken = false
 			m.Evaluate(start.Add(11 * s))
@@ -60,7 +60,7 @@ func TestFailingRuleDoesNotStopOthers(t *testing.T) {
 
 func TestNaNAndInfinityCountAsMissingData(t *testing.T) {
 	for metric, faults := range map[float64]float64{math.Inf(1): 1, math.Inf(-1): 1, math.NaN(): 0} {
-		v := see(alert.Gauge(func() float64 { return metric }))
+		v := newValueReader(alert.Gauge(func() float64 { return metric }))
 		v.requireNone(t, 0)
 		require.Empty(t, v.monitor.Alerts())
 		require.Equal(t, faults, evaluations(v.monitor, "seen", "not_finite"), "NaN is no error")
@@ -72,7 +72,7 @@ func TestHangingRuleDoesNotStopOthers(t *testing.T) {
 		release := make(chan struct{})
 		var hanging atomic.Bool
 		var reads atomic.Int64
-		m := alert.NewMonitor(alert.Config{Logger: quiet()},
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()},
 			alert.Rule{Name: "bad", When: alert.Above(0), Value: alert.Gauge(func() float64 {
 				reads.Add(1)
 				if hanging.Load() {
@@ -106,7 +106,7 @@ func TestHangingRuleDoesNotStopOthers(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	describe := func(a alert.Alert) string { return a.Rule + " is bad for " + a.Labels["team"] }
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 }),
 		Labels: map[string]string{"team": "shop"}, Describe: func(a alert.Alert) string { return describe(a) },
 	})
@@ -122,10 +122,10 @@ func TestDescribe(t *testing.T) {
 
 func TestRulesMayReadTheirMonitor(t *testing.T) {
 	var m *alert.Monitor
-	m = alert.NewMonitor(alert.Config{Logger: quiet()},
+	m = alert.NewMonitor(alert.Config{Logger: discardLogger()},
 		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })},
 		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.Gauge(func() float64 {
-			return float64(len(m.Alerts())) + metrics(m)[instrument.AlertState.Name+"|first||firing"]
+			return float64(len(m.Alerts())) + metricsOf(m)[instrument.AlertState.Name+"|first||firing"]
 		})},
 		alert.Rule{Name: "third", When: alert.Above(0), Value: alert.Gauge(func() float64 { m.Evaluate(time.Now()); return 1 })})
 	m.Evaluate(time.Now())
@@ -179,7 +179,7 @@ func TestRunEvaluatesAtOnceAndThenEveryInterval(t *testing.T) {
 func TestCanceledRuleHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 			Name: "x", When: alert.Above(0), NoData: alert.Fire, Value: alert.Gauge(func() float64 { <-release; return 0 }),
 		})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -188,14 +188,14 @@ func TestCanceledRuleHasNotFailed(t *testing.T) {
 		cancel()
 		time.Sleep(s)
 		require.Zero(t, evaluations(m, "x", "timeout"))
-		require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|x||inactive"])
+		require.Equal(t, 1.0, metricsOf(m)[instrument.AlertState.Name+"|x||inactive"])
 		close(release)
 		synctest.Wait()
 	})
 }
 
 func TestSeriesAreTheSameEveryTime(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(quiet())}},
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(discardLogger())}},
 		alert.Rule{Name: "x", Severity: "page", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 	series := func() map[*stat.Series]bool {
 		seen := map[*stat.Series]bool{}

@@ -40,28 +40,28 @@ func runKilled(dir, url, process string) {
 		}
 		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(bad), When: alert.Above(0)})
 	}
-	poster := func(name string) *poster { return &poster{name: name, url: url, process: process} }
+	poster := func(name string) *bookNotifier { return &bookNotifier{name: name, url: url, process: process} }
 	m := alert.NewMonitor(alert.Config{
 		Interval:  2 * time.Millisecond,
-		Notify:    []alert.Notifier{poster(singleBook), batchPoster{poster(batchBook)}, poster(failingBook)},
+		Notify:    []alert.Notifier{poster(singleBook), batchBookNotifier{poster(batchBook)}, poster(failingBook)},
 		StateFile: filepath.Join(dir, "state"), Instance: "killed",
 	}, rules...)
 	_ = m.Run(context.Background())
 }
 
-// poster is a notifier that sends alerts to the books.
-type poster struct {
+// bookNotifier is a notifier that sends alerts to the notificationBooks.
+type bookNotifier struct {
 	name, url, process string
 	requests           int
 }
 
-func (p *poster) Name() string { return p.name }
+func (p *bookNotifier) Name() string { return p.name }
 
-func (p *poster) Notify(ctx context.Context, a alert.Alert) error {
+func (p *bookNotifier) Notify(ctx context.Context, a alert.Alert) error {
 	return p.post(ctx, []alert.Alert{a})
 }
 
-func (p *poster) post(ctx context.Context, alerts []alert.Alert) error {
+func (p *bookNotifier) post(ctx context.Context, alerts []alert.Alert) error {
 	var lines []string
 	for _, a := range alerts {
 		lines = append(lines, fmt.Sprintf("%s %s %d", a.Rule, a.State, a.StartsAt.UnixNano()))
@@ -83,23 +83,23 @@ func (p *poster) post(ctx context.Context, alerts []alert.Alert) error {
 	return nil
 }
 
-type batchPoster struct{ *poster }
+type batchBookNotifier struct{ *bookNotifier }
 
-func (p batchPoster) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+func (p batchBookNotifier) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	return p.post(ctx, alerts)
 }
 
-// killed is a process with rules whose conditions it finds in files.
-type killed struct {
+// killedProcess is a process with rules whose conditions it finds in files.
+type killedProcess struct {
 	t         *testing.T
 	dir, url  string
-	books     *books
+	books     *notificationBooks
 	bad       [killRules]bool
 	began     [killRules]int // incidents
 	processes int
 }
 
-func (k *killed) start() *exec.Cmd {
+func (k *killedProcess) start() *exec.Cmd {
 	k.processes++
 	c := exec.CommandContext(k.t.Context(), os.Args[0])
 	c.Env = append(os.Environ(), "WEIR_KILLED="+k.dir, "WEIR_KILLED_URL="+k.url, fmt.Sprint("WEIR_KILLED_PROCESS=", k.processes))
@@ -108,7 +108,7 @@ func (k *killed) start() *exec.Cmd {
 }
 
 // settled reports whether receivers know which rules fire: one rule, or all if rule is negative.
-func (k *killed) settled(rule int, names ...string) bool {
+func (k *killedProcess) settled(rule int, names ...string) bool {
 	for _, name := range names {
 		firing := k.books.firing(name)
 		for i, is := range k.bad {
@@ -122,7 +122,7 @@ func (k *killed) settled(rule int, names ...string) bool {
 
 // change begins or ends an incident of a rule, if the receivers know of the one before. So each
 // incident has to be announced and resolved.
-func (k *killed) change() {
+func (k *killedProcess) change() {
 	i := rand.IntN(killRules)
 	if !k.settled(i, singleBook, batchBook) {
 		waitAtMost(k.books.got, 200*time.Millisecond)
@@ -139,7 +139,7 @@ func (k *killed) change() {
 }
 
 // check compares the books with the incidents that there were.
-func (k *killed) check(name string) {
+func (k *killedProcess) check(name string) {
 	for i, began := range k.began {
 		got := k.books.incidents(name)[fmt.Sprint("r", i)]
 		require.Len(k.t, got, began, "incidents of r%d at %s", i, name)
@@ -154,12 +154,12 @@ func (k *killed) check(name string) {
 	}
 }
 
-// A process is killed at random moments while incidents begin and end. Each incident is announced and
-// resolved once. At each kill one request of each notifier is in flight at most, so only that may come
-// twice.
+// A process is killed at random moments while incidents begin and end. Each incident is announced
+// and resolved once. At each kill one request of each notifier is in flight at most, so only that
+// may come twice.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	kills := testenv.Repeat(200, 5)
-	k := &killed{t: t, dir: t.TempDir(), books: newBooks()}
+	k := &killedProcess{t: t, dir: t.TempDir(), books: newNotificationBooks()}
 	server := httptest.NewServer(k.books)
 	defer server.Close()
 	k.url = server.URL

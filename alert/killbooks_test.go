@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 )
 
-// books hold the notifications that the receivers got, by the notifier.
-type books struct {
+// notificationBooks hold the notifications that the receivers got, by the notifier.
+type notificationBooks struct {
 	mu       sync.Mutex
 	requests map[string][]request
 	got      chan struct{}
@@ -34,13 +34,13 @@ type request struct {
 	lines           []string
 }
 
-func newBooks() *books {
-	b := &books{requests: map[string][]request{}, got: make(chan struct{}, 1)}
+func newNotificationBooks() *notificationBooks {
+	b := &notificationBooks{requests: map[string][]request{}, got: make(chan struct{}, 1)}
 	b.failing.Store(true)
 	return b
 }
 
-func (b *books) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *notificationBooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	body, err := io.ReadAll(r.Body)
 	var got request
@@ -62,7 +62,7 @@ func (b *books) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // sorted returns the requests in the order in which they were sent.
-func (b *books) sorted(name string) []request {
+func (b *notificationBooks) sorted(name string) []request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := slices.Clone(b.requests[name])
@@ -74,7 +74,7 @@ func (b *books) sorted(name string) []request {
 
 // repeats returns how many notifications a receiver got twice. After a kill those of the last request
 // before it may come once more, because it may have been in flight. All others are wrong.
-func (b *books) repeats(name string) (n int, wrong []string) {
+func (b *notificationBooks) repeats(name string) (n int, wrong []string) {
 	seen, owed := map[string]bool{}, map[string]bool{}
 	var last request
 	for _, r := range b.sorted(name) {
@@ -99,7 +99,7 @@ func (b *books) repeats(name string) (n int, wrong []string) {
 }
 
 // firing returns what a receiver believes of each rule.
-func (b *books) firing(name string) map[string]bool {
+func (b *notificationBooks) firing(name string) map[string]bool {
 	firing := map[string]bool{}
 	for _, r := range b.sorted(name) {
 		for _, line := range r.lines {
@@ -114,7 +114,7 @@ func (b *books) firing(name string) map[string]bool {
 type incident struct{ announced, resolved bool }
 
 // incidents returns the incidents of each rule by their start.
-func (b *books) incidents(name string) map[string]map[string]incident {
+func (b *notificationBooks) incidents(name string) map[string]map[string]incident {
 	all := map[string]map[string]incident{}
 	for _, r := range b.sorted(name) {
 		for _, line := range r.lines {
@@ -132,7 +132,7 @@ func (b *books) incidents(name string) map[string]map[string]incident {
 }
 
 // notifications returns how many notifications a receiver got, and how many requests with several.
-func (b *books) notifications(name string) (n, batches int) {
+func (b *notificationBooks) notifications(name string) (n, batches int) {
 	for _, r := range b.sorted(name) {
 		n += len(r.lines)
 		if len(r.lines) > 1 {

@@ -55,11 +55,11 @@ func (d *alertRecorder) lines() (lines []string) {
 	return lines
 }
 
-// quiet returns a logger that discards everything.
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+// discardLogger returns a logger that discards everything.
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// metrics returns the current metrics of the source, by instrument and attribute values.
-func metrics(source stat.Source) map[string]float64 {
+// metricsOf returns the current metrics of the source, by instrument and attribute values.
+func metricsOf(source stat.Source) map[string]float64 {
 	shown := map[string]float64{}
 	for s, value := range source.Observe {
 		key := s.Instrument.Name

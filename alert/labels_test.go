@@ -25,8 +25,8 @@ func manyLabels(n int) map[string]string {
 	return labels
 }
 
-// always returns a rule that fires for each of the keys.
-func always(keys map[string]int) alert.Rule {
+// alwaysFiring returns a rule that fires for each of the keys.
+func alwaysFiring(keys map[string]int) alert.Rule {
 	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
 		return alert.True(func() bool { return true })
 	})}
@@ -65,7 +65,7 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 	for i, key := range keys {
 		members[key] = i
 	}
-	m := alert.NewMonitor(alert.Config{}, always(members))
+	m := alert.NewMonitor(alert.Config{}, alwaysFiring(members))
 	m.Evaluate(time.Now())
 	for _, a := range m.Alerts() { // keys that look like the shortened texts of other keys
 		members[a.Labels["key"]] = 1
@@ -91,8 +91,8 @@ func TestDistinctKeysHaveDistinctIDs(t *testing.T) {
 
 func TestMemberWithAShortenedKeyKeepsItsAlert(t *testing.T) {
 	var told alertRecorder
-	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: quiet()},
-		always(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}, Logger: discardLogger()},
+		alwaysFiring(map[string]int{"a\xff": 1, "a\xfe": 2, strings.Repeat("k", 5000): 3}))
 	for range 10 {
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
@@ -102,7 +102,7 @@ func TestMemberWithAShortenedKeyKeepsItsAlert(t *testing.T) {
 
 func TestSummariesAreTruncated(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 100_000), strings.Repeat("é", 100_000), strings.Repeat("\x80", 100_000)} {
-		r := always(map[string]int{"a": 1})
+		r := alwaysFiring(map[string]int{"a": 1})
 		r.Describe = func(alert.Alert) string { return text }
 		m := alert.NewMonitor(alert.Config{}, r)
 		m.Evaluate(time.Now())
@@ -117,15 +117,15 @@ func TestSummariesAreTruncated(t *testing.T) {
 // accepts firing alerts and refuses resolved ones.
 func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 	keys := map[string]int{}
-	r := always(keys)
-	f := newFlaky(func(a alert.Alert) error {
+	r := alwaysFiring(keys)
+	f := newFlakyNotifier(func(a alert.Alert) error {
 		if a.State == alert.Resolved {
 			return errFlaky
 		}
 		return nil
 	})
-	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Budget: time.Minute, Timeout: time.Minute}, r)
-	at, before := time.Now(), heap()
+	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: discardLogger(), Budget: time.Minute, Timeout: time.Minute}, r)
+	at, before := time.Now(), heapInUse()
 	const rounds, members, long = 12, 1000, 5_000
 	for round := range rounds {
 		clear(keys)
@@ -141,13 +141,13 @@ func TestAlertsOfManyLongKeysTakeBoundedMemory(t *testing.T) {
 	}
 	clear(keys)
 	m.Evaluate(at.Add(5 * s))
-	require.Less(t, heap()-before, int64(40<<20), "of %d MB of keys", rounds*members*long>>20)
+	require.Less(t, heapInUse()-before, int64(40<<20), "of %d MB of keys", rounds*members*long>>20)
 	require.Len(t, m.Alerts(), 1000, "the latest 1,000 absent members are remembered")
 	runtime.KeepAlive(m)
 }
 
-// heap returns the number of bytes in use.
-func heap() int64 {
+// heapInUse returns the number of bytes in use.
+func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)

@@ -26,22 +26,22 @@ func TestMemoryOfAQuantile(t *testing.T) {
 			}
 		}
 	}
-	before := heap()
+	before := heapInUse()
 	for i := range quantiles {
 		quantiles[i] = &latencyWindow{width: time.Minute}
 	}
 	sample(1, 2*time.Hour)
-	require.LessOrEqual(t, (heap()-before)/n, int64(35_000))
+	require.LessOrEqual(t, (heapInUse()-before)/n, int64(35_000))
 	require.Len(t, quantiles[0].starts, latencyParts)
-	t.Logf("%d bytes", (heap()-before)/n)
+	t.Logf("%d bytes", (heapInUse()-before)/n)
 	sample(0, time.Hour)
-	require.LessOrEqual(t, (heap()-before)/n, int64(8_000))
-	t.Logf("%d bytes after the calls have ended", (heap()-before)/n)
+	require.LessOrEqual(t, (heapInUse()-before)/n, int64(8_000))
+	t.Logf("%d bytes after the calls have ended", (heapInUse()-before)/n)
 	require.Len(t, quantiles[0].starts, 1)
 	runtime.KeepAlive(&quantiles)
 }
 
-func heap() int64 {
+func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)

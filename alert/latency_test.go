@@ -13,28 +13,28 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// timed is a source of latencies that stores the time of each call.
-type timed struct {
+// timedSource is a source of latencies that stores the time of each call.
+type timedSource struct {
 	*window.Calls
 	start time.Time
 	at    []time.Duration
 	took  []time.Duration
 }
 
-func newTimed() *timed {
+func newTimedSource() *timedSource {
 	start := time.Now()
-	return &timed{Calls: window.NewCallsAt(window.CallsConfig{Latency: true}, start), start: start}
+	return &timedSource{Calls: window.NewCallsAt(window.CallsConfig{Latency: true}, start), start: start}
 }
 
-func (c *timed) record(at, took time.Duration) {
+func (c *timedSource) record(at, took time.Duration) {
 	c.RecordAt(c.start.Add(at), window.Success, took)
 	c.at, c.took = append(c.at, at), append(c.took, took)
 }
 
 func TestQuantileOverItsOwnSpan(t *testing.T) {
-	calls := newTimed()
+	calls := newTimedSource()
 	calls.record(0, time.Hour) // history
-	v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
+	v := newValueReader(alert.Quantile(calls, 0.5, 2*time.Minute))
 	near := func(at, want time.Duration) {
 		t.Helper()
 		got, ok := v.at(at)
@@ -62,7 +62,7 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 // The calls counted in the window equal the recorded calls within its bounds.
 func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	calls := newTimed()
+	calls := newTimedSource()
 	const span, part = 120 * s, 10 * s
 	var counted int64
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{
@@ -98,13 +98,13 @@ func TestQuantileCountsTheCallsOfItsSpan(t *testing.T) {
 }
 
 func TestQuantileOfAMemberBeginsAtItsFirstEvaluation(t *testing.T) {
-	hosts := map[string]*timed{}
+	hosts := map[string]*timedSource{}
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "slow", When: alert.Above(1),
-		Value: alert.Each(maps.All(hosts), func(c *timed) alert.Value { return alert.Quantile(c, 0.99, time.Minute) }),
+		Value: alert.Each(maps.All(hosts), func(c *timedSource) alert.Value { return alert.Quantile(c, 0.99, time.Minute) }),
 	})
 	m.Evaluate(time.Now())
-	hosts["a"] = newTimed()
+	hosts["a"] = newTimedSource()
 	hosts["a"].record(0, time.Hour) // history
 	m.Evaluate(time.Now())
 	require.Empty(t, m.Alerts())
@@ -114,10 +114,10 @@ func TestQuantileOfAMemberBeginsAtItsFirstEvaluation(t *testing.T) {
 	require.InEpsilon(t, 2, m.Alerts()[0].Value, 0.09)
 }
 
-// fixed is a source with a histogram that a test sets.
-type fixed struct{ window.Latency }
+// fixedLatency is a source with a histogram that a test sets.
+type fixedLatency struct{ window.Latency }
 
-func (f *fixed) LifetimeLatency() window.Latency { return f.Latency }
+func (f *fixedLatency) LifetimeLatency() window.Latency { return f.Latency }
 
 func histogram(fast, slow int) window.Latency {
 	var times latency.Histogram
@@ -132,8 +132,8 @@ func histogram(fast, slow int) window.Latency {
 
 // A new source may have more slow calls than the old one, and fewer fast ones.
 func TestQuantileOfASourceThatWasReset(t *testing.T) {
-	source := &fixed{histogram(1000, 5)}
-	v := see(alert.Quantile(source, 0.5, 5*time.Minute))
+	source := &fixedLatency{histogram(1000, 5)}
+	v := newValueReader(alert.Quantile(source, 0.5, 5*time.Minute))
 	v.requireNone(t, 0)
 	source.Latency = histogram(500, 50)
 	got, ok := v.at(5 * s)

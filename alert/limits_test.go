@@ -22,7 +22,7 @@ func TestAttemptsHaveTenSecondsByDefault(t *testing.T) {
 				left = append(left, time.Until(deadline))
 				return nil
 			})
-			m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: quiet(), Timeout: configured},
+			m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: discardLogger(), Timeout: configured},
 				alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 { return 1 })})
 			m.Evaluate(time.Now())
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -39,7 +39,7 @@ func TestMembersHaveNoSeriesOfTheirOwn(t *testing.T) {
 		for i := range members {
 			hosts[strconv.Itoa(i)] = &totals{}
 		}
-		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{alert.Log(quiet())}}, alert.Rule{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{alert.Log(discardLogger())}}, alert.Rule{
 			Name: "calls", When: alert.Above(0),
 			Value: alert.Each(maps.All(hosts), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 		})
@@ -61,7 +61,7 @@ func TestRulesAreEvaluatedEveryFiveSecondsByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 {
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Gauge(func() float64 {
 			at = append(at, time.Since(began))
 			return 0
 		})})

@@ -32,8 +32,9 @@ func newMemberWithHistory() *memberWithHistory {
 
 func (v *memberWithHistory) LifetimeLatency() window.Latency { return v.Latency }
 
-// judged lists all values over calls, with conditions that the history of a memberWithHistory meets.
-func judged() map[string]func(*memberWithHistory) alert.Value {
+// valuesOverCalls lists all values over calls, with conditions that the history of a
+// memberWithHistory meets.
+func valuesOverCalls() map[string]func(*memberWithHistory) alert.Value {
 	return map[string]func(*memberWithHistory) alert.Value{
 		"FailureRate": func(v *memberWithHistory) alert.Value { return alert.FailureRate(v, 5*time.Minute) },
 		"SlowRate":    func(v *memberWithHistory) alert.Value { return alert.SlowRate(v, 5*time.Minute) },
@@ -47,7 +48,7 @@ func judged() map[string]func(*memberWithHistory) alert.Value {
 // watchMembers watches the members by the value. It returns a function that evaluates once and
 // returns the alerts.
 func watchMembers(members map[string]*memberWithHistory, value func(*memberWithHistory) alert.Value) func() []alert.Alert {
-	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Budget: time.Minute}, alert.Rule{
 		Name: "x", When: alert.Above(0.001), Value: alert.Each(maps.All(members), value),
 	})
 	at := time.Now()
@@ -59,7 +60,7 @@ func watchMembers(members map[string]*memberWithHistory, value func(*memberWithH
 }
 
 func TestMemberThatReturnsStartsFromItsTotals(t *testing.T) {
-	for name, value := range judged() {
+	for name, value := range valuesOverCalls() {
 		host := newMemberWithHistory()
 		members := map[string]*memberWithHistory{"h": host}
 		evaluate := watchMembers(members, value)
@@ -85,7 +86,7 @@ func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
 	for i := range 1200 {
 		members[fmt.Sprint(i)] = newMemberWithHistory()
 	}
-	evaluate := watchMembers(members, judged()["FailureRate"])
+	evaluate := watchMembers(members, valuesOverCalls()["FailureRate"])
 	require.Empty(t, evaluate())
 	require.Empty(t, evaluate())
 	for i := range 300 {
@@ -99,7 +100,7 @@ func TestReplacedMembersStartFromTheirTotals(t *testing.T) {
 // and fewer of another.
 func TestRuleOverASourceThatWasReset(t *testing.T) {
 	calls := &totals{Successes: 100_000, Failures: 3, Refused: 1}
-	v := see(alert.FailureRate(calls, 5*time.Minute))
+	v := newValueReader(alert.FailureRate(calls, 5*time.Minute))
 	v.requireNone(t, 0)
 	*calls = totals{Successes: 950, Failures: 40, Refused: 10}
 	v.require(t, 5*s, 0.05)
@@ -137,11 +138,11 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	broken = true
 	both[0] = "x (b): firing: boolean was 1, alerts above 0; no data now: the rule failed, keeping the last verdict"
 	require.Equal(t, both, shown())
-	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1}), func(int) alert.Value {
 			return alert.True(func() bool { return true })
 		}),
@@ -155,7 +156,7 @@ func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	m.Evaluate(time.Now())
 	require.Equal(t, "boolean is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
-	require.Equal(t, 1.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||panic"])
+	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
 // Members that are left out take no memory.
@@ -164,7 +165,7 @@ func TestTooLargeGroupTakesLittleMemory(t *testing.T) {
 	for i := range keys {
 		keys[i] = fmt.Sprint(i)
 	}
-	m := alert.NewMonitor(alert.Config{Logger: quiet(), Budget: time.Minute}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Budget: time.Minute}, alert.Rule{
 		Name: "x", When: alert.Above(1), Value: alert.Each(func(yield func(string, int) bool) {
 			for i, key := range keys {
 				if !yield(key, i) {
@@ -179,5 +180,5 @@ func TestTooLargeGroupTakesLittleMemory(t *testing.T) {
 	m.Evaluate(time.Now())
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<20))
-	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|x||too_many_members"])
+	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||too_many_members"])
 }

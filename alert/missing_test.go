@@ -16,7 +16,7 @@ import (
 // noData returns the reasons that the metrics of a monitor show, with the number of alerts.
 func noData(m *alert.Monitor) map[string]float64 {
 	reasons := map[string]float64{}
-	shown := metrics(m)
+	shown := metricsOf(m)
 	for _, why := range []string{"no_value", "no_calls", "few_calls", "too_early", "error"} {
 		if n, ok := shown["weir.alert.no_data|x||"+why]; !ok || n != 0 {
 			reasons[why] = n
@@ -47,7 +47,7 @@ func TestReasonForNoData(t *testing.T) {
 			return alert.Gauge(func() float64 { return v })
 		}), alert.Above(0), map[string]float64{"no_value": 2}},
 	} {
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "x", Value: c.value, When: c.when})
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{Name: "x", Value: c.value, When: c.when})
 		require.Empty(t, noData(m), "%s: before the first evaluation", name)
 		m.Evaluate(time.Now())
 		require.Equal(t, c.want, noData(m), name)
@@ -120,7 +120,7 @@ func TestRuleSaysWhyItHasNoData(t *testing.T) {
 		"most are infinite":     {map[string]float64{"a": nan, "b": math.Inf(1), "c": math.Inf(1)}, alert.Fire, "the rule failed, which counts as bad"},
 		"most are not a number": {map[string]float64{"a": nan, "b": nan, "c": math.Inf(1)}, alert.Resolve, "no value, which counts as good"},
 	} {
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 			Name: "x", When: alert.Above(2), NoData: c.policy,
 			Value: alert.Each(maps.All(c.members), func(v float64) alert.Value { return alert.Gauge(func() float64 { return v }) }),
 		})

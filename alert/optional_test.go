@@ -12,18 +12,18 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// repeating is a notifier with a Repeat.
-type repeating struct {
-	*flaky
+// repeatingNotifier is a notifier with a Repeat.
+type repeatingNotifier struct {
+	*flakyNotifier
 	every time.Duration
 }
 
-func (r *repeating) Repeat() time.Duration { return r.every }
+func (r *repeatingNotifier) Repeat() time.Duration { return r.every }
 
 func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &repeating{flaky: newFlaky(accept), every: time.Minute}
-		st := newStage(t, r)
+		r := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Minute}
+		st := newSwitchedRules(t, r)
 		st.set(0, true)
 		time.Sleep(10*time.Minute + 30*s)
 		require.InDelta(t, 11, len(r.lines()), 1, "while it fires")
@@ -40,13 +40,13 @@ func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	})
 }
 
-// batch is a notifier that receives many alerts at once.
-type batch struct {
-	*flaky
+// batchRecorder is a notifier that receives many alerts at once.
+type batchRecorder struct {
+	*flakyNotifier
 	sizes []int
 }
 
-func (b *batch) NotifyAll(_ context.Context, alerts []alert.Alert) error {
+func (b *batchRecorder) NotifyAll(_ context.Context, alerts []alert.Alert) error {
 	b.sizes = append(b.sizes, len(alerts))
 	b.write(alerts...)
 	return nil
@@ -60,7 +60,7 @@ func TestBatchNotifierGetsManyAlertsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	b := &batch{flaky: newFlaky(accept)}
+	b := &batchRecorder{flakyNotifier: newFlakyNotifier(acceptDelivery)}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}}, alert.Rule{
 		Name: "x", When: alert.Above(0),
 		Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),

@@ -26,8 +26,8 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(fail)
-		m := alert.NewMonitor(alert.Config{Interval: 30 * s, Notify: []alert.Notifier{f}, Logger: quiet()}, alert.Rule{
+		f := newFlakyNotifier(failDelivery)
+		m := alert.NewMonitor(alert.Config{Interval: 30 * s, Notify: []alert.Notifier{f}, Logger: discardLogger()}, alert.Rule{
 			Name: "x", When: alert.Above(0),
 			Value: alert.Each(members, func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
 		})
@@ -36,13 +36,13 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 		for range 50 {
 			day.Add(1)
 			time.Sleep(10 * time.Minute)
-			require.LessOrEqual(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
+			require.LessOrEqual(t, metricsOf(m)[instrument.NotifierPending.Name+"|flaky"], 30.0, "firing, or resolved in the last 15 minutes")
 		}
-		require.Greater(t, metrics(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
-		f.answer.Store(accept)
+		require.Greater(t, metricsOf(m)[instrument.NotifierNotifications.Name+"|flaky|dropped|"], 400.0)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(5 * time.Minute)
 		require.NotEmpty(t, f.lines())
-		require.Zero(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, metricsOf(m)[instrument.NotifierPending.Name+"|flaky"])
 		cancel()
 		synctest.Wait()
 	})
@@ -51,14 +51,14 @@ func TestQueueOfAnUnreachableReceiverHoldsOnlyLiveAlerts(t *testing.T) {
 // A receiver that was told that an alert fires is told that it resolved, however long it was down.
 func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(accept)
-		st := newStage(t, f)
+		f := newFlakyNotifier(acceptDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
-		f.answer.Store(fail)
+		f.answer.Store(failDelivery)
 		st.set(0, false)
 		time.Sleep(3 * time.Hour)
 		require.Empty(t, st.Alerts())
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 firing", "r0 resolved"}, f.lines())
 		st.stop()
@@ -68,13 +68,13 @@ func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 // A firing alert whose delivery timed out may have arrived.
 func TestAlertThatMayHaveArrivedIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(alert.Alert) error { return &alert.DeliveryError{Kind: "timeout"} })
-		st := newStage(t, f)
+		f := newFlakyNotifier(func(alert.Alert) error { return &alert.DeliveryError{Kind: "timeout"} })
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
-		f.answer.Store(fail)
+		f.answer.Store(failDelivery)
 		st.set(0, false)
 		time.Sleep(time.Hour)
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		st.stop()

@@ -7,25 +7,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// silencedRun is a queue of one alert.
-type silencedRun struct {
+// silencedQueue is a queue of one alert.
+type silencedQueue struct {
 	*queue
 	t  *testing.T
 	at time.Time
 }
 
-func newSilencedRun(t *testing.T, repeat time.Duration) *silencedRun {
-	return &silencedRun{newQueue(repeat), t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+func newSilencedQueue(t *testing.T, repeat time.Duration) *silencedQueue {
+	return &silencedQueue{newQueue(repeat), t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-// see updates the queue with the alert in a state.
-func (r *silencedRun) see(s State, silencedBy string) {
+// updateAlertTo updates the queue with the alert in a state.
+func (r *silencedQueue) updateAlertTo(s State, silencedBy string) {
 	r.at = r.at.Add(time.Second)
 	r.update([]Alert{{ID: "x", State: s, SilencedBy: silencedBy}}, r.at)
 }
 
-// send starts a delivery and requires that it is of that state, or that there is none.
-func (r *silencedRun) send(want State) []Alert {
+// deliver starts a delivery and requires that it is of that state, or that there is none.
+func (r *silencedQueue) deliver(want State) []Alert {
 	r.t.Helper()
 	batch := r.nextBatch(1, r.at)
 	if want == "" {
@@ -39,25 +39,25 @@ func (r *silencedRun) send(want State) []Alert {
 
 // The alert changes three times while the receiver takes its time.
 func TestResolveIsSentIfASlowReceiverGotTheFiringAlert(t *testing.T) {
-	r := newSilencedRun(t, 0)
-	r.see(Firing, "")
-	batch := r.send(Firing)
-	r.see(Resolved, "")
-	r.see(Firing, "s")
-	r.see(Resolved, "s")
+	r := newSilencedQueue(t, 0)
+	r.updateAlertTo(Firing, "")
+	batch := r.deliver(Firing)
+	r.updateAlertTo(Resolved, "")
+	r.updateAlertTo(Firing, "s")
+	r.updateAlertTo(Resolved, "s")
 	r.finish(batch, nil, r.at)
-	r.finish(r.send(Resolved), nil, r.at)
-	r.send("")
+	r.finish(r.deliver(Resolved), nil, r.at)
+	r.deliver("")
 	require.Zero(t, r.pending())
 }
 
 func TestSilencedAlertThatResolvedIsNotRepeated(t *testing.T) {
-	r := newSilencedRun(t, time.Minute)
-	r.see(Firing, "s")
-	r.see(Resolved, "")
+	r := newSilencedQueue(t, time.Minute)
+	r.updateAlertTo(Firing, "s")
+	r.updateAlertTo(Resolved, "")
 	r.at = r.at.Add(10 * time.Minute)
-	r.see(Resolved, "")
-	r.send("")
+	r.updateAlertTo(Resolved, "")
+	r.deliver("")
 	require.Empty(t, r.entries)
 	require.Zero(t, r.dropped)
 	require.EqualValues(t, 1, r.silenced)
@@ -65,24 +65,24 @@ func TestSilencedAlertThatResolvedIsNotRepeated(t *testing.T) {
 
 func TestAlertRefusedWhenItsSilenceBeginsIsHeld(t *testing.T) {
 	for _, failed := range []*DeliveryError{{Refused: true}, {Kind: kindUnreachable}} {
-		r := newSilencedRun(t, 0)
-		r.see(Firing, "")
-		batch := r.send(Firing)
-		r.see(Firing, "s")
+		r := newSilencedQueue(t, 0)
+		r.updateAlertTo(Firing, "")
+		batch := r.deliver(Firing)
+		r.updateAlertTo(Firing, "s")
 		r.finish(batch, failed, r.at)
 		require.Zero(t, r.pending())
 		require.Zero(t, r.refusals)
 		r.at = r.at.Add(time.Hour)
-		r.see(Firing, "s")
-		r.send("")
-		r.see(Firing, "")
-		r.send(Firing)
+		r.updateAlertTo(Firing, "s")
+		r.deliver("")
+		r.updateAlertTo(Firing, "")
+		r.deliver(Firing)
 	}
 }
 
 func TestSilencedAlertThatIsNoLongerReportedIsForgotten(t *testing.T) {
-	r := newSilencedRun(t, 0)
-	r.see(Firing, "s")
+	r := newSilencedQueue(t, 0)
+	r.updateAlertTo(Firing, "s")
 	r.update(nil, r.at)
 	require.Empty(t, r.entries)
 	require.Zero(t, r.held.Len())
@@ -90,13 +90,13 @@ func TestSilencedAlertThatIsNoLongerReportedIsForgotten(t *testing.T) {
 }
 
 func TestKnownAlertIsNotRepeatedDuringASilence(t *testing.T) {
-	r := newSilencedRun(t, time.Minute)
-	r.see(Firing, "")
-	r.finish(r.send(Firing), nil, r.at)
+	r := newSilencedQueue(t, time.Minute)
+	r.updateAlertTo(Firing, "")
+	r.finish(r.deliver(Firing), nil, r.at)
 	r.at = r.at.Add(time.Hour)
-	r.see(Firing, "s")
-	r.send("")
+	r.updateAlertTo(Firing, "s")
+	r.deliver("")
 	require.Zero(t, r.silenced, "nothing new was held back")
-	r.see(Firing, "")
-	r.send(Firing)
+	r.updateAlertTo(Firing, "")
+	r.deliver(Firing)
 }

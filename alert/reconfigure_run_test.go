@@ -57,7 +57,7 @@ func TestAReplacedRuleKeepsItsSamples(t *testing.T) {
 			measured := func(replacement func(of *totals) alert.Value) float64 {
 				source, start := new(totals), time.Now()
 				rule := alert.Rule{Name: "r", Value: c.value(source), When: alert.Above(0.4)}
-				monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, rule)
+				monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()}, rule)
 				monitor.Evaluate(start)
 				source.Failures, source.Refused, source.Slow = 10, 0, 10
 				if name == "refusals" {
@@ -65,12 +65,12 @@ func TestAReplacedRuleKeepsItsSamples(t *testing.T) {
 				}
 				monitor.Evaluate(start.Add(10 * s))
 				rule.Value = replacement(source)
-				require.NoError(t, monitor.Reconfigure(alert.Config{Logger: quiet()}, rule))
-				require.NoError(t, monitor.Reconfigure(alert.Config{Logger: quiet()}, rule))
+				require.NoError(t, monitor.Reconfigure(alert.Config{Logger: discardLogger()}, rule))
+				require.NoError(t, monitor.Reconfigure(alert.Config{Logger: discardLogger()}, rule))
 				monitor.Evaluate(start.Add(10 * s))
 				source.Successes = 1
 				monitor.Evaluate(start.Add(20 * s))
-				return metrics(monitor)["weir.alert.value|r|"]
+				return metricsOf(monitor)["weir.alert.value|r|"]
 			}
 			require.InDelta(t, c.kept, measured(c.value), 1e-9)
 			require.InDelta(t, c.anew, measured(c.other), 1e-9)
@@ -118,7 +118,7 @@ func TestReconfigureDuringAnEvaluation(t *testing.T) {
 	bad := 5.0
 	var heard alertRecorder
 	var monitor *alert.Monitor
-	rule := changed(gaugeRule("r", &bad), func(r *alert.Rule) {
+	rule := changedRule(gaugeRule("r", &bad), func(r *alert.Rule) {
 		r.Value = alert.Gauge(func() float64 {
 			require.NoError(t, monitor.Reconfigure(heard.config("n"), gaugeRule("s", &bad)))
 			return bad
@@ -129,7 +129,7 @@ func TestReconfigureDuringAnEvaluation(t *testing.T) {
 	monitor.Evaluate(start)
 	require.Len(t, monitor.Alerts(), 1, "the evaluation ends with its config")
 	require.Equal(t, "r", monitor.Alerts()[0].Rule)
-	require.Contains(t, metrics(monitor), "weir.alert.state|s||inactive", "then the new config is in effect")
+	require.Contains(t, metricsOf(monitor), "weir.alert.state|s||inactive", "then the new config is in effect")
 	monitor.Evaluate(start.Add(time.Second))
 	require.NoError(t, monitor.Flush(t.Context()))
 	require.ElementsMatch(t, []string{"s firing", "r resolved"}, heard.lines(), "r fired and resolved before anything was delivered")
@@ -139,9 +139,9 @@ func TestARemovedNotifierIsNotTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := 5.0
 		var attempts atomic.Int64
-		c := alert.Config{Logger: quiet(), Notify: []alert.Notifier{alert.Func("n", func(context.Context, alert.Alert) error {
+		c := alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{alert.Func("n", func(context.Context, alert.Alert) error {
 			attempts.Add(1)
-			return errOut
+			return errOutage
 		})}}
 		monitor := alert.NewMonitor(c, gaugeRule("r", &bad))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -160,16 +160,16 @@ func TestARemovedNotifierIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// reloads is a monitor that is reconfigured at random, and what each of its receivers heard since it was
-// last added.
-type reloads struct {
+// reloadTest is a monitor that is reconfigured at random, and what each of its receivers heard
+// since it was last added.
+type reloadTest struct {
 	mu     sync.Mutex
 	values [6]float64
 	told   map[string][]alert.Alert
 }
 
-func (r *reloads) config(rnd *rand.Rand) (c alert.Config, rules []alert.Rule) {
-	c = alert.Config{Logger: quiet(), Instance: "-", Interval: time.Duration(1+rnd.IntN(3)) * time.Second}
+func (r *reloadTest) config(rnd *rand.Rand) (c alert.Config, rules []alert.Rule) {
+	c = alert.Config{Logger: discardLogger(), Instance: "-", Interval: time.Duration(1+rnd.IntN(3)) * time.Second}
 	for i := range 3 {
 		if rnd.IntN(4) > 0 {
 			c.Notify = append(c.Notify, r.notifier(fmt.Sprint("n", i)))
@@ -192,22 +192,22 @@ func (r *reloads) config(rnd *rand.Rand) (c alert.Config, rules []alert.Rule) {
 }
 
 // notifier returns a notifier that fails every third time and records what it delivers.
-func (r *reloads) notifier(name string) alert.Notifier {
+func (r *reloadTest) notifier(name string) alert.Notifier {
 	calls := 0
 	return alert.Func(name, func(_ context.Context, a alert.Alert) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if calls++; calls%3 == 0 {
-			return errOut
+			return errOutage
 		}
 		r.told[name] = append(r.told[name], a)
 		return nil
 	})
 }
 
-// requireToldOnce requires that no receiver heard the same of an alert twice in a row, and returns what each
-// heard last of each alert.
-func (r *reloads) requireToldOnce(t *testing.T) map[string]map[string]alert.State {
+// requireToldOnce requires that no receiver heard the same of an alert twice in a row, and returns
+// what each heard last of each alert.
+func (r *reloadTest) requireToldOnce(t *testing.T) map[string]map[string]alert.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := map[string]map[string]alert.State{}
@@ -227,7 +227,7 @@ func (r *reloads) requireToldOnce(t *testing.T) map[string]map[string]alert.Stat
 func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		r := &reloads{told: map[string][]alert.Alert{}}
+		r := &reloadTest{told: map[string][]alert.Alert{}}
 		c, rules := r.config(rnd)
 		monitor := alert.NewMonitor(c, rules...)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -263,7 +263,7 @@ func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 }
 
 // forget deletes what removed receivers have heard. They begin anew if they return.
-func (r *reloads) forget(c alert.Config) {
+func (r *reloadTest) forget(c alert.Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.told, func(name string, _ []alert.Alert) bool {

@@ -17,7 +17,7 @@ import (
 
 // newConfig returns a config whose notifiers all record.
 func (d *alertRecorder) config(names ...string) (c alert.Config) {
-	c = alert.Config{Logger: quiet(), Instance: "-"}
+	c = alert.Config{Logger: discardLogger(), Instance: "-"}
 	for _, name := range names {
 		c.Notify = append(c.Notify, d.notifier(name))
 	}
@@ -29,7 +29,7 @@ func gaugeRule(name string, value *float64) alert.Rule {
 	return alert.Rule{Name: name, Value: alert.Gauge(func() float64 { return *value }), When: alert.Above(1)}
 }
 
-func changed(r alert.Rule, change func(*alert.Rule)) alert.Rule {
+func changedRule(r alert.Rule, change func(*alert.Rule)) alert.Rule {
 	change(&r)
 	return r
 }
@@ -45,12 +45,12 @@ func TestAReplacedRuleContinuesWhereItWas(t *testing.T) {
 		state         map[string]alert.State
 	}{
 		"the same":              {[]alert.Rule{rule}, []alert.Rule{rule}, nil, map[string]alert.State{"r": alert.Firing}},
-		"a threshold not met":   {[]alert.Rule{rule}, []alert.Rule{changed(rule, func(r *alert.Rule) { r.When = alert.Above(9) })}, []string{"r resolved"}, map[string]alert.State{"r": alert.Resolved}},
-		"another summary":       {[]alert.Rule{rule}, []alert.Rule{changed(rule, func(r *alert.Rule) { r.Annotations = map[string]string{"summary": "new"} })}, nil, map[string]alert.State{"r": alert.Firing}},
-		"pending, For is over":  {[]alert.Rule{changed(rule, func(r *alert.Rule) { r.For = time.Hour })}, []alert.Rule{changed(rule, func(r *alert.Rule) { r.For = m })}, []string{"r firing"}, map[string]alert.State{"r": alert.Firing}},
-		"pending, a longer For": {[]alert.Rule{changed(rule, func(r *alert.Rule) { r.For = m })}, []alert.Rule{changed(rule, func(r *alert.Rule) { r.For = 2 * m })}, nil, map[string]alert.State{"r": alert.Pending}},
+		"a threshold not met":   {[]alert.Rule{rule}, []alert.Rule{changedRule(rule, func(r *alert.Rule) { r.When = alert.Above(9) })}, []string{"r resolved"}, map[string]alert.State{"r": alert.Resolved}},
+		"another summary":       {[]alert.Rule{rule}, []alert.Rule{changedRule(rule, func(r *alert.Rule) { r.Annotations = map[string]string{"summary": "new"} })}, nil, map[string]alert.State{"r": alert.Firing}},
+		"pending, For is over":  {[]alert.Rule{changedRule(rule, func(r *alert.Rule) { r.For = time.Hour })}, []alert.Rule{changedRule(rule, func(r *alert.Rule) { r.For = m })}, []string{"r firing"}, map[string]alert.State{"r": alert.Firing}},
+		"pending, a longer For": {[]alert.Rule{changedRule(rule, func(r *alert.Rule) { r.For = m })}, []alert.Rule{changedRule(rule, func(r *alert.Rule) { r.For = 2 * m })}, nil, map[string]alert.State{"r": alert.Pending}},
 		"gone":                  {[]alert.Rule{rule}, nil, []string{"r resolved"}, map[string]alert.State{"r": alert.Resolved}},
-		"gone while pending":    {[]alert.Rule{changed(rule, func(r *alert.Rule) { r.For = time.Hour })}, nil, nil, map[string]alert.State{}},
+		"gone while pending":    {[]alert.Rule{changedRule(rule, func(r *alert.Rule) { r.For = time.Hour })}, nil, nil, map[string]alert.State{}},
 		"new":                   {nil, []alert.Rule{rule}, []string{"r firing"}, map[string]alert.State{"r": alert.Firing}},
 		"renamed":               {[]alert.Rule{rule}, []alert.Rule{gaugeRule("s", &bad)}, []string{"s firing", "r resolved"}, map[string]alert.State{"r": alert.Resolved, "s": alert.Firing}},
 	} {
@@ -78,7 +78,7 @@ func TestAReplacedRuleContinuesWhereItWas(t *testing.T) {
 // Severity, labels and the instance are part of the identity of an alert.
 func TestAnAlertWithOtherLabelsReplacesTheEarlierOne(t *testing.T) {
 	bad := 5.0
-	rule := changed(gaugeRule("r", &bad), func(r *alert.Rule) { r.For = time.Minute })
+	rule := changedRule(gaugeRule("r", &bad), func(r *alert.Rule) { r.For = time.Minute })
 	for name, change := range map[string]func(*alert.Config, *alert.Rule){
 		"severity": func(_ *alert.Config, r *alert.Rule) { r.Severity = "page" },
 		"label":    func(_ *alert.Config, r *alert.Rule) { r.Labels = map[string]string{"team": "a"} },
@@ -124,7 +124,7 @@ func TestLabelsThatNoEvaluationHasSeenLeaveNothing(t *testing.T) {
 	start := time.Now()
 	monitor.Evaluate(start)
 	for i := range 50 {
-		rule := changed(gaugeRule("r", &bad), func(r *alert.Rule) { r.Severity = fmt.Sprint(i) })
+		rule := changedRule(gaugeRule("r", &bad), func(r *alert.Rule) { r.Severity = fmt.Sprint(i) })
 		require.NoError(t, monitor.Reconfigure(heard.config("n"), rule))
 	}
 	monitor.Evaluate(start)
@@ -135,7 +135,7 @@ func TestARuleThatComesBack(t *testing.T) {
 	for name, evaluated := range map[string]bool{"before an evaluation": false, "after an evaluation": true} {
 		t.Run(name, func(t *testing.T) {
 			bad := 5.0
-			rule := changed(gaugeRule("r", &bad), func(r *alert.Rule) { r.For = time.Minute })
+			rule := changedRule(gaugeRule("r", &bad), func(r *alert.Rule) { r.For = time.Minute })
 			var heard alertRecorder
 			monitor := alert.NewMonitor(heard.config("n"), rule)
 			start := time.Now()
@@ -224,7 +224,7 @@ func TestReconfigureOfAMonitorRefuses(t *testing.T) {
 	require.Equal(t, []string{"r firing"}, heard.lines())
 }
 
-var errOut = errors.New("out")
+var errOutage = errors.New("out")
 
 // A notifier with the same name takes over the queue and the history of the previous one.
 func TestAReplacedNotifierContinuesWithTheQueue(t *testing.T) { synctest.Test(t, replaceNotifier) }
@@ -234,9 +234,9 @@ func replaceNotifier(t *testing.T) {
 	rules := []alert.Rule{gaugeRule("a", &first), gaugeRule("b", &second)}
 	var heard alertRecorder
 	broken := false
-	c := alert.Config{Logger: quiet(), Instance: "-", Notify: []alert.Notifier{alert.Func("n", func(_ context.Context, a alert.Alert) error {
+	c := alert.Config{Logger: discardLogger(), Instance: "-", Notify: []alert.Notifier{alert.Func("n", func(_ context.Context, a alert.Alert) error {
 		if broken {
-			return &alert.DeliveryError{Refused: true, Err: errOut}
+			return &alert.DeliveryError{Refused: true, Err: errOutage}
 		}
 		heard.write(a)
 		return nil
@@ -268,7 +268,7 @@ func replaceNotifier(t *testing.T) {
 	require.Equal(t, []string{"a firing", "b firing", "a resolved"}, heard.lines())
 	require.Len(t, newcomer.lines(), 2, "it is gone")
 	require.EqualError(t, monitor.Test(t.Context(), "m"), `alert: the monitor has no notifier "m"`)
-	for key := range metrics(monitor) {
+	for key := range metricsOf(monitor) {
 		require.NotContains(t, key, "|m")
 	}
 }
@@ -281,10 +281,10 @@ func (s sliceSource) Totals() window.Totals { return s[0] }
 func TestARuleWhoseSourceCannotBeComparedBeginsAnew(t *testing.T) {
 	source, start := sliceSource{{}}, time.Now()
 	rule := alert.Rule{Name: "r", Value: alert.FailureRate(source, time.Minute), When: alert.Above(0.5)}
-	monitor := alert.NewMonitor(alert.Config{Logger: quiet()}, rule)
+	monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()}, rule)
 	monitor.Evaluate(start)
 	source[0].Failures = 10
-	require.NoError(t, monitor.Reconfigure(alert.Config{Logger: quiet()}, rule))
+	require.NoError(t, monitor.Reconfigure(alert.Config{Logger: discardLogger()}, rule))
 	monitor.Evaluate(start.Add(time.Second))
 	require.Empty(t, monitor.Alerts())
 }

@@ -20,13 +20,13 @@ import (
 // errRefused is a refusal that may be temporary.
 var errRefused = &alert.DeliveryError{Kind: "http_4xx", Refused: true}
 
-func refuse(alert.Alert) error { return errRefused }
+func refuseDelivery(alert.Alert) error { return errRefused }
 
 func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 	for _, test := range []struct{ repeat, want time.Duration }{{0, 5 * time.Minute}, {4 * time.Hour, 5 * time.Minute}, {time.Minute, time.Minute}} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &repeating{flaky: newFlaky(refuse), every: test.repeat}
-			st := newStage(t, f)
+			f := &repeatingNotifier{flakyNotifier: newFlakyNotifier(refuseDelivery), every: test.repeat}
+			st := newSwitchedRules(t, f)
 			st.set(0, true)
 			time.Sleep(test.want - 10*s)
 			require.EqualValues(t, 1, f.attempts.Load())
@@ -34,13 +34,13 @@ func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 			require.EqualValues(t, 2, f.attempts.Load())
 			require.Equal(t, 2.0, st.notifications("flaky", "failed", "http_4xx"))
 			require.Equal(t, 2.0, st.notifications("flaky", "refused", ""), "each refusal is counted")
-			require.Equal(t, 1.0, metrics(st)[instrument.NotifierPending.Name+"|flaky"], "the alert is still pending")
+			require.Equal(t, 1.0, metricsOf(st)[instrument.NotifierPending.Name+"|flaky"], "the alert is still pending")
 			require.Zero(t, st.notifications("flaky", "dropped", ""))
 
-			f.answer.Store(accept)
+			f.answer.Store(acceptDelivery)
 			time.Sleep(test.want)
 			require.Contains(t, f.lines(), "r0 firing")
-			require.Zero(t, metrics(st)[instrument.NotifierPending.Name+"|flaky"])
+			require.Zero(t, metricsOf(st)[instrument.NotifierPending.Name+"|flaky"])
 			st.stop()
 		})
 	}
@@ -48,10 +48,10 @@ func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 
 func TestNewStateOfARefusedAlertIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(refuse)
-		st := newStage(t, f)
+		f := newFlakyNotifier(refuseDelivery)
+		st := newSwitchedRules(t, f)
 		st.set(0, true)
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		st.set(0, false)
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		require.Equal(t, 1.0, st.notifications("flaky", "superseded", ""))
@@ -62,7 +62,7 @@ func TestNewStateOfARefusedAlertIsSentAtOnce(t *testing.T) {
 func TestRefusedAlertsDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var refused []time.Time
-		f := newFlaky(func(a alert.Alert) error {
+		f := newFlakyNotifier(func(a alert.Alert) error {
 			if a.Key != "good" {
 				refused = append(refused, time.Now())
 				return errRefused
@@ -73,7 +73,7 @@ func TestRefusedAlertsDoNotDelayOthers(t *testing.T) {
 		for i := range 100 {
 			keys[fmt.Sprint(i)] = i
 		}
-		m := alert.NewMonitor(alert.Config{Interval: 10 * s, Notify: []alert.Notifier{f}, Logger: quiet()}, always(keys))
+		m := alert.NewMonitor(alert.Config{Interval: 10 * s, Notify: []alert.Notifier{f}, Logger: discardLogger()}, alwaysFiring(keys))
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Hour)
@@ -98,15 +98,15 @@ func TestRefusedAlertsDoNotDelayOthers(t *testing.T) {
 
 func TestFlushRetriesRefusedAlertsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(refuse)
-		m, bad := manual(f, 2)
+		f := newFlakyNotifier(refuseDelivery)
+		m, bad := newManualMonitor(f, 2)
 		bad[0], bad[1] = true, true
 		m.Evaluate(time.Now())
 		err := m.Flush(t.Context())
 		require.EqualError(t, err, `alert: notifier "flaky" refused 2 alerts`)
 		require.ErrorContains(t, m.Flush(t.Context()), "refused 2 alerts")
 		require.EqualValues(t, 4, f.attempts.Load())
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, []string{"r0 firing", "r1 firing"}, f.lines())
 	})
@@ -115,12 +115,12 @@ func TestFlushRetriesRefusedAlertsOnce(t *testing.T) {
 func TestRefusalIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		f := newFlaky(refuse)
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: journal(&log)}, always(map[string]int{"a": 1}))
+		f := newFlakyNotifier(refuseDelivery)
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: plainLogger(&log)}, alwaysFiring(map[string]int{"a": 1}))
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Hour)
-		f.answer.Store(accept)
+		f.answer.Store(acceptDelivery)
 		time.Sleep(6 * time.Minute)
 		cancel()
 		synctest.Wait()
@@ -133,7 +133,7 @@ func TestRefusalIsLoggedOnce(t *testing.T) {
 // The receiver accepts firing alerts and always refuses resolved ones.
 func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFlaky(func(a alert.Alert) error {
+		f := newFlakyNotifier(func(a alert.Alert) error {
 			if a.State == alert.Resolved {
 				return errRefused
 			}
@@ -141,18 +141,18 @@ func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 		})
 		var bad atomic.Bool
 		bad.Store(true)
-		m := alert.NewMonitor(alert.Config{Interval: time.Minute, Notify: []alert.Notifier{f}, Logger: quiet()},
+		m := alert.NewMonitor(alert.Config{Interval: time.Minute, Notify: []alert.Notifier{f}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(bad.Load)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(5 * time.Minute)
 		bad.Store(false)
 		time.Sleep(23 * time.Hour)
-		require.Equal(t, 1.0, metrics(m)[instrument.NotifierPending.Name+"|flaky"])
+		require.Equal(t, 1.0, metricsOf(m)[instrument.NotifierPending.Name+"|flaky"])
 		time.Sleep(2 * time.Hour)
-		require.Zero(t, metrics(m)[instrument.NotifierPending.Name+"|flaky"])
-		require.Zero(t, metrics(m)[instrument.NotifierPendingLimit.Name+"|flaky"], "the alert was dropped")
-		require.Equal(t, 1.0, ofFlaky(m, instrument.NotifierNotifications, "dropped", ""))
+		require.Zero(t, metricsOf(m)[instrument.NotifierPending.Name+"|flaky"])
+		require.Zero(t, metricsOf(m)[instrument.NotifierPendingLimit.Name+"|flaky"], "the alert was dropped")
+		require.Equal(t, 1.0, flakyMetric(m, instrument.NotifierNotifications, "dropped", ""))
 		cancel()
 		synctest.Wait()
 	})
@@ -160,7 +160,7 @@ func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 
 // failingBatch is a batch notifier that fails if a bad alert is in the batch.
 type failingBatch struct {
-	batch
+	batchRecorder
 	err error
 }
 
@@ -171,7 +171,7 @@ func (b *failingBatch) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 			return b.err
 		}
 	}
-	return b.batch.NotifyAll(ctx, alerts)
+	return b.batchRecorder.NotifyAll(ctx, alerts)
 }
 
 func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
@@ -184,12 +184,12 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := &failingBatch{batch{flaky: newFlaky(accept)}, err}
+				b := &failingBatch{batchRecorder{flakyNotifier: newFlakyNotifier(acceptDelivery)}, err}
 				keys := map[string]int{}
 				for i := range 150 {
 					keys[fmt.Sprint(i)] = i
 				}
-				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(keys))
+				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: discardLogger()}, alwaysFiring(keys))
 				m.Evaluate(time.Now())
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer cancel()
@@ -216,8 +216,8 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 // An unreachable receiver says nothing about the alerts.
 func TestUnreachableReceiverKeepsBatchesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &failingBatch{batch{flaky: newFlaky(accept)}, &alert.DeliveryError{Kind: "unreachable"}}
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: quiet()}, always(map[string]int{"77": 1, "78": 2}))
+		b := &failingBatch{batchRecorder{flakyNotifier: newFlakyNotifier(acceptDelivery)}, &alert.DeliveryError{Kind: "unreachable"}}
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{b}, Logger: discardLogger()}, alwaysFiring(map[string]int{"77": 1, "78": 2}))
 		m.Evaluate(time.Now())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -234,11 +234,11 @@ func TestDeliveryTimePerAlertIsConstant(t *testing.T) {
 	}
 	var rules []alert.Rule
 	for i := range 20 {
-		r := always(keys)
+		r := alwaysFiring(keys)
 		r.Name = fmt.Sprint("r", i)
 		rules = append(rules, r)
 	}
-	f := newFlaky(accept)
+	f := newFlakyNotifier(acceptDelivery)
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Budget: time.Minute}, rules...)
 	m.Evaluate(time.Now())
 	began := testenv.Running()

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-func down(context.Context) error { return errDown }
+func failCall(context.Context) error { return errDown }
 
 func succeed(context.Context) error { return nil }
 
@@ -29,7 +29,7 @@ func tenAnHour() limiter.Rate { return limiter.Per(10, time.Hour) }
 
 func TestRefusalsOfAGateIncludeBreakerAndLimiter(t *testing.T) {
 	gate := weir.New("payments", weir.Config{Rate: tenAnHour(), Burst: 10, Breaker: breaker.Config{MinCalls: 10}})
-	v := see(alert.Refusals(gate, time.Minute))
+	v := newValueReader(alert.Refusals(gate, time.Minute))
 	v.require(t, 0, 0)
 	for i := range 19 {
 		err := gate.Run(t.Context(), succeed)
@@ -61,15 +61,15 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 			call func(key string) error
 			want float64
 		}{
-			"limiter":            {bucket, func(string) error { return orRefused(bucket.Take(1).OK) }, 13},
-			"group of limiters":  {users, func(key string) error { return orRefused(users.Get(key).Take(1).OK) }, 3},
+			"limiter":            {bucket, func(string) error { return refusalError(bucket.Take(1).OK) }, 13},
+			"group of limiters":  {users, func(key string) error { return refusalError(users.Get(key).Take(1).OK) }, 3},
 			"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), succeed) }, 3},
-			"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), down) }, 5},
-			"throttle":           {search, func(string) error { return search.Run(t.Context(), down) }, someRefused},
+			"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), failCall) }, 5},
+			"throttle":           {search, func(string) error { return search.Run(t.Context(), failCall) }, someRefused},
 			"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
 			"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
 		} {
-			v := see(alert.Refusals(c.of, time.Minute))
+			v := newValueReader(alert.Refusals(c.of, time.Minute))
 			v.require(t, 0, 0)
 			refused := 0.0
 			for i := range 23 { // 12 of one key and 11 of another
@@ -110,8 +110,8 @@ func getFrom(ctx context.Context, client *http.Client, host string) error {
 	return err
 }
 
-// orRefused returns an error if the result is a refusal.
-func orRefused(ok bool) error {
+// refusalError returns an error if the result is a refusal.
+func refusalError(ok bool) error {
 	if ok {
 		return nil
 	}
@@ -127,7 +127,7 @@ func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 			require.ErrorIs(t, gates.Get(key).Run(t.Context(), succeed), weir.ErrRefused)
 		}
 	}
-	v := see(alert.Refusals(gates, time.Minute))
+	v := newValueReader(alert.Refusals(gates, time.Minute))
 	v.require(t, 0, 0)
 	refuse("a", 30)
 	refuse("b", 4)
@@ -139,24 +139,24 @@ func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 	v.require(t, 2*time.Minute+2*s, 5)
 }
 
-// counter is a source with one count of refused calls.
-type counter struct {
+// refusedCounter is a source with one count of refused calls.
+type refusedCounter struct {
 	series *stat.Series
 	value  float64
 }
 
-func (c *counter) Observe(yield func(*stat.Series, float64) bool) { yield(c.series, c.value) }
+func (c *refusedCounter) Observe(yield func(*stat.Series, float64) bool) { yield(c.series, c.value) }
 
 func TestInvalidCountsAreNotRefusals(t *testing.T) {
 	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, math.MaxFloat64} {
-		c := &counter{value: 100}
+		c := &refusedCounter{value: 100}
 		for s := range breaker.New("b", breaker.Config{}).Observe {
 			if s.Instrument.Name == "weir.breaker.calls" && s.Values[1] == "refused" {
 				c.series = s
 			}
 		}
 		require.NotNil(t, c.series)
-		v := see(alert.Refusals(c, time.Minute))
+		v := newValueReader(alert.Refusals(c, time.Minute))
 		v.require(t, 0, 0)
 		c.value = odd
 		v.require(t, s, 0)

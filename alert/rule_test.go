@@ -62,9 +62,9 @@ var invalidRules = []struct {
 	{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, time.Minute, time.Hour), When: overHalf}, "Value: the spans are 1m0s and 1h0m0s, the first must be longer"},
 	{alert.Rule{Value: alert.BurnRate(&totals{}, 0.9, 0, -1), When: overHalf}, "Value: the span is 0s, must be positive"},
 	{alert.Rule{Value: alert.Quantile(nil, 0.5, s), When: overHalf}, "Value: the source is nil"},
-	{alert.Rule{Value: alert.Quantile(&timed{}, 1.5, s), When: overHalf}, "Value: the quantile is 1.5, must lie between 0 and 1"},
-	{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, -s), When: overHalf}, "Value: the span is -1s, must be positive"},
-	{alert.Rule{Value: alert.Quantile(&timed{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
+	{alert.Rule{Value: alert.Quantile(&timedSource{}, 1.5, s), When: overHalf}, "Value: the quantile is 1.5, must lie between 0 and 1"},
+	{alert.Rule{Value: alert.Quantile(&timedSource{}, 0.5, -s), When: overHalf}, "Value: the span is -1s, must be positive"},
+	{alert.Rule{Value: alert.Quantile(&timedSource{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
 	{alert.Rule{Value: alert.True(nil), When: overHalf}, "Value: the function is nil"},
 	{alert.Rule{Value: alert.Each[string, int](nil, nil), When: overHalf}, "Value: the members or the function are nil"},
 }
@@ -95,7 +95,7 @@ func TestInvalidConfigs(t *testing.T) {
 		`alert: Instance is "\xff", must be UTF-8 and take at most 1024 bytes`: {Instance: "\xff"},
 		"alert: Notify[0] is nil":                                              {Notify: []alert.Notifier{nil}},
 		"alert: Notify[0] has no name":                                         {Notify: []alert.Notifier{unnamed}},
-		`alert: Notify[1] has the name "log", which is taken`:                  {Notify: []alert.Notifier{alert.Log(quiet()), alert.Log(quiet())}},
+		`alert: Notify[1] has the name "log", which is taken`:                  {Notify: []alert.Notifier{alert.Log(discardLogger()), alert.Log(discardLogger())}},
 		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                     {Notify: []alert.Notifier{nil, nil}},
 		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil":  {Interval: -s, Notify: []alert.Notifier{nil}},
 	} {
@@ -113,7 +113,7 @@ func TestNilNotifiersPanic(t *testing.T) {
 
 func TestLogFormat(t *testing.T) {
 	var lines []string
-	logger := slog.New(slog.NewTextHandler(writer(func(line string) { lines = append(lines, line) }), &slog.HandlerOptions{
+	logger := slog.New(slog.NewTextHandler(lineWriter(func(line string) { lines = append(lines, line) }), &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
 				return slog.Attr{}
@@ -134,9 +134,9 @@ func TestLogFormat(t *testing.T) {
 	require.Equal(t, "errors (a.example): resolved: rate is 0.4", a.String())
 }
 
-type writer func(line string)
+type lineWriter func(line string)
 
-func (w writer) Write(p []byte) (int, error) {
+func (w lineWriter) Write(p []byte) (int, error) {
 	w(string(p))
 	return len(p), nil
 }
@@ -155,14 +155,14 @@ func TestDeliveryErrorUnwraps(t *testing.T) {
 	require.EqualError(t, &alert.DeliveryError{Kind: "http_5xx"}, "alert: not delivered: http_5xx")
 }
 
-// waiting is an error with a RetryAfter method, like those of breakers and limiters.
-type waiting time.Duration
+// retryAfterError is an error with a RetryAfter method, like those of breakers and limiters.
+type retryAfterError time.Duration
 
-func (w waiting) Error() string             { return "come back later" }
-func (w waiting) RetryAfter() time.Duration { return time.Duration(w) }
+func (w retryAfterError) Error() string             { return "come back later" }
+func (w retryAfterError) RetryAfter() time.Duration { return time.Duration(w) }
 
 func TestDeliveryErrorRetryAfter(t *testing.T) {
-	wrapped := fmt.Errorf("chat: %w", waiting(7*time.Second))
+	wrapped := fmt.Errorf("chat: %w", retryAfterError(7*time.Second))
 	for name, c := range map[string]struct {
 		err  alert.DeliveryError
 		want time.Duration

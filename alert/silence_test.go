@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// silenced is a running monitor of one rule that a test turns on and off, with a receiver that may be
-// down.
-type silenced struct {
+// silencedMonitor is a running monitor of one rule that a test turns on and off, with a receiver
+// that may be down.
+type silencedMonitor struct {
 	*alert.Monitor
 	t         *testing.T
 	told      alertRecorder
@@ -25,8 +25,8 @@ type silenced struct {
 	attempts  atomic.Int64
 }
 
-func newSilenced(t *testing.T) *silenced {
-	w := &silenced{t: t}
+func newSilencedMonitor(t *testing.T) *silencedMonitor {
+	w := &silencedMonitor{t: t}
 	receiver := alert.Func("pager", func(_ context.Context, a alert.Alert) error {
 		w.attempts.Add(1)
 		if w.down.Load() {
@@ -35,7 +35,7 @@ func newSilenced(t *testing.T) *silenced {
 		w.told.write(a)
 		return nil
 	})
-	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{receiver}, Logger: quiet()},
+	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{receiver}, Logger: discardLogger()},
 		alert.Rule{Name: "x", Value: alert.True(w.bad.Load), When: alert.Above(0), Severity: "page"})
 	ctx, cancel := context.WithCancel(t.Context())
 	go w.Run(ctx)
@@ -43,13 +43,13 @@ func newSilenced(t *testing.T) *silenced {
 	return w
 }
 
-func (w *silenced) silence(d time.Duration) {
+func (w *silencedMonitor) silence(d time.Duration) {
 	w.t.Helper()
 	require.NoError(w.t, w.Silence(alert.Silence{Name: "s", Match: []string{`alertname="x"`}, EndsAt: time.Now().Add(d)}))
 }
 
 // after waits for two evaluations, and returns the delivered alerts.
-func (w *silenced) after(bad bool) []string {
+func (w *silencedMonitor) after(bad bool) []string {
 	w.bad.Store(bad)
 	time.Sleep(2 * time.Second)
 	synctest.Wait()
@@ -58,11 +58,11 @@ func (w *silenced) after(bad bool) []string {
 
 func TestSilencedAlertIsSentAfterwardsIfItStillFires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSilenced(t)
+		w := newSilencedMonitor(t)
 		w.silence(time.Minute)
 		require.Empty(t, w.after(true))
 		require.Equal(t, "s", w.Alerts()[0].SilencedBy)
-		shown := metrics(w)
+		shown := metricsOf(w)
 		require.Equal(t, 1.0, shown["weir.notifier.notifications|pager|silenced|"])
 		require.Zero(t, shown["weir.notifier.pending|pager"])
 		require.NoError(t, w.Flush(t.Context()), "nothing is left to deliver")
@@ -72,7 +72,7 @@ func TestSilencedAlertIsSentAfterwardsIfItStillFires(t *testing.T) {
 		require.Equal(t, []string{"x firing"}, w.told.lines())
 		require.Empty(t, w.Alerts()[0].SilencedBy)
 		require.Equal(t, []string{"x firing", "x resolved"}, w.after(false))
-		shown = metrics(w)
+		shown = metricsOf(w)
 		for _, outcome := range []string{"failed|timeout", "superseded|", "refused|", "dropped|"} {
 			require.Zero(t, shown["weir.notifier.notifications|pager|"+outcome], outcome)
 		}
@@ -82,7 +82,7 @@ func TestSilencedAlertIsSentAfterwardsIfItStillFires(t *testing.T) {
 
 func TestSilencedAlertThatResolvesIsNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSilenced(t)
+		w := newSilencedMonitor(t)
 		w.silence(time.Minute)
 		w.after(true)
 		require.Empty(t, w.after(false))
@@ -96,7 +96,7 @@ func TestSilencedAlertThatResolvesIsNeverSent(t *testing.T) {
 
 func TestResolveOfAKnownAlertIsSentDuringASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSilenced(t)
+		w := newSilencedMonitor(t)
 		require.Equal(t, []string{"x firing"}, w.after(true))
 		w.silence(time.Hour)
 		require.Equal(t, []string{"x firing", "x resolved"}, w.after(false))
@@ -110,7 +110,7 @@ func TestResolveOfAKnownAlertIsSentDuringASilence(t *testing.T) {
 
 func TestSilenceHoldsBackUndeliveredAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSilenced(t)
+		w := newSilencedMonitor(t)
 		w.down.Store(true)
 		w.after(true)
 		w.silence(time.Hour)
@@ -128,7 +128,7 @@ func TestSilenceHoldsBackUndeliveredAlerts(t *testing.T) {
 func TestRefusedAlertIsNotTriedAgainDuringASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attempts atomic.Int64
-		m := alert.NewMonitor(alert.Config{Interval: time.Second, Logger: quiet(), Notify: []alert.Notifier{
+		m := alert.NewMonitor(alert.Config{Interval: time.Second, Logger: discardLogger(), Notify: []alert.Notifier{
 			alert.Func("x", func(context.Context, alert.Alert) error {
 				attempts.Add(1)
 				return &alert.DeliveryError{Refused: true}
@@ -158,7 +158,7 @@ func (ownSilences) Repeat() time.Duration { return time.Minute }
 func TestSilenceDoesNotApplyToReceiversWithTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told alertRecorder
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{ownSilences{told.notifier("x")}}}, annotated(nil))
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{ownSilences{told.notifier("x")}}}, annotatedRule(nil))
 		require.NoError(t, m.Silence(alert.Silence{Name: "s", Match: []string{"alertname=x"}, EndsAt: time.Now().Add(time.Hour)}))
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
@@ -172,7 +172,7 @@ func TestSilenceDoesNotApplyToReceiversWithTheirOwn(t *testing.T) {
 
 func TestSilencesAreReplacedAndEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := alert.NewMonitor(alert.Config{}, annotated(nil))
+		m := alert.NewMonitor(alert.Config{}, annotatedRule(nil))
 		names := func() (names []string) {
 			for _, s := range m.Silences() {
 				names = append(names, fmt.Sprint(s.Name, time.Until(s.EndsAt), s.Match))
@@ -197,12 +197,12 @@ func TestSilencesAreReplacedAndEnd(t *testing.T) {
 
 func TestSilenceBeginsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := alert.NewMonitor(alert.Config{}, annotated(nil))
+		m := alert.NewMonitor(alert.Config{}, annotatedRule(nil))
 		start := time.Now()
 		require.NoError(t, m.Silence(alert.Silence{Name: "s", Match: []string{"alertname=x"}, StartsAt: start.Add(time.Minute), EndsAt: start.Add(time.Hour)}))
 		for at, want := range map[time.Duration]string{0: "", time.Minute - 1: "", time.Minute: "s", time.Hour - 1: "s", time.Hour: ""} {
 			at := start.Add(at)
-			m := alert.NewMonitor(alert.Config{}, annotated(nil))
+			m := alert.NewMonitor(alert.Config{}, annotatedRule(nil))
 			require.NoError(t, m.Silence(alert.Silence{Name: "s", Match: []string{"alertname=x"}, StartsAt: start.Add(time.Minute), EndsAt: start.Add(time.Hour)}))
 			m.Evaluate(at)
 			require.Equal(t, want, m.Alerts()[0].SilencedBy, at)
@@ -236,7 +236,7 @@ func TestInvalidSilences(t *testing.T) {
 }
 
 func TestSilencesAreSafeForConcurrentUse(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{}, annotated(nil))
+	m := alert.NewMonitor(alert.Config{}, annotatedRule(nil))
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {

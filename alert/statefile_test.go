@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// restarted is a program with one rule whose process is replaced.
-type restarted struct {
+// restartedProgram is a program with one rule whose process is replaced.
+type restartedProgram struct {
 	t        *testing.T
 	file     string
 	bad      bool
@@ -29,11 +29,11 @@ type restarted struct {
 	fails    error
 }
 
-func newRestarted(t *testing.T) *restarted {
-	return &restarted{t: t, file: filepath.Join(t.TempDir(), "alerts"), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+func newRestartedProgram(t *testing.T) *restartedProgram {
+	return &restartedProgram{t: t, file: filepath.Join(t.TempDir(), "alerts"), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
 
-func (r *restarted) config() alert.Config {
+func (r *restartedProgram) config() alert.Config {
 	return alert.Config{
 		StateFile: r.file, Instance: "a", Logger: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Notify: []alert.Notifier{alert.Func("book", func(_ context.Context, a alert.Alert) error {
@@ -45,12 +45,12 @@ func (r *restarted) config() alert.Config {
 	}
 }
 
-func (r *restarted) rule(wait time.Duration) alert.Rule {
+func (r *restartedProgram) rule(wait time.Duration) alert.Rule {
 	return alert.Rule{Name: "down", Value: alert.True(func() bool { return r.bad }), When: alert.Above(0), For: wait}
 }
 
 // start kills the process and starts one with the rules.
-func (r *restarted) start(rules ...alert.Rule) {
+func (r *restartedProgram) start(rules ...alert.Rule) {
 	if r.monitor != nil {
 		r.monitor.Kill()
 	}
@@ -58,7 +58,7 @@ func (r *restarted) start(rules ...alert.Rule) {
 }
 
 // after evaluates after a time and delivers.
-func (r *restarted) after(d time.Duration) {
+func (r *restartedProgram) after(d time.Duration) {
 	r.now = r.now.Add(d)
 	r.monitor.Evaluate(r.now)
 	if r.fails == nil {
@@ -67,7 +67,7 @@ func (r *restarted) after(d time.Duration) {
 }
 
 func TestIncidentIsNotNotifiedAgainAfterARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -87,7 +87,7 @@ func TestIncidentIsNotNotifiedAgainAfterARestart(t *testing.T) {
 
 func TestIncidentThatEndedWhileTheProcessWasDownResolves(t *testing.T) {
 	for _, down := range []time.Duration{time.Second, 24 * time.Hour} {
-		r := newRestarted(t)
+		r := newRestartedProgram(t)
 		r.bad = true
 		r.start(r.rule(0))
 		r.after(0)
@@ -99,7 +99,7 @@ func TestIncidentThatEndedWhileTheProcessWasDownResolves(t *testing.T) {
 }
 
 func TestAlertOfARuleRemovedBeforeTheRestartResolves(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -111,7 +111,7 @@ func TestAlertOfARuleRemovedBeforeTheRestartResolves(t *testing.T) {
 
 // The process is killed between the evaluation and the deliveries, so only the file knows of them.
 func TestUndeliveredNotificationsSurviveARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.monitor.Evaluate(r.now)
@@ -127,7 +127,7 @@ func TestUndeliveredNotificationsSurviveARestart(t *testing.T) {
 
 // The receiver may have got a notification that was in flight.
 func TestAlertInFlightAtTheRestartResolves(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.monitor.Evaluate(r.now)
@@ -139,7 +139,7 @@ func TestAlertInFlightAtTheRestartResolves(t *testing.T) {
 
 func TestTimeWithoutAProcessDoesNotCountForPendingAlerts(t *testing.T) {
 	for down, want := range map[time.Duration]time.Duration{10 * time.Minute: 6 * time.Second, 2 * time.Hour: 10 * time.Second} {
-		r := newRestarted(t)
+		r := newRestartedProgram(t)
 		r.bad = true
 		r.start(r.rule(10 * time.Second))
 		r.after(0)
@@ -154,7 +154,7 @@ func TestTimeWithoutAProcessDoesNotCountForPendingAlerts(t *testing.T) {
 }
 
 func TestDamagedStateFileIsLeftAside(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -178,7 +178,7 @@ func TestDamagedStateFileIsLeftAside(t *testing.T) {
 }
 
 func TestUnwritableStateFileLosesNoNotification(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	dir := filepath.Dir(r.file)
 	r.file = filepath.Join(dir, "missing", "alerts")
 	r.bad = true
@@ -196,7 +196,7 @@ func TestUnwritableStateFileLosesNoNotification(t *testing.T) {
 }
 
 func TestSecondProcessDoesNotUseAStateFile(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -213,7 +213,7 @@ func TestSecondProcessDoesNotUseAStateFile(t *testing.T) {
 }
 
 func TestRefusedAlertIsNotSentAgainAfterARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.fails = &alert.DeliveryError{Permanent: true, Err: errors.New("no")}
 	r.start(r.rule(0))

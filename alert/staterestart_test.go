@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-func (r *restarted) silence() {
+func (r *restartedProgram) silence() {
 	r.t.Helper()
 	require.NoError(r.t, r.monitor.Silence(alert.Silence{
 		Name: "s", Match: []string{`alertname="down"`}, StartsAt: r.now.Add(-time.Hour),
@@ -25,7 +25,7 @@ func (r *restarted) silence() {
 
 // The receiver may have got the notification that was in flight, so it needs the resolve.
 func TestSilenceAfterARestartKeepsTheResolve(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.monitor.Evaluate(r.now)
@@ -40,7 +40,7 @@ func TestSilenceAfterARestartKeepsTheResolve(t *testing.T) {
 
 // The receiver is down until the monitor no longer reports the alert.
 func TestRestoredAlertStaysUntilItsResolveIsDelivered(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.monitor.Evaluate(r.now)
@@ -55,8 +55,8 @@ func TestRestoredAlertStaysUntilItsResolveIsDelivered(t *testing.T) {
 }
 
 func TestSilencedAlertOverARestart(t *testing.T) {
-	held := func() *restarted {
-		r := newRestarted(t)
+	held := func() *restartedProgram {
+		r := newRestartedProgram(t)
 		r.bad = true
 		r.start(r.rule(0))
 		r.silence()
@@ -82,7 +82,7 @@ func TestSilencedAlertOverARestart(t *testing.T) {
 
 // The receiver has heard that an alert resolved. The next one is silenced.
 func TestResolvedAlertThatFiresSilencedBeforeARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -103,7 +103,7 @@ func TestResolvedAlertThatFiresSilencedBeforeARestart(t *testing.T) {
 
 // The notification may have been in flight when the process was killed.
 func TestEndOfASilenceBeforeARestartKeepsTheResolve(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.silence()
@@ -118,7 +118,7 @@ func TestEndOfASilenceBeforeARestartKeepsTheResolve(t *testing.T) {
 }
 
 func TestNotifierWithOwnSilencesOverARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	start := func() {
 		if r.monitor != nil {
@@ -138,7 +138,7 @@ func TestNotifierWithOwnSilencesOverARestart(t *testing.T) {
 }
 
 func TestMembersAlertsOverARestart(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	members := map[string]int{"a": 1, "b": 2}
 	rule := alert.Rule{Name: "x", When: alert.Above(0), For: time.Minute, Value: alert.Each(maps.All(members), func(int) alert.Value {
 		return alert.True(func() bool { return true })
@@ -166,7 +166,7 @@ func TestMembersAlertsOverARestart(t *testing.T) {
 }
 
 func TestEachNotifierContinuesFromItsOwnState(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	var second, third alertRecorder
 	fails := errors.New("down")
@@ -202,7 +202,7 @@ func TestEachNotifierContinuesFromItsOwnState(t *testing.T) {
 
 // The process is killed before another evaluation writes the file.
 func TestNotifierAddedByReconfigureWritesTheFile(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
 	r.after(0)
@@ -219,7 +219,7 @@ func TestNotifierAddedByReconfigureWritesTheFile(t *testing.T) {
 }
 
 func TestStateFileThatCannotBeReplacedForATime(t *testing.T) {
-	r := newRestarted(t)
+	r := newRestartedProgram(t)
 	r.start(r.rule(0))
 	r.after(0)
 	_ = os.Remove(r.file)

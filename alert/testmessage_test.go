@@ -27,7 +27,7 @@ func TestTestMessageFiresAndResolves(t *testing.T) {
 	require.False(t, resolves.EndsAt.IsZero())
 	require.Empty(t, other.lines())
 	require.Empty(t, m.Alerts())
-	require.Zero(t, metrics(m)["weir.notifier.attempts|pager"])
+	require.Zero(t, metricsOf(m)["weir.notifier.attempts|pager"])
 	require.EqualError(t, m.Test(t.Context(), "none"), `alert: the monitor has no notifier "none"`)
 }
 
@@ -35,7 +35,7 @@ func TestTestMessageReportsFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		hang := make(chan struct{})
-		m := alert.NewMonitor(alert.Config{Logger: quiet(), Notify: []alert.Notifier{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{
 			alert.Func("down", func(context.Context, alert.Alert) error { calls++; return errors.New("no route") }),
 			alert.Func("panics", func(context.Context, alert.Alert) error { panic("oops") }),
 			alert.Func("hangs", func(context.Context, alert.Alert) error { <-hang; return nil }),
@@ -64,7 +64,7 @@ func TestTestMessageWaitsForAnAttempt(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			active--
 			return nil
-		})}}, annotated(nil))
+		})}}, annotatedRule(nil))
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Second)

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// flappy is the config of a gate that opens at the second failure, and closes after one successful
-// probe.
-var flappy = weir.Config{Breaker: breaker.Config{
+// flappingConfig is the config of a gate that opens at the second failure, and closes after one
+// successful probe.
+var flappingConfig = weir.Config{Breaker: breaker.Config{
 	ConsecutiveFailures: 2, Cooldown: 10 * time.Second, MaxCooldown: 10 * time.Second, Probes: 1, Recovery: breaker.Off, CooldownJitter: breaker.Off,
 }}
 
@@ -28,21 +28,21 @@ func callFor(t *testing.T, gate *weir.Gate, d time.Duration, service func(contex
 
 func TestTransitionsDistinguishFlappingFromAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: flappy})
+		gates := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: flappingConfig})
 		gate, other := gates.Get("a"), gates.Get("b")
-		closed := see(alert.Transitions(gate, "closed", 15*time.Minute))
-		opened := see(alert.Transitions(gate.Breaker(), "open", 15*time.Minute))
-		ofGroup := see(alert.Transitions(gates, "closed", 15*time.Minute))
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		closed := newValueReader(alert.Transitions(gate, "closed", 15*time.Minute))
+		opened := newValueReader(alert.Transitions(gate.Breaker(), "open", 15*time.Minute))
+		ofGroup := newValueReader(alert.Transitions(gates, "closed", 15*time.Minute))
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 			Name: "flaps", When: alert.Above(2),
 			Value: alert.Each(gates.All(), func(g *weir.Gate) alert.Value { return alert.Transitions(g, "closed", 15*time.Minute) }),
 		})
-		for _, v := range []*seen{closed, opened, ofGroup} {
+		for _, v := range []*valueReader{closed, opened, ofGroup} {
 			v.require(t, 0, 0)
 		}
 		m.Evaluate(time.Now())
 		began := time.Now()
-		callFor(t, gate, 5*time.Minute, down)
+		callFor(t, gate, 5*time.Minute, failCall)
 		closed.require(t, time.Since(began), 0)
 		after, ok := opened.at(time.Since(began))
 		require.True(t, ok)
@@ -50,10 +50,10 @@ func TestTransitionsDistinguishFlappingFromAnOutage(t *testing.T) {
 		callFor(t, gate, time.Minute, succeed)
 		closed.require(t, time.Since(began), 1)
 		for range 3 {
-			callFor(t, gate, 5*time.Second, down)
+			callFor(t, gate, 5*time.Second, failCall)
 			callFor(t, gate, 15*time.Second, succeed)
 		}
-		callFor(t, other, 5*time.Second, down)
+		callFor(t, other, 5*time.Second, failCall)
 		callFor(t, other, 15*time.Second, succeed)
 		closed.require(t, time.Since(began), 4)
 		ofGroup.require(t, time.Since(began), 5)
@@ -69,8 +69,8 @@ func TestTransitionsDistinguishFlappingFromAnOutage(t *testing.T) {
 // An alert about a rule that fires and resolves again and again.
 func TestTransitionsOfAMonitor(t *testing.T) {
 	bad := false
-	watched := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{Name: "x", Value: alert.True(func() bool { return bad }), When: alert.Above(0)})
-	v := see(alert.Transitions(watched, "firing", time.Minute))
+	watched := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{Name: "x", Value: alert.True(func() bool { return bad }), When: alert.Above(0)})
+	v := newValueReader(alert.Transitions(watched, "firing", time.Minute))
 	v.require(t, 0, 0)
 	for i := range 6 {
 		bad = !bad

@@ -19,8 +19,8 @@ type outage struct {
 	every  time.Duration // between two calls; default 100 ms
 }
 
-// hangs makes a call that gets no answer in time.
-func hangs(timeout time.Duration) func(context.Context) error {
+// callThatHangs makes a call that gets no answer in time.
+func callThatHangs(timeout time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -37,11 +37,11 @@ func outages() map[string]outage {
 		"refuses":                  {call: refused},
 		"refuses, long cooldowns":  {call: refused, config: probing},
 		"refuses a quiet client":   {call: refused, config: breaker.Config{ConsecutiveFailures: 3}, every: 20 * time.Second},
-		"hangs for 200 ms":         {call: hangs(200 * time.Millisecond)},
-		"hangs for 1 s":            {call: hangs(time.Second)},
-		"hangs for 3 s":            {call: hangs(3 * time.Second)},
-		"hangs, long cooldowns":    {call: hangs(3 * time.Second), config: probing},
-		"hangs for a minute":       {call: hangs(time.Minute), config: breaker.Config{SlowCall: time.Second, HungCalls: true}},
+		"hangs for 200 ms":         {call: callThatHangs(200 * time.Millisecond)},
+		"hangs for 1 s":            {call: callThatHangs(time.Second)},
+		"hangs for 3 s":            {call: callThatHangs(3 * time.Second)},
+		"hangs, long cooldowns":    {call: callThatHangs(3 * time.Second), config: probing},
+		"hangs for a minute":       {call: callThatHangs(time.Minute), config: breaker.Config{SlowCall: time.Second, HungCalls: true}},
 		"answers, but after 2 s":   {call: slow, config: breaker.Config{SlowCall: time.Second}},
 		"answers after 2 s, probe": {call: slow, config: breaker.Config{SlowCall: time.Second, Probes: 1}},
 	}
@@ -64,7 +64,7 @@ func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				service := breaker.New("service", down.config)
 				var told alertRecorder
-				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("pager")}, Logger: quiet()},
+				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("pager")}, Logger: discardLogger()},
 					alert.Rule{Name: "down", Value: alert.True(service.Tripped), When: alert.Above(0), For: time.Minute})
 				ctx, cancel := context.WithCancel(t.Context())
 				go m.Run(ctx)
@@ -87,7 +87,7 @@ func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 
 func TestTrippedForABreakerForcedOpen(t *testing.T) {
 	b := breaker.New("x", breaker.Config{})
-	v := see(alert.True(b.Tripped))
+	v := newValueReader(alert.True(b.Tripped))
 	v.require(t, 0, 0)
 	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
 		b.Force(state)

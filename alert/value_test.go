@@ -13,32 +13,32 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// seen reads a value through the metrics of a rule over it.
-type seen struct {
+// valueReader reads a value through the metrics of a rule over it.
+type valueReader struct {
 	monitor *alert.Monitor
 	start   time.Time
 }
 
-func see(v alert.Value) *seen {
+func newValueReader(v alert.Value) *valueReader {
 	r := alert.Rule{Name: "seen", Value: v, When: alert.Above(0)}
-	return &seen{alert.NewMonitor(alert.Config{Logger: quiet()}, r), time.Now()}
+	return &valueReader{alert.NewMonitor(alert.Config{Logger: discardLogger()}, r), time.Now()}
 }
 
 // at evaluates and returns the value; ok is false if there is no data.
-func (v *seen) at(d time.Duration) (float64, bool) {
+func (v *valueReader) at(d time.Duration) (float64, bool) {
 	v.monitor.Evaluate(v.start.Add(d))
-	value, ok := metrics(v.monitor)[instrument.AlertValue.Name+"|seen|"]
+	value, ok := metricsOf(v.monitor)[instrument.AlertValue.Name+"|seen|"]
 	return value, ok
 }
 
-func (v *seen) require(t *testing.T, at time.Duration, want float64) {
+func (v *valueReader) require(t *testing.T, at time.Duration, want float64) {
 	t.Helper()
 	got, ok := v.at(at)
 	require.True(t, ok, "data at %v", at)
 	require.InDelta(t, want, got, 1e-9, "at %v", at)
 }
 
-func (v *seen) requireNone(t *testing.T, at time.Duration) {
+func (v *valueReader) requireNone(t *testing.T, at time.Duration) {
 	t.Helper()
 	got, ok := v.at(at)
 	require.False(t, ok, "at %v: %v, want no data", at, got)
@@ -46,7 +46,7 @@ func (v *seen) requireNone(t *testing.T, at time.Duration) {
 
 func TestFailureRateOverItsOwnSpan(t *testing.T) {
 	calls := &totals{Successes: 1000, Failures: 1000}
-	v := see(alert.FailureRate(calls, time.Minute))
+	v := newValueReader(alert.FailureRate(calls, time.Minute))
 	v.requireNone(t, 0) // what was before is history
 	calls.Successes += 30
 	calls.Failures += 8
@@ -62,7 +62,7 @@ func TestFailureRateOverItsOwnSpan(t *testing.T) {
 
 func TestSlowRate(t *testing.T) {
 	calls := &totals{}
-	v := see(alert.SlowRate(calls, time.Minute))
+	v := newValueReader(alert.SlowRate(calls, time.Minute))
 	v.requireNone(t, 0)
 	*calls = totals{Successes: 6, Failures: 2, Slow: 2, Refused: 10}
 	v.require(t, s, 0.25)
@@ -71,7 +71,7 @@ func TestSlowRate(t *testing.T) {
 
 func TestRateBeforeAWholeSpan(t *testing.T) {
 	calls := &totals{Successes: 500}
-	v := see(alert.Rate(calls, time.Minute))
+	v := newValueReader(alert.Rate(calls, time.Minute))
 	v.requireNone(t, 0)
 	calls.Successes += 15
 	calls.Refused += 5
@@ -83,7 +83,7 @@ func TestRateBeforeAWholeSpan(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	calls := &totals{Refused: 7}
-	refusals := see(alert.Refusals(calls, time.Minute))
+	refusals := newValueReader(alert.Refusals(calls, time.Minute))
 	refusals.require(t, 0, 0)
 	*calls = totals{Successes: 3, Failures: 4, Refused: 12}
 	refusals.require(t, s, 5)
@@ -105,7 +105,7 @@ func TestBelowRefusalsNeedsAWholeSpan(t *testing.T) {
 
 func TestTrueAndGauge(t *testing.T) {
 	open, level := false, 3.5
-	truth, gauge := see(alert.True(func() bool { return open })), see(alert.Gauge(func() float64 { return level }))
+	truth, gauge := newValueReader(alert.True(func() bool { return open })), newValueReader(alert.Gauge(func() float64 { return level }))
 	truth.require(t, 0, 0)
 	gauge.require(t, 0, 3.5)
 	open, level = true, -1
@@ -115,7 +115,7 @@ func TestTrueAndGauge(t *testing.T) {
 
 func TestSpansOfDays(t *testing.T) {
 	calls := &totals{}
-	v := see(alert.FailureRate(calls, 7*24*time.Hour))
+	v := newValueReader(alert.FailureRate(calls, 7*24*time.Hour))
 	v.requireNone(t, 0)
 	calls.Failures = 1
 	v.require(t, time.Hour, 1)
@@ -150,9 +150,9 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, []string{"b firing", "c firing"}, evaluate())
 	require.NotEqual(t, m.Alerts()[0].ID, m.Alerts()[1].ID)
 	require.Equal(t, "errors (c): firing: failure rate over 1m is 1, alerts above 0.5", m.Alerts()[1].String())
-	require.Equal(t, 2.0, metrics(m)[instrument.AlertState.Name+"|errors|page|firing"])
-	require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|errors|page|inactive"])
-	require.Equal(t, 1.0, metrics(m)[instrument.AlertValue.Name+"|errors|page"], "the worst")
+	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertState.Name+"|errors|page|firing"])
+	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertState.Name+"|errors|page|inactive"])
+	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertValue.Name+"|errors|page"], "the worst")
 
 	hosts["c"] = &totals{}
 	delete(hosts, "b")
@@ -161,18 +161,18 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, []string{"b resolved", "c resolved"}, evaluate())
 	at = at.Add(16 * time.Minute)
 	require.Empty(t, evaluate())
-	require.Equal(t, 2.0, metrics(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
+	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
 }
 
 // In a bubble, so that no evaluation reaches its timeout on a slow machine.
-func TestEachIsBounded(t *testing.T) { synctest.Test(t, eachIsBounded) }
+func TestEachIsBounded(t *testing.T) { synctest.Test(t, testEachIsBounded) }
 
-func eachIsBounded(t *testing.T) {
+func testEachIsBounded(t *testing.T) {
 	members := map[string]*totals{}
 	for i := range 1000 {
 		members[string(rune('a'+i%26))+time.Duration(i).String()] = &totals{}
 	}
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "calls", When: alert.Above(0),
 		Value: alert.Each(maps.All(members), func(c *totals) alert.Value { return alert.Rate(c, time.Minute) }),
 	})
@@ -189,18 +189,18 @@ func eachIsBounded(t *testing.T) {
 	for _, a := range m.Alerts() {
 		require.NotContains(t, []string{"one more", "and another"}, a.Key, "watched members stay")
 	}
-	require.Equal(t, 2.0, metrics(m)[instrument.AlertEvaluations.Name+"|calls||too_many_members"])
+	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|calls||too_many_members"])
 }
 
 func TestInvalidMemberValueIsAnErrorOfTheRule(t *testing.T) {
 	members := map[string]*totals{"a": {}}
 	inner := alert.Each(maps.All(members), func(*totals) alert.Value { return alert.Value{} })
 	for name, value := range map[string]alert.Value{"unset": {}, "invalid": alert.FailureRate(members["a"], -1), "nested": inner} {
-		m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 			Name: name, When: alert.Above(0), Value: alert.Each(maps.All(members), func(*totals) alert.Value { return value }),
 		})
 		m.Evaluate(time.Now())
-		require.Equal(t, 1.0, metrics(m)[instrument.AlertEvaluations.Name+"|"+name+"||panic"], name)
+		require.Equal(t, 1.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|"+name+"||panic"], name)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func TestEachFaultIsReportedOnce(t *testing.T) {
 	one := func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) }
 	burn := func(slo float64) alert.Value { return alert.BurnRate(&totals{}, slo, time.Hour, 5*time.Minute) }
-	quantile := func(q float64) alert.Value { return alert.Quantile(&timed{}, q, s) }
+	quantile := func(q float64) alert.Value { return alert.Quantile(&timedSource{}, q, s) }
 	labelled := func(name string) alert.Rule {
 		return alert.Rule{Value: alert.Gauge(func() float64 { return 1 }), Labels: map[string]string{name: "x"}}
 	}
@@ -48,8 +48,8 @@ func TestEachFaultIsReportedOnce(t *testing.T) {
 func TestValidRules(t *testing.T) {
 	for name, value := range map[string]alert.Value{
 		"Rate":       alert.Rate(&totals{}, time.Minute),
-		"Quantile 0": alert.Quantile(&timed{}, 0, time.Minute),
-		"Quantile 1": alert.Quantile(&timed{}, 1, time.Minute),
+		"Quantile 0": alert.Quantile(&timedSource{}, 0, time.Minute),
+		"Quantile 1": alert.Quantile(&timedSource{}, 1, time.Minute),
 	} {
 		require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}), name)
 	}
@@ -62,7 +62,7 @@ func TestValuesWithoutCallsAreNotAnError(t *testing.T) {
 		"FailureRate": alert.FailureRate(&totals{}, time.Minute),
 		"SlowRate":    alert.SlowRate(&totals{}, time.Minute),
 	} {
-		v := see(value)
+		v := newValueReader(value)
 		v.requireNone(t, 0)
 		require.Equal(t, 1.0, evaluations(v.monitor, "seen", ""), name)
 	}
@@ -71,7 +71,7 @@ func TestValuesWithoutCallsAreNotAnError(t *testing.T) {
 func TestNestedEachIsInvalid(t *testing.T) {
 	members := map[string]int{"a": 1}
 	inner := alert.Each(maps.All(members), func(int) alert.Value { return alert.Gauge(func() float64 { return 1 }) })
-	v := see(alert.Each(maps.All(members), func(int) alert.Value { return inner }))
+	v := newValueReader(alert.Each(maps.All(members), func(int) alert.Value { return inner }))
 	v.requireNone(t, 0)
 	require.Equal(t, 1.0, evaluations(v.monitor, "seen", "panic"))
 }
@@ -79,7 +79,7 @@ func TestNestedEachIsInvalid(t *testing.T) {
 func TestSpanOfDaysHasHourBuckets(t *testing.T) {
 	calls := &totals{}
 	const week = 7 * 24 * time.Hour
-	v := see(alert.FailureRate(calls, week))
+	v := newValueReader(alert.FailureRate(calls, week))
 	v.requireNone(t, 0)
 	calls.Failures = 1
 	v.require(t, 59*time.Minute+50*s, 1)
@@ -91,7 +91,7 @@ func TestSpanOfDaysHasHourBuckets(t *testing.T) {
 func TestSpanIsExactToASixtieth(t *testing.T) {
 	for _, seen := range []time.Duration{s, 59 * s, 60 * s, 61 * s, 119 * s, 1799 * s, 3599 * s, 3600 * s} {
 		calls := &totals{}
-		v := see(alert.FailureRate(calls, time.Hour))
+		v := newValueReader(alert.FailureRate(calls, time.Hour))
 		v.requireNone(t, 0)
 		calls.Failures = 1
 		v.require(t, seen, 1)
@@ -102,8 +102,8 @@ func TestSpanIsExactToASixtieth(t *testing.T) {
 
 func TestQuantileSpanIsExactToATwelfth(t *testing.T) {
 	for _, seen := range []time.Duration{s, 9 * s, 10 * s, 11 * s, 59 * s, 119 * s, 120 * s, 121 * s} {
-		calls := newTimed()
-		v := see(alert.Quantile(calls, 0.5, 2*time.Minute))
+		calls := newTimedSource()
+		v := newValueReader(alert.Quantile(calls, 0.5, 2*time.Minute))
 		v.requireNone(t, 0)
 		calls.record(0, time.Second)
 		for _, at := range []time.Duration{seen, seen + 110*s} {
@@ -116,27 +116,27 @@ func TestQuantileSpanIsExactToATwelfth(t *testing.T) {
 
 // A rule that always panics never has data.
 func TestNoDataFireWithoutAnyData(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{Logger: quiet()}, alert.Rule{
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), NoData: alert.Fire, Value: alert.Gauge(func() float64 { panic("broken") }),
 	})
 	m.Evaluate(time.Now())
 	require.Len(t, m.Alerts(), 1)
 	require.Equal(t, alert.Firing, m.Alerts()[0].State)
-	require.Equal(t, 1.0, metrics(m)[instrument.AlertState.Name+"|x||firing"])
+	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertState.Name+"|x||firing"])
 }
 
 func TestTransitionsAreCountedByNewState(t *testing.T) {
-	p := newProbe(alert.Rule{When: alert.Above(5), For: 10 * s})
+	p := newRuleProbe(alert.Rule{When: alert.Above(5), For: 10 * s})
 	for _, step := range []struct {
 		at    time.Duration
 		value float64
 	}{
 		{0, 1}, {1 * s, 6}, {5 * s, 6}, {11 * s, 6}, {12 * s, 6}, {13 * s, 1}, {14 * s, 1}, {15 * s, 6}, {16 * s, 1},
 	} {
-		p.at(step.at, is(step.value))
+		p.at(step.at, sampleOf(step.value))
 	}
 	for state, want := range map[string]float64{"pending": 2, "firing": 1, "inactive": 2} {
-		require.Equal(t, want, metrics(p.monitor)[instrument.AlertTransitions.Name+"|probe||"+state], state)
+		require.Equal(t, want, metricsOf(p.monitor)[instrument.AlertTransitions.Name+"|probe||"+state], state)
 	}
 }
 

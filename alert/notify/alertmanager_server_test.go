@@ -100,8 +100,8 @@ func (m *alertmanager) known() (fingerprints []string) {
 	return fingerprints
 }
 
-// pager is the receiver of an Alertmanager's notifications.
-type pager struct {
+// pagerReceiver is the receiver of an Alertmanager's notifications.
+type pagerReceiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	messages []pagerMessage
@@ -112,8 +112,8 @@ type pagerMessage struct {
 	Alerts []struct{ Status, Fingerprint string }
 }
 
-func newPager(t *testing.T) *pager {
-	p := &pager{}
+func newPagerReceiver(t *testing.T) *pagerReceiver {
+	p := &pagerReceiver{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var m pagerMessage
@@ -127,7 +127,7 @@ func newPager(t *testing.T) *pager {
 	return p
 }
 
-func (p *pager) statuses() (statuses []string) {
+func (p *pagerReceiver) statuses() (statuses []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, m := range p.messages {
@@ -136,19 +136,19 @@ func (p *pager) statuses() (statuses []string) {
 	return statuses
 }
 
-func (p *pager) last() pagerMessage {
+func (p *pagerReceiver) last() pagerMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.messages[len(p.messages)-1]
 }
 
-// shop is a source whose calls fail while down is set.
-type shop struct {
+// shopSource is a source whose calls fail while down is set.
+type shopSource struct {
 	ok, failed atomic.Int64
 	down       atomic.Bool
 }
 
-func (s *shop) Totals() window.Totals {
+func (s *shopSource) Totals() window.Totals {
 	n := &s.ok
 	if s.down.Load() {
 		n = &s.failed
@@ -158,11 +158,11 @@ func (s *shop) Totals() window.Totals {
 }
 
 func TestWithAlertmanager(t *testing.T) {
-	receiver := newPager(t)
+	receiver := newPagerReceiver(t)
 	server := startAlertmanager(t, receiver.URL)
-	shop := &shop{}
+	shop := &shopSource{}
 	sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
-	monitor := alert.NewMonitor(alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{sink}, Logger: quiet()},
+	monitor := alert.NewMonitor(alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{sink}, Logger: discardLogger()},
 		alert.Rule{
 			Name: "shop errors", Value: alert.FailureRate(shop, time.Second), When: alert.Above(0.5), For: 300 * time.Millisecond,
 			Severity: "page", Labels: map[string]string{"team": "süd"},
@@ -200,7 +200,7 @@ func TestWithAlertmanager(t *testing.T) {
 
 // Two processes have the same rule. One keeps failing, the other fails for a moment.
 func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
-	receiver := newPager(t)
+	receiver := newPagerReceiver(t)
 	server := startAlertmanager(t, receiver.URL)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -208,7 +208,7 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 		bad = new(atomic.Bool)
 		sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
 		m = alert.NewMonitor(alert.Config{
-			Interval: 100 * time.Millisecond, Instance: instance, Notify: []alert.Notifier{sink}, Logger: quiet(),
+			Interval: 100 * time.Millisecond, Instance: instance, Notify: []alert.Notifier{sink}, Logger: discardLogger(),
 		}, alert.Rule{Name: "errors", Value: alert.True(bad.Load), When: alert.Above(0)})
 		go m.Run(ctx)
 		return bad, m

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-func annotated() alert.Alert {
-	a := firing()
+func annotatedAlert() alert.Alert {
+	a := firingAlert()
 	a.Annotations = map[string]string{
 		"description": "see <here> & there", "runbook": "https://runbooks.example/x?a=1&b=2", "summary": "not the one that is sent",
 	}
@@ -29,7 +29,7 @@ func TestAnnotationsAreSentToEveryReceiver(t *testing.T) {
 			"description": "see <here> & there", "runbook": "https://runbooks.example/x?a=1&b=2",
 		}
 		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
-		require.NoError(t, hook.Notify(t.Context(), annotated()))
+		require.NoError(t, hook.Notify(t.Context(), annotatedAlert()))
 		var message struct {
 			CommonAnnotations map[string]string
 			Alerts            []struct{ Annotations map[string]string }
@@ -39,7 +39,7 @@ func TestAnnotationsAreSentToEveryReceiver(t *testing.T) {
 		require.Equal(t, want, message.Alerts[0].Annotations)
 
 		am := notify.NewAlertmanager(notify.Config{URL: "http://am.example", Transport: server.transport})
-		require.NoError(t, am.Notify(t.Context(), annotated()))
+		require.NoError(t, am.Notify(t.Context(), annotatedAlert()))
 		var posted []struct{ Annotations, Labels map[string]string }
 		require.NoError(t, json.Unmarshal(server.requests()[1].body, &posted))
 		require.Equal(t, want, posted[0].Annotations)
@@ -58,18 +58,18 @@ func TestSlackShowsAnnotations(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"severity: page", "description: see &lt;here&gt; &amp; there", "runbook: <https://runbooks.example/x?a=1&amp;b=2>",
-	}, fields(annotated()))
+	}, fields(annotatedAlert()))
 
 	for _, text := range []string{
 		"https://evil.example|ok", "https://a.example> <!channel>", "https://a.example and more", "javascript:alert(1)", "//a.example",
 		"https://a.example/x|ok", "https://a.example/x><!channel>", "https://a.example/x y",
 		"https:///no-host", "https://a.example/" + strings.Repeat("x", 2000),
 	} {
-		a := firing()
+		a := firingAlert()
 		a.Annotations = map[string]string{"runbook": text}
 		require.NotContains(t, fields(a)[1], "<", text)
 	}
-	many := firing()
+	many := firingAlert()
 	many.Annotations = map[string]string{}
 	for i := range 60 {
 		many.Annotations["a"+strings.Repeat("x", i)] = "x"

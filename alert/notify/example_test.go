@@ -39,15 +39,15 @@ func ExampleAlertmanager() {
 	// [notifier "alertmanager-a" notifier "alertmanager-b"]
 }
 
-// offline is a transport without a network.
-type offline struct{}
+// offlineTransport is a transport without a network.
+type offlineTransport struct{}
 
-func (offline) RoundTrip(*http.Request) (*http.Response, error) {
+func (offlineTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no route to https://hooks.slack.example/services/T0/B0/XX")
 }
 
 func ExampleNewSlack() {
-	slack := notify.NewSlack(notify.Config{URL: "https://hooks.slack.example/services/T0/B0/XX", Transport: offline{}})
+	slack := notify.NewSlack(notify.Config{URL: "https://hooks.slack.example/services/T0/B0/XX", Transport: offlineTransport{}})
 	fmt.Println(slack.Notify(context.Background(), alert.Alert{Rule: "fire", State: alert.Firing}))
 	// Output:
 	// alert: not delivered: no connection
@@ -71,7 +71,7 @@ func ExampleMailConfig() {
 }
 
 func ExampleNewPagerDuty() {
-	pager := notify.NewPagerDuty(notify.Config{Transport: offline{}}, "0123456789abcdef0123456789abcdef")
+	pager := notify.NewPagerDuty(notify.Config{Transport: offlineTransport{}}, "0123456789abcdef0123456789abcdef")
 	fmt.Println(pager, pager.Notify(context.Background(), alert.Alert{Rule: "fire", State: alert.Firing}))
 	// Output:
 	// notifier "pagerduty" alert: not delivered: no connection

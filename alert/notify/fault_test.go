@@ -24,14 +24,14 @@ func TestLatestStateArrivesAfterEveryKindOfFailure(t *testing.T) {
 		"http_5xx":    func(s *server) { s.replies(500) },
 		"http_4xx":    func(s *server) { s.replies(429, "Retry-After", "20") },
 		"unreachable": func(s *server) { s.down.Store(true); s.transport.CloseIdleConnections() },
-		"timeout":     func(s *server) { s.answer.Store(http.HandlerFunc(hang)) },
-		"dropped":     func(s *server) { s.answer.Store(http.HandlerFunc(drop)) },
+		"timeout":     func(s *server) { s.answer.Store(http.HandlerFunc(neverAnswer)) },
+		"dropped":     func(s *server) { s.answer.Store(http.HandlerFunc(dropConnection)) },
 	} {
 		t.Run(fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newServer()
 				hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
-				w := watch(t, hook, quiet())
+				w := newSwitchedMonitor(t, hook, discardLogger())
 				w.set(true)
 				w.set(false)
 				require.Equal(t, []string{"firing", "resolved"}, server.statuses(t), "one message per state while nothing fails")
@@ -63,15 +63,15 @@ func TestLatestStateArrivesAfterEveryKindOfFailure(t *testing.T) {
 	}
 }
 
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+func neverAnswer(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+func dropConnection(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func TestRetryAfterHeaderIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.replies(429, "Retry-After", "300")
-		w := watch(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}), quiet())
+		w := newSwitchedMonitor(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}), discardLogger())
 		w.set(true)
 		time.Sleep(290 * time.Second)
 		require.Len(t, server.times(), 1)
@@ -90,10 +90,10 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 		server.replies(500)
 		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
 		for range 5 {
-			require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 500")
+			require.ErrorContains(t, hook.Notify(t.Context(), firingAlert()), "status 500")
 		}
 		require.True(t, hook.Breaker().Tripped())
-		err := hook.Notify(t.Context(), firing())
+		err := hook.Notify(t.Context(), firingAlert())
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, "breaker_open", failed.Kind)
@@ -103,7 +103,7 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 
 		server.replies(400)
 		time.Sleep(15 * time.Second)
-		require.ErrorContains(t, hook.Notify(t.Context(), firing()), "status 400")
+		require.ErrorContains(t, hook.Notify(t.Context(), firingAlert()), "status 400")
 		require.Equal(t, breaker.Closed, hook.Breaker().State(), "a server that refuses an alert is healthy")
 		server.stop()
 	})
@@ -112,11 +112,11 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 func TestCanceledAttemptIsNotCountedByTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
-		server.answer.Store(http.HandlerFunc(hang))
+		server.answer.Store(http.HandlerFunc(neverAnswer))
 		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		require.Equal(t, context.Canceled, hook.Notify(ctx, firing()))
+		require.Equal(t, context.Canceled, hook.Notify(ctx, firingAlert()))
 		require.Zero(t, hook.Breaker().Totals().Failures)
 		server.stop()
 	})
@@ -125,10 +125,10 @@ func TestCanceledAttemptIsNotCountedByTheBreaker(t *testing.T) {
 func TestAttemptsHaveADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
-		server.answer.Store(http.HandlerFunc(hang))
+		server.answer.Store(http.HandlerFunc(neverAnswer))
 		hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
 		began := time.Now()
-		require.Error(t, hook.Notify(t.Context(), firing()))
+		require.Error(t, hook.Notify(t.Context(), firingAlert()))
 		require.Equal(t, 30*time.Second, time.Since(began))
 		require.EqualValues(t, 1, hook.Breaker().Totals().Failures)
 		server.stop()
@@ -152,11 +152,11 @@ func TestUntrustedCertificateIsRefused(t *testing.T) {
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	defer server.Close()
-	require.EqualError(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firing()),
+	require.EqualError(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firingAlert()),
 		"alert: not delivered: no secure connection")
 	require.Zero(t, asked.Load())
 	trusting := notify.Config{URL: server.URL, Transport: server.Client().Transport}
-	require.NoError(t, notify.NewWebhook(trusting).Notify(t.Context(), firing()))
+	require.NoError(t, notify.NewWebhook(trusting).Notify(t.Context(), firingAlert()))
 	require.EqualValues(t, 1, asked.Load())
 }
 

@@ -18,7 +18,7 @@ import (
 )
 
 // receiverFaults are ways in which a receiver fails.
-var receiverFaults = []http.HandlerFunc{hang, drop, status(500), status(503, "Retry-After", "30"), status(429, "Retry-After", "45")}
+var receiverFaults = []http.HandlerFunc{neverAnswer, dropConnection, answerStatus(500), answerStatus(503, "Retry-After", "30"), answerStatus(429, "Retry-After", "45")}
 
 // receiverAtRandom returns works, or a way to fail.
 func receiverAtRandom(random *rand.Rand, works http.HandlerFunc) http.HandlerFunc {
@@ -46,11 +46,11 @@ func TestRandomFailures(t *testing.T) {
 		hook := notify.NewWebhook(notify.Config{Name: "run", URL: "http://a.example", Transport: server.transport, Repeat: notify.Off})
 		var bad [20]atomic.Bool
 		rules := rulesOn(bad[:])
-		monitor := alert.NewMonitor(alert.Config{Interval: 15 * time.Second, Notify: []alert.Notifier{hook}, Logger: quiet()}, rules...)
+		monitor := alert.NewMonitor(alert.Config{Interval: 15 * time.Second, Notify: []alert.Notifier{hook}, Logger: discardLogger()}, rules...)
 		ctx, cancel := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 
-		var acknowledged recorder
+		var acknowledged statusReceiver
 		for range 12 * 60 {
 			server.answer.Store(receiverAtRandom(random, acknowledged.accept))
 			bad[random.IntN(len(bad))].Store(random.IntN(2) == 0)
@@ -87,7 +87,7 @@ func TestRandomFailures(t *testing.T) {
 	})
 }
 
-func status(code int, header ...string) http.HandlerFunc {
+func answerStatus(code int, header ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])

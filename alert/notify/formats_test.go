@@ -16,7 +16,7 @@ func TestAlertmanagerAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		am := notify.NewAlertmanager(notify.Config{URL: "http://am.example/prefix/", Transport: server.transport})
-		require.NoError(t, am.NotifyAll(t.Context(), []alert.Alert{firing(), resolved()}))
+		require.NoError(t, am.NotifyAll(t.Context(), []alert.Alert{firingAlert(), resolvedAlert()}))
 		require.Equal(t, "/prefix/api/v2/alerts", server.requests()[0].path)
 		var got []map[string]any
 		require.NoError(t, json.Unmarshal(server.requests()[0].body, &got))
@@ -29,7 +29,7 @@ func TestAlertmanagerAlerts(t *testing.T) {
 		require.Equal(t, "2026-01-02T04:04:05Z", got[1]["endsAt"])
 
 		off := notify.NewAlertmanager(notify.Config{URL: "http://am.example", Repeat: notify.Off, Transport: server.transport})
-		require.NoError(t, off.Notify(t.Context(), firing()))
+		require.NoError(t, off.Notify(t.Context(), firingAlert()))
 		require.NotContains(t, string(server.requests()[1].body), "endsAt", "the Alertmanager decides")
 		server.stop()
 	})

@@ -87,7 +87,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) replies(code int, header ...string) {
-	s.answer.Store(status(code, header...))
+	s.answer.Store(answerStatus(code, header...))
 }
 
 func (s *server) requests() []request {
@@ -121,15 +121,15 @@ func (s *server) statuses(t *testing.T) (statuses []string) {
 	return statuses
 }
 
-// watched is a running monitor of one rule that a test turns on and off.
-type watched struct {
+// switchedMonitor is a running monitor of one rule that a test turns on and off.
+type switchedMonitor struct {
 	*alert.Monitor
 	bad  atomic.Bool
 	stop func()
 }
 
-func watch(t *testing.T, n alert.Notifier, logger *slog.Logger) *watched {
-	w := &watched{}
+func newSwitchedMonitor(t *testing.T, n alert.Notifier, logger *slog.Logger) *switchedMonitor {
+	w := &switchedMonitor{}
 	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{n}, Logger: logger},
 		alert.Rule{Name: "errors", Value: alert.True(w.bad.Load), When: alert.Above(0), Severity: "page"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -138,12 +138,12 @@ func watch(t *testing.T, n alert.Notifier, logger *slog.Logger) *watched {
 	return w
 }
 
-func (w *watched) set(bad bool) {
+func (w *switchedMonitor) set(bad bool) {
 	w.bad.Store(bad)
 	time.Sleep(2 * time.Second)
 }
 
-func (w *watched) metric(outcome, kind string) (value float64) {
+func (w *switchedMonitor) metric(outcome, kind string) (value float64) {
 	for s, v := range w.Observe {
 		if s.Instrument == instrument.NotifierNotifications && s.Values[1] == outcome && s.Values[2] == kind {
 			value = v
@@ -152,9 +152,9 @@ func (w *watched) metric(outcome, kind string) (value float64) {
 	return value
 }
 
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func firing() alert.Alert {
+func firingAlert() alert.Alert {
 	labels := map[string]string{"alertname": "errors", "severity": "page"}
 	return alert.Alert{
 		ID: "0123456789abcdef", Rule: "errors", Labels: labels, Summary: "failure rate is <0.4> & rising",
@@ -162,14 +162,14 @@ func firing() alert.Alert {
 	}
 }
 
-func resolved() alert.Alert {
-	a := firing()
+func resolvedAlert() alert.Alert {
+	a := firingAlert()
 	a.State, a.EndsAt = alert.Resolved, a.StartsAt.Add(time.Hour)
 	return a
 }
 
-// recorder is a receiver that keeps the latest state of each alert.
-type recorder struct {
+// statusReceiver is a receiver that keeps the latest state of each alert.
+type statusReceiver struct {
 	mu    sync.Mutex
 	known map[string]alertStatus
 	stale int // messages older than the known state
@@ -180,7 +180,7 @@ type alertStatus struct {
 	starts time.Time
 }
 
-func (l *recorder) accept(_ http.ResponseWriter, r *http.Request) {
+func (l *statusReceiver) accept(_ http.ResponseWriter, r *http.Request) {
 	var m struct {
 		Alerts []struct {
 			Status   string
@@ -205,7 +205,7 @@ func (l *recorder) accept(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l *recorder) latest(rule string) (status string, known bool) {
+func (l *statusReceiver) latest(rule string) (status string, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, known := l.known[rule]

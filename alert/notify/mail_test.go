@@ -50,7 +50,7 @@ func TestMailIsSentOverTLS(t *testing.T) {
 			m := notify.NewMail(c)
 			require.Equal(t, "mail", m.Name())
 			require.Equal(t, 4*time.Hour, m.Repeat())
-			a := annotated()
+			a := annotatedAlert()
 			a.Key, a.Labels["key"] = "db-1", "db-1"
 			require.NoError(t, m.Notify(t.Context(), a))
 			require.Equal(t, []string{"PLAIN weir " + secret}, s.logins)
@@ -75,10 +75,10 @@ func TestMailsAboutOneAlertAreAThread(t *testing.T) {
 	inMailTest(t, func(t *testing.T, s *mailServer) {
 		m := notify.NewMail(mailConfig(s))
 		for range 2 {
-			require.NoError(t, m.Notify(t.Context(), firing()))
+			require.NoError(t, m.Notify(t.Context(), firingAlert()))
 		}
-		require.NoError(t, m.Notify(t.Context(), resolved()))
-		again := firing()
+		require.NoError(t, m.Notify(t.Context(), resolvedAlert()))
+		again := firingAlert()
 		again.StartsAt = again.StartsAt.Add(time.Hour)
 		require.NoError(t, m.Notify(t.Context(), again))
 		ids, threads := map[string]bool{}, map[string]int{}
@@ -99,7 +99,7 @@ func TestMailAboutSeveralAlerts(t *testing.T) {
 	inMailTest(t, func(t *testing.T, s *mailServer) {
 		var alerts []alert.Alert
 		for i := range 64 {
-			a := firing()
+			a := firingAlert()
 			a.Rule = fmt.Sprint("rule ", i%2)
 			a.Summary = fmt.Sprint("summary ", i, strings.Repeat("é", 4000))
 			if i >= 60 {
@@ -159,7 +159,7 @@ func TestMailRecipients(t *testing.T) {
 			c.To = append(c.To, fmt.Sprintf("Ünal %d <u%d@team.example>", i, i))
 		}
 		s.answers = map[string]string{"RCPT TO:<u1@team.example>": "550 no such user", "RCPT TO:<u2@team.example>": "450 busy"}
-		require.NoError(t, notify.NewMail(c).Notify(t.Context(), firing()))
+		require.NoError(t, notify.NewMail(c).Notify(t.Context(), firingAlert()))
 		require.Len(t, s.mails[0].to, 98, "the others get it")
 		header, _ := s.mails[0].parsed(t)
 		list, err := header.AddressList("To")
@@ -172,7 +172,7 @@ func TestMailLogins(t *testing.T) {
 	for auth, want := range map[string]string{"LOGIN": "LOGIN weir " + secret, "login plain": "PLAIN weir " + secret, "XOAUTH2": "", "": ""} {
 		inMailTest(t, func(t *testing.T, s *mailServer) {
 			s.auth = auth
-			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firing())
+			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 			if want == "" {
 				require.EqualError(t, err, "alert: not delivered: the server offers neither AUTH PLAIN nor AUTH LOGIN")
 				require.Empty(t, s.mails)
@@ -186,7 +186,7 @@ func TestMailLogins(t *testing.T) {
 		c := mailConfig(s)
 		c.User, c.Password, c.NoTLS = "", "", true
 		s.noStartTLS = true
-		require.NoError(t, notify.NewMail(c).Notify(t.Context(), firing()))
+		require.NoError(t, notify.NewMail(c).Notify(t.Context(), firingAlert()))
 		require.Empty(t, s.logins)
 		require.Len(t, s.mails, 1)
 	})
@@ -195,7 +195,7 @@ func TestMailLogins(t *testing.T) {
 func TestMailIsNotSentWithoutTrustedTLS(t *testing.T) {
 	inMailTest(t, func(t *testing.T, s *mailServer) {
 		s.noStartTLS = true
-		err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firing())
+		err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 		require.EqualError(t, err, "alert: not delivered: the server does not offer STARTTLS")
 	})
 	for _, change := range []func(*notify.MailConfig){
@@ -205,7 +205,7 @@ func TestMailIsNotSentWithoutTrustedTLS(t *testing.T) {
 		inMailTest(t, func(t *testing.T, s *mailServer) {
 			c := mailConfig(s)
 			change(&c)
-			err := notify.NewMail(c).Notify(t.Context(), firing())
+			err := notify.NewMail(c).Notify(t.Context(), firingAlert())
 			require.EqualError(t, err, "alert: not delivered: no secure connection")
 			require.Empty(t, s.mails)
 			require.Empty(t, s.logins)
@@ -243,7 +243,7 @@ func TestMailSecretsAppearNowhere(t *testing.T) {
 		s.answers = map[string]string{"AUTH": "535 no user " + secret}
 		m := notify.NewMail(c)
 		var log bytes.Buffer
-		err := m.Notify(t.Context(), firing())
+		err := m.Notify(t.Context(), firingAlert())
 		require.EqualError(t, err, "alert: not delivered: SMTP status 535 to AUTH")
 		for _, value := range []any{c, &c, m, *m, struct{ c notify.MailConfig }{c}.c, struct{ m *notify.Mail }{m}, struct{ m notify.Mail }{*m}, []any{m, c}} {
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
@@ -266,5 +266,5 @@ func TestMailDialsTheServer(t *testing.T) {
 		require.Equal(t, "tcp mail.example:25", network+" "+address)
 		return nil, &net.DNSError{Err: "no such host", Name: secret}
 	}
-	require.EqualError(t, notify.NewMail(c).Notify(t.Context(), firing()), "alert: not delivered: unknown host name")
+	require.EqualError(t, notify.NewMail(c).Notify(t.Context(), firingAlert()), "alert: not delivered: unknown host name")
 }

@@ -27,7 +27,7 @@ func TestMailServerThatRefuses(t *testing.T) {
 					s.answers["HELO"] = s.answers["EHLO"]
 				}
 				m := notify.NewMail(mailConfig(s))
-				err := m.Notify(t.Context(), firing())
+				err := m.Notify(t.Context(), firingAlert())
 				require.EqualError(t, err, fmt.Sprintf("alert: not delivered: SMTP status %d to %s", code, step))
 				var failed *alert.DeliveryError
 				require.ErrorAs(t, err, &failed)
@@ -48,7 +48,7 @@ func TestMailServerThatHangsOrDropsTheConnection(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
 			began := time.Now()
-			err := notify.NewMail(mailConfig(s)).Notify(ctx, firing())
+			err := notify.NewMail(mailConfig(s)).Notify(ctx, firingAlert())
 			require.Equal(t, 3*time.Second, time.Since(began), command)
 			var failed *alert.DeliveryError
 			require.ErrorAs(t, err, &failed)
@@ -61,7 +61,7 @@ func TestMailServerThatHangsOrDropsTheConnection(t *testing.T) {
 		}
 		inMailTest(t, func(t *testing.T, s *mailServer) {
 			s.drop = command
-			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firing())
+			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 			var failed *alert.DeliveryError
 			require.ErrorAs(t, err, &failed)
 			require.Equal(t, mayHaveArrived, failed.Kind == "timeout", "%s: %v", command, err)
@@ -74,7 +74,7 @@ func TestMailIsDeliveredThoughTheServerSaysNoGoodbye(t *testing.T) {
 	inMailTest(t, func(t *testing.T, s *mailServer) {
 		s.silent = "QUIT"
 		began := time.Now()
-		require.NoError(t, notify.NewMail(mailConfig(s)).Notify(t.Context(), firing()))
+		require.NoError(t, notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert()))
 		require.Equal(t, time.Second, time.Since(began))
 		require.Len(t, s.mails, 1)
 	})
@@ -87,7 +87,7 @@ func TestMailStopsWhenItsContextIsCanceled(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
 			began := time.Now()
-			require.ErrorIs(t, notify.NewMail(mailConfig(s)).Notify(ctx, firing()), context.Canceled)
+			require.ErrorIs(t, notify.NewMail(mailConfig(s)).Notify(ctx, firingAlert()), context.Canceled)
 			require.Equal(t, time.Second, time.Since(began))
 		})
 	}
@@ -101,7 +101,7 @@ func TestMailsOfAMonitor(t *testing.T) {
 			hosts[fmt.Sprint("h", i)] = i
 		}
 		s.answers = map[string]string{"greeting": "421 later"}
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify.NewMail(mailConfig(s))}, Logger: quiet()},
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify.NewMail(mailConfig(s))}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(hosts), func(int) alert.Value {
 				return alert.True(func() bool { return true })
 			})})

@@ -24,9 +24,10 @@ import (
 
 const routingKey = "0123456789abcdefghijABCDEFGHIJ" + "xy"
 
-// pagerDuty is a receiver that enforces the contract of the Events API v2 as its documentation states
-// it: the fields, their lengths, 512 KB per event, and 120 events in any 60 seconds.
-type pagerDuty struct {
+// pagerDutyReceiver is a receiver that enforces the contract of the Events API v2 as its
+// documentation states it: the fields, their lengths, 512 KB per event, and 120 events in any 60
+// seconds.
+type pagerDutyReceiver struct {
 	mu     sync.Mutex
 	open   map[string]pagerDutyEvent // by dedup_key
 	events []pagerDutyEvent
@@ -49,7 +50,7 @@ type pagerDutyEvent struct {
 	Images []struct{ Src, Href, Alt string }
 }
 
-func (p *pagerDuty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *pagerDutyReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -83,7 +84,7 @@ func (p *pagerDuty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (p *pagerDuty) check(r *http.Request, e pagerDutyEvent, size int) {
+func (p *pagerDutyReceiver) check(r *http.Request, e pagerDutyEvent, size int) {
 	_, timeErr := time.Parse(time.RFC3339Nano, e.Payload.Timestamp)
 	for fault, found := range map[string]bool{
 		"method or path":   r.Method != http.MethodPost || r.URL.Path != "/v2/enqueue",
@@ -105,11 +106,11 @@ func (p *pagerDuty) check(r *http.Request, e pagerDutyEvent, size int) {
 }
 
 // withPagerDuty runs a test with a receiver and a notifier.
-func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDuty, *notify.Webhook)) {
+func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDutyReceiver, *notify.Webhook)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
-		p := &pagerDuty{open: map[string]pagerDutyEvent{}}
+		p := &pagerDutyReceiver{open: map[string]pagerDutyEvent{}}
 		server.answer.Store(http.HandlerFunc(p.ServeHTTP))
 		n := notify.NewPagerDuty(notify.Config{Transport: server.transport, URL: "http://events.example/v2/enqueue"}, routingKey)
 		test(t, p, n)
@@ -118,9 +119,9 @@ func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDuty, *notify.Webho
 }
 
 func TestPagerDutyTriggersAndResolvesOneAlert(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDuty, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
 		require.Equal(t, "pagerduty", n.Name())
-		a := annotated()
+		a := annotatedAlert()
 		a.Key = "db-1"
 		a.Labels["key"], a.Labels["instance"] = "db-1", "web-1:47"
 		require.NoError(t, n.Notify(t.Context(), a))
@@ -149,7 +150,7 @@ func TestPagerDutyTriggersAndResolvesOneAlert(t *testing.T) {
 }
 
 func TestPagerDutyLimitsAreKeptByEveryAlert(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDuty, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
 		for _, text := range []string{"x", "é", "\x00", "<", "\xff", "😀"} {
 			long := strings.Repeat(text, 4096/len(text))
 			a := alert.Alert{
@@ -167,7 +168,7 @@ func TestPagerDutyLimitsAreKeptByEveryAlert(t *testing.T) {
 		}
 		require.NoError(t, n.Notify(t.Context(), alert.Alert{ID: "x", State: alert.Firing}))
 		require.Empty(t, p.faults, "an alert without texts")
-		exact := firing()
+		exact := firingAlert()
 		exact.Summary = strings.Repeat("é", 1024-len("[FIRING] errors: "))
 		require.NoError(t, n.Notify(t.Context(), exact))
 		require.True(t, strings.HasSuffix(p.events[len(p.events)-1].Payload.Summary, "éé"), "not cut")
@@ -175,12 +176,12 @@ func TestPagerDutyLimitsAreKeptByEveryAlert(t *testing.T) {
 }
 
 func TestPagerDutySeverities(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDuty, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
 		for label, want := range map[string]string{
 			"critical": "critical", "page": "critical", "error": "error", "": "error", "P1": "error",
 			"warning": "warning", "warn": "warning", "ticket": "warning", "info": "info",
 		} {
-			a := firing()
+			a := firingAlert()
 			a.Labels["severity"] = label
 			require.NoError(t, n.Notify(t.Context(), a))
 			require.Equal(t, want, p.events[len(p.events)-1].Payload.Severity, label)
@@ -190,14 +191,14 @@ func TestPagerDutySeverities(t *testing.T) {
 
 // 300 hosts fail at once. All arrive without a 429, as fast as the limit allows.
 func TestPagerDutyRateIsKept(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDuty, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
 		hosts := map[string]int{}
 		for i := range 300 {
 			hosts[fmt.Sprint("h", i)] = i
 		}
 		var bad atomic.Bool
 		bad.Store(true)
-		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{n}, Logger: quiet()},
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{n}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(hosts), func(int) alert.Value {
 				return alert.True(bad.Load)
 			})})
@@ -225,7 +226,7 @@ func TestPagerDutyAnswers429(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.replies(http.StatusTooManyRequests)
-		w := watch(t, notify.NewPagerDuty(notify.Config{URL: "http://pd.example", Transport: server.transport}, routingKey), quiet())
+		w := newSwitchedMonitor(t, notify.NewPagerDuty(notify.Config{URL: "http://pd.example", Transport: server.transport}, routingKey), discardLogger())
 		w.set(true)
 		time.Sleep(45 * time.Second)
 		require.Len(t, server.requests(), 2, "30 seconds apart")

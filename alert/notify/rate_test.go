@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// ruleOf is a rule that fires for n members.
-func ruleOf(n int) alert.Rule {
+// ruleOfMembers is a rule that fires for n members.
+func ruleOfMembers(n int) alert.Rule {
 	members := map[string]int{}
 	for i := range n {
 		members[fmt.Sprint("h", i)] = i
@@ -33,7 +33,7 @@ func TestSlackRateIsKept(t *testing.T) {
 		server := newServer()
 		n := notify.NewSlack(notify.Config{URL: "http://slack.example", Transport: server.transport})
 		for range 70 {
-			require.NoError(t, n.Notify(t.Context(), firing()))
+			require.NoError(t, n.Notify(t.Context(), firingAlert()))
 		}
 		times := server.times()
 		for i := range times[10:] {
@@ -51,9 +51,9 @@ func TestRateWithAShortTimeout(t *testing.T) {
 		var told atomic.Int64
 		server.answer.Store(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
 		m := alert.NewMonitor(alert.Config{
-			Timeout: 100 * time.Millisecond, Logger: quiet(),
+			Timeout: 100 * time.Millisecond, Logger: discardLogger(),
 			Notify: []alert.Notifier{notify.NewSlack(notify.Config{URL: "http://slack.example", Transport: server.transport})},
-		}, ruleOf(30))
+		}, ruleOfMembers(30))
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(2 * time.Minute)
@@ -68,14 +68,14 @@ func TestWaitForTheRateEndsWithTheContext(t *testing.T) {
 		server := newServer()
 		n := notify.NewSlack(notify.Config{URL: "http://slack.example", Transport: server.transport})
 		for range 10 {
-			require.NoError(t, n.Notify(t.Context(), firing()))
+			require.NoError(t, n.Notify(t.Context(), firingAlert()))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Millisecond, cancel)
-		require.Equal(t, context.Canceled, n.Notify(ctx, firing()))
+		require.Equal(t, context.Canceled, n.Notify(ctx, firingAlert()))
 		short, stop := context.WithTimeout(t.Context(), time.Millisecond)
 		defer stop()
-		err := n.Notify(short, firing())
+		err := n.Notify(short, firingAlert())
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
 		require.Positive(t, failed.RetryAfter())
@@ -99,7 +99,7 @@ func TestMailOverTCP(t *testing.T) {
 	}()
 	c := mailConfig(s)
 	c.Server, c.Dial, c.TLS.ServerName = listener.Addr().String(), nil, mailHost
-	require.NoError(t, notify.NewMail(c).Notify(t.Context(), firing()))
+	require.NoError(t, notify.NewMail(c).Notify(t.Context(), firingAlert()))
 	<-served
 	require.Empty(t, s.faults)
 	require.Len(t, s.mails, 1)

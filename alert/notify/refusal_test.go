@@ -25,7 +25,7 @@ func TestAlertArrivesSoonAfterAReceiverStopsRefusing(t *testing.T) {
 			server := newServer()
 			server.replies(code)
 			hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport})
-			w := watch(t, hook, quiet())
+			w := newSwitchedMonitor(t, hook, discardLogger())
 			w.set(true)
 			time.Sleep(time.Minute)
 			require.Len(t, server.requests(), 1, "%d: slow retries", code)
@@ -73,7 +73,7 @@ func TestRefusedBatchIsSentOneByOne(t *testing.T) {
 			keys[fmt.Sprint("k", i)] = i
 		}
 		m := alert.NewMonitor(alert.Config{
-			Logger: quiet(),
+			Logger: discardLogger(),
 			Notify: []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: "http://am.example", Transport: server.transport})},
 		}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
 			return alert.True(func() bool { return true })

@@ -26,10 +26,10 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// roundTrip is a transport whose errors name the address.
-type roundTrip func() error
+// failingTransport is a transport whose errors name the address.
+type failingTransport func() error
 
-func (f roundTrip) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }
+func (f failingTransport) RoundTrip(*http.Request) (*http.Response, error) { return nil, f() }
 
 func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 	const address = "https://user:" + secret + "@hooks." + secret + ".example/services/" + secret
@@ -47,7 +47,7 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log lockedBuffer
 			config := notify.Config{
-				Name: "pager", URL: address, Header: http.Header{"Authorization": {secret}}, Transport: roundTrip(fault),
+				Name: "pager", URL: address, Header: http.Header{"Authorization": {secret}}, Transport: failingTransport(fault),
 				Breaker: breaker.Config{MinCalls: 1000},
 			}
 			signed := notify.NewSignedWebhook(config, "whsec_"+"VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU")
@@ -56,10 +56,10 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 				notify.NewPagerDuty(config, strings.Repeat(secret, 3)+"xxxxx"),
 				notify.NewTemplateWebhook(config, `{"key": "`+secret+`", "text": {{.Summary}}}`),
 			} {
-				w := watch(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
+				w := newSwitchedMonitor(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
 				w.set(true)
 				w.stop()
-				err := n.Notify(t.Context(), firing())
+				err := n.Notify(t.Context(), firingAlert())
 				require.ErrorContains(t, err, want)
 				marshalled, _ := json.Marshal(n)
 				fmt.Fprintf(&log, "%v %+v %#v %s %s %v", n, n, n, marshalled, err, errors.Unwrap(err))
@@ -92,7 +92,7 @@ func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
 	for want, address := range map[string]string{
 		"connection closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
 	} {
-		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firing())
+		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firingAlert())
 		require.EqualError(t, err, "alert: not delivered: "+want)
 	}
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// endless is an endless response body that counts the bytes read.
-type endless struct{ read int }
+// endlessBody is an endless response body that counts the bytes read.
+type endlessBody struct{ read int }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *endlessBody) Read(p []byte) (int, error) {
 	e.read += len(p)
 	return len(p), nil
 }
-func (*endless) Close() error { return nil }
+func (*endlessBody) Close() error { return nil }
 
-func (e *endless) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e *endlessBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: e, Request: r}, r.Body.Close()
 }
 
 func TestAtMost64KilobytesOfAnAnswerAreRead(t *testing.T) {
-	var answer endless
+	var answer endlessBody
 	hook := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: &answer})
-	require.NoError(t, hook.Notify(t.Context(), firing()))
+	require.NoError(t, hook.Notify(t.Context(), firingAlert()))
 	require.Equal(t, 64<<10, answer.read)
 }
 
@@ -39,7 +39,7 @@ func TestHeaderOfMoreThan64KilobytesFails(t *testing.T) {
 			w.Header().Set("X", strings.Repeat("x", size))
 		}))
 		hook := notify.NewWebhook(notify.Config{URL: server.URL})
-		err := hook.Notify(t.Context(), firing())
+		err := hook.Notify(t.Context(), firingAlert())
 		server.Close()
 		require.Equal(t, want, err == nil, "%d bytes: %v", size, err)
 	}

@@ -32,7 +32,7 @@ func slackPosts(t *testing.T, alerts ...alert.Alert) (bodies []string) {
 }
 
 func TestSlackMessage(t *testing.T) {
-	posts := slackPosts(t, firing(), resolved())
+	posts := slackPosts(t, firingAlert(), resolvedAlert())
 	require.JSONEq(t, `{
 		"text": "[FIRING] errors", "mrkdwn": false, "parse": "none", "unfurl_links": false, "unfurl_media": false,
 		"attachments": [{
@@ -97,7 +97,7 @@ func TestSlackTextsAreTruncatedOnlyIfTooLong(t *testing.T) {
 		strings.Repeat("<", 750): true, strings.Repeat("<", 751): false, "x" + strings.Repeat("<", 751): false,
 		"xx" + strings.Repeat("<", 751): false, "xxx" + strings.Repeat("<", 751): false,
 	} {
-		a := firing()
+		a := firingAlert()
 		a.Summary = text
 		var p slackPost
 		require.NoError(t, json.Unmarshal([]byte(slackPosts(t, a)[0]), &p))

@@ -17,9 +17,9 @@ import (
 	"github.com/weir-go/weir/alert/notify"
 )
 
-// teams is a receiver that enforces the contract of a Teams workflow: a message with one adaptive
-// card, at most 28 KB, and four requests in any second.
-type teams struct {
+// teamsReceiver is a receiver that enforces the contract of a Teams workflow: a message with one
+// adaptive card, at most 28 KB, and four requests in any second.
+type teamsReceiver struct {
 	mu     sync.Mutex
 	cards  []teamsCard
 	times  []time.Time
@@ -36,7 +36,7 @@ type teamsCard struct {
 	Actions []struct{ Type, Title, URL string }
 }
 
-func (s *teams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *teamsReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.times = append(s.times, time.Now())
@@ -71,7 +71,7 @@ func (s *teams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-func (s *teams) check(card teamsCard) {
+func (s *teamsReceiver) check(card teamsCard) {
 	if card.Type != "AdaptiveCard" || card.Version != "1.2" || len(card.Body) == 0 || len(card.Actions) > 6 {
 		s.faults = append(s.faults, "not a card of version 1.2")
 	}
@@ -105,9 +105,9 @@ func (c teamsCard) texts() (texts []string) {
 }
 
 // sentToTeams returns the receiver after the alerts were sent.
-func sentToTeams(t *testing.T, alerts ...alert.Alert) *teams {
+func sentToTeams(t *testing.T, alerts ...alert.Alert) *teamsReceiver {
 	t.Helper()
-	s := &teams{}
+	s := &teamsReceiver{}
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.answer.Store(http.HandlerFunc(s.ServeHTTP))
@@ -123,9 +123,9 @@ func sentToTeams(t *testing.T, alerts ...alert.Alert) *teams {
 }
 
 func TestTeamsCard(t *testing.T) {
-	a := annotated()
+	a := annotatedAlert()
 	a.Key, a.Labels["key"] = "db-1", "db-1"
-	end := resolved()
+	end := resolvedAlert()
 	cards := sentToTeams(t, a, end).cards
 	require.Equal(t, []string{
 		"[FIRING] errors (db-1)", "failure rate is <0.4> & rising", "fired 2026-01-02T03:04:05Z",
@@ -153,7 +153,7 @@ func TestTeamsLimitsAreKeptByEveryAlert(t *testing.T) {
 		alerts = append(alerts, a)
 	}
 	for n := 2000; n < 4096; n += 8 { // messages of every size around the limit
-		a := firing()
+		a := firingAlert()
 		a.Annotations = map[string]string{}
 		for i := range 10 {
 			a.Annotations[fmt.Sprint("a", i)] = strings.Repeat("x", n)
@@ -170,7 +170,7 @@ func TestTeamsLimitsAreKeptByEveryAlert(t *testing.T) {
 func TestTeamsRateIsKept(t *testing.T) {
 	var many []alert.Alert
 	for range 20 {
-		many = append(many, firing())
+		many = append(many, firingAlert())
 	}
 	s := sentToTeams(t, many...)
 	require.Len(t, s.cards, 20)

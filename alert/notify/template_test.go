@@ -14,8 +14,8 @@ import (
 
 const opsgenieURL = `http://api.example/v2/alerts{{if eq .State "resolved"}}/{{.ID}}/close{{end}}?identifierType=alias`
 
-// rendered returns what a template sends for an alert.
-func rendered(t *testing.T, url, body string, a alert.Alert) (path, sent string) {
+// renderAlert returns what a template sends for an alert.
+func renderAlert(t *testing.T, url, body string, a alert.Alert) (path, sent string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -29,10 +29,10 @@ func rendered(t *testing.T, url, body string, a alert.Alert) (path, sent string)
 
 func TestTemplateHasAnAddressPerState(t *testing.T) {
 	const body = `{"message": "{{printf "%.10s" .Summary}}", "alias": "{{.ID}}", "details": {{.Labels}}}`
-	path, sent := rendered(t, opsgenieURL, body, firing())
+	path, sent := renderAlert(t, opsgenieURL, body, firingAlert())
 	require.Equal(t, "/v2/alerts?identifierType=alias", path)
 	require.JSONEq(t, `{"message": "failure ra", "alias": "0123456789abcdef", "details": {"alertname": "errors", "severity": "page"}}`, sent)
-	path, _ = rendered(t, opsgenieURL, body, resolved())
+	path, _ = renderAlert(t, opsgenieURL, body, resolvedAlert())
 	require.Equal(t, "/v2/alerts/0123456789abcdef/close?identifierType=alias", path)
 }
 
@@ -58,7 +58,7 @@ func TestTemplateValues(t *testing.T) {
 		`"{{.Summary | printf "%s %s" .Rule | printf "%.12s"}}"`:               `"errors failu"`,
 		`{"priority": "{{if eq .Labels.severity "page"}}P1{{else}}P3{{end}}"}`: `{"priority": "P1"}`,
 	} {
-		_, sent := rendered(t, "http://x.example", body, firing())
+		_, sent := renderAlert(t, "http://x.example", body, firingAlert())
 		require.JSONEq(t, want, sent, body)
 	}
 }
@@ -66,9 +66,9 @@ func TestTemplateValues(t *testing.T) {
 // Values of an alert may come from strangers. They stay within their text.
 func TestTemplateValuesCannotChangeTheMessage(t *testing.T) {
 	for _, evil := range []string{`", "admin": true, "x": "`, `\`, `\"`, `"`, "\n", "\x00", "\xff", `{{.ID}}`, "\u2028", "</script>", `\u0022`} {
-		a := firing()
+		a := firingAlert()
 		a.Summary, a.Key = evil, evil
-		path, sent := rendered(t, "http://x.example/a/{{.Key}}?b={{.Key}}&c=d", `{"a": "x{{.Summary}}y", "b": {{.Summary}}, "{{.Key}}": 1}`, a)
+		path, sent := renderAlert(t, "http://x.example/a/{{.Key}}?b={{.Key}}&c=d", `{"a": "x{{.Summary}}y", "b": {{.Summary}}, "{{.Key}}": 1}`, a)
 		var got map[string]any
 		require.NoError(t, json.Unmarshal([]byte(sent), &got), "%q", evil)
 		valid := strings.ToValidUTF8(evil, "\uFFFD")
@@ -106,9 +106,9 @@ func TestTemplateCannotChooseTheServer(t *testing.T) {
 	} {
 		require.Panics(t, func() { notify.NewTemplateWebhook(notify.Config{URL: url}, "1") }, url)
 	}
-	a := firing()
+	a := firingAlert()
 	a.Key = "//evil.example/../@evil.example#?x=y"
-	path, _ := rendered(t, "http://x.example/{{.Key}}/y", "1", a)
+	path, _ := renderAlert(t, "http://x.example/{{.Key}}/y", "1", a)
 	require.Equal(t, "/%2F%2Fevil.example%2F..%2F%40evil.example%23%3Fx%3Dy/y", path)
 }
 
@@ -122,7 +122,7 @@ func TestTemplateThatFailsLater(t *testing.T) {
 			"it has more than 1048576 bytes":        `"{{range $i := .Calls}}0123456789abcdef{{end}}"`,
 			"the message cannot be made: template:": `"{{if eq .Rule "errors"}}{{index .Rule 99}}{{end}}"`,
 		} {
-			a := firing()
+			a := firingAlert()
 			a.Calls = 100_000
 			err := notify.NewTemplateWebhook(c, body).Notify(t.Context(), a)
 			require.ErrorContains(t, err, want)

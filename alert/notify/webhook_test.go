@@ -22,8 +22,8 @@ func TestWebhookMessage(t *testing.T) {
 			Name: "pager", URL: "http://pager.example/hook?token=" + secret, Transport: server.transport,
 			Header: http.Header{"authorization": {"Bearer " + secret}},
 		})
-		require.NoError(t, hook.Notify(t.Context(), firing()))
-		require.NoError(t, hook.Notify(t.Context(), resolved()))
+		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
+		require.NoError(t, hook.Notify(t.Context(), resolvedAlert()))
 		first, second := server.requests()[0], server.requests()[1]
 		require.Equal(t, "/hook?token="+secret, first.path)
 		require.Equal(t, "Bearer "+secret, first.header.Get("Authorization"))
@@ -52,10 +52,10 @@ func TestSignedWebhook(t *testing.T) {
 		raw := []byte("0123456789abcdef0123456789abcdef")
 		hook := notify.NewSignedWebhook(notify.Config{URL: "http://a.example", Transport: server.transport},
 			"whsec_"+base64.StdEncoding.EncodeToString(raw))
-		require.NoError(t, hook.Notify(t.Context(), firing()))
+		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
 		time.Sleep(time.Minute)
-		require.NoError(t, hook.Notify(t.Context(), firing()))
-		require.NoError(t, hook.Notify(t.Context(), resolved()))
+		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
+		require.NoError(t, hook.Notify(t.Context(), resolvedAlert()))
 		got := server.requests()
 		for _, r := range got {
 			mac := hmac.New(sha256.New, raw)
@@ -110,7 +110,7 @@ func TestStatusCodes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer()
 			server.replies(test.status, test.header...)
-			err := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}).Notify(t.Context(), firing())
+			err := notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}).Notify(t.Context(), firingAlert())
 			var got *alert.DeliveryError
 			require.ErrorAs(t, err, &got)
 			require.EqualError(t, got.Err, test.text)
@@ -123,7 +123,7 @@ func TestStatusCodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		server.replies(http.StatusAccepted)
-		require.NoError(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}).Notify(t.Context(), firing()))
+		require.NoError(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Transport: server.transport}).Notify(t.Context(), firingAlert()))
 		server.stop()
 	})
 }

@@ -37,9 +37,9 @@ func TestInvalidHealthConfigs(t *testing.T) {
 	}
 }
 
-// evaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a
+// lastEvaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a
 // constant error. The monitor stops at a time, or never if it is 0.
-func evaluations(scrape, interval, wrong, stop time.Duration) string {
+func lastEvaluations(scrape, interval, wrong, stop time.Duration) string {
 	var values []string
 	for at := time.Duration(0); at <= 40*time.Minute; at += scrape {
 		last := at.Truncate(interval)
@@ -65,10 +65,10 @@ func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 				}
 				stopped := expectation{40 * time.Minute, ever, []string{"MonitorStalled stops"}}
 				promtoolTest(t, dir, "weir_alert_rule", scrape, every, []series{
-					{name("right"), evaluations(scrape, interval, 0, 0)},
-					{name("slow"), evaluations(scrape, interval, -time.Hour, 0)},
-					{name("fast"), evaluations(scrape, interval, time.Hour, 0)},
-					{name("stops"), evaluations(scrape, interval, 0, 10*time.Minute)},
+					{name("right"), lastEvaluations(scrape, interval, 0, 0)},
+					{name("slow"), lastEvaluations(scrape, interval, -time.Hour, 0)},
+					{name("fast"), lastEvaluations(scrape, interval, time.Hour, 0)},
+					{name("stops"), lastEvaluations(scrape, interval, 0, 10*time.Minute)},
 				}, []expectation{
 					{10*time.Minute + 3*interval - every, firing, nil},
 					{10*time.Minute + 4*interval + 3*scrape, firing, stopped.want},

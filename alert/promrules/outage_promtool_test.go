@@ -69,14 +69,14 @@ func TestOutagePagesOnce(t *testing.T) {
 	}
 }
 
-// recording holds the value of each series at each second, or "_" if there was none.
-type recording struct {
+// recordedSeries holds the value of each series at each second, or "_" if there was none.
+type recordedSeries struct {
 	values map[string][]string
 	names  map[*stat.Series]string
 }
 
 // sampled returns the values at each scrape, the first at phase.
-func (r recording) sampled(scrape, phase time.Duration) (list []series) {
+func (r recordedSeries) sampled(scrape, phase time.Duration) (list []series) {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		var seen []string
 		for at := phase; at < recordingEnd; at += scrape {
@@ -87,13 +87,13 @@ func (r recording) sampled(scrape, phase time.Duration) (list []series) {
 	return list
 }
 
-func (r recording) note(second int, sources ...stat.Source) {
+func (r recordedSeries) recordSecond(second int, sources ...stat.Source) {
 	for _, source := range sources {
 		for s, v := range source.Observe {
 			switch s.Instrument {
 			case instrument.BreakerState, instrument.BreakerTransitions, instrument.BreakerCalls:
 				if r.names[s] == "" {
-					r.names[s] = text(s)
+					r.names[s] = seriesText(s)
 				}
 				name := r.names[s]
 				for len(r.values[name]) < second {
@@ -105,8 +105,8 @@ func (r recording) note(second int, sources ...stat.Source) {
 	}
 }
 
-// text formats a series as Prometheus does.
-func text(s *stat.Series) string {
+// seriesText formats a series as Prometheus does.
+func seriesText(s *stat.Series) string {
 	name := strings.ReplaceAll(s.Instrument.Name, ".", "_")
 	if s.Instrument.Kind == stat.Counter {
 		name += "_total"
@@ -123,25 +123,25 @@ func text(s *stat.Series) string {
 var errDown = errors.New("down")
 
 // recordOutage records breakers during an outage in virtual time.
-func recordOutage(t *testing.T) recording {
-	r := recording{map[string][]string{}, map[*stat.Series]string{}}
+func recordOutage(t *testing.T) recordedSeries {
+	r := recordedSeries{map[string][]string{}, map[*stat.Series]string{}}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
 		outage := func() bool { at := time.Since(start); return at >= outageBegins && at < outageEnds }
 		time.Sleep(370 * time.Millisecond) // calls are not made at the moments of scrapes
-		sources := append(downOnes(ctx, start, outage), fineOnes(ctx, start, outage)...)
+		sources := append(failingSources(ctx, start, outage), healthySources(ctx, start, outage)...)
 		for second := range int(recordingEnd / time.Second) {
 			time.Sleep(time.Until(start.Add(time.Duration(second)*time.Second + time.Second/2)))
-			r.note(second, sources...)
+			r.recordSecond(second, sources...)
 		}
 		cancel()
 	})
 	return r
 }
 
-// every calls f with the number of the call at each interval until ctx is done.
-func every(ctx context.Context, interval time.Duration, f func(n int)) {
+// atEachInterval calls f with the number of the call at each interval until ctx is done.
+func atEachInterval(ctx context.Context, interval time.Duration, f func(n int)) {
 	go func() {
 		tick := time.NewTicker(interval)
 		defer tick.Stop()
@@ -156,9 +156,9 @@ func every(ctx context.Context, interval time.Duration, f func(n int)) {
 	}()
 }
 
-// takes returns a call that takes d and then returns err. If d is 0, it makes no timer: several
-// goroutines of a bubble that find a timer due at once crash Go 1.26's race detector.
-func takes(d time.Duration, err error) func(context.Context) error {
+// callThatTakes returns a call that takes d and then returns err. If d is 0, it makes no timer:
+// several goroutines of a bubble that find a timer due at once crash Go 1.26's race detector.
+func callThatTakes(d time.Duration, err error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if d == 0 {
 			return err
@@ -171,63 +171,63 @@ func takes(d time.Duration, err error) func(context.Context) error {
 	}
 }
 
-// ends returns the result of a call, which is an error during the outage.
-func ends(down bool) error {
+// resultOf returns the result of a call, which is an error during the outage.
+func resultOf(down bool) error {
 	if down {
 		return errDown
 	}
 	return nil
 }
 
-// downOnes are the sources that must page: a breaker or a group for every kind of outage.
-func downOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
+// failingSources are the sources that must page: a breaker or a group for every kind of outage.
+func failingSources(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	refused, hanging := breaker.New("refused", breaker.Config{}), breaker.New("hanging", breaker.Config{})
 	slow, quiet := breaker.New("slow", breaker.Config{SlowCall: time.Second}), breaker.New("quiet", breaker.Config{ConsecutiveFailures: 3})
 	forced := breaker.New("forced", breaker.Config{})
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
 	many := breaker.NewGroup[string]("many", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 5}})
-	every(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, takes(0, ends(outage()))) })
-	every(ctx, 100*time.Millisecond, func(int) {
+	atEachInterval(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, callThatTakes(0, resultOf(outage()))) })
+	atEachInterval(ctx, 100*time.Millisecond, func(int) {
 		if outage() {
-			go func() { _ = hanging.Run(ctx, takes(10*time.Second, errDown)) }()
-			go func() { _ = slow.Run(ctx, takes(3*time.Second, nil)) }()
+			go func() { _ = hanging.Run(ctx, callThatTakes(10*time.Second, errDown)) }()
+			go func() { _ = slow.Run(ctx, callThatTakes(3*time.Second, nil)) }()
 			return
 		}
-		_, _ = hanging.Run(ctx, takes(0, nil)), slow.Run(ctx, takes(0, nil))
+		_, _ = hanging.Run(ctx, callThatTakes(0, nil)), slow.Run(ctx, callThatTakes(0, nil))
 	})
-	every(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, takes(2*time.Second, ends(outage()))) }() })
-	every(ctx, 50*time.Millisecond, func(n int) {
-		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, takes(0, ends(outage())))
-		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, takes(0, ends(outage())))
+	atEachInterval(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, callThatTakes(2*time.Second, resultOf(outage()))) }() })
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
+		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, callThatTakes(0, resultOf(outage())))
+		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, callThatTakes(0, resultOf(outage())))
 	})
 	partial := breaker.New("partial", breaker.Config{})
 	one := breaker.NewGroup[string]("one", breaker.GroupConfig{})
-	every(ctx, 50*time.Millisecond, func(n int) {
-		_ = partial.Run(ctx, takes(0, ends(outage() && n%10 < 7)))
-		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, takes(0, ends(outage() && n%4 == 3)))
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
+		_ = partial.Run(ctx, callThatTakes(0, resultOf(outage() && n%10 < 7)))
+		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, callThatTakes(0, resultOf(outage() && n%4 == 3)))
 	})
 	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen) })
 	time.AfterFunc(outageEnds-time.Since(start), forced.Release)
 	return []stat.Source{refused, hanging, slow, quiet, forced, hosts, many, partial, one}
 }
 
-// fineOnes are the sources that must not page.
-func fineOnes(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
+// healthySources are the sources that must not page.
+func healthySources(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
 	flapping := breaker.New("flapping", breaker.Config{Recovery: breaker.Off})
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
-	every(ctx, 50*time.Millisecond, func(n int) {
-		_ = fine.Run(ctx, takes(0, ends(n%100 == 0)))
-		_ = flapping.Run(ctx, takes(0, ends(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
-		_ = brief.Run(ctx, takes(0, ends(time.Since(start)%(5*time.Minute) < 20*time.Second)))
-		_, _ = shadow.Run(ctx, takes(0, ends(outage()))), disabled.Run(ctx, takes(0, ends(outage())))
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
+		_ = fine.Run(ctx, callThatTakes(0, resultOf(n%100 == 0)))
+		_ = flapping.Run(ctx, callThatTakes(0, resultOf(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
+		_ = brief.Run(ctx, callThatTakes(0, resultOf(time.Since(start)%(5*time.Minute) < 20*time.Second)))
+		_, _ = shadow.Run(ctx, callThatTakes(0, resultOf(outage()))), disabled.Run(ctx, callThatTakes(0, resultOf(outage())))
 	})
-	every(ctx, 250*time.Millisecond, func(int) {
+	atEachInterval(ctx, 250*time.Millisecond, func(int) {
 		// In every 25s one host fails for 20s, each time another one.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
-			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, takes(0, ends(host == turn%40 && phase < 20*time.Second)))
+			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, callThatTakes(0, resultOf(host == turn%40 && phase < 20*time.Second)))
 		}
 	})
 	return []stat.Source{fine, flapping, brief, shadow, disabled, turns}

@@ -40,13 +40,13 @@ func writeRules(t *testing.T, group []promrules.Rule) (dir string) {
 
 type series struct{ name, values string }
 
-// firing is the names of all alerts that fire at a time.
-type firing struct {
+// expectedFiring is the names of all alerts that fire at a time.
+type expectedFiring struct {
 	at   string
 	want []string
 }
 
-func check(t *testing.T, dir, interval string, input []series, checks []firing) {
+func checkFirings(t *testing.T, dir, interval string, input []series, checks []expectedFiring) {
 	t.Helper()
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: %[1]s\ntests:\n- interval: %[1]s\n  input_series:\n", interval)
@@ -73,12 +73,12 @@ func TestBurnRateRules(t *testing.T) {
 	dir := writeRules(t, group)
 	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed,
 	// and a quarter were refused.
-	check(t, dir, "1m", []series{
+	checkFirings(t, dir, "1m", []series{
 		{calls("success"), "0+100x480 48050+50x60 51100+100x600"},
 		{calls("failure"), "0+0x480 25+25x60 1525+0x600"},
 		{calls("refused"), "0+0x480 25+25x60 1525+0x600"},
 		{calls("ignored"), "0+100x1140"},
-	}, []firing{
+	}, []expectedFiring{
 		{"8h", nil},
 		{"8h1m", []string{"payments burn 1x"}},
 		{"8h6m", []string{"payments burn 1x", "payments burn 14.4x", "payments burn 3x", "payments burn 6x"}},
@@ -95,7 +95,7 @@ func TestBurnRateRulesEqualThoseOfAProcess(t *testing.T) {
 	dir := writeRules(t, group[:2])
 	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
 		t.Run(name, func(t *testing.T) {
-			payments := &source{}
+			payments := &totalsSource{}
 			monitor := alert.NewMonitor(alert.Config{}, alert.BurnRateRules("payments", payments, 0.999)...)
 			start := time.Now()
 			for minute := range 481 {
@@ -108,17 +108,17 @@ func TestBurnRateRulesEqualThoseOfAProcess(t *testing.T) {
 				require.Equal(t, a.Labels["alertname"], a.Rule)
 				want = append(want, a.Rule)
 			}
-			check(t, dir, "1m", []series{
+			checkFirings(t, dir, "1m", []series{
 				{calls("success"), fmt.Sprintf("0+%dx480", 1000-bad)}, {calls("failure"), fmt.Sprintf("0+%dx480", bad)},
-			}, []firing{{"8h", want}})
+			}, []expectedFiring{{"8h", want}})
 			require.Len(t, want, map[bool]int{true: 2, false: 0}[bad > 14]+map[bool]int{true: 1, false: 0}[bad > 6 && bad < 15])
 		})
 	}
 }
 
-type source window.Totals
+type totalsSource window.Totals
 
-func (s *source) Totals() window.Totals { return window.Totals(*s) }
+func (s *totalsSource) Totals() window.Totals { return window.Totals(*s) }
 
 func TestHealthRules(t *testing.T) {
 	health, err := promrules.Health(promrules.HealthConfig{})
@@ -136,7 +136,7 @@ func TestHealthRules(t *testing.T) {
 		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="delivered",error_type=""}`, "0+1x60"},
 		{`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="a"}`, "0+60x60"},
 	}
-	check(t, dir, "1m", quiet, []firing{{"30m", nil}, {"60m", nil}})
+	checkFirings(t, dir, "1m", quiet, []expectedFiring{{"30m", nil}, {"60m", nil}})
 	for want, s := range map[string]series{
 		"BreakerOpen":      {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
 		"BreakerFlapping":  {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="closed"}`, "0x20 1 1 2 2 3 4x35"},
@@ -146,7 +146,7 @@ func TestHealthRules(t *testing.T) {
 		"MonitorStalled":   {`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="b"}`, "0+60x20 1200x40"},
 	} {
 		t.Run(want, func(t *testing.T) {
-			check(t, dir, "1m", append(quiet, s), []firing{{"19m", nil}, {"32m", []string{want}}})
+			checkFirings(t, dir, "1m", append(quiet, s), []expectedFiring{{"19m", nil}, {"32m", []string{want}}})
 		})
 	}
 }
