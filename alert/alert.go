@@ -7,15 +7,15 @@ import (
 
 // Alert is the state of one rule, or of one member of a rule over [Each], at an evaluation.
 type Alert struct {
-	// ID identifies the labels: 16 hexadecimal digits, the fingerprint that Prometheus and
-	// Alertmanager compute of the same labels. Alerts of different processes have different IDs
-	// because of the label "instance": see Config.Instance.
+	// ID identifies the alert by its labels. It is the fingerprint that Prometheus and Alertmanager
+	// compute from the same labels, 16 hexadecimal digits. Alerts of different processes have
+	// different IDs because of the label "instance": see Config.Instance.
 	ID string
 	// Rule is the name of the rule.
 	Rule string
 	// Key is the label "key": the key of the member, for rules over Each.
 	Key string
-	// Labels are those of the rule, and "alertname", "severity", "instance" and "key".
+	// Labels are the labels of the rule, and "alertname", "severity", "instance" and "key".
 	Labels map[string]string
 	// Annotations are those of the rule. Receivers get Summary as the annotation "summary".
 	Annotations map[string]string

@@ -21,7 +21,8 @@ type backoff struct{ failures int }
 
 func (b *backoff) reset() { b.failures = 0 }
 
-// next returns the pause after one more failure, which is at least asked.
+// next counts one more failure and returns the pause after it. The pause is at least asked, or
+// maxAskedPause if asked is longer.
 func (b *backoff) next(asked time.Duration) time.Duration {
 	bound := min(firstPause<<min(b.failures, 10), maxPause)
 	b.failures++

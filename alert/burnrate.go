@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// BurnRate is how many times faster than allowed the error budget of an objective is spent. At 1
-// the budget lasts exactly until the end of the objective's period. slo is the share of calls that
-// have to succeed, such as 0.999. Refused calls count as failed.
+// BurnRate is the speed at which the error budget of an objective is spent, as a multiple of the
+// allowed speed. At 1 the budget lasts exactly until the end of the objective's period. slo is the
+// share of calls that have to succeed, such as 0.999. Refused calls count as failed.
 //
 // The value is the lower of the burn rates over the long and the short span. It is therefore high
-// only if the budget has burned for long enough to matter and still burns. The part of a span
-// before the first evaluation counts as calls that succeeded, at the rate of the part after it. So
-// a service that fails from its first call on is noticed soon, and a single error among its first
-// calls is not taken for an outage. There is no data if either span has no calls.
+// only if the budget has burned for long enough to matter and still burns. If a span begins before
+// the first evaluation, BurnRate assumes that the calls before that evaluation succeeded, and that
+// there were as many per second as after it. So a service that fails from its first call on is
+// noticed soon, and a single error among its first calls is not taken for an outage. There is no
+// data if either span has no calls.
 func BurnRate(of Counted, slo float64, long, short time.Duration) Value {
 	v := Value{name: "burn rate over " + shortText(long) + " and " + shortText(short), counts: true, countsBad: true}
 	v.high = 1 / (1 - slo)
@@ -58,8 +59,8 @@ func lowestBurnRate(views []view, slo float64, t time.Time) measurement {
 //
 //   - name + " burn 14.4x" fires when 2 % of a month's error budget is spent within an hour: 14.4 times
 //     too fast over 1h and over 5m.
-//   - name + " burn 6x" fires when 5 % of it is spent within six hours: 6 times too fast over 6h and
-//     over 30m.
+//   - name + " burn 6x" fires when 5 % of that budget is spent within six hours: 6 times too fast
+//     over 6h and over 30m.
 //
 // Their severity is "page". Validate returns an error if slo is so low that a burn rate of 14.4 or
 // 6 cannot occur.

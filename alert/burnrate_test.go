@@ -24,8 +24,8 @@ func newBurnTraffic() *burnTraffic {
 	return tr
 }
 
-// evaluateFor makes calls before each evaluation, some of them bad. It returns how long it took
-// until the first alert fired, or 0.
+// evaluateFor makes calls before each evaluation, some of them bad. It returns the time since the
+// start of the test at which the first alert fired, or 0 if none fired.
 func (tr *burnTraffic) evaluateFor(d time.Duration, calls, bad int64) (fired time.Duration) {
 	for end := tr.now + d; tr.now < end; {
 		tr.now += 5 * s

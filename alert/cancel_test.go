@@ -93,7 +93,8 @@ func TestRunCanceledWhileWaitingDoesNotEvaluate(t *testing.T) {
 	})
 }
 
-// An attempt that succeeds after Run was canceled counts. One that fails does not.
+// An attempt that succeeds after Run was canceled counts. An attempt that fails then does
+// not.
 func TestRunWaitsForTheAttemptInProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer error

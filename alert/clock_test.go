@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// A package variable is made on the real clock and may be used in a bubble, whose clock begins in
-// 2000.
+// A monitor in a package variable is made with the real clock. A test may use it in a synctest
+// bubble, whose clock begins in 2000.
 func TestMonitorMadeOutsideTheBubble(t *testing.T) {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
 	var told alertRecorder

@@ -21,7 +21,7 @@ type deliverer struct {
 	receiver  atomic.Pointer[receiver]
 	durations latency.Histogram
 	attempt   chan struct{} // holds one element during an attempt
-	running   atomic.Int32  // calls of this notifier and of those that it has replaced
+	running   atomic.Int32  // calls of this notifier and of the notifiers that it has replaced
 
 	mu      sync.Mutex // not held while user code runs
 	wake    chan struct{}
@@ -58,7 +58,8 @@ func newDeliverer(n Notifier, c Config) *deliverer {
 	return d
 }
 
-// setReceiver sets or replaces the notifier. An attempt in progress ends with the previous context.
+// setReceiver sets or replaces the notifier. An attempt in progress continues with the notifier and
+// the timeout that it began with.
 func (d *deliverer) setReceiver(n Notifier, c Config) {
 	var repeat time.Duration
 	if r, ok := n.(repeatNotifier); ok {
@@ -71,7 +72,7 @@ func (d *deliverer) setReceiver(n Notifier, c Config) {
 	r := &receiver{notifier: n, timeout: c.Timeout, logger: c.Logger, guard: &guard{running: &d.running}}
 	r.batch, _ = n.(batchNotifier)
 	if old := d.receiver.Load(); old != nil && reflect.ValueOf(n).Comparable() && old.notifier == n {
-		r.guard = old.guard // it may still hang
+		r.guard = old.guard // a call of the notifier may still hang
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,8 +135,8 @@ func (d *deliverer) flush(ctx context.Context) error {
 	return nil
 }
 
-// deliverAll delivers until no alert is due or ctx is done. Run and Flush may take turns, so that
-// Flush makes its attempts during a pause that a receiver has asked Run for.
+// deliverAll delivers until no alert is due or ctx is done. Run and Flush may take turns: while Run
+// waits because a receiver has asked for a pause, Flush makes its attempts.
 func (d *deliverer) deliverAll(ctx context.Context) error {
 	var pauses backoff
 	for {

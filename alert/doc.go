@@ -40,13 +40,14 @@
 // [Silence] holds notifications back.
 //
 // Alerts live in the process. If the process ends while an alert fires, no notifier is told that it
-// resolved. Alertmanager is the exception: it resolves alerts that are no longer repeated.
-// Processes with the same rules raise separate alerts, told apart by the label "instance": see
-// Config.Instance.
+// resolved, unless [Config].StateFile is set and the process starts again. Alertmanager is the
+// exception: it resolves alerts that are no longer repeated. Processes with the same rules raise
+// separate alerts, told apart by the label "instance": see Config.Instance.
 //
 // # Limits
 //
-// A rule reads its sources once per interval. A [Gauge] misses anything shorter than that; values
-// over calls miss nothing. A span is exact to a sixtieth of its length or to one interval,
-// whichever is longer. Calls made before the first evaluation are not counted.
+// A rule reads its sources once per interval. A [Gauge] misses anything that is shorter than an
+// interval. Values that are computed from calls miss nothing. A span is exact to a sixtieth of its
+// length or to one interval, whichever is longer. Calls made before the first evaluation are not
+// counted.
 package alert

@@ -21,15 +21,16 @@ const maxMembers = 1000
 //
 // Groups of breakers, gates and limiters have the method All.
 //
-// The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. A text
-// that is not UTF-8 or is longer than 1,024 bytes is cut, and a hash of the whole is appended. At
-// most 1,000 members are watched. Members beyond that are left out, and so are members whose key
-// has the same text as another member's. An evaluation with members left out counts as an error.
+// The members' alerts differ in the label "key", which is the key as fmt.Sprint writes it. If that
+// text is not UTF-8 or is longer than 1,024 bytes, it is cut, and a hash of the whole text is
+// appended. At most 1,000 members are watched. Members beyond that are left out, and so are members
+// whose key has the same text as another member's. An evaluation that leaves members out counts as
+// an error.
 //
 // Each evaluation iterates over the sequence. A member is watched from the first evaluation that
 // finds it, and its earlier calls are not counted. The same holds for a member that was absent and
-// returns, and for a key whose member was replaced. The sequence must therefore yield the same
-// value for a member each time. A member that is absent counts as healthy, so its alert resolves.
+// returns, and for a key whose member was replaced. The sequence must therefore yield the same M
+// for a key each time. A member that is absent counts as healthy, so its alert resolves.
 // If the value of a member panics or is not valid, that member has no data, and the evaluation
 // counts as a panic of the rule. Other members are not affected.
 func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) Value {
@@ -60,7 +61,7 @@ type watchedMember[M comparable] struct {
 	member   M
 	label    string    // unique among the watched members
 	sampling *sampling // nil until the first sample
-	before   *sampling // of the group before
+	before   *sampling // of the previous group
 }
 
 // goOn makes a new group watch the members of the previous group, which is not used any more.
@@ -89,8 +90,9 @@ func (g *group[K, M]) sample(t time.Time, yield func(reading)) outcome {
 	return result
 }
 
-// update brings the watched members up to date. Known members have precedence over new ones, so
-// that a group that is too large does not make alerts come and go.
+// update brings the watched members up to date. Known members have precedence over new members.
+// Otherwise a group that is too large could have different watched members, and so different
+// alerts, at each evaluation.
 func (g *group[K, M]) update() (result outcome) {
 	watched, added := map[K]*watchedMember[M]{}, map[K]M{}
 	labels := map[string]bool{}

@@ -19,8 +19,8 @@ type shardKey struct {
 	N    int
 }
 
-// keysOf returns the labels "key" of a rule that fires for each of the keys, and how many of three
-// evaluations counted as an error of the kind.
+// keysOf makes three evaluations of a rule that fires for each of the keys. It returns the label
+// "key" of each alert, and how many of the evaluations counted as an error of the kind.
 func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string, errors float64) {
 	t.Helper()
 	members := map[K]int{}

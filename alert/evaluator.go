@@ -100,7 +100,7 @@ func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, comple
 	// The readings are not a named result: user code that hangs may write to its variables later.
 	var readings []reading
 	var sampled outcome
-	sample := e.sampling.sample // user code that hangs must not use a later one
+	sample := e.sampling.sample // user code that hangs must not use a later sampler
 	result := e.withinBudget(ctx, func() {
 		sampled = sample(at, func(r reading) { readings = append(readings, r) })
 	})
@@ -157,7 +157,7 @@ func (e *evaluator) applyNoData(at time.Time) {
 const maxAbsent = 1000
 
 // limitAbsent forgets the oldest alerts of absent members if there are more than maxAbsent. A
-// firing alert resolves first, so that its receivers hear of it.
+// firing alert is resolved before it is forgotten, so that its receivers are notified.
 func (e *evaluator) limitAbsent(absent []*tracker, at time.Time) {
 	if len(absent) <= maxAbsent {
 		return

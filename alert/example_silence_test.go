@@ -33,7 +33,7 @@ func ExampleSilence() {
 	// page: pool full: firing: gauge is 1, alerts above 0.9
 }
 
-// A program with a flag for it can send test messages before anything happens.
+// A program can send test messages before anything happens, for example if a flag is set.
 func ExampleMonitor_Test() {
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{
 		userNotifier{},

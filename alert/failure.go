@@ -23,8 +23,8 @@ var kinds = [...]string{"_OTHER", kindTimeout, kindUnreachable, "http_4xx", "htt
 func kindIndex(kind string) int { return max(slices.Index(kinds[:], kind), 0) }
 
 // DeliveryError is an error of a notifier that says whether and when the monitor should try again.
-// After any other error the monitor tries again, but not before the wait that the error's
-// RetryAfter method asks for, if it has one.
+// After any other error the monitor tries again. If that error has a RetryAfter method, the monitor
+// waits at least as long as that method says, up to 1h.
 type DeliveryError struct {
 	// Kind is the attribute error.type of the metrics:
 	//

@@ -34,16 +34,17 @@ const grace = 100 * time.Millisecond
 // most one goroutine is lost. Guards that share a count refuse calls while maxRunning others run.
 type guard struct {
 	busy    atomic.Bool
-	running *atomic.Int32 // nil for none
+	running *atomic.Int32 // nil if the guard shares no count
 }
 
-// maxRunning is how many notifiers of one name may hang, each of which has replaced the one before.
+// maxRunning is how many notifiers of one name may hang at the same time. There can be several
+// because a notifier that hangs can be replaced by another, which may hang too.
 const maxRunning = 4
 
 // outcome is how a guarded call ended.
 type outcome struct {
 	fault fault
-	key   string // the label "key" of the member whose value failed, if it was one
+	key   string // the label "key" of the member whose value failed; empty if no member's value failed
 	value any    // the value of the panic
 	stack []byte // of the panic
 }
@@ -98,8 +99,8 @@ func (g *guard) run(fn func(), done chan<- outcome) {
 	o = recovered(fn)
 }
 
-// recovered runs fn and returns its panic as an outcome. A panic there could not be recovered by
-// the monitor.
+// recovered runs fn and returns its panic as an outcome. It runs on the goroutine of the user code:
+// the monitor's own goroutine could not recover a panic there.
 func recovered(fn func()) (o outcome) {
 	defer func() {
 		if p := recover(); p != nil {

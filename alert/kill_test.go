@@ -21,7 +21,8 @@ import (
 
 const killRules = 8
 
-// TestMain runs the program of TestKilledProcessLosesNothing if a variable says so.
+// TestMain runs the program of TestKilledProcessLosesNothing if the environment variable
+// WEIR_KILLED is set.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("WEIR_KILLED"); dir != "" {
 		runKilled(dir, os.Getenv("WEIR_KILLED_URL"), os.Getenv("WEIR_KILLED_PROCESS"))
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runKilled alerts while files exist in the directory, until it is killed.
+// runKilled runs a monitor until the process is killed. The rule rN holds while the file badN
+// exists in the directory.
 func runKilled(dir, url, process string) {
 	var rules []alert.Rule
 	for i := range killRules {
@@ -89,7 +91,7 @@ func (p batchBookNotifier) NotifyAll(ctx context.Context, alerts []alert.Alert) 
 	return p.post(ctx, alerts)
 }
 
-// killedProcess is a process with rules whose conditions it finds in files.
+// killedProcess starts the processes, and makes and removes the files that their rules watch.
 type killedProcess struct {
 	t         *testing.T
 	dir, url  string
@@ -107,7 +109,8 @@ func (k *killedProcess) start() *exec.Cmd {
 	return c
 }
 
-// settled reports whether receivers know which rules fire: one rule, or all if rule is negative.
+// settled reports whether the named receivers know whether a rule fires. If rule is negative, they
+// must know it of all rules.
 func (k *killedProcess) settled(rule int, names ...string) bool {
 	for _, name := range names {
 		firing := k.books.firing(name)
@@ -120,8 +123,8 @@ func (k *killedProcess) settled(rule int, names ...string) bool {
 	return true
 }
 
-// change begins or ends an incident of a rule, if the receivers know of the one before. So each
-// incident has to be announced and resolved.
+// change begins or ends an incident of a rule. It does so only if the receivers know the current
+// state of the rule, so each incident has to be announced and resolved.
 func (k *killedProcess) change() {
 	i := rand.IntN(killRules)
 	if !k.settled(i, singleBook, batchBook) {
@@ -138,7 +141,7 @@ func (k *killedProcess) change() {
 	}
 }
 
-// check compares the books with the incidents that there were.
+// check compares the books of a notifier with the incidents that happened.
 func (k *killedProcess) check(name string) {
 	for i, began := range k.began {
 		got := k.books.incidents(name)[fmt.Sprint("r", i)]
@@ -155,8 +158,8 @@ func (k *killedProcess) check(name string) {
 }
 
 // A process is killed at random moments while incidents begin and end. Each incident is announced
-// and resolved once. At each kill one request of each notifier is in flight at most, so only that
-// may come twice.
+// and resolved once. At each kill, each notifier has at most one request in flight. Only the
+// notifications of that request may come twice.
 func TestKilledProcessLosesNothing(t *testing.T) {
 	kills := testenv.Repeat(200, 5)
 	k := &killedProcess{t: t, dir: t.TempDir(), books: newNotificationBooks()}

@@ -27,8 +27,8 @@ const (
 	failingBook = "failing"
 )
 
-// request is what a receiver got at once: of which process, in which order, and the lines, which are
-// "rule state start".
+// request is one request that a receiver got. process says which process sent it, and number in
+// which order. Each line is "rule state start".
 type request struct {
 	process, number int
 	lines           []string
@@ -72,8 +72,8 @@ func (b *notificationBooks) sorted(name string) []request {
 	return all
 }
 
-// repeats returns how many notifications a receiver got twice. After a kill those of the last request
-// before it may come once more, because it may have been in flight. All others are wrong.
+// repeats returns how many notifications a receiver got twice. The last request before a kill may
+// have been in flight, so its notifications may come once more. All other repeats are wrong.
 func (b *notificationBooks) repeats(name string) (n int, wrong []string) {
 	seen, owed := map[string]bool{}, map[string]bool{}
 	var last request
@@ -98,7 +98,7 @@ func (b *notificationBooks) repeats(name string) (n int, wrong []string) {
 	return n, wrong
 }
 
-// firing returns what a receiver believes of each rule.
+// firing returns whether a receiver was last told that a rule fires, for each rule.
 func (b *notificationBooks) firing(name string) map[string]bool {
 	firing := map[string]bool{}
 	for _, r := range b.sorted(name) {
@@ -110,7 +110,7 @@ func (b *notificationBooks) firing(name string) map[string]bool {
 	return firing
 }
 
-// incident is what a receiver got of one incident, without repeats.
+// incident says which notifications of one incident a receiver got.
 type incident struct{ announced, resolved bool }
 
 // incidents returns the incidents of each rule by their start.
@@ -131,7 +131,8 @@ func (b *notificationBooks) incidents(name string) map[string]map[string]inciden
 	return all
 }
 
-// notifications returns how many notifications a receiver got, and how many requests with several.
+// notifications returns how many notifications a receiver got, and how many requests had several of
+// them.
 func (b *notificationBooks) notifications(name string) (n, batches int) {
 	for _, r := range b.sorted(name) {
 		n += len(r.lines)

@@ -23,7 +23,7 @@ const (
 	labelInstance = "instance"  // Config.Instance, unless the rule has such a label
 )
 
-// The most that an alert carries; lengths are in bytes. Receivers refuse or cut longer texts.
+// The limits of what an alert carries. Lengths are in bytes. Receivers refuse or cut longer texts.
 const (
 	maxLabels    = 32 // of a rule, not counting the labels that the monitor sets
 	maxLabelName = 128
@@ -36,7 +36,8 @@ const (
 
 var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// labelsOf returns the labels of the rule's alert, for the member with the key unless it is empty.
+// labelsOf returns the labels of the rule's alert. If key is not empty, the alert is about the
+// member with that key.
 func labelsOf(r *Rule, key string) map[string]string {
 	labels := map[string]string{labelRule: r.Name}
 	maps.Copy(labels, r.Labels)

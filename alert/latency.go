@@ -42,8 +42,8 @@ func Quantile(of interface{ LifetimeLatency() window.Latency }, q float64, span 
 // histogram of 2 kB.
 const latencyParts = 12
 
-// latencyWindow is a moving window over the lifetime histogram of a source. It keeps what had been
-// counted when each recent part began.
+// latencyWindow is a moving window over the lifetime histogram of a source. For each recent part,
+// it keeps the counts at the moment when the part began.
 type latencyWindow struct {
 	width   time.Duration  // of a part
 	epoch   time.Time      // of the first sample
@@ -53,13 +53,13 @@ type latencyWindow struct {
 	starts  []*partStart   // the first is the start of the window
 }
 
-// partStart is what had been counted when a part began.
+// partStart holds the counts at the moment when a part began.
 type partStart struct {
 	part    int64
 	counted window.Latency
 }
 
-// sample returns the calls in the window that ends at t, when the lifetime histogram is total.
+// sample returns the calls in the window that ends at t. total is the lifetime histogram at t.
 func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency {
 	if l.epoch.IsZero() {
 		l.epoch, l.starts, l.last = t, []*partStart{{}}, total
@@ -72,9 +72,9 @@ func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency
 	return minus(l.counted, l.starts[0].counted)
 }
 
-// advance begins a part. Any parts skipped since the latest sample began with the same counts, so
-// that one start serves for them all. A part that began with the same counts as the previous part
-// needs none.
+// advance begins a part. All parts that were skipped since the latest sample began with the same
+// counts, so they share one partStart. A part that began with the same counts as the previous part
+// needs no partStart of its own.
 func (l *latencyWindow) advance(part int64) {
 	if l.starts[len(l.starts)-1].counted.Counts != l.counted.Counts {
 		l.starts = append(l.starts, &partStart{l.newest + 1, l.counted})

@@ -50,12 +50,12 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 	near(60*s, 100*time.Millisecond)
 	near(119*s, 100*time.Millisecond)
 	calls.record(0, 3*time.Second)
-	near(121*s, 100*time.Millisecond) // the first second is out, the nine are not
+	near(121*s, 100*time.Millisecond) // the first call has left the window, the nine others have not
 	near(180*s, 3*time.Second)
 	near(239*s, 3*time.Second)
 	v.requireNone(t, 250*s)
 	calls.record(0, 2*time.Second)
-	near(10*time.Hour, 2*time.Second) // however long the time without evaluations
+	near(10*time.Hour, 2*time.Second) // also after hours without evaluations
 	v.requireNone(t, 20*time.Hour)
 }
 
@@ -130,7 +130,7 @@ func histogram(fast, slow int) window.Latency {
 	return window.Latency(times.Snapshot())
 }
 
-// A new source may have more slow calls than the old one, and fewer fast ones.
+// After a reset, a source may have more slow calls than before, and fewer fast calls.
 func TestQuantileOfASourceThatWasReset(t *testing.T) {
 	source := &fixedLatency{histogram(1000, 5)}
 	v := newValueReader(alert.Quantile(source, 0.5, 5*time.Minute))

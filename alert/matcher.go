@@ -30,8 +30,8 @@ func (m matcher) matches(value string) bool {
 var matcherForm = regexp.MustCompile(`^\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*(=~|!~|!=|=)\s*((?s).*?)\s*$`)
 
 // parseMatcher parses one matcher in the form that Alertmanager documents for its configuration.
-// The value may be in double quotes, with Go's escapes. Without quotes it must not be empty or have
-// quotes.
+// The value may be in double quotes, with Go's escapes. A value that is not in quotes must not be
+// empty and must not contain a quote.
 func parseMatcher(text string) (matcher, error) {
 	if len(text) > maxMatcherBytes || !utf8.ValidString(text) {
 		return matcher{}, fmt.Errorf("must be UTF-8 and take at most %d bytes", maxMatcherBytes)
@@ -62,7 +62,8 @@ func parseMatcher(text string) (matcher, error) {
 }
 
 // maxInstructions is the maximum number of instructions of a regular expression, which take 40
-// bytes each. Without repetitions such as x{1000}, an expression of maxMatcherBytes has no more.
+// bytes each. Without repetitions such as x{1000}, an expression of maxMatcherBytes has no more
+// than maxInstructions.
 const maxInstructions = 2 * maxMatcherBytes
 
 // compileWhole compiles a regular expression that has to match the whole text.

@@ -119,7 +119,7 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	var log bytes.Buffer
 	m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1, "c": 2}), func(i int) alert.Value {
-			panics(i == 0) // it has never had a value
+			panics(i == 0) // the member a never has a value
 			return alert.True(func() bool { return panics(i == 1 && broken) })
 		}),
 	})

@@ -43,7 +43,8 @@ func (m missing) text() string {
 	}[m]
 }
 
-// noDataText says why the latest evaluation had no data for the alert, or is empty if it had some.
+// noDataText says why the latest evaluation had no data for the alert. It is empty if there was
+// data.
 func (t *tracker) noDataText() string {
 	if t.missing == fewCalls {
 		return fmt.Sprintf("%d calls in the span, fewer than MinCalls, %d", t.calls, t.rule.MinCalls)
@@ -51,8 +52,8 @@ func (t *tracker) noDataText() string {
 	return t.missing.text()
 }
 
-// noDataText says why the latest evaluation of the rule had no data for any alert, and what that
-// means. It is empty if there was data for some.
+// noDataText says why the latest evaluation of the rule had no data for any alert, and what verdict
+// follows. It is empty if there was data for some alert.
 func (s *ruleStats) noDataText() string {
 	var alerts, without int64
 	for _, n := range s.alerts {

@@ -134,7 +134,7 @@ func TestRuleSaysWhyItHasNoData(t *testing.T) {
 	}
 }
 
-// There is a value, but of too few calls for a verdict.
+// There is a value, but it is computed from too few calls for a verdict.
 func TestRuleWithTooFewCallsHasNoData(t *testing.T) {
 	calls, start := &totals{}, time.Now()
 	m := alert.NewMonitor(alert.Config{}, alert.Rule{

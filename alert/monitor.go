@@ -12,9 +12,9 @@ import (
 
 // Monitor evaluates rules and delivers their alerts. A Monitor must be created by [NewMonitor].
 //
-// Run does both until its context is done. All methods except Run and Evaluate are safe for
-// concurrent use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate panic if
-// another Run or Evaluate is in progress.
+// Run evaluates and delivers until its context is done. All methods except Run and Evaluate are
+// safe for concurrent use. Rules may call Alerts, Observe and Histograms too. Run and Evaluate
+// panic if another Run or Evaluate is in progress.
 type Monitor struct {
 	setup      atomic.Pointer[setup]
 	silences   silences
@@ -48,7 +48,7 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 // Run evaluates the rules and delivers their alerts until ctx is done, and then returns nil, as the
 // functions of an errgroup do. It evaluates at once, again after a random part of the interval, and
 // then at every interval. The random part keeps the processes of a fleet from evaluating at the
-// same time. After Reconfigure it begins so again.
+// same time. After Reconfigure, Run evaluates at once and then waits for a random part again.
 //
 // Run waits for the goroutines that it started, except for those that hang in a rule or a notifier.
 // Alerts that are undelivered when it returns are delivered by Flush or by the next Run.
@@ -57,7 +57,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 	defer m.end()
 	ctx, cancel := context.WithCancel(ctx)
 	deliveries := &deliveries{ctx: ctx, cancels: map[*deliverer]context.CancelFunc{}}
-	wake := make(chan struct{}, 1) // made here, because one from outside a synctest bubble cannot be used in one
+	wake := make(chan struct{}, 1) // made here: a synctest bubble cannot use a channel made outside
 	m.setRunning(deliveries, wake)
 	defer func() {
 		cancel()
@@ -69,8 +69,8 @@ func (m *Monitor) Run(ctx context.Context) error {
 	return nil
 }
 
-// runUntilChanged evaluates by the present config, and returns true if that has changed or false if ctx is
-// done.
+// runUntilChanged evaluates the rules until the config changes or ctx is done. It returns true if
+// the config has changed.
 func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) bool {
 	m.evaluate(ctx, time.Now())
 	interval := m.setup.Load().config.Interval
@@ -98,8 +98,8 @@ func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) boo
 }
 
 // Evaluate evaluates every rule once, as of the time t. It delivers nothing: call Flush for that.
-// Evaluate is for tests, for replays and for programs with a schedule of their own. A time before
-// that of an earlier evaluation counts as the earlier evaluation's time.
+// Evaluate is for tests, for replays and for programs with a schedule of their own. If t is before
+// the time of an earlier evaluation, Evaluate uses that time instead.
 func (m *Monitor) Evaluate(t time.Time) {
 	m.begin()
 	defer m.end()
@@ -136,10 +136,10 @@ func (m *Monitor) begin() {
 func (m *Monitor) end() { m.evaluating.Store(false) }
 
 // evaluate evaluates each rule in turn. If ctx ends meanwhile, it publishes nothing. The next
-// evaluation reports the results of the earlier rules.
+// evaluation then reports the results of the rules that were evaluated before ctx ended.
 func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
 	m.evaluateOnce(ctx, t)
-	m.tryReplace() // for a Reconfigure meanwhile
+	m.tryReplace() // for a Reconfigure during the evaluation
 }
 
 func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
@@ -147,7 +147,7 @@ func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
 	defer m.busy.Unlock()
 	m.replaceByNext()
 	if m.now.IsZero() {
-		m.now = time.Unix(0, 0) // the zero time of a caller is stale
+		m.now = time.Unix(0, 0) // so that a zero t is earlier than m.now
 	}
 	if t.After(m.now) {
 		m.now = t

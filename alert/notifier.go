@@ -30,8 +30,9 @@ import (
 // NotifyAll takes up to 64 alerts, which are delivered together or not at all. The monitor then
 // calls NotifyAll and never Notify. If a batch fails because of one alert, that alert is sent again
 // by itself, so that it does not delay the others. Repeat is how often a firing alert is sent
-// again, and a resolved one for 15 minutes. 0 means never. OwnSilences reports that the receiver
-// silences alerts itself, so that the monitor's silences do not apply to it.
+// again. A resolved alert is also repeated, for 15 minutes. 0 means that no alert is repeated.
+// OwnSilences reports whether the receiver silences alerts itself. If it does, the monitor's
+// silences do not apply to it.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error
@@ -100,7 +101,7 @@ func logAttrs(a Alert) []slog.Attr {
 	}
 	var annotations []slog.Attr
 	for _, name := range slices.Sorted(maps.Keys(a.Annotations)) {
-		if name != "summary" { // it is a separate attribute
+		if name != "summary" { // the summary is a separate attribute
 			annotations = append(annotations, slog.String(name, a.Annotations[name]))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// newConfig returns a config whose notifiers all record.
+// config returns a config whose notifiers all record.
 func (d *alertRecorder) config(names ...string) (c alert.Config) {
 	c = alert.Config{Logger: discardLogger(), Instance: "-"}
 	for _, name := range names {

@@ -29,13 +29,14 @@ func documentedRights(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
 }
 
-// A user with the rights listed in the package comment can do everything. Without any one of them,
-// something fails.
+// A user with the rights listed in the package comment can do everything. Without any one of the
+// rights before those of Calls, something fails.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
 	direct := newClient(t, s)
 	all := documentedRights(t)
-	// denied uses all with these rights, and reports what was denied.
+	// denied uses all features as a user with the given rights. It returns the first error, or else
+	// the ACL log of Redis, which is empty if nothing was denied.
 	denied := func(rights []string) any {
 		setUser := []any{"acl", "setuser", "limits", "reset", "on", ">secret"}
 		for _, right := range rights {
@@ -56,7 +57,7 @@ func TestTheRightsThatAUserNeeds(t *testing.T) {
 	require.Empty(t, denied(all), "with all rights")
 	for i, right := range all {
 		if slices.Contains([]string{"+hmget", "+hset", "+hdel", "+exists"}, right) {
-			break // those of Calls come last
+			break // the rights that Calls needs come last
 		}
 		rest := slices.Concat(all[:i], all[i+1:])
 		require.NotEmpty(t, denied(rest), "without %s", right)

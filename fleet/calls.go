@@ -25,22 +25,23 @@ import (
 // therefore counts at once on its own node, and on other nodes after at most an interval and a
 // round trip. Only Run asks Redis.
 //
-// A call counts at the time when Run collected it, by the server's clock, however long it takes to
-// arrive. If the window has moved on by then, the other nodes do not count it, so that old news
-// neither trips a breaker nor fires an alert. The metric weir.window.late_events counts such calls.
+// A call is dated by the time when Run collected it, in the server's clock, however long it takes
+// to arrive in Redis. If that time is out of the window when the call arrives, the other nodes do
+// not count it. Old calls therefore neither trip a breaker nor fire an alert. The metric
+// weir.window.late_events counts such calls.
 //
 // No call is counted twice, even if a flush has to be sent many times: each flush has a number that
 // is stored with the counts. There is one exception. If the server forgets a flush before the node
-// has the reply, the node sends it again, and nodes that had learned of it have it twice in Totals
-// and once in Counts. Some calls can be lost:
+// has received the reply, the node sends the flush again. Nodes that had already learned of its
+// calls then count them twice in Totals, but once in Counts. Some calls can be lost:
 //
-//   - If a process is killed, those it has not flushed.
-//   - If the server loses its data, those it had received.
-//   - On a failover, those the replica had not received.
-//   - If it is unknown for more than an hour whether a flush arrived, those of that flush.
+//   - If a process is killed, the calls it has not flushed.
+//   - If the server loses its data, the calls it had received.
+//   - On a failover, the calls the replica had not received.
+//   - If it is unknown for more than an hour whether a flush arrived, the calls of that flush.
 //
-// While Redis is unavailable, what a node knows of the others ages out of the window, and its own
-// calls still count. They are sent when Redis is back.
+// While Redis is unavailable, the known calls of other nodes leave a node's window as they become
+// too old. The node's own calls still count, and are sent when Redis is back.
 //
 // All methods are safe for concurrent use. A Calls takes less than 5 kB. In Redis, a window is one
 // key of about 50 bytes per bucket and 80 bytes per node, or 130 if there are more than 512 nodes.
@@ -80,9 +81,9 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 }
 
 // Follow counts the future calls of the sources as calls of this node. A source is a breaker, a
-// gate, a window.Calls for calls that neither guards, or anything else whose Totals only grow and
-// may be read at any time. Each call of Counts reads the Totals of all sources. A source that is
-// followed twice counts twice.
+// gate, a window.Calls for calls that no breaker or gate guards, or anything else whose Totals only
+// grow and may be read at any time. Each call of Counts reads the Totals of all sources. A source
+// that is followed twice counts twice.
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	var added []source
 	for _, s := range sources {
@@ -94,26 +95,26 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	c.publish(c.now())
 }
 
-// Counts returns the calls of the whole fleet in the window since the latest Forget: those that
-// Redis reported to Run, and all of this node's, each once. It takes no lock and asks Redis
-// nothing. ConsecutiveFailures is 0.
+// Counts returns the calls of the whole fleet in the window since the latest Forget: the calls that
+// Redis reported to Run, and all calls of this node. Each call is counted once. It takes no lock
+// and asks Redis nothing. ConsecutiveFailures is 0.
 //
-// Use it as breaker.Config.SharedCounts. A closed breaker reads it after each call of its own, so a
-// breaker without calls stays closed until it has some.
+// Use it as breaker.Config.SharedCounts. A closed breaker reads the counts only after each of its
+// own calls, so a breaker without calls stays closed until it has some.
 func (c *Calls) Counts() window.Counts { return c.current.Load().windowAt(c.now()).windowCounts() }
 
 // Totals returns the calls of the whole fleet since this node began: all of its own, and those of
-// other nodes that it has learned of since its first reply from Redis. No value ever decreases.
-// After a gap longer than the window, only the calls in the window are added. Totals takes no lock.
-// ConsecutiveFailures is 0.
+// other nodes that it has learned of since its first reply from Redis. No value ever decreases. If
+// more time than the length of the window passes between two replies, only the calls in the window
+// are added. Totals takes no lock. ConsecutiveFailures is 0.
 func (c *Calls) Totals() window.Totals {
 	s := c.current.Load()
 	return window.Totals(s.ownCalls().plus(s.others).windowCounts())
 }
 
 // Forget excludes calls that have ended so far, on any node, from this node's Counts. Totals and
-// other nodes are not affected. Calls are known only by bucket and interval, so calls that end up
-// to one bucket and one interval later may be excluded too.
+// other nodes are not affected. The time of a call is known only to the bucket and the interval.
+// Calls that end up to one bucket and one interval later may therefore be excluded too.
 //
 // Call Forget in the OnChange callback of a breaker. Without it, a breaker that has just closed
 // would open again on old failures.

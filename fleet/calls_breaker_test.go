@@ -46,7 +46,7 @@ func TestABreakerTripsOnWhatTheFleetHasCounted(t *testing.T) {
 		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
-		for range 12 { // of the 30 that it takes
+		for range 12 { // fewer than MinCalls, which is 30
 			n.call(errors.New("down"))
 		}
 	}

@@ -51,8 +51,8 @@ func TestNumbersOutOfRangeInAWindowAreForeign(t *testing.T) {
 	}
 }
 
-// A new node searches for expired nodes after its flush is written, so an error must not undo the
-// flush.
+// The script searches for expired nodes after it has written the first flush of a new node. An
+// invalid cursor must therefore not make the flush fail.
 func TestSweepRestartsAfterAForeignCursor(t *testing.T) {
 	l, direct := connect(t), newClient(t, sharedServer())
 	first := newCalls(l, "search", fleet.CallsConfig{})

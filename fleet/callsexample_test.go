@@ -33,7 +33,7 @@ func ExampleCalls() {
 		shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 		payments := breaker.New("payments", breaker.Config{
 			SharedCounts: shared.Counts,
-			OnChange:     func(breaker.Change) { shared.Forget() }, // what was before it closed does not count
+			OnChange:     func(breaker.Change) { shared.Forget() }, // calls before the change do not count
 		})
 		shared.Follow(payments)
 		return shared, payments
@@ -45,7 +45,7 @@ func ExampleCalls() {
 
 	works := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return errors.New("no answer") }
-	for n := range 15 { // half of the calls fail, but neither node alone has the 20 calls that it takes
+	for n := range 15 { // half of the calls fail, but neither node alone has 20 calls, the default MinCalls
 		charge := fails
 		if n%2 == 1 {
 			charge = works
@@ -98,7 +98,7 @@ func ExampleCalls_Err() {
 	queue := fleet.NewCalls(link, "queue", fleet.CallsConfig{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_ = queue.Run(ctx) // once, for the context is done
+	_ = queue.Run(ctx) // flushes once and returns, because ctx is done
 	fmt.Println(errors.Is(queue.Err(), fleet.ErrUnavailable))
 	// Output: true
 }

@@ -8,8 +8,9 @@ import (
 
 var callsScript = newScript("calls")
 
-// exchange sends one flush and processes the reply. If the flush had been sent before, a second one
-// follows with what was pending. Only one goroutine at a time may call it.
+// exchange sends one flush and processes the reply. If this was an earlier flush that is sent
+// again, a second flush follows with the calls that were pending meanwhile. Only one goroutine at a
+// time may call it.
 func (c *Calls) exchange(ctx context.Context) {
 	for again := true; again; {
 		c.mu.Lock()
@@ -59,8 +60,8 @@ func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) 
 
 func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// replyHead is the number of values in a reply before the buckets, and replyBucket that of a
-// bucket.
+// replyHead is the number of values in a reply before the buckets, and replyBucket is the number of
+// values per bucket.
 const replyHead, replyBucket = 16, 7
 
 func validLength(reply []int64) bool {

@@ -26,7 +26,7 @@ func NewCallsNode(l *Link, name string, c CallsConfig) *CallsNode {
 // Count adds calls.
 func (n *CallsNode) Count(c window.Counts) { n.own = n.own.plus(callCountsOf(c)) }
 
-// Capture captures what was counted, and returns the time at which it counts.
+// Capture captures the calls counted so far, and returns the time by which they are dated.
 func (n *CallsNode) Capture(now time.Duration) time.Duration {
 	at := min(now, n.state.capturedAt+n.state.interval)
 	n.state.capture(now, n.own)

@@ -20,7 +20,7 @@ func TestForgottenCallsStayForgotten(t *testing.T) {
 	b.Forget(s.local())
 	s.requireWindow(window.Counts{}, b)
 	s.wait(200 * time.Millisecond)
-	s.exchange(a, b) // takes up, in a new bucket, what was before
+	s.exchange(a, b) // captures a's call from before Forget, in a new bucket
 	s.requireWindow(window.Counts{}, b)
 	s.wait(500 * time.Millisecond)
 	a.Count(failedCounts(10))
@@ -73,7 +73,8 @@ func TestAFailoverTakesBackNoTotals(t *testing.T) {
 	require.Equal(t, window.Totals(failedCounts(16)), a.Totals())
 }
 
-// A replica that takes over knows fewer calls. Later calls must not make up for successes alone.
+// A replica that takes over knows of fewer calls. If later calls make up for the missing successes,
+// but not for the missing failures, Totals must not add the successes alone.
 func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	s := newTestFleet(t)
 	a, b := s.node(), s.node()

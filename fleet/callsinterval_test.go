@@ -15,8 +15,8 @@ import (
 // slowFlushes has an interval that is longer than a round trip, even on a busy machine.
 var slowFlushes = fleet.CallsConfig{Span: time.Minute, Buckets: 60, Interval: 2 * time.Second}
 
-// withinAnInterval waits for a condition. It fails the test if that takes longer than an
-// interval of slowly, plus a fifth, plus all stalls of the machine.
+// withinAnInterval waits for a condition. It fails the test if that takes longer than 1.2 intervals
+// of slowFlushes plus all stalls of the machine.
 func withinAnInterval(t *testing.T, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -73,7 +73,7 @@ func TestBreakersOfAllNodesOpenAfterAnInterval(t *testing.T) {
 		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for _, n := range nodes {
-		for range 12 { // of the 30 that it takes
+		for range 12 { // fewer than MinCalls, which is 30
 			n.call(errors.New("down"))
 		}
 		require.Equal(t, breaker.Closed, n.guard.State())

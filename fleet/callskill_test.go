@@ -30,7 +30,7 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, process.Start())
 	counted, flushes := int64(0), int64(0)
-	atFlush := map[int64]int64{} // what it had counted when it first knew of so many flushes
+	atFlush := map[int64]int64{} // the calls counted when the process first printed this number of flushes
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, err := fmt.Sscanf(lines.Text(), "counted %d, %d flushes", &counted, &flushes); err != nil {

@@ -31,12 +31,12 @@ type fleetModel struct {
 type modelNode struct {
 	*fleet.CallsNode
 	id       int
-	epoch    time.Duration // of its clock, by the server's
+	epoch    time.Duration // when its clock began, by the server's clock
 	counted  int64
 	flushed  map[int64]int64 // calls by number of the flush
-	arrived  int64           // number of its latest flush that the server took
-	delay    time.Duration   // how long the latest request took that was answered; below 0 for none
-	pending  *flushInFlight  // what it waits for
+	arrived  int64           // number of its latest flush that the server accepted
+	delay    time.Duration   // how long the latest answered request took to the server; below 0 for none
+	pending  *flushInFlight  // the flush whose reply it waits for
 	deadline time.Duration
 }
 
@@ -45,8 +45,8 @@ type flushInFlight struct {
 	node  *modelNode
 	sent  time.Duration
 	due   time.Duration
-	delay time.Duration // what the node knew of the way when it sent this
-	heard time.Duration // when the answer is there; 0 for never
+	delay time.Duration // the node's delay when it sent this
+	heard time.Duration // when the answer arrives; 0 for never
 }
 
 // counted is calls that the server accepted.
@@ -166,7 +166,8 @@ func (m *fleetModel) apply(w *flushInFlight) {
 		return
 	}
 	n.arrived = w.Number
-	// The node takes the server's clock to be ahead by the way of its latest request.
+	// The node assumes that the server's clock is ahead by the time that its latest request took to
+	// arrive.
 	ahead := w.due - w.sent
 	if w.delay >= 0 {
 		ahead = min(ahead, w.delay)

@@ -16,7 +16,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// addNodes writes n nodes that were last seen at a time into a window, as the script would.
+// addNodes writes n nodes into a window, as the script would. They were last seen at the given
+// time.
 func addNodes(t *testing.T, c *redis.Client, key string, first, n int, seen time.Duration) {
 	for from := first; from < first+n; from += 1000 {
 		_, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -87,7 +88,8 @@ func scriptTime(s *redistest.Server) (spent time.Duration) {
 	return spent
 }
 
-// Nodes that came while the clock was far ahead would otherwise stay until that time.
+// Nodes that were last seen far in the future are forgotten too. They came while the clock was
+// ahead, and would otherwise stay until that time.
 func TestExpiredNodesAreForgotten(t *testing.T) {
 	s := newTestFleet(t)
 	keep := 2*5*time.Second + 2*time.Hour
@@ -99,7 +101,7 @@ func TestExpiredNodesAreForgotten(t *testing.T) {
 	addNodes(t, c, key, 0, 1000, s.now-keep-time.Minute)
 	addNodes(t, c, key, 1000, 1000, s.now+365*24*time.Hour)
 	addNodes(t, c, key, 2000, 1000, s.now-keep+time.Minute)
-	const more = 150 // 3,000 nodes, of which each new one looks at 50, and as many again since the key is rebuilt meanwhile
+	const more = 150 // each looks at 50 of 3,000 nodes, so 60 look at all; 60 more because the key is rebuilt
 	for range more {
 		n := s.node()
 		n.Count(failedCounts(1))

@@ -21,9 +21,9 @@ func newCallsSeries(name string) callsSeries {
 	return s
 }
 
-// Observe yields the metrics of the window: see [stat.Source]. Events are those of this node, so
-// that the sum over all nodes is right. Size and error ratio are those of the fleet. There is no
-// error ratio if there are no calls.
+// Observe yields the metrics of the window: see [stat.Source]. The events are those of this node
+// only, so that the sum over all nodes counts each event once. Size and error ratio are those of
+// the fleet. There is no error ratio if there are no calls.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 	s := c.current.Load()
 	c.mu.Lock()

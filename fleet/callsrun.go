@@ -40,7 +40,8 @@ func (c *Calls) Run(ctx context.Context) error {
 
 // captureRepeatedly captures calls and signals that an exchange is due, until ctx ends.
 func (c *Calls) captureRepeatedly(ctx context.Context, due chan<- struct{}) {
-	// Half an interval: a call waits for the flush of its node, and then for that of another node.
+	// The period is half an interval, because a call waits for the next flush of its own node, and
+	// then for the next flush of another node.
 	period := c.config.Interval / 2
 	next := c.now() + rand.N(period)
 	timer := time.NewTimer(0)

@@ -12,7 +12,7 @@ type totaler interface{ Totals() window.Totals }
 // source counts calls of this node.
 type source struct {
 	totaler
-	before callCounts // when it was first followed
+	before callCounts // its counts when it was first followed
 }
 
 // snapshot is one node's view of the window at one moment. It also says how the counts expire if
@@ -23,7 +23,7 @@ type snapshot struct {
 	others    callCounts    // calls of the other nodes since this one began
 	start     time.Duration // when the newest bucket began
 	width     time.Duration // of a bucket
-	remaining []callCounts  // by how many buckets have begun since: the counts that are still in the window
+	remaining []callCounts  // remaining[i]: the counts still in the window when i more buckets have begun
 }
 
 // windowAt returns the calls in the window at a time.

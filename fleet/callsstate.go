@@ -65,9 +65,10 @@ func newNodeState(c CallsConfig) nodeState {
 	}
 }
 
-// capture adds the calls that the node has counted since the last capture. It counts as of now, or
-// as of one interval after the last capture if that is longer ago, because its age is not known
-// then. Counts that were read before others that are already captured add nothing.
+// capture adds the calls that the node has counted since the last capture. They are dated by the
+// current time. If the last capture is longer than one interval ago, the age of the calls is not
+// known, and they are dated one interval after that capture. Counts older than those already
+// captured add nothing.
 func (s *nodeState) capture(now time.Duration, own callCounts) {
 	d := delta{at: min(now, s.capturedAt+s.interval), callCounts: own.minus(s.captured)}
 	d.from = d.at
@@ -92,8 +93,8 @@ func (s *nodeState) mergeExpired(now time.Duration) {
 	}
 }
 
-// nextFlush returns the flush to send: the one without a reply again, or a new one of what is
-// pending. It may be empty.
+// nextFlush returns the flush to send: again the flush that has no reply, or else a new flush of
+// the pending calls. It may be empty.
 func (s *nodeState) nextFlush(now time.Duration) []delta {
 	if s.inFlight != nil && now-s.sent > s.giveUpAfter {
 		for _, d := range s.inFlight {
@@ -130,7 +131,7 @@ func (s *nodeState) receive(r *serverReply) {
 		}
 		return
 	}
-	// It is unknown which part of the totals is new. The calls in the window are.
+	// It is unknown which part of the totals is new. The calls in the window count as new.
 	var recent callCounts
 	for _, b := range r.buckets {
 		recent = recent.plus(b.callCounts)
@@ -138,8 +139,8 @@ func (s *nodeState) receive(r *serverReply) {
 	s.others = s.others.plus(recent.minus(r.own.minus(before.own)))
 }
 
-// forget excludes from snapshots what any node has counted by now, which may be captured up to an
-// interval later.
+// forget excludes from snapshots the calls that any node has counted by now. Because a node may
+// capture them up to an interval later, buckets that begin until then are excluded.
 func (s *nodeState) forget(now time.Duration) { s.forgotten = now + s.interval }
 
 // serverTime estimates the time of the server's clock at the given moment. Without a reply it is
@@ -174,8 +175,8 @@ func (s *nodeState) snapshot(now time.Duration, sources []source) *snapshot {
 	return snap
 }
 
-// knownBuckets yields the buckets of the latest reply, and what the node has not sent or has no
-// reply to, in any order.
+// knownBuckets yields the buckets of the latest reply, and the calls that the node has not sent or
+// has no reply to, in any order.
 func (s *nodeState) knownBuckets(yield func(bucket) bool) {
 	if s.latest != nil {
 		for _, b := range s.latest.buckets {

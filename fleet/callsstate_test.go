@@ -163,7 +163,7 @@ func TestAFlushInDoubtIsGivenUpBeforeItsNumberIsForgotten(t *testing.T) {
 		s.wait(45 * time.Minute)
 		other := s.node()
 		other.Count(failedCounts(1))
-		s.exchange(other) // a new node: those who have been silent for long are forgotten
+		s.exchange(other) // a new node makes the server forget nodes that have been silent for long
 		nodes := 0
 		for _, field := range newClient(t, sharedServer()).HKeys(t.Context(), keyOf(t)).Val() {
 			if field[0] == 'n' {

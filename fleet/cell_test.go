@@ -22,7 +22,8 @@ func numbersOf(r rediscell.Reply) [5]int64 {
 	return [5]int64{limited, r.Limit, r.Remaining, r.RetryAfter, r.ResetAfter}
 }
 
-// The table in the documentation of redis-cell, which allows 16 where some texts say 15.
+// The steps are those of the table in the documentation of redis-cell. A max_burst of 15 allows 16
+// requests at once, although some texts say 15.
 func TestCellBySixtyThirties(t *testing.T) {
 	throttle := newLimiter(connect(t), "table", seedLimit, errorOnOutage)
 	at := func(d time.Duration, n int) [5]int64 {
@@ -114,7 +115,8 @@ func TestCellWithoutRedis(t *testing.T) {
 	}
 }
 
-// Two rates use one key: neither redis-cell nor this package stores the limit.
+// Two limiters with the same name and different rates use the same key, because neither redis-cell
+// nor this package stores the limit in Redis.
 func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 	l := connect(t)
 	slow := newLimiter(l, "tiers", rediscell.Limit(0, 1, 10*time.Second), errorOnOutage)

@@ -57,8 +57,8 @@ func (l *Limiter) roundsToSeconds() bool {
 	return cell && l.link.hasCell.Load()
 }
 
-// refund gives back the tokens that cannot have returned since they were taken, if the key was
-// unused before.
+// refund gives back the tokens that have not returned by themselves since they were taken. It
+// computes their number as if the key had been unused before.
 func (b *cellBackend) refund(ctx context.Context, k requestKey, n int, age time.Duration, at time.Time) error {
 	n = int(min(int64(n), b.limit))
 	back := b.interval*time.Duration(n) - age

@@ -19,7 +19,7 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 		f.setReply("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
 		f.commands()
 		throttle := newLimiter(l, "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module, and is decided by the script
+		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module; the script still decides
 		require.NoError(t, err, name)
 		reply, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
 		require.NoError(t, err, name)

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// While the clock of Redis was ahead, tokens were taken. After it is corrected, they count for no
-// longer than a bucket takes to fill, or two windows.
+// Tokens are taken while the clock of Redis is ahead. After the clock is corrected, these tokens
+// count for no longer than a bucket takes to fill, or two windows.
 func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	const span = 300 * ms
 	l := connect(t)
@@ -52,7 +52,8 @@ func TestAKeyIsFreeSoonAfterTheClockWasAhead(t *testing.T) {
 	}
 }
 
-// A value of redis-cell does not contain the limit, so the key is blocked until it is reset.
+// A value of redis-cell does not contain the limit. It is therefore not known whether its time is
+// too far ahead, and the key is blocked until it is reset.
 func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 	b := newLimiter(connect(t), "ahead", rediscell.Limit(9, 10, time.Second), errorOnOutage)
 	_, err := b.TakeAt(t.Context(), time.Now().Add(time.Hour), "user", 1)
@@ -65,8 +66,8 @@ func TestACellIsBlockedUntilItsResetAfterTheClockWasAhead(t *testing.T) {
 	requireTake(t, taken, b.Take, "user", 1)
 }
 
-// A node with a smaller burst must not give tokens to a node with a larger one: more than its own
-// burst may be missing.
+// Two nodes use the same bucket with different bursts. The node with the smaller burst must not add
+// tokens for the other node: more tokens than its own burst may be missing.
 func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 	l := connect(t)
 	for name, rate := range map[string]limiter.Rate{"whole": limiter.Per(100, time.Hour), "parts": limiter.Per(100, time.Hour+1)} {

@@ -44,9 +44,9 @@ const (
 	afterIdling = "in the last millisecond of an expired key, the module refuses with more remaining than the limit"
 )
 
-// The limit of package rediscell returns and stores what the module of redis-cell did when it was
-// recorded, in all sequences without negative quantities. If the two have stored different values,
-// the test continues with that of the module.
+// The limit of package rediscell returns and stores the same as the module of redis-cell in a
+// recording, in all sequences without negative quantities. If the two have stored different values,
+// the test continues with the value of the module.
 func TestCellAnswersAsTheRecordedModule(t *testing.T) {
 	l := connect(t)
 	seen := map[string]int{}
@@ -71,7 +71,7 @@ type cellReplay struct {
 	direct *redis.Client
 	key    string
 	seen   map[string]int
-	tat    *int64 // what the module stored; the key lives until the end of the millisecond dies
+	tat    *int64 // what the module stored; the key lives until the end of millisecond number dies
 	dies   int64
 }
 

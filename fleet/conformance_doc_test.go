@@ -65,8 +65,9 @@ func countedAt(list []docGrant, at time.Time, window time.Duration) (rest []docG
 }
 
 // SlidingLog decides as the sorted sets of documents 002 and 004 and the limiters of document 003
-// do if those are right. It refuses if they exceed their limit, and allows what fits if they
-// refuse. After a difference the test continues from the grants of the document.
+// do, except where these are wrong. If they exceed their limit, SlidingLog refuses. If they refuse
+// a request that fits, SlidingLog allows it. After a difference the test continues from the grants
+// of the document.
 func TestSlidingLogDecidesAsTheDocuments(t *testing.T) {
 	l := connect(t)
 	for name, want := range map[string][3]int{ // steps; grants beyond the limit, and refusals of what fits, by the document: as for local limiters
@@ -93,7 +94,7 @@ type docReplay struct {
 	limiter *fleet.Limiter
 	config  docConfig
 	log     []docGrant // of the document
-	key     string     // "" if SlidingLog has allowed something else
+	key     string     // "" after a difference: the next step starts a new key with the grants in log
 }
 
 // step makes the request of a step, and reports whether the document's program allowed too much or
@@ -131,9 +132,10 @@ func (d *docReplay) take(at time.Time, n int) bool {
 	return r.OK
 }
 
-// FixedWindow decides as INCR and EXPIRE of document 004 do. Its windows are aligned, and those of
-// the document begin with a key's first call. The test therefore aligns each of them. They include
-// their last millisecond.
+// FixedWindow decides as INCR and EXPIRE of document 004 do. The windows of FixedWindow are
+// aligned, and the windows of the document begin with a key's first call. The test therefore moves
+// each window of the document to an aligned time. The windows of the document include their last
+// millisecond.
 func TestFixedWindowDecidesAsTheDocumentDoes(t *testing.T) {
 	l, steps := connect(t), 0
 	for i, seq := range readTraces[docConfig, docStep](t, "doc-fixed004") {

@@ -120,9 +120,9 @@ func timeUntilTokens(log []logEntry, limit, n int, now, span int64) time.Duratio
 	return limiter.Never
 }
 
-// SlidingLog grants what Redisson's limiter granted, with the same log and the same available
-// tokens at each step, while that is used as intended. Redisson reports when the oldest entry
-// expires, plus 3 ms; SlidingLog reports when there will be enough.
+// If Redisson's limiter is used as intended, SlidingLog grants the same requests, with the same log
+// and the same available tokens at each step. After a refusal, Redisson reports when the oldest
+// entry expires, plus 3 ms. SlidingLog reports when there will be enough tokens.
 func TestSlidingLogGrantsWhatRedissonGranted(t *testing.T) {
 	l, direct := connect(t), newClient(t, sharedServer())
 	sequences, steps := 0, 0
@@ -188,8 +188,8 @@ func (m *model) refund(now, n int64) {
 }
 
 // Redisson's limiter exceeds its rate after a release or a change of the rate, or if the clocks of
-// clients differ. SlidingLog never does. It also refuses nothing that it could grant, except for a
-// while after a window was made longer than its log.
+// clients differ. SlidingLog never does. It also refuses no request that fits, with one exception:
+// after its window was made longer, the log does not cover the whole window for a while.
 func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 	l, direct := connect(t), newClient(t, sharedServer())
 	theirs, blind, granted := 0, 0, 0

@@ -120,8 +120,8 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	}
 }
 
-// A fraction of more than one token once made a script loop forever. It had written, so it could
-// not be killed.
+// A fraction of more than one token once made a script loop forever. Redis could not kill the
+// script, because it had already written.
 func TestNoValueHangsTheServer(t *testing.T) {
 	s := redistest.Start(t)
 	direct := newClient(t, s)

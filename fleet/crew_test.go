@@ -84,8 +84,8 @@ func (c *threeNodes) requireAll() {
 	}
 }
 
-// requireAgreement waits until all nodes have sent all of their calls, heard of those of the others and
-// have the same counts. It returns the number of failures.
+// requireAgreement waits until all nodes have sent all of their calls, know the calls of the other
+// nodes, and have the same counts. It returns the number of failures.
 func (c *threeNodes) requireAgreement() int64 {
 	c.t.Helper()
 	c.awaitFlushes() // of all calls, to Redis

@@ -22,9 +22,10 @@
 // matter, and simultaneous requests are decided one after the other. A key takes no space before
 // its first use, and Redis deletes it once it is idle.
 //
-// If the clock of Redis goes back, tokens count until it has caught up, but no longer than a
-// bucket takes to fill, or two windows. (Package rediscell uses the format of redis-cell, which
-// does not contain that time: reset such keys.) If the clock goes forward, tokens return early.
+// If the clock of Redis goes back, tokens that were taken before count until the clock has caught
+// up, but no longer than a bucket takes to fill, or two windows. (Package rediscell is an
+// exception: the format of redis-cell does not contain the limit, so this bound is not known. Reset
+// such keys.) If the clock goes forward, tokens return early.
 //
 // # Which limit to use
 //
@@ -41,8 +42,8 @@
 //	limit many keys together                     Shared           that of its limit       that of its limit, per By
 //	let a breaker see the calls of all machines  Calls
 //
-// The bounds hold for all machines together, accurate to 2µs. Leases add to them what
-// [Config].MaxLease says, and an outage with FailLocal what [Config].Share says. If Redis loses
+// The bounds hold for all machines together, accurate to 2µs. Leases allow more: see
+// [Config].MaxLease. An outage with FailLocal also allows more: see [Config].Share. If Redis loses
 // data, because a key is evicted or a replica takes over before it has received everything, the
 // lost tokens are allowed again.
 //
@@ -68,15 +69,16 @@
 //
 // A breaker protects each server: a stand-alone Redis, for all limiters of a [Link], or each master
 // of a Cluster, so that an unavailable master affects only the limits of its own keys. A breaker
-// opens after five failed round trips. All callers of a failed round trip have waited for it, up to
-// the Timeout. From then on, about one decision per second checks whether the server is back.
+// opens after five failed round trips. Until then, all callers of a failed round trip wait for it,
+// up to the Timeout. Once the breaker is open, about one decision per second checks whether the
+// server is back.
 //
 // A request whose reply was lost is never sent again, because Redis may have decided it. A request
 // that a Cluster rejects while it moves a slot is sent again until the Timeout has passed.
 //
-// Only what Redis does within the Timeout of the link counts against it. A caller that gives up, or
-// has a shorter deadline, does not count. If such a caller is sending a batch of commands, it stays
-// until Redis answers, up to the Timeout.
+// A round trip counts as failed only because of what Redis does within the Timeout of the link. A
+// caller that gives up, or has a shorter deadline, does not count as a failure. If such a caller is
+// sending a batch of commands, it stays until Redis answers, up to the Timeout.
 //
 // Set cluster-require-full-coverage to no in a Cluster. Otherwise one unavailable master makes all
 // masters unavailable.
@@ -92,13 +94,13 @@
 // different names, except those of package rediscell. You may change a rate or a limit: tokens
 // taken before still count, unless the Window of a FixedWindow becomes shorter.
 //
-// Strangers who choose keys can choose many in the same slot. If that matters, use an HMAC of the
-// key.
+// Strangers who can choose keys can choose many keys in the same slot. If that matters, use an HMAC
+// of the key.
 //
 // # Rights
 //
 // A user of a stand-alone Redis needs these rights if the prefix is "weir:". The last line is only
-// for Calls. (A cluster client also asks for the slots.)
+// for Calls. (A user of a Cluster also needs the right to ask for the slots.)
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank

@@ -57,14 +57,15 @@ var faults = []string{
 // depending on its Fault, and context.DeadlineExceeded if the Fault is timeout. It is not a refusal
 // and does not match weir.ErrRefused.
 //
-// Its text contains no addresses, no credentials and no output of scripts. The error it wraps,
-// which comes from the client library, may.
+// Its text contains no addresses, no credentials and no output of scripts. The wrapped error comes
+// from the client library and may contain them.
 type StoreError struct {
 	// Fault is the kind of error, as in the metric weir.limiter.backend.errors.
 	//
-	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection,
-	// breaker (Redis was not asked, because it has failed too often), loading, readonly,
-	// masterdown, clusterdown, moved, oom, busy and server.
+	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection, breaker
+	// (Redis was not asked, because it has failed too often), loading, readonly, masterdown,
+	// clusterdown, moved, oom, busy and server. moved matches ErrServer instead if the server says that
+	// it belongs to a Cluster.
 	//
 	// foreign matches ErrForeign. version, auth and tls match ErrServer, but auth and tls match
 	// ErrUnavailable if they occur after Connect.

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// 100 a second, of which 20 can be taken at once: a token arrives every 10ms.
+// The bucket adds 100 tokens a second, one every 10ms. It holds 20, so that many can be taken at
+// once.
 func ExampleTokenBucket() {
 	bucket := fleet.NewLimiter("bucket", fleet.Config{
 		Link: exampleLink(), Limits: []fleet.Limit{fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 20}},
@@ -67,7 +68,7 @@ func ExampleSlidingLog() {
 	// Output: 7
 }
 
-// Limits and policies read from a file or an environment variable.
+// Limits and policies can be read from a file or an environment variable.
 func ExampleLimits() {
 	var c struct {
 		Limits   fleet.Limits

@@ -19,7 +19,7 @@ func Example() {
 		shared.Cleanup(func() { _ = client.Close() })
 		link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: time.Second})
 		if err != nil {
-			panic(err) // too old, or access denied; but not: unavailable
+			panic(err) // the server is too old or denies access; if it is unavailable, err is nil
 		}
 		return fleet.NewLimiter("users of the fleet", fleet.Config{
 			Link:     link,

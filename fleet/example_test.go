@@ -31,7 +31,7 @@ func ExampleConnect() {
 
 	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 50 * time.Millisecond})
 	if err != nil {
-		fmt.Println(err) // too old, access denied, a bad certificate; but not: unavailable
+		fmt.Println(err) // too old, access denied, or a bad certificate; if Redis is unavailable, err is nil
 		return
 	}
 	for addr, b := range link.Breakers() {
@@ -129,7 +129,7 @@ func ExampleOnOutage() {
 
 func ExampleLink() {
 	link := exampleLink()
-	// All limiters of a link go by one breaker, whose metrics any exporter shows.
+	// All limiters of a link share one breaker. Observe yields its metrics to an exporter.
 	values := 0
 	for range link.Observe {
 		values++
@@ -174,7 +174,8 @@ func ExampleLinkConfig() {
 	// fleet: Prefix is "{shop}", must have no braces
 }
 
-// A request that Redis has refused is refused without asking until its RetryAfter has passed.
+// If Redis has refused a request, the same request is refused without asking Redis until RetryAfter
+// has passed.
 func ExampleResult_from() {
 	link := exampleLink()
 	users := fleet.NewLimiter("from", fleet.Config{

@@ -22,7 +22,7 @@ func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n in
 	return l.GiveBackAged(ctx, at, 0, key, n)
 }
 
-// GiveBackAged is RefundAt at a given time, for tokens taken age before it.
+// GiveBackAged is RefundAt at a given time, for tokens that were taken age earlier.
 func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
 	var errs []error
 	for _, g := range l.groups {
@@ -77,7 +77,7 @@ func Check(limit Limit) error {
 	return err
 }
 
-// MaxKey is the longest key that stands as it is in Redis.
+// MaxKey is the length in bytes of the longest key that is used unchanged in Redis.
 const MaxKey = maxKey
 
 // Values of StoreError.Fault.

@@ -29,8 +29,8 @@ var limitsOfEachKind = map[string][]fleet.Limit{
 	},
 }
 
-// edgeNumbers lists numbers at which sums and products of tokens overflow, and numbers around the limit.
-// If an int has 32 bits, the larger ones are other numbers.
+// edgeNumbers lists numbers at which sums and products of tokens overflow, and numbers around the
+// limit. If an int has 32 bits, the conversion turns the larger numbers into other numbers.
 var edgeNumbers = edgeNumbersOf(1<<62, 1<<53+1, 1<<53, 1<<40, math.MaxUint32, math.MaxInt32+1)
 
 func edgeNumbersOf(large ...int64) []int {

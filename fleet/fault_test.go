@@ -18,7 +18,7 @@ import (
 type faultyServer struct {
 	t       *testing.T
 	server  *redistest.Server
-	replica *redistest.Server // where there is one
+	replica *redistest.Server // nil if the fault needs none
 	proxy   *redistest.Proxy
 }
 
@@ -29,7 +29,7 @@ type fault struct {
 	replica bool
 	happens func(s faultyServer)
 
-	forgets   int  // how often Redis may forget what was taken: each time a burst more may be allowed
+	forgets   int  // how often Redis may forget the taken tokens; each time, another burst may be allowed
 	outage    bool // whether Redis is unavailable meanwhile, for long enough to open the breaker
 	unnoticed bool // whether no caller may notice
 }
@@ -135,7 +135,7 @@ var faults = []fault{
 		s.server.Do("DEBUG", "RELOAD")
 	}},
 	{name: "too many clients", outage: true, happens: func(s faultyServer) {
-		held := s.server.Client() // has a connection when there are none to be had
+		held := s.server.Client() // keeps its connection while new ones are refused
 		require.NoError(s.t, held.ConfigSet(s.t.Context(), "maxclients", "1").Err())
 		s.proxy.Cut()
 		waitFor(outageLength)
@@ -143,7 +143,7 @@ var faults = []fault{
 	}},
 }
 
-// fill writes keys of 200 bytes while there is room.
+// fill writes keys with values of 200 bytes while there is room.
 func (s faultyServer) fill(keys int) {
 	c := s.server.Client()
 	for i := 0; i < keys; i += 100 {
@@ -187,8 +187,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A server that continues after a stop receives only the commands that were being sent, not all
-// requests made since.
+// A server that continues after a stop receives only the commands that are being sent at that
+// moment, not all requests that were made during the stop.
 func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 	t.Parallel()
 	const callers = 64

@@ -20,15 +20,16 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// The load: for each policy some callers take one token after the other of one key.
+// These constants describe the load: for each policy, some callers take tokens of one key, one
+// token per request.
 const (
 	faultRate    = 200 // tokens a second
 	faultBurst   = 100
 	faultShare   = 0.5
 	faultTimeout = 100 * time.Millisecond
-	faultCallers = 4                    // a policy
+	faultCallers = 4                    // per policy
 	faultPause   = 5 * time.Millisecond // of a caller between two requests
-	faultTotal   = 100_000              // tokens of the limiter that does not limit, but counts
+	faultTotal   = 100_000              // burst of countingLimiter, which is never used up
 )
 
 // results counts the outcomes of the requests of one limiter.
@@ -38,8 +39,8 @@ type results struct {
 	mu       sync.Mutex
 	granted  int           // by Redis
 	byPolicy int           // allowed by OnOutage, without Redis
-	refused  int           // by either
-	lost     int           // no answer, and it may have been taken
+	refused  int           // by Redis or by OnOutage
+	lost     int           // no answer, and the token may have been taken
 	errors   int           // no decision
 	worst    time.Duration // of one request
 	back     time.Time     // when Redis decided for the first time after the mark
@@ -78,7 +79,7 @@ func (y *results) take(ctx context.Context) error {
 type faultLoad struct {
 	link    *fleet.Link
 	results map[string]*results
-	opened  atomic.Int64 // times that the breaker before Redis has opened, having been closed
+	opened  atomic.Int64 // how often the breaker of the link went from closed to open
 	began   time.Time
 	took    time.Duration
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/fleet/rediscell"
 )
 
-// redis-cell rounds a tenth of a second up to a second.
+// redis-cell rounds a wait of a tenth of a second up to a second, so a remembered refusal would be
+// too long.
 func TestRefusalsOfTheModuleAreNotRemembered(t *testing.T) {
 	f := newFakeServer(t, map[string]string{
 		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
@@ -33,7 +34,7 @@ func TestForeignValuesThatLookLikeOurs(t *testing.T) {
 	for _, c := range []struct {
 		kind  string
 		write []any
-		own   bool // on top of what the limiter has written
+		own   bool // whether the limiter writes to the key first
 	}{
 		{"sliding", []any{"set", "w100 hello world"}, false},
 		{"sliding", []any{"set", "w12"}, false},

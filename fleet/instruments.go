@@ -8,8 +8,8 @@ const (
 	attrOutcome = "weir.window.outcome"
 )
 
-// The instruments of limiters and windows. They equal those of the core, which are internal there,
-// so that a dashboard shows both alike.
+// The instruments of limiters and windows. They equal the instruments of the core module, which are
+// internal there. A dashboard therefore shows limiters and windows of both alike.
 var (
 	limiterRequests = &stat.Instrument{
 		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
@@ -37,7 +37,7 @@ var (
 	}
 	windowEventsLate = &stat.Instrument{
 		Name: "weir.window.late_events", Unit: "{event}", Kind: stat.Counter, Attrs: []string{attrWindow},
-		Help: "Events older than the newest bucket of the window, which were counted into that bucket.",
+		Help: "Events that came too late for their bucket. A window in the process counts them into its newest bucket; the window of a fleet leaves them out.",
 	}
 	windowErrorRatio = &stat.Instrument{
 		Name: "weir.window.error_ratio", Unit: "1", Kind: stat.Gauge, Attrs: []string{attrWindow},

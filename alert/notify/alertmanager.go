@@ -9,16 +9,16 @@ import (
 
 // Alertmanager posts alerts to version 2 of the API of an Alertmanager, which groups, silences and
 // routes them. The label "instance" tells the alerts of several processes apart: see
-// alert.Config.Instance. The setting group_by: [alertname] joins them into one notification. For a
-// cluster of Alertmanagers, use one notifier per member. All methods are safe for concurrent use.
-// The zero value does not work: use NewAlertmanager.
+// alert.Config.Instance. The setting group_by: [alertname] of the Alertmanager joins the alerts of
+// all processes into one notification. For a cluster of Alertmanagers, use one notifier per member.
+// All methods are safe for concurrent use. The zero value does not work: use NewAlertmanager.
 type Alertmanager struct{ *endpoint }
 
 // NewAlertmanager returns a notifier for the Alertmanager with the base URL c.URL, such as
 // http://alertmanager:9093. It panics with the error of c.Validate if there is one.
 //
-// As in Prometheus, a firing alert is sent with an end time of four repeats from now, so that the
-// alerts of a dead process resolve by themselves. If Repeat is Off, they resolve after the
+// As in Prometheus, a firing alert is sent with an end time of four times Repeat from now, so that
+// the alerts of a dead process resolve by themselves. If Repeat is Off, they resolve after the
 // resolve_timeout of the Alertmanager.
 func NewAlertmanager(c Config) *Alertmanager {
 	return &Alertmanager{newEndpoint(c, "alertmanager", time.Minute, "api/v2/alerts")}
@@ -46,7 +46,7 @@ func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 }
 
 // OwnSilences returns true: the silences of the Alertmanager apply, and those of the monitor do not.
-// Without repeats, the Alertmanager would take a silenced alert for resolved.
+// If the monitor did not repeat a silenced alert, the Alertmanager would resolve it.
 func (m *Alertmanager) OwnSilences() bool { return true }
 
 // endsAt returns when the alert ends if it is not repeated.

@@ -213,7 +213,7 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 		go m.Run(ctx)
 		return bad, m
 	}
-	down, one := process("") // the default
+	down, one := process("") // the default instance
 	blip, other := process("web-2:1")
 	down.Store(true)
 	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first process fires")

@@ -17,7 +17,7 @@ const Off = -1
 
 // Config configures a notifier. Printing, logging or marshaling a Config shows neither its URL nor
 // its Header. fmt calls no methods of values in unexported fields, so keep a Config in an exported
-// field of a struct that may be printed. Notifiers never show them.
+// field of a struct that may be printed. Notifiers never show their URL or Header.
 type Config struct {
 	// Name is the name of the notifier and its breaker in metrics and logs. The notifiers of one
 	// program need different names. Default the kind: "webhook", "slack", "teams", "pagerduty" or

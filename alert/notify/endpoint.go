@@ -76,8 +76,8 @@ func encode(message any) ([]byte, error) {
 	return body, nil
 }
 
-// fitted returns a message of at most limit bytes. build makes it with texts of at most n
-// characters.
+// fitted returns a message of at most limit bytes, or the shortest one that build can make. build
+// returns the message with texts of at most n characters.
 func fitted(limit int, build func(n int) any) ([]byte, error) {
 	for n := 4096; ; n /= 2 {
 		body, err := encode(build(n))
@@ -87,7 +87,7 @@ func fitted(limit int, build func(n int) any) ([]byte, error) {
 	}
 }
 
-// post sends a body to the address, unless the breaker refuses. It waits before if the rate of the
+// post sends a body to the address, unless the breaker refuses. It first waits if the rate of the
 // receiver requires it.
 func (e *endpoint) post(ctx context.Context, address string, body []byte, extra http.Header) error {
 	if err := e.keepRate(ctx); err != nil {
@@ -96,7 +96,7 @@ func (e *endpoint) post(ctx context.Context, address string, body []byte, extra 
 	return attempt(ctx, e.breaker, func(ctx context.Context) error { return e.send(ctx, address, body, extra) })
 }
 
-// maxAttempt bounds an attempt if ctx has no deadline. That of a Monitor always has one.
+// maxAttempt bounds an attempt if ctx has no deadline. The ctx of a Monitor always has a deadline.
 const maxAttempt = 30 * time.Second
 
 // attempt calls send with a ctx that has a deadline, unless the breaker refuses.

@@ -77,7 +77,7 @@ func ExampleNewPagerDuty() {
 	// notifier "pagerduty" alert: not delivered: no connection
 }
 
-// The address and the message of an API in the form of Opsgenie's.
+// The address and the message are templates for an API in the form of Opsgenie's.
 func ExampleNewTemplateWebhook() {
 	api := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

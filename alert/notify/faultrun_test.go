@@ -37,8 +37,8 @@ func rulesOn(conditions []atomic.Bool) (rules []alert.Rule) {
 }
 
 // For twelve hours twenty rules fire and resolve, and half of the time the receiver fails in a
-// random way. At the end it knows the latest state of each alert that it ever received, and each
-// firing alert.
+// random way. At the end the receiver knows the latest state of each alert that it ever received,
+// and it knows each alert that is firing.
 func TestRandomFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(3, 5))

@@ -39,14 +39,14 @@ type MailConfig struct {
 	// TLS configures the encryption. Default: the certificate has to be valid for the host of
 	// Server.
 	TLS *tls.Config
-	// Dial connects to the server. Default that of a net.Dialer.
+	// Dial connects to the server. Default the DialContext method of a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Breaker configures the breaker of the server, with the defaults of Config.Breaker.
 	Breaker breaker.Config
 }
 
-// The most recipients, as every SMTP server has to accept (RFC 5321, section 4.5.3.1.8), and the
-// most bytes of an address with its name.
+// Limits of the recipients. Every SMTP server has to accept maxRecipients recipients (RFC 5321,
+// section 4.5.3.1.8). maxAddress is the maximum length of an address with its name, in bytes.
 const (
 	maxRecipients = 100
 	maxAddress    = 500
@@ -105,13 +105,14 @@ type Mail struct {
 
 // NewMail returns a notifier that sends mails as plain text. Mails about one alert refer to each
 // other, so that mail programs show them together. Control characters and line breaks in names and
-// labels cannot add headers or recipients. A mail has at most 64 kB, for which texts are cut.
+// labels cannot add headers or recipients. Texts are cut so that a mail has at most 64 kB.
 //
 // The connection is encrypted unless NoTLS is set: if the server does not offer STARTTLS, or its
 // certificate is not valid, nothing is sent. NewMail logs in with PLAIN, or with LOGIN if the
 // server does not offer PLAIN. A mail is delivered if the server accepts it for at least one
-// recipient. After an answer from 500 to 599, the next attempt follows 5 minutes later. If the
-// connection ends before the server has confirmed the mail, it is sent again and may arrive twice.
+// recipient. After an answer from 500 to 599, the next attempt follows 5 minutes later, or after
+// Repeat if that is shorter. If the connection ends before the server has confirmed the mail, it is
+// sent again and may arrive twice.
 //
 // NewMail panics with the error of c.Validate if there is one.
 func NewMail(c MailConfig) *Mail {

@@ -81,8 +81,8 @@ func mailSubject(alerts []alert.Alert) string {
 	return "[" + strings.Join(counts, ", ") + "] " + strings.Join(slices.Compact(rules), ", ")
 }
 
-// mailHeader returns a text as the value of a header, in lines that are short enough. It has no
-// line break but those of the folding, and nothing in it is read as an encoded word.
+// mailHeader returns a text as the value of a header, in lines that are short enough. Its only line
+// breaks are those of the folding. No part of the given text can be read as an encoded word.
 func mailHeader(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

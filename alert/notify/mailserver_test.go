@@ -112,7 +112,7 @@ func (s *mailServer) serve(conn net.Conn) {
 	}
 }
 
-// line reads a line that ends with CRLF, of at most limit bytes with it.
+// line reads a line that must end with CRLF and have at most limit bytes, including the CRLF.
 func (c *session) line(limit int) (string, bool) {
 	line, err := c.r.ReadString('\n')
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // and "Events API Rate Limits" in PagerDuty's developer documentation.
 const (
 	pagerDutyURL        = "https://events.pagerduty.com/v2/enqueue"
-	maxPagerDutyEvent   = 512_000 // bytes: "512 KB", read in the stricter way
+	maxPagerDutyEvent   = 512_000 // bytes: "512 KB", with 1,000 bytes per KB
 	maxPagerDutySummary = 1024    // characters
 	maxPagerDutyLinks   = 20      // not documented
 )
@@ -28,12 +28,12 @@ var pagerDutyKey = regexp.MustCompile(`^[0-9A-Za-z]{32}$`)
 // c.URL is by default https://events.pagerduty.com/v2/enqueue; accounts in the EU need
 // https://events.eu.pagerduty.com/v2/enqueue.
 //
-// The label "severity" becomes PagerDuty's: "critical" and "page" are critical, "warning", "warn"
-// and "ticket" are warning, "info" is info, and anything else is error. Annotations that are http
-// or https addresses become links. Texts are cut so that the summary has at most 1,024 characters
-// and the event at most 512 kB. Notify waits if necessary so that at most 120 events per minute are
-// sent, the limit of an integration key. Several processes with one key share that limit: PagerDuty
-// then answers 429, and the monitor tries again.
+// The label "severity" determines PagerDuty's severity: "critical" and "page" become critical,
+// "warning", "warn" and "ticket" become warning, "info" becomes info, and anything else becomes
+// error. Annotations that are http or https addresses become links. Texts are cut so that the
+// summary has at most 1,024 characters and the event at most 512 kB. Notify waits if necessary so
+// that at most 120 events per minute are sent, the limit of an integration key. Several processes
+// with one key share that limit: PagerDuty then answers 429, and the monitor tries again.
 //
 // NewPagerDuty panics if the key has a different form, or with the error of c.Validate if there is
 // one. The key appears in no error and no printed form.
@@ -43,7 +43,7 @@ func NewPagerDuty(c Config, key string) *Webhook {
 	}
 	c.URL = cmp.Or(c.URL, pagerDutyURL)
 	e := newEndpoint(c, "pagerduty", 4*time.Hour)
-	// 20 at once and 100 per minute are at most 120 in any minute.
+	// A burst of 20 events and a rate of 100 per minute allow at most 120 events in any minute.
 	e.pace = pacer(limiter.Per(100, time.Minute), 20)
 	e.pauseAfter429 = 30 * time.Second
 	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {

@@ -10,7 +10,7 @@ var (
 	WindowEvents = counter("weir.window.events", "{event}",
 		"Events counted, by outcome.", windowName, windowOutcome)
 	WindowEventsLate = counter("weir.window.late_events", "{event}",
-		"Events older than the newest bucket of the window, which were counted into that bucket.", windowName)
+		"Events that came too late for their bucket. A window in the process counts them into its newest bucket; the window of a fleet leaves them out.", windowName)
 	WindowErrorRatio = gauge("weir.window.error_ratio", "1",
 		"Failed share of the events in the window. Absent without events.", windowName)
 	WindowSize = gauge("weir.window.size", "{event}",

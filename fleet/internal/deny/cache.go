@@ -23,8 +23,8 @@ type Cache struct {
 
 // set holds the refusals of keys with the same hash, modulo the number of sets.
 type set struct {
-	// round changes whenever refusals are forgotten. A refusal counts only in the round in which
-	// the server was asked: a late one may be older than a refund.
+	// round changes whenever refusals are forgotten. A refusal counts only in the round in which the
+	// server was asked, because a refusal that arrives late may be older than a refund.
 	round atomic.Uint64
 	slots [slotsPerSet]atomic.Pointer[refusal]
 }
@@ -37,7 +37,7 @@ type refusal struct {
 	round uint64
 
 	until  time.Duration // before this, the server would refuse again
-	retry  time.Duration // from this on, the same request may succeed; until or a little later
+	retry  time.Duration // from this on, the same request may succeed; not before until
 	reset  time.Duration // when all tokens have returned
 	result limiter.Result
 }
@@ -89,8 +89,9 @@ func (l *Lookup) Remember(answer limiter.Result) {
 	if l.cache == nil || answer.OK || answer.RetryAfter <= 0 || answer.RetryAfter == limiter.Never {
 		return
 	}
-	// The server has decided between the lookup and now. It refuses until RetryAfter after the
-	// lookup at least, and allows from RetryAfter after now on.
+	// The server has decided between the lookup and now. It therefore refuses at least until
+	// RetryAfter has passed since the lookup, and allows the request at the latest when RetryAfter has
+	// passed from now.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
 		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,

@@ -80,7 +80,7 @@ func TestWhichRequestsTheCacheRefuses(t *testing.T) {
 	})
 }
 
-// start returns the time at which a bubble begins.
+// start returns the time at which a synctest bubble begins.
 func start(t *testing.T) time.Time {
 	t.Helper()
 	return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

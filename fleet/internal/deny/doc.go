@@ -4,8 +4,8 @@
 // If a limiter says to retry after d, it refuses the request until d has passed, whatever other
 // callers do meanwhile: taking tokens only prolongs the wait. A [Cache] therefore never refuses
 // what the server would allow, with two exceptions: tokens that are given back, and a limit that is
-// raised. Call Forget if this process does that. If another process does, the cache notices when d
-// has passed, or the longest time that it remembers.
+// raised. Call Forget if this process does that. If another process does, the cache notices it only
+// when d has passed, or the longest time for which it remembers a refusal.
 //
 //	denial := cache.Lookup(key, n)
 //	if denial.Refused {
@@ -16,9 +16,10 @@
 //		denial.Remember(result)
 //	}
 //
-// A refusal of n tokens says nothing about a request for fewer, so that asks the server. A request
-// for more is refused as well. Its exact wait is not known, so it is told to retry when all tokens
-// have returned. The other values of a cached result are those of the refusal that it repeats.
+// A refusal of n tokens says nothing about a request for fewer, so such a request asks the server.
+// A request for more is refused as well. Its exact wait is not known, so it is told to retry when
+// all tokens have returned. The time until the reset is computed anew. The other values of a cached
+// result are those of the refusal that it repeats.
 //
 // # Memory
 //

@@ -16,11 +16,11 @@
 //
 // # Age
 //
-// The tokens of a key that has not been used for Age are given back. No goroutine does that, but
-// the next request that has to ask the server anyway, for one key at a time. Close gives all
-// tokens back. The server is told the greatest time since they were taken, and takes back what
-// still counts. If the process ends without Close, at most Max tokens per key are lost, as if they
-// had been used.
+// The tokens of a key that has not been used for Age are given back. There is no goroutine for
+// that: the next request that has to ask the server anyway gives them back, for one key at a time.
+// Close gives all tokens back. The server is told how long ago the tokens were taken at most, and
+// takes back those that still count. If the process ends without Close, at most Max tokens per key
+// are lost, as if they had been used.
 //
 // # Memory
 //

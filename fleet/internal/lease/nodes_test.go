@@ -16,13 +16,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// bound bounds the grants in any span, m·Max included.
+// bound is an upper bound of the grants of all nodes in any span, including the m·Max tokens of
+// leases.
 type bound interface {
 	allow(at time.Time, n int) bool
 }
 
-// rateBound is the most that a token bucket allows in any span: burst plus rate·span. A bucket of that
-// size never refuses.
+// rateBound is the most that a token bucket allows in any span: burst plus rate·span. The grants
+// stay within it if a bucket with that burst and rate refuses none of them.
 type rateBound struct{ *limiter.TokenBucket }
 
 func (b rateBound) allow(at time.Time, n int) bool { return b.TakeAt(at, n).OK }
@@ -129,7 +130,7 @@ func (f *leaseFleet) run(t *testing.T, r *rand.Rand, d time.Duration) {
 
 func TestInAnySpanAFleetAllowsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 	for _, nodes := range []int{3, 10} {
-		rate, burst := 150*nodes, 100*nodes // some of what they ask for, but not all
+		rate, burst := 150*nodes, 100*nodes // enough for some of the requests, but not for all
 		spare := nodes * baseConfig.Max
 		for name, model := range map[string]func() (limiter.Limiter, bound){
 			"token bucket": func() (limiter.Limiter, bound) {

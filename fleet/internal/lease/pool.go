@@ -27,9 +27,9 @@ type Config struct {
 	Keys int
 	// Age is the time after which an unused key gives its tokens back.
 	Age time.Duration
-	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill
-	// of another caller, giving tokens back, and asking. After that, the error is
-	// context.DeadlineExceeded, or what the server makes of it.
+	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill of
+	// another caller, giving tokens back, and asking. After that, the error is
+	// context.DeadlineExceeded, or the error that the server makes of it.
 	Timeout time.Duration
 }
 
@@ -128,9 +128,9 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 // maxEvictions is the maximum number of keys that one Take evicts.
 const maxEvictions = 8
 
-// evictIdle evicts keys that have not been used for Age, up to the first that holds tokens, which
-// it returns. If room is needed, it evicts at least the key unused for the longest time. The caller
-// holds p.mu.
+// evictIdle evicts keys that have not been used for Age. It stops after the first key that holds
+// tokens, and returns the lease of that key. If room is needed, it also evicts the key unused for
+// the longest time, unless that key is being refilled. The caller holds p.mu.
 func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
 	for range maxEvictions {
 		e := p.byUse.Back()

@@ -142,7 +142,7 @@ func TestUnusedLeaseIsGivenBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer(bucket(100, 1000))
 				p := lease.New(s, baseConfig)
-				fillLease(t, p, "k") // of two in advance one is left
+				fillLease(t, p, "k") // one of two tokens taken in advance is left
 				s.requests()
 				test.then(t, p)
 				require.Equal(t, test.want, s.requests())

@@ -22,7 +22,7 @@ type server struct {
 	err error
 
 	mu      sync.Mutex
-	asked   []int // of each question how many tokens; refunds are below 0
+	asked   []int // the tokens of each request; negative for a refund
 	granted int   // less what was given back
 	before  func(n int)
 }
@@ -81,7 +81,7 @@ func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
 			require.NoError(t, err)
 		}
 		s.requests()
-		_, held, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are in use
+		_, held, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are left
 		require.NoError(t, err)
 		require.False(t, held)
 		require.Equal(t, []int{8 + 4}, s.requests())
@@ -95,7 +95,7 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 		fillLease(t, p, "k")
 		fillLease(t, p, "k")
 		s.way = func() time.Duration { return 100 * time.Millisecond }
-		allowed := s.granted // all but what is handed out below
+		allowed := s.granted // all of them have been handed out
 		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
 		time.Sleep(50 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))

@@ -25,7 +25,7 @@ func (h *writeCounter) DialHook(next redis.DialHook) redis.DialHook { return nex
 
 func (h *writeCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if cmd.Name() == "eval" { // and not a greeting of the client's own
+		if cmd.Name() == "eval" { // not a command that the client itself sends after connecting
 			h.single.Add(1)
 			h.do()
 		}
@@ -51,7 +51,7 @@ func (h *writeCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 type blockedQueue struct {
 	hook   *writeCounter
 	writer *pipeline.Writer
-	open   chan struct{} // closed to let the first one go
+	open   chan struct{} // closed to unblock the first caller
 	group  sync.WaitGroup
 }
 
