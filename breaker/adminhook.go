@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/keytext"
 )
 
-// Package admin uses breakers through these functions, so that changes tell on whose behalf they were made.
+// Package admin uses breakers through these functions. Force, Release and Reset take the reason of
+// a change, which names the user who made it.
 var _ = func() bool {
 	adminhook.OfBreaker = func(source any) (o adminhook.Object, ok bool) {
 		s, ok := source.(interface{ adminObject() adminhook.Object })

@@ -1,12 +1,13 @@
 package breaker
 
-// afterOpen calls f(true) once when the breaker next opens or is forced open, or now if it is open. It
-// calls f(false) instead if the key of the breaker is forgotten first: the next breaker of the key does
-// not know f. The goroutine that changes the breaker calls f, after the change and outside all locks. f
-// must not block and must not panic. stop cancels the call of f, and reports whether f was not called.
+// afterOpen calls f(true) once when the breaker next opens or is forced open, or at once if it is
+// already open. If the key of the breaker is forgotten first, it calls f(false) instead, because
+// the next breaker of the key does not know f. The goroutine that changes the breaker calls f,
+// after the change and outside all locks. f must not block and must not panic. stop cancels the
+// call of f, and reports whether f was not called.
 //
-// A caller that waits for something else before a call, such as a token of a limiter, uses it to stop
-// waiting when the breaker opens.
+// A caller that waits for something else before its call, such as a token of a limiter, uses
+// afterOpen to stop waiting when the breaker opens.
 func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
 	key := &f
 	b.changes.watch(key)

@@ -11,8 +11,8 @@ func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 	return b.allowAt(m, p, at)
 }
 
-// refuseOpen returns the error of a call that an open breaker refuses, as allow would. Before there is a
-// permit to clear, that takes 14 % less time.
+// refuseOpen returns the error of a call that an open breaker refuses, as allow would. Calling
+// it before allow takes 14 % less time, because no Permit has to be cleared yet.
 func (b *Breaker) refuseOpen(p *phase) error {
 	if p.passes == noCalls && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until {
 		return b.refuse(p.refusal)
@@ -35,7 +35,7 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 		return b.allowProbe(m, at)
 	case onlyProbes:
 		return b.allowProbe(m, at)
-	case aShare:
+	case shareOfCalls:
 		return b.allowShare(m, p, at)
 	case toSuccessor:
 		next, at := b.successor(at)
@@ -65,8 +65,8 @@ func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 	}
 }
 
-// check returns the error that a call would get, and counts that refusal, or returns nil. It acquires
-// nothing: a gate calls it before it takes a token.
+// check returns nil if a call would be let through now. If a call would be refused, check counts
+// the refusal and returns its error. It acquires nothing: a gate calls it before it takes a token.
 func (b *Breaker) check(at time.Duration) error {
 	p := b.phase.Load()
 	if p.state == evicted {
@@ -76,7 +76,7 @@ func (b *Breaker) check(at time.Duration) error {
 	switch s := p.stayAt(at); {
 	case s.state == Recovering:
 		return b.checkShare(at)
-	case s.state == HalfOpen && p.timedOut(at) && !b.spares(p): // no probe was made yet
+	case s.state == HalfOpen && p.timedOut(at) && !b.tooEarlyToProbe(p): // no probe was made yet
 		return nil
 	case s.state == HalfOpen || p.timedOut(at):
 		return b.checkProbes(at)
@@ -91,7 +91,8 @@ func (b *Breaker) refusal(p *phase) *OpenError {
 	if p.state != Open || !b.clock.StartsElsewhere() {
 		return p.refusal
 	}
-	// An error that was made before the clock moved to the first time given has the wrong time.
+	// The clock may have moved to the first time given to an At method: see NewAt. An error that was
+	// made before that has the wrong Until.
 	until := b.date(p.until)
 	if p.refusal.Until.Equal(until) {
 		return p.refusal

@@ -34,8 +34,8 @@ func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {
 	}
 }
 
-// bySharedCounts makes one successful call through a breaker with the given shared counts.
-func bySharedCounts(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
+// breakerWithSharedCounts makes one successful call through a breaker with the given shared counts.
+func breakerWithSharedCounts(t *testing.T, c breaker.Config, seen window.Counts) *breaker.Breaker {
 	t.Helper()
 	c.SharedCounts = func() window.Counts { return seen }
 	b := breaker.New("b", c)
@@ -58,14 +58,15 @@ func TestARateIsExactToABillionth(t *testing.T) {
 		{2.0 / 3, 666_666_665, breaker.Closed},
 		{2.0 / 3, 666_666_667, breaker.Open},
 	} {
-		b := bySharedCounts(t, breaker.Config{FailureRate: c.rate}, window.Counts{Successes: 1_000_000_000 - c.failures, Failures: c.failures})
+		b := breakerWithSharedCounts(t, breaker.Config{FailureRate: c.rate},
+			window.Counts{Successes: 1_000_000_000 - c.failures, Failures: c.failures})
 		require.Equal(t, c.want, b.State(), "%d of a billion at %v", c.failures, c.rate)
 	}
 }
 
 func TestNoMoreCallsAreSlowThanThereAre(t *testing.T) {
 	var told recorder
-	b := bySharedCounts(t, told.on(breaker.Config{SlowCall: time.Second}), window.Counts{Successes: 20, Slow: 30})
+	b := breakerWithSharedCounts(t, told.attachTo(breaker.Config{SlowCall: time.Second}), window.Counts{Successes: 20, Slow: 30})
 	require.Equal(t, breaker.Open, b.State())
 	require.Equal(t, "slow rate 100% of 20 calls, limit 50%, by shared counts", told.changes()[0].Reason)
 }
@@ -77,36 +78,36 @@ func TestOnlyARetryAfterThatWasSetHolds(t *testing.T) {
 		at float64
 		o  breaker.Outcome
 	}{{10.9, breaker.Success}, {10.5, breaker.Failure}} {
-		p, err := b.AllowAt(after(sec(c.at)))
+		p, err := b.AllowAt(after(secondsOf(c.at)))
 		require.NoError(t, err)
-		require.True(t, p.RecordAt(after(sec(c.at)), c.o))
+		require.True(t, p.RecordAt(after(secondsOf(c.at)), c.o))
 	}
-	require.Equal(t, breaker.HalfOpen, b.StateAt(after(sec(10.6))), "it opened at 10.5 s for no time at all")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(after(secondsOf(10.6))), "it opened at 10.5 s for no time at all")
 }
 
 func TestCallsInFlightAreNotSlowUnlessHungCallsSaysSo(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, Active: true, MinCalls: 20}
-	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "3.1 S . closed")
+	runScript(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "3.1 S . closed")
 }
 
 func TestCallsThatHangForLongerThanTheWindowAreSeen(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Minute, HungCalls: true, MinCalls: 20}
-	play(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "59 A . closed", "65 S r open")
+	runScript(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "59 A . closed", "65 S r open")
 }
 
-// Allow judges nothing if no call hangs. The next result is judged.
+// Allow compares no rate if no call hangs. The rates are compared at the next result.
 func TestAllowOpensNothingIfNoCallHangs(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 4}
-	s := play(t, c, "0 SSSSSSSSS ......... closed", "1 ssss .... closed")
+	s := runScript(t, c, "0 SSSSSSSSS ......... closed", "1 ssss .... closed")
 	s.do("10.5 A . closed") // the fast ones have left the window
-	s.slow(4)
+	s.requireSlow(4)
 	s.do("10.5 g . open")
 }
 
 func TestRefusalsOfAHalfOpenBreakerShareOneError(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: breaker.Off, Probes: 1})
 	run(t, b, 1, fail)
-	hold(t, b, 1)
+	holdPermits(t, b, 1)
 	first := b.Run(bg(), succeed)
 	require.ErrorIs(t, first, breaker.ErrOpen)
 	for range 3 {
@@ -116,22 +117,24 @@ func TestRefusalsOfAHalfOpenBreakerShareOneError(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Run(bg(), succeed) }))
 }
 
-// A slice is a bucket long in the first config, and a 32nd of SlowCall and Window together in the second:
-// both are shorter than half a second and half of SlowCall.
+// In the first config a slice is as long as a bucket. In the second config it is as long as a 32nd
+// of SlowCall + Window. Both are shorter than half a second plus half of SlowCall.
 func TestCallsInFlightAreLookedAtOnceABucketOrA32nd(t *testing.T) {
-	play(t, breaker.Config{SlowCall: 1500 * time.Millisecond, HungCalls: true, MinCalls: 4},
+	runScript(t, breaker.Config{SlowCall: 1500 * time.Millisecond, HungCalls: true, MinCalls: 4},
 		"0 AAAA .... closed", "2.1 A . closed", "2.6 A . closed", "3 S r open")
-	play(t, breaker.Config{SlowCall: 22500 * time.Millisecond, Window: 9500 * time.Millisecond, Buckets: 95, HungCalls: true, MinCalls: 4},
+	runScript(t,
+		breaker.Config{SlowCall: 22500 * time.Millisecond, Window: 9500 * time.Millisecond, Buckets: 95, HungCalls: true, MinCalls: 4},
 		"0 AAAA .... closed", "23.1 A . closed", "23.6 A . closed", "24 S r open")
 }
 
-// Ten buckets of a second: a call leaves after nine to ten seconds, wherever in its bucket it came.
+// The window has ten buckets of a second. A call leaves the window after nine to ten seconds, no
+// matter at which time of its bucket it was counted.
 func TestTheWindowCoversAtLeastAllButOneBucket(t *testing.T) {
 	for _, came := range []int{0, 1, 500, 999, 1000, 12_345} {
 		b := breaker.NewAt("b", breaker.Config{Window: 10 * time.Second, Buckets: 10}, t0)
-		require.NoError(t, modelDo(b, 0, breaker.Ignored))
-		require.NoError(t, modelDo(b, came, breaker.Failure))
-		require.Equal(t, int64(1), b.CountsAt(modelAt(came+9000)).Failures, "came at %d ms", came)
-		require.Zero(t, b.CountsAt(modelAt(came+10_000)).Failures, "came at %d ms", came)
+		require.NoError(t, modelMakeCall(b, 0, breaker.Ignored))
+		require.NoError(t, modelMakeCall(b, came, breaker.Failure))
+		require.Equal(t, int64(1), b.CountsAt(modelTimeAt(came+9000)).Failures, "came at %d ms", came)
+		require.Zero(t, b.CountsAt(modelTimeAt(came+10_000)).Failures, "came at %d ms", came)
 	}
 }

@@ -17,14 +17,14 @@ type Breaker struct {
 	name     string
 	clock    clock.Clock
 	member   *membership // nil for a breaker that is not in a group
-	observed *Breaker    // for the shadow of a breaker: that breaker; nil for all others
+	observed *Breaker    // the breaker whose shadow this is; nil for all other breakers
 	phase    atomic.Pointer[phase]
 
 	active        atomic.Int64
 	late          atomic.Int64
 	abandoned     atomic.Int64
-	usual         usual
-	unanswered    unanswered
+	usual         usualDuration
+	unanswered    uninformativeCalls
 	shadowOpened  atomic.Int64
 	shadowRefused atomic.Int64
 	changes       *changeQueue
@@ -33,12 +33,12 @@ type Breaker struct {
 	longestShown  perState[atomic.Int64] // the longest time in each state that was reported to observers
 
 	failures  atomic.Pointer[failureRing] // nil until a call fails
-	exemplars atomic.Pointer[exemplars]   // nil until a call could be one
+	exemplars atomic.Pointer[exemplars]   // nil until a call may become an exemplar
 
 	mu     *sync.Mutex // held to change phase and to use slots
 	slots  probeSlots
-	places *places // of the group; nil for a breaker that is not in a group
-	placed bool    // b has a place; guarded by mu
+	places *openPlaces // of the group; nil for a breaker that is not in a group
+	placed bool        // b has a place; guarded by mu
 
 	refused striped.Counter // far from phase, because refused calls write it and read phase
 }
@@ -48,10 +48,10 @@ type Breaker struct {
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
 // NewAt is New for a breaker that begins at t0 and uses the times given to its At methods, for
-// replays and simulations. If the first time given is before t0 or more than 146 years after it, the
-// breaker begins at that time, so that a package variable can be used with the clock of a test. A
-// time before the newest time is stale: it counts as the newest time, and ends no cooldown and no
-// window.
+// replays and simulations. If the first time given is before t0 or more than 146 years after it,
+// the breaker begins at that time instead. So a breaker in a package variable can be used with the
+// clock of a test. A time before the newest time is stale: it counts as the newest time, and ends
+// no cooldown and no window.
 func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -59,8 +59,8 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 	return build(name, newRules(c.orDefault()), t0, nil, "")
 }
 
-// build returns a breaker with rules that other breakers may share. forced is an override that is put over
-// its initial state, or "".
+// build returns a breaker with rules that other breakers may share. forced is an override of the
+// initial state, or "" for none.
 func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Breaker {
 	c := &r.config
 	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex)}
@@ -71,13 +71,13 @@ func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Br
 		closed := *p
 		p.state = c.Initial
 		if c.Initial == Open {
-			p.stay = opening(0, p.cooldown)
+			p.stay = openStay(0, p.cooldown)
 		} else {
 			p.under = &closed
 		}
 	}
 	if forced != "" {
-		p = p.forced(forced)
+		p = p.forcedPhase(forced)
 	}
 	if c.Refuse != "" {
 		initial := *p
@@ -145,8 +145,8 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 }
 
 // DoResult is [Do] for a call whose value also says whether the service failed, such as a response
-// with a status. judge returns the outcome, in place of Config.Classify, and is not asked about the
-// calls that Config.Classify is not asked about.
+// with a status. judge returns the outcome instead of Config.Classify. It is not called for the
+// calls for which Config.Classify is not called.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
 	mustNotBeNil(fn == nil || judge == nil)
 	if err = ctx.Err(); err != nil {
@@ -186,7 +186,7 @@ func (b *Breaker) StateAt(t time.Time) State {
 
 func (b *Breaker) stateAt(at time.Duration) State {
 	p := b.phase.Load()
-	if p.state == evicted { // since current was called: report the state of a new breaker
+	if p.state == evicted { // since forReads was called: report the state of a new breaker
 		return p.rules.config.Initial
 	}
 	return p.stayAt(at).state
@@ -223,16 +223,16 @@ func (b *Breaker) CountsAt(t time.Time) window.Counts {
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 	p := b.phase.Load()
 	over := p.timedOut(at)
-	switch machine[p.stayAt(at).state].counts {
-	case ofWindow:
+	switch stateMachine[p.stayAt(at).state].counts {
+	case showWindow:
 		c = p.counts(at)
-	case ofOpening:
+	case showOpening:
 		c = p.openedBy
-	case ofProbes:
+	case showProbes:
 		if !over {
 			c = *p.live.probed.Load()
 		}
-	case ofNothing:
+	case showNothing:
 	}
 	c.Refused = 0
 	if !over { // otherwise the clock has begun another state, in which no call was made yet
@@ -278,7 +278,7 @@ func (b *Breaker) ShadowTotals() (opened, refused int64) {
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *phase {
-	p := &phase{stay: endless(Closed, 0), rules: r, tally: r.newTally()}
+	p := &phase{stay: endlessStay(Closed, 0), rules: r, tally: r.newTally()}
 	p.reason, p.cooldown = "initial state", r.cooldown(0)
 	return p
 }

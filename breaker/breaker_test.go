@@ -43,7 +43,7 @@ func open(t *testing.T, b *breaker.Breaker) {
 	require.Equal(t, breaker.Open, b.State())
 }
 
-func refused(t *testing.T, b *breaker.Breaker) {
+func requireRefused(t *testing.T, b *breaker.Breaker) {
 	t.Helper()
 	called := false
 	err := b.Run(bg(), func(context.Context) error { called = true; return nil })
@@ -85,11 +85,11 @@ func TestTheWholeCycle(t *testing.T) {
 		run(t, b, 10, succeed)
 		run(t, b, 10, fail)
 		require.Equal(t, breaker.Open, b.State(), "10 of 20 calls failed")
-		refused(t, b)
+		requireRefused(t, b)
 
 		time.Sleep(time.Second - 1)
 		require.Equal(t, breaker.Open, b.State(), "a tick before the cooldown ends")
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(time.Nanosecond)
 		require.Equal(t, breaker.HalfOpen, b.State(), "half-open once due, without traffic")
 		require.Len(t, changes, 1)
@@ -138,8 +138,8 @@ func TestCountsOfAnOpenBreakerShowWhatOpenedIt(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Cooldown: time.Hour, FailureRun: breaker.Off})
 		open(t, b)
 		time.Sleep(30 * time.Minute)
-		refused(t, b)
-		refused(t, b)
+		requireRefused(t, b)
+		requireRefused(t, b)
 		require.Equal(t, window.Counts{Failures: 20, ConsecutiveFailures: 20, Refused: 2}, b.Counts())
 	})
 }
@@ -164,7 +164,7 @@ func TestOpenErrorSaysWhyAndUntilWhen(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("breaker %q is open until %s: failure rate 100%% of 20 calls, limit 50%%", "payments", until.Format(time.TimeOnly)), err.Error())
 
 		time.Sleep(3 * time.Second)
-		probes := hold(t, b, 3)
+		probes := holdPermits(t, b, 3)
 		err = b.Run(bg(), succeed)
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, breaker.HalfOpen, e.State)
@@ -214,5 +214,5 @@ func TestEndlessCooldownDoesNotOverflow(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: math.MaxInt64, ProbeTimeout: math.MaxInt64})
 	run(t, b, 1, fail)
 	require.Equal(t, breaker.Open, b.State())
-	refused(t, b)
+	requireRefused(t, b)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hold acquires n permits and records no result.
-func hold(t *testing.T, b *breaker.Breaker, n int) []*breaker.Permit {
+// holdPermits acquires n permits and records no result.
+func holdPermits(t *testing.T, b *breaker.Breaker, n int) []*breaker.Permit {
 	t.Helper()
 	var held []*breaker.Permit
 	for range n {
@@ -114,25 +114,25 @@ func TestAPermitMakesItsCall(t *testing.T) {
 // AdmitAfter does what AdmitAt does for a closed breaker, and leaves everything else to AdmitAt.
 func TestAdmitAfter(t *testing.T) {
 	var permit breaker.Permit
-	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelAt(0))
+	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelTimeAt(0))
 	require.True(t, b.AdmitAfter(time.Second, &permit))
-	require.True(t, permit.RecordAt(modelAt(1500), breaker.Success))
-	require.Zero(t, b.CountsAt(modelAt(1500)).Slow, "it took half a second")
+	require.True(t, permit.RecordAt(modelTimeAt(1500), breaker.Success))
+	require.Zero(t, b.CountsAt(modelTimeAt(1500)).Slow, "it took half a second")
 	for range 2 {
 		permit = breaker.Permit{}
 		require.True(t, b.AdmitAfter(2*time.Second, &permit))
-		require.True(t, permit.RecordAt(modelAt(3500), breaker.Failure))
+		require.True(t, permit.RecordAt(modelTimeAt(3500), breaker.Failure))
 	}
-	require.EqualValues(t, 2, b.CountsAt(modelAt(3500)).Slow)
+	require.EqualValues(t, 2, b.CountsAt(modelTimeAt(3500)).Slow)
 
 	permit = breaker.Permit{}
 	require.False(t, b.AdmitAfter(4*time.Second, &permit), "it is open")
 	require.False(t, b.AdmitAfter(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
-	require.Zero(t, b.CountsAt(modelAt(4000)).Refused)
+	require.Zero(t, b.CountsAt(modelTimeAt(4000)).Refused)
 	require.False(t, permit.Record(breaker.Success), "what was not let through has no permit")
 
-	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelAt(0))
+	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelTimeAt(0))
 	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are watched")
-	b = breaker.NewAt("x", breaker.Config{Active: true}, modelAt(0))
+	b = breaker.NewAt("x", breaker.Config{Active: true}, modelTimeAt(0))
 	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are counted")
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// wordings are errors of cancelled calls, from clients that do not return the error of the context.
-var wordings = map[string]error{
+// cancelErrors are errors of cancelled calls, from clients that do not return the error of the context.
+var cancelErrors = map[string]error{
 	"the context's own":          context.Canceled,
 	"wrapped":                    fmt.Errorf("get: %w", context.Canceled),
 	"as gRPC words it":           errors.New("rpc error: code = Canceled desc = context canceled"),
@@ -24,9 +24,9 @@ var wordings = map[string]error{
 	"as the service's own error": errDown,
 }
 
-// judged lists every way to make a call that a context may cancel. Each makes a call of fn, and
-// returns the counts of the breaker.
-var judged = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
+// cancellableForms lists every way to make a call that a context may cancel. Each makes a call of
+// fn, and returns the counts of the breaker.
+var cancellableForms = map[string]func(ask func(error) breaker.Outcome) (call func(c ctx, fn func(ctx) error), counts func() window.Counts){
 	"Run": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) { _ = b.Run(c, fn) }),
 	"Do": classifiedByConfig(func(c ctx, b *breaker.Breaker, fn func(ctx) error) {
 		_, _ = breaker.Do(c, b, func(c ctx) (int, error) { return 0, fn(c) })
@@ -62,8 +62,8 @@ func classifiedByConfig(call func(ctx, *breaker.Breaker, func(ctx) error)) class
 }
 
 func TestAnErrorOfACancelledCallIsIgnoredWhateverItIs(t *testing.T) {
-	for verb, judge := range judged {
-		for wording, err := range wordings {
+	for verb, judge := range cancellableForms {
+		for wording, err := range cancelErrors {
 			for _, cause := range []error{nil, errors.New("another request was faster"), err} {
 				call, counts := judge(func(error) breaker.Outcome {
 					t.Errorf("%s, %s: the classifier is asked", verb, wording)
@@ -78,13 +78,13 @@ func TestAnErrorOfACancelledCallIsIgnoredWhateverItIs(t *testing.T) {
 }
 
 func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
-	for verb, judge := range judged {
+	for verb, judge := range cancellableForms {
 		for _, c := range []struct {
 			verdict breaker.Outcome
 			want    window.Counts
 		}{
 			{breaker.Success, window.Counts{Successes: 1}},
-			{breaker.Failure, window.Counts{Ignored: 1}}, // a value that the cancellation may have made
+			{breaker.Failure, window.Counts{Ignored: 1}}, // the cancellation may have caused this value
 			{breaker.Ignored, window.Counts{Ignored: 1}},
 		} {
 			call, counts := judge(func(error) breaker.Outcome { return c.verdict })
@@ -97,8 +97,8 @@ func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
 
 func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for verb, judge := range judged {
-			for wording, err := range wordings {
+		for verb, judge := range cancellableForms {
+			for wording, err := range cancelErrors {
 				call, counts := judge(breaker.DefaultClassify)
 				c, cancel := context.WithTimeout(bg(), time.Millisecond)
 				call(c, func(ctx) error {
@@ -113,7 +113,7 @@ func TestADeadlineThatHasPassedIsAFailureInEveryForm(t *testing.T) {
 }
 
 func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
-	for verb, judge := range judged {
+	for verb, judge := range cancellableForms {
 		if verb == "Done" || verb == "Outcome" {
 			continue // nothing is reported for a call that does not return
 		}
@@ -126,8 +126,8 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 
 func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for wording, err := range wordings {
-			b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
+		for wording, err := range cancelErrors {
+			b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
 			for range 5 {
 				c, cancel := context.WithCancel(bg())
 				require.Equal(t, err, b.Run(c, func(ctx) error { cancel(); return err }), wording)
@@ -139,8 +139,8 @@ func TestACancelledProbeDecidesNothingWhateverItsError(t *testing.T) {
 	})
 }
 
-// A call hangs while it is in flight. A call that returns after its caller has cancelled it is
-// neither slow nor a failure.
+// A call can hang only while it is in flight. A call that returns after its caller has cancelled it
+// is neither slow nor a failure.
 func TestACancelledCallHangsOnlyUntilItReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{SlowCall: time.Second, HungCalls: true, MinCalls: 5})

@@ -27,21 +27,24 @@ type Change struct {
 	Reason string
 	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
 	Counts window.Counts
-	// Margin says how little would not have opened the breaker, such as "2 failures fewer in this
-	// window would not have opened it". It is empty where that is not known: see the package comment.
+	// Margin says how many fewer failures or slow calls would not have opened the breaker, such as
+	// "2 failures fewer in this window would not have opened it". It is empty if the number is not
+	// known: see the package comment.
 	Margin string
 	// LastFailures are the last failures before a breaker opened because of its calls, the oldest
-	// first. All errors of the opening share them: do not change them. See Config.KeepFailures.
+	// first. The errors of all calls that this opening refuses share the slice: do not change it. See
+	// Config.KeepFailures.
 	LastFailures []FailedCall
 
 	seq    uint64 // 1 for the first transition of the breaker, and one more for each transition
-	origin string // by what the transition was caused
+	origin string // what caused the transition
 	ctx    context.Context
 }
 
 // Context returns a context with the values of the context of the call whose result caused the
-// transition, such as its trace. It is never cancelled. If no call caused the transition, or only its
-// outcome is known (Permit.Record), Context returns context.Background. LogChanges logs with it.
+// transition, such as its trace. It is never cancelled. If no call caused the transition, or the
+// call was recorded by Permit.Record, which has no context, Context returns context.Background.
+// LogChanges logs with it.
 func (c Change) Context() context.Context {
 	if c.ctx == nil {
 		return context.Background()
@@ -61,8 +64,9 @@ const (
 const maxQueued = 64
 
 // changeQueue passes the changes of a breaker to its callback: in order, one at a time, and outside
-// all locks. A goroutine that finds changes in the queue, and no other goroutine delivering, delivers
-// all of them. So a change that a callback causes is delivered after that callback has returned.
+// all locks. If a goroutine finds changes in the queue, and no other goroutine is delivering, it
+// delivers all of them. So a change that a callback causes is delivered after that callback has
+// returned.
 type changeQueue struct {
 	callback atomic.Pointer[func(Change)] // points to nil for none
 	cause    context.Context              // of the call that is being judged under the lock of the breaker, or nil
@@ -126,8 +130,8 @@ func (q *changeQueue) isBusy() bool {
 	return q.delivering || len(q.queue) > 0 || len(q.watchers) > 0
 }
 
-// call calls the callback. It recovers a panic, which would land on an unrelated caller. If the
-// callback calls runtime.Goexit, call delivers the rest of the queue first.
+// call calls the callback. It recovers a panic, because the panic would reach a caller that did
+// not cause it. If the callback calls runtime.Goexit, call delivers the rest of the queue first.
 func (q *changeQueue) call(c Change) {
 	callback := *q.callback.Load()
 	if callback == nil {
@@ -140,7 +144,7 @@ func (q *changeQueue) call(c Change) {
 		}
 		q.dropped.Add(1)
 		if r := recover(); r != nil {
-			c.Margin, c.LastFailures = "", nil // whose texts were not meant for slog.Default
+			c.Margin, c.LastFailures = "", nil // their texts were not meant for slog.Default
 			slog.LogAttrs(c.Context(), slog.LevelError, "breaker: OnChange panicked", append(c.attrs(), slog.Any("panic", r))...)
 			return
 		}

@@ -14,23 +14,24 @@ import (
 
 type callKey struct{}
 
-// called returns a context that carries the name of a call.
-func called(name string) (context.Context, context.CancelFunc) {
+// namedCallContext returns a context that carries the name of a call.
+func namedCallContext(name string) (context.Context, context.CancelFunc) {
 	return context.WithCancel(context.WithValue(context.Background(), callKey{}, name))
 }
 
-// callOf returns the name of the call in the context of a change, or "".
-func callOf(c breaker.Change) string {
+// callNameOf returns the name of the call in the context of a change, or "".
+func callNameOf(c breaker.Change) string {
 	name, _ := c.Context().Value(callKey{}).(string)
 	return name
 }
 
-// causes runs calls by their names and returns the state that each change entered, with its cause.
-func causes(t *testing.T, c breaker.Config, step time.Duration, calls ...string) (list []string) {
+// transitionCauses runs calls by their names and returns the state that each change entered, with
+// its cause.
+func transitionCauses(t *testing.T, c breaker.Config, step time.Duration, calls ...string) (list []string) {
 	var told recorder
-	b := breaker.New("b", told.on(c))
+	b := breaker.New("b", told.attachTo(c))
 	for _, name := range calls {
-		ctx, cancel := called(name)
+		ctx, cancel := namedCallContext(name)
 		_ = b.Run(ctx, func(context.Context) error {
 			if name[0] == '-' {
 				return errors.New("down")
@@ -42,7 +43,7 @@ func causes(t *testing.T, c breaker.Config, step time.Duration, calls ...string)
 	}
 	for _, change := range told.changes() {
 		require.NoError(t, change.Context().Err(), "it is never cancelled")
-		list = append(list, string(change.To)+" "+callOf(change))
+		list = append(list, string(change.To)+" "+callNameOf(change))
 	}
 	return list
 }
@@ -50,28 +51,28 @@ func causes(t *testing.T, c breaker.Config, step time.Duration, calls ...string)
 func TestAChangeHasTheContextOfTheCallThatCausedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := breaker.Config{MinCalls: 3, Probes: 2, Recovery: breaker.Off, FailureRun: breaker.Off, Cooldown: time.Second, CooldownJitter: breaker.Off}
-		require.Equal(t, []string{"open -3", "half_open "}, causes(t, c, time.Second, "-1", "-2", "-3", "4"))
-		require.Equal(t, []string{"open 3"}, causes(t, c, 0, "-1", "-2", "3"), "the success that reaches MinCalls")
-		require.Equal(t, []string{"open -3", "half_open ", "closed 5"}, causes(t, c, time.Second, "-1", "-2", "-3", "4", "5"))
-		require.Equal(t, []string{"open -3", "half_open ", "open -5"}, causes(t, c, time.Second, "-1", "-2", "-3", "-4", "-5"))
+		require.Equal(t, []string{"open -3", "half_open "}, transitionCauses(t, c, time.Second, "-1", "-2", "-3", "4"))
+		require.Equal(t, []string{"open 3"}, transitionCauses(t, c, 0, "-1", "-2", "3"), "the success that reaches MinCalls")
+		require.Equal(t, []string{"open -3", "half_open ", "closed 5"}, transitionCauses(t, c, time.Second, "-1", "-2", "-3", "4", "5"))
+		require.Equal(t, []string{"open -3", "half_open ", "open -5"}, transitionCauses(t, c, time.Second, "-1", "-2", "-3", "-4", "-5"))
 		c.Recovery = 2 * time.Second
-		list := causes(t, c, 500*time.Millisecond, "-1", "-2", "-3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n")
+		list := transitionCauses(t, c, 500*time.Millisecond, "-1", "-2", "-3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n")
 		require.Equal(t, "open -3", list[0])
 		require.Regexp(t, `^recovering \w$`, list[2])
 		require.Regexp(t, `^closed \w$`, list[3])
 		c.Initial = breaker.Shadow
-		require.Equal(t, "shadow -3", causes(t, c, time.Second, "-1", "-2", "-3")[0])
+		require.Equal(t, "shadow -3", transitionCauses(t, c, time.Second, "-1", "-2", "-3")[0])
 	})
 }
 
 func TestAChangeThatNoCallCausedHasTheBackgroundContext(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.on(breaker.Config{ConsecutiveFailures: 1, Probes: 1}))
-	ctx, cancel := called("x")
+	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 1, Probes: 1}))
+	ctx, cancel := namedCallContext("x")
 	defer cancel()
 	_ = b.Run(ctx, func(context.Context) error { b.OpenFor(time.Minute); return nil })
 	require.Equal(t, breaker.Open, told.changes()[0].To)
-	require.Empty(t, callOf(told.changes()[0]), "by hand, while a call runs")
+	require.Empty(t, callNameOf(told.changes()[0]), "by hand, while a call runs")
 	require.Equal(t, bg(), breaker.Change{}.Context())
 	b.Reset()
 	p, err := b.Allow()
@@ -87,12 +88,12 @@ func TestAPermitPassesItsContextOn(t *testing.T) {
 		"DoneAs": func(p *breaker.Permit, ctx context.Context) { p.DoneAs(ctx, nil, breaker.Failure) },
 	} {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{ConsecutiveFailures: 1}))
+		b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 1}))
 		p, err := b.Allow()
 		require.NoError(t, err)
-		ctx, cancel := called(name)
+		ctx, cancel := namedCallContext(name)
 		done(&p, ctx)
 		cancel()
-		require.Equal(t, name, callOf(told.changes()[0]))
+		require.Equal(t, name, callNameOf(told.changes()[0]))
 	}
 }

@@ -25,18 +25,19 @@ const (
 //   - nil is a success.
 //   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter refused
 //     the call, so the service never saw it.
-//   - Every other error is a failure, including a deadline that has passed. Config.CountDeadlines
-//     says which of those the breaker ignores.
+//   - Every other error is a failure, including a deadline that has passed. The breaker ignores
+//     some failures after a deadline all the same: see Config.CountDeadlines.
 func DefaultClassify(err error) Outcome {
 	return verdict.On[Outcome](context.Background(), err, nil)
 }
 
 // Classifier returns the outcome of a call that returned the given error or nil. Use it as
-// Config.Classify. Accept, Ignore and FailOn return one. Its methods add further errors:
+// Config.Classify. Accept, Ignore and FailOn return a Classifier. Its methods add further errors:
 //
 //	Classify: breaker.Accept(sql.ErrNoRows).Ignore(context.DeadlineExceeded)
 //
-// If an error matches several of them, the last one decides. Any function can be extended:
+// If an error matches errors of several methods, the method that was called last decides. Any
+// function can be extended:
 //
 //	Classify: breaker.Classifier(weirgrpc.DefaultClassify).Accept(errNotFound)
 type Classifier func(err error) Outcome

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// outcomeOf returns the outcome that b counts for a call that was made with ctx and returned err, at the
-// deadline of ctx if that is in the future.
+// outcomeOf makes a call with ctx that returns err, and returns the outcome that b counts for it.
+// If ctx has a deadline in the future, the call returns at the deadline.
 func outcomeOf(ctx context.Context, t *testing.T, b *breaker.Breaker, err error) breaker.Outcome {
 	t.Helper()
 	before := b.Totals()

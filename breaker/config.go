@@ -31,12 +31,12 @@ type Config struct {
 	Latency bool
 	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that a
 	// service that hangs opens the breaker before the first call returns. A closed or recovering
-	// breaker checks this when a call begins: calls that hang are noticed by the first call that
-	// begins more than 2 × SlowCall + 1s after them, for every window. If no call began for that
-	// long, the process may have been suspended, and they are noticed by the first call that begins
-	// more than half a second and half of SlowCall after that one. Probes of a half-open breaker have
-	// ProbeTimeout instead. It costs two atomic adds per call, and memory for 40 counters, or 80 if
-	// calls hang. Default false.
+	// breaker checks this when a call begins. So a call that hangs is noticed by the first call that
+	// begins more than 2 × SlowCall + 1s after it began, for every window. If no call began for that
+	// long, the process may have been suspended. Then a call that hangs is noticed by the first call
+	// that begins more than half a second plus half of SlowCall after the call that ended the pause.
+	// Probes of a half-open breaker have ProbeTimeout instead. HungCalls costs two atomic adds per
+	// call, and memory for 40 counters, or 80 if calls hang. Default false.
 	HungCalls bool
 	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit is
 	// counted forever. It costs a reading of the clock and two atomic adds per call. Default false.
@@ -47,18 +47,19 @@ type Config struct {
 	// FailureRun is the number of failures in a run at which the breaker opens, however far apart
 	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
 	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
-	// one failure for every six calls in the window. It does not count slow calls. Default: the
-	// number of failures at which a FailureRate of MinCalls calls is reached, but enough that
-	// chance opens the breaker less than once in a million calls if 40 % of FailureRate fail. With
-	// the other defaults that is 10, and Off if LastCalls is set or FailureRate is Off.
+	// one failure for every six calls in the window. A run does not count slow calls. Default:
+	// FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by chance at
+	// 40 % of FailureRate, they open the breaker less than once in a million calls. With the other
+	// defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
 	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
 	// panics, the result counts and the panic propagates. Default none.
 	Trip func(window.Counts) (reason string, trip bool)
-	// SharedCounts returns counts from elsewhere, such as those of a fleet. They are compared with the
-	// same rates at each result while the breaker is closed, and either counts may open it. They must
-	// not include calls before the breaker closed. A negative count is taken as 0. Default none.
+	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result while the
+	// breaker is closed, they are compared with the same rates as the breaker's own counts. Both kinds
+	// of counts can open it. Shared counts must not include calls before the breaker closed. A
+	// negative count is taken as 0. Default none.
 	SharedCounts func() window.Counts
 	// MinCalls is the number of calls in the window below which no rate is compared, at least 1.
 	// Default 20.
@@ -90,20 +91,21 @@ type Config struct {
 	CooldownJitter float64
 	// MaxRetryAfter is the longest wait that a failing service may ask for, or Off to ignore such
 	// waits. A service asks by an error with a method RetryAfter() time.Duration, or by
-	// Permit.SetRetryAfter. A breaker that opens then stays open at least that long, and longer by up
-	// to CooldownJitter of the wait, because a service asks all its clients at once. Default 1m.
+	// Permit.SetRetryAfter. A breaker that opens then stays open for at least the wait, and longer by
+	// up to CooldownJitter of the wait: a service asks all its clients at once, and they should not
+	// all come back at once. Default 1m.
 	MaxRetryAfter time.Duration
 
 	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
 	// MinCalls or Probes results, whichever is less, the same rates close or open it. If FailureRate
-	// is Off, the first failure opens it. If a run of failures has opened the breaker, so does a
-	// failure before the first success. Default 3.
+	// is Off, the first failure opens it. If a run of failures has opened the breaker, a
+	// failure before the first success opens it again. Default 3.
 	Probes int
 	// ProbeTimeout is the time after which the slot of a probe without a result is given to another
 	// call. Default 10s.
 	ProbeTimeout time.Duration
-	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again.
-	// Without calls it does not begin: the next call after the cooldown is a probe, however late it
+	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again. The
+	// time does not begin without a call: the next call after the cooldown is a probe, however late it
 	// comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
@@ -116,9 +118,10 @@ type Config struct {
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
 	// Default Closed.
 	Initial State
-	// Refuse makes the breaker refuse all calls, also of keys without room in a group, for a reason of
-	// at most 1,024 bytes that their errors show, such as "maintenance until 18:00". It is forced open.
-	// Force, Release, OpenFor and Reset take effect when Reconfigure ends this. Default none.
+	// Refuse makes the breaker refuse all calls, including calls of keys without room in a group: it
+	// is forced open. The text is the reason that the errors show, of at most 1,024 bytes, such as
+	// "maintenance until 18:00". Force, Release, OpenFor and Reset take effect only when Reconfigure
+	// has made Refuse empty. Default none.
 	Refuse string
 
 	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
@@ -129,9 +132,9 @@ type Config struct {
 	//
 	//   - A call that panicked or called runtime.Goexit is a failure.
 	//   - A call that returned an error after its caller cancelled ctx is ignored. A deadline that
-	//     has passed is not a cancellation: a service that hangs until its callers' deadlines has
-	//     failed, unless the deadline says nothing: see CountDeadlines. If the call returned no
-	//     error, Classify is called, but a failure is ignored.
+	//     has passed is not a cancellation, because a service that hangs until the deadlines of its
+	//     callers has failed. For deadlines that say nothing about the service, see CountDeadlines.
+	//     If the call returned no error, Classify is called, but a failure is ignored.
 	//   - A call whose error matches weir.ErrRefused is ignored: an inner breaker, throttle or
 	//     limiter refused it, so the service never saw it. An error that joins a refusal and a
 	//     failure matches too: if one call guards calls to several services, give each service its
@@ -142,25 +145,26 @@ type Config struct {
 	Classify func(err error) Outcome
 
 	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones when it
-	// opens, or Off for none. Once there are that many, a failure replaces the oldest, but only one in
-	// each millisecond. See the package comment for what is kept of each. Default 8.
+	// opens, or Off for none. Once there are that many, a new failure replaces the oldest, but at most
+	// once per millisecond. See the package comment for what is kept of each. Default 8.
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
-	// Note, or clear a Message that has secrets. f has all fields but Time and Duration. err is nil if
-	// the call did not return, or returned a value that is a failure. It is not called for outcomes
-	// that Permit.Record records, which come without ctx and error. It runs outside all locks. A panic
-	// is recovered: then f is kept without Message and Note. Default none.
+	// Note, or clear a Message that has secrets. f has Kind and Message, but not Time and Duration.
+	// err is nil if the call did not return, or returned a value that is a failure. DescribeFailure
+	// is not called for outcomes that Permit.Record records, which come without ctx and error. It runs
+	// outside all locks. A panic is recovered: then f is kept without Message and Note. Default none.
 	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
 
-	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if there is
-	// no trace that is kept: see otelweir.Trace. With Latency, some calls, at most one per second for
-	// each bucket, become exemplars of their durations. A call without a ctx is none, nor is one with an
-	// ID of more than 64 bytes. It runs outside all locks. A panic is recovered. Default none.
+	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if the
+	// call has no trace that is sampled: see otelweir.Trace. With Latency, some calls, at most one per
+	// second for each bucket, become exemplars of their durations. A call without a ctx, or with an ID
+	// of more than 64 bytes, does not become an exemplar. Trace runs outside all locks. A panic is
+	// recovered. Default none.
 	Trace func(ctx context.Context) (traceID, spanID string)
 
 	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
-	// successful call usually takes, or passed while the process was suspended. Such failures are
-	// ignored otherwise: see the package comment. Default false.
+	// successful call usually takes, or passed while the process was suspended. By default such
+	// failures are ignored: see the package comment. Default false.
 	CountDeadlines bool
 
 	// OnChange is called for every transition, one at a time and in order. The goroutine that causes
@@ -217,7 +221,7 @@ func (c Config) validateRules(fs *faults) {
 
 func (c Config) validateWindow(fs *faults) {
 	if c.LastCalls == 0 {
-		if err := c.shape().Validate(); err != nil {
+		if err := c.windowConfig().Validate(); err != nil {
 			fs.add("Window and Buckets: %w", err)
 		}
 		return
@@ -260,36 +264,38 @@ func (c Config) validateRecovery(fs *faults) {
 	}
 }
 
-func (c Config) shape() window.Config { return window.Config{Span: c.Window, Buckets: c.Buckets} }
+func (c Config) windowConfig() window.Config {
+	return window.Config{Span: c.Window, Buckets: c.Buckets}
+}
 
 // orDefault returns c with defaults for zero fields. Each Off becomes the value that has no effect.
 func (c Config) orDefault() Config {
-	c.FailureRate = either(c.FailureRate, 0.5, Off)
-	c.SlowRate = either(c.SlowRate, 0.5, Off)
+	c.FailureRate = valueOr(c.FailureRate, 0.5, Off)
+	c.SlowRate = valueOr(c.SlowRate, 0.5, Off)
 	if c.SlowCall == 0 {
 		c.SlowRate, c.SlowCall = Off, math.MaxInt64
 	}
-	c.ConsecutiveFailures = either(c.ConsecutiveFailures, math.MaxInt, Off)
-	c.MinCalls = either(c.MinCalls, 20, Off)
+	c.ConsecutiveFailures = valueOr(c.ConsecutiveFailures, math.MaxInt, Off)
+	c.MinCalls = valueOr(c.MinCalls, 20, Off)
 	if c.LastCalls == 0 {
-		c.Window = either(c.Window, 10*time.Second, Off)
-		c.Buckets = either(c.Buckets, 10, Off)
+		c.Window = valueOr(c.Window, 10*time.Second, Off)
+		c.Buckets = valueOr(c.Buckets, 10, Off)
 	}
-	c.FailureRun = either(c.FailureRun, c.defaultRun(), math.MaxInt)
-	c.Cooldown = either(c.Cooldown, time.Second, 0)
-	c.CooldownFactor = either(c.CooldownFactor, 1, Off)
-	c.MaxCooldown = either(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
-	c.MaxRetryAfter = either(c.MaxRetryAfter, time.Minute, 0)
-	c.Recovery = either(c.Recovery, 20*time.Second, 0)
-	c.Probes = either(c.Probes, 3, Off)
-	c.ProbeTimeout = either(c.ProbeTimeout, 10*time.Second, Off)
-	c.KeepFailures = either(c.KeepFailures, 8, 0)
+	c.FailureRun = valueOr(c.FailureRun, c.defaultRun(), math.MaxInt)
+	c.Cooldown = valueOr(c.Cooldown, time.Second, 0)
+	c.CooldownFactor = valueOr(c.CooldownFactor, 1, Off)
+	c.MaxCooldown = valueOr(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
+	c.MaxRetryAfter = valueOr(c.MaxRetryAfter, time.Minute, 0)
+	c.Recovery = valueOr(c.Recovery, 20*time.Second, 0)
+	c.Probes = valueOr(c.Probes, 3, Off)
+	c.ProbeTimeout = valueOr(c.ProbeTimeout, 10*time.Second, Off)
+	c.KeepFailures = valueOr(c.KeepFailures, 8, 0)
 	c.Initial = cmp.Or(c.Initial, Closed)
 	return c
 }
 
-// either returns zero if v is 0, off if v is Off, and otherwise v.
-func either[T int | float64 | time.Duration](v, zero, off T) T {
+// valueOr returns zero if v is 0, off if v is Off, and otherwise v.
+func valueOr[T int | float64 | time.Duration](v, zero, off T) T {
 	switch v {
 	case 0:
 		return zero

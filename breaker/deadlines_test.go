@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-const hurried, patient = 11 * time.Millisecond, 5 * time.Second
+const shortTimeout, longTimeout = 11 * time.Millisecond, 5 * time.Second
 
 func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 	for name, c := range map[string]breaker.Config{
@@ -28,7 +28,7 @@ func TestDeadlinesThatAreTooShortOpenNothing(t *testing.T) {
 					s := newService(c, 50*time.Millisecond)
 					defer s.group.Wait()
 					s.call = call
-					s.callFor(30*time.Second, patient, hurried, hurried)
+					s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 					time.Sleep(time.Second)
 					require.Empty(t, s.refused)
 					total := s.b.Totals()
@@ -44,19 +44,20 @@ func TestCountDeadlinesCountsDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		require.Empty(t, s.refused)
 		require.NoError(t, s.b.Reconfigure(breaker.Config{CountDeadlines: true}))
-		s.callFor(30*time.Second, patient, hurried, hurried)
-		require.Greater(t, s.refused[patient], 100)
+		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
+		require.Greater(t, s.refused[longTimeout], 100)
 	})
 }
 
-// A slow service makes every deadline look short. So the breaker must not learn that it is slow.
+// A slow service makes every deadline look too short. So the breaker must not learn the durations
+// of slow calls as the usual ones.
 func TestAServiceThatBecomesSlowOpens(t *testing.T) {
 	for name, others := range map[string][]time.Duration{
-		"before any deadline passed": {patient, 200 * time.Millisecond, 200 * time.Millisecond},
-		"with hurried callers":       {patient, 200 * time.Millisecond, 200 * time.Millisecond, hurried},
+		"before any deadline passed": {longTimeout, 200 * time.Millisecond, 200 * time.Millisecond},
+		"with hurried callers":       {longTimeout, 200 * time.Millisecond, 200 * time.Millisecond, shortTimeout},
 	} {
 		for at, speed := range map[string]time.Duration{"at once": 0, "within seconds": time.Second, "within minutes": time.Minute} {
 			t.Run(name+", "+at, func(t *testing.T) {
@@ -81,28 +82,29 @@ func TestAServiceThatBecomesSlowOpens(t *testing.T) {
 	}
 }
 
-// Callers whose deadlines pass do not make a slow service usual, however long it is slow.
+// While the deadlines of callers pass, the durations of a slow service do not become the usual
+// ones, however long it is slow.
 func TestACountedDeadlineKeepsCounting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 20*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(time.Minute, patient, patient, 200*time.Millisecond)
+		s.callFor(time.Minute, longTimeout, longTimeout, 200*time.Millisecond)
 		s.takes = func(time.Duration) time.Duration { return time.Second }
-		s.callFor(3*time.Minute, patient, patient, 200*time.Millisecond)
+		s.callFor(3*time.Minute, longTimeout, longTimeout, 200*time.Millisecond)
 		time.Sleep(time.Second)
 		require.Equal(t, int64(6000), s.b.Totals().Failures)
 	})
 }
 
-// The beginnings of calls in flight are not known when the first deadline passes. Of those, only the
-// calls count that had more than the usual time left.
+// When the first deadline passes, the breaker does not know when the calls in flight began. Such a
+// call counts only if at least the usual time was left until its own deadline.
 func TestTheFirstDeadlinesOfAHangCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 45*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(15*time.Second, patient)
+		s.callFor(15*time.Second, longTimeout)
 		for s.b.Sampled() {
-			s.callFor(10*time.Millisecond, patient)
+			s.callFor(10*time.Millisecond, longTimeout)
 		}
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
 		s.callFor(time.Second, time.Second)
@@ -116,20 +118,20 @@ func TestErrorsBeforeAShortDeadlineCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 45*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(time.Second, patient)
+		s.callFor(time.Second, longTimeout)
 		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(bg(), hurried)
+		ctx, cancel := context.WithTimeout(bg(), shortTimeout)
 		defer cancel()
 		run := func(wait time.Duration) {
 			require.ErrorIs(t, s.b.Run(ctx, func(context.Context) error { time.Sleep(wait); return errDown }), errDown)
 		}
-		run(hurried - 1)
+		run(shortTimeout - 1)
 		require.Equal(t, int64(1), s.b.Totals().Failures)
 		run(1)
 		require.Equal(t, int64(1), s.b.Totals().Ignored)
-		late, stop := context.WithTimeout(bg(), hurried)
+		late, stop := context.WithTimeout(bg(), shortTimeout)
 		defer stop()
-		answer := func(context.Context) (int, error) { time.Sleep(hurried); return 500, nil }
+		answer := func(context.Context) (int, error) { time.Sleep(shortTimeout); return 500, nil }
 		_, err := breaker.DoResult(late, s.b, answer, func(int, error) breaker.Outcome { return breaker.Failure })
 		require.NoError(t, err)
 		require.Equal(t, int64(2), s.b.Totals().Failures, "the service has answered")
@@ -152,13 +154,13 @@ func TestAHangOpensThoughAllDeadlinesAreShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(30*time.Second, patient)
-		s.callFor(15*time.Second, patient, hurried)
+		s.callFor(30*time.Second, longTimeout)
+		s.callFor(15*time.Second, longTimeout, shortTimeout)
 		require.Equal(t, breaker.Closed, s.b.State())
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
-		s.callFor(9500*time.Millisecond, hurried)
+		s.callFor(9500*time.Millisecond, shortTimeout)
 		require.Equal(t, breaker.Closed, s.b.State(), "no success for less than a window")
-		s.callFor(11*time.Second, hurried)
+		s.callFor(11*time.Second, shortTimeout)
 		require.True(t, s.b.Tripped())
 	})
 }
@@ -167,18 +169,18 @@ func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{Recovery: breaker.Off}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(time.Second, patient)
+		s.callFor(time.Second, longTimeout)
 		time.Sleep(time.Second)
-		s.callFor(300*time.Millisecond, hurried)
+		s.callFor(300*time.Millisecond, shortTimeout)
 		s.b.OpenFor(time.Second)
 		time.Sleep(time.Second)
-		s.callFor(200*time.Millisecond, hurried)
+		s.callFor(200*time.Millisecond, shortTimeout)
 		require.Equal(t, breaker.HalfOpen, s.b.State())
-		s.callFor(time.Second, patient)
+		s.callFor(time.Second, longTimeout)
 		require.Equal(t, breaker.Closed, s.b.State())
 		s.b.OpenFor(time.Second)
 		time.Sleep(time.Second)
-		s.callFor(300*time.Millisecond, hurried)
+		s.callFor(300*time.Millisecond, shortTimeout)
 		require.Equal(t, breaker.Open, s.b.State(), "more than MinCalls probes")
 	})
 }
@@ -187,11 +189,11 @@ func TestAShadowIgnoresDeadlinesThatAreTooShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{Initial: breaker.Shadow}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		opened, _ := s.b.ShadowTotals()
 		require.Zero(t, opened)
 		s.takes = func(time.Duration) time.Duration { return time.Hour }
-		s.callFor(30*time.Second, patient, hurried, hurried)
+		s.callFor(30*time.Second, longTimeout, shortTimeout, shortTimeout)
 		opened, _ = s.b.ShadowTotals()
 		require.Positive(t, opened)
 	})
@@ -201,9 +203,9 @@ func TestABreakerThatClosedStillKnowsWhatIsUsual(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 50*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(time.Second, patient)
+		s.callFor(time.Second, longTimeout)
 		s.b.Reset()
-		s.callFor(400*time.Millisecond, hurried)
+		s.callFor(400*time.Millisecond, shortTimeout)
 		require.Zero(t, s.b.Totals().Failures)
 	})
 }
@@ -212,10 +214,10 @@ func TestTheUsualTimeFollowsAServiceWhoseCallersAreSatisfied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(breaker.Config{}, 5*time.Millisecond)
 		defer s.group.Wait()
-		s.callFor(30*time.Second, patient)
+		s.callFor(30*time.Second, longTimeout)
 		s.takes = func(time.Duration) time.Duration { return 50 * time.Millisecond }
-		s.callFor(time.Minute, patient)
-		s.callFor(time.Minute, patient, hurried, hurried)
+		s.callFor(time.Minute, longTimeout)
+		s.callFor(time.Minute, longTimeout, shortTimeout, shortTimeout)
 		require.Empty(t, s.refused)
 		require.Zero(t, s.b.Totals().Failures)
 	})

@@ -58,23 +58,25 @@
 //
 // # Runs of failures
 //
-// A window of ten seconds that holds few calls says little, and one that is full of successes takes
-// long to turn. So a breaker also opens on a run of failures, which is counted in calls and not in
-// time: 10 failures in a row open it, even if hours lie between them, and so do 12 failures and 2
-// successes. A success takes back FailureRate / (1 − FailureRate) failures, one by default, so a run
-// gets longer only while more than FailureRate of the calls fail. A busy breaker needs a longer run, by
-// one failure per six calls in the window: a total outage opens it after about a sixth of the window,
-// and failures in a shorter lump do not open it.
+// If a window of ten seconds has few calls, its failure rate says little. If it is full of
+// successes, it takes long until the failure rate is high. So a breaker also opens on a run of
+// failures, which is counted in calls and not in time: 10 failures in a row open it, even if hours
+// lie between them, and so do 12 failures and 2 successes. A success takes back FailureRate / (1 −
+// FailureRate) failures, one by default, so a run gets longer only while more than FailureRate of
+// the calls fail. A busy breaker needs a longer run, by one failure per six calls in the window: a
+// total outage opens it after about a sixth of the window, and a shorter burst of failures does not
+// open it.
 //
-// This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of the
-// calls fail by chance, each by itself, at least a million calls lie between two openings on average
-// (Lorden 1971). docs/numbers.md has the exact numbers, and those for failures that come in lumps.
-// Config.FailureRun sets the length of the run and switches it off.
+// This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of
+// the calls fail by chance, each independently of the others, at least a million calls lie between
+// two openings on average (Lorden 1971). docs/numbers.md has the exact numbers, and the numbers for
+// failures that come in bursts. Config.FailureRun sets the length of the run and switches it off.
 //
-// A run is strong evidence, so the probes after it are few. If the first one fails, the breaker opens
-// again. From then on, at least seven calls are refused before the next probe, and no probe is made
-// before the cooldown is over. So at low traffic one call in eight is a probe while the service is
-// down, and a service that is back is noticed after eight calls and not after a long time.
+// A run is strong evidence that the service is down, so few probes are made after it. If the first
+// probe fails, the breaker opens again. From then on, at least seven calls are refused before the
+// next probe, and no probe is made before the cooldown is over. So at low traffic one call in eight
+// is a probe while the service is down, and the breaker notices after eight calls, and not after a
+// long time, that the service is back.
 //
 // # Other limits
 //
@@ -87,64 +89,70 @@
 // A call that fails after the deadline of its context is ignored in two cases, unless
 // Config.CountDeadlines is set:
 //
-//   - The deadline was shorter than a successful call usually takes. So callers in a hurry do not open
-//     the breaker for others.
-//   - The process was suspended when the deadline passed, so the result says nothing about the service:
-//     it came more than 1s after the deadline, and meanwhile no call ended for at least 1s.
+//   - The deadline was shorter than a successful call usually takes. So callers with short
+//     deadlines do not open the breaker for others.
+//   - The process was suspended when the deadline passed, so the result says nothing about the
+//     service. The breaker assumes this if the result came more than 1s after the deadline, and no
+//     call ended for at least 1s meanwhile.
 //
-// The usual duration is the median. The breaker learns it from samples: 64 results at the beginning,
-// whenever it closes and every 10s, and all results for 10s after a deadline has passed. A service that
-// becomes slow makes each deadline look too short. So the breaker uses the median of 10s ago or more.
-// A deadline that counts as a failure discards what was learned since, and stops learning for 10s.
+// The usual duration is the median. The breaker learns it from samples: 64 results at the
+// beginning, whenever it closes and every 10s, and all results for 10s after a deadline has passed.
+// When a service becomes slow, the median grows, and each deadline would look too short. So the
+// breaker uses the median that it knew at least 10s ago. When a deadline counts as a failure, the
+// breaker discards what it has learned since that median, and learns nothing for 10s.
 //
-// The bounds are:
+// These rules have the following limits:
 //
-//   - Before the first success, each deadline counts. A breaker that begins while the service is slow
-//     takes slow calls for usual. A member that its group has evicted forgets what is usual.
-//   - A service that answers no call opens the breaker: if MinCalls such calls in a row end without a
-//     success, and in a closed breaker for the length of Window, or 10s with LastCalls, further ones
-//     count.
-//   - If calls are not timed when the first deadline passes, a call in flight counts only if its
-//     deadline is later by at least the usual duration. This may delay an opening by that duration.
-//   - Successes after the process was suspended can be slow calls. HungCalls counts the calls in flight
-//     after a pause of less than 2 × SlowCall + 1s, and half a second later after a longer one.
-//     Permit.Record has no context, so its outcome counts.
+//   - Before the first success, each deadline counts. A breaker that begins while the service is
+//     slow regards slow calls as usual. A member that its group has evicted forgets what is usual.
+//   - A service that answers no call opens the breaker: after MinCalls ignored calls in a row
+//     without a success, further ones count as failures. A closed breaker must also have had no
+//     success for the length of Window, or for 10s with LastCalls.
+//   - If calls are not timed when the first deadline passes, a call that is in flight then counts
+//     only if its own deadline is later by at least the usual duration. This may delay an opening
+//     by that duration.
+//   - Successes after the process was suspended can be slow calls. After a pause without calls,
+//     HungCalls counts the calls in flight: at once if the pause was shorter than 2 × SlowCall +
+//     1s, and half a second later if it was longer. Permit.Record has no context, so an outcome
+//     that it records counts.
 //
 // # Last failures
 //
 // A breaker keeps its last 8 failures since it closed: see [FailedCall]. When its calls open it,
-// the Change and the OpenError of the opening get a copy, as LastFailures, which does not change
-// any more. LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a
-// status page. Of a burst of failures the breaker keeps the first 8, and then one in each
-// millisecond. Successes, ignored calls and late results are not kept. Slow calls are kept only if
-// they failed.
+// the Change and the OpenError of the opening get a copy, as LastFailures. The copy never changes.
+// LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a status page.
+// Of a burst of failures the breaker keeps the first 8, and then one in each millisecond.
+// Successes, ignored calls and late results are not kept. Slow calls are kept only if they failed.
 //
-// The message of an error may hold what the client library put there: addresses, URLs with their
-// queries, the text of a server's answer. The breaker keeps no requests, responses or other values, but
-// it cannot tell a secret from other text. Config.DescribeFailure can clear or replace the message, and
-// add a note such as a trace ID. If Config.KeepFailures is Off, nothing is kept. The memory is at most
-// 1.5 kB per failure, 12 kB per breaker by default, and nothing before the first failure.
+// The message of an error may contain data that the client library put there: addresses, URLs with
+// their queries, the text of a server's answer. The breaker keeps no requests, responses or other
+// values, but it cannot tell a secret from other text. Config.DescribeFailure can clear or replace
+// the message, and add a note such as a trace ID. If Config.KeepFailures is Off, nothing is kept.
+// The memory is at most 1.5 kB per failure, 12 kB per breaker by default, and nothing before the
+// first failure.
 //
-// With them comes a margin, as in "2 failures fewer in this window would not have opened it". It is
-// exact: had the last 2 failures among the calls that opened the breaker been successes, no rule of its
-// Config would have opened it, and with one fewer of them it would have opened. Slow calls count alike.
-// There is no margin if another rule might have opened it all the same, such as Trip or SharedCounts,
-// nor for hung calls, for probes, and for a breaker that was recovering.
+// The last failures come with a margin, such as "2 failures fewer in this window would not have
+// opened it". It is exact: if the last 2 failures among the calls that opened the breaker had been
+// successes, no rule of its Config would have opened it. If only the last failure had been a
+// success, the breaker would have opened. The same holds for slow calls. There is no margin if
+// another rule, such as Trip or SharedCounts, might have opened the breaker anyway. There is none
+// either if hung calls or probes opened it, or if it was recovering.
 //
 // # Recovery
 //
-// A service that comes back with few of its servers is stopped again if all calls return at once. A
-// recovering breaker lets one of every eight calls through at first, and judges their results in
-// rounds, by FailureRate and SlowRate. A good round doubles the share, and a failed one halves it, down
-// to one of eight. This is how TCP finds the capacity of a link (RFC 5681, section 3.1); other libraries
-// and proxies call it slow start.
+// A service that comes back with few of its servers fails again if all its callers come back at
+// once. A recovering breaker lets one of every eight calls through at first, and judges their
+// results in rounds, by FailureRate and SlowRate. A good round doubles the share, and a failed one
+// halves it, down to one of eight. This is how TCP finds the capacity of a link (RFC 5681, section
+// 3.1); other libraries and proxies call it slow start.
 //
-// A round has MinCalls results if all calls pass, and one if a share passes, so that a breaker with few
-// calls follows the service as fast as one with many. A round of all calls ends as soon as the missing
-// results cannot change its verdict, or with a sixteenth of MinCalls if it has lasted for Recovery. A
-// round fails if results are missing for ProbeTimeout. Only calls that began in a round are judged in it,
-// so the share doubles at most once per call's duration. If a good round took a second or more and no
-// call was refused in it, all calls pass next.
+// A round has MinCalls results if all calls pass, and one result if only a share passes, so that a
+// breaker with few calls follows the service as fast as a breaker with many. A round in which all
+// calls pass ends as soon as the missing results cannot change its verdict. If it has lasted for
+// Recovery, a sixteenth of MinCalls is enough. A round fails if results are missing for
+// ProbeTimeout. Only calls that began in a round are judged in it, so the share doubles at most
+// once per call's duration. If a good round took a second or more and no call was refused in it,
+// all calls pass next.
 //
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
 // numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls pass
@@ -159,8 +167,8 @@
 //	State       RetryAfter returns
 //	Open        the time until the cooldown is over. All callers of a breaker are told the same time,
 //	            and at most Config.Probes of their calls pass then.
-//	HalfOpen    the time that the oldest probe has been in flight, plus up to 1s: the callers beyond
-//	            the probes come back soon after the answer, and one after the other. If a run of
+//	HalfOpen    the time that the oldest probe has been in flight, plus up to 1s: the refused callers
+//	            come back soon after the probes end, and one after the other. If a run of
 //	            failures has opened the breaker and no probe is due, Config.Cooldown.
 //	Recovering  1s, after which a lone call passes, plus up to 1s.
 //	ForcedOpen  Config.Cooldown.
@@ -168,9 +176,10 @@
 // The part of a second is the next number of an evenly spread sequence, so each call of RetryAfter
 // returns a different duration. No call is promised to pass: nothing is reserved for the callers.
 //
-// A service that asks its clients to wait asks all of them at once. Each breaker that opens therefore
-// adds a share of the wait, up to a tenth by default: see Config.CooldownJitter. The share follows from
-// the time at which the breaker opens, in nanoseconds. Breakers differ by it, and a replay does not.
+// A service that asks its clients to wait asks all of them at once. Each breaker that opens
+// therefore adds a share of the wait, up to a tenth by default: see Config.CooldownJitter. The
+// share follows from the time at which the breaker opens, in nanoseconds. So the breakers of a
+// fleet add different shares, and a replay adds the same share each time.
 //
 // # Groups
 //
@@ -184,7 +193,8 @@
 // and all their breakers open. GroupConfig.MaxOpen bounds the share of keys that may be open at once, as
 // max_ejection_percent does in Envoy:
 //
-//   - It is a share of all keys that the group has, with or without calls. One key may always open.
+//   - MaxOpen is a share of all keys that the group has, with or without calls. One key may always
+//     open.
 //   - A key is open from its opening until it closes. It keeps its place while it is half-open or
 //     recovering, because it refuses calls then, and may open again. A key that is forgotten gives its
 //     place back.
@@ -192,25 +202,25 @@
 //     the first result after a place is free, if the rules still say so. Config.OnChange gets a Change
 //     from Closed to Closed with the reason, at most once per Cooldown, or per second if that is longer.
 //     The metric weir.breaker.group.prevented_openings counts these.
-//   - Keys that are opened by hand are not bound by MaxOpen: by Force, Release, OpenFor or Config.Initial.
-//     They take places too. The state Shadow does not take MaxOpen into account.
+//   - MaxOpen does not bind keys that are opened by hand, by Force, Release, OpenFor or
+//     Config.Initial. They take places too. The state Shadow does not take MaxOpen into account.
 //   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until enough
 //     of them have closed.
 //
-// MaxOpen is off by default, because in an outage of all services it keeps the load on those that may not
-// open.
+// MaxOpen is off by default: in an outage of all services, the keys that may not open would keep
+// sending calls to services that are down.
 //
 // Package throttle refuses a share of the calls to an overloaded service, instead of all calls.
 //
 // # Guarantees
 //
-//   - A rate is reached when it is equal to the limit, compared in whole numbers. No rate is compared
-//     below Config.MinCalls. The window moves by one bucket at a time: it covers between N−1 and N
-//     of its N buckets.
+//   - A limit is reached when the rate is equal to it. The two are compared in whole numbers. No
+//     rate is compared below Config.MinCalls. The window moves by one bucket at a time: it covers
+//     between N−1 and N of its N buckets.
 //   - At most Config.Probes calls are in flight while the breaker is half-open. A probe that never
 //     returns (a panic, a hang, a forgotten permit) does not keep the breaker half-open.
-//   - A result counts for the state that let the call through. A later result changes nothing and
-//     counts in the metric weir.breaker.late_results.
+//   - A result counts for the state that let the call through. A result that comes after that state
+//     has ended changes nothing and counts in the metric weir.breaker.late_results.
 //   - Failures before the breaker closed do not count after it closed.
 //   - If a call panics, it counts as a failure and the panic propagates.
 //   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner breaker,

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// ErrOpen is matched, through [errors.Is], by every error with which a breaker refuses a call. The
+// ErrOpen is the error that every refusal of a breaker matches, through [errors.Is]. The refusal
 // error itself is an [*OpenError]. ErrOpen matches weir.ErrRefused too.
 var ErrOpen error = sentinel.RefusalError("breaker: open")
 
@@ -25,7 +25,7 @@ type OpenError struct {
 	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or
 	// Config.Refuse.
 	Reason string
-	// Until is when the breaker lets a probe through, or for HalfOpen the latest such time. It is zero
+	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier. It is zero
 	// for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number of calls.
 	Until time.Time
 	// Margin and LastFailures are those of the Change in which the breaker opened. They are empty if
@@ -35,7 +35,7 @@ type OpenError struct {
 
 	cooldown time.Duration // what RetryAfter returns if Until is zero
 	began    time.Time     // HalfOpen: when the oldest probe in flight began, if Until is set
-	spread   *spread       // of RetryAfter, nil for none
+	spread   *evenSequence // of RetryAfter, nil for none
 }
 
 func (e *OpenError) Error() string {
@@ -66,11 +66,13 @@ func (e *OpenError) Is(target error) bool { return target == ErrOpen || target =
 // spin.
 const minRetryAfter = time.Millisecond
 
-// RetryAfter returns how long to wait before retrying: the real time until Until, but at least 1ms. It
-// returns the cooldown if the breaker is forced open, or half-open with no probe due.
+// RetryAfter returns how long to wait before retrying: the time from now until Until, by the real
+// clock, but at least 1ms. It returns the cooldown if the breaker is forced open, or half-open with
+// no probe due.
 //
-// Callers that are refused because other calls decide shall neither wait for long nor come back
-// together. So each call of RetryAfter adds a different part of a second in these states:
+// In the following states other calls decide whether the breaker closes. The refused callers should
+// not wait for long, and should not come back together. So each call of RetryAfter adds a different
+// part of a second:
 //
 //   - HalfOpen, if all probes are in flight: it returns the time that the oldest probe has been in
 //     flight, or the time until Until if that is shorter, plus less than 1s. A breaker whose probes

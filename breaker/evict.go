@@ -12,8 +12,8 @@ import (
 // failure. Such a window does not become empty with time.
 const lastCallsKept = time.Hour
 
-// memory is the time after which the window of an unused member is empty.
-func (r *rules) memory() time.Duration {
+// timeToEmpty is the time after which the window of an unused member is empty.
+func (r *rules) timeToEmpty() time.Duration {
 	if r.config.LastCalls > 0 {
 		return lastCallsKept
 	}
@@ -36,7 +36,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	if !b.isIdle(p, r, at, unusedForLong) {
 		return false
 	}
-	next := p.evicted(b, at)
+	next := p.evictedPhase(b, at)
 	b.phase.Store(next)
 	if b.callsCounted(p) != next.live.seen || !b.isIdle(p, r, at, unusedForLong) {
 		b.phase.Store(p)
@@ -52,7 +52,7 @@ func (b *Breaker) evictNow(t time.Time) {
 	b.mu.Lock()
 	at := b.at(t)
 	p := b.advance(at)
-	next := p.evicted(b, p.latest(at))
+	next := p.evictedPhase(b, p.latest(at))
 	b.phase.Store(next)
 	b.updatePlace(next)
 	b.forgetFailures()
@@ -61,9 +61,9 @@ func (b *Breaker) evictNow(t time.Time) {
 	b.changes.abandonWatchers()
 }
 
-// isIdle reports whether a new breaker with the rules would decide as this breaker in phase p does,
-// except for consecutive failures and runs of failures that are older than the window. The lock is
-// held.
+// isIdle reports whether this breaker in phase p decides as a new breaker with the rules would.
+// Consecutive failures and runs of failures that are older than the window do not matter. The lock
+// is held.
 func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong bool) bool {
 	asNew := p.isUnchanged(at) && p.state == r.config.Initial // Group.Reconfigure may have changed Initial
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
@@ -86,11 +86,11 @@ func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong boo
 
 // isBusy reports whether the service asked to wait, or calls are in flight that may hang.
 func (p *phase) isBusy(at time.Duration) bool {
-	return time.Duration(p.live.retryAt.Load()) > at || p.flights.any(at)
+	return time.Duration(p.live.retryAt.Load()) > at || p.flights.anyMayHang(at)
 }
 
-// hasBusyGate reports whether the breaker has a gate whose calls hold slots in flight. Another gate for
-// its key would not count them.
+// hasBusyGate reports whether the breaker has a gate whose calls hold slots in flight. A new gate
+// for the same key would not count these calls.
 func (b *Breaker) hasBusyGate() bool {
 	if b.member == nil {
 		return false
@@ -105,16 +105,17 @@ func (p *phase) isUnchanged(at time.Duration) bool {
 	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.timedOut(at))
 }
 
-// evicted returns the phase of a breaker that is evicted in phase p. It keeps what was counted so far.
-func (p *phase) evicted(b *Breaker, at time.Duration) *phase {
+// evictedPhase returns the phase of a breaker that is evicted in phase p. It keeps what was counted
+// so far.
+func (p *phase) evictedPhase(b *Breaker, at time.Duration) *phase {
 	next := *p
 	var last stay
 	last, next.spent, next.entered = p.history(at)
 	*next.spent.of(last.state) += max(at-last.since, 0)
-	next.stay, next.epoch = endless(evicted, at), p.epoch+1
+	next.stay, next.epoch = endlessStay(evicted, at), p.epoch+1
 	next.derive(b)
-	next.live = &live{seen: b.callsCounted(p)}
-	next.past = past{counts: p.totals()}
+	next.live = &mutableState{seen: b.callsCounted(p)}
+	next.past = endedWindows{counts: p.totals()}
 	next.past.counts.Refused = int64(b.refused.Load())
 	if p.hasLatency() {
 		sum := b.lifetimeLatency(p)

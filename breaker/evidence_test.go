@@ -21,7 +21,7 @@ func TestImpossibleSharedCountsOpenNothing(t *testing.T) {
 		{Successes: 100, Failures: math.MinInt64, Ignored: math.MaxInt64, Refused: math.MaxInt64},
 	} {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return e }}))
+		b := breaker.New("b", told.attachTo(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return e }}))
 		require.NoError(t, b.Run(bg(), succeed))
 		require.Empty(t, told.changes(), "%+v", e)
 	}
@@ -42,7 +42,7 @@ func TestHugeSharedCountsAreJudged(t *testing.T) {
 		},
 	} {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return c.evidence }}))
+		b := breaker.New("b", told.attachTo(breaker.Config{SlowCall: time.Hour, SharedCounts: func() window.Counts { return c.evidence }}))
 		require.NoError(t, b.Run(bg(), succeed))
 		require.Len(t, told.changes(), 1, name)
 		require.Equal(t, c.reason, told.changes()[0].Reason, name)

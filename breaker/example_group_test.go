@@ -30,7 +30,7 @@ func ExampleGroupConfig() {
 	// breaker: MaxKeys is -5, must be at least 1
 }
 
-// A key without room is unguarded and counted.
+// A key for which the group has no room is unguarded, and counted.
 func ExampleGroup_Observe() {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
 	hosts.Get("a.example").OpenFor(time.Minute)

@@ -10,17 +10,17 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// exemplars are some calls that were traced: the last one for each bucket of the durations, as the
-// instrument has them.
+// exemplars are some of the calls that were traced: for each bucket of the instrument, the last
+// such call whose duration is in it.
 type exemplars []exemplar
 
 type exemplar struct {
-	due  atomic.Int64 // when the next call of the bucket is looked at; 0 at once
+	due  atomic.Int64 // when the next call of the bucket is searched for a trace; 0 means at once
 	call atomic.Pointer[stat.Exemplar]
 }
 
-// Times between two calls of a bucket that are looked at, so that few calls search their contexts. Most
-// may have no trace that is sampled.
+// Times between two calls of a bucket whose contexts are searched for a trace. A search takes time,
+// and most calls may have no trace that is sampled.
 const (
 	afterExemplar = time.Second
 	afterOther    = 10 * time.Millisecond
@@ -49,7 +49,7 @@ func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration)
 	if due != 0 && early > 0 && early <= afterExemplar || !e.due.CompareAndSwap(due, int64(at+afterOther)) {
 		return
 	}
-	defer func() { _ = recover() }() // it would land on a caller who did not cause it
+	defer func() { _ = recover() }() // the panic would reach a caller that did not cause it
 	trace, span := m.phase.rules.config.Trace(ctx)
 	if trace == "" || max(len(trace), len(span)) > maxTraceID {
 		return

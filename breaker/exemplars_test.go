@@ -24,7 +24,7 @@ func traceOf(ctx context.Context) (trace, span string) {
 	return "", ""
 }
 
-func traced(id string) context.Context { return context.WithValue(bg(), traceKey{}, id) }
+func contextWithTrace(id string) context.Context { return context.WithValue(bg(), traceKey{}, id) }
 
 func exemplarsOf(s stat.HistogramSource) (list []stat.Exemplar) {
 	for _, h := range s.Histograms {
@@ -33,8 +33,8 @@ func exemplarsOf(s stat.HistogramSource) (list []stat.Exemplar) {
 	return list
 }
 
-// takes returns a call that takes d.
-func takes(d time.Duration) func(context.Context) error {
+// callTaking returns a call that takes d.
+func callTaking(d time.Duration) func(context.Context) error {
 	return func(context.Context) error {
 		time.Sleep(d)
 		return nil
@@ -44,23 +44,23 @@ func takes(d time.Duration) func(context.Context) error {
 func TestCallsWithATraceAreExemplars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{Latency: true, Trace: traceOf})
-		require.NoError(t, b.Run(bg(), takes(10*time.Millisecond)))
-		require.NoError(t, b.Run(traced(strings.Repeat("x", 65)), takes(10*time.Millisecond)))
+		require.NoError(t, b.Run(bg(), callTaking(10*time.Millisecond)))
+		require.NoError(t, b.Run(contextWithTrace(strings.Repeat("x", 65)), callTaking(10*time.Millisecond)))
 		permit, err := b.Allow()
 		require.NoError(t, err)
 		permit.Record(breaker.Success)
 		require.Empty(t, exemplarsOf(b), "no trace, an ID that is too long, no context")
 
-		require.NoError(t, b.Run(traced("slow"), takes(time.Second)))
+		require.NoError(t, b.Run(contextWithTrace("slow"), callTaking(time.Second)))
 		slow := time.Now()
-		require.Error(t, b.Run(traced("quick"), func(ctx context.Context) error {
+		require.Error(t, b.Run(contextWithTrace("quick"), func(ctx context.Context) error {
 			time.Sleep(10 * time.Millisecond)
 			return fail(ctx)
 		}))
 		quick := time.Now()
 		permit, err = b.Allow()
 		require.NoError(t, err)
-		permit.DoneAs(traced("ignored"), nil, breaker.Ignored)
+		permit.DoneAs(contextWithTrace("ignored"), nil, breaker.Ignored)
 		want := []stat.Exemplar{
 			{Value: 0.01, Time: quick, TraceID: "quick", SpanID: "span of quick"}, {Value: 1, Time: slow, TraceID: "slow", SpanID: "span of slow"},
 		}
@@ -76,12 +76,12 @@ func TestAnExemplarIsReplacedAfterASecond(t *testing.T) {
 			return traceOf(ctx)
 		}})
 		for range 50 {
-			require.NoError(t, b.Run(bg(), takes(time.Millisecond)))
+			require.NoError(t, b.Run(bg(), callTaking(time.Millisecond)))
 		}
 		require.Equal(t, 5, asked, "once in 10 ms")
 		time.Sleep(10 * time.Millisecond)
 		for i := range 1900 {
-			require.NoError(t, b.Run(traced(fmt.Sprint(i)), takes(time.Millisecond)))
+			require.NoError(t, b.Run(contextWithTrace(fmt.Sprint(i)), callTaking(time.Millisecond)))
 		}
 		list := exemplarsOf(b)
 		require.Len(t, list, 1)
@@ -102,11 +102,11 @@ func TestKeysWithSeriesAndProbesHaveExemplars(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
 			MaxKeys: 4, MaxSeries: 1, Breaker: breaker.Config{Latency: true, Trace: traceOf, ConsecutiveFailures: 1, Cooldown: time.Second},
 		})
-		require.Error(t, g.Get("a").Run(traced("failed"), fail))
-		require.NoError(t, g.Get("b").Run(traced("other"), succeed))
+		require.Error(t, g.Get("a").Run(contextWithTrace("failed"), fail))
+		require.NoError(t, g.Get("b").Run(contextWithTrace("other"), succeed))
 		_ = exemplarsOf(g) // gives a series to the first key
 		time.Sleep(2 * time.Second)
-		require.NoError(t, g.Get("a").Run(traced("probe"), takes(time.Second)))
+		require.NoError(t, g.Get("a").Run(contextWithTrace("probe"), callTaking(time.Second)))
 		var ids []string
 		for _, e := range exemplarsOf(g) {
 			ids = append(ids, e.TraceID)
@@ -123,7 +123,7 @@ func TestExemplarsAreBounded(t *testing.T) {
 		for i := range 4 {
 			all.Go(func() {
 				for n := range 80 {
-					_ = b.Run(traced(fmt.Sprint(i, n)), takes(time.Microsecond<<(n%40)))
+					_ = b.Run(contextWithTrace(fmt.Sprint(i, n)), callTaking(time.Microsecond<<(n%40)))
 					_ = exemplarsOf(b)
 				}
 			})

@@ -24,17 +24,19 @@ const (
 	kindError    = "error"
 )
 
-// failure holds the texts of a FailedCall. Its strings are cut, but may be parts of longer ones.
+// failure holds the texts of a FailedCall. Its strings are cut to their greatest length, but may
+// still be parts of longer strings in memory.
 type failure struct{ kind, message, note string }
 
 // recordedFailure is a failure of which only the outcome is known. It never changes.
 var recordedFailure = failure{kind: kindRecorded}
 
-// isKept reports whether describe was called for f, or only the outcome is known.
+// isKept reports whether describe was called for f. It also returns true if f is nil, because then
+// only the outcome is known.
 func (f *failure) isKept() bool { return f == nil || f.kind != "" }
 
-// describe fills in f for a call that returned err, or nil and failed all the same. kind is that of a
-// failure without an error. It calls functions of the user, so no lock is held.
+// describe fills in f for a failed call that returned err. If err is nil, the failure is of the
+// given kind. It calls functions of the user, so no lock is held.
 func (f *failure) describe(ctx context.Context, err error, kind string, c *Config) {
 	if c.KeepFailures == 0 {
 		return
@@ -43,7 +45,7 @@ func (f *failure) describe(ctx context.Context, err error, kind string, c *Confi
 		f.readError(err)
 	}
 	if c.DescribeFailure != nil {
-		f.change(ctx, err, c.DescribeFailure)
+		f.letUserChange(ctx, err, c.DescribeFailure)
 	}
 }
 
@@ -55,8 +57,8 @@ func (f *failure) readError(err error) {
 			f.message = "the error panicked"
 		}
 	}()
-	f.kind = cut(kindOf(err), maxKind)
-	f.message = cut(err.Error(), maxText)
+	f.kind = truncateText(kindOf(err), maxKind)
+	f.message = truncateText(err.Error(), maxText)
 }
 
 // wrappers are the types of the errors that packages fmt and errors make.
@@ -65,7 +67,8 @@ var wrappers = []reflect.Type{
 	reflect.TypeOf(fmt.Errorf("%w%w", errors.ErrUnsupported, errors.ErrUnsupported)), reflect.TypeOf(errors.Join(errors.ErrUnsupported)),
 }
 
-// kindOf returns the type of the first error in the tree that says more than text.
+// kindOf returns the type of the first error in the tree of err that is not one of wrappers, or
+// kindError if there is none.
 func kindOf(err error) string {
 	for err != nil {
 		t := reflect.TypeOf(err)
@@ -88,27 +91,27 @@ func kindOf(err error) string {
 	return kindError
 }
 
-// change calls a function of the user that may change f. If it panics, f is left without texts.
-func (f *failure) change(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
+// letUserChange calls a function of the user that may change f. If it panics, f is left without texts.
+func (f *failure) letUserChange(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
 	kind := f.kind
 	call := FailedCall{Kind: kind, Message: strings.Clone(f.message)}
 	*f = failure{kind: kind}
 	defer func() { _ = recover() }() // the panic would reach a caller that did not cause it
 	describe(ctx, err, &call)
-	*f = failure{cut(call.Kind, maxKind), cut(call.Message, maxText), cut(call.Note, maxText)}
+	*f = failure{truncateText(call.Kind, maxKind), truncateText(call.Message, maxText), truncateText(call.Note, maxText)}
 }
 
-// cut returns at most the first n bytes of s, without splitting a character, as UTF-8.
-func cut(s string, n int) string {
-	s = start(s, n)
+// truncateText returns at most the first n bytes of s, without splitting a character, as UTF-8.
+func truncateText(s string, n int) string {
+	s = firstBytes(s, n)
 	if utf8.ValidString(s) {
 		return s
 	}
-	return start(strings.ToValidUTF8(s, "\uFFFD"), n)
+	return firstBytes(strings.ToValidUTF8(s, "\uFFFD"), n)
 }
 
-// start returns at most the first n bytes of s, without splitting a character.
-func start(s string, n int) string {
+// firstBytes returns at most the first n bytes of s, without splitting a character.
+func firstBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

@@ -48,18 +48,18 @@ func (f FailedCall) String() string {
 	return s.String()
 }
 
-// details describe one opening. They never change.
-type details struct {
+// openingDetails describe one opening. They never change.
+type openingDetails struct {
 	margin   string
 	failures []FailedCall
 }
 
 // newDetails returns the details of an opening now. The lock is held.
-func (b *Breaker) newDetails(margin string) *details {
+func (b *Breaker) newDetails(margin string) *openingDetails {
 	if b.observed != nil {
 		b = b.observed
 	}
-	d := &details{margin: margin}
+	d := &openingDetails{margin: margin}
 	if r := b.failures.Load(); r != nil {
 		d.failures = r.snapshot(b.date)
 	}
@@ -89,14 +89,15 @@ func (b *Breaker) keepFailure(p *phase, m *Permit, at time.Duration, f *failure)
 		r = b.failures.Load()
 	}
 	took := time.Duration(0)
-	if m.phase.timed || m.phase.results >= areProbes {
+	if m.phase.timed || m.phase.results >= probeResults {
 		took = max(at-m.start, 0)
 	}
 	r.add(most, at, took, f)
 }
 
-// failureSpacing is the minimum time between two failures for the second to replace an older one.
-// In a burst most failures say the same, and their texts take longer than the rest of a call.
+// failureSpacing is the minimum time after the last kept failure before a new one replaces an older
+// one. In a burst most failures have the same text, and keeping a text takes longer than the rest
+// of a call.
 const failureSpacing = time.Millisecond
 
 // failureRing holds the last failures.
@@ -106,7 +107,7 @@ type failureRing struct {
 	mu   sync.Mutex
 	most int
 	list []keptFailure
-	next int // the oldest, if there are as many as fit
+	next int // the index of the oldest failure if list is full, otherwise 0
 }
 
 // keptFailure is a failure whose texts are stored in one buffer, which is reused.

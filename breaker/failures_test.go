@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// numbered returns a function that fails with the number as its error.
-func numbered(n int) func(context.Context) error {
+// failWithNumber returns a function that fails with the number as its error.
+func failWithNumber(n int) func(context.Context) error {
 	return func(context.Context) error { return fmt.Errorf("failure %d", n) }
 }
 
@@ -40,10 +40,10 @@ func refusal(t *testing.T, b *breaker.Breaker) *breaker.OpenError {
 func TestAnOpeningShowsTheLastFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{ConsecutiveFailures: 10, SlowCall: time.Minute, Recovery: breaker.Off, Probes: 1, MinCalls: 30}))
+		b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 10, SlowCall: time.Minute, Recovery: breaker.Off, Probes: 1, MinCalls: 30}))
 		began := time.Now()
 		for n := range 10 {
-			run(t, b, 1, func(ctx context.Context) error { time.Sleep(time.Second); return numbered(n)(ctx) })
+			run(t, b, 1, func(ctx context.Context) error { time.Sleep(time.Second); return failWithNumber(n)(ctx) })
 		}
 		c := told.changes()[0]
 		require.Equal(t, []string{
@@ -66,7 +66,7 @@ func TestAnOpeningShowsTheLastFailures(t *testing.T) {
 		require.Equal(t, c.LastFailures[7].String(), lines[1], "the newest comes first")
 
 		time.Sleep(6 * time.Second)
-		run(t, b, 1, numbered(10)) // a probe
+		run(t, b, 1, failWithNumber(10)) // a probe
 		require.Equal(t, "failure 10", refusal(t, b).LastFailures[7].Message)
 		require.Equal(t, "failure 9", c.LastFailures[7].Message, "an opening is frozen")
 		require.Empty(t, refusal(t, b).Margin, "probes have none")
@@ -75,7 +75,7 @@ func TestAnOpeningShowsTheLastFailures(t *testing.T) {
 		require.Equal(t, breaker.Closed, b.State())
 		require.Empty(t, b.Explain())
 		require.Empty(t, told.changes()[len(told.changes())-1].LastFailures, "it closes")
-		run(t, b, 10, numbered(11))
+		run(t, b, 10, failWithNumber(11))
 		require.Len(t, refusal(t, b).LastFailures, 8)
 		require.NotContains(t, messages(refusal(t, b).LastFailures), "failure 10", "those before it closed are forgotten")
 	})
@@ -176,11 +176,11 @@ func TestFailuresWithoutAnError(t *testing.T) {
 func TestOnlyFailuresThatCountAreKept(t *testing.T) {
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 3, Classify: breaker.Ignore(fs.ErrExist).Accept(fs.ErrClosed)})
 	cancelled, cancel := context.WithCancel(bg())
-	run(t, b, 1, numbered(1))
+	run(t, b, 1, failWithNumber(1))
 	run(t, b, 1, func(context.Context) error { return fs.ErrExist })
 	late, _ := b.Allow()
 	require.Error(t, b.Run(cancelled, func(context.Context) error { cancel(); return errors.New("cancelled") }))
-	run(t, b, 2, numbered(2))
+	run(t, b, 2, failWithNumber(2))
 	require.Equal(t, []string{"failure 1", "failure 2", "failure 2"}, messages(refusal(t, b).LastFailures))
 	require.False(t, late.Done(bg(), errors.New("late")))
 	b.OpenFor(time.Minute)

@@ -83,7 +83,7 @@ func testReconfigureKeepsTheLatestFailuresThatFit(t *testing.T) {
 	fails := func(from, to int) {
 		for n := from; n <= to; n++ {
 			time.Sleep(time.Millisecond)
-			run(t, b, 1, numbered(n))
+			run(t, b, 1, failWithNumber(n))
 		}
 	}
 	fails(0, 5)
@@ -105,15 +105,15 @@ func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
 			described++
 		}})
 		for n := range 50 {
-			run(t, b, 1, numbered(n))
+			run(t, b, 1, failWithNumber(n))
 		}
 		require.Equal(t, []string{"failure 0", "failure 1", "failure 2"}, messages(b.KeptFailures()))
 		time.Sleep(999 * time.Microsecond)
-		run(t, b, 1, numbered(50))
+		run(t, b, 1, failWithNumber(50))
 		require.Equal(t, 3, described)
 		time.Sleep(time.Microsecond)
 		for n := range 50 {
-			run(t, b, 1, numbered(51+n))
+			run(t, b, 1, failWithNumber(51+n))
 		}
 		require.Equal(t, []string{"failure 1", "failure 2", "failure 51"}, messages(b.KeptFailures()))
 		require.Equal(t, 4, described)
@@ -122,9 +122,9 @@ func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
 
 func TestShadowReportsTheLastFailures(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.on(breaker.Config{ConsecutiveFailures: 3, Initial: breaker.Shadow}))
+	b := breaker.New("b", told.attachTo(breaker.Config{ConsecutiveFailures: 3, Initial: breaker.Shadow}))
 	for n := range 3 {
-		run(t, b, 1, numbered(n))
+		run(t, b, 1, failWithNumber(n))
 	}
 	c := told.changes()[0]
 	require.Equal(t, breaker.Shadow, c.To)
@@ -138,7 +138,7 @@ func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 2, OnChange: breaker.LogChanges(slog.New(slog.NewJSONHandler(&log, nil)))})
 	run(t, b, 2, fail)
 	b.Force(breaker.ForcedOpen)
-	list := records(t, &log)
+	list := decodeLog(t, &log)
 	require.Equal(t, "1 failure fewer in a row would not have opened it", list[0]["weir.breaker.margin"])
 	e := refusal(t, b)
 	require.Equal(t, breaker.ForcedOpen, e.State)
@@ -148,7 +148,8 @@ func TestLogChangesWritesTheLastFailures(t *testing.T) {
 	require.NotContains(t, list[1], "weir.breaker.last_failures")
 }
 
-// A breaker whose failures have the longest texts takes at most 1.5 kB for each, and those of a snapshot.
+// A breaker whose failures have the longest texts takes at most 1.5 kB per failure, including
+// the copy in the snapshot of the opening.
 func TestKeptFailuresAreBoundedInBytes(t *testing.T) {
 	const n = 200
 	long := strings.Repeat("x", 10_000)
@@ -156,7 +157,7 @@ func TestKeptFailuresAreBoundedInBytes(t *testing.T) {
 		c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 100, KeepFailures: keep}
 		c.DescribeFailure = func(_ context.Context, _ error, f *breaker.FailedCall) { f.Kind, f.Note = long, long }
 		breakers := make([]*breaker.Breaker, n)
-		before := heap()
+		before := heapInUse()
 		for i := range breakers {
 			b := breaker.New("b", c)
 			for j := range 100 {
@@ -165,7 +166,7 @@ func TestKeptFailuresAreBoundedInBytes(t *testing.T) {
 			require.Equal(t, breaker.Open, b.State())
 			breakers[i] = b
 		}
-		size := (heap() - before) / n
+		size := (heapInUse() - before) / n
 		runtime.KeepAlive(breakers)
 		return size
 	}

@@ -51,7 +51,7 @@ func TestScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 		wg.Go(func() { _ = b.Run(bg(), succeed) }) // two changes; the callback of the first ends the goroutine
 		wg.Wait()
 		require.Equal(t, breaker.HalfOpen, seen[4])
-		time.Sleep(10 * time.Second) // the probe's place falls back
+		time.Sleep(10 * time.Second) // ProbeTimeout releases the slot of the probe
 		require.NoError(t, b.Run(bg(), succeed))
 		require.Equal(t, breaker.Closed, b.State())
 		require.Equal(t, breaker.Closed, seen[len(seen)-1])

@@ -14,19 +14,20 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// The tests of these files are each named after what another breaker in wide use does wrong.
+// Each test of the files flaws_*_test.go is about something that another breaker in wide use does
+// wrong.
 
-// halfOpen returns a breaker whose cooldown is over.
-func halfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
+// newHalfOpen returns a breaker whose cooldown is over.
+func newHalfOpen(t *testing.T, c breaker.Config) *breaker.Breaker {
 	t.Helper()
 	b := breaker.New("b", c)
 	open(t, b)
-	time.Sleep(time.Until(b.StatsNow().Since.Add(either(c.Cooldown, 5*time.Second))))
+	time.Sleep(time.Until(b.StatsNow().Since.Add(durationOr(c.Cooldown, 5*time.Second))))
 	require.Equal(t, breaker.HalfOpen, b.State())
 	return b
 }
 
-func either(d, zero time.Duration) time.Duration {
+func durationOr(d, zero time.Duration) time.Duration {
 	if d == 0 {
 		return zero
 	}
@@ -60,48 +61,49 @@ func TestScenarioA29_ProbesWithoutAResultBlockNothing(t *testing.T) {
 	for name, lose := range lost {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 2, ProbeTimeout: 10 * time.Second})
+				b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 2, ProbeTimeout: 10 * time.Second})
 				for range 40 { // for a while the service is down, one way or another
 					lose(b)
 					time.Sleep(time.Second)
 				}
-				time.Sleep(20 * time.Second) // the last lease and the last cooldown
+				time.Sleep(20 * time.Second) // the last ProbeTimeout and the last cooldown
 				for range 2 {
 					require.NoError(t, b.Run(bg(), succeed))
 				}
 				require.Equal(t, breaker.Closed, b.State())
-				time.Sleep(2 * time.Hour) // let what hangs come back
+				time.Sleep(2 * time.Hour) // let the calls that hang return
 			})
 		})
 	}
 }
 
-// Other breakers make too many probes if timeouts alone release them. At most Probes are in flight.
+// Other breakers make too many probes if timeouts alone release the slots. Here at most
+// Config.Probes are in flight.
 func TestAtMostProbesAreInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
-		held := hold(t, b, 3)
-		refused(t, b)
+		b := newHalfOpen(t, breaker.Config{Probes: 3, ProbeTimeout: 10 * time.Second})
+		held := holdPermits(t, b, 3)
+		requireRefused(t, b)
 		time.Sleep(10*time.Second - 1)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(time.Nanosecond)
-		hold(t, b, 3)
-		refused(t, b)
+		holdPermits(t, b, 3)
+		requireRefused(t, b)
 		require.Equal(t, int64(3), b.StatsNow().Abandoned)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		// A probe whose slot was reused still counts, but releases no slot.
 		require.True(t, held[0].Record(breaker.Ignored))
-		refused(t, b)
+		requireRefused(t, b)
 	})
 }
 
 func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 3})
+		b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 3})
 		run(t, b, 2, succeed)
 		require.NoError(t, b.Check())
-		last := hold(t, b, 1)
-		refused(t, b)
+		last := holdPermits(t, b, 1)
+		requireRefused(t, b)
 		require.ErrorIs(t, b.Check(), breaker.ErrOpen)
 		require.True(t, last[0].Record(breaker.Ignored), "no verdict: the place is free again")
 		run(t, b, 1, succeed)
@@ -111,7 +113,7 @@ func TestNoMoreProbesAreMadeThanTheDecisionNeeds(t *testing.T) {
 
 func TestAServiceSlowerThanTheProbeTimeoutStillCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, ProbeTimeout: time.Second})
+		b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, ProbeTimeout: time.Second})
 		for range 10 {
 			go func() { _ = b.Run(bg(), func(context.Context) error { time.Sleep(3 * time.Second); return nil }) }()
 			time.Sleep(700 * time.Millisecond)
@@ -189,7 +191,7 @@ func TestItOpensOnce(t *testing.T) {
 		b := breaker.New("b", breaker.Config{MinCalls: 2, Cooldown: time.Hour, OnChange: func(breaker.Change) { changes.Add(1) }})
 		var ready, wg sync.WaitGroup
 		ready.Add(8)
-		for _, p := range hold(t, b, 8) {
+		for _, p := range holdPermits(t, b, 8) {
 			wg.Go(func() { ready.Done(); ready.Wait(); p.Record(breaker.Failure) })
 		}
 		wg.Wait()

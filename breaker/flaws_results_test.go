@@ -22,7 +22,7 @@ func TestScenarioA19_LateResultsChangeNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var changes atomic.Int64
 				b := breaker.New("b", breaker.Config{Recovery: breaker.Off, OnChange: func(breaker.Change) { changes.Add(1) }})
-				early := hold(t, b, 12)
+				early := holdPermits(t, b, 12)
 				open(t, b)
 				until := time.Now().Add(5 * time.Second)
 
@@ -33,20 +33,20 @@ func TestScenarioA19_LateResultsChangeNothing(t *testing.T) {
 				time.Sleep(time.Until(until))
 				require.Equal(t, breaker.HalfOpen, b.State())
 
-				probe := hold(t, b, 2) // while half-open: no verdict, and no slot acquired or released
+				probe := holdPermits(t, b, 2) // while half-open: no verdict, and no slot acquired or released
 				for _, p := range early[4:8] {
 					require.False(t, p.Record(late))
 				}
 				require.Equal(t, breaker.HalfOpen, b.State())
 				require.Zero(t, b.Counts().Calls())
-				probe = append(probe, hold(t, b, 1)...)
-				refused(t, b)
+				probe = append(probe, holdPermits(t, b, 1)...)
+				requireRefused(t, b)
 				for _, p := range probe {
 					require.True(t, p.Record(breaker.Success))
 				}
 				require.Equal(t, breaker.Closed, b.State())
 
-				for _, p := range early[8:] { // while closed again: no evidence
+				for _, p := range early[8:] { // while closed again: they do not count
 					require.False(t, p.Record(late))
 				}
 				require.Zero(t, b.Counts().Calls())
@@ -74,7 +74,7 @@ func TestScenarioA12_FailuresSlowerThanTheWindowStillTrip(t *testing.T) {
 // In another breaker a permit that is used twice counts twice.
 func TestScenarioA30_DoneCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 3})
+		b := newHalfOpen(t, breaker.Config{Probes: 3})
 		p, err := b.Allow()
 		require.NoError(t, err)
 		require.True(t, p.Record(breaker.Success))
@@ -124,10 +124,10 @@ func TestScenarioA22_RefusalsAreIgnored(t *testing.T) {
 		require.Equal(t, breaker.Closed, outer.State())
 		require.Equal(t, window.Counts{Ignored: 100}, outer.Counts())
 
-		b := halfOpen(t, breaker.Config{Probes: 2})
-		hold(t, b, 2)
+		b := newHalfOpen(t, breaker.Config{Probes: 2})
+		holdPermits(t, b, 2)
 		for range 100 {
-			refused(t, b)
+			requireRefused(t, b)
 		}
 		require.Equal(t, breaker.HalfOpen, b.State())
 		require.Zero(t, b.Counts().Calls())
@@ -159,7 +159,7 @@ func TestScenarioA35_DeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
 // A probe that its caller cancels decides nothing and releases its slot.
 func TestACancelledProbeDecidesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
+		b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1})
 		for range 5 {
 			ctx, cancel := context.WithCancel(bg())
 			err := b.Run(ctx, func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() })

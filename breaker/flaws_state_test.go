@@ -39,8 +39,8 @@ func TestAnOpenBreakerAlwaysHasItsDeadline(t *testing.T) {
 // Another breaker opens only if a count is equal to its threshold, not if it is above.
 func TestThresholdsThatWereJumpedOver(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 10}
-	s := play(t, c, "0 EEEEEEEE ........ closed")
-	c.ConsecutiveFailures = 5 // passed already
+	s := runScript(t, c, "0 EEEEEEEE ........ closed")
+	c.ConsecutiveFailures = 5 // the count is higher already
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("0 E . open")
 }
@@ -85,6 +85,6 @@ func TestNoGoroutineOrTimerRemains(t *testing.T) {
 
 // In another breaker zero cannot be configured. Here Off and thresholds of 1 can.
 func TestZeroAndOffAreDifferent(t *testing.T) {
-	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
-	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
+	runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: 1, Cooldown: breaker.Off, Probes: 1}, "0 E . half_open", "0 E . half_open", "0 S . closed")
+	runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 1, FailureRate: breaker.Off, ConsecutiveFailures: 1}, "0 E . open")
 }

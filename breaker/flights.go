@@ -10,13 +10,15 @@ import (
 // flights counts the calls in flight by the time they began, to find calls that hang. It lasts as long
 // as a closed phase: a call that hung before the breaker opened does not count after it closed.
 //
-// Time is divided into slices, each with a counter that is reused len(counters) slices later. A slice is
-// at most half a second and half of SlowCall long, so that a call is found to hang soon. The calls that
-// are still in flight when their counter is reused are moved to older, where they count until their
-// results would have left the window.
+// Time is divided into slices, each with a counter that is reused len(counters) slices later. A
+// slice is at most half a second plus half of SlowCall long, so that a call is found to hang soon.
+// When a counter is reused, its calls that are still in flight are moved to the counters in older.
+// They count there until they have been in flight for so long that their results would no longer be
+// in the window.
 //
-// Calls of a process that was suspended look as if they hung. So calls that became slow during a pause,
-// in which no call began, hang only if they are still in flight graceAfterPause later.
+// Calls of a process that was suspended look as if they hung. So if no call began during a pause,
+// the calls that became slow in the pause hang only if they are still in flight graceAfterPause
+// after its end.
 type flights struct {
 	width    time.Duration // of a slice
 	tick     time.Duration // how exactly pauses are measured
@@ -27,7 +29,7 @@ type flights struct {
 	seen     atomic.Int64 // the tick in which a call last began or was refused
 
 	mu      sync.Mutex // guards the fields below and flightCounter.slice; held to reuse a counter
-	checked int64      // the slice in which hung last counted
+	checked int64      // the slice in which countHung last counted
 	paused  time.Duration
 	resumed time.Duration // the end of the last pause, which began at paused
 	until   time.Duration // calls that were slow by then have been counted
@@ -35,8 +37,9 @@ type flights struct {
 	ratio   int64 // how many slices one counter of older covers
 }
 
-// flightCounter has the low half of the number of a slice and the calls of that slice in one word, so
-// that a call is never counted in a slice that begins at that moment.
+// flightCounter has the low half of the number of a slice and the calls of that slice in one word,
+// so that an atomic addition returns the slice it has changed, even if the counter is reused at
+// that moment.
 type flightCounter struct {
 	word  atomic.Int64
 	slice int64
@@ -48,8 +51,8 @@ type olderFlights struct {
 	calls  int64
 }
 
-// unwatched is the slice of a call that flights does not count.
-const unwatched = -1
+// unwatchedSlice is the slice of a call that flights does not count.
+const unwatchedSlice = -1
 
 // graceAfterPause is how long the calls in flight of a process that was suspended may take to end.
 const graceAfterPause = 500 * time.Millisecond
@@ -60,13 +63,13 @@ func newFlights(r *rules) *flights {
 	if !c.HungCalls {
 		return nil
 	}
-	f := &flights{slow: c.SlowCall, kept: add(c.SlowCall, r.memory())}
+	f := &flights{slow: c.SlowCall, kept: addClamped(c.SlowCall, r.timeToEmpty())}
 	f.width = max(f.kept/32, 1)
 	if c.Buckets > 0 {
 		f.width = max(f.width, c.Window/time.Duration(c.Buckets))
 	}
-	f.width = min(f.width, add(c.SlowCall, time.Second)/2)
-	f.pause = add(add(c.SlowCall, c.SlowCall), time.Second)
+	f.width = min(f.width, addClamped(c.SlowCall, time.Second)/2)
+	f.pause = addClamped(addClamped(c.SlowCall, c.SlowCall), time.Second)
 	f.tick = min(f.width, max(c.SlowCall/8, time.Millisecond))
 	f.ratio = int64(f.kept/32/f.width) + 1
 	return f
@@ -89,10 +92,11 @@ func (f *flights) counter(slice int64) *flightCounter {
 	return &f.counters[slice%int64(len(f.counters))]
 }
 
-// begin counts a call that begins, and returns the slice for end. A stale time counts as the newest.
+// begin counts a call that begins, and returns the slice to pass to end. A stale time counts as the
+// newest.
 func (f *flights) begin(at time.Duration) (slice int64) {
 	if f == nil {
-		return unwatched
+		return unwatchedSlice
 	}
 	if newest := time.Duration(f.seen.Load()) * f.tick; at < newest {
 		at = newest + f.tick
@@ -111,15 +115,15 @@ func (f *flights) begin(at time.Duration) (slice int64) {
 	defer f.mu.Unlock()
 	if c.slice < slice {
 		_, calls := unpackFlights(c.word.Swap(packFlights(slice, 0)))
-		f.keep(c.slice, calls)
+		f.moveToOlder(c.slice, calls)
 		c.slice = slice
 	}
 	c.word.Add(1) // the counter is not reused while the lock is held
 	return c.slice
 }
 
-// keep moves the counted calls of a slice to f.older. The lock is held.
-func (f *flights) keep(slice, calls int64) {
+// moveToOlder moves the counted calls of a slice to f.older. The lock is held.
+func (f *flights) moveToOlder(slice, calls int64) {
 	if calls <= 0 {
 		return
 	}
@@ -139,7 +143,7 @@ func (f *flights) keep(slice, calls int64) {
 
 // end is small, so that the compiler inlines it into the path of every result.
 func (f *flights) end(slice int64) {
-	if f != nil && slice != unwatched {
+	if f != nil && slice != unwatchedSlice {
 		f.endWatched(slice)
 	}
 }
@@ -162,9 +166,9 @@ func (f *flights) endWatched(slice int64) {
 	}
 }
 
-// hung returns the number of calls in flight for longer than slow. It counts once per slice, and reports
-// first as false at other times.
-func (f *flights) hung(at time.Duration) (calls int64, first bool) {
+// countHung returns the number of calls in flight for longer than slow. It counts only at the first
+// call of each slice, and reports by first whether it did.
+func (f *flights) countHung(at time.Duration) (calls int64, first bool) {
 	now := int64(max(at, 0) / f.tick)
 	if f.seen.Load() >= now {
 		return 0, false
@@ -213,8 +217,8 @@ func (f *flights) count(from, to time.Duration) (calls int64) {
 	return calls
 }
 
-// any reports whether calls are in flight that may hang.
-func (f *flights) any(at time.Duration) bool {
+// anyMayHang reports whether calls are in flight that may hang.
+func (f *flights) anyMayHang(at time.Duration) bool {
 	if f == nil {
 		return false
 	}
@@ -223,10 +227,10 @@ func (f *flights) any(at time.Duration) bool {
 	return f.count(at-f.kept, at+f.width) > 0
 }
 
-// openIfHung opens the breaker if the slow rate is reached when the calls that hang count as slow, and
-// reports whether it is.
+// openIfHung counts the calls that hang as slow. It opens the breaker if the slow rate is reached,
+// and reports whether the rate is reached.
 func (b *Breaker) openIfHung(p *phase, at time.Duration) bool {
-	hung, first := p.flights.hung(at)
+	hung, first := p.flights.countHung(at)
 	if !first || hung == 0 {
 		return false
 	}

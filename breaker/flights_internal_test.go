@@ -32,7 +32,7 @@ func TestFlightsLoseNoCall(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(g), 3))
 			for range testenv.Repeat(100_000, 30_000) {
 				at := time.Duration(clock.Add(r.Int64N(50))) // two or three slices
-				f.hung(at)
+				f.countHung(at)
 				held[g] = append(held[g], f.begin(at))
 				if len(held[g]) > 60 {
 					i := r.IntN(len(held[g]))

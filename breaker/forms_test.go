@@ -15,9 +15,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// forms lists every way to make a call through a breaker. Each returns the error of fn, and the
+// allCallForms lists every way to make a call through a breaker. Each returns the error of fn, and the
 // value 7 if the form has a value.
-var forms = map[string]func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error){
+var allCallForms = map[string]func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error){
 	"Run": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) { return 0, b.Run(c, fn) },
 	"Do": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) {
 		return breaker.Do(c, b, func(c ctx) (int, error) { return 7, fn(c) })
@@ -39,11 +39,11 @@ func TestEveryFormIsRefusedOnceAndCallsNothing(t *testing.T) {
 		breaker.HalfOpen: {config: quick, prepare: func(t *testing.T, b *breaker.Breaker) {
 			t.Helper()
 			run(t, b, 1, fail)
-			hold(t, b, 1)
+			holdPermits(t, b, 1)
 		}},
 		breaker.ForcedOpen: {config: breaker.Config{Initial: breaker.ForcedOpen}},
 	} {
-		for name, call := range forms {
+		for name, call := range allCallForms {
 			t.Run(string(state)+", "+name, func(t *testing.T) {
 				b := breaker.New("b", c.config)
 				if c.prepare != nil {
@@ -66,7 +66,7 @@ func TestEveryFormIsRefusedOnceAndCallsNothing(t *testing.T) {
 func TestNoFormCallsForAContextThatIsDone(t *testing.T) {
 	done, cancel := context.WithCancel(bg())
 	cancel()
-	for name, call := range forms {
+	for name, call := range allCallForms {
 		for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.ForcedOpen, breaker.ForcedClosed} {
 			b := breaker.New("b", breaker.Config{Initial: state})
 			v, err := call(done, b, func(ctx) error { t.Error("called though the context is done"); return nil })
@@ -78,7 +78,7 @@ func TestNoFormCallsForAContextThatIsDone(t *testing.T) {
 }
 
 func TestEveryFormReturnsWhatTheFunctionDoes(t *testing.T) {
-	for name, call := range forms {
+	for name, call := range allCallForms {
 		b := breaker.New("b", breaker.Config{})
 		v, err := call(bg(), b, succeed)
 		require.NoError(t, err, name)
@@ -98,7 +98,7 @@ func withoutTotalStreak(c window.Totals) window.Totals {
 
 func TestACallThatDoesNotReturnIsAFailureInEveryForm(t *testing.T) {
 	boom := errors.New("boom")
-	for name, call := range forms {
+	for name, call := range allCallForms {
 		for how, end := range map[string]func(){"panic": func() { panic(boom) }, "the end of its goroutine": runtime.Goexit} {
 			do := func(b *breaker.Breaker) {
 				var thrown any
@@ -162,7 +162,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 		"the caller gave up": {gone, context.Canceled, window.Totals{Ignored: 1}},
 	} {
 		b := breaker.New("b", breaker.Config{})
-		p := hold(t, b, 1)[0]
+		p := holdPermits(t, b, 1)[0]
 		require.True(t, p.Done(c.ctx, c.err), name)
 		require.False(t, p.Done(c.ctx, c.err), "%s: it is used up", name)
 		require.False(t, p.Record(breaker.Failure), "%s: it is used up", name)
@@ -172,7 +172,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 	require.False(t, none.Done(bg(), nil))
 
 	b := breaker.New("b", breaker.Config{})
-	p := hold(t, b, 1)[0]
+	p := holdPermits(t, b, 1)[0]
 	b.OpenFor(time.Hour)
 	require.False(t, p.Done(bg(), nil), "it is late")
 	require.EqualValues(t, 1, b.StatsNow().Late)
@@ -180,7 +180,7 @@ func TestDoneCountsOnceAndByItsOutcome(t *testing.T) {
 
 func TestDonePassesOnTheRetryAfterOfAnError(t *testing.T) {
 	b := breaker.New("b", breaker.Config{MinCalls: 1, Cooldown: time.Second})
-	p := hold(t, b, 1)[0]
+	p := holdPermits(t, b, 1)[0]
 	require.True(t, p.Done(bg(), retryAfterError(30*time.Second)))
 	var e *breaker.OpenError
 	require.ErrorAs(t, b.Check(), &e)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 )
 
-// A gate uses these functions of a breaker that are not part of the API.
+// A gate uses these functions of a breaker, which are not part of the API.
 var _ = func() bool {
 	gatehook.Breaker = gatehook.Hooks[Breaker, Permit, Outcome]{
 		Admit:       (*Breaker).admit,
@@ -22,8 +22,8 @@ var _ = func() bool {
 		Told:        func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
 		Live:        (*Breaker).forCalls,
 		Reconfigure: (*Breaker).setConfig,
-		Attached:    (*Breaker).attached,
-		Stretch:     (*Breaker).stretch,
+		Attached:    (*Breaker).gatePlace,
+		Stretch:     (*Breaker).stretchOfWait,
 	}
 	gatehook.Replay = gatehook.Replays[Breaker, State]{
 		ForceAt:   (*Breaker).forceAt,
@@ -68,8 +68,8 @@ func (b *Breaker) admitAt(t time.Time, m *Permit) error {
 	return b.allow(m, b.phase.Load(), b.at(t))
 }
 
-// checkAt returns the error that AllowAt would return, and counts that refusal, or returns nil. It
-// acquires nothing.
+// checkAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,
+// checkAt counts the refusal and returns its error. It acquires nothing.
 func (b *Breaker) checkAt(t time.Time) error {
 	if b.phase.Load().state == Closed {
 		return nil
@@ -86,9 +86,9 @@ func (b *Breaker) refuseFor(reason string) error {
 	})
 }
 
-// attached returns where a group of gates keeps the gate of a member, or nil for a breaker that is not
+// gatePlace returns where a group of gates keeps the gate of a member, or nil for a breaker that is not
 // in a group.
-func (b *Breaker) attached() gatehook.Place {
+func (b *Breaker) gatePlace() gatehook.Place {
 	if b.member == nil || b.member.group == nil {
 		return nil
 	}

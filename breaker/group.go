@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// A group is a bounded table of members, one per key. It evicts only a member whose breaker would
-// decide as a new breaker. An evicted breaker remains usable: it passes every call, result and question
-// on to the breaker that its key has now (successor.go).
+// A group is a bounded table of members, one per key. It evicts a member only if a new breaker
+// would decide as the breaker of the member does. An evicted breaker remains usable: it passes
+// every call, result and query on to the breaker that its key has now (successor.go).
 
 // Group has one breaker per key, such as a host, a tenant or a shard, in bounded memory.
 //
@@ -22,26 +22,25 @@ import (
 //
 //	err := hosts.Get(req.URL.Host).Run(ctx, send)
 //
-// A Group has at most GroupConfig.MaxKeys keys. A key takes no memory until Get is first called for it.
-// When the group is full, a new key replaces an idle key. A key is idle if a new breaker would decide as
-// its breaker: it is closed, has no calls in its window, and Get was not called for it since the group
-// last checked. A key with metric series of its own is not idle. A Group starts no goroutine and no
-// timer.
+// A Group has at most GroupConfig.MaxKeys keys. A key takes no memory until Get is first called for
+// it. When the group is full, a new key replaces an idle key. A key is idle if a new breaker would
+// decide as its breaker does: the breaker is closed and has no calls in its window, and Get was not
+// called for the key since the group last checked. A key with metric series of its own is not idle.
+// A Group starts no goroutine and no timer.
 //
-// A breaker may be kept for any time. After its key was evicted, it passes every call, result and
-// question on to the breaker that the key has now, as if the caller had called Get again. So no key is
-// judged by two breakers.
+// A caller may keep a breaker for any time. After its key was evicted, the breaker passes every
+// call, result and query on to the breaker that the key has now, as if the caller had called Get
+// again. So no key is judged by two breakers.
 //
-// If no key is idle, a new key is unguarded: it gets a breaker that all such keys share, that is forced
-// closed, refuses nothing unless Config.Refuse is set, and cannot be forced, reset or reconfigured. The
-// metric
-// weir.breaker.group.unguarded counts these calls of Get. Call Get for each call, so that the key gets
-// its own breaker when there is room.
+// If no key is idle, a new key is unguarded: it gets a breaker that all such keys share. This
+// breaker is forced closed, refuses nothing unless Config.Refuse is set, and cannot be forced,
+// reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get. Call
+// Get for each call, so that the key gets its own breaker when there is room.
 //
-// All methods may be called from any number of goroutines. Get blocks only while a new key searches
-// for room, which takes some microseconds. Keys are compared as a whole, except for long keys: see
-// GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is unguarded. The zero value
-// does not work: use NewGroup.
+// All methods may be called from any number of goroutines. Get blocks only while room is searched
+// for a new key, which takes some microseconds. Keys are compared as a whole, except for long keys:
+// see GroupConfig.MaxKeys. A key that is not equal to itself, such as NaN, is unguarded. The zero
+// value does not work: use NewGroup.
 type Group[K comparable] struct {
 	name      string
 	config    GroupConfig // with its defaults
@@ -53,8 +52,8 @@ type Group[K comparable] struct {
 
 	members        atomic.Int64
 	evictions      atomic.Int64
-	unguardedCalls atomic.Int64 // of Get
-	places         places
+	unguardedCalls atomic.Int64 // calls of Get that found no room
+	places         openPlaces
 	override       groupOverride[K]
 	admissions     atomic.Int64 // keys added so far
 	series         [4]*stat.Series
@@ -99,7 +98,7 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 func unguardedRules(c Config) *rules {
 	u := Config{
 		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, Active: c.Active, SlowCall: c.SlowCall, Latency: c.Latency,
-		CooldownJitter: c.CooldownJitter, // of holds
+		CooldownJitter: c.CooldownJitter, // the jitter of holds
 		Refuse:         c.Refuse,
 	}
 	if c.SlowCall > 0 {
@@ -142,8 +141,9 @@ func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	return nil
 }
 
-// SetMaxOpen replaces GroupConfig.MaxOpen, or returns an error if the share is not valid. If more keys
-// are open than it allows, they stay open, and no other key opens until enough of them have closed.
+// SetMaxOpen replaces GroupConfig.MaxOpen, or returns an error if the share is not valid. If more
+// keys are open than the new share allows, they stay open, and no other key opens until enough of
+// them have closed.
 func (g *Group[K]) SetMaxOpen(share float64) error {
 	if err := (GroupConfig{MaxOpen: share}).Validate(); err != nil {
 		return err
@@ -190,7 +190,8 @@ func (g *Group[K]) shard(key K) *shard[K] {
 	return &g.shards[maphash.Comparable(g.hashSeed, key)%uint64(len(g.shards))]
 }
 
-// add returns the breaker of a key that was not found: a new one, or the one for keys without room.
+// add returns a breaker for a key that was not found: a new breaker, or the breaker that all keys
+// without room share.
 func (g *Group[K]) add(key K, t time.Time) *Breaker {
 	if key == key { //nolint:gocritic // NaN is not, and would never be found again
 		if b := g.tryAdd(key, t); b != nil {

@@ -49,7 +49,7 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 		results <- func() { p.RecordAt(u, o) }
 		<-both
 		for range i % 50 {
-			runtime.KeepAlive(i) // so that either may be the first
+			runtime.KeepAlive(i) // so that either goroutine may be the first
 		}
 		evictions := g.evictions.Load()
 		g.GetAt(u, 1)
@@ -58,11 +58,11 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 		}
 		<-both
 		c := b.CountsAt(u)
-		if o != Ignored { // with which alone a breaker may be evicted
+		if o != Ignored { // a breaker that has only ignored calls may be evicted
 			require.EqualValues(t, 1, c.Successes+c.Failures, "round %d, %v", i, o)
 		}
 		if i%3 == 2 {
-			b = g.GetAt(u, 0) // or the handle of an eviction before
+			b = g.GetAt(u, 0) // in other rounds b may be a breaker that was evicted before
 		}
 	}
 	close(results)

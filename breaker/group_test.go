@@ -19,13 +19,13 @@ type ctx = context.Context
 // after returns the time d after t0.
 func after(d time.Duration) time.Time { return t0.Add(d) }
 
-// group returns a group in which every member can be evicted.
-func group(most int, c breaker.Config) *breaker.Group[string] {
+// newEvictableGroup returns a group in which every member can be evicted.
+func newEvictableGroup(most int, c breaker.Config) *breaker.Group[string] {
 	return breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: c, MaxKeys: most, MaxSeries: breaker.Off}, t0)
 }
 
-// call makes a call of the key that takes no time.
-func call(t *testing.T, g *breaker.Group[string], u time.Time, key string, o breaker.Outcome) {
+// makeKeyCall makes a call of the key that takes no time.
+func makeKeyCall(t *testing.T, g *breaker.Group[string], u time.Time, key string, o breaker.Outcome) {
 	t.Helper()
 	p, err := g.GetAt(u, key).AllowAt(u)
 	require.NoError(t, err)
@@ -59,27 +59,27 @@ func TestGroupGivesEachKeyOneBreaker(t *testing.T) {
 type countingKey struct{ n int }
 
 var (
-	rendered   atomic.Int64
-	wordsGroup atomic.Pointer[breaker.Group[countingKey]]
+	keyTextCalls     atomic.Int64
+	countingKeyGroup atomic.Pointer[breaker.Group[countingKey]]
 )
 
 func (w countingKey) String() string {
-	rendered.Add(1)
+	keyTextCalls.Add(1)
 	if w.n > 0 {
-		wordsGroup.Load().Get(countingKey{w.n - 1})
+		countingKeyGroup.Load().Get(countingKey{w.n - 1})
 	}
 	return fmt.Sprint("key ", w.n/2)
 }
 
 func TestGroupMakesTheTextOfAKeyOnce(t *testing.T) {
 	g := breaker.NewGroup[countingKey]("g", breaker.GroupConfig{})
-	wordsGroup.Store(g)
-	rendered.Store(0)
+	countingKeyGroup.Store(g)
+	keyTextCalls.Store(0)
 	for range 3 {
 		g.Get(countingKey{3})
 		groupLines(g)
 	}
-	require.EqualValues(t, 4, rendered.Load())
+	require.EqualValues(t, 4, keyTextCalls.Load())
 	require.Equal(t, 4, g.Len())
 	lines := groupLines(g)
 	require.Contains(t, lines, "calls success key 0")

@@ -17,10 +17,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Scenario 45. A small group that evicts all the time decides as a map that keeps every breaker.
+// Scenario 45. A small group that evicts all the time makes the same decisions as a map that keeps
+// every breaker.
 func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2, FailureRun: breaker.Off}
-	g, r := group(20, c), rand.New(rand.NewPCG(4, 5))
+	g, r := newEvictableGroup(20, c), rand.New(rand.NewPCG(4, 5))
 	all := map[string]*breaker.Breaker{}
 	at, refusals := time.Duration(0), 0
 	steps := testenv.Repeat(30_000, 10_000)
@@ -53,18 +54,18 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	require.Greater(t, refusals, steps/150)
 }
 
-// isKept reports whether the group still has the breaker that prepare has changed, after many keys have
-// competed for its room at the time u.
+// isKept changes a breaker of a group by prepare, adds many other keys at the time u, and reports
+// whether the group still has the breaker.
 func isKept(c breaker.Config, u time.Time, prepare func(b *breaker.Breaker)) bool {
-	g := group(1, c)
+	g := newEvictableGroup(1, c)
 	b := g.GetAt(t0, "me")
 	prepare(b)
 	addKeys(g, u, 20)
 	return maps.Collect(g.All())["me"] == b
 }
 
-// callAt makes a call at t0 that ends later.
-func callAt(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
+// callFor makes a call at t0 that ends later.
+func callFor(end time.Duration, o breaker.Outcome) func(*breaker.Breaker) {
 	return func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(t0)
 		p.RecordAt(after(end), o)
@@ -87,17 +88,17 @@ var evictionCases = map[string]struct {
 	kept    bool
 }{
 	"fresh":                        {prepare: func(*breaker.Breaker) {}},
-	"failed a window ago":          {prepare: callAt(0, breaker.Failure), at: evictionWindow},
-	"failed since":                 {prepare: callAt(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
-	"succeeded since":              {prepare: callAt(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
-	"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: callAt(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
-	"ignored since":                {prepare: callAt(9*time.Second, breaker.Ignored), at: 18 * time.Second},
-	"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: callAt(0, breaker.Failure), at: time.Minute, kept: true},
-	"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: callAt(0, breaker.Failure), at: time.Minute, kept: true},
-	"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { callAt(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
-	"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callAt(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
-	"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
-	"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
+	"failed a window ago":          {prepare: callFor(0, breaker.Failure), at: evictionWindow},
+	"failed since":                 {prepare: callFor(9*time.Second, breaker.Failure), at: 18 * time.Second, kept: true},
+	"succeeded since":              {prepare: callFor(9*time.Second, breaker.Success), at: 18 * time.Second, kept: true},
+	"slow since":                   {config: breaker.Config{SlowCall: time.Second, Window: 5 * time.Second}, prepare: callFor(4*time.Second, breaker.Success), at: 8 * time.Second, kept: true},
+	"ignored since":                {prepare: callFor(9*time.Second, breaker.Ignored), at: 18 * time.Second},
+	"open":                         {config: breaker.Config{MinCalls: 1, Cooldown: time.Hour}, prepare: callFor(0, breaker.Failure), at: time.Minute, kept: true},
+	"half-open":                    {config: breaker.Config{MinCalls: 1}, prepare: callFor(0, breaker.Failure), at: time.Minute, kept: true},
+	"closed again":                 {config: breaker.Config{MinCalls: 1, Probes: 1}, prepare: func(b *breaker.Breaker) { callFor(0, breaker.Failure)(b); b.ResetAt(after(1)) }, at: time.Minute},
+	"a streak in the window":       {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callFor(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"a streak from before":         {config: breaker.Config{ConsecutiveFailures: 5}, prepare: callFor(0, breaker.Failure), at: evictionWindow},
+	"a streak that Trip might see": {config: breaker.Config{Trip: neverTrip}, prepare: callFor(0, breaker.Failure), at: evictionWindow},
 	"asked to wait": {prepare: func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(t0)
 		p.SetRetryAfter(time.Minute)
@@ -117,13 +118,13 @@ var evictionCases = map[string]struct {
 	"open at first, and never called":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(*breaker.Breaker) {}, at: time.Second},
 	"open at first, and being probed":         {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { _, _ = b.AllowAt(after(time.Second)) }, at: time.Hour, kept: true},
 	"open at first, and closed by now":        {config: breaker.Config{Initial: breaker.Open}, prepare: func(b *breaker.Breaker) { b.ResetAt(t0) }, at: time.Hour},
-	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow},
-	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: callAt(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
-	"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: callAt(0, breaker.Failure)},
+	"in shadow mode as all are":               {config: breaker.Config{Initial: breaker.Shadow}, prepare: callFor(0, breaker.Failure), at: evictionWindow},
+	"in shadow mode as all are, failed since": {config: breaker.Config{Initial: breaker.Shadow}, prepare: callFor(0, breaker.Failure), at: evictionWindow - time.Second, kept: true},
+	"disabled as all are":                     {config: breaker.Config{Initial: breaker.Disabled}, prepare: callFor(0, breaker.Failure)},
 	"released, as others are not":             {config: breaker.Config{Initial: breaker.ForcedClosed}, prepare: func(b *breaker.Breaker) { b.ReleaseAt(t0) }, at: time.Hour, kept: true},
-	"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: callAt(0, breaker.Success), at: time.Hour},
-	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: callAt(0, breaker.Failure), at: time.Hour, kept: true},
-	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: callAt(2*time.Second, breaker.Success), at: time.Hour, kept: true},
+	"the last calls good":                     {config: breaker.Config{LastCalls: 5}, prepare: callFor(0, breaker.Success), at: time.Hour},
+	"the last calls bad":                      {config: breaker.Config{LastCalls: 5}, prepare: callFor(0, breaker.Failure), at: time.Hour, kept: true},
+	"the last calls slow":                     {config: breaker.Config{LastCalls: 5, SlowCall: time.Second}, prepare: callFor(2*time.Second, breaker.Success), at: time.Hour, kept: true},
 	"a call in flight":                        {prepare: beginCall, at: time.Hour},
 	"a call in flight that is shown":          {config: breaker.Config{Active: true}, prepare: beginCall, at: time.Hour, kept: true},
 	"a call in flight that may hang":          {config: breaker.Config{HungCalls: true, SlowCall: time.Second}, prepare: beginCall, at: 11 * time.Second, kept: true},
@@ -140,14 +141,14 @@ func TestScenarioA45MembersInUseAreNotEvicted(t *testing.T) {
 }
 
 func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
-	g := group(2, breaker.Config{MinCalls: 1, Cooldown: 50 * time.Second})
-	call(t, g, t0, "a", breaker.Failure)
-	call(t, g, t0, "b", breaker.Failure)
+	g := newEvictableGroup(2, breaker.Config{MinCalls: 1, Cooldown: 50 * time.Second})
+	makeKeyCall(t, g, t0, "a", breaker.Failure)
+	makeKeyCall(t, g, t0, "b", breaker.Failure)
 	c := g.GetAt(after(time.Second), "c")
 	require.Equal(t, breaker.ForcedClosed, c.StateAt(after(time.Second)))
 	require.Same(t, c, g.GetAt(after(time.Second), "d"), "one for all")
 	for range 100 {
-		call(t, g, after(time.Second), "c", breaker.Failure)
+		makeKeyCall(t, g, after(time.Second), "c", breaker.Failure)
 	}
 	require.Equal(t, breaker.GroupStats{Members: 2, Unguarded: 102}, g.Stats())
 	for key := range g.All() {
@@ -163,13 +164,14 @@ func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
 	require.Equal(t, breaker.GroupStats{Members: 2, Unguarded: 102, Evictions: 1}, g.Stats())
 }
 
-// Many keys, of which the last ten thousand or so have been in use lately.
+// Many keys have one call each, one key every 2 ms, so at most the last 5,000 have a call in their
+// windows.
 func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the garbage collector has no processor of its own
 	const most, failing = 10_000, 12_000
 	keys := testenv.Repeat(1_000_000, 25_000)
 	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{}, t0)
-	before := heap()
+	before := heapInUse()
 	for i := range keys {
 		u := after(time.Duration(i) * 2 * time.Millisecond)
 		p, err := g.GetAt(u, i).AllowAt(u)
@@ -179,7 +181,7 @@ func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 			require.LessOrEqual(t, g.Len(), most)
 		}
 	}
-	grown := heap() - before
+	grown := heapInUse() - before
 	s := g.Stats()
 	t.Logf("%d members in %d KB, %d bytes each; %d evictions, %d unguarded", s.Members, grown>>10, grown/s.Members, s.Evictions, s.Unguarded)
 	require.InDelta(t, most, s.Members, most/20)
@@ -204,10 +206,10 @@ func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	}
 	require.LessOrEqual(t, g.Len(), most)
 	require.GreaterOrEqual(t, g.Stats().Unguarded, int64(failing-most))
-	require.Less(t, heap()-before, most*3000)
+	require.Less(t, heapInUse()-before, most*3000)
 }
 
-func heap() int {
+func heapInUse() int {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -217,20 +219,20 @@ func heap() int {
 // Scenario 46. A timer or a goroutine would keep its breaker from being collected.
 func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
 	n := testenv.Repeat(100_000, 10_000)
-	goroutines, before := runtime.NumGoroutine(), heap()
+	goroutines, before := runtime.NumGoroutine(), heapInUse()
 	func() {
 		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: n})
 		for i := range n {
 			alone := breaker.New("b", breaker.Config{MinCalls: 1})
 			_, _ = alone.Run(bg(), fail), g.Get(i).Run(bg(), fail)
 		}
-		require.Greater(t, heap()-before, n*1000, "the group is there")
+		require.Greater(t, heapInUse()-before, n*1000, "the group is there")
 		runtime.KeepAlive(g)
 	}()
 	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
-	left := heap() - before
+	left := heapInUse() - before
 	for i := 0; i < 100 && left >= n*10; i++ { // the collector is not done when it returns
-		left = min(left, heap()-before)
+		left = min(left, heapInUse()-before)
 	}
 	require.Less(t, left, n*10)
 }

@@ -17,15 +17,16 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// meter reads a group repeatedly, and reports a counter that falls or grows by more than it can.
-type meter struct {
+// counterChecker reads a group repeatedly, and reports a counter that falls or grows by more than
+// it can.
+type counterChecker struct {
 	last map[*stat.Series]float64
 	at   time.Time
 }
 
 // read returns what the group shows, by name and values. Since the last reading there were
 // calls, by members that there are at most.
-func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members float64) map[string]float64 {
+func (m *counterChecker) read(t *testing.T, g *breaker.Group[string], calls, members float64) map[string]float64 {
 	t.Helper()
 	if m.last == nil {
 		m.last = map[*stat.Series]float64{}
@@ -56,7 +57,7 @@ func (m *meter) read(t *testing.T, g *breaker.Group[string], calls, members floa
 func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{MinCalls: 1}})
-		var m meter
+		var m counterChecker
 		_ = g.Get("a").Run(bg(), succeed)
 		m.read(t, g, 1, 1)
 		time.Sleep(10 * 24 * time.Hour)
@@ -76,7 +77,7 @@ func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
-		var m meter
+		var m counterChecker
 		old := g.Get("a")
 		_ = old.Run(bg(), succeed)
 		m.read(t, g, 1, 2)
@@ -103,7 +104,7 @@ func TestGroupShowsEveryCallOnce(t *testing.T) {
 			Latency: true, Window: time.Second, MinCalls: 3, Cooldown: time.Second,
 		}})
 		r := rand.New(rand.NewPCG(3, 4))
-		var m meter
+		var m counterChecker
 		var held []*breaker.Breaker
 		made, refused := 0.0, 0.0
 		for range testenv.Repeat(400, 150) {
@@ -179,7 +180,7 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
 			MaxKeys: 20, MaxSeries: breaker.Off, Breaker: breaker.Config{Window: time.Second},
 		})
-		var m meter
+		var m counterChecker
 		for range testenv.Repeat(2000, 700) {
 			time.Sleep(time.Duration(w.Int64N(int64(3 * time.Second))))
 			b := g.Get(fmt.Sprint(w.IntN(60)))
@@ -203,7 +204,7 @@ func TestGroupEvictsABreakerInItsPresentState(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{
 			MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{Initial: breaker.Open, Cooldown: time.Second},
 		})
-		var m meter
+		var m counterChecker
 		g.Get("a")
 		time.Sleep(time.Minute)
 		m.read(t, g, 0, 1)
@@ -243,8 +244,8 @@ func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
 
 // The times of a member that was evicted while its group timed no calls are not lost.
 func TestGroupKeepsItsHistogramWhileItTimesNothing(t *testing.T) {
-	g := group(2, breaker.Config{Latency: true})
-	call(t, g, t0, "a", breaker.Success)
+	g := newEvictableGroup(2, breaker.Config{Latency: true})
+	makeKeyCall(t, g, t0, "a", breaker.Success)
 	require.NoError(t, g.ReconfigureAt(t0, breaker.Config{}))
 	evictAll(g, after(time.Minute))
 	require.NoError(t, g.ReconfigureAt(after(time.Minute), breaker.Config{Latency: true}))

@@ -15,7 +15,7 @@ import (
 // The result of a call that began before its breaker was evicted counts for the breaker that the key has
 // when the call ends.
 func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
-	g := group(2, breaker.Config{MinCalls: 2})
+	g := newEvictableGroup(2, breaker.Config{MinCalls: 2})
 	old := g.GetAt(t0, "a")
 	first, _ := old.AllowAt(t0)
 	second, _ := old.AllowAt(t0)
@@ -33,7 +33,7 @@ func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 
 // A result that was late before the eviction is late for the breaker that the key has now.
 func TestGroupCountsALateResultOfAnEvictedBreakerAsLate(t *testing.T) {
-	g := group(2, breaker.Config{})
+	g := newEvictableGroup(2, breaker.Config{})
 	b := g.GetAt(t0, "a")
 	old, _ := b.AllowAt(t0)
 	other, _ := b.AllowAt(t0)
@@ -72,7 +72,7 @@ func TestGroupIgnoresACancelledCall(t *testing.T) {
 
 // The counts of a member stay in the sums of the group when it is evicted.
 func TestGroupLosesNoCallToAnEviction(t *testing.T) {
-	g := group(3, breaker.Config{})
+	g := newEvictableGroup(3, breaker.Config{})
 	old := g.GetAt(t0, "a")
 	for i := range 50 {
 		u := after(time.Duration(i) * time.Minute)
@@ -95,15 +95,15 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
 		t.Run(string(initial), func(t *testing.T) {
-			g := group(2, breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Initial: initial})
+			g := newEvictableGroup(2, breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Initial: initial})
 			b := g.GetAt(t0, "a")
 			old, err := b.AllowAt(t0)
 			require.NoError(t, err)
 			u := after(time.Minute)
 			evictAll(g, u)
-			call(t, g, u, "a", breaker.Failure)
+			makeKeyCall(t, g, u, "a", breaker.Failure)
 			u = u.Add(5 * time.Second)
-			call(t, g, u, "a", breaker.Success) // the probe
+			makeKeyCall(t, g, u, "a", breaker.Success) // the probe
 			require.Equal(t, initial, b.StateAt(u))
 			counted := old.RecordAt(u, breaker.Failure)
 			require.Equal(t, initial == breaker.Shadow, counted, "a shadow goes on, but not for its shadow")

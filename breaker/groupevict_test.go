@@ -23,8 +23,8 @@ func evictAll(g *breaker.Group[string], u time.Time) {
 	}
 }
 
-// failAt returns a function that makes a call at u that fails.
-func failAt(u time.Time) func(*breaker.Breaker) {
+// failingCallAt returns a function that makes a call at u that fails.
+func failingCallAt(u time.Time) func(*breaker.Breaker) {
 	return func(b *breaker.Breaker) {
 		p, _ := b.AllowAt(u)
 		p.RecordAt(u, breaker.Failure)
@@ -49,12 +49,12 @@ func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 		"Reconfigure": {
 			func(b *breaker.Breaker) { _ = b.ReconfigureAt(u, breaker.Config{ConsecutiveFailures: 1}) },
 			func(t *testing.T, now *breaker.Breaker) {
-				failAt(u)(now)
+				failingCallAt(u)(now)
 				require.Equal(t, breaker.Open, now.StateAt(u))
 			},
 		},
 		"Allow": {
-			failAt(u),
+			failingCallAt(u),
 			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Failures) },
 		},
 		"Refuse": {
@@ -63,7 +63,7 @@ func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := group(2, breaker.Config{})
+			g := newEvictableGroup(2, breaker.Config{})
 			old := g.GetAt(t0, "a")
 			evictAll(g, u)
 			do.act(old)
@@ -97,7 +97,7 @@ func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
 
 // Questions to the breaker of a forgotten key do not add the key.
 func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
-	g, u := group(2, breaker.Config{}), after(time.Minute)
+	g, u := newEvictableGroup(2, breaker.Config{}), after(time.Minute)
 	old := g.GetAt(t0, "a")
 	evictAll(g, u)
 	evictions := g.Stats().Evictions
@@ -113,7 +113,7 @@ func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 
 // An evicted breaker is unguarded while there is no room for its key, and its calls do not change other keys.
 func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
-	g, u := group(1, breaker.Config{MinCalls: 1}), after(time.Minute)
+	g, u := newEvictableGroup(1, breaker.Config{MinCalls: 1}), after(time.Minute)
 	old := g.GetAt(t0, "a")
 	g.GetAt(u, "b").OpenForAt(u, time.Hour)
 	require.EqualValues(t, 1, g.Stats().Evictions)
@@ -179,7 +179,7 @@ func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, u := group(2, breaker.Config{}), after(time.Minute)
+			g, u := newEvictableGroup(2, breaker.Config{}), after(time.Minute)
 			b := g.GetAt(t0, "a")
 			old, err := b.AllowAt(t0)
 			require.NoError(t, err)
@@ -198,10 +198,10 @@ func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 
 // A recovering key is never evicted, and its state is in the series of all other keys.
 func TestAGroupKeepsARecoveringKey(t *testing.T) {
-	g := group(2, breaker.Config{MinCalls: 1, Probes: 1, Recovery: 10 * time.Second})
-	call(t, g, t0, "a", breaker.Failure)
+	g := newEvictableGroup(2, breaker.Config{MinCalls: 1, Probes: 1, Recovery: 10 * time.Second})
+	makeKeyCall(t, g, t0, "a", breaker.Failure)
 	u := after(5 * time.Second)
-	call(t, g, u, "a", breaker.Success) // the probe
+	makeKeyCall(t, g, u, "a", breaker.Success) // the probe
 	b := g.GetAt(u, "a")
 	require.Equal(t, breaker.Recovering, b.StateAt(u))
 	for i := range 10 {

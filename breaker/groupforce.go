@@ -48,8 +48,8 @@ func (g *Group[K]) forceAll(s State, reason string) {
 	g.unguarded.forceUnguarded(without, reason)
 }
 
-// releaseAll lifts the override of forceAll. A key returns to the override that it had of its own. A key
-// whose override was changed since keeps that.
+// releaseAll lifts the override of forceAll. Each key returns to the override that it had before.
+// If the override of a key was changed since forceAll, the key keeps the changed one.
 func (g *Group[K]) releaseAll(reason string) {
 	o := &g.override
 	o.changing.Lock()
@@ -84,7 +84,8 @@ func (g *Group[K]) resetAll(reason string) {
 	}
 }
 
-// ownOverride returns the override that the key has of its own while that of the group is s, or "".
+// ownOverride returns the override that the key itself has while the override of the group is s, or
+// "".
 func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 	own := b.stateWithoutRefuse()
 	if b.isUnchanged() {
@@ -104,7 +105,7 @@ func (b *Breaker) forceUnguarded(s State, reason string) {
 	at := b.now()
 	b.mu.Lock()
 	if p := b.advance(at); p.refuses() {
-		b.replace(p, s)
+		b.replaceOverride(p, s)
 	} else if p.state != s {
 		b.override(p, s, p.latest(at), reason)
 	}
@@ -112,8 +113,8 @@ func (b *Breaker) forceUnguarded(s State, reason string) {
 	b.changes.deliver()
 }
 
-// forced returns the first phase of a breaker that begins in the override s instead of phase p.
-func (p *phase) forced(s State) *phase {
+// forcedPhase returns the first phase of a breaker that begins in the override s instead of phase p.
+func (p *phase) forcedPhase(s State) *phase {
 	if p.state == s {
 		return p
 	}
@@ -121,6 +122,6 @@ func (p *phase) forced(s State) *phase {
 	if p.under == nil {
 		next.under = p
 	}
-	next.stay, next.reason = endless(s, p.since), "forced"
+	next.stay, next.reason = endlessStay(s, p.since), "forced"
 	return &next
 }

@@ -35,7 +35,7 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 			now := g.Get("a")
 			require.NotSame(t, old, now)
 			require.EqualValues(t, 1, now.Totals().Successes)
-			require.Equal(t, 1, opensAfter(t, old, time.Now()), "of two calls")
+			require.Equal(t, 1, failuresToOpen(t, old, time.Now()), "of two calls")
 			require.Equal(t, breaker.Open, now.State())
 		})
 	}
@@ -75,7 +75,7 @@ func TestGroupCountsTheResultOfACallThatOutlivesForget(t *testing.T) {
 func TestGroupCountersOnlyGrowWhenKeysAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 6, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
-		var m meter
+		var m counterChecker
 		m.read(t, g, 0, 6)
 		for round := range 20 {
 			time.Sleep(time.Second)

@@ -24,8 +24,8 @@ type busyGroup struct {
 	counts  [12]window.Counts
 }
 
-// handle returns a breaker of the key from a call of Get now or earlier.
-func (c *busyGroup) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
+// breakerOf returns a breaker of the key from a call of Get now or earlier.
+func (c *busyGroup) breakerOf(r *rand.Rand, u time.Time, key int) *breaker.Breaker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of := &c.handles[key]
@@ -37,7 +37,7 @@ func (c *busyGroup) handle(r *rand.Rand, u time.Time, key int) *breaker.Breaker 
 	return b
 }
 
-func (c *busyGroup) book(key int, o breaker.Outcome) {
+func (c *busyGroup) countOutcome(key int, o breaker.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if o == breaker.Failure {
@@ -47,8 +47,8 @@ func (c *busyGroup) book(key int, o breaker.Outcome) {
 	}
 }
 
-// rush makes calls of all keys at the time u, while it evicts members.
-func (c *busyGroup) rush(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
+// callAllKeys makes calls of all keys at the time u, while it evicts members.
+func (c *busyGroup) callAllKeys(t *testing.T, seed uint64, u time.Time, judge func(*rand.Rand) breaker.Outcome) {
 	c.counts = [12]window.Counts{}
 	var wg sync.WaitGroup
 	for worker := range 6 {
@@ -60,13 +60,13 @@ func (c *busyGroup) rush(t *testing.T, seed uint64, u time.Time, judge func(*ran
 					continue
 				}
 				key := r.IntN(len(c.handles))
-				p, err := c.handle(r, u, key).AllowAt(u)
+				p, err := c.breakerOf(r, u, key).AllowAt(u)
 				if err != nil {
 					assertOpen(t, err)
 					continue
 				}
 				if o := judge(r); p.RecordAt(u, o) {
-					c.book(key, o)
+					c.countOutcome(key, o)
 				}
 			}
 		})
@@ -85,12 +85,12 @@ func assertOpen(t *testing.T, err error) {
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const limit = 15
 	rounds := testenv.Repeat(300, 100)
-	c := &busyGroup{group: group(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}
+	c := &busyGroup{group: newEvictableGroup(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}
 	open := 0
 	for round := range rounds {
 		u := after(time.Duration(round) * time.Minute)
 		fails := round%2 == 0 // each second round also succeeds, so that nothing opens
-		c.rush(t, uint64(round), u, func(r *rand.Rand) breaker.Outcome {
+		c.callAllKeys(t, uint64(round), u, func(r *rand.Rand) breaker.Outcome {
 			if fails || r.IntN(2) == 0 {
 				return breaker.Failure
 			}

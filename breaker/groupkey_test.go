@@ -13,10 +13,11 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-const longKeyMembers = 128 // the MaxKeys of the groups that fill makes
+const longKeyMembers = 128 // the MaxKeys of the groups that fillGroup makes
 
-// fill makes a group, gets MaxKeys keys, and requires that the given number of them became members.
-func fill[K comparable](t *testing.T, members int, key func(i int) K) *breaker.Group[K] {
+// fillGroup makes a group, gets MaxKeys keys, and requires that the given number of them became
+// members.
+func fillGroup[K comparable](t *testing.T, members int, key func(i int) K) *breaker.Group[K] {
 	g := breaker.NewGroup[K]("g", breaker.GroupConfig{MaxKeys: longKeyMembers})
 	for i := range longKeyMembers {
 		g.Get(key(i))
@@ -33,17 +34,17 @@ func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	type pair struct{ a, b string }
 	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<18)) }
 	for name, group := range map[string]func() any{
-		"long strings":          func() any { return fill(t, longKeyMembers, long) },
-		"parts of long strings": func() any { return fill(t, longKeyMembers, func(i int) named { return named(long(i)[:20]) }) },
+		"long strings":          func() any { return fillGroup(t, longKeyMembers, long) },
+		"parts of long strings": func() any { return fillGroup(t, longKeyMembers, func(i int) named { return named(long(i)[:20]) }) },
 		"long strings within other keys": func() any {
-			return fill(t, 0, func(i int) pair { return pair{"a", long(i)} })
+			return fillGroup(t, 0, func(i int) pair { return pair{"a", long(i)} })
 		},
-		"any": func() any { return fill(t, 0, func(i int) any { return [2]any{i, long(i)} }) },
+		"any": func() any { return fillGroup(t, 0, func(i int) any { return [2]any{i, long(i)} }) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
+			before := heapInUse()
 			g := group()
-			used := heap() - before
+			used := heapInUse() - before
 			t.Logf("%d bytes each", used/longKeyMembers)
 			require.Less(t, used, longKeyMembers*5000)
 			runtime.KeepAlive(g)

@@ -13,7 +13,7 @@ const otherKey = "_other"
 // observers is the state of a group that only its observers use.
 type observers[K comparable] struct {
 	name    string
-	others  summable
+	others  summableSeries
 	own     map[string]*ownSeries[K] // by the text of the key
 	moved   sum                      // what _other shows of members that have series of their own now, less what it does not show of members that had some
 	highest sum                      // the highest counters of _other that were shown
@@ -21,22 +21,22 @@ type observers[K comparable] struct {
 }
 
 func (w *observers[K]) init(name string, t0 time.Time) {
-	w.name, w.others, w.own = name, newSummable(name, otherKey, t0), map[string]*ownSeries[K]{}
+	w.name, w.others, w.own = name, newSummableSeries(name, otherKey, t0), map[string]*ownSeries[K]{}
 	w.moved, w.highest = w.others.zero(), w.others.zero()
 }
 
 // Observe yields the metrics of the group, and those of [Breaker.Observe] for each key, which is the
 // attribute weir.group.key.
 //
-// Up to GroupConfig.MaxSeries keys have series of their own. All other keys share the series with the
-// key _other: its counters are sums, which include evicted keys and unguarded calls, and
-// weir.breaker.state is the number of keys in each state. It has no other gauges. A key whose text is
-// empty, or the same as that of another key, is one of the others.
+// Up to GroupConfig.MaxSeries keys have series of their own. All other keys share the series with
+// the key _other: its counters are sums, which include evicted keys and unguarded calls, and
+// weir.breaker.state is the number of keys in each state. It has no other gauges. Keys with an
+// empty text, and keys with the same text as another key, belong to _other too.
 //
 // The number of series is bounded. The time grows with the number of keys. Observe blocks new keys only
 // while it copies a part of the keys.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
-	own, others := g.collect((*summable).add)
+	own, others := g.collect((*summableSeries).add)
 	for _, s := range own {
 		if !s.observe(yield) {
 			return
@@ -54,13 +54,14 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// Histograms yields the durations of the calls, if Config.Latency is set: those of each key with series
-// of its own, and those of all other keys together with the key _other, which have no exemplars.
+// Histograms yields the durations of the calls, if Config.Latency is set: one histogram for each
+// key with series of its own, and one with the key _other for all other keys together. The
+// histogram of _other has no exemplars.
 func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	if !g.rules.Load().config.Latency {
 		return
 	}
-	own, others := g.collect((*summable).addLatency)
+	own, others := g.collect((*summableSeries).addLatency)
 	for _, s := range own {
 		h := s.latency().Histogram()
 		h.Exemplars = s.member.breaker.keptExemplars()
@@ -75,7 +76,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 //
 // For each shard the members and the sum of the evicted members are copied under its lock, so each call
 // is in exactly one of them. A member that is evicted later keeps what it has counted.
-func (g *Group[K]) collect(add func(*summable, *sum, *Breaker)) (own []ownSeries[K], others sum) {
+func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []ownSeries[K], others sum) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.observers
@@ -101,7 +102,7 @@ func (g *Group[K]) collect(add func(*summable, *sum, *Breaker)) (own []ownSeries
 		own = append(own, *s)
 	}
 	others.add(w.moved, 1)
-	w.highest.raise(&others, &w.others)
+	w.highest.raiseCounters(&others, &w.others)
 	clear(members) // so that evicted members can be collected
 	w.members = members
 	return own, others

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// opensAfter returns how many failures open the breaker.
-func opensAfter(t *testing.T, b *breaker.Breaker, u time.Time) (n int) {
+// failuresToOpen returns how many failures open the breaker.
+func failuresToOpen(t *testing.T, b *breaker.Breaker, u time.Time) (n int) {
 	t.Helper()
 	for n = 1; n < 100; n++ {
 		p, err := b.AllowAt(u)
@@ -25,14 +25,14 @@ func opensAfter(t *testing.T, b *breaker.Breaker, u time.Time) (n int) {
 }
 
 func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
-	g, u := group(4, breaker.Config{MinCalls: 5}), after(time.Minute)
+	g, u := newEvictableGroup(4, breaker.Config{MinCalls: 5}), after(time.Minute)
 	evicted := g.GetAt(t0, "evicted")
 	evictAll(g, after(time.Second))
 	early := g.GetAt(after(time.Second), "early")
 	require.NoError(t, g.ReconfigureAt(u, breaker.Config{MinCalls: 3}))
-	require.Equal(t, 3, opensAfter(t, early, u))
-	require.Equal(t, 3, opensAfter(t, g.GetAt(u, "late"), u))
-	require.Equal(t, 3, opensAfter(t, evicted, u), "which was evicted before")
+	require.Equal(t, 3, failuresToOpen(t, early, u))
+	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "late"), u))
+	require.Equal(t, 3, failuresToOpen(t, evicted, u), "which was evicted before")
 	evictAll(g, after(time.Hour))
 	last := g.GetAt(after(time.Hour), "last")
 	evictAll(g, after(2*time.Hour))
@@ -42,11 +42,11 @@ func TestGroupReconfigureIsForPresentAndFutureMembers(t *testing.T) {
 
 	err := g.ReconfigureAt(u, breaker.Config{MinCalls: -7})
 	require.EqualError(t, err, "breaker: MinCalls is -7, must be at least 1")
-	require.Equal(t, 3, opensAfter(t, g.GetAt(u, "still"), u), "nothing has changed")
+	require.Equal(t, 3, failuresToOpen(t, g.GetAt(u, "still"), u), "nothing has changed")
 }
 
 func TestGroupReconfigureReplacesClassify(t *testing.T) {
-	g := group(4, breaker.Config{})
+	g := newEvictableGroup(4, breaker.Config{})
 	b := g.Get("a")
 	require.Equal(t, breaker.Failure, outcomeOf(bg(), t, b, errDown))
 	require.NoError(t, g.Reconfigure(breaker.Config{Classify: breaker.Accept(errDown)}))
@@ -55,14 +55,14 @@ func TestGroupReconfigureReplacesClassify(t *testing.T) {
 
 // A member keeps its state and its calls when its group is reconfigured.
 func TestGroupReconfigureKeepsWhatMembersHave(t *testing.T) {
-	g := group(4, breaker.Config{MinCalls: 2, Cooldown: time.Hour})
+	g := newEvictableGroup(4, breaker.Config{MinCalls: 2, Cooldown: time.Hour})
 	open, failed := g.GetAt(t0, "open"), g.GetAt(t0, "failed")
-	require.Equal(t, 2, opensAfter(t, open, t0))
-	call(t, g, t0, "failed", breaker.Failure)
+	require.Equal(t, 2, failuresToOpen(t, open, t0))
+	makeKeyCall(t, g, t0, "failed", breaker.Failure)
 	require.NoError(t, g.ReconfigureAt(t0, breaker.Config{MinCalls: 3}))
 	require.Equal(t, breaker.Open, open.StateAt(after(59*time.Minute)))
 	require.EqualValues(t, 1, failed.CountsAt(t0).Failures)
-	require.Equal(t, 2, opensAfter(t, failed, t0))
+	require.Equal(t, 2, failuresToOpen(t, failed, t0))
 }
 
 // However a group is reconfigured, members that are idle afterwards can be evicted.
@@ -78,7 +78,7 @@ func TestGroupReconfigurePinsNoMember(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := group(100, same)
+			g := newEvictableGroup(100, same)
 			addKeys(g, t0, 100)
 			reconfigure(g)
 			addKeys(g, after(time.Hour), 100)
@@ -95,12 +95,12 @@ func reconfigureEach(g *breaker.Group[string], c breaker.Config) {
 
 // A member with a Config of its own keeps it and is not evicted.
 func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
-	g := group(2, breaker.Config{})
+	g := newEvictableGroup(2, breaker.Config{})
 	own := g.GetAt(t0, "own")
 	evictAll(g, after(time.Minute)) // it is given to a breaker that was evicted
 	require.NoError(t, own.ReconfigureAt(after(time.Minute), breaker.Config{MinCalls: 3}))
 	addKeys(g, after(time.Hour), 20)
-	require.Equal(t, 3, opensAfter(t, g.GetAt(after(time.Hour), "own"), after(time.Hour)))
+	require.Equal(t, 3, failuresToOpen(t, g.GetAt(after(time.Hour), "own"), after(time.Hour)))
 	require.Zero(t, g.Stats().Unguarded, "the other place is in turn everybody's")
 }
 
@@ -120,7 +120,7 @@ func TestGroupReconfigureIncludesMembersAddedMeanwhile(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, 200, g.Len())
 		for key, b := range g.All() {
-			require.Equal(t, 3, opensAfter(t, b, t0), "round %d, key %d", round, key)
+			require.Equal(t, 3, failuresToOpen(t, b, t0), "round %d, key %d", round, key)
 		}
 	}
 }
@@ -135,16 +135,16 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 			require.NoError(t, g.ReconfigureAt(t0, last))
 		}
 	}}
-	g = group(3, breaker.Config{Probes: 9})
+	g = newEvictableGroup(3, breaker.Config{Probes: 9})
 	for _, key := range []string{"a", "b", "c"} { // each closes by the first config
 		g.GetAt(t0, key).OpenForAt(t0, 0)
-		call(t, g, t0, key, breaker.Success)
+		makeKeyCall(t, g, t0, key, breaker.Success)
 	}
 	require.NoError(t, g.ReconfigureAt(t0, first))
 	require.Equal(t, 1, again)
 	for key, b := range g.All() {
 		b.ResetAt(t0)
-		require.Equal(t, 2, opensAfter(t, b, t0), key)
+		require.Equal(t, 2, failuresToOpen(t, b, t0), key)
 		b.ResetAt(t0)
 	}
 	evictAll(g, after(time.Hour))
@@ -157,7 +157,7 @@ func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 		"Latency, in shadow mode": {Latency: true, Initial: breaker.Shadow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, u := group(2, breaker.Config{Initial: c.Initial}), after(time.Minute)
+			g, u := newEvictableGroup(2, breaker.Config{Initial: c.Initial}), after(time.Minute)
 			b := g.GetAt(t0, "a")
 			p, err := b.AllowAt(t0)
 			require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestGroupReconfigureOfInitialChangesNoMembersState(t *testing.T) {
 		{breaker.Closed, breaker.ForcedOpen},
 		{breaker.Shadow, breaker.Disabled},
 	} {
-		g, u := group(2, breaker.Config{Initial: c.old}), after(time.Hour)
+		g, u := newEvictableGroup(2, breaker.Config{Initial: c.old}), after(time.Hour)
 		b := g.GetAt(t0, "a")
 		require.NoError(t, g.ReconfigureAt(t0, breaker.Config{Initial: c.initial}))
 		addKeys(g, u, 10)

@@ -16,7 +16,7 @@ import (
 // One call per minute closes the breaker of a recovered service, even if HalfOpenTimeout is shorter and the
 // breaker was evicted meanwhile.
 func TestGroupProbesAfterACooldownHoweverRareCallsAre(t *testing.T) {
-	g := group(2, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
+	g := newEvictableGroup(2, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
 	old := g.GetAt(t0, "a")
 	evictAll(g, t0)
 	refused := 0
@@ -43,10 +43,10 @@ func TestGroupProbesAfterACooldownHoweverRareCallsAre(t *testing.T) {
 // A group in the state Shadow reports what a real group does, also for calls of evicted breakers.
 func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: 2 * time.Minute, Probes: 1}
-	live := group(3, c)
+	live := newEvictableGroup(3, c)
 	c.Initial = breaker.Shadow
 	var told recorder
-	shadow := group(3, told.on(c))
+	shadow := newEvictableGroup(3, told.attachTo(c))
 	a, b := live.GetAt(t0, "a"), shadow.GetAt(t0, "a")
 	refused := int64(0)
 	for minute := range 60 {

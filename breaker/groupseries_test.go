@@ -16,7 +16,7 @@ import (
 func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{Latency: true}})
-		var m meter
+		var m counterChecker
 		runs := func(keys ...string) {
 			for _, key := range keys {
 				_ = g.Get(key).Run(bg(), succeed)
@@ -58,7 +58,7 @@ func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
-		var m meter
+		var m counterChecker
 		for _, key := range []string{"scanner 1", "scanner 2", "scanner 3", "scanner 4"} {
 			_ = g.Get(key).Run(bg(), fail)
 		}
@@ -86,7 +86,7 @@ func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})
-		var m meter
+		var m counterChecker
 		a := g.Get("a")
 		_ = a.Run(bg(), succeed)
 		m.read(t, g, 1, 2)

@@ -12,7 +12,7 @@ import (
 
 // A group that found no room searches again after a hundredth of the window, not for each new key.
 func TestGroupThatIsFullDoesNotLookForRoomForEachKey(t *testing.T) {
-	g := group(1, breaker.Config{Window: 10 * time.Second})
+	g := newEvictableGroup(1, breaker.Config{Window: 10 * time.Second})
 	a := g.GetAt(t0, "a")
 	a.OpenForAt(t0, time.Hour)
 	u := after(20 * time.Second)
@@ -25,7 +25,7 @@ func TestGroupThatIsFullDoesNotLookForRoomForEachKey(t *testing.T) {
 
 // A clock that goes back does not close the group to new keys for as long.
 func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
-	g := group(1, breaker.Config{})
+	g := newEvictableGroup(1, breaker.Config{})
 	a := g.GetAt(t0, "a")
 	a.OpenForAt(t0, time.Hour)
 	u := after(time.Minute)
@@ -36,7 +36,7 @@ func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 
 // If all members are idle, the one that was not asked for recently is evicted.
 func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
-	g := group(3, breaker.Config{})
+	g := newEvictableGroup(3, breaker.Config{})
 	for _, key := range []string{"a", "b", "c", "d"} { // all have been used, and one is evicted
 		g.GetAt(t0, key)
 	}
@@ -53,8 +53,8 @@ func TestGroupEvictsAMemberThatWasNotUsedLately(t *testing.T) {
 }
 
 func TestGroupWithLastCallsEvictsAMemberUnusedForAnHour(t *testing.T) {
-	g := group(1, breaker.Config{LastCalls: 5})
-	call(t, g, t0, "a", breaker.Failure)
+	g := newEvictableGroup(1, breaker.Config{LastCalls: 5})
+	makeKeyCall(t, g, t0, "a", breaker.Failure)
 	addKeys(g, t0, 1)
 	addKeys(g, after(time.Hour-1), 1)
 	require.Zero(t, g.Stats().Evictions)
@@ -63,7 +63,7 @@ func TestGroupWithLastCallsEvictsAMemberUnusedForAnHour(t *testing.T) {
 }
 
 func TestGroupGetAtAllocatesNothing(t *testing.T) {
-	g := group(1, breaker.Config{})
+	g := newEvictableGroup(1, breaker.Config{})
 	b := g.GetAt(t0, "a")
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if g.GetAt(t0, "a") != b {
@@ -82,7 +82,7 @@ func TestGroupGetAtAllocatesNothing(t *testing.T) {
 // A group may be a variable of a package, made long after the times at which a test uses it.
 func TestGroupThatWasMadeLaterThanItIsUsed(t *testing.T) {
 	g := breaker.NewGroupAt[string]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2}, MaxKeys: 1}, after(1000*time.Hour))
-	require.Equal(t, 2, opensAfter(t, g.GetAt(t0, "a"), t0))
+	require.Equal(t, 2, failuresToOpen(t, g.GetAt(t0, "a"), t0))
 	require.Equal(t, breaker.ForcedClosed, g.GetAt(t0, "b").StateAt(t0))
 	require.Equal(t, breaker.HalfOpen, g.GetAt(t0, "a").StateAt(after(5*time.Second)))
 	g.GetAt(t0, "a").ResetAt(t0)
@@ -92,7 +92,7 @@ func TestGroupThatWasMadeLaterThanItIsUsed(t *testing.T) {
 
 // The zero time makes no breaker that lives two thousand years ago.
 func TestGroupGetAtTheZeroTime(t *testing.T) {
-	g := group(2, breaker.Config{})
+	g := newEvictableGroup(2, breaker.Config{})
 	b := g.GetAt(time.Time{}, "a")
 	_, err := b.AllowAt(time.Time{})
 	require.NoError(t, err)

@@ -13,8 +13,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hungConfigs are windows from the smallest to the longest, each with slow calls from the shortest on.
-func hungConfigs(each func(name string, c breaker.Config)) {
+// eachHungConfig calls each with windows from the smallest to the longest, each with slow calls from the
+// shortest on.
+func eachHungConfig(each func(name string, c breaker.Config)) {
 	const day = 24 * time.Hour
 	for _, c := range []breaker.Config{
 		{Window: time.Millisecond, Buckets: 1},
@@ -36,8 +37,8 @@ func hungConfigs(each func(name string, c breaker.Config)) {
 	}
 }
 
-// hang begins calls that never end.
-func hang(t *testing.T, b *breaker.Breaker, calls int) {
+// beginHungCalls begins calls that never end.
+func beginHungCalls(t *testing.T, b *breaker.Breaker, calls int) {
 	t.Helper()
 	for range calls {
 		_, err := b.Allow()
@@ -46,7 +47,7 @@ func hang(t *testing.T, b *breaker.Breaker, calls int) {
 }
 
 func TestHungCallsAreNoticedAfterTwiceSlowCallAndASecond(t *testing.T) {
-	hungConfigs(func(name string, c breaker.Config) {
+	eachHungConfig(func(name string, c breaker.Config) {
 		for seed := range uint64(6) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 8))
@@ -54,7 +55,7 @@ func TestHungCallsAreNoticedAfterTwiceSlowCallAndASecond(t *testing.T) {
 				b := breaker.New("b", c)
 				time.Sleep(time.Duration(r.Int64N(int64(3 * bound)))) // slices begin anywhere
 				run(t, b, int(seed), succeed)
-				hang(t, b, 40)
+				beginHungCalls(t, b, 40)
 				began := time.Now()
 				for n := r.IntN(20); n > 0; n-- { // other calls, which a breaker that has opened refuses
 					time.Sleep(min(time.Duration(r.Int64N(int64(bound/8))), time.Until(began.Add(bound))))
@@ -69,12 +70,12 @@ func TestHungCallsAreNoticedAfterTwiceSlowCallAndASecond(t *testing.T) {
 
 // A call that comes later than the bound may be the first one of a process that was suspended.
 func TestHungCallsAreNoticedHalfASecondAfterAPause(t *testing.T) {
-	hungConfigs(func(name string, c breaker.Config) {
+	eachHungConfig(func(name string, c breaker.Config) {
 		for _, length := range []time.Duration{2, 5, 1000} {
 			synctest.Test(t, func(t *testing.T) {
 				bound := 2*c.SlowCall + time.Second
 				b := breaker.New("b", c)
-				hang(t, b, 40)
+				beginHungCalls(t, b, 40)
 				time.Sleep(length * bound)
 				require.NoError(t, b.Run(bg(), succeed), name)
 				time.Sleep(500*time.Millisecond + bound/2) // the next slice
@@ -85,7 +86,7 @@ func TestHungCallsAreNoticedHalfASecondAfterAPause(t *testing.T) {
 }
 
 func TestASuspendedProcessHasNoCallsThatHang(t *testing.T) {
-	hungConfigs(func(name string, c breaker.Config) {
+	eachHungConfig(func(name string, c breaker.Config) {
 		for _, length := range []time.Duration{30 * time.Second, time.Hour, 100 * 24 * time.Hour} {
 			if length < 3*(2*c.SlowCall+time.Second) {
 				continue
@@ -93,7 +94,7 @@ func TestASuspendedProcessHasNoCallsThatHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := breaker.New("b", c)
 				for range 3 {
-					permits := hold(t, b, 40)
+					permits := holdPermits(t, b, 40)
 					time.Sleep(length)
 					for range 10 { // calls that come before the answers do
 						require.NoError(t, b.Run(bg(), succeed), name)
@@ -113,7 +114,7 @@ func TestASuspendedProcessHasNoCallsThatHang(t *testing.T) {
 
 // A stale time counts as the newest, to an eighth of SlowCall, so a call that begins then does not look old.
 func TestACallThatBeginsAtAStaleTimeDoesNotHang(t *testing.T) {
-	hungConfigs(func(name string, c breaker.Config) {
+	eachHungConfig(func(name string, c breaker.Config) {
 		for _, back := range []time.Duration{1, time.Second, time.Minute, time.Hour} {
 			b, now := breaker.NewAt("b", c, t0), t0.Add(time.Hour)
 			call := func(at time.Time) *breaker.Permit {
@@ -132,7 +133,7 @@ func TestACallThatBeginsAtAStaleTimeDoesNotHang(t *testing.T) {
 }
 
 func TestARecoveringBreakerNoticesHungCalls(t *testing.T) {
-	hungConfigs(func(name string, c breaker.Config) {
+	eachHungConfig(func(name string, c breaker.Config) {
 		c.Cooldown, c.ProbeTimeout, c.MinCalls, c.Recovery = time.Second, 1<<60, 2, 1<<60
 		synctest.Test(t, func(t *testing.T) {
 			b := breaker.New("b", c)

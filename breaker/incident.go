@@ -20,13 +20,13 @@ type incidents struct {
 	past     []report.Incident // the ended ones, the oldest first
 }
 
-// after returns the incidents after a transition from phase p at the given time. i is nil before the first
-// opening.
-func (i *incidents) after(c *Change, p *phase, at time.Duration, date func(time.Duration) time.Time) *incidents {
+// afterTransition returns the incidents after a transition from phase p at the given time. i is nil
+// before the first opening.
+func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date func(time.Duration) time.Time) *incidents {
 	if i == nil && p.state == Open { // Initial is Open
 		i = &incidents{began: p.since, openings: 1, cause: p.reason}
 	}
-	trips, tripped := machine[c.To].passes != allCalls, i != nil && i.openings > 0
+	trips, tripped := stateMachine[c.To].passes != allCalls, i != nil && i.openings > 0
 	switch {
 	case trips && !tripped:
 		next := &incidents{began: at, openings: 1, cause: p.causeOf(c)}
@@ -55,8 +55,8 @@ func (p *phase) causeOf(c *Change) string {
 	return c.Reason
 }
 
-// lasting returns the incident that lasts. Openings is 0 if there is none.
-func (p *phase) lasting(date func(time.Duration) time.Time) report.Incident {
+// currentIncident returns the incident that has not ended yet. If there is none, its Openings is 0.
+func (p *phase) currentIncident(date func(time.Duration) time.Time) report.Incident {
 	if p.passes == allCalls || p.state == evicted {
 		return report.Incident{}
 	}

@@ -23,24 +23,24 @@ func reportOf(t *testing.T, b *breaker.Breaker) (r report.Breaker) {
 	return r
 }
 
-func callFails(b *breaker.Breaker) {
+func makeFailingCall(b *breaker.Breaker) {
 	_ = b.Run(context.Background(), func(context.Context) error { return errors.New("no route to host") })
 }
 
-func callSucceeds(b *breaker.Breaker) {
+func makeSuccessfulCall(b *breaker.Breaker) {
 	_ = b.Run(context.Background(), func(context.Context) error { return nil })
 }
 
-var quickToOpen = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 1, Recovery: breaker.Off}
+var quickToOpenConfig = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 1, Recovery: breaker.Off}
 
 func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("bank", quickToOpen)
+		b := breaker.New("bank", quickToOpenConfig)
 		require.Zero(t, reportOf(t, b).Openings)
 
 		began := time.Now()
 		for range 4 { // each failed probe opens it again
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}
 		r := reportOf(t, b)
@@ -50,7 +50,7 @@ func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing
 		require.Contains(t, r.Failures[0], "no route to host")
 		require.Empty(t, r.Past)
 
-		callSucceeds(b)
+		makeSuccessfulCall(b)
 		r = reportOf(t, b)
 		require.Zero(t, r.Openings)
 		require.Equal(t, []report.Incident{{Began: began, Ended: began.Add(20 * time.Second), Openings: 4, Cause: "failure rate 100% of 1 calls, limit 50%"}}, r.Past)
@@ -59,13 +59,13 @@ func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing
 
 func TestABreakerRemembersItsLastEightIncidents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("bank", quickToOpen)
+		b := breaker.New("bank", quickToOpenConfig)
 		var began []time.Time
 		for range 11 {
 			began = append(began, time.Now())
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
-			callSucceeds(b)
+			makeSuccessfulCall(b)
 		}
 		past := reportOf(t, b).Past
 		require.Len(t, past, 8)
@@ -78,7 +78,7 @@ func TestABreakerRemembersItsLastEightIncidents(t *testing.T) {
 
 func TestAnOverrideThatRefusesIsAnIncident(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := breaker.New("bank", quickToOpen)
+		b := breaker.New("bank", quickToOpenConfig)
 		began := time.Now()
 		b.Force(breaker.ForcedOpen)
 		time.Sleep(time.Minute)
@@ -86,7 +86,7 @@ func TestAnOverrideThatRefusesIsAnIncident(t *testing.T) {
 		b.Release()
 		require.Equal(t, time.Minute, reportOf(t, b).Past[0].Ended.Sub(began))
 
-		c := quickToOpen
+		c := quickToOpenConfig
 		c.Initial = breaker.Open
 		first := time.Now()
 		opened := breaker.New("late", c)
@@ -99,8 +99,8 @@ func TestAnOverrideThatRefusesIsAnIncident(t *testing.T) {
 func TestAnIncidentAfterAnOverrideSaysWhyTheBreakerOpened(t *testing.T) {
 	for _, s := range []breaker.State{breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
 		synctest.Test(t, func(t *testing.T) {
-			b := breaker.New("bank", quickToOpen)
-			callFails(b)
+			b := breaker.New("bank", quickToOpenConfig)
+			makeFailingCall(b)
 			why := reportOf(t, b).Cause
 			require.Contains(t, why, "failure rate")
 			b.Force(s)
@@ -131,8 +131,8 @@ func TestReportsAreConsistentDuringTransitions(t *testing.T) {
 	for n := range 3 {
 		callers.Go(func() {
 			for i := range 300 {
-				callFails(b)
-				callSucceeds(b)
+				makeFailingCall(b)
+				makeSuccessfulCall(b)
 				if i%10 == n {
 					b.Force(breaker.ForcedOpen)
 					b.Release()
@@ -174,10 +174,10 @@ func inconsistency(r report.Breaker) string {
 
 func TestReportOfAGroupHasTheKeysWithSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxSeries: 2, Breaker: quickToOpen})
-		callFails(g.Get("a"))
-		callSucceeds(g.Get("b"))
-		callSucceeds(g.Get("c"))
+		g := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxSeries: 2, Breaker: quickToOpenConfig})
+		makeFailingCall(g.Get("a"))
+		makeSuccessfulCall(g.Get("b"))
+		makeSuccessfulCall(g.Get("c"))
 		for range g.Observe {
 		}
 		found := map[string]int{}

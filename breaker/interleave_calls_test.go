@@ -37,8 +37,8 @@ func (c *modelCallers) outcome(rnd *rand.Rand) breaker.Outcome {
 	return breaker.Success
 }
 
-// ask makes a call through a permit, and now and then reports it twice.
-func (c *modelCallers) ask(rnd *rand.Rand) {
+// callByPermit makes a call through a permit, and now and then reports it twice.
+func (c *modelCallers) callByPermit(rnd *rand.Rand) {
 	c.made.Add(1)
 	p, err := c.breaker.Allow()
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *modelCallers) ask(rnd *rand.Rand) {
 		return
 	}
 	o := c.outcome(rnd)
-	modelLinger(rnd)
+	modelDelay(rnd)
 	if p.Record(o) {
 		c.counted[o].Add(1)
 	} else {
@@ -57,8 +57,8 @@ func (c *modelCallers) ask(rnd *rand.Rand) {
 	}
 }
 
-// run makes a call through Run; some of them panic.
-func (c *modelCallers) run(rnd *rand.Rand) {
+// callByRun makes a call through Run; some of them panic.
+func (c *modelCallers) callByRun(rnd *rand.Rand) {
 	c.made.Add(1)
 	o, called := c.outcome(rnd), false
 	defer func() {
@@ -71,7 +71,7 @@ func (c *modelCallers) run(rnd *rand.Rand) {
 	}()
 	_ = c.breaker.Run(bg(), func(context.Context) error {
 		called = true
-		modelLinger(rnd)
+		modelDelay(rnd)
 		switch {
 		case o == breaker.Success:
 			return nil
@@ -84,8 +84,8 @@ func (c *modelCallers) run(rnd *rand.Rand) {
 	})
 }
 
-// modelLinger delays a call in various ways, so that calls overlap.
-func modelLinger(rnd *rand.Rand) {
+// modelDelay delays a call in various ways, so that calls overlap.
+func modelDelay(rnd *rand.Rand) {
 	switch rnd.IntN(8) {
 	case 0, 1:
 		runtime.Gosched()
@@ -101,8 +101,8 @@ func modelYield(times int) {
 	}
 }
 
-// play makes all calls on eight goroutines. Meanwhile it repeats each function of others.
-func (c *modelCallers) play(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
+// runAll makes all calls on eight goroutines. Meanwhile it repeats each function of others.
+func (c *modelCallers) runAll(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
 	c.done = make(chan struct{})
 	var callers, rest sync.WaitGroup
 	for i := range uint64(8) {
@@ -120,7 +120,7 @@ func (c *modelCallers) play(seed uint64, call func(*rand.Rand), others ...func(*
 				case <-c.done:
 					return
 				default:
-					modelLinger(rnd)
+					modelDelay(rnd)
 				}
 			}
 		})

@@ -48,8 +48,8 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		}
 		says := c.From == c.To || last.From == last.To // in shadow mode: that is not a new state, and has the call's own time
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
-		require.True(t, modelLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
-		require.True(t, modelSound(c.Counts), "%v: %+v", c, c.Counts)
+		require.True(t, modelIsLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
+		require.True(t, modelIsSound(c.Counts), "%v: %+v", c, c.Counts)
 		last = c
 	}
 	missing += int64(b.LastSeq() - last.Seq())
@@ -61,8 +61,8 @@ var (
 	states    = append([]breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen, breaker.Recovering}, overrides...)
 )
 
-// modelLegal reports whether a breaker with or without a HalfOpenTimeout may make the transition.
-func modelLegal(c breaker.Change, halfOpenTimeout bool) bool {
+// modelIsLegal reports whether a breaker with or without a HalfOpenTimeout may make the transition.
+func modelIsLegal(c breaker.Change, halfOpenTimeout bool) bool {
 	forced := func(s breaker.State) bool { return slices.Contains(overrides, s) }
 	switch {
 	case c.From == c.To:
@@ -86,9 +86,9 @@ func TestModelLegalAllowsTheClockToReopenOnlyWithAHalfOpenTimeout(t *testing.T) 
 	for _, c := range []breaker.Change{
 		{From: breaker.HalfOpen, To: breaker.Open}, {From: breaker.Shadow, To: breaker.Shadow},
 	} {
-		require.True(t, modelLegal(c.WithOrigin("clock"), true), "%v", c)
-		require.False(t, modelLegal(c.WithOrigin("clock"), false), "%v", c)
-		require.True(t, modelLegal(c.WithOrigin("calls"), false), "%v", c)
+		require.True(t, modelIsLegal(c.WithOrigin("clock"), true), "%v", c)
+		require.False(t, modelIsLegal(c.WithOrigin("clock"), false), "%v", c)
+		require.True(t, modelIsLegal(c.WithOrigin("calls"), false), "%v", c)
 	}
 }
 
@@ -98,7 +98,7 @@ func modelReader(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	return func(*rand.Rand) {
 		s, now := b.StatsNow(), b.Totals()
 		for _, c := range []window.Counts{s.Counts, window.Counts(s.Totals), window.Counts(now)} {
-			if !modelSound(c) {
+			if !modelIsSound(c) {
 				t.Errorf("unsound counts: %+v", c)
 			}
 		}
@@ -113,8 +113,8 @@ func modelReader(t *testing.T, b *breaker.Breaker) func(*rand.Rand) {
 	}
 }
 
-// modelSound reports whether counts can be those of any calls.
-func modelSound(c window.Counts) bool {
+// modelIsSound reports whether counts can be those of any calls.
+func modelIsSound(c window.Counts) bool {
 	return min(c.Successes, c.Failures, c.Ignored, c.Refused, c.SlowFailures) >= 0 &&
 		c.Slow <= c.Calls() && c.SlowFailures <= min(c.Slow, c.Failures)
 }

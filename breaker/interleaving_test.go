@@ -32,11 +32,11 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 			c.fails.Store([]int64{0, 5, 30, 90}[rnd.IntN(4)])
 			modelYield(2000)
 		}
-		c.play(seed, func(rnd *rand.Rand) {
+		c.runAll(seed, func(rnd *rand.Rand) {
 			if rnd.IntN(2) == 0 {
-				c.ask(rnd)
+				c.callByPermit(rnd)
 			} else {
-				c.run(rnd)
+				c.callByRun(rnd)
 			}
 		}, left, right, weather, modelReader(t, b))
 
@@ -69,7 +69,7 @@ func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	c := &modelCallers{breaker: b, calls: 5000}
 	c.fails.Store(40)
 	left, right := modelOverrider(b, configs, breaker.Closed), modelOverrider(b, configs, breaker.Closed)
-	c.play(7, c.ask, left, right, modelReader(t, b))
+	c.runAll(7, c.callByPermit, left, right, modelReader(t, b))
 
 	total := b.Totals()
 	require.Equal(t, c.counted[breaker.Success].Load(), total.Successes)
@@ -97,9 +97,9 @@ type probesInFlight struct {
 	seen, atOnce atomic.Int64
 }
 
-// ask makes a call that fails or is ignored. A call belongs to a stay if the change to that stay was
-// the last one both before and after Allow.
-func (c *probesInFlight) ask(t *testing.T, b *breaker.Breaker, rnd *rand.Rand, most int64) {
+// makeCall makes a call that fails or is ignored. A call belongs to a stay if the change to that
+// stay was the last one both before and after Allow.
+func (c *probesInFlight) makeCall(t *testing.T, b *breaker.Breaker, rnd *rand.Rand, most int64) {
 	before, half := b.Stay()
 	p, err := b.Allow()
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *probesInFlight) ask(t *testing.T, b *breaker.Breaker, rnd *rand.Rand, m
 			c.atOnce.Store(now)
 		}
 		c.seen.Add(1)
-		modelLinger(rnd)
+		modelDelay(rnd)
 		n.(*atomic.Int64).Add(-1)
 	}
 	o := breaker.Failure
@@ -133,8 +133,8 @@ func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 		b := breaker.New("probes", configs[len(configs)-1])
 		c := &modelCallers{breaker: b, calls: 3000}
 		var probes probesInFlight
-		c.play(seed, func(rnd *rand.Rand) {
-			probes.ask(t, b, rnd, int64(len(configs)))
+		c.runAll(seed, func(rnd *rand.Rand) {
+			probes.makeCall(t, b, rnd, int64(len(configs)))
 		}, func(rnd *rand.Rand) {
 			modelYield(rnd.IntN(300))
 			switch rnd.IntN(6) {

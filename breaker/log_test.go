@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// records decodes what a JSON handler wrote.
-func records(t *testing.T, log *bytes.Buffer) (list []map[string]any) {
+// decodeLog decodes what a JSON handler wrote.
+func decodeLog(t *testing.T, log *bytes.Buffer) (list []map[string]any) {
 	t.Helper()
 	for d := json.NewDecoder(log); d.More(); {
 		var r map[string]any
@@ -39,7 +39,7 @@ func TestLogChangesWritesEachChange(t *testing.T) {
 
 		type line struct{ level, msg, from, state, origin string }
 		var got []line
-		list := records(t, &log)
+		list := decodeLog(t, &log)
 		for n, r := range list {
 			require.Equal(t, "weir.breaker.transition", r["event.name"])
 			require.Equal(t, "payments", r["weir.breaker.name"])

@@ -15,11 +15,11 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// asked is the error of a service that asks its callers to wait.
-type asked time.Duration
+// askedWaitError is the error of a service that asks its callers to wait.
+type askedWaitError time.Duration
 
-func (a asked) Error() string             { return "busy" }
-func (a asked) RetryAfter() time.Duration { return time.Duration(a) }
+func (a askedWaitError) Error() string             { return "busy" }
+func (a askedWaitError) RetryAfter() time.Duration { return time.Duration(a) }
 
 // lastReason returns the reason of the last change.
 func lastReason(t *testing.T, changes []breaker.Change, from, to breaker.State) string {
@@ -37,21 +37,21 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 		want string
 	}{
 		"cooldown": {func(_ *testing.T, b *breaker.Breaker) {
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}, "the cooldown of 5s is over"},
 		"noticed late": {func(_ *testing.T, b *breaker.Breaker) {
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(time.Hour)
 		}, "the cooldown of 5s is over"},
 		"second round": {func(_ *testing.T, b *breaker.Breaker) {
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(10 * time.Second)
 		}, "the cooldown of 10s is over"},
 		"an override in between": {func(_ *testing.T, b *breaker.Breaker) {
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(2 * time.Second)
 			b.Force(breaker.ForcedClosed)
 			time.Sleep(2 * time.Second)
@@ -59,7 +59,7 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 			time.Sleep(time.Second)
 		}, "the cooldown of 5s is over"},
 		"the service asked for more": {func(t *testing.T, b *breaker.Breaker) {
-			_ = b.Run(t.Context(), func(context.Context) error { return asked(time.Minute) })
+			_ = b.Run(t.Context(), func(context.Context) error { return askedWaitError(time.Minute) })
 			time.Sleep(time.Minute)
 		}, "the wait of 1m0s is over"},
 		"by hand": {func(_ *testing.T, b *breaker.Breaker) {
@@ -70,7 +70,7 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var changes []breaker.Change
-				config := quickToOpen
+				config := quickToOpenConfig
 				config.CooldownFactor, config.CooldownJitter, config.Probes = 2, breaker.Off, 2
 				config.OnChange = func(c breaker.Change) { changes = append(changes, c) }
 				b := breaker.New("bank", config)
@@ -94,14 +94,14 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []breaker.Change
-		config := quickToOpen
+		config := quickToOpenConfig
 		config.MinCalls, config.Probes, config.HalfOpenTimeout, config.ProbeTimeout = 2, 2, time.Minute, time.Hour
 		config.OnChange = func(c breaker.Change) { changes = append(changes, c) }
 		b := breaker.New("bank", config)
-		callFails(b)
-		callFails(b)
+		makeFailingCall(b)
+		makeFailingCall(b)
 		time.Sleep(5 * time.Second)
-		callSucceeds(b)
+		makeSuccessfulCall(b)
 		time.Sleep(time.Minute)
 		err := b.Run(t.Context(), func(context.Context) error { return nil })
 		require.Equal(t, "too few probes ended within the HalfOpenTimeout of 1m0s", lastReason(t, changes, breaker.HalfOpen, breaker.Open))
@@ -112,7 +112,7 @@ func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		b.Release()
 		time.Sleep(3 * time.Second)
-		callSucceeds(b)
+		makeSuccessfulCall(b)
 		require.Equal(t, "the cooldown of 5s is over", lastReason(t, changes, breaker.Open, breaker.HalfOpen))
 	})
 }
@@ -120,7 +120,7 @@ func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 // A breaker whose Initial state is Open is part of an incident from then on.
 func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		config := quickToOpen
+		config := quickToOpenConfig
 		config.Initial = breaker.Open
 		b := breaker.New("bank", config)
 		began := time.Now()
@@ -130,7 +130,7 @@ func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 			r := reportOf(t, b)
 			require.Equal(t, began, r.Began)
 			require.Equal(t, "initial state", r.Cause)
-			callFails(b)
+			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}
 		require.Equal(t, 3, reportOf(t, b).Openings)
@@ -146,7 +146,7 @@ func TestAllRecordsOfABreakerHaveNameAndKeyInOneNamespace(t *testing.T) {
 	b.Force(breaker.ForcedOpen)
 	b.Reset()
 	b.Release()
-	list := records(t, &text)
+	list := decodeLog(t, &text)
 	require.Len(t, list, 3)
 	for _, r := range list {
 		require.Equal(t, "hosts", r["weir.breaker.name"])

@@ -5,18 +5,18 @@ import (
 	"sort"
 )
 
-// margin says how many of the last failures must have been successes, so that the evidence would not
-// have opened the breaker by any rule. where is the place of the failures, for the text. It returns ""
-// if functions of the user or slow calls may have opened the breaker all the same.
+// margin says how many of the last failures must have been successes, so that the evidence would
+// not have opened the breaker by any rule. where says in the text where the failures are. margin
+// returns "" if functions of the user or slow calls may have opened the breaker anyway.
 func (r *rules) margin(e *evidence, where string) string {
 	if r.asked {
 		return ""
 	}
-	n, ok := fewest(e.calls.Failures, func(n int64) bool { return !r.opensWithFewer(e, n) })
+	n, ok := leastWhere(e.calls.Failures, func(n int64) bool { return !r.opensWithFewer(e, n) })
 	if !ok {
 		return ""
 	}
-	return fewer(n, "failure", where)
+	return fewerText(n, "failure", where)
 }
 
 // rateMargin is like margin, but for a limit that is exceeded as soon as it is reached.
@@ -33,11 +33,11 @@ func (r *rules) slowMargin(e *evidence) string {
 		return ""
 	}
 	slow := min(e.slow.Calls, e.calls.Calls)
-	n, ok := fewest(slow, func(n int64) bool { return !r.slowRate.reached(slow-n, e.calls.Calls) })
+	n, ok := leastWhere(slow, func(n int64) bool { return !r.slowRate.reached(slow-n, e.calls.Calls) })
 	if !ok {
 		return ""
 	}
-	return fewer(n, "slow call", "in this window")
+	return fewerText(n, "slow call", "in this window")
 }
 
 // opensWithFewer reports whether the evidence would open the breaker if the last n failures, at least
@@ -54,14 +54,14 @@ func (r *rules) opensWithFewer(e *evidence, n int64) bool {
 	return r.run.Reached(e.run.WithFewer(n), calls.Calls/busyShare)
 }
 
-// fewest returns the least n from 1 to most for which ok is true, and whether there is one. If ok is
-// true for n, so it is for more.
-func fewest(most int64, ok func(n int64) bool) (n int64, found bool) {
+// leastWhere returns the least n from 1 to most for which ok is true, and whether there is one. If
+// ok is true for n, so it is for more.
+func leastWhere(most int64, ok func(n int64) bool) (n int64, found bool) {
 	i := sort.Search(int(most), func(i int) bool { return ok(int64(i) + 1) })
 	return int64(i) + 1, int64(i) < most
 }
 
-func fewer(n int64, what, where string) string {
+func fewerText(n int64, what, where string) string {
 	if n != 1 {
 		what += "s"
 	}

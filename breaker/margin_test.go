@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// openedBy makes calls with the outcomes, 10 ms apart, until the breaker opens. It returns the change and
-// the number of calls.
-func openedBy(t *testing.T, c breaker.Config, outcomes []breaker.Outcome) (opening breaker.Change, calls int) {
+// openByOutcomes makes calls with the outcomes, 10 ms apart, until the breaker opens. It returns
+// the change and the number of calls.
+func openByOutcomes(t *testing.T, c breaker.Config, outcomes []breaker.Outcome) (opening breaker.Change, calls int) {
 	t.Helper()
 	c.OnChange = func(c breaker.Change) { opening = c }
 	b := breaker.NewAt("b", c, t0)
@@ -61,7 +61,7 @@ func TestTheMarginIsExact(t *testing.T) {
 				outcomes[i] = breaker.Failure
 			}
 		}
-		opening, calls := openedBy(t, c, outcomes)
+		opening, calls := openByOutcomes(t, c, outcomes)
 		if opening.To == "" {
 			continue
 		}
@@ -69,9 +69,9 @@ func TestTheMarginIsExact(t *testing.T) {
 		var what, rest string
 		_, err := fmt.Sscanf(opening.Margin, "%d %s fewer in %s", &n, &what, &rest)
 		require.NoError(t, err, "%+v: %q", c, opening.Margin)
-		fewer, _ := openedBy(t, c, withSuccesses(outcomes[:calls], n))
+		fewer, _ := openByOutcomes(t, c, withSuccesses(outcomes[:calls], n))
 		require.Empty(t, fewer.To, "%+v opened by %q: %s, but then %s", c, opening.Reason, opening.Margin, fewer.Reason)
-		more, _ := openedBy(t, c, withSuccesses(outcomes[:calls], n-1))
+		more, _ := openByOutcomes(t, c, withSuccesses(outcomes[:calls], n-1))
 		require.Equal(t, breaker.Open, more.To, "%+v: %s", c, opening.Margin)
 		seen[rest]++
 		if n > 1 {
@@ -92,25 +92,25 @@ func TestTheMarginInWords(t *testing.T) {
 		return list
 	}
 	c := breaker.Config{MinCalls: 20, FailureRun: breaker.Off}
-	opening, _ := openedBy(t, c, append(all(11, f), all(9, s)...))
+	opening, _ := openByOutcomes(t, c, append(all(11, f), all(9, s)...))
 	require.Equal(t, "2 failures fewer in this window would not have opened it", opening.Margin, "11 of 20: 9 are below 50%")
-	opening, _ = openedBy(t, c, all(20, f))
+	opening, _ = openByOutcomes(t, c, all(20, f))
 	require.Equal(t, "11 failures fewer in this window would not have opened it", opening.Margin)
-	opening, _ = openedBy(t, breaker.Config{}, all(15, f))
+	opening, _ = openByOutcomes(t, breaker.Config{}, all(15, f))
 	require.Equal(t, "1 failure fewer in this run would not have opened it", opening.Margin)
 
 	c.Trip = func(window.Counts) (string, bool) { return "", false }
-	opening, _ = openedBy(t, c, all(20, f))
+	opening, _ = openByOutcomes(t, c, all(20, f))
 	require.Equal(t, breaker.Open, opening.To)
 	require.Empty(t, opening.Margin, "Trip may have opened it with fewer failures")
 	c.Trip, c.SharedCounts = nil, func() window.Counts { return window.Counts{} }
-	opening, _ = openedBy(t, c, all(20, f))
+	opening, _ = openByOutcomes(t, c, all(20, f))
 	require.Equal(t, breaker.Open, opening.To)
 	require.Empty(t, opening.Margin, "so may the shared counts")
 }
 
-// slowCalls makes calls that take 2 s, of which some fail, and returns the change.
-func slowCalls(t *testing.T, c breaker.Config, fast, slow int, o breaker.Outcome) (opening breaker.Change) {
+// makeSlowCalls makes calls that take 2 s, of which some fail, and returns the change.
+func makeSlowCalls(t *testing.T, c breaker.Config, fast, slow int, o breaker.Outcome) (opening breaker.Change) {
 	t.Helper()
 	c.OnChange = func(c breaker.Change) { opening = c }
 	b := breaker.NewAt("b", c, t0)
@@ -128,9 +128,9 @@ func slowCalls(t *testing.T, c breaker.Config, fast, slow int, o breaker.Outcome
 
 func TestTheMarginOfSlowCalls(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, MinCalls: 20, FailureRun: breaker.Off}
-	opening := slowCalls(t, c, 7, 13, breaker.Success)
+	opening := makeSlowCalls(t, c, 7, 13, breaker.Success)
 	require.Equal(t, "4 slow calls fewer in this window would not have opened it", opening.Margin, "9 of 20 are below 50%")
-	opening = slowCalls(t, c, 0, 20, breaker.Failure)
+	opening = makeSlowCalls(t, c, 0, 20, breaker.Failure)
 	require.Equal(t, breaker.Open, opening.To)
 	require.Empty(t, opening.Margin, "the slow calls open it without the failures, and the failures without the slow calls")
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// places bounds how many members of a group may be open. A member takes a place before it opens and gives
-// it back when it closes, so half-open and recovering members have one: they refuse most calls too, and
-// may open again. A member that is opened by hand takes a place whether one is free or not.
-type places struct {
+// openPlaces bounds how many members of a group may be open. A member takes a place before it opens and
+// gives it back when it closes, so half-open and recovering members have one: they refuse most
+// calls too, and may open again. A member that is opened by hand takes a place even if none is
+// free.
+type openPlaces struct {
 	share     atomic.Int64  // in parts of a billion, 0 for no bound
 	members   *atomic.Int64 // of the group
 	taken     atomic.Int64
@@ -20,19 +21,19 @@ type places struct {
 }
 
 // setShare rounds up, so that two of three keys may be open by a share of 2.0/3.
-func (s *places) setShare(share float64) {
+func (s *openPlaces) setShare(share float64) {
 	parts := int64(0)
 	if share > 0 {
-		parts = max(int64(math.Ceil(share*float64(whole)-1e-6)), 1)
+		parts = max(int64(math.Ceil(share*float64(wholeRate)-1e-6)), 1)
 	}
 	s.share.Store(parts)
 }
 
 // take takes a place if one is free. There is always a place for one member.
-func (s *places) take() bool {
+func (s *openPlaces) take() bool {
 	for {
 		taken, share := s.taken.Load(), s.share.Load()
-		if share != 0 && taken > 0 && (taken+1)*int64(whole) > share*s.members.Load() {
+		if share != 0 && taken > 0 && (taken+1)*int64(wholeRate) > share*s.members.Load() {
 			return false
 		}
 		if s.taken.CompareAndSwap(taken, taken+1) {
@@ -41,8 +42,8 @@ func (s *places) take() bool {
 	}
 }
 
-// join counts b among the places of its group. No other goroutine has b yet.
-func (b *Breaker) join(s *places) {
+// joinPlaces counts b among the places of its group. No other goroutine has b yet.
+func (b *Breaker) joinPlaces(s *openPlaces) {
 	b.places = s
 	b.updatePlace(b.phase.Load())
 }
@@ -50,7 +51,7 @@ func (b *Breaker) join(s *places) {
 // updatePlace takes a place if b refuses calls in phase p, and gives it back if b does not. The lock is
 // held.
 func (b *Breaker) updatePlace(p *phase) {
-	refuses := p.passes == noCalls || p.passes == onlyProbes || p.passes == aShare
+	refuses := p.passes == noCalls || p.passes == onlyProbes || p.passes == shareOfCalls
 	if b.places == nil || refuses == b.placed {
 		return
 	}
@@ -80,12 +81,12 @@ func (b *Breaker) stayClosed(p *phase, at time.Duration, why cause, counts windo
 	if at < p.live.prevented {
 		return
 	}
-	p.live.prevented = add(at, max(p.rules.config.Cooldown, time.Second))
+	p.live.prevented = addClamped(at, max(p.rules.config.Cooldown, time.Second))
 	s := b.places
 	s.prevented.Add(1)
 	b.changes.push(Change{
 		Name: b.name, Key: b.member.text(), At: b.date(at), From: p.state, To: p.state, origin: why.origin, Counts: counts,
 		Reason: fmt.Sprintf("would open, but %d of %d keys are open, MaxOpen %.3g%%: %s",
-			s.taken.Load(), s.members.Load(), float64(s.share.Load())*100/float64(whole), why.reason),
+			s.taken.Load(), s.members.Load(), float64(s.share.Load())*100/float64(wholeRate), why.reason),
 	})
 }

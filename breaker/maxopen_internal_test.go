@@ -85,7 +85,7 @@ func TestPlacesAreNeverExceeded(t *testing.T) {
 	for _, most := range []int64{1, 2, 5} {
 		var members, held, highest atomic.Int64
 		members.Store(10 * most)
-		s := &places{members: &members}
+		s := &openPlaces{members: &members}
 		s.setShare(0.1)
 		var group sync.WaitGroup
 		for range 8 {

@@ -21,8 +21,8 @@ func boundedGroup(keys int, share float64, c breaker.Config) *breaker.Group[int]
 	return g
 }
 
-// openKeys returns the number of keys whose breakers have opened and not closed since.
-func openKeys(g *breaker.Group[int]) (n int) {
+// countOpenKeys returns the number of keys whose breakers have opened and not closed since.
+func countOpenKeys(g *breaker.Group[int]) (n int) {
 	for _, b := range g.All() {
 		if b.Tripped() {
 			n++
@@ -63,15 +63,15 @@ func TestMaxOpenIsAShareOfAllKeys(t *testing.T) {
 	} {
 		g := boundedGroup(c.keys, c.share, breaker.Config{})
 		for key := range c.keys {
-			failKeys(g, after(sec(1)), key)
-			require.Equal(t, min(key+1, c.open), openKeys(g), "%+v", c)
+			failKeys(g, after(secondsOf(1)), key)
+			require.Equal(t, min(key+1, c.open), countOpenKeys(g), "%+v", c)
 		}
-		require.InDelta(t, c.keys-c.open, prevented(g), 0, "%+v", c)
+		require.InDelta(t, c.keys-c.open, preventedOpenings(g), 0, "%+v", c)
 	}
 }
 
-// prevented returns the number of openings that MaxOpen has prevented.
-func prevented(g *breaker.Group[int]) (n float64) {
+// preventedOpenings returns the number of openings that MaxOpen has prevented.
+func preventedOpenings(g *breaker.Group[int]) (n float64) {
 	for s, v := range g.Observe {
 		if s.Instrument.Name == "weir.breaker.group.prevented_openings" {
 			n = v
@@ -88,27 +88,27 @@ func TestMaxOpenMustBeAShare(t *testing.T) {
 		g := boundedGroup(2, 0.5, breaker.Config{})
 		require.EqualError(t, g.SetMaxOpen(share), c.Validate().Error())
 		failKeys(g, t0, 0, 1)
-		require.Equal(t, 1, openKeys(g), "the old share stays")
+		require.Equal(t, 1, countOpenKeys(g), "the old share stays")
 	}
 }
 
 // A key that may not open stays closed and counts on. It says so once per cooldown.
 func TestAKeyThatMayNotOpenSaysSo(t *testing.T) {
 	var told recorder
-	g := boundedGroup(10, 0.2, told.on(breaker.Config{Cooldown: sec(5)}))
-	failKeys(g, after(sec(1)), 0, 1)
+	g := boundedGroup(10, 0.2, told.attachTo(breaker.Config{Cooldown: secondsOf(5)}))
+	failKeys(g, after(secondsOf(1)), 0, 1)
 	for ms := range 11_000 {
-		u := after(sec(1) + time.Duration(ms)*time.Millisecond)
+		u := after(secondsOf(1) + time.Duration(ms)*time.Millisecond)
 		failKeys(g, u, 7)
 		require.Equal(t, breaker.Closed, g.GetAt(u, 7).StateAt(u))
 	}
 	require.EqualValues(t, 11_000, g.Get(7).Totals().Failures)
-	require.InDelta(t, 3, prevented(g), 0)
+	require.InDelta(t, 3, preventedOpenings(g), 0)
 	changes := told.changes()[2:]
 	require.Len(t, changes, 3)
 	for i, c := range changes {
 		require.Equal(t, []any{"g", "7", breaker.Closed, breaker.Closed}, []any{c.Name, c.Key, c.From, c.To})
-		require.Equal(t, after(sec(float64(1+5*i))), c.At)
+		require.Equal(t, after(secondsOf(float64(1+5*i))), c.At)
 		require.Contains(t, c.Reason, "would open, but 2 of 10 keys are open, MaxOpen 20%: ")
 	}
 	require.Contains(t, changes[0].Reason, "1 failures in a row, limit 1")
@@ -135,7 +135,7 @@ func TestAKeyOpensWhenAPlaceIsFree(t *testing.T) {
 		"no MaxOpen":   func(g *breaker.Group[int], _ time.Time) { _ = g.SetMaxOpen(0) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := after(sec(1))
+			u := after(secondsOf(1))
 			g := boundedGroup(4, 0.25, breaker.Config{Recovery: breaker.Off, Probes: 1})
 			failKeys(g, u, 0, 1)
 			require.Equal(t, breaker.Closed, g.Get(1).StateAt(u))
@@ -152,26 +152,26 @@ func TestAKeyOpensWhenAPlaceIsFree(t *testing.T) {
 
 // A half-open or recovering key keeps its place, so it can open again at any time.
 func TestAKeyKeepsItsPlaceUntilItCloses(t *testing.T) {
-	g := boundedGroup(2, 0.5, breaker.Config{Cooldown: sec(1), Probes: 1, Recovery: sec(5), ProbeTimeout: sec(1)})
+	g := boundedGroup(2, 0.5, breaker.Config{Cooldown: secondsOf(1), Probes: 1, Recovery: secondsOf(5), ProbeTimeout: secondsOf(1)})
 	b := g.Get(0)
 	failKeys(g, after(0), 0)
 	for at := 1.; at < 4; at++ { // failed probes
-		require.Equal(t, breaker.HalfOpen, b.StateAt(after(sec(at))))
-		failKeys(g, after(sec(at)), 1, 0)
-		require.Equal(t, breaker.Open, b.StateAt(after(sec(at))))
+		require.Equal(t, breaker.HalfOpen, b.StateAt(after(secondsOf(at))))
+		failKeys(g, after(secondsOf(at)), 1, 0)
+		require.Equal(t, breaker.Open, b.StateAt(after(secondsOf(at))))
 	}
-	p, err := b.AllowAt(after(sec(4)))
+	p, err := b.AllowAt(after(secondsOf(4)))
 	require.NoError(t, err)
-	p.RecordAt(after(sec(4)), breaker.Success)
+	p.RecordAt(after(secondsOf(4)), breaker.Success)
 	at := 4.
-	for ; b.StateAt(after(sec(at))) == breaker.Recovering; at += 0.1 {
-		failKeys(g, after(sec(at)), 1, 0)
-		require.Equal(t, breaker.Closed, g.Get(1).StateAt(after(sec(at))))
+	for ; b.StateAt(after(secondsOf(at))) == breaker.Recovering; at += 0.1 {
+		failKeys(g, after(secondsOf(at)), 1, 0)
+		require.Equal(t, breaker.Closed, g.Get(1).StateAt(after(secondsOf(at))))
 	}
-	require.Equal(t, breaker.Open, b.StateAt(after(sec(at))), "it relapses")
-	b.ResetAt(after(sec(at)))
-	failKeys(g, after(sec(at)), 1, 0)
-	require.Equal(t, []breaker.State{breaker.Closed, breaker.Open}, []breaker.State{b.StateAt(after(sec(at))), g.Get(1).StateAt(after(sec(at)))})
+	require.Equal(t, breaker.Open, b.StateAt(after(secondsOf(at))), "it relapses")
+	b.ResetAt(after(secondsOf(at)))
+	failKeys(g, after(secondsOf(at)), 1, 0)
+	require.Equal(t, []breaker.State{breaker.Closed, breaker.Open}, []breaker.State{b.StateAt(after(secondsOf(at))), g.Get(1).StateAt(after(secondsOf(at)))})
 }
 
 func TestMaxOpenDoesNotBindTheHand(t *testing.T) {
@@ -180,25 +180,25 @@ func TestMaxOpenDoesNotBindTheHand(t *testing.T) {
 		g.Get(key).OpenForAt(t0, time.Hour)
 		g.Get(key+4).ForceAt(t0, breaker.ForcedOpen)
 	}
-	require.Equal(t, 8, openKeys(g))
+	require.Equal(t, 8, countOpenKeys(g))
 	failKeys(g, t0, 8)
-	require.Equal(t, 8, openKeys(g), "keys opened by hand count")
+	require.Equal(t, 8, countOpenKeys(g), "keys opened by hand count")
 	for key := range 3 {
 		g.Get(key).ResetAt(t0)
 		g.Get(key + 4).ReleaseAt(t0)
 	}
 	failKeys(g, t0, 8)
-	require.Equal(t, 2, openKeys(g))
+	require.Equal(t, 2, countOpenKeys(g))
 	g.Get(3).ResetAt(t0)
 	failKeys(g, t0, 8, 9)
-	require.Equal(t, 2, openKeys(g))
+	require.Equal(t, 2, countOpenKeys(g))
 }
 
 func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 	g := boundedGroup(10, 0, breaker.Config{})
 	failKeys(g, t0, 0, 1, 2, 3, 4)
 	require.NoError(t, g.SetMaxOpen(0.3))
-	require.Equal(t, 5, openKeys(g))
+	require.Equal(t, 5, countOpenKeys(g))
 	for key := range 3 {
 		failKeys(g, t0, 9)
 		require.Equal(t, breaker.Closed, g.Get(9).StateAt(t0))
@@ -206,14 +206,14 @@ func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 	}
 	failKeys(g, t0, 9, 8)
 	require.Equal(t, breaker.Open, g.Get(9).StateAt(t0))
-	require.Equal(t, 3, openKeys(g))
+	require.Equal(t, 3, countOpenKeys(g))
 }
 
 // Shadow mode knows no MaxOpen: all keys in it would open.
 func TestMaxOpenDoesNotBindShadows(t *testing.T) {
 	g := boundedGroup(4, 0.25, breaker.Config{Initial: breaker.Shadow})
 	failKeys(g, t0, 0, 1, 2)
-	require.Zero(t, openKeys(g))
+	require.Zero(t, countOpenKeys(g))
 	opened, _ := g.Get(2).ShadowTotals()
 	require.EqualValues(t, 1, opened)
 }

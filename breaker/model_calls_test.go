@@ -21,7 +21,7 @@ func (m *modelBreaker) stats(t time.Duration) breaker.AllStats {
 	var c window.Counts
 	switch s.state {
 	case breaker.Closed, breaker.Recovering, breaker.ForcedClosed, breaker.Shadow:
-		c = m.counted(t)
+		c = m.countsAt(t)
 	case breaker.Open:
 		c = s.tripped
 	case breaker.HalfOpen:
@@ -52,7 +52,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	case breaker.Open, breaker.ForcedOpen:
 		return nil, m.refuse(t)
 	case breaker.HalfOpen:
-		if m.spares(&m.stay) {
+		if m.tooEarlyToProbe(&m.stay) {
 			return nil, m.refuse(t)
 		}
 		c.place = m.freeSlot(t)
@@ -87,7 +87,8 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 // check returns the error with which allow would refuse.
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.stayAt(t); {
-	case s.state == breaker.Open, s.state == breaker.ForcedOpen, s.state == breaker.HalfOpen && (m.spares(&s) || settled && m.freeSlot(t) < 0):
+	case s.state == breaker.Open, s.state == breaker.ForcedOpen,
+		s.state == breaker.HalfOpen && (m.tooEarlyToProbe(&s) || settled && m.freeSlot(t) < 0):
 		m.enterDue(t)
 		return m.refuse(t)
 	case s.state == breaker.Recovering && !m.rampPasses(t):
@@ -98,7 +99,7 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 }
 
 func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
-	spared := m.spares(&m.stay)
+	spared := m.tooEarlyToProbe(&m.stay)
 	m.refused++
 	m.totals.Refused++
 	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
@@ -109,7 +110,7 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 		if spared {
 			break
 		}
-		until := m.vacated(t)
+		until := m.slotFreeAt(t)
 		if until >= m.stay.until {
 			until = max(modelAdd(m.stay.until, m.stay.cooldown), m.stay.asked)
 		}
@@ -147,8 +148,8 @@ func (m *modelBreaker) freeSlot(t time.Duration) int {
 	return len(m.places) - 1
 }
 
-// vacated returns when the first slot falls free, or the last one if too many are in use.
-func (m *modelBreaker) vacated(t time.Duration) time.Duration {
+// slotFreeAt returns when the first slot falls free, or the last one if too many are in use.
+func (m *modelBreaker) slotFreeAt(t time.Duration) time.Duration {
 	leases, verdicts := m.slotsInUse(t)
 	if len(leases) == 0 {
 		return modelNever
@@ -176,7 +177,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 		return false
 	}
 	r := modelResult{outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
-	m.write(t, r)
+	m.addResult(t, r)
 	if after > 0 && m.config.MaxRetryAfter > 0 {
 		m.stay.asked = max(m.stay.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
 	}
@@ -190,7 +191,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 			m.shadow.done(c.shadow, t, o, after)
 			m.reportShadow()
 		}
-	case m.stay.state != breaker.ForcedClosed && r.judged():
+	case m.stay.state != breaker.ForcedClosed && r.isJudged():
 		if m.config.FailureRun != breaker.Off {
 			m.run = append(m.run, r)
 		}

@@ -97,7 +97,7 @@ func (r *modelRun) fail(what string, want, got any) {
 func modelDifference(what string, want, got any) string {
 	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
 	if want == nil || got == nil || w.Kind() != reflect.Struct || g.Type() != w.Type() {
-		return fmt.Sprintf("%s: model %v, breaker %v", what, modelShown(want), modelShown(got))
+		return fmt.Sprintf("%s: model %v, breaker %v", what, modelShownValue(want), modelShownValue(got))
 	}
 	var b strings.Builder
 	for i := range w.NumField() {
@@ -106,13 +106,13 @@ func modelDifference(what string, want, got any) string {
 			continue
 		}
 		if mine, its := w.Field(i).Interface(), g.Field(i).Interface(); mine != its {
-			fmt.Fprintf(&b, "%s: %s: model %v, breaker %v\n", what, w.Type().Field(i).Name, modelShown(mine), modelShown(its))
+			fmt.Fprintf(&b, "%s: %s: model %v, breaker %v\n", what, w.Type().Field(i).Name, modelShownValue(mine), modelShownValue(its))
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func modelShown(v any) any {
+func modelShownValue(v any) any {
 	switch v := v.(type) {
 	case time.Time:
 		if v.IsZero() {

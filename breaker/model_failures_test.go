@@ -41,7 +41,7 @@ func (rs modelResults) trippedBy(c *breaker.Config, in window.Counts) (best wind
 		best.Failures, best.Calls(), math.Floor(highest*x/math.Ln10), 40*c.FailureRate)
 }
 
-// spares reports whether calls are refused before the first probe of a stay.
-func (m *modelBreaker) spares(s *modelStay) bool {
+// tooEarlyToProbe reports whether calls are refused before the first probe of a stay.
+func (m *modelBreaker) tooEarlyToProbe(s *modelStay) bool {
 	return s.byRun && s.rounds > 0 && m.totals.Refused-s.refused < 7
 }

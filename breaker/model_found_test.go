@@ -13,13 +13,13 @@ import (
 // The shortest form of each fault that the model and the interleaving tests have found. Times are in
 // milliseconds after t0.
 
-func modelAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
+func modelTimeAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
 
-// modelDo makes a call at the time given and returns its error.
-func modelDo(b *breaker.Breaker, at int, o breaker.Outcome) error {
-	p, err := b.AllowAt(modelAt(at))
+// modelMakeCall makes a call at the time given and returns its error.
+func modelMakeCall(b *breaker.Breaker, at int, o breaker.Outcome) error {
+	p, err := b.AllowAt(modelTimeAt(at))
 	if err == nil {
-		p.RecordAt(modelAt(at), o)
+		p.RecordAt(modelTimeAt(at), o)
 	}
 	return err
 }
@@ -31,19 +31,19 @@ func TestRegressionAConfigGivenWhileABreakerOpensStands(t *testing.T) {
 		require.NoError(t, b.ReconfigureAt(t0, lasting))
 		return "enough", true
 	}}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(10_000)), "the new cooldown is an hour")
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(10_000)), "the new cooldown is an hour")
 	require.Equal(t, int64(1), b.Totals().Failures)
 }
 
 func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	var held []*breaker.Permit
 	var told recorder
-	b := breaker.NewAt("b", told.on(breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
+	b := breaker.NewAt("b", told.attachTo(breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
 		late := held
 		held = nil
 		for _, p := range late { // results that come while it is judged
-			p.RecordAt(modelAt(10), breaker.Failure)
+			p.RecordAt(modelTimeAt(10), breaker.Failure)
 		}
 		return "enough", len(late) > 0
 	}}), t0)
@@ -52,96 +52,96 @@ func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 		require.NoError(t, err)
 		held = append(held, &p)
 	}
-	require.NoError(t, modelDo(b, 10, breaker.Failure))
+	require.NoError(t, modelMakeCall(b, 10, breaker.Failure))
 	c := told.changes()[0].Counts
-	require.True(t, modelSound(c), "%+v", c)
+	require.True(t, modelIsSound(c), "%+v", c)
 }
 
 func TestRegressionAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	_, err := b.AllowAt(modelAt(60_000)) // half-open for a minute, and the first to call
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	_, err := b.AllowAt(modelTimeAt(60_000)) // half-open for a minute, and the first to call
 	require.NoError(t, err)
-	err = modelDo(b, 60_001, breaker.Success)
+	err = modelMakeCall(b, 60_001, breaker.Success)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, modelAt(61_000), e.Until)
+	require.Equal(t, modelTimeAt(61_000), e.Until)
 }
 
 func TestRegressionCheckRefusesAsAllowWould(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: 100 * ms, HalfOpenTimeout: 10 * ms}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	_, err := b.AllowAt(modelAt(100))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	_, err := b.AllowAt(modelTimeAt(100))
 	require.NoError(t, err)
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(111)), "half-open gave up")
-	check := b.CheckAt(modelAt(111))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(111)), "half-open gave up")
+	check := b.CheckAt(modelTimeAt(111))
 	var e *breaker.OpenError
 	require.ErrorAs(t, check, &e)
 	require.Equal(t, breaker.Open, e.State)
-	require.Equal(t, modelAt(210), e.Until)
-	require.Equal(t, int64(1), b.CountsAt(modelAt(111)).Refused)
-	_, err = b.AllowAt(modelAt(111))
+	require.Equal(t, modelTimeAt(210), e.Until)
+	require.Equal(t, int64(1), b.CountsAt(modelTimeAt(111)).Refused)
+	_, err = b.AllowAt(modelTimeAt(111))
 	require.Equal(t, err, check)
 }
 
 func TestRegressionFewerProbesDoNotBlockAHalfOpenBreaker(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, ConsecutiveFailures: 1, Cooldown: 10 * ms, Probes: 3}
 	b := breaker.NewAt("b", c, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.NoError(t, modelDo(b, 10, breaker.Success))
-	require.NoError(t, modelDo(b, 11, breaker.Success))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.NoError(t, modelMakeCall(b, 10, breaker.Success))
+	require.NoError(t, modelMakeCall(b, 11, breaker.Success))
 	c.Probes = 2
-	require.NoError(t, b.ReconfigureAt(modelAt(12), c))
-	require.NoError(t, modelDo(b, 3_600_000, breaker.Success), "an hour later")
-	require.Equal(t, breaker.Closed, b.StateAt(modelAt(3_600_000)))
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(12), c))
+	require.NoError(t, modelMakeCall(b, 3_600_000, breaker.Success), "an hour later")
+	require.Equal(t, breaker.Closed, b.StateAt(modelTimeAt(3_600_000)))
 }
 
 func TestRegressionReconfigureKeepsTransitionsThatWereDue(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1060)))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(1060)))
 	c.HalfOpenTimeout = 50 * ms
-	require.NoError(t, b.ReconfigureAt(modelAt(1060), c))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1060)), "it keeps its state")
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(1060), c))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(1060)), "it keeps its state")
 }
 
 func TestRegressionReconfigureHoldsUnderAnOverride(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Cooldown: 100 * ms}
 	b := breaker.NewAt("b", c, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	b.ForceAt(modelAt(1), breaker.ForcedOpen)
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	b.ForceAt(modelTimeAt(1), breaker.ForcedOpen)
 	c.HalfOpenTimeout = 50 * ms
-	require.NoError(t, b.ReconfigureAt(modelAt(2), c))
-	b.ReleaseAt(modelAt(160)) // open until 100
-	_, err := b.AllowAt(modelAt(160))
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(2), c))
+	b.ReleaseAt(modelTimeAt(160)) // open until 100
+	_, err := b.AllowAt(modelTimeAt(160))
 	require.NoError(t, err)
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(210)), "50 ms after the probe")
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(210)), "50 ms after the probe")
 }
 
 func TestRegressionAStreakOutlivesItsWindow(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3}
 	b := breaker.NewAt("b", c, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.NoError(t, modelDo(b, 1, breaker.Failure))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.NoError(t, modelMakeCall(b, 1, breaker.Failure))
 	c.LastCalls = 50
-	require.NoError(t, b.ReconfigureAt(modelAt(2), c))
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(2), c))
 	require.Equal(t, int64(2), b.Totals().ConsecutiveFailures)
-	require.NoError(t, modelDo(b, 3, breaker.Failure))
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(3)), "three in a row")
+	require.NoError(t, modelMakeCall(b, 3, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(3)), "three in a row")
 }
 
 func TestRegressionTheStreakOfAnOpeningBeganWhenTheBreakerClosed(t *testing.T) {
 	var asked window.Counts
 	c := breaker.Config{MinCalls: 2, Trip: func(c window.Counts) (string, bool) { asked = c; return "", false }}
 	b := breaker.NewAt("b", c, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	b.ResetAt(modelAt(1))
-	require.NoError(t, modelDo(b, 2, breaker.Failure))
-	require.Equal(t, int64(1), b.CountsAt(modelAt(2)).ConsecutiveFailures)
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	b.ResetAt(modelTimeAt(1))
+	require.NoError(t, modelMakeCall(b, 2, breaker.Failure))
+	require.Equal(t, int64(1), b.CountsAt(modelTimeAt(2)).ConsecutiveFailures)
 	require.Equal(t, int64(1), asked.ConsecutiveFailures, "as Trip sees it")
-	require.NoError(t, modelDo(b, 3, breaker.Failure))
-	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelAt(3)))
+	require.NoError(t, modelMakeCall(b, 3, breaker.Failure))
+	require.Equal(t, window.Counts{Failures: 2, ConsecutiveFailures: 2}, b.CountsAt(modelTimeAt(3)))
 }
 
 func TestRegressionAShadowRespectsRetryAfter(t *testing.T) {
@@ -150,59 +150,59 @@ func TestRegressionAShadowRespectsRetryAfter(t *testing.T) {
 	require.NoError(t, err)
 	p.SetRetryAfter(time.Second)
 	p.RecordAt(t0, breaker.Failure)
-	require.NoError(t, modelDo(b, 500, breaker.Success))
-	require.Equal(t, int64(1), b.StatsAt(modelAt(500)).ShadowRefused)
+	require.NoError(t, modelMakeCall(b, 500, breaker.Success))
+	require.Equal(t, int64(1), b.StatsAt(modelTimeAt(500)).ShadowRefused)
 }
 
 // Stale times: they move no deadline and add no capacity.
 
 func TestRegressionAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: 100 * ms, Cooldown: 10 * ms}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	b.OpenForAt(modelAt(1000), 0)
-	_, err := b.AllowAt(modelAt(1000))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	b.OpenForAt(modelTimeAt(1000), 0)
+	_, err := b.AllowAt(modelTimeAt(1000))
 	require.NoError(t, err)
-	b.OpenForAt(modelAt(1000), 0)
-	b.ForceAt(modelAt(1010), breaker.Disabled)
-	b.ReleaseAt(modelAt(1010)) // half-open from 1010 on
-	_, err = b.AllowAt(modelAt(900))
+	b.OpenForAt(modelTimeAt(1000), 0)
+	b.ForceAt(modelTimeAt(1010), breaker.Disabled)
+	b.ReleaseAt(modelTimeAt(1010)) // half-open from 1010 on
+	_, err = b.AllowAt(modelTimeAt(900))
 	require.NoError(t, err)
-	require.ErrorIs(t, modelDo(b, 1050, breaker.Success), breaker.ErrOpen, "the place was lent for 100 ms")
+	require.ErrorIs(t, modelMakeCall(b, 1050, breaker.Success), breaker.ErrOpen, "the place was lent for 100 ms")
 }
 
 func TestRegressionAnOverrideAtAStaleTimeBeginsNow(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
-	require.NoError(t, modelDo(b, 60_000, breaker.Success))
-	b.OpenForAt(modelAt(100), 500*ms)
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(60_400)), "for 500 ms from the newest moment known")
+	require.NoError(t, modelMakeCall(b, 60_000, breaker.Success))
+	b.OpenForAt(modelTimeAt(100), 500*ms)
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(60_400)), "for 500 ms from the newest moment known")
 }
 
 func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Shadow}, t0)
-	require.NoError(t, modelDo(b, -1, breaker.Success))
+	require.NoError(t, modelMakeCall(b, -1, breaker.Success))
 	require.Zero(t, b.StatsAt(t0).ShadowRefused)
 }
 
 func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
 	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
 	b := breaker.NewAt("b", c, t0)
-	p, err := b.AllowAt(modelAt(5_050)) // takes the counter of the slice 40 before
+	p, err := b.AllowAt(modelTimeAt(5_050)) // takes the counter of the slice 40 before
 	require.NoError(t, err)
-	require.True(t, p.RecordAt(modelAt(5_050), breaker.Success))
-	stale, err := b.AllowAt(modelAt(1_050))
+	require.True(t, p.RecordAt(modelTimeAt(5_050), breaker.Success))
+	stale, err := b.AllowAt(modelTimeAt(1_050))
 	require.NoError(t, err)
-	require.True(t, stale.RecordAt(modelAt(1_050), breaker.Success))
-	require.NoError(t, modelDo(b, 5_500, breaker.Success), "nothing is in flight")
-	require.Equal(t, breaker.Closed, b.StateAt(modelAt(5_500)))
+	require.True(t, stale.RecordAt(modelTimeAt(1_050), breaker.Success))
+	require.NoError(t, modelMakeCall(b, 5_500, breaker.Success), "nothing is in flight")
+	require.Equal(t, breaker.Closed, b.StateAt(modelTimeAt(5_500)))
 }
 
 func TestRegressionMaxRetryAfterOffIgnoresRetryAfter(t *testing.T) {
 	c := breaker.Config{MinCalls: 2, Cooldown: breaker.Off, MaxRetryAfter: breaker.Off}
 	b := breaker.NewAt("b", c, t0)
-	p, err := b.AllowAt(modelAt(900))
+	p, err := b.AllowAt(modelTimeAt(900))
 	require.NoError(t, err)
 	p.SetRetryAfter(time.Hour)
-	require.True(t, p.RecordAt(modelAt(900), breaker.Success))
-	require.NoError(t, modelDo(b, 800, breaker.Failure))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(850)))
+	require.True(t, p.RecordAt(modelTimeAt(900), breaker.Success))
+	require.NoError(t, modelMakeCall(b, 800, breaker.Failure))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(850)))
 }

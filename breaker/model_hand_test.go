@@ -10,7 +10,7 @@ import (
 // The administrative methods of the model.
 
 func (m *modelBreaker) force(t time.Duration, s breaker.State) {
-	t = m.hand(t)
+	t = m.beginByHand(t)
 	if m.stay.state == s {
 		return
 	}
@@ -22,7 +22,7 @@ func (m *modelBreaker) force(t time.Duration, s breaker.State) {
 }
 
 func (m *modelBreaker) release(t time.Duration) {
-	t = m.hand(t)
+	t = m.beginByHand(t)
 	if m.under == nil {
 		return
 	}
@@ -42,17 +42,17 @@ func (m *modelBreaker) release(t time.Duration) {
 }
 
 func (m *modelBreaker) openFor(t, d time.Duration) {
-	t = m.hand(t)
-	m.set(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), wait: modelAdd(t, max(d, 0)) - t, reason: "opened"})
+	t = m.beginByHand(t)
+	m.setStay(modelStay{state: breaker.Open, since: t, until: modelAdd(t, max(d, 0)), wait: modelAdd(t, max(d, 0)) - t, reason: "opened"})
 }
 
 func (m *modelBreaker) reset(t time.Duration) {
-	t = m.hand(t)
-	m.set(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: "reset"})
+	t = m.beginByHand(t)
+	m.setStay(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: "reset"})
 }
 
-// set begins a stay. While an override is in effect, the stay begins underneath it.
-func (m *modelBreaker) set(s modelStay) {
+// setStay begins a stay. While an override is in effect, the stay begins underneath it.
+func (m *modelBreaker) setStay(s modelStay) {
 	old := m.stay
 	if m.under != nil {
 		old = *m.under
@@ -71,14 +71,14 @@ func (m *modelBreaker) set(s modelStay) {
 	}
 }
 
-// hand is the common beginning of all changes by hand.
-func (m *modelBreaker) hand(t time.Duration) time.Duration {
+// beginByHand is the common beginning of all changes by hand.
+func (m *modelBreaker) beginByHand(t time.Duration) time.Duration {
 	m.enterDue(t)
 	return m.latest(t)
 }
 
 func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
-	t := m.hand(given)
+	t := m.beginByHand(given)
 	if m.under != nil {
 		if brought := m.dueStays(*m.under, t); len(brought) > 0 {
 			m.under = &brought[len(brought)-1]
@@ -110,7 +110,7 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	}
 	switch {
 	case m.stay.state == breaker.HalfOpen:
-		m.conclude(t)
+		m.concludeProbes(t)
 	case m.stay.state != breaker.Recovering:
 	case m.config.Recovery == 0:
 		m.enter(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: m.stay.reason, cooldown: m.stay.cooldown}, "hand", "Recovery is off", window.Counts{})

@@ -77,7 +77,7 @@ func (m *modelBreaker) lookForHung(t time.Duration) {
 			hung++
 		}
 	}
-	c := m.counted(t)
+	c := m.countsAt(t)
 	slow, all := c.Slow+hung, c.Calls()+hung
 	if hung > 0 && all >= m.minCalls() && modelReached(slow, all, k.SlowRate) {
 		reason := fmt.Sprintf("%s, %d of them still in flight", modelReason("slow", slow, all, k.SlowRate), hung)

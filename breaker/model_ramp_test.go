@@ -23,7 +23,7 @@ type modelRamp struct {
 	good, failed time.Duration // when the last such round ended
 }
 
-const modelLeast = 1.0 / 8
+const modelLeastShare = 1.0 / 8
 
 // afterProbes is the state after good probes.
 func (m *modelBreaker) afterProbes() breaker.State {
@@ -60,12 +60,12 @@ func (m *modelBreaker) rampSize() int {
 func (m *modelBreaker) endOverdue(t time.Duration) {
 	if m.stay.state == breaker.Recovering && m.ramp.passed >= m.rampSize() && t-m.ramp.full >= m.config.ProbeTimeout {
 		m.overdue++
-		m.rampTurn(t, true)
+		m.rampNextRound(t, true)
 	}
 }
 
 func (m *modelBreaker) rampResult(c *modelCall, t time.Duration, r modelResult) {
-	if r.judged() && c.round == m.ramp.round {
+	if r.isJudged() && c.round == m.ramp.round {
 		m.ramp.results = append(m.ramp.results, r)
 		m.rampJudge(t)
 	}
@@ -83,7 +83,7 @@ func (m *modelBreaker) rampJudge(t time.Duration) {
 		worst = append(worst, modelResult{outcome: breaker.Failure, slow: true})
 	}
 	if failed := m.rampFails(best, n); failed || !m.rampFails(worst, n) {
-		m.rampTurn(t, failed)
+		m.rampNextRound(t, failed)
 	}
 }
 
@@ -95,7 +95,7 @@ func (m *modelBreaker) rampFails(rs []modelResult, n int) bool {
 	return modelReached(c.Failures, int64(n), limit) || modelReached(c.Slow, int64(n), m.config.SlowRate)
 }
 
-func (m *modelBreaker) rampTurn(t time.Duration, failed bool) {
+func (m *modelBreaker) rampNextRound(t time.Duration, failed bool) {
 	r, recovery := &m.ramp, m.config.Recovery
 	c := modelCount(r.results, window.Counts{})
 	for _, x := range r.results {
@@ -108,8 +108,8 @@ func (m *modelBreaker) rampTurn(t time.Duration, failed bool) {
 	r.round, r.began, r.passed, r.results, r.limited = r.round+1, max(r.began, t), 0, nil, false
 	switch {
 	case failed:
-		r.failed, r.share = max(r.failed, t), max(share/2, modelLeast)
-		if share == modelLeast && t-r.good >= recovery {
+		r.failed, r.share = max(r.failed, t), max(share/2, modelLeastShare)
+		if share == modelLeastShare && t-r.good >= recovery {
 			m.open(t, "calls", fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls()), c)
 		}
 	case share == 1 && t-r.failed >= recovery:

@@ -69,7 +69,7 @@ type modelResult struct {
 	slow    bool
 }
 
-func (m *modelBreaker) write(t time.Duration, r modelResult) {
+func (m *modelBreaker) addResult(t time.Duration, r modelResult) {
 	m.newest = max(m.newest, m.bucket(t))
 	r.bucket = m.newest
 	m.results = append(m.results, r)
@@ -92,7 +92,7 @@ func (m *modelBreaker) window(t time.Duration) (in []modelResult) {
 	if n := m.config.LastCalls; n > 0 {
 		calls := 0
 		for i, r := range slices.Backward(in) {
-			if r.judged() {
+			if r.isJudged() {
 				calls++
 			}
 			if calls > n {
@@ -110,7 +110,7 @@ func (m *modelBreaker) window(t time.Duration) (in []modelResult) {
 	return nil
 }
 
-func (r modelResult) judged() bool { return r.outcome <= breaker.Failure }
+func (r modelResult) isJudged() bool { return r.outcome <= breaker.Failure }
 
 // modelCount adds up results. Streaks are counted elsewhere.
 func modelCount(rs []modelResult, c window.Counts) window.Counts {
@@ -134,8 +134,8 @@ func modelCount(rs []modelResult, c window.Counts) window.Counts {
 	return c
 }
 
-// counted returns the counts of the window.
-func (m *modelBreaker) counted(t time.Duration) window.Counts {
+// countsAt returns the counts of the window.
+func (m *modelBreaker) countsAt(t time.Duration) window.Counts {
 	c := modelCount(m.window(t), window.Counts{})
 	c.ConsecutiveFailures = m.streak
 	return c
@@ -143,8 +143,8 @@ func (m *modelBreaker) counted(t time.Duration) window.Counts {
 
 // judge opens a closed breaker if its results reach a limit.
 func (m *modelBreaker) judge(t time.Duration) {
-	c, k := m.counted(t), &m.config
-	if reason := m.rates(c); reason != "" {
+	c, k := m.countsAt(t), &m.config
+	if reason := m.rateReached(c); reason != "" {
 		m.open(t, "calls", reason, c)
 		return
 	}
@@ -164,7 +164,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 		}
 	}
 	if k.SharedCounts != nil {
-		if reason := m.rates(*m.evidence); reason != "" {
+		if reason := m.rateReached(*m.evidence); reason != "" {
 			m.open(t, "shared_counts", reason+", by shared counts", c)
 		}
 	}
@@ -179,8 +179,8 @@ func (m *modelBreaker) minCalls() int64 {
 	return int64(m.config.MinCalls)
 }
 
-// rates says which rate is reached, if one is.
-func (m *modelBreaker) rates(c window.Counts) string {
+// rateReached says which rate is reached, if one is.
+func (m *modelBreaker) rateReached(c window.Counts) string {
 	if c.Calls() < m.minCalls() {
 		return ""
 	}
@@ -207,7 +207,7 @@ func modelReason(which string, part, all int64, limit float64) string {
 
 // probe records the result of a probe. The slot of a success or a failure stays used.
 func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
-	if !r.judged() {
+	if !r.isJudged() {
 		if m.places[c.place] == c {
 			m.places[c.place] = nil
 		}
@@ -220,11 +220,11 @@ func (m *modelBreaker) probe(c *modelCall, t time.Duration, r modelResult) {
 	}
 	m.probed = modelCount([]modelResult{r}, m.probed)
 	m.probed.ConsecutiveFailures = streak
-	m.conclude(t)
+	m.concludeProbes(t)
 }
 
-// conclude ends a half-open stay if there are enough results.
-func (m *modelBreaker) conclude(t time.Duration) {
+// concludeProbes ends a half-open stay if there are enough results.
+func (m *modelBreaker) concludeProbes(t time.Duration) {
 	c := m.probed
 	if m.config.FailureRate == breaker.Off && c.Failures > 0 {
 		m.open(t, "calls", "a probe failed", c)

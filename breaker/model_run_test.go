@@ -45,11 +45,11 @@ type modelPair struct {
 
 func newModelRun(t testing.TB, name string, draw func(int) int) *modelRun {
 	r := &modelRun{t: t, name: name, draw: draw, counts: map[string]int{}}
-	r.given = r.config()
+	r.given = r.drawConfig()
 	r.hands = modelPick(r, 0, 1, 11)
 	require.NoError(t, r.given.Validate(), name)
 	r.model = newModel(r.given)
-	r.real = breaker.NewAt("model", r.told.on(r.given), t0)
+	r.real = breaker.NewAt("model", r.told.attachTo(r.given), t0)
 	return r
 }
 
@@ -57,7 +57,7 @@ func modelPick[T any](r *modelRun, of ...T) T { return of[r.draw(len(of))] }
 
 const ms = time.Millisecond
 
-func (r *modelRun) config() (c breaker.Config) {
+func (r *modelRun) drawConfig() (c breaker.Config) {
 	c.FailureRate = modelPick(r, 0, 0, 0.25, 1.0/3, 0.57, 0.75, 1, breaker.Off)
 	c.ConsecutiveFailures = modelPick(r, 0, 0, 0, 0, 2, 3, 5)
 	if c.FailureRate != breaker.Off {
@@ -72,7 +72,7 @@ func (r *modelRun) config() (c breaker.Config) {
 		c.SlowRate = modelPick(r, 0, 0.25, 0.75, 1, breaker.Off)
 		c.HungCalls = r.draw(3) == 0
 	}
-	r.windowOf(&c)
+	r.drawWindow(&c)
 	c.Cooldown = modelPick(r, 10*ms, 10*ms, 30*ms, 100*ms, 0, breaker.Off)
 	c.CooldownFactor = modelPick(r, 0, 1, 1.5, 2, 10)
 	c.MaxCooldown = modelPick(r, 0, max(c.Cooldown, 5*time.Second), 4*max(c.Cooldown, 0))
@@ -93,7 +93,7 @@ func (r *modelRun) config() (c breaker.Config) {
 	return c
 }
 
-func (r *modelRun) windowOf(c *breaker.Config) {
+func (r *modelRun) drawWindow(c *breaker.Config) {
 	if r.draw(3) == 0 {
 		c.LastCalls = modelPick(r, 1, 2, 3, 5, 10)
 		return
@@ -102,8 +102,8 @@ func (r *modelRun) windowOf(c *breaker.Config) {
 	c.Buckets = modelPick(r, 1, 2, 3, 5, 10, 0)
 }
 
-// at advances the time and returns it, or sometimes a stale time.
-func (r *modelRun) at() time.Duration {
+// nextTime advances the time and returns it, or sometimes a stale time.
+func (r *modelRun) nextTime() time.Duration {
 	switch n := r.draw(100); {
 	case n < 40:
 	case n < 75:
@@ -151,7 +151,7 @@ func (r *modelRun) deadline() time.Duration {
 		}
 	}
 	if r.model.config.LastCalls == 0 {
-		w := r.model.width()
+		w := r.model.bucketLength()
 		ends = append(ends, (r.now/w+1)*w)
 	}
 	return modelPick(r, ends...) + time.Duration(r.draw(3)-1)
@@ -168,7 +168,7 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 		for range steps {
 			r.step()
 		}
-		r.tally(seen)
+		r.countEvents(seen)
 	}
 	for what, least := range map[string]int{
 		"allow": 50_000, "done": 30_000, "check": 5000, "reconfigure": 500, "late": 1000, "abandoned": 100,
@@ -190,8 +190,8 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 	}
 }
 
-// tally counts what the run has done.
-func (r *modelRun) tally(seen map[string]int) {
+// countEvents counts what the run has done.
+func (r *modelRun) countEvents(seen map[string]int) {
 	for what, n := range r.counts {
 		seen[what] += n
 	}

@@ -15,7 +15,7 @@ func (r *modelRun) step() {
 	if r.model.stay.rounds >= 3 {
 		r.counts["3 rounds or more"]++
 	}
-	at := r.at()
+	at := r.nextTime()
 	if r.now-20*time.Second > r.model.stay.until { // or the model would list thousands of rounds
 		r.allow(r.now)
 	}
@@ -91,7 +91,7 @@ func (r *modelRun) byHand(at time.Duration) {
 
 // reconfigure changes a part of the config, or nothing.
 func (r *modelRun) reconfigure(at time.Duration) {
-	old, c := r.given, r.config()
+	old, c := r.given, r.drawConfig()
 	switch r.draw(4) {
 	case 0: // the window alone
 		c, old = old, c
@@ -104,7 +104,7 @@ func (r *modelRun) reconfigure(at time.Duration) {
 	}
 	r.given = c
 	r.note(at, "reconfigure", modelFields(c))
-	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
+	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.attachTo(c)))
 	r.model.reconfigure(at, c)
 }
 

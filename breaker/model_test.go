@@ -93,8 +93,8 @@ func newModel(c breaker.Config) *modelBreaker {
 	return m
 }
 
-// width is the length of a bucket.
-func (m *modelBreaker) width() time.Duration {
+// bucketLength is the length of a bucket.
+func (m *modelBreaker) bucketLength() time.Duration {
 	n := time.Duration(m.config.Buckets)
 	return (m.config.Window + n - 1) / n
 }
@@ -103,14 +103,14 @@ func (m *modelBreaker) bucket(t time.Duration) int64 {
 	if m.config.LastCalls > 0 {
 		return 0
 	}
-	return int64(math.Floor(float64(t) / float64(m.width())))
+	return int64(math.Floor(float64(t) / float64(m.bucketLength())))
 }
 
 // latest returns the time at which a result at t is recorded.
 func (m *modelBreaker) latest(t time.Duration) time.Duration {
 	t = max(t, m.stay.since)
 	if m.config.LastCalls == 0 {
-		t = max(t, time.Duration(m.newest)*m.width())
+		t = max(t, time.Duration(m.newest)*m.bucketLength())
 	}
 	return t
 }
@@ -158,11 +158,11 @@ func (m *modelBreaker) clockReason() string {
 }
 
 func (m *modelBreaker) enter(s modelStay, by string, reason string, counts window.Counts) {
-	m.post(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Reason: reason, Counts: counts}.WithOrigin(by))
+	m.recordChange(breaker.Change{At: t0.Add(s.since), From: m.stay.state, To: s.state, Reason: reason, Counts: counts}.WithOrigin(by))
 	m.begin(s)
 }
 
-func (m *modelBreaker) post(c breaker.Change) {
+func (m *modelBreaker) recordChange(c breaker.Change) {
 	c.Name = "model"
 	m.changes = append(m.changes, c.WithSeq(uint64(len(m.changes))+1))
 }
@@ -178,7 +178,7 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.forgetFlying()
 	m.shadow, m.run = nil, nil
-	m.ramp = modelRamp{share: modelLeast, skipped: 7, passedAt: s.since, began: s.since, good: s.since, failed: s.since}
+	m.ramp = modelRamp{share: modelLeastShare, skipped: 7, passedAt: s.since, began: s.since, good: s.since, failed: s.since}
 	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed
@@ -193,7 +193,7 @@ func (m *modelBreaker) reportShadow() {
 		if c.To == breaker.Open {
 			m.shadowOpened++
 			c.From, c.To, c.Reason = breaker.Shadow, breaker.Shadow, "would open: "+c.Reason
-			m.post(c)
+			m.recordChange(c)
 		}
 	}
 	m.told = len(m.shadow.changes)

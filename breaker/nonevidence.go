@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// saysNothing reports whether a call that failed says nothing about the service, because its deadline
-// has passed and was too short, or passed while the process was suspended.
-func (m *Permit) saysNothing(d time.Time) bool {
+// isUninformative reports whether a call that failed says nothing about the service, because its
+// deadline has passed and was too short, or passed while the process was suspended.
+func (m *Permit) isUninformative(d time.Time) bool {
 	if m.phase.rules.config.CountDeadlines {
 		return false
 	}
@@ -17,17 +17,17 @@ func (m *Permit) saysNothing(d time.Time) bool {
 	if at < deadline {
 		return false
 	}
-	b.usual.needed.Store(int64(add(at, usualEvery)))
+	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
 	b.setTiming(true, at)
 	short := b.usual.mayBeShort(m.startedBy(p, at), deadline)
-	if !short && !p.suspendedAt(deadline, at) || b.unanswered.tooMany(p, at) {
+	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at) {
 		b.usual.freeze(at)
 		return false
 	}
 	return true
 }
 
-// lateAfter is the delay of a result after its deadline that shows that the process was suspended.
+// If a result comes this long after the deadline of its call, the process was suspended.
 const lateAfter = time.Second
 
 // suspendedAt reports whether the process seems to have been suspended at the deadline of a call that
@@ -40,19 +40,19 @@ func (p *phase) suspendedAt(deadline, at time.Duration) bool {
 	return deadline+time.Second >= from && deadline <= to
 }
 
-// unanswered counts consecutive calls without a success that say nothing about the service. The
+// uninformativeCalls counts consecutive calls without a success that say nothing about the service. The
 // zero value is empty.
-type unanswered struct {
+type uninformativeCalls struct {
 	mu        sync.Mutex
 	since     time.Duration
 	calls     int64
 	successes int64 // of the breaker before the first of these calls
 }
 
-// tooMany counts the call, and reports whether it is evidence after all. It is if MinCalls such calls have
-// come in a row without a success, and if a closed breaker has seen no success for the length of the
-// window.
-func (u *unanswered) tooMany(p *phase, at time.Duration) bool {
+// addAndCheck counts the call, and reports whether it counts as evidence nevertheless: if MinCalls such
+// calls have come in a row without a success. A closed breaker must also have seen no success for
+// the length of the window.
+func (u *uninformativeCalls) addAndCheck(p *phase, at time.Duration) bool {
 	window := p.rules.config.Window
 	if window == 0 { // LastCalls
 		window = usualEvery
@@ -64,5 +64,5 @@ func (u *unanswered) tooMany(p *phase, at time.Duration) bool {
 		u.since, u.calls, u.successes = at, 0, t.Successes
 	}
 	u.calls++
-	return u.calls > p.rules.minCalls && (p.results == areProbes || at-u.since >= window)
+	return u.calls > p.rules.minCalls && (p.results == probeResults || at-u.since >= window)
 }

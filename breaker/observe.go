@@ -96,16 +96,17 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 			is = 1
 		}
 		if !yield(s.state[i], is) || !yield(s.transitions[i], float64(entered[i])) ||
-			!yield(s.time[i], raise(&b.longestShown[i], int64(spent[i])).Seconds()) {
+			!yield(s.time[i], raiseLongestShown(&b.longestShown[i], int64(spent[i])).Seconds()) {
 			return false
 		}
 	}
 	return true
 }
 
-// raise returns the longer of the time spent in a state and the time shown before. A transition may be
-// dated before the latest observation, but a counter must not fall.
-func raise(shown *atomic.Int64, spent int64) time.Duration {
+// raiseLongestShown returns the longer of the time spent in a state and the time that was shown
+// before, because a counter must not fall: a transition may have a time before the latest
+// observation.
+func raiseLongestShown(shown *atomic.Int64, spent int64) time.Duration {
 	for {
 		old := shown.Load()
 		if spent <= old || shown.CompareAndSwap(old, spent) {
@@ -123,8 +124,8 @@ func (b *Breaker) observeWindow(s *series, at time.Duration, yield func(*stat.Se
 	}
 	judged := c.Calls() >= r.minCalls
 	return (!judged || yield(s.failureRatio, c.FailureRate())) &&
-		(!judged || r.slowRate == never || yield(s.slowRatio, c.SlowRate())) &&
-		(r.failureRate == never || yield(s.thresholdRatio, r.config.FailureRate)) &&
+		(!judged || r.slowRate == neverReached || yield(s.slowRatio, c.SlowRate())) &&
+		(r.failureRate == neverReached || yield(s.thresholdRatio, r.config.FailureRate)) &&
 		yield(s.thresholdCalls, float64(r.minCalls))
 }
 

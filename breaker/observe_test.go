@@ -43,10 +43,10 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		require.Equal(t, want, observe(b))
 
 		time.Sleep(2 * time.Second)
-		early := hold(t, b, 2)
+		early := holdPermits(t, b, 2)
 		run(t, b, 3, succeed)
 		run(t, b, 1, fail)
-		refused(t, b)
+		requireRefused(t, b)
 		early[0].Record(breaker.Success)
 		time.Sleep(3 * time.Second)
 		changed := map[string]float64{

@@ -62,7 +62,7 @@ func TestOnlyAnOpenBreakerWithADeadlineShowsTheTimeLeft(t *testing.T) {
 		require.InDelta(t, 7, observe(b)[left], 1e-9)
 		time.Sleep(8 * time.Second)
 		require.NotContains(t, observe(b), left, "half-open is due")
-		hold(t, b, 1)
+		holdPermits(t, b, 1)
 		require.NotContains(t, observe(b), left, "half-open")
 		b.OpenFor(math.MaxInt64)
 		require.NotContains(t, observe(b), left, "open for ever")

@@ -22,9 +22,9 @@ func (b *Breaker) forceFor(t time.Time, s State, reason string) {
 	if !s.isOverride() {
 		panic(fmt.Sprintf("breaker: %q is not an override", s))
 	}
-	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.refuses() {
-			b.replace(p, s)
+			b.replaceOverride(p, s)
 		} else if p.state != s {
 			b.override(p, s, at, reason)
 		}
@@ -37,7 +37,7 @@ func (b *Breaker) override(p *phase, s State, at time.Duration, reason string) {
 	if p.under != nil {
 		under = p.under
 	}
-	next := p.next(endless(s, at))
+	next := p.next(endlessStay(s, at))
 	next.under, next.reason = under, forcedReason
 	next.complete(b)
 	b.publish(next, Change{From: p.state, To: s, Reason: reason, origin: byHand})
@@ -54,9 +54,9 @@ func (b *Breaker) releaseAt(t time.Time) { b.releaseFor(t, "released") }
 
 // releaseFor is releaseAt with the reason of the change.
 func (b *Breaker) releaseFor(t time.Time, reason string) {
-	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.refuses() {
-			b.replace(p, "")
+			b.replaceOverride(p, "")
 		} else if p.under != nil {
 			b.resume(p, p.under.stayAt(at), at, reason)
 		}
@@ -85,8 +85,8 @@ func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
 
 // openForAt is OpenFor at the time t.
 func (b *Breaker) openForAt(t time.Time, d time.Duration) {
-	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		b.set(p, opening(at, add(at, max(d, 0))), "opened")
+	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
+		b.setStay(p, openStay(at, addClamped(at, max(d, 0))), "opened")
 	})
 }
 
@@ -99,13 +99,13 @@ func (b *Breaker) resetAt(t time.Time) { b.resetFor(t, "reset") }
 
 // resetFor is resetAt with the reason of the change.
 func (b *Breaker) resetFor(t time.Time, reason string) {
-	b.change(t, func(b *Breaker, p *phase, at time.Duration) {
-		b.set(p, endless(Closed, at), reason)
+	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
+		b.setStay(p, endlessStay(Closed, at), reason)
 	})
 }
 
-// set enters a state, or makes it the state underneath the override. The lock is held.
-func (b *Breaker) set(p *phase, s stay, reason string) {
+// setStay enters a state, or makes it the state underneath the override. The lock is held.
+func (b *Breaker) setStay(p *phase, s stay, reason string) {
 	from := p
 	if p.under != nil {
 		from = p.under
@@ -130,9 +130,9 @@ func (b *Breaker) set(p *phase, s stay, reason string) {
 	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
-// change calls f with the phase in effect, under the lock, and delivers the changes. If the breaker
-// was evicted, f gets the breaker that its key has now.
-func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
+// changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes. If
+// the breaker was evicted, f gets the breaker that its key has now.
+func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
 	if b.member.isUnguarded() {
 		return
 	}
@@ -142,7 +142,7 @@ func (b *Breaker) change(t time.Time, f func(b *Breaker, p *phase, at time.Durat
 	if p.state == evicted {
 		b.mu.Unlock()
 		t = b.latestTime(at)
-		b.member.group.get(t).change(t, f)
+		b.member.group.get(t).changeUnderLock(t, f)
 		return
 	}
 	f(b, p, p.latest(at))

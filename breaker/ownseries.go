@@ -16,7 +16,7 @@ const maxIdle = 10 * time.Minute
 // ownSeries is the series of one key. Its member is not evicted while it has them.
 type ownSeries[K comparable] struct {
 	member *member[K]
-	summable
+	summableSeries
 	before sum           // what _other showed of the member before; never changed
 	totals window.Totals // when the series were last checked
 	usedAt time.Time     // when a call or a refusal was last found
@@ -26,7 +26,7 @@ type ownSeries[K comparable] struct {
 // were added, as long as there are free or idle series. The lock of the observers is held.
 func (g *Group[K]) assignSeries(members []*member[K], now time.Time) {
 	w := &g.observers
-	idle := w.idle(now)
+	idle := w.idleSeries(now)
 	free := g.config.MaxSeries - len(w.own)
 	if free+len(idle) == 0 {
 		return
@@ -69,7 +69,7 @@ func (w *observers[K]) assign(m *member[K], now time.Time) bool {
 		s.before, began = w.others.counted(m.breaker), now
 		w.moved.add(s.before, 1)
 	}
-	s.summable = newSummable(w.name, m.label, began)
+	s.summableSeries = newSummableSeries(w.name, m.label, began)
 	w.own[m.label] = s
 	return true
 }
@@ -88,8 +88,8 @@ func (w *observers[K]) forget(m *member[K]) {
 	delete(w.own, m.label)
 }
 
-// idle returns the series that were idle for maxIdle, longest first.
-func (w *observers[K]) idle(now time.Time) (idle []*ownSeries[K]) {
+// idleSeries returns the series that were idle for maxIdle, longest first.
+func (w *observers[K]) idleSeries(now time.Time) (idle []*ownSeries[K]) {
 	for _, s := range w.own {
 		if totals := s.member.breaker.totals(); totals != s.totals {
 			s.totals, s.usedAt = totals, now

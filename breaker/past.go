@@ -7,8 +7,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// past holds the counts of windows that Reconfigure has ended. A past never changes.
-type past struct {
+// endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never changes.
+type endedWindows struct {
 	recent  []endedTally
 	counts  tally.Counts    // the calls of earlier tallies
 	latency *window.Latency // the durations of earlier tallies; nil for none
@@ -24,10 +24,10 @@ type endedTally struct {
 // recordingTime is an upper bound of the time from loading the phase to recording a call.
 const recordingTime = time.Minute
 
-// with returns the past with a different tally. Of tallies to which no goroutine can record any
+// withTally returns the past with a different tally. Of tallies to which no goroutine can record any
 // more, only the totals are kept.
-func (p past) with(t *tally.Calls, at time.Duration) past {
-	next := past{counts: p.counts, latency: p.latency}
+func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
+	next := endedWindows{counts: p.counts, latency: p.latency}
 	for _, e := range p.recent {
 		if at-e.at < recordingTime {
 			next.recent = append(next.recent, e)
@@ -43,7 +43,7 @@ func (p past) with(t *tally.Calls, at time.Duration) past {
 	return next
 }
 
-func (p past) earlierLatency() (l window.Latency) {
+func (p endedWindows) earlierLatency() (l window.Latency) {
 	if p.latency != nil {
 		l = *p.latency
 	}
@@ -51,7 +51,7 @@ func (p past) earlierLatency() (l window.Latency) {
 }
 
 // totals returns all calls. ConsecutiveFailures is meaningless.
-func (p past) totals() tally.Counts {
+func (p endedWindows) totals() tally.Counts {
 	sum := p.counts
 	for _, e := range p.recent {
 		sum = sum.Plus(e.tally.Totals())
@@ -60,7 +60,7 @@ func (p past) totals() tally.Counts {
 }
 
 // lifetimeLatency returns the durations of all calls.
-func (p past) lifetimeLatency() window.Latency {
+func (p endedWindows) lifetimeLatency() window.Latency {
 	sum := p.earlierLatency()
 	for _, e := range p.recent {
 		sum = sum.Plus(window.Latency(e.tally.LifetimeLatency()))

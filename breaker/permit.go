@@ -91,7 +91,7 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 }
 
 // DoneAs is like Done, but for a caller that has decided the outcome itself. Config.Classify is not
-// asked. Of err only what LastFailures shows is used.
+// asked. err is used only for LastFailures.
 func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
 	if !m.markUsed() {
 		return false
@@ -153,7 +153,7 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 		return o
 	}
 	if err != nil {
-		if deadline, ok := ctx.Deadline(); ok && m.saysNothing(deadline) {
+		if deadline, ok := ctx.Deadline(); ok && m.isUninformative(deadline) {
 			return Ignored
 		}
 	}
@@ -163,8 +163,9 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 	return Failure
 }
 
-// recordDescribed records the outcome of a call that returned err. If it is a failure and is to be kept, it
-// describes it: kind is that of a failure without an error.
+// recordDescribed records the outcome of a call that returned err. If the call failed and the
+// failure is to be kept, recordDescribed describes it. kind is the kind of a failure without an
+// error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
 	if o != Failure {
 		return m.recordUnshared(ctx, o, unread, nil)

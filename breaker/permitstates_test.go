@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// ends lists every way to make and end a call. Each calls during while the call is in flight.
-var ends = map[string]func(b *breaker.Breaker, during func()){
+// callEndings lists every way to make and end a call. Each calls during while the call is in flight.
+var callEndings = map[string]func(b *breaker.Breaker, during func()){
 	"Run": func(b *breaker.Breaker, during func()) {
 		_ = b.Run(bg(), func(context.Context) error { during(); return errDown })
 	},
@@ -82,7 +82,7 @@ func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 			"disabled":                   {func(b *breaker.Breaker) { b.Force(breaker.Disabled) }, false},
 			"forced and released":        {func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); b.Release() }, false},
 		} {
-			for verb, call := range ends {
+			for verb, call := range callEndings {
 				b := breaker.New("b", c)
 				begin(b)
 				require.Equal(t, state, b.State())

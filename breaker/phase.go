@@ -16,23 +16,23 @@ import (
 // its call through, so a result that comes after that phase is recognized.
 type phase struct {
 	stay
-	behavior      // of the state
-	needs         // of the rules
-	fast     bool // calls pass and are not counted while in flight
-	plain    bool // fast, in no group, and Config.Classify is not set
-	rules    *rules
-	epoch    uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
+	behavior       // of the state
+	callNeeds      // of the rules
+	fast      bool // calls pass and are not counted while in flight
+	plain     bool // fast, in no group, and Config.Classify is not set
+	rules     *rules
+	epoch     uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
 	recovery
-	under    *phase     // of an override: the phase underneath
-	replaced State      // while Config.Refuse is set: the override that follows, "" for none
-	refusal  *OpenError // the error of refused calls
-	shadow   *Breaker   // Shadow: the breaker that is asked about each call
-	flights  *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
-	live     *live      // what changes while the phase lasts
+	under    *phase        // of an override: the phase underneath
+	replaced State         // while Config.Refuse is set: the override that follows, "" for none
+	refusal  *OpenError    // the error of refused calls
+	shadow   *Breaker      // Shadow: the breaker that is asked about each call
+	flights  *flights      // Closed, Recovering: the calls in flight, if HungCalls is set
+	live     *mutableState // what changes while the phase lasts
 	timing
 
 	tally          *tally.Calls
-	past           past         // the windows that Reconfigure has ended, as part of the totals
+	past           endedWindows // the windows that Reconfigure has ended, as part of the totals
 	floor          tally.Counts // the totals of tally when the phase began: calls before it do not count
 	failuresBefore int64        // the failures of the breaker when the phase began
 	refusedBefore  int64        // the calls that the breaker had refused when the phase began
@@ -50,35 +50,35 @@ type stay struct {
 	wait  time.Duration // Open: the length of the wait that ends at until. After Release, a stay may begin in the middle of it.
 }
 
-// endless returns a stay that time does not end.
-func endless(s State, since time.Duration) stay {
+// endlessStay returns a stay that time does not end.
+func endlessStay(s State, since time.Duration) stay {
 	return stay{state: s, since: since, until: math.MaxInt64}
 }
 
-// opening returns the stay of a breaker that opens.
-func opening(since, until time.Duration) stay { return stay{Open, since, until, until - since} }
+// openStay returns the stay of a breaker that opens.
+func openStay(since, until time.Duration) stay { return stay{Open, since, until, until - since} }
 
 // recovery is the state that a breaker keeps from its first opening until it closes. An override
 // keeps it underneath.
 type recovery struct {
-	reason   string        // why the breaker opened
-	openedBy window.Counts // the counts that opened it
-	rounds   int           // rounds of probes that failed
-	byRun    bool          // a run of failures opened it
-	details  *details      // what is known of that opening; nil if it was opened by hand
-	refused  int64         // the calls that the breaker had refused when it last opened
-	cooldown time.Duration // the latest cooldown
+	reason   string          // why the breaker opened
+	openedBy window.Counts   // the counts that opened it
+	rounds   int             // rounds of probes that failed
+	byRun    bool            // a run of failures opened it
+	details  *openingDetails // what is known of that opening; nil if it was opened by hand
+	refused  int64           // the calls that the breaker had refused when it last opened
+	cooldown time.Duration   // the latest cooldown
 }
 
-// live holds the fields that change while a phase lasts. The phases of one epoch share it.
-type live struct {
+// mutableState holds the fields that change while a phase lasts. The phases of one epoch share it.
+type mutableState struct {
 	retryAt atomic.Int64                  // the time before which the service asked not to be called
 	run     cusum.Counter                 // Closed: the run of failures
 	byRun   atomic.Bool                   // Closed: the run opens the breaker
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
-	spread  spread                        // HalfOpen, Recovering: of the waits that refused calls are told
+	spread  evenSequence                  // HalfOpen, Recovering: of the waits that refused calls are told
 	drawn   uint64                        // follows from the time at which the phase began
 	// Closed: the time until which further openings that MaxOpen prevents are not told; guarded by Breaker.mu
 	prevented time.Duration
@@ -87,7 +87,7 @@ type live struct {
 
 // derive computes fields from the state, the rules and the breaker.
 func (p *phase) derive(b *Breaker) {
-	p.behavior, p.needs = machine[p.state], p.rules.needs
+	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
 	p.sampled = p.sampled && !p.rules.config.CountDeadlines
 	p.timed = p.measured || p.sampled
 	p.fast = p.state == Closed && !p.watched
@@ -98,7 +98,7 @@ func (p *phase) derive(b *Breaker) {
 func (p *phase) complete(b *Breaker) {
 	p.beginTiming(b)
 	p.derive(b)
-	p.live, p.refusedBefore = &live{drawn: mixed(b.date(p.since))}, int64(b.refused.Load())
+	p.live, p.refusedBefore = &mutableState{drawn: hashTime(b.date(p.since))}, int64(b.refused.Load())
 	p.live.spread.state.Store(p.live.drawn)
 	p.live.probed.Store(&window.Counts{})
 	p.live.retryAt.Store(math.MinInt64)
@@ -114,7 +114,7 @@ func (p *phase) complete(b *Breaker) {
 		b.slots.reset(p.rules.config.Probes)
 	case Recovering:
 		p.flights = newFlights(p.rules)
-		p.refusal.cooldown = trickle
+		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.live.spread
 		p.live.ramp = newRamp(p.since)
 	case Shadow:
@@ -154,37 +154,37 @@ func (p *phase) stayAt(at time.Duration) stay {
 	if !p.timedOut(at) {
 		return p.stay
 	}
-	following := p.following(at)
+	following := p.followingStays(at)
 	return following[len(following)-1]
 }
 
-// following returns the stays that have begun since the time of the phase was over. There are one or
-// two, and the last one is the stay at the given time.
-func (p *phase) following(at time.Duration) []stay {
+// followingStays returns the stays that followed the phase when its time was over: one or two, of which
+// the last is the stay at the given time.
+func (p *phase) followingStays(at time.Duration) []stay {
 	if p.state == Open {
-		return []stay{endless(HalfOpen, p.until)}
+		return []stay{endlessStay(HalfOpen, p.until)}
 	}
-	open := opening(p.until, p.reopenedUntil())
+	open := openStay(p.until, p.reopenedUntil())
 	if at < open.until || open.until == math.MaxInt64 {
 		return []stay{open}
 	}
-	return []stay{open, endless(HalfOpen, open.until)}
+	return []stay{open, endlessStay(HalfOpen, open.until)}
 }
 
 // timeoutReason returns why the phase is over, for the change that its end causes.
 func (p *phase) timeoutReason() string {
 	switch {
 	case p.state == HalfOpen:
-		return fmt.Sprintf("too few probes ended within the HalfOpenTimeout of %v", readable(p.rules.config.HalfOpenTimeout))
+		return fmt.Sprintf("too few probes ended within the HalfOpenTimeout of %v", roundForText(p.rules.config.HalfOpenTimeout))
 	case p.wait == p.cooldown:
-		return fmt.Sprintf("the cooldown of %v is over", readable(p.wait))
+		return fmt.Sprintf("the cooldown of %v is over", roundForText(p.wait))
 	default: // the service asked for a longer wait, or OpenFor opened the breaker
-		return fmt.Sprintf("the wait of %v is over", readable(p.wait))
+		return fmt.Sprintf("the wait of %v is over", roundForText(p.wait))
 	}
 }
 
-// readable rounds a time that may be random to what a reader needs of it.
-func readable(d time.Duration) time.Duration {
+// roundForText rounds a time that may have a random part to as many digits as a reader needs.
+func roundForText(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Microsecond)
 	}
@@ -193,13 +193,13 @@ func readable(d time.Duration) time.Duration {
 
 // reopenedUntil returns the end of the cooldown that follows the HalfOpenTimeout of the phase.
 func (p *phase) reopenedUntil() time.Duration {
-	return max(add(p.until, p.cooldown), p.askedUntil(p.until, p.live.drawn))
+	return max(addClamped(p.until, p.cooldown), p.askedUntil(p.until, p.live.drawn))
 }
 
 // askedUntil returns the time before which the service asked not to be called, stretched for a breaker
 // that opens now. drawn is any number.
 func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
-	return stretched(time.Duration(p.live.retryAt.Load()), at, p.rules.config.stretch(), drawn)
+	return stretchTime(time.Duration(p.live.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
 }
 
 // history returns the stay at the given time, the time spent in each state before it, and the
@@ -207,7 +207,7 @@ func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
 func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
 	now, spent, entered = p.stay, p.spent, p.entered
 	if p.timedOut(at) {
-		for _, s := range p.following(at) {
+		for _, s := range p.followingStays(at) {
 			*spent.of(now.state) += s.since - now.since
 			*entered.of(s.state)++
 			now = s
@@ -222,7 +222,7 @@ func (p *phase) latest(at time.Duration) time.Duration {
 	return max(at, p.since, p.tally.NewestBucket())
 }
 
-// totals returns all calls since the breaker was made.
+// totals returns the counts of all calls since the breaker was made.
 func (p *phase) totals() tally.Counts {
 	now := p.tally.Totals()
 	sum := now.Plus(p.past.totals())
@@ -247,8 +247,8 @@ func (p *phase) hasLatency() bool {
 	return p.rules.config.Latency || p.past.latency != nil || len(p.past.recent) > 0
 }
 
-// add returns a + d without overflow, for d ≥ 0.
-func add(a, d time.Duration) time.Duration {
+// addClamped returns a + d without overflow, for d ≥ 0.
+func addClamped(a, d time.Duration) time.Duration {
 	if s := a + d; s >= a {
 		return s
 	}

@@ -14,7 +14,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
 	slot, use := -1, uint32(0)
-	if p.state == HalfOpen && !b.spares(p) {
+	if p.state == HalfOpen && !b.tooEarlyToProbe(p) {
 		slot, use = b.occupySlot(p, at)
 	}
 	refusal := b.probeRefusal(p, slot, at)
@@ -36,7 +36,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
 	slot := -1
-	if !b.spares(p) {
+	if !b.tooEarlyToProbe(p) {
 		slot = b.slots.findFree(at, p.rules.config.Probes)
 	}
 	refusal := b.probeRefusal(p, slot, at)
@@ -56,7 +56,7 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 		return b.refusal(p)
 	case p.state != HalfOpen || slot >= 0:
 		return nil
-	case b.spares(p):
+	case b.tooEarlyToProbe(p):
 		return p.refusal
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
@@ -80,13 +80,13 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 	if slot < 0 {
 		return slot, 0
 	}
-	use, abandoned := b.slots.occupy(slot, add(p.latest(at), p.rules.config.ProbeTimeout))
+	use, abandoned := b.slots.occupy(slot, addClamped(p.latest(at), p.rules.config.ProbeTimeout))
 	if abandoned {
 		b.abandoned.Add(1)
 	}
 	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 { // the first probe starts it
 		timed := *p
-		timed.until = add(p.latest(at), timeout)
+		timed.until = addClamped(p.latest(at), timeout)
 		b.phase.Store(&timed)
 	}
 	return slot, use
@@ -109,7 +109,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 			p.askRetry(at, m.retryAfter)
 		}
 		slow := took > p.rules.config.SlowCall
-		if p.results == areRamped {
+		if p.results == rampResults {
 			b.addRamped(m, p, o, slow, at)
 		} else {
 			b.addProbe(m, p, o, slow, at)
@@ -133,16 +133,17 @@ func (b *Breaker) addProbe(m *Permit, p *phase, o Outcome, slow bool, at time.Du
 	b.slots.leave(m.slot, m.slotUse, slotUsed)
 	c := withResult(*p.live.probed.Load(), o, slow)
 	p.live.probed.Store(&c)
-	b.decide(p, c, at)
+	b.decideByProbes(p, c, at)
 }
 
-// decide closes or opens a half-open breaker if there are enough results of probes. The lock is held.
-func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
+// decideByProbes closes or opens a half-open breaker if there are enough results of probes. The
+// lock is held.
+func (b *Breaker) decideByProbes(p *phase, c window.Counts, at time.Duration) {
 	r := p.rules
 	enough := c.Calls() >= min(int64(r.config.MinCalls), int64(r.config.Probes))
 	reason := ""
 	switch {
-	case r.failureRate == never && c.Failures > 0:
+	case r.failureRate == neverReached && c.Failures > 0:
 		reason = "a probe failed"
 	case p.byRun && c.Successes == 0 && c.Failures > 0:
 		reason = r.failureReason(c.Failures, c.Calls()) + ", of probes"
@@ -154,7 +155,7 @@ func (b *Breaker) decide(p *phase, c window.Counts, at time.Duration) {
 		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
 	default:
 		why := cause{reason: fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), origin: byCalls}
-		b.enter(endless(r.afterProbes(), at), why, c)
+		b.enter(endlessStay(r.afterProbes(), at), why, c)
 		return
 	}
 	b.open(p, at, cause{reason: reason, origin: byCalls}, c)

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// 1/leastShare is the smallest share of calls that a recovering breaker lets through. It begins
-	// with that share.
+	// 1/leastShare is the smallest share of calls that a recovering breaker lets through. A recovering
+	// breaker begins with that share.
 	leastShare = 8
-	// trickle is the longest time for which a recovering breaker lets no call through.
-	trickle = time.Second
-	// fewParts divides MinCalls into the results that are enough for a round that has lasted for Recovery.
+	// maxRampPause is the longest time for which a recovering breaker lets no call through.
+	maxRampPause = time.Second
+	// A round that has lasted for Recovery needs only MinCalls / fewParts results.
 	fewParts = 16
 )
 
@@ -20,7 +20,7 @@ const (
 // of these calls are judged in rounds. A good round doubles the share, and a failed one halves it,
 // as TCP changes its congestion window from round trip to round trip (RFC 5681). Calls of an
 // earlier round are not judged, because a different share of the calls passed when they began. So
-// the share grows no faster than the service answers. Breaker.mu guards a ramp.
+// the share doubles at most once in the time that a call takes. Breaker.mu guards a ramp.
 type ramp struct {
 	oneOf    int           // from 1, all calls pass, to leastShare
 	skipped  int           // the calls refused since the last call that passed
@@ -43,7 +43,7 @@ func newRamp(at time.Duration) ramp {
 
 // passes reports whether a call passes that is made now.
 func (r *ramp) passes(at time.Duration) bool {
-	return r.skipped+1 >= r.oneOf || at-r.passedAt >= trickle
+	return r.skipped+1 >= r.oneOf || at-r.passedAt >= maxRampPause
 }
 
 // pass counts an allowed call. size is the number of calls of the round.
@@ -62,9 +62,9 @@ func (r *ramp) refuse() {
 	r.limited = true
 }
 
-// size returns the number of calls of a round: if all calls pass as many as a closed breaker needs for a
-// verdict, and otherwise one. More would take too long where calls are rare, as in a large fleet: the
-// service has changed before the share follows.
+// size returns the number of calls of a round. If all calls pass, it is the number that a closed
+// breaker needs for a verdict, and otherwise one. More calls would take too long where calls are
+// rare, as in a large fleet: the service would have changed before the share follows it.
 func (r *ramp) size(minCalls int64) int64 {
 	if r.oneOf == 1 {
 		return minCalls
@@ -88,11 +88,11 @@ func (r *ramp) isOverdue(at, timeout time.Duration, size int64) bool {
 	return r.passed >= size && at-r.fullAt >= timeout
 }
 
-// turn is the decision at the end of a round.
-type turn uint8
+// roundDecision is the decision at the end of a round.
+type roundDecision uint8
 
 const (
-	nextRound turn = iota
+	nextRound roundDecision = iota
 	recovered
 	relapsed
 )
@@ -100,8 +100,8 @@ const (
 // endRound ends the round and begins the next one with a different share. The breaker has recovered
 // if no round has failed for the given time and all calls pass. It has relapsed if no round was
 // good for that time and the share is smallest.
-func (r *ramp) endRound(failed bool, at, recovery time.Duration) turn {
-	all, least, rare := r.oneOf == 1, r.oneOf == leastShare, !r.limited && at-r.began >= trickle
+func (r *ramp) endRound(failed bool, at, recovery time.Duration) roundDecision {
+	all, least, rare := r.oneOf == 1, r.oneOf == leastShare, !r.limited && at-r.began >= maxRampPause
 	r.round++
 	r.began = max(r.began, at)
 	r.passed, r.limited, r.results = 0, false, window.Counts{}

@@ -22,7 +22,7 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 		return err
 	}
 	r := b.member.rulesFor(c.orDefault())
-	b.change(t, func(b *Breaker, p *phase, _ time.Duration) { b.setRules(r, p, t) })
+	b.changeUnderLock(t, func(b *Breaker, p *phase, _ time.Duration) { b.setRules(r, p, t) })
 	return nil
 }
 
@@ -55,10 +55,10 @@ func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 	b.phase.Store(p)
 	switch {
 	case p.state == HalfOpen:
-		b.decide(p, *p.live.probed.Load(), at)
+		b.decideByProbes(p, *p.live.probed.Load(), at)
 	case p.state != Recovering:
 	case p.rules.config.Recovery == 0:
-		b.enter(endless(Closed, at), cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
+		b.enter(endlessStay(Closed, at), cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
 	default:
 		b.judgeRound(p, at)
 	}
@@ -70,7 +70,7 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	next.rules = r
 	next.derive(b)
 	if !r.sameWindow(old) {
-		next.past = p.past.with(p.tally, at)
+		next.past = p.past.withTally(p.tally, at)
 		next.tally, next.floor = r.newTally(), tally.Counts{}
 		next.tally.SetStreak(p.tally.Streak())
 	}

@@ -23,13 +23,13 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	switch {
 	case p != began && p.epoch != began.epoch:
 		return b.recordLate(ctx, m, o, at, f)
-	case p.results == areDropped:
+	case p.results == dropResults:
 		return false
-	case p.results >= areProbes:
+	case p.results >= probeResults:
 		return b.recordLocked(ctx, m, o, at, f) || b.recordLate(ctx, m, o, at, f)
 	}
 	var run cusum.Run
-	if o == Failure && p.results == areJudged {
+	if o == Failure && p.results == judgeResults {
 		run = p.countFailure()
 	}
 	took := tally.Untimed
@@ -37,7 +37,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		took = b.learnFrom(ctx, m, p, o, at)
 	}
 	streak, clean := p.tally.Record(at, verdictOf(o), took)
-	if m.retryAfter > 0 && p.results == areJudged {
+	if m.retryAfter > 0 && p.results == judgeResults {
 		p.askRetry(at, m.retryAfter)
 	}
 	if b.member != nil && b.phase.Load().state == evicted {
@@ -48,7 +48,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	if o == Failure && f.isKept() {
 		b.keepFailure(p, m, at, f)
 	}
-	if p.results == areJudged && o <= Failure && (!clean || p.asked) {
+	if p.results == judgeResults && o <= Failure && (!clean || p.asked) {
 		b.judge(ctx, p, at, evidence{streak: streak, run: run})
 	}
 	if p.shadow != nil {
@@ -65,8 +65,8 @@ func (b *Breaker) startOf(p *phase) time.Duration {
 	return 0
 }
 
-// endPlain records the result of a call of a plain phase, as finish and record would. It needs no permit, and
-// for a success it does only what the usual call needs. So the call takes 13 % less time.
+// endPlain records the result of a call of a plain phase, as finish and record would. It needs no
+// permit, and for a success it does only what the usual call needs. This makes a call 13 % faster.
 func (b *Breaker) endPlain(ctx context.Context, began *phase, start time.Duration, returned bool, err error) {
 	if !returned || err != nil {
 		m := Permit{breaker: b, phase: began, start: start, returned: returned}
@@ -100,7 +100,7 @@ func (m *Permit) endFlight() {
 // it for the tally of phase p.
 func (b *Breaker) learnFrom(ctx context.Context, m *Permit, p *phase, o Outcome, at time.Duration) time.Duration {
 	if m.phase.sampled && o <= Failure {
-		b.learn(p, o, at-m.start, at)
+		b.learnDuration(p, o, at-m.start, at)
 	}
 	if m.phase.traced && o <= Failure {
 		b.keepExemplar(ctx, m, at)
@@ -122,7 +122,7 @@ func (p *phase) askRetry(at, after time.Duration) {
 	if longest == 0 {
 		return
 	}
-	until := int64(add(at, min(after, longest)))
+	until := int64(addClamped(at, min(after, longest)))
 	for old := p.live.retryAt.Load(); until > old && !p.live.retryAt.CompareAndSwap(old, until); {
 		old = p.live.retryAt.Load()
 	}
@@ -132,8 +132,9 @@ func (p *phase) askRetry(at, after time.Duration) {
 func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }
 
 // judge opens the breaker if the calls of a closed phase reach a limit. Successes are judged too: a
-// success may be the call that reaches MinCalls. e has the consecutive failures and the run at this
-// call if it failed. They may be shorter by now, but a later success does not undo what was reached.
+// success may be the call that reaches MinCalls. If the call failed, e has the consecutive failures
+// and the run as they were at this call. They may be shorter now, but a limit that was reached
+// stays reached after a later success.
 func (b *Breaker) judge(ctx context.Context, p *phase, at time.Duration, e evidence) {
 	if e.run == 0 {
 		p.countSuccess()

@@ -96,8 +96,8 @@ func (b *Breaker) judgeRound(p *phase, at time.Duration) {
 // FailureRate half of the calls decide.
 func (r *rules) roundFails(c window.Counts, size int64) bool {
 	failureRate := r.failureRate
-	if failureRate == never {
-		failureRate = whole / 2
+	if failureRate == neverReached {
+		failureRate = wholeRate / 2
 	}
 	return failureRate.reached(c.Failures, size) || r.slowRate.reached(c.Slow, size)
 }
@@ -117,7 +117,7 @@ func (b *Breaker) endRound(p *phase, failed bool, at time.Duration) {
 	switch p.live.ramp.endRound(failed, at, recovery) {
 	case recovered:
 		why := fmt.Sprintf("all calls pass and no round of them failed for %v", recovery)
-		b.enter(endless(Closed, at), cause{reason: why, origin: byCalls}, c)
+		b.enter(endlessStay(Closed, at), cause{reason: why, origin: byCalls}, c)
 	case relapsed:
 		why := fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls())
 		b.open(p, at, cause{reason: why, origin: byCalls}, c)

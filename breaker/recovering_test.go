@@ -9,29 +9,29 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// recovery is a breaker whose calls are made at given times.
-type recovery struct {
+// recoveryRun is a breaker whose calls are made at given times.
+type recoveryRun struct {
 	*breaker.Breaker
 	t    *testing.T
 	now  time.Duration
 	told recorder
 }
 
-// newRecovery returns a breaker with a Recovery of 20s that has just begun to recover.
-func newRecovery(t *testing.T, c breaker.Config) *recovery {
+// newRecoveryRun returns a breaker with a Recovery of 20s that has just begun to recover.
+func newRecoveryRun(t *testing.T, c breaker.Config) *recoveryRun {
 	t.Helper()
 	c.Initial, c.Cooldown, c.Probes = breaker.Open, time.Second, 1
-	r := &recovery{t: t, now: time.Second}
-	r.Breaker = breaker.NewAt("b", r.told.on(c), t0)
-	require.True(t, r.do(breaker.Success), "the probe")
+	r := &recoveryRun{t: t, now: time.Second}
+	r.Breaker = breaker.NewAt("b", r.told.attachTo(c), t0)
+	require.True(t, r.makeCall(breaker.Success), "the probe")
 	require.Equal(t, breaker.Recovering, r.state())
 	return r
 }
 
-func (r *recovery) state() breaker.State { return r.StateAt(after(r.now)) }
+func (r *recoveryRun) state() breaker.State { return r.StateAt(after(r.now)) }
 
-// do makes a call and reports whether it passed.
-func (r *recovery) do(o breaker.Outcome) bool {
+// makeCall makes a call and reports whether it passed.
+func (r *recoveryRun) makeCall(o breaker.Outcome) bool {
 	p, err := r.AllowAt(after(r.now))
 	if err != nil {
 		require.ErrorIs(r.t, err, breaker.ErrOpen)
@@ -41,11 +41,11 @@ func (r *recovery) do(o breaker.Outcome) bool {
 	return true
 }
 
-// pass makes n calls, one each millisecond, and returns how many passed.
-func (r *recovery) pass(n int, o breaker.Outcome) (passed int) {
+// makeCalls makes n calls, one each millisecond, and returns how many passed.
+func (r *recoveryRun) makeCalls(n int, o breaker.Outcome) (passed int) {
 	for range n {
 		r.now += time.Millisecond
-		if r.do(o) {
+		if r.makeCall(o) {
 			passed++
 		}
 	}
@@ -54,15 +54,15 @@ func (r *recovery) pass(n int, o breaker.Outcome) (passed int) {
 
 // The rounds need one result, and that of all calls 20, of which eleven successes decide.
 func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
-	require.Equal(t, 1, r.pass(1, breaker.Success), "one of eight begins with a call that passes")
-	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
-	require.Equal(t, 1, r.pass(2, breaker.Success), "one of two")
-	require.Equal(t, 1000, r.pass(1000, breaker.Success), "all")
+	r := newRecoveryRun(t, breaker.Config{})
+	require.Equal(t, 1, r.makeCalls(1, breaker.Success), "one of eight begins with a call that passes")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
+	require.Equal(t, 1, r.makeCalls(2, breaker.Success), "one of two")
+	require.Equal(t, 1000, r.makeCalls(1000, breaker.Success), "all")
 	require.True(t, r.Tripped())
 	r.now = time.Second + 20*time.Second
 	require.Equal(t, breaker.Recovering, r.state(), "no call was made")
-	require.Equal(t, 20, r.pass(20, breaker.Success))
+	require.Equal(t, 20, r.makeCalls(20, breaker.Success))
 	require.Equal(t, breaker.Closed, r.state())
 	require.False(t, r.Tripped())
 	last := r.told.all[len(r.told.all)-1]
@@ -71,24 +71,24 @@ func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 }
 
 func TestRecoveringHalvesTheShareWithEachFailedRound(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
-	r.pass(1+4+2, breaker.Success)
-	require.Equal(t, 10, r.pass(10, breaker.Failure), "ten failures of twenty reach the limit")
-	require.Equal(t, 1, r.pass(2, breaker.Failure), "one of two")
-	require.Equal(t, 1, r.pass(4, breaker.Failure), "one of four")
-	require.Equal(t, 100, r.pass(800, breaker.Failure), "one of eight, however many fail")
+	r := newRecoveryRun(t, breaker.Config{})
+	r.makeCalls(1+4+2, breaker.Success)
+	require.Equal(t, 10, r.makeCalls(10, breaker.Failure), "ten failures of twenty reach the limit")
+	require.Equal(t, 1, r.makeCalls(2, breaker.Failure), "one of two")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Failure), "one of four")
+	require.Equal(t, 100, r.makeCalls(800, breaker.Failure), "one of eight, however many fail")
 	require.Equal(t, breaker.Recovering, r.state())
-	require.Equal(t, 1, r.pass(8, breaker.Success), "it recovers from there")
-	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
-	require.Equal(t, 5, r.pass(2+4, breaker.Success), "one of two, and then all")
+	require.Equal(t, 1, r.makeCalls(8, breaker.Success), "it recovers from there")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
+	require.Equal(t, 5, r.makeCalls(2+4, breaker.Success), "one of two, and then all")
 }
 
 func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
-	r := newRecovery(t, breaker.Config{Recovery: 5 * time.Second})
-	passed := r.pass(4999, breaker.Failure)
+	r := newRecoveryRun(t, breaker.Config{Recovery: 5 * time.Second})
+	passed := r.makeCalls(4999, breaker.Failure)
 	require.Equal(t, breaker.Recovering, r.state())
 	require.InDelta(t, 4999/8, passed, 1)
-	r.pass(24, breaker.Failure)
+	r.makeCalls(24, breaker.Failure)
 	require.Equal(t, breaker.Open, r.state())
 	last := r.told.all[len(r.told.all)-1]
 	require.Equal(t, "all rounds of calls failed for 5s: 1 of the last 1 failed", last.Reason)
@@ -98,11 +98,11 @@ func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
 // The bound of the package comment.
 func TestRecoveringLetsAtMostOneOfEightThroughWhileCallsFail(t *testing.T) {
 	for _, every := range []time.Duration{time.Microsecond, 10 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
-		r := newRecovery(t, breaker.Config{Recovery: time.Hour})
+		r := newRecoveryRun(t, breaker.Config{Recovery: time.Hour})
 		begin := r.now
 		for n := 1; n <= 1000; n++ {
 			r.now += every
-			r.do(breaker.Failure)
+			r.makeCall(breaker.Failure)
 			seconds := int64((r.now - begin) / time.Second)
 			require.LessOrEqual(t, r.Totals().Failures, int64(n+7)/8+seconds, "%d calls, one per %v", n, every)
 		}
@@ -111,59 +111,59 @@ func TestRecoveringLetsAtMostOneOfEightThroughWhileCallsFail(t *testing.T) {
 }
 
 func TestRecoveringLetsACallPerSecondThrough(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
-	require.True(t, r.do(breaker.Failure))
+	r := newRecoveryRun(t, breaker.Config{})
+	require.True(t, r.makeCall(breaker.Failure))
 	for range 5 {
-		require.False(t, r.do(breaker.Failure))
+		require.False(t, r.makeCall(breaker.Failure))
 		r.now += time.Second - 1
-		require.False(t, r.do(breaker.Failure))
+		require.False(t, r.makeCall(breaker.Failure))
 		r.now++
-		require.True(t, r.do(breaker.Failure))
+		require.True(t, r.makeCall(breaker.Failure))
 	}
 }
 
 func TestRecoveringLetsAllCallsThroughIfCallsAreRare(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
+	r := newRecoveryRun(t, breaker.Config{})
 	r.now += time.Second
-	require.True(t, r.do(breaker.Success), "a round of a second in which none was refused")
-	require.Equal(t, 100, r.pass(100, breaker.Success))
+	require.True(t, r.makeCall(breaker.Success), "a round of a second in which none was refused")
+	require.Equal(t, 100, r.makeCalls(100, breaker.Success))
 }
 
 func TestRecoveringDoesNotLetAllCallsThroughAfterAQuickOne(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
+	r := newRecoveryRun(t, breaker.Config{})
 	r.now += time.Second - 1
-	require.True(t, r.do(breaker.Success))
-	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
+	require.True(t, r.makeCall(breaker.Success))
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
 }
 
 func TestRecoveringJudgesOnlyCallsOfTheRound(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
+	r := newRecoveryRun(t, breaker.Config{})
 	late, err := r.AllowAt(after(r.now)) // of the first round
 	require.NoError(t, err)
-	require.Equal(t, 1, r.pass(8, breaker.Success))
+	require.Equal(t, 1, r.makeCalls(8, breaker.Success))
 	require.True(t, late.RecordAt(after(r.now), breaker.Failure), "it counts")
 	require.EqualValues(t, 1, r.CountsAt(after(r.now)).Failures)
-	require.Equal(t, 1, r.pass(4, breaker.Success), "one of four")
-	require.Equal(t, 5, r.pass(2+4, breaker.Success), "one of two, and then all")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
+	require.Equal(t, 5, r.makeCalls(2+4, breaker.Success), "one of two, and then all")
 }
 
 func TestRecoveringFailsARoundWhoseCallsHang(t *testing.T) {
-	r := newRecovery(t, breaker.Config{ProbeTimeout: 3 * time.Second})
-	r.pass(1+4+2, breaker.Success)
+	r := newRecoveryRun(t, breaker.Config{ProbeTimeout: 3 * time.Second})
+	r.makeCalls(1+4+2, breaker.Success)
 	for range 20 {
 		r.now += time.Millisecond
 		_, err := r.AllowAt(after(r.now)) // no result
 		require.NoError(t, err)
 	}
 	r.now += 3*time.Second - 1
-	require.True(t, r.do(breaker.Ignored))
+	require.True(t, r.makeCall(breaker.Ignored))
 	r.now++
-	require.Equal(t, 5, r.pass(10, breaker.Ignored), "one of two")
+	require.Equal(t, 5, r.makeCalls(10, breaker.Ignored), "one of two")
 }
 
 func TestRefusalOfARecoveringBreaker(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
-	r.do(breaker.Success)
+	r := newRecoveryRun(t, breaker.Config{})
+	r.makeCall(breaker.Success)
 	_, err := r.AllowAt(after(r.now))
 	var refusal *breaker.OpenError
 	require.ErrorAs(t, err, &refusal)
@@ -187,34 +187,34 @@ func TestRecoveryCanBeSwitchedOff(t *testing.T) {
 }
 
 func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
-	r.pass(1+4+2, breaker.Success)
+	r := newRecoveryRun(t, breaker.Config{})
+	r.makeCalls(1+4+2, breaker.Success)
 	r.ForceAt(after(r.now), breaker.ForcedOpen)
-	require.Zero(t, r.pass(8, breaker.Success))
+	require.Zero(t, r.makeCalls(8, breaker.Success))
 	r.ReleaseAt(after(r.now))
 	require.Equal(t, breaker.Recovering, r.state())
-	require.Equal(t, 1, r.pass(4, breaker.Success), "it begins anew")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "it begins anew")
 	require.NoError(t, r.ReconfigureAt(after(r.now), breaker.Config{Recovery: breaker.Off}))
 	require.Equal(t, breaker.Closed, r.state())
 }
 
 // A service that is called every 15 seconds would need 11 good calls after the first round.
 func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
+	r := newRecoveryRun(t, breaker.Config{})
 	for r.state() == breaker.Recovering {
 		r.now += 15 * time.Second
-		require.True(t, r.do(breaker.Success))
+		require.True(t, r.makeCall(breaker.Success))
 	}
 	require.Equal(t, breaker.Closed, r.state())
 	require.Equal(t, time.Second+3*15*time.Second, r.now, "a round of one call, and one of two")
 }
 
 func TestARoundOfRareCallsFails(t *testing.T) {
-	r := newRecovery(t, breaker.Config{})
+	r := newRecoveryRun(t, breaker.Config{})
 	for _, o := range []breaker.Outcome{breaker.Success, breaker.Success, breaker.Failure} {
 		r.now += 15 * time.Second
-		require.True(t, r.do(o))
+		require.True(t, r.makeCall(o))
 	}
-	require.Equal(t, 1, r.pass(2, breaker.Failure), "one of two: half of a round has failed")
+	require.Equal(t, 1, r.makeCalls(2, breaker.Failure), "one of two: half of a round has failed")
 	require.Equal(t, breaker.Recovering, r.state())
 }

@@ -36,7 +36,7 @@ func TestARefusalIsIgnoredHoweverItIsReturned(t *testing.T) {
 // An error that joins a refusal and a failure matches weir.ErrRefused, and so does a refusal that
 // consists of two errors.
 func TestARefusalIsIgnoredBeforeTheClassifierIsCalled(t *testing.T) {
-	for verb, judge := range judged {
+	for verb, judge := range cancellableForms {
 		for _, err := range []error{sentinel.ErrRefused, fmt.Errorf("inner: %w", breaker.ErrOpen), throttle.ErrRefused, errors.Join(limiter.ErrLimited, errDown)} {
 			call, counts := judge(func(error) breaker.Outcome {
 				t.Errorf("%s: the classifier is asked about %v", verb, err)
@@ -99,7 +99,7 @@ func TestEveryRefusalAsksForAWait(t *testing.T) {
 			b.Force(breaker.ForcedOpen)
 			return b
 		}
-		full := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 4 * time.Second})
+		full := newHalfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 4 * time.Second})
 		_, err := full.Allow()
 		require.NoError(t, err)
 		gone := breaker.NewGroup[string]("g", breaker.GroupConfig{Breaker: breaker.Config{Initial: breaker.ForcedOpen, Cooldown: 3 * time.Second}})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// While Config.Refuse is set, the phase is an override in the state ForcedOpen. It keeps the phase
-// underneath, as any override, and the override that it has replaced.
+// While Config.Refuse is set, the phase is an override in the state ForcedOpen. Like any override
+// it keeps the phase underneath. It also keeps the override that it has replaced.
 
 // refuses reports whether the phase refuses all calls because of Config.Refuse.
 func (p *phase) refuses() bool { return p.rules.config.Refuse != "" }
@@ -31,7 +31,7 @@ func (b *Breaker) followRefuse(old *rules, at time.Duration) {
 	case before == "" && p.state == ForcedOpen:
 		b.keepForcedOpen(p, ForcedOpen, now)
 	case before == "":
-		next := p.next(endless(ForcedOpen, at))
+		next := p.next(endlessStay(ForcedOpen, at))
 		next.refuseAfter(p)
 		next.complete(b)
 		b.publish(next, Change{From: p.state, To: ForcedOpen, Reason: now, origin: byHand})
@@ -52,8 +52,9 @@ func (b *Breaker) keepForcedOpen(p *phase, replaced State, reason string) {
 	b.phase.Store(&next)
 }
 
-// replace sets the override that follows when Config.Refuse ends, "" for none. The lock is held.
-func (b *Breaker) replace(p *phase, s State) {
+// replaceOverride sets the override that follows when Config.Refuse ends, "" for none. The lock is
+// held.
+func (b *Breaker) replaceOverride(p *phase, s State) {
 	next := *p
 	next.replaced = s
 	b.phase.Store(&next)

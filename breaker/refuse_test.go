@@ -14,32 +14,33 @@ import (
 	"github.com/weir-go/weir/internal/adminhook"
 )
 
-// refusing is the config of a breaker that refuses all calls.
-var refusing = breaker.Config{Refuse: "maintenance until 18:00"}
+// refusingConfig is the config of a breaker that refuses all calls.
+var refusingConfig = breaker.Config{Refuse: "maintenance until 18:00"}
 
-func pass(context.Context) error { return nil }
+func returnNil(context.Context) error { return nil }
 
 func TestRefuseRefusesAllCallsForItsReason(t *testing.T) {
 	b := breaker.New("pay", breaker.Config{})
 	permit, err := b.Allow()
 	require.NoError(t, err)
-	require.NoError(t, b.Reconfigure(refusing))
-	err = b.Run(t.Context(), pass)
+	require.NoError(t, b.Reconfigure(refusingConfig))
+	err = b.Run(t.Context(), returnNil)
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.EqualError(t, err, `breaker "pay" is forced open: maintenance until 18:00`)
 	var open *breaker.OpenError
 	require.ErrorAs(t, err, &open)
-	require.Equal(t, refusing.Refuse, open.Reason)
-	require.Equal(t, refusing.Refuse, b.Explain())
+	require.Equal(t, refusingConfig.Refuse, open.Reason)
+	require.Equal(t, refusingConfig.Refuse, b.Explain())
 	require.Equal(t, breaker.ForcedOpen, b.State())
 	permit.Record(breaker.Success) // a call in flight ends
 
 	require.NoError(t, b.Reconfigure(breaker.Config{Refuse: "moved"}))
-	require.EqualError(t, b.Run(t.Context(), pass), `breaker "pay" is forced open: moved`)
+	require.EqualError(t, b.Run(t.Context(), returnNil), `breaker "pay" is forced open: moved`)
 	require.NoError(t, b.Reconfigure(breaker.Config{}))
-	require.NoError(t, b.Run(t.Context(), pass))
+	require.NoError(t, b.Run(t.Context(), returnNil))
 	require.Equal(t, breaker.Closed, b.State())
-	require.EqualError(t, breaker.New("pay", refusing).Run(t.Context(), pass), `breaker "pay" is forced open: maintenance until 18:00`)
+	require.EqualError(t, breaker.New("pay", refusingConfig).Run(t.Context(), returnNil),
+		`breaker "pay" is forced open: maintenance until 18:00`)
 }
 
 // Force, Release, OpenFor and Reset take effect when Refuse ends.
@@ -76,17 +77,17 @@ func TestRefuseEndsInTheStateThatFollows(t *testing.T) {
 			b := breaker.New("b", config)
 			c.before(b)
 			refuses := config
-			refuses.Refuse = refusing.Refuse
+			refuses.Refuse = refusingConfig.Refuse
 			require.NoError(t, b.Reconfigure(refuses))
 			c.during(b)
 			refuses.Refuse += ", and later"
 			require.NoError(t, b.Reconfigure(refuses))
 			require.Equal(t, breaker.ForcedOpen, b.State(), "case %d", n)
-			require.ErrorContains(t, b.Run(t.Context(), pass), refusing.Refuse, "case %d", n)
+			require.ErrorContains(t, b.Run(t.Context(), returnNil), refusingConfig.Refuse, "case %d", n)
 			require.NoError(t, b.Reconfigure(config))
 			require.Equal(t, c.want, b.State(), "case %d", n)
 			if c.want == breaker.ForcedOpen {
-				require.EqualError(t, b.Run(t.Context(), pass), `breaker "b" is forced open`, "case %d", n)
+				require.EqualError(t, b.Run(t.Context(), returnNil), `breaker "b" is forced open`, "case %d", n)
 				require.Equal(t, "forced", b.Explain())
 			}
 			b.Release()
@@ -99,7 +100,7 @@ func TestABreakerThatBeginsToRefuseHasItsInitialStateAfterwards(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Open, breaker.Shadow, breaker.ForcedOpen, breaker.ForcedClosed} {
 		config := breaker.Config{Initial: initial, Refuse: "no", Cooldown: time.Hour}
 		b := breaker.New("b", config)
-		require.EqualError(t, b.Run(t.Context(), pass), `breaker "b" is forced open: no`)
+		require.EqualError(t, b.Run(t.Context(), returnNil), `breaker "b" is forced open: no`)
 		config.Refuse = ""
 		require.NoError(t, b.Reconfigure(config))
 		require.Equal(t, initial, b.State())
@@ -108,24 +109,24 @@ func TestABreakerThatBeginsToRefuseHasItsInitialStateAfterwards(t *testing.T) {
 
 func TestAGroupRefusesAlsoKeysWithoutRoom(t *testing.T) {
 	for _, g := range []*breaker.Group[int]{
-		breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 2, Breaker: refusing}),
+		breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 2, Breaker: refusingConfig}),
 		breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 2}),
 	} {
 		require.NoError(t, g.Reconfigure(breaker.Config{}))
 		for key := range 20 {
-			require.NoError(t, g.Get(key).Run(t.Context(), pass))
+			require.NoError(t, g.Get(key).Run(t.Context(), returnNil))
 			g.Get(key).Force(breaker.ForcedClosed)
 		}
 		kept := g.Get(7)
-		require.NoError(t, g.Reconfigure(refusing))
+		require.NoError(t, g.Reconfigure(refusingConfig))
 		require.LessOrEqual(t, g.Len(), 2)
 		for key := range 40 {
-			require.ErrorContains(t, g.Get(key).Run(t.Context(), pass), refusing.Refuse, "key %d", key)
+			require.ErrorContains(t, g.Get(key).Run(t.Context(), returnNil), refusingConfig.Refuse, "key %d", key)
 		}
-		require.ErrorContains(t, kept.Run(t.Context(), pass), refusing.Refuse)
+		require.ErrorContains(t, kept.Run(t.Context(), returnNil), refusingConfig.Refuse)
 		require.NoError(t, g.Reconfigure(breaker.Config{}))
 		for key := range 60 {
-			require.NoError(t, g.Get(key).Run(t.Context(), pass), "key %d", key)
+			require.NoError(t, g.Get(key).Run(t.Context(), returnNil), "key %d", key)
 		}
 	}
 }
@@ -137,20 +138,20 @@ func TestAGroupIsForcedWhileItRefuses(t *testing.T) {
 	own.Force(breaker.ForcedClosed)
 	operator, ok := adminhook.OfBreaker(g)
 	require.True(t, ok)
-	require.NoError(t, g.Reconfigure(refusing))
+	require.NoError(t, g.Reconfigure(refusingConfig))
 	operator.Force("forced_open", "by hand")
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	for key := range 10 {
-		require.Regexp(t, `is forced open$`, g.Get(key).Run(t.Context(), pass).Error(), "key %d", key)
+		require.Regexp(t, `is forced open$`, g.Get(key).Run(t.Context(), returnNil).Error(), "key %d", key)
 	}
-	require.NoError(t, g.Reconfigure(refusing))
+	require.NoError(t, g.Reconfigure(refusingConfig))
 	operator.Release("by hand")
 	require.Equal(t, breaker.ForcedOpen, other.State())
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	require.Equal(t, breaker.ForcedClosed, own.State())
 	require.Equal(t, breaker.Closed, other.State())
 	for key := range 10 {
-		require.NoError(t, g.Get(key).Run(t.Context(), pass))
+		require.NoError(t, g.Get(key).Run(t.Context(), returnNil))
 	}
 }
 
@@ -165,11 +166,11 @@ func TestAChangeToRefuseIsTold(t *testing.T) {
 		require.NoError(t, b.Reconfigure(config))
 	}
 	require.Equal(t, []string{"closed forced_open: one", "forced_open closed: Refuse is empty", "closed forced_open: three"}, changes)
-	require.EqualValues(t, 2, entered(b, breaker.ForcedOpen))
+	require.EqualValues(t, 2, timesEntered(b, breaker.ForcedOpen))
 }
 
-// entered returns how often the breaker has entered the state.
-func entered(b *breaker.Breaker, s breaker.State) (n float64) {
+// timesEntered returns how often the breaker has entered the state.
+func timesEntered(b *breaker.Breaker, s breaker.State) (n float64) {
 	for series, v := range b.Observe {
 		if series.Instrument.Name == "weir.breaker.transitions" && series.Values[1] == string(s) {
 			n = v

@@ -39,7 +39,7 @@ func (g *Group[K]) report(yield func(*report.Breaker)) {
 func (b *Breaker) reportNow() *report.Breaker {
 	p, at := b.phase.Load(), b.peekNow()
 	c := b.counts(at)
-	r := &report.Breaker{Name: b.name, Key: b.member.text(), Incident: p.lasting(b.date), SlowRate: c.SlowRate(), Rules: p.rules}
+	r := &report.Breaker{Name: b.name, Key: b.member.text(), Incident: p.currentIncident(b.date), SlowRate: c.SlowRate(), Rules: p.rules}
 	if p.rules.config.SlowRate > 0 {
 		r.SlowLimit, r.SlowCall = p.rules.config.SlowRate, max(p.rules.config.SlowCall, 0)
 	}

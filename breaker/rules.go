@@ -19,12 +19,12 @@ type rules struct {
 	minCalls    int64
 	consecutive int64
 	run         cusum.Rule
-	needs
+	callNeeds
 }
 
-// needs says what must be done for each call. Each phase has a copy, which saves every call one
-// load.
-type needs struct {
+// callNeeds says what must be done for each call. Each phase has a copy of it, so that a call loads one
+// pointer less.
+type callNeeds struct {
 	timed    bool // the beginning of the call is recorded
 	measured bool // the duration of the call is counted
 	traced   bool // the call may become an exemplar
@@ -37,7 +37,7 @@ func newRules(c Config) *rules {
 	r := &rules{
 		config: c, failureRate: rateOf(c.FailureRate), slowRate: rateOf(c.SlowRate),
 		minCalls: int64(c.MinCalls), consecutive: int64(c.ConsecutiveFailures),
-		needs: needs{
+		callNeeds: callNeeds{
 			measured: c.SlowCall != math.MaxInt64 || c.Latency,
 			traced:   c.Trace != nil && c.Latency,
 			watched:  c.HungCalls || c.Active,
@@ -127,7 +127,7 @@ func (p *phase) limitReached(at time.Duration, e *evidence) *cause {
 		}
 	}
 	if r.config.SharedCounts != nil {
-		n := clamp(r.config.SharedCounts())
+		n := clampCounts(r.config.SharedCounts())
 		if reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures}); reached {
 			return &cause{reason: reason + ", by shared counts", origin: bySharedCounts}
 		}
@@ -158,8 +158,8 @@ func (r *rules) slowReason(slow, calls int64) string {
 		100*float64(slow)/float64(calls), calls, 100*r.config.SlowRate)
 }
 
-// clamp returns c without negative counts and without counts whose sum overflows.
-func clamp(c window.Counts) window.Counts {
+// clampCounts returns c without negative counts and without counts whose sum overflows.
+func clampCounts(c window.Counts) window.Counts {
 	for _, n := range []*int64{&c.Successes, &c.Failures, &c.Slow, &c.SlowFailures} {
 		*n = min(max(*n, 0), math.MaxInt64/2)
 	}

@@ -9,7 +9,7 @@ import (
 
 const (
 	// A run must be longer by one failure for every busyShare calls in the window. So failures that
-	// come in a lump shorter than this share of the window do not open a breaker.
+	// come all together do not open a breaker if they take a smaller share of the window.
 	busyShare = 6
 	// chanceShare is the share of FailureRate up to which failures count as chance.
 	chanceShare = 0.4
@@ -54,7 +54,8 @@ func (r *rules) runReason(run cusum.Run) string {
 		run.Failures(), run.Calls(), math.Floor(odds), 100*chanceShare*rate)
 }
 
-// spares reports whether more calls are refused before the first probe.
-func (b *Breaker) spares(p *phase) bool {
+// tooEarlyToProbe reports whether more calls must be refused before the first probe, because the
+// service is very likely still down.
+func (b *Breaker) tooEarlyToProbe(p *phase) bool {
 	return p.byRun && p.rounds > 0 && int64(b.refused.Load())-p.recovery.refused < sparedCalls
 }

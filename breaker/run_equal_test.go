@@ -39,8 +39,8 @@ func onlyNilFails(err error) breaker.Outcome {
 	return breaker.Success
 }
 
-// runs are the ways to make a call whose common case has a path of its own.
-var runs = []func(ctx context.Context, b *breaker.Breaker, after time.Duration, fn func(context.Context) error) error{
+// runForms are the ways to make a call whose common case has a path of its own.
+var runForms = []func(ctx context.Context, b *breaker.Breaker, after time.Duration, fn func(context.Context) error) error{
 	func(ctx context.Context, b *breaker.Breaker, _ time.Duration, fn func(context.Context) error) error {
 		return b.Run(ctx, fn)
 	},
@@ -58,8 +58,8 @@ var runs = []func(ctx context.Context, b *breaker.Breaker, after time.Duration, 
 	},
 }
 
-// changes happen to a breaker during a call.
-var changes = append(slices.Repeat([]func(*breaker.Breaker){func(*breaker.Breaker) {}}, 40),
+// changesDuringCall happen to a breaker during a call.
+var changesDuringCall = append(slices.Repeat([]func(*breaker.Breaker){func(*breaker.Breaker) {}}, 40),
 	(*breaker.Breaker).Reset, (*breaker.Breaker).Release,
 	func(b *breaker.Breaker) { b.OpenFor(100 * time.Millisecond) },
 	func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
@@ -91,7 +91,7 @@ func runBoth(t *testing.T, c breaker.Config, grouped bool, r *rand.Rand) {
 			failing = r.Float64()
 		}
 		time.Sleep(time.Duration(r.IntN(300)) * time.Millisecond)
-		way, after, took := r.IntN(len(runs)), time.Duration(0), time.Duration(r.IntN(120))*time.Millisecond
+		way, after, took := r.IntN(len(runForms)), time.Duration(0), time.Duration(r.IntN(120))*time.Millisecond
 		if way == 2 && r.IntN(10) == 0 {
 			after = 20 * time.Second
 		}
@@ -99,9 +99,9 @@ func runBoth(t *testing.T, c breaker.Config, grouped bool, r *rand.Rand) {
 		if r.Float64() < failing {
 			result = errors.New("down")
 		}
-		change := changes[r.IntN(len(changes))]
+		change := changesDuringCall[r.IntN(len(changesDuringCall))]
 		permit, refusal := done.Allow()
-		err := runs[way](t.Context(), ran, after, func(context.Context) error {
+		err := runForms[way](t.Context(), ran, after, func(context.Context) error {
 			time.Sleep(took)
 			if refusal == nil {
 				change(done)

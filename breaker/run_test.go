@@ -159,7 +159,7 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 			recordMinutely(t, b, 1, breaker.Failure)
 		}
 		for range 7 {
-			refused(t, b)
+			requireRefused(t, b)
 		}
 		time.Sleep(5 * time.Second)
 		recordMinutely(t, b, 3, breaker.Success)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestScenarioA42_OverridesAndTheStateUnderneath(t *testing.T) {
-	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
+	s := runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
 	force := func(state breaker.State) { s.b.ForceAt(s.now, state) }
 
 	force(breaker.ForcedClosed)
@@ -48,7 +48,7 @@ func TestScenarioA42_OverridesAndTheStateUnderneath(t *testing.T) {
 
 func TestScenarioA43_Reconfigure(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 2, Window: 20 * time.Second}
-	s := play(t, c, "0 AA .. closed", "0 EEEE .... closed")
+	s := runScript(t, c, "0 AA .. closed", "0 EEEE .... closed")
 
 	c.MinCalls, c.FailureRate = 6, 0.9 // the same window keeps its calls, and what is in flight counts
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
@@ -78,13 +78,13 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 func TestReconfigureChangesSlowCallAndOnChange(t *testing.T) {
 	var told []string
 	c := breaker.Config{MinCalls: 2, SlowCall: time.Second, HungCalls: true, OnChange: func(breaker.Change) { told = append(told, "old") }}
-	s := play(t, c, "0 ss .. open")
+	s := runScript(t, c, "0 ss .. open")
 	s.b.ResetAt(s.now)
 	c.SlowCall = 10 * time.Second
 	c.OnChange = func(breaker.Change) { told = append(told, "new") }
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("4 ss .. closed") // two seconds each
-	s.slow(0)
+	s.requireSlow(0)
 	s.do("10 EE .. open")
 	require.Equal(t, []string{"old", "old", "new"}, told)
 	c.SlowCall, c.HungCalls = 0, false
@@ -95,7 +95,7 @@ func TestTripAndSharedCountsAreCalled(t *testing.T) {
 	var asked []window.Counts
 	fleet := window.Counts{Successes: 100}
 	var told recorder
-	b := breaker.New("b", told.on(breaker.Config{
+	b := breaker.New("b", told.attachTo(breaker.Config{
 		FailureRate: 0.5, MinCalls: 50,
 		Trip: func(c window.Counts) (string, bool) {
 			asked = append(asked, c)

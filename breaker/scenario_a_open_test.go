@@ -17,7 +17,7 @@ import (
 
 func TestScenarioA16A17A18_Open(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second}
-	s := play(t, c, "0 AAA ... closed", "0 EEEEE ..... open 100 0 5 5 0", "4.999999999 S r open", "4.999999999 gb !! open")
+	s := runScript(t, c, "0 AAA ... closed", "0 EEEEE ..... open 100 0 5 5 0", "4.999999999 S r open", "4.999999999 gb !! open")
 	require.Len(t, s.changes(), 1, "a late failure is no news")
 	s.do("5 - - half_open -1 0 0 0 0", "5 g ! half_open")
 }
@@ -26,7 +26,7 @@ func TestScenarioA23_CooldownsGrowAndJitter(t *testing.T) {
 	c := breaker.Config{MinCalls: 1, Probes: 1, Cooldown: time.Second, CooldownFactor: 2, MaxCooldown: 5 * time.Second, CooldownJitter: 0.5}
 	shorter := 0
 	for range 50 {
-		s := play(t, c, "0 E . open")
+		s := runScript(t, c, "0 E . open")
 		for _, longest := range []float64{1, 2, 4, 5, 5} {
 			wait := s.b.StatsAt(s.now).Since
 			_, err := s.b.AllowAt(s.now)
@@ -52,7 +52,7 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 		run(t, b, 2, fail)
 		require.Equal(t, breaker.Open, b.State())
 		time.Sleep(29 * time.Second)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(time.Second)
 		require.Equal(t, breaker.HalfOpen, b.State(), "asked for before it opened")
 
@@ -63,7 +63,7 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 			require.True(t, p.Record(breaker.Failure))
 		}
 		time.Sleep(time.Minute - 1)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(time.Nanosecond)
 		require.Equal(t, breaker.HalfOpen, b.State())
 
@@ -78,14 +78,14 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 
 func TestScenarioA25A26A27_ProbesAndTheirVerdict(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 3, Cooldown: 5 * time.Second}
-	play(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 ggg ... closed")
-	play(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 gbb ... open")
+	runScript(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 ggg ... closed")
+	runScript(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 gbb ... open")
 	c.FailureRate, c.ConsecutiveFailures = breaker.Off, 5
-	play(t, c, "0 EEEEE ..... open", "5 SSE ... open") // the first failure
+	runScript(t, c, "0 EEEEE ..... open", "5 SSE ... open") // the first failure
 }
 
 func TestScenarioA28_IgnoredProbesWithoutEnd(t *testing.T) {
-	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 2}, "0 EEEEE ..... open")
+	s := runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 2}, "0 EEEEE ..... open")
 	for range 100 {
 		s.do("5 I . half_open -1 0 0 0 0")
 	}
@@ -115,7 +115,7 @@ func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 		{breaker.DefaultClassify, breaker.Open},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := halfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1, Classify: c.classify})
+			b := newHalfOpen(t, breaker.Config{Recovery: breaker.Off, Probes: 1, Classify: c.classify})
 			run(t, b, 1, failWith(errBadRequest))
 			require.Equal(t, c.want, b.State())
 		})

@@ -16,11 +16,11 @@ import (
 
 func TestScenarioA37_SlowSuccesses(t *testing.T) {
 	c := breaker.Config{SlowCall: time.Second, SlowRate: 0.4, MinCalls: 5, FailureRate: breaker.Off, Window: time.Minute}
-	play(t, c, "0 ssSS .... closed", "4 S . open")
+	runScript(t, c, "0 ssSS .... closed", "4 S . open")
 	c.SlowRate = 0.41
-	play(t, c, "0 ssSS .... closed", "4 S . closed")
+	runScript(t, c, "0 ssSS .... closed", "4 S . closed")
 	c.SlowRate = breaker.Off
-	play(t, c, "0 ssssss ...... closed")
+	runScript(t, c, "0 ssssss ...... closed")
 }
 
 func TestScenarioA38_OneOutcomePerCall(t *testing.T) {

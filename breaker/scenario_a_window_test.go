@@ -17,13 +17,13 @@ import (
 
 func TestScenarioA01A02_FreshAndSixInARow(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, ConsecutiveFailures: 6}
-	play(t, c, "0 - - closed -1 0 0 0 0", "0 EEEEE ..... closed", "0 S . closed", "0 EEEEE ..... closed", "0 E . open")
+	runScript(t, c, "0 - - closed -1 0 0 0 0", "0 EEEEE ..... closed", "0 S . closed", "0 EEEEE ..... closed", "0 E . open")
 }
 
 func TestScenarioA03_AtTheThresholdAndOneBelow(t *testing.T) {
 	c := breaker.Config{FailureRate: 0.57, LastCalls: 100, MinCalls: 100}
 	for failures, want := range map[int]breaker.State{56: breaker.Closed, 57: breaker.Open} {
-		s := play(t, c)
+		s := runScript(t, c)
 		for i := range 100 {
 			s.do(fmt.Sprintf("0 %c . %s", "ES"[min(max(i-failures+1, 0), 1)], map[bool]string{true: "open", false: "closed"}[i == 99 && want == breaker.Open]))
 		}
@@ -32,13 +32,13 @@ func TestScenarioA03_AtTheThresholdAndOneBelow(t *testing.T) {
 }
 
 func TestScenarioA04A05_MinCallsAndTheFullRate(t *testing.T) {
-	play(t, breaker.Config{MinCalls: 4, FailureRate: 0.01}, "0 EEE ... closed", "20 EEE ... closed")
-	play(t, breaker.Config{MinCalls: 3, FailureRate: 1}, "0 EE .. closed", "0 E . open")
+	runScript(t, breaker.Config{MinCalls: 4, FailureRate: 0.01}, "0 EEE ... closed", "20 EEE ... closed")
+	runScript(t, breaker.Config{MinCalls: 3, FailureRate: 1}, "0 EE .. closed", "0 E . open")
 }
 
 func TestScenarioA06_AnOldBucketLeavesWithItsContent(t *testing.T) {
 	c := breaker.Config{Window: 3 * time.Second, Buckets: 3, FailureRate: 1, MinCalls: 100}
-	play(t, c, "0 EE .. closed", "1 SSS ... closed", "2 E . closed -1 3 6 3 0", "3 - - closed -1 3 4 1 0", "4 - - closed -1 0 1 1 0", "5 - - closed -1 0 0 0 0")
+	runScript(t, c, "0 EE .. closed", "1 SSS ... closed", "2 E . closed -1 3 6 3 0", "3 - - closed -1 3 4 1 0", "4 - - closed -1 0 1 1 0", "5 - - closed -1 0 0 0 0")
 }
 
 func TestScenarioA07_ABurstAcrossTheWindowsEdge(t *testing.T) {
@@ -86,7 +86,7 @@ func TestScenarioA09_ManyFirstWritersAfterAnIdleTime(t *testing.T) {
 }
 
 func TestScenarioA11_TimesBeforeTheStart(t *testing.T) {
-	s := play(t, breaker.Config{MinCalls: 5}, "0 S . closed -1 1 1 0 0")
+	s := runScript(t, breaker.Config{MinCalls: 5}, "0 S . closed -1 1 1 0 0")
 	s.now = t0.Add(-time.Hour)
 	s.do("-3600 SE .. closed -1 2 3 1 0")
 	s.now = t0.Add(-100 * 365 * 24 * time.Hour)
@@ -96,9 +96,9 @@ func TestScenarioA11_TimesBeforeTheStart(t *testing.T) {
 
 func TestScenarioA13A14A15_RowsAndMasks(t *testing.T) {
 	c := breaker.Config{ConsecutiveFailures: 3, Cooldown: time.Minute}
-	play(t, c, "0 E . closed", "60 E . closed", "120 E . open") // wider apart than the window
-	play(t, breaker.Config{MinCalls: 2}, "0 SSSSS ..... closed", "10.5 E . closed")
-	s := play(t, breaker.Config{FailureRun: breaker.Off})
+	runScript(t, c, "0 E . closed", "60 E . closed", "120 E . open") // wider apart than the window
+	runScript(t, breaker.Config{MinCalls: 2}, "0 SSSSS ..... closed", "10.5 E . closed")
+	s := runScript(t, breaker.Config{FailureRun: breaker.Off})
 	for range 1000 {
 		s.call('S')
 	}

@@ -14,13 +14,13 @@ import (
 )
 
 func TestScenarioB05_OpenedByHand(t *testing.T) {
-	s := play(t, fast())
-	s.b.OpenForAt(s.now, sec(5))
+	s := runScript(t, configWithoutSlow())
+	s.b.OpenForAt(s.now, secondsOf(5))
 	s.do("0 S r open", "3 S r open -1 0 0 0 2", "6 A . half_open -1 0 0 0 0")
 }
 
 func TestScenarioB06_OpenForTwoHours(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	s.b.OpenForAt(s.now, 2*time.Hour)
 	s.do("0 S r open", "3600 S r open -1 0 0 0 2", "7201 A . half_open")
 }
@@ -29,9 +29,9 @@ func TestScenarioB07_OpenForHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		b.OpenFor(30 * time.Minute)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(15 * time.Minute)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(15*time.Minute + time.Second)
 		run(t, b, 1, succeed)
 		require.Equal(t, breaker.HalfOpen, b.State())
@@ -39,9 +39,9 @@ func TestScenarioB07_OpenForHalfAnHour(t *testing.T) {
 }
 
 func TestScenarioB08_CooldownsThatGrow(t *testing.T) {
-	c := fast()
+	c := configWithoutSlow()
 	c.CooldownFactor = 1.5
-	s := play(t, c, "0 EEEEE ..... open", "3 S r open", "6 EEEE .... open")
+	s := runScript(t, c, "0 EEEEE ..... open", "3 S r open", "6 EEEE .... open")
 	s.do("12 S r open", "17 A . half_open") // 7.5 s after 6 s
 }
 
@@ -60,7 +60,7 @@ func TestScenarioB34_AResultThatOpensAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		banned := waitError{2 * time.Hour}
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{MaxRetryAfter: 24 * time.Hour, CooldownJitter: breaker.Off, Trip: func(c window.Counts) (string, bool) {
+		b := breaker.New("b", told.attachTo(breaker.Config{MaxRetryAfter: 24 * time.Hour, CooldownJitter: breaker.Off, Trip: func(c window.Counts) (string, bool) {
 			return "banned", c.Failures > 0
 		}, Classify: breaker.FailOn(banned)}))
 		run(t, b, 1, fail)
@@ -69,14 +69,14 @@ func TestScenarioB34_AResultThatOpensAtOnce(t *testing.T) {
 		require.Equal(t, breaker.Open, b.State())
 		require.Equal(t, "banned", told.changes()[0].Reason)
 		time.Sleep(2*time.Hour - 1)
-		refused(t, b)
+		requireRefused(t, b)
 		time.Sleep(time.Nanosecond)
 		require.Equal(t, breaker.HalfOpen, b.State())
 	})
 }
 
 func TestScenarioB35_OneChangeAndOneRefusal(t *testing.T) {
-	s := play(t, breaker.Config{LastCalls: 1, Cooldown: time.Hour}, "0 EE .r open", "0 S r open")
+	s := runScript(t, breaker.Config{LastCalls: 1, Cooldown: time.Hour}, "0 EE .r open", "0 S r open")
 	require.Len(t, s.changes(), 1)
 	require.Equal(t, int64(2), s.b.Totals().Refused)
 }
@@ -99,7 +99,7 @@ func TestScenarioB36_CancelledWaits(t *testing.T) {
 func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told recorder
-		b := breaker.New("b", told.on(breaker.Config{Recovery: breaker.Off, MinCalls: 10, Cooldown: time.Second, Probes: 1}))
+		b := breaker.New("b", told.attachTo(breaker.Config{Recovery: breaker.Off, MinCalls: 10, Cooldown: time.Second, Probes: 1}))
 		run(t, b, 10, fail)
 		wait := func() time.Duration {
 			var e *breaker.OpenError
@@ -125,13 +125,13 @@ func TestScenarioB52_TenFailuresAndTheWait(t *testing.T) {
 
 func TestScenarioB54_RoundsCountUntilItCloses(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 1, Probes: 1, Cooldown: time.Second, CooldownFactor: 2, MaxCooldown: 10 * time.Second}
-	s := play(t, c, "0 E . open")
+	s := runScript(t, c, "0 E . open")
 	at := 0.0
 	for _, wait := range []float64{1, 2, 4, 8, 10, 10} {
 		at += wait
-		s.now = t0.Add(sec(at) - 1)
+		s.now = t0.Add(secondsOf(at) - 1)
 		require.Equal(t, breaker.Open, s.b.StateAt(s.now), "after %v s", at)
-		s.now = t0.Add(sec(at))
+		s.now = t0.Add(secondsOf(at))
 		s.do("0 E . open")
 	}
 	s.now = s.now.Add(10 * time.Second)
@@ -163,10 +163,10 @@ func TestScenarioB65_RefusalsShareOneError(t *testing.T) {
 
 func TestScenarioB86_TimersOfThePast(t *testing.T) {
 	c := breaker.Config{MinCalls: 5, Cooldown: 5 * time.Second, HalfOpenTimeout: time.Second}
-	s := play(t, c, "0 EEEEE ..... open", "5 S . half_open")
+	s := runScript(t, c, "0 EEEEE ..... open", "5 S . half_open")
 	s.b.ResetAt(s.now)
 	s.do("10 - - closed")
-	s = play(t, c, "0 EEEEE ..... open")
+	s = runScript(t, c, "0 EEEEE ..... open")
 	s.b.ResetAt(s.now)
 	s.do("4 EEEEE ..... open", "5 S r open", "8.9 S r open", "9 S . half_open")
 }

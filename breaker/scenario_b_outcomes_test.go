@@ -42,7 +42,7 @@ func TestScenarioB31B32B33_WhatIsRecorded(t *testing.T) {
 }
 
 func TestScenarioB56B57_ResultsByState(t *testing.T) {
-	s := play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1, Cooldown: 5 * time.Second}, "0 S . closed", "0 AAA ... closed", "0 b . open 50 1 2 1 0",
+	s := runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 2, Probes: 1, Cooldown: 5 * time.Second}, "0 S . closed", "0 AAA ... closed", "0 b . open 50 1 2 1 0",
 		"0 gb !! open 50 1 2 1 0") // results that come while it is open change nothing
 	require.Len(t, s.changes(), 1)
 	s.do("5 E . open 100 0 1 1 0", "10 S . closed")
@@ -50,7 +50,7 @@ func TestScenarioB56B57_ResultsByState(t *testing.T) {
 
 func TestScenarioB66_CallsOfAnyTypeShareABreaker(t *testing.T) {
 	var told recorder
-	b := breaker.New("b", told.on(breaker.Config{Recovery: breaker.Off, MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
+	b := breaker.New("b", told.attachTo(breaker.Config{Recovery: breaker.Off, MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
 	for range 5 {
 		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return -1, errDown })
 		_, _ = breaker.Do(bg(), b, func(context.Context) (string, error) { return "error", errDown })
@@ -65,7 +65,7 @@ func TestScenarioB66_CallsOfAnyTypeShareABreaker(t *testing.T) {
 
 func TestScenarioB68_DefaultVerdicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 1})
+		b := newHalfOpen(t, breaker.Config{Probes: 1})
 		ctx, cancel := context.WithCancel(bg())
 		require.ErrorIs(t, b.Run(ctx, func(ctx context.Context) error { cancel(); return ctx.Err() }), context.Canceled)
 		require.Equal(t, breaker.HalfOpen, b.State(), "a cancelled probe does not close it")
@@ -111,7 +111,7 @@ breaker: Initial is "half_open", must be closed, open, forced_open, forced_close
 
 func TestScenarioB81B82_ResultsFromBeforeTheTrip(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 2, Cooldown: 5 * time.Second}
-	s := play(t, c, "0 AAA ... closed", "0 EEEEE ..... open", "5 AA .. half_open -1 0 0 0 0", "5 gbi !!! half_open -1 0 0 0 0", "5 S r half_open")
+	s := runScript(t, c, "0 AAA ... closed", "0 EEEEE ..... open", "5 AA .. half_open -1 0 0 0 0", "5 gbi !!! half_open -1 0 0 0 0", "5 S r half_open")
 	require.Equal(t, int64(3), s.b.StatsAt(s.now).Late)
 	s.do("5 gg .. closed")
 }

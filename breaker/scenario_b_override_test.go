@@ -11,7 +11,7 @@ import (
 )
 
 func TestScenarioB17B18B19_Reset(t *testing.T) {
-	s := play(t, fast(), "0 SE .. closed -1 1 2 1 0")
+	s := runScript(t, configWithoutSlow(), "0 SE .. closed -1 1 2 1 0")
 	s.b.ResetAt(s.now)
 	s.do("0 - - closed -1 0 0 0 0")
 	require.Empty(t, s.changes(), "the same state again is no change")
@@ -23,7 +23,7 @@ func TestScenarioB17B18B19_Reset(t *testing.T) {
 }
 
 func TestScenarioB20_Disabled(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.Disabled)
 	s.do("0 EEEES !!!!! disabled -1 0 0 0 0") // none counts
 	require.Equal(t, []breaker.State{breaker.Disabled}, s.changes())
@@ -32,7 +32,7 @@ func TestScenarioB20_Disabled(t *testing.T) {
 }
 
 func TestScenarioB21_ForcedOpen(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.ForcedOpen)
 	s.do("0 S r forced_open", "6 S r forced_open -1 0 0 0 2", "100000 S r forced_open")
 	_, err := s.b.AllowAt(s.now)
@@ -43,9 +43,9 @@ func TestScenarioB21_ForcedOpen(t *testing.T) {
 
 func TestScenarioB22B23B24_Shadow(t *testing.T) {
 	var told []string
-	c := configR()
+	c := scenarioConfig()
 	c.OnChange = func(c breaker.Change) { told = append(told, c.String()) }
-	s := play(t, c, "0 SS .. closed")
+	s := runScript(t, c, "0 SS .. closed")
 	s.b.ForceAt(s.now, breaker.Shadow)
 	s.do("0 - - shadow -1 0 0 0 0", "0 EEESS ..... shadow 60 2 5 3 0", "0 E . shadow 66.7 2 6 4 0")
 	require.Equal(t, []string{
@@ -56,16 +56,16 @@ func TestScenarioB22B23B24_Shadow(t *testing.T) {
 	require.Equal(t, int64(1), stats.ShadowOpened)
 	require.Equal(t, int64(1), stats.ShadowRefused, "one call came while it would have been open")
 
-	c = configR()
+	c = scenarioConfig()
 	c.Window, c.Buckets = time.Minute, 60
-	s = play(t, c)
+	s = runScript(t, c)
 	s.b.ForceAt(s.now, breaker.Shadow)
 	s.do("0 eeeee ..... shadow")
 	require.Equal(t, int64(1), s.b.StatsAt(s.now).ShadowOpened)
 }
 
 func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
 		require.PanicsWithValue(t, fmt.Sprintf("breaker: %q is not an override", state), func() { s.b.Force(state) })
 	}
@@ -74,7 +74,7 @@ func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
 }
 
 func TestScenarioB26_TheSameStateAgainIsNotAChange(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	for range 2 {
 		s.b.OpenForAt(s.now, time.Hour)
 	}
@@ -96,22 +96,22 @@ func TestScenarioB28_InitialStates(t *testing.T) {
 		breaker.Closed: "0 S . closed", breaker.Open: "0 S r open", breaker.ForcedOpen: "0 S r forced_open",
 		breaker.ForcedClosed: "0 S . forced_closed", breaker.Shadow: "0 S . shadow", breaker.Disabled: "0 S ! disabled",
 	} {
-		c := fast()
+		c := configWithoutSlow()
 		c.Initial = state
-		s := play(t, c, want)
+		s := runScript(t, c, want)
 		require.Empty(t, s.changes())
 		s.b.ReleaseAt(s.now)
 		if state != breaker.Open {
 			require.Equal(t, breaker.Closed, s.b.StateAt(s.now))
 		}
 	}
-	c := fast()
+	c := configWithoutSlow()
 	c.Initial = breaker.Open
-	play(t, c, "4.9 S r open", "5 SSSS .... closed")
+	runScript(t, c, "4.9 S r open", "5 SSSS .... closed")
 }
 
 func TestScenarioB62B63_Isolated(t *testing.T) {
-	s := play(t, fast())
+	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.ForcedOpen)
 	_, err := s.b.AllowAt(s.now)
 	var e *breaker.OpenError

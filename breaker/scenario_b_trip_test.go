@@ -17,44 +17,44 @@ import (
 // Tests named TestScenarioB are the breaker scenarios of part B of the project's list, with their
 // numbers: what the tests of other breakers check, and from 87 on what no other breaker passes.
 
-// configR is the config of most of the first scenarios.
-func configR() breaker.Config {
+// scenarioConfig is the config of most of the first scenarios.
+func scenarioConfig() breaker.Config {
 	return breaker.Config{
 		FailureRate: 0.5, SlowRate: 0.5, SlowCall: 4 * time.Second, Window: 20 * time.Second, Buckets: 20,
 		MinCalls: 5, Probes: 4, Cooldown: 5 * time.Second, Recovery: breaker.Off,
 	}
 }
 
-// fast is configR with calls that cannot be slow.
-func fast() breaker.Config {
-	c := configR()
+// configWithoutSlow is scenarioConfig with calls that cannot be slow.
+func configWithoutSlow() breaker.Config {
+	c := scenarioConfig()
 	c.SlowCall, c.SlowRate = 0, 0
 	return c
 }
 
 func TestScenarioB01_ASuccessTrips(t *testing.T) {
-	s := play(t, fast(),
+	s := runScript(t, configWithoutSlow(),
 		"0 E . closed -1 0 1 1 0", "0 E . closed -1 0 2 2 0", "0 E . closed -1 0 3 3 0", "0 S . closed -1 1 4 3 0",
 		"0 S . open 60 2 5 3 0", "0 S r open 60 2 5 3 1")
 	require.Len(t, s.changes(), 1)
 }
 
 func TestScenarioB02_AtTheThreshold(t *testing.T) {
-	play(t, fast(), "0 S . closed", "1 S . closed", "2 S . closed", "3 E . closed", "4 E . closed 40 3 5 2 0", "5 - - closed", "5 E . open 50 3 6 3 0")
+	runScript(t, configWithoutSlow(), "0 S . closed", "1 S . closed", "2 S . closed", "3 E . closed", "4 E . closed 40 3 5 2 0", "5 - - closed", "5 E . open 50 3 6 3 0")
 }
 
 func TestScenarioB03B04_SlowCallsTrip(t *testing.T) {
-	c := configR()
+	c := scenarioConfig()
 	c.Window, c.Buckets = time.Minute, 60
-	s := play(t, c, "0 e . closed", "0 s . closed", "0 E . closed", "0 S . closed", "0 s . open")
-	s.slow(3)
+	s := runScript(t, c, "0 e . closed", "0 s . closed", "0 E . closed", "0 S . closed", "0 s . open")
+	s.requireSlow(3)
 	require.Equal(t, 0.6, s.b.CountsAt(s.now).SlowRate())
 	require.Equal(t, "slow rate 60% of 5 calls, limit 50%", s.told.changes()[0].Reason)
 }
 
 func TestScenarioB29_TheLastTenCalls(t *testing.T) {
 	c := breaker.Config{LastCalls: 10, MinCalls: 10, FailureRate: 0.5}
-	s := play(t, c)
+	s := runScript(t, c)
 	s.b.ForceAt(s.now, breaker.Shadow) // to see that the window continues
 	s.do("0 SSEE .... shadow -1 2 4 2 0", "0 EEEESSSS ........ shadow 60 4 10 6 0", "0 SSS ... shadow 30 7 10 3 0")
 }
@@ -69,7 +69,7 @@ func TestScenarioB37_OneFailureOfTwo(t *testing.T) {
 }
 
 func TestScenarioB38_Configs(t *testing.T) {
-	s := play(t, breaker.Config{LastCalls: 5, MinCalls: 6}, "0 EEEE .... closed", "0 E . open") // judged after five
+	s := runScript(t, breaker.Config{LastCalls: 5, MinCalls: 6}, "0 EEEE .... closed", "0 E . open") // judged after five
 	require.Equal(t, "failure rate 100% of 5 calls, limit 50%", s.told.changes()[0].Reason)
 	require.NoError(t, breaker.Config{Window: 10 * time.Second, MinCalls: 100}.Validate())
 	require.Error(t, breaker.Config{FailureRate: 1.01}.Validate())
@@ -101,29 +101,30 @@ func TestScenarioB55_ShouldBreak(t *testing.T) {
 }
 
 func TestScenarioB67_ThreeFailuresThenSevenRefusals(t *testing.T) {
-	play(t, breaker.Config{FailureRate: 0.1, Window: time.Second, MinCalls: 3}, "0 EEEEEEEEEE ...rrrrrrr open")
+	runScript(t, breaker.Config{FailureRate: 0.1, Window: time.Second, MinCalls: 3}, "0 EEEEEEEEEE ...rrrrrrr open")
 }
 
 func TestScenarioB72_OneFailureOfSeven(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, FailureRate: 0.2, Window: 20 * time.Second, Buckets: 20, MinCalls: 1, Cooldown: 10 * time.Second, Probes: 1}
-	play(t, c, "0 SE .. open", "0 S r open", "0.1 S r open", "5 S r open", "10 E . open", "20 S . closed", "20 SSSSSS ...... closed", "20 E . closed")
+	runScript(t, c, "0 SE .. open", "0 S r open", "0.1 S r open", "5 S r open", "10 E . open", "20 S . closed", "20 SSSSSS ...... closed", "20 E . closed")
 	slow := breaker.Config{Recovery: breaker.Off, SlowCall: 10 * time.Millisecond, SlowRate: 1, FailureRate: breaker.Off, MinCalls: 3, Cooldown: 5 * time.Second}
-	s := play(t, slow, "0 sss ... open", "3.1 S r open", "4 S r open")
+	s := runScript(t, slow, "0 sss ... open", "3.1 S r open", "4 S r open")
 	s.do("8.1 S . half_open")
 }
 
 func TestScenarioB74_FailuresInARow(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, FailureRate: breaker.Off, ConsecutiveFailures: 3, Cooldown: 5 * time.Second, Probes: 1}
-	s := play(t, c, "0 EESEE ..... closed", "0 E . open", "5 E . open", "10 I . half_open", "10 S . closed", "10 EE .. closed", "10 E . open")
+	s := runScript(t, c,
+		"0 EESEE ..... closed", "0 E . open", "5 E . open", "10 I . half_open", "10 S . closed", "10 EE .. closed", "10 E . open")
 	require.Equal(t, "3 failures in a row, limit 3", s.told.changes()[0].Reason)
 	require.Equal(t, "a probe failed", s.told.changes()[2].Reason)
 
-	play(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
+	runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
 }
 
 func TestScenarioB76_RowsAndRates(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, FailureRate: 0.5, ConsecutiveFailures: 3, MinCalls: 3, Cooldown: time.Second, CooldownFactor: 2, Probes: 1}
-	s := play(t, c, "0 EEE ... open") // both at once
+	s := runScript(t, c, "0 EEE ... open") // both at once
 	require.Contains(t, s.told.changes()[0].Reason, "failure rate 100% of 3 calls")
 	s.do("1 E . open", "2.9 S r open", "3 S . closed") // the wait grew
 	s.do("203 SE .. closed", "203 E . open")           // after a long idle time three calls are needed again
@@ -132,7 +133,7 @@ func TestScenarioB76_RowsAndRates(t *testing.T) {
 }
 
 func TestScenarioB89_NoRounding(t *testing.T) {
-	play(t, breaker.Config{FailureRate: 1, MinCalls: 4}, "0 EEEE .... open")
+	runScript(t, breaker.Config{FailureRate: 1, MinCalls: 4}, "0 EEEE .... open")
 	b := breaker.New("b", breaker.Config{MinCalls: 1000})
 	run(t, b, 496, fail)
 	run(t, b, 504, succeed)

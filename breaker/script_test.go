@@ -44,8 +44,8 @@ type recorder struct {
 	all []breaker.Change
 }
 
-// on returns the config with the recorder as its OnChange.
-func (r *recorder) on(c breaker.Config) breaker.Config {
+// attachTo returns the config with the recorder as its OnChange.
+func (r *recorder) attachTo(c breaker.Config) breaker.Config {
 	c.OnChange = func(c breaker.Change) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -61,11 +61,11 @@ func (r *recorder) changes() []breaker.Change {
 	return slices.Clone(r.all)
 }
 
-func play(t *testing.T, c breaker.Config, lines ...string) *script {
+func runScript(t *testing.T, c breaker.Config, lines ...string) *script {
 	t.Helper()
 	s := &script{t: t, config: c, now: t0, told: new(recorder)}
 	if c.OnChange == nil {
-		c = s.told.on(c)
+		c = s.told.attachTo(c)
 	}
 	s.b = breaker.NewAt("b", c, t0)
 	s.do(lines...)
@@ -104,7 +104,7 @@ func (s *script) call(call rune) string {
 	if strings.ContainsRune("gbi", call) {
 		p := s.held[0]
 		s.held = s.held[1:]
-		return s.done(p, outcomes[call])
+		return s.recordResult(p, outcomes[call])
 	}
 	p, err := s.b.AllowAt(s.now)
 	if err != nil {
@@ -118,10 +118,10 @@ func (s *script) call(call rune) string {
 	if call == 's' || call == 'e' {
 		s.now = s.now.Add(s.config.SlowCall + time.Second)
 	}
-	return s.done(&p, outcomes[call])
+	return s.recordResult(&p, outcomes[call])
 }
 
-func (s *script) done(p *breaker.Permit, o breaker.Outcome) string {
+func (s *script) recordResult(p *breaker.Permit, o breaker.Outcome) string {
 	if p.RecordAt(s.now, o) {
 		return "."
 	}
@@ -134,13 +134,13 @@ func (s *script) counts() []string {
 	if least := s.config.MinCalls; c.Calls() >= int64(least) && c.Calls() > 0 || s.b.StateAt(s.now) == breaker.Open && c.Calls() > 0 {
 		rate = strconv.FormatFloat(100*c.FailureRate(), 'g', 3, 64)
 	}
-	return []string{rate, num(c.Successes), num(c.Calls()), num(c.Failures), num(c.Refused)}
+	return []string{rate, numberText(c.Successes), numberText(c.Calls()), numberText(c.Failures), numberText(c.Refused)}
 }
 
-func num(n int64) string { return fmt.Sprint(n) }
+func numberText(n int64) string { return fmt.Sprint(n) }
 
-// slow requires the slow calls of the counts.
-func (s *script) slow(want int64) {
+// requireSlow requires the slow calls of the counts.
+func (s *script) requireSlow(want int64) {
 	s.t.Helper()
 	require.Equal(s.t, want, s.b.CountsAt(s.now).Slow)
 }
@@ -153,4 +153,4 @@ func (s *script) changes() (to []breaker.State) {
 	return to
 }
 
-func sec(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

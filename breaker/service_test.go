@@ -35,14 +35,14 @@ func newService(c breaker.Config, takes time.Duration) *service {
 // callFor makes a call every 10 ms for the given time. The calls allow the given times in turn.
 func (s *service) callFor(length time.Duration, allowed ...time.Duration) {
 	for i := range int(length / (10 * time.Millisecond)) {
-		s.group.Go(func() { s.one(allowed[i%len(allowed)]) })
+		s.group.Go(func() { s.makeCall(allowed[i%len(allowed)]) })
 		time.Sleep(10 * time.Millisecond)
 	}
 	synctest.Wait()
 }
 
-// one makes one call.
-func (s *service) one(allowed time.Duration) {
+// makeCall makes one call.
+func (s *service) makeCall(allowed time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), allowed)
 	defer cancel()
 	err := s.call(ctx, s.b, func(ctx context.Context) error {

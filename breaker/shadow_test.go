@@ -35,12 +35,12 @@ func newShadowRun(t *testing.T, seed uint64) *shadowRun {
 	r := &shadowRun{modelRun: &modelRun{
 		t: t, name: fmt.Sprintf("seed %d", seed), draw: rand.New(rand.NewPCG(seed, 6)).IntN, counts: map[string]int{},
 	}}
-	r.given = r.config()
+	r.given = r.drawConfig()
 	r.given.Initial = breaker.Closed
-	r.real = breaker.NewAt("b", r.told.on(r.given), t0)
+	r.real = breaker.NewAt("b", r.told.attachTo(r.given), t0)
 	c := r.given
 	c.Initial = breaker.Shadow
-	r.shadow = breaker.NewAt("b", r.would.on(c), t0)
+	r.shadow = breaker.NewAt("b", r.would.attachTo(c), t0)
 	return r
 }
 
@@ -57,7 +57,7 @@ func (r *shadowRun) step() {
 	}
 	switch n := r.draw(100); {
 	case n < 55:
-		r.ask(at)
+		r.makeCall(at)
 	case n < 95:
 		if len(r.calls) > 0 {
 			i := r.draw(len(r.calls))
@@ -77,7 +77,7 @@ func (r *shadowRun) step() {
 	r.compare()
 }
 
-func (r *shadowRun) ask(at time.Duration) {
+func (r *shadowRun) makeCall(at time.Duration) {
 	r.begun = true
 	c := &shadowCall{start: at}
 	refused := r.shadow.StatsAt(modelDate(at)).ShadowRefused
@@ -113,11 +113,11 @@ func (r *shadowRun) end(at time.Duration, c *shadowCall) {
 }
 
 func (r *shadowRun) reconfigure(at time.Duration) {
-	c := r.config()
+	c := r.drawConfig()
 	r.note(at, "reconfigure", modelFields(c))
 	r.begun = true
-	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.on(c)))
-	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), r.would.on(c)))
+	require.NoError(r.t, r.real.ReconfigureAt(modelDate(at), r.told.attachTo(c)))
+	require.NoError(r.t, r.shadow.ReconfigureAt(modelDate(at), r.would.attachTo(c)))
 	r.given = c
 }
 
@@ -187,9 +187,9 @@ func TestAShadowSeesCallsThatHang(t *testing.T) {
 	play := func(initial breaker.State) breaker.AllStats {
 		b := breaker.NewAt("b", breaker.Config{SlowCall: time.Second, HungCalls: true, Initial: initial}, t0)
 		for i := range 600 {
-			_, _ = b.AllowAt(modelAt(100 * i)) // none ever comes back
+			_, _ = b.AllowAt(modelTimeAt(100 * i)) // none ever comes back
 		}
-		return b.StatsAt(modelAt(60_000))
+		return b.StatsAt(modelTimeAt(60_000))
 	}
 	closed, shadow := play(breaker.Closed), play(breaker.Shadow)
 	require.NotZero(t, closed.Totals.Refused)
@@ -201,18 +201,18 @@ func TestAShadowSeesCallsThatHang(t *testing.T) {
 // ends.
 func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	b.ForceAt(modelAt(1), breaker.Shadow)
-	require.NoError(t, modelDo(b, 1, breaker.Failure))
-	require.Zero(t, b.StatsAt(modelAt(1)).ShadowOpened, "the failure before is not of the shadow")
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	b.ForceAt(modelTimeAt(1), breaker.Shadow)
+	require.NoError(t, modelMakeCall(b, 1, breaker.Failure))
+	require.Zero(t, b.StatsAt(modelTimeAt(1)).ShadowOpened, "the failure before is not of the shadow")
 	held := requireAllowed(t, b, 2)
-	require.NoError(t, modelDo(b, 2, breaker.Failure))
-	require.NoError(t, modelDo(b, 3, breaker.Failure))
-	s := b.StatsAt(modelAt(3))
+	require.NoError(t, modelMakeCall(b, 2, breaker.Failure))
+	require.NoError(t, modelMakeCall(b, 3, breaker.Failure))
+	s := b.StatsAt(modelTimeAt(3))
 	require.Equal(t, []int64{1, 1}, []int64{s.ShadowOpened, s.ShadowRefused})
-	b.ReleaseAt(modelAt(4))
-	require.False(t, held.RecordAt(modelAt(4), breaker.Failure))
-	b.ForceAt(modelAt(5), breaker.Shadow)
-	require.NoError(t, modelDo(b, 5, breaker.Success))
-	require.Equal(t, int64(1), b.StatsAt(modelAt(5)).ShadowRefused, "the next shadow is closed")
+	b.ReleaseAt(modelTimeAt(4))
+	require.False(t, held.RecordAt(modelTimeAt(4), breaker.Failure))
+	b.ForceAt(modelTimeAt(5), breaker.Shadow)
+	require.NoError(t, modelMakeCall(b, 5, breaker.Success))
+	require.Equal(t, int64(1), b.StatsAt(modelTimeAt(5)).ShadowRefused, "the next shadow is closed")
 }

@@ -56,7 +56,7 @@ func (s *shard[K]) members() []*member[K] {
 func (s *shard[K]) isFull(t time.Time) bool {
 	full := s.fullAt.Load()
 	since := int64(t.Sub(s.group.epoch)) - full
-	return full != neverFull && since >= 0 && since < int64(s.group.rules.Load().memory()/100)
+	return full != neverFull && since >= 0 && since < int64(s.group.rules.Load().timeToEmpty()/100)
 }
 
 // add returns the breaker of the key, a new one if it has none, or nil if there is no room.
@@ -75,7 +75,7 @@ func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
 	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
 	m.label, m.group = label, m
 	m.breaker = build(g.name, r, t, &m.membership, g.override.now())
-	m.breaker.join(&g.places)
+	m.breaker.joinPlaces(&g.places)
 	m.used.Store(true)
 	s.byKey[key], s.ring[i] = m, m
 	return m.breaker

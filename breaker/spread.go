@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// spread is a sequence of numbers that fill a range evenly, however many of them are used: the
+// evenSequence is a sequence of numbers that fill a range evenly, however many of them are used: the
 // multiples of the golden ratio, modulo 1 (Weyl 1916; Knuth, The Art of Computer Programming, volume 3,
-// section 6.4). Random numbers would leave gaps and lumps. The nil spread has only zeros.
-type spread struct{ state atomic.Uint64 }
+// section 6.4). Random numbers would leave gaps and lumps. A nil evenSequence has only zeros.
+type evenSequence struct{ state atomic.Uint64 }
 
-// golden is the golden ratio minus 1, as a share of 2⁶⁴.
-const golden = 0x9e3779b97f4a7c15
+// goldenRatio is the golden ratio minus 1, as a share of 2⁶⁴.
+const goldenRatio = 0x9e3779b97f4a7c15
 
 // next returns the next number of the sequence, from 0 to below d.
-func (s *spread) next(d time.Duration) time.Duration {
+func (s *evenSequence) next(d time.Duration) time.Duration {
 	if s == nil {
 		return 0
 	}
-	return shareOf(s.state.Add(golden), d)
+	return shareOf(s.state.Add(goldenRatio), d)
 }
 
-// stretch returns the largest share by which a wait is lengthened that a service asks for.
-func (c *Config) stretch() float64 { return either(c.CooldownJitter, 0.1, 0) }
+// maxStretch returns the largest share by which a wait is lengthened that a service asks for.
+func (c *Config) maxStretch() float64 { return valueOr(c.CooldownJitter, 0.1, 0) }
 
-// stretched returns a time that a service asked all its clients to wait for, moved back by a share of
+// stretchTime returns a time that a service asked all its clients to wait for, moved back by a share of
 // the wait, from 0 to below jitter. drawn decides which.
-func stretched(asked, at time.Duration, jitter float64, drawn uint64) time.Duration {
+func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Duration {
 	if asked <= at || jitter == 0 {
 		return asked
 	}
@@ -39,11 +39,11 @@ func stretched(asked, at time.Duration, jitter float64, drawn uint64) time.Durat
 	return asked + shareOf(drawn, longest)
 }
 
-// stretch returns the longest time by which the breaker lengthens a wait that a service asks for at a
-// time, and a number that says by which share of it.
-func (b *Breaker) stretch(t time.Time, asked time.Duration) (longest time.Duration, share uint64) {
-	jitter := b.phase.Load().rules.config.stretch()
-	return stretched(asked, 0, jitter, math.MaxUint64) - asked, mixed(t)
+// stretchOfWait returns the longest time by which the breaker lengthens a wait that a service asks
+// for at a time, and a number that says by which share of it.
+func (b *Breaker) stretchOfWait(t time.Time, asked time.Duration) (longest time.Duration, share uint64) {
+	jitter := b.phase.Load().rules.config.maxStretch()
+	return stretchTime(asked, 0, jitter, math.MaxUint64) - asked, hashTime(t)
 }
 
 // shareOf returns d · n / 2⁶⁴.
@@ -52,10 +52,10 @@ func shareOf(n uint64, d time.Duration) time.Duration {
 	return time.Duration(whole)
 }
 
-// mixed returns a number whose bits all depend on all bits of the time, in nanoseconds (the finalizer of
-// SplitMix64; Steele, Lea and Flood 2014). Breakers that open at different nanoseconds draw different
-// numbers, and a replay draws the same ones again.
-func mixed(t time.Time) uint64 {
+// hashTime returns a number whose bits all depend on all bits of the time, in nanoseconds (the
+// finalizer of SplitMix64; Steele, Lea and Flood 2014). Breakers that open at different nanoseconds
+// draw different numbers, and a replay draws the same ones again.
+func hashTime(t time.Time) uint64 {
 	z := uint64(t.UnixNano())
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

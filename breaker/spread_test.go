@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// evenlySpread requires that the waits lie from low to below high, and that no twentieth of this range
-// holds more than twice its share of them.
-func evenlySpread(t *testing.T, waits []time.Duration, low, high time.Duration) {
+// requireEvenSpread requires that the waits lie from low to below high, and that no twentieth of
+// this range holds more than twice its share of them.
+func requireEvenSpread(t *testing.T, waits []time.Duration, low, high time.Duration) {
 	t.Helper()
 	var parts [20]int
 	for _, wait := range waits {
@@ -38,15 +38,15 @@ func refusedWaits(t *testing.T, b *breaker.Breaker, n int) (waits []time.Duratio
 
 func TestRefusalsWhileProbesAreInFlightHaveDifferentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
-		hold(t, b, 1)
+		b := newHalfOpen(t, breaker.Config{Probes: 2, ProbeTimeout: 10 * time.Second})
+		holdPermits(t, b, 1)
 		time.Sleep(time.Second)
-		hold(t, b, 1)
+		holdPermits(t, b, 1)
 		for age := time.Second; age <= 9*time.Second; age += time.Second {
 			waits, e := refusedWaits(t, b, 1000)
 			require.Equal(t, breaker.HalfOpen, e.State)
 			low := min(age, 10*time.Second-age) // of the oldest probe, whose slot falls free first
-			evenlySpread(t, waits, max(low, time.Millisecond), low+time.Second)
+			requireEvenSpread(t, waits, max(low, time.Millisecond), low+time.Second)
 			time.Sleep(time.Second)
 		}
 	})
@@ -55,18 +55,18 @@ func TestRefusalsWhileProbesAreInFlightHaveDifferentWaits(t *testing.T) {
 // A caller that asks a stale error does not wait for what has happened already.
 func TestStaleRefusalHasTheShortestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 10 * time.Second})
-		hold(t, b, 1)
+		b := newHalfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 10 * time.Second})
+		holdPermits(t, b, 1)
 		_, e := refusedWaits(t, b, 1)
 		time.Sleep(11 * time.Second)
 		require.Equal(t, time.Millisecond, e.RetryAfter())
 	})
 }
 
-// recovering returns a breaker that has just entered the state Recovering.
-func recovering(t *testing.T) *breaker.Breaker {
+// newRecovering returns a breaker that has just entered the state Recovering.
+func newRecovering(t *testing.T) *breaker.Breaker {
 	t.Helper()
-	b := halfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: time.Hour})
+	b := newHalfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: time.Hour})
 	run(t, b, 1, succeed)
 	require.Equal(t, breaker.Recovering, b.State())
 	return b
@@ -74,8 +74,8 @@ func recovering(t *testing.T) *breaker.Breaker {
 
 func TestRefusalsOfARecoveringBreakerHaveDifferentWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := recovering(t)
-		hold(t, b, 1) // one of every eight passes, and the next seven are refused
+		b := newRecovering(t)
+		holdPermits(t, b, 1) // one of every eight passes, and the next seven are refused
 		var e *breaker.OpenError
 		require.ErrorAs(t, b.Run(bg(), succeed), &e)
 		require.Equal(t, breaker.Recovering, e.State)
@@ -83,13 +83,13 @@ func TestRefusalsOfARecoveringBreakerHaveDifferentWaits(t *testing.T) {
 		for range 1000 {
 			waits = append(waits, e.RetryAfter())
 		}
-		evenlySpread(t, waits, time.Second, 2*time.Second)
+		requireEvenSpread(t, waits, time.Second, 2*time.Second)
 	})
 }
 
 func TestLoneCallPassesAfterTheWaitOfARecoveringBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := recovering(t)
+		b := newRecovering(t)
 		for range 20 {
 			p, err := b.Allow()
 			require.NoError(t, err)
@@ -106,18 +106,18 @@ func TestBreakersHaveDifferentFirstWaits(t *testing.T) {
 		var waits []time.Duration
 		for range 1000 {
 			time.Sleep(time.Microsecond)
-			b := recovering(t)
-			hold(t, b, 1)
+			b := newRecovering(t)
+			holdPermits(t, b, 1)
 			first, _ := refusedWaits(t, b, 1)
 			waits = append(waits, first...)
 		}
-		evenlySpread(t, waits, time.Second, 2*time.Second)
+		requireEvenSpread(t, waits, time.Second, 2*time.Second)
 	})
 }
 
-// tripped opens breakers one microsecond apart. The service has told all of them to wait until the
-// same time. It returns how long after that time each breaker stays open.
-func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer []time.Duration) {
+// extraOpenTimes opens breakers one microsecond apart. The service has told all of them to wait
+// until the same time. It returns how long after that time each breaker stays open.
+func extraOpenTimes(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer []time.Duration) {
 	t.Helper()
 	c.MinCalls = 1
 	all := make([]*breaker.Breaker, n)
@@ -141,10 +141,10 @@ func tripped(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer
 
 func TestBreakersWithTheSameRetryAfterReopenAtDifferentTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		evenlySpread(t, tripped(t, breaker.Config{}, 1000, 20*time.Second), 0, 2*time.Second)
-		evenlySpread(t, tripped(t, breaker.Config{CooldownJitter: 0.5}, 1000, 20*time.Second), 0, 10*time.Second)
-		evenlySpread(t, tripped(t, breaker.Config{CooldownJitter: 0.5}, 1000, 61*time.Second), -time.Second, 29*time.Second)
-		for _, longer := range tripped(t, breaker.Config{CooldownJitter: breaker.Off}, 10, 20*time.Second) {
+		requireEvenSpread(t, extraOpenTimes(t, breaker.Config{}, 1000, 20*time.Second), 0, 2*time.Second)
+		requireEvenSpread(t, extraOpenTimes(t, breaker.Config{CooldownJitter: 0.5}, 1000, 20*time.Second), 0, 10*time.Second)
+		requireEvenSpread(t, extraOpenTimes(t, breaker.Config{CooldownJitter: 0.5}, 1000, 61*time.Second), -time.Second, 29*time.Second)
+		for _, longer := range extraOpenTimes(t, breaker.Config{CooldownJitter: breaker.Off}, 10, 20*time.Second) {
 			require.Zero(t, longer)
 		}
 	})
@@ -158,7 +158,7 @@ func TestStretchedWaitDoesNotOverflow(t *testing.T) {
 		p.SetRetryAfter(math.MaxInt64)
 		p.Record(breaker.Failure)
 		time.Sleep(100 * 365 * 24 * time.Hour)
-		refused(t, b)
+		requireRefused(t, b)
 	})
 }
 
@@ -179,14 +179,14 @@ func TestHalfOpenTimeoutStretchesTheWaitOfTheService(t *testing.T) {
 		require.ErrorAs(t, b.CheckAt(after(probed+2*time.Second)), &e)
 		longer = append(longer, e.Until.Sub(after(probed+21*time.Second)))
 	}
-	evenlySpread(t, longer, 0, 2*time.Second)
+	requireEvenSpread(t, longer, 0, 2*time.Second)
 }
 
 func TestCooldownIsLengthenedByNoJitter(t *testing.T) {
 	for _, jitter := range []float64{0, 0.5, breaker.Off} {
 		synctest.Test(t, func(t *testing.T) {
 			c := breaker.Config{Cooldown: 20 * time.Second, CooldownJitter: jitter}
-			for _, beyond := range tripped(t, c, 100, 0) {
+			for _, beyond := range extraOpenTimes(t, c, 100, 0) {
 				require.LessOrEqual(t, beyond, 20*time.Second+100*time.Microsecond)
 				if jitter <= 0 {
 					require.GreaterOrEqual(t, beyond, 20*time.Second)

@@ -22,57 +22,57 @@ const (
 // everything on to the breaker that its key has now.
 const evicted State = "evicted"
 
-// machine is the state machine: it describes the behavior of a breaker in each state. The package
+// stateMachine is the state machine: it describes the behavior of a breaker in each state. The package
 // comment has the same table, with what ends each state.
-var machine = map[State]behavior{
-	Closed:       {passes: allCalls, results: areJudged, counts: ofWindow},
-	Open:         {passes: noCalls, counts: ofOpening},
-	HalfOpen:     {passes: onlyProbes, results: areProbes, counts: ofProbes},
-	Recovering:   {passes: aShare, results: areRamped, counts: ofWindow},
+var stateMachine = map[State]behavior{
+	Closed:       {passes: allCalls, results: judgeResults, counts: showWindow},
+	Open:         {passes: noCalls, counts: showOpening},
+	HalfOpen:     {passes: onlyProbes, results: probeResults, counts: showProbes},
+	Recovering:   {passes: shareOfCalls, results: rampResults, counts: showWindow},
 	ForcedOpen:   {passes: noCalls},
-	ForcedClosed: {passes: allCalls, results: areCounted, counts: ofWindow},
+	ForcedClosed: {passes: allCalls, results: countResults, counts: showWindow},
 	Disabled:     {passes: allCalls},
-	Shadow:       {passes: allCalls, results: areCounted, counts: ofWindow},
+	Shadow:       {passes: allCalls, results: countResults, counts: showWindow},
 	evicted:      {passes: toSuccessor},
 }
 
 // behavior describes how a breaker treats calls in a state.
 type behavior struct {
-	passes  passes
-	results results
+	passes  passRule
+	results resultUse
 	counts  countsShown
 }
 
-// passes says which calls pass.
-type passes uint8
+// passRule says which calls pass.
+type passRule uint8
 
 const (
-	allCalls passes = iota
+	allCalls passRule = iota
 	noCalls
 	onlyProbes
-	aShare
+	shareOfCalls
 	toSuccessor // the breaker that the key of an evicted breaker has now decides
 )
 
-// results says how the results of calls are used.
-type results uint8
+// resultUse says how the results of calls are used.
+type resultUse uint8
 
 const (
-	areDropped results = iota
-	areCounted
-	areJudged // counted, and each may open the breaker
-	areProbes // counted, and enough of them end the state
-	areRamped // counted, and each round of them sets the share of the calls that pass
+	dropResults resultUse = iota
+	countResults
+	judgeResults // counted, and each may open the breaker
+	probeResults // counted, and enough of them end the state
+	rampResults  // counted, and each round of them sets the share of the calls that pass
 )
 
 // countsShown says what Counts returns.
 type countsShown uint8
 
 const (
-	ofNothing countsShown = iota
-	ofWindow
-	ofOpening // the counts that opened the breaker
-	ofProbes
+	showNothing countsShown = iota
+	showWindow
+	showOpening // the counts that opened the breaker
+	showProbes
 )
 
 const stateCount = 8

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hammer makes the given number of calls from several goroutines.
-func hammer(calls int64, call func()) {
+// callConcurrently makes the given number of calls from several goroutines.
+func callConcurrently(calls int64, call func()) {
 	const callers = 4
 	var all sync.WaitGroup
 	for range callers {
@@ -28,9 +28,9 @@ func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 	const calls = 100_000
 	b := New("striped", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
 	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
-	hammer(calls/2, call)
+	callConcurrently(calls/2, call)
 	b.phase.Load().tally.Stripe()
-	hammer(calls/2, call)
+	callConcurrently(calls/2, call)
 	failures := int64(0)
 	for !b.Tripped() {
 		_ = b.Run(t.Context(), func(context.Context) error { return errors.New("down") })
@@ -50,9 +50,9 @@ func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 		_, _ = Do(t.Context(), b, func(context.Context) (int, error) { panic("called") })
 		_, _ = b.Allow()
 	}
-	hammer(calls, call)
+	callConcurrently(calls, call)
 	b.refused.Stripe()
-	hammer(calls, call)
+	callConcurrently(calls, call)
 	require.EqualValues(t, 6*calls, b.Totals().Refused)
 	require.EqualValues(t, 6*calls, b.Counts().Refused)
 	b.Reset()

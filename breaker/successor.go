@@ -51,7 +51,7 @@ func (b *Breaker) recordLate(ctx context.Context, m *Permit, o Outcome, at time.
 	}
 	b.mu.Unlock()
 	if p.state != evicted { // the eviction was undone
-		m.flight, m.active = unwatched, false
+		m.flight, m.active = unwatchedSlice, false
 		return b.record(ctx, m, o, at, f)
 	}
 	return b.recordWithSuccessor(ctx, m, o, at, p.epoch == m.phase.epoch+1, f)
@@ -84,7 +84,7 @@ func (b *Breaker) callsCounted(p *phase) int64 {
 // successor. The result is late there if it was late already, or if the successor has changed its state.
 func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
 	next, offset := b.successor(at)
-	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatched, start: offset - (at - m.start)}
+	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatchedSlice, start: offset - (at - m.start)}
 	inTime = inTime && n.phase.passes == allCalls && n.phase.epoch == 0
 	if s := n.phase.shadow; s != nil && (m.shadowPhase != nil || m.phase.state != Shadow) {
 		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 { // the shadow would have let the call through
@@ -92,7 +92,7 @@ func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome,
 		}
 	}
 	if !m.phase.timed || n.phase.measured && !m.phase.measured { // the start of the call is not known
-		n.phase, n.shadowPhase = n.phase.untimed(), n.shadowPhase.untimed()
+		n.phase, n.shadowPhase = n.phase.untimedPhase(), n.shadowPhase.untimedPhase()
 	}
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // no breaker has this epoch
@@ -100,8 +100,8 @@ func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome,
 	return next.record(ctx, &n, o, offset, f)
 }
 
-// untimed returns the phase for the permit of a call that is not timed.
-func (p *phase) untimed() *phase {
+// untimedPhase returns the phase for the permit of a call that is not timed.
+func (p *phase) untimedPhase() *phase {
 	if p == nil || !p.timed {
 		return p
 	}

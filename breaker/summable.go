@@ -8,15 +8,15 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// summable has the series of a breaker, and the order of those that can be summed over breakers.
-type summable struct {
+// summableSeries has the series of a breaker, and the order of those that can be summed over breakers.
+type summableSeries struct {
 	*series
 	order []*stat.Series // in the order of Breaker.observe: the series of the states first
 }
 
-func newSummable(name, key string, began time.Time) summable {
+func newSummableSeries(name, key string, began time.Time) summableSeries {
 	s := newSeries(name, key, began)
-	l := summable{series: s}
+	l := summableSeries{series: s}
 	for i := range stateCount {
 		l.order = append(l.order, s.state[i], s.transitions[i], s.time[i])
 	}
@@ -26,10 +26,10 @@ func newSummable(name, key string, began time.Time) summable {
 }
 
 // zero returns an empty sum.
-func (l *summable) zero() sum { return sum{values: make([]float64, len(l.order))} }
+func (l *summableSeries) zero() sum { return sum{values: make([]float64, len(l.order))} }
 
 // add adds the metrics of b to the sum, except durations.
-func (l *summable) add(to *sum, b *Breaker) {
+func (l *summableSeries) add(to *sum, b *Breaker) {
 	l.each(b, func(_ *stat.Series, i int, v float64) bool {
 		if i >= 0 {
 			to.values[i] += v
@@ -39,7 +39,7 @@ func (l *summable) add(to *sum, b *Breaker) {
 }
 
 // each calls f with each metric of b and its index in order, or -1 if it cannot be summed.
-func (l *summable) each(b *Breaker, f func(s *stat.Series, i int, v float64) bool) bool {
+func (l *summableSeries) each(b *Breaker, f func(s *stat.Series, i int, v float64) bool) bool {
 	next := 0
 	return b.observe(l.series, func(s *stat.Series, v float64) bool {
 		i := slices.Index(l.order[next:], s)
@@ -52,7 +52,7 @@ func (l *summable) each(b *Breaker, f func(s *stat.Series, i int, v float64) boo
 }
 
 // addLatency adds the durations of the calls of b to the sum.
-func (l *summable) addLatency(to *sum, b *Breaker) {
+func (l *summableSeries) addLatency(to *sum, b *Breaker) {
 	if p := b.phase.Load(); p.hasLatency() {
 		if all := b.lifetimeLatency(p); all.Count() > 0 {
 			to.addLatency(all, 1)
@@ -61,7 +61,7 @@ func (l *summable) addLatency(to *sum, b *Breaker) {
 }
 
 // counted returns the counters of b, and 0 for metrics that are not counters.
-func (l *summable) counted(b *Breaker) sum {
+func (l *summableSeries) counted(b *Breaker) sum {
 	a := l.zero()
 	l.add(&a, b)
 	l.addLatency(&a, b)
@@ -75,7 +75,7 @@ func (l *summable) counted(b *Breaker) sum {
 
 // sum is a sum of the metrics of breakers.
 type sum struct {
-	values  []float64       // in the order of summable
+	values  []float64       // in the order of summableSeries
 	latency *window.Latency // nil for no call
 }
 
@@ -109,10 +109,10 @@ func (a *sum) addLatency(more window.Latency, sign int64) {
 	a.latency = &all
 }
 
-// raise replaces each counter of now that is below the highest value a that was shown before. The
-// same times added in a different order differ by rounding, and Prometheus takes a counter that
-// falls by a nanosecond for a restart from 0.
-func (a *sum) raise(now *sum, l *summable) {
+// raiseCounters replaces each counter of now that is below the highest value a that was shown
+// before. The same times added in a different order differ by rounding, and Prometheus takes a
+// counter that falls by a nanosecond for a restart from 0.
+func (a *sum) raiseCounters(now *sum, l *summableSeries) {
 	for i, s := range l.order {
 		if s.Instrument.Kind == stat.Counter {
 			a.values[i] = max(a.values[i], now.values[i])

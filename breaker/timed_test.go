@@ -13,10 +13,10 @@ import (
 func TestACallInFlightIsNotTimedWhenTimingBegins(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{}, t0)
 	early := requireAllowed(t, b, 0)
-	require.NoError(t, b.ReconfigureAt(modelAt(1), breaker.Config{SlowCall: ms, Latency: true, HungCalls: true}))
+	require.NoError(t, b.ReconfigureAt(modelTimeAt(1), breaker.Config{SlowCall: ms, Latency: true, HungCalls: true}))
 	timed := requireAllowed(t, b, 1)
-	require.True(t, early.RecordAt(modelAt(10_000), breaker.Success))
-	require.True(t, timed.RecordAt(modelAt(10_000), breaker.Success))
+	require.True(t, early.RecordAt(modelTimeAt(10_000), breaker.Success))
+	require.True(t, timed.RecordAt(modelTimeAt(10_000), breaker.Success))
 	require.Equal(t, window.Totals{Successes: 2, Slow: 1}, b.Totals())
 	l := b.LifetimeLatency()
 	require.Equal(t, int64(1), l.Count(), "of two calls one was timed")

@@ -42,20 +42,20 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 		} {
 			name, c.Recovery, c.Cooldown = fmt.Sprintf("%s, made %v", name, made), breaker.Off, 5*time.Second
 			var told recorder
-			b := breaker.NewAt("b", told.on(c), made)
+			b := breaker.NewAt("b", told.attachTo(c), made)
 			for at := range 5 {
-				p, err := b.AllowAt(modelAt(at))
+				p, err := b.AllowAt(modelTimeAt(at))
 				require.NoError(t, err, name)
-				require.True(t, p.RecordAt(modelAt(at).Add(time.Microsecond), breaker.Failure))
+				require.True(t, p.RecordAt(modelTimeAt(at).Add(time.Microsecond), breaker.Failure))
 			}
-			require.Equal(t, breaker.Open, b.StateAt(modelAt(5)), name)
-			require.ErrorIs(t, modelDo(b, 4999, breaker.Success), breaker.ErrOpen, name)
+			require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(5)), name)
+			require.ErrorIs(t, modelMakeCall(b, 4999, breaker.Success), breaker.ErrOpen, name)
 			for range 3 {
-				require.NoError(t, modelDo(b, 5010, breaker.Success), name)
+				require.NoError(t, modelMakeCall(b, 5010, breaker.Success), name)
 			}
-			require.Equal(t, breaker.Closed, b.StateAt(modelAt(5010)), name)
+			require.Equal(t, breaker.Closed, b.StateAt(modelTimeAt(5010)), name)
 			for i, want := range []int{4, 5004, 5010} {
-				require.WithinDuration(t, modelAt(want), told.changes()[i].At, ms, name)
+				require.WithinDuration(t, modelTimeAt(want), told.changes()[i].At, ms, name)
 			}
 		}
 	}
@@ -64,9 +64,9 @@ func TestABreakerMadeAtAnotherTimeBeginsWithTheFirstTimeGiven(t *testing.T) {
 func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
 	for _, made := range []time.Time{t0, t0.Add(26 * year)} {
 		b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, made)
-		require.ErrorIs(t, modelDo(b, 0, breaker.Success), breaker.ErrOpen, made)
-		require.ErrorIs(t, modelDo(b, 999, breaker.Success), breaker.ErrOpen, made)
-		require.NoError(t, modelDo(b, 1000, breaker.Success), made)
+		require.ErrorIs(t, modelMakeCall(b, 0, breaker.Success), breaker.ErrOpen, made)
+		require.ErrorIs(t, modelMakeCall(b, 999, breaker.Success), breaker.ErrOpen, made)
+		require.NoError(t, modelMakeCall(b, 1000, breaker.Success), made)
 	}
 }
 
@@ -75,19 +75,19 @@ func TestObserveDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(26*year))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(30*year)))
 	require.Zero(t, b.CountsAt(t0.Add(30*year)))
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(0)))
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(0)))
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(5000)))
 }
 
-// stale lists times before the latest one that a breaker has seen.
-var stale = map[string]time.Time{
+// staleTimes lists times before the latest one that a breaker has seen.
+var staleTimes = map[string]time.Time{
 	"zero": {}, "1600": time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), "1700": time.Date(1700, 1, 1, 0, 0, 0, 0, time.UTC),
 	"1900": time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC), "a year before": t0.Add(-year), "just before": t0.Add(-1),
 }
 
 func TestAStaleTimeEndsNoCooldown(t *testing.T) {
-	for name, at := range stale {
+	for name, at := range staleTimes {
 		for verb, do := range map[string]func(b *breaker.Breaker){
 			"AllowAt": func(b *breaker.Breaker) {
 				_, err := b.AllowAt(at)
@@ -110,30 +110,30 @@ func TestAStaleTimeEndsNoCooldown(t *testing.T) {
 			b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Cooldown: time.Hour}, t0)
 			late, err := b.AllowAt(t0)
 			require.NoError(t, err)
-			require.NoError(t, modelDo(b, 0, breaker.Failure))
+			require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
 			do(b)
 			require.False(t, late.RecordAt(at, breaker.Success))
-			require.Equal(t, breaker.Open, b.StateAt(modelAt(3_599_999)), "%s, %s", verb, name)
-			require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(3_600_000)), "%s, %s", verb, name)
+			require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(3_599_999)), "%s, %s", verb, name)
+			require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(3_600_000)), "%s, %s", verb, name)
 		}
 	}
 }
 
 func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
-	for name, at := range stale {
+	for name, at := range staleTimes {
 		for _, c := range []breaker.Config{{}, {SlowCall: time.Hour, SlowRate: 0.1}, {LastCalls: 20}} {
 			c.FailureRun, c.Cooldown = breaker.Off, 5*time.Second
 			b := breaker.NewAt("b", c, t0)
 			for range 19 {
-				require.NoError(t, modelDo(b, 0, breaker.Failure), name)
+				require.NoError(t, modelMakeCall(b, 0, breaker.Failure), name)
 			}
 			p := requireAllowed(t, b, 0)
 			require.True(t, p.RecordAt(at, breaker.Failure), name)
 			require.Equal(t, breaker.Open, b.StateAt(t0), name)
 			require.Equal(t, int64(20), b.CountsAt(t0).Failures, name)
 			require.Zero(t, b.CountsAt(t0).Slow, name)
-			require.Equal(t, breaker.Open, b.StateAt(modelAt(4999)), name)
-			require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)), name)
+			require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(4999)), name)
+			require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(5000)), name)
 		}
 	}
 }
@@ -143,15 +143,15 @@ func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
 	_, err := b.AllowAt(time.Time{})
 	require.ErrorIs(t, err, breaker.ErrOpen)
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(999)), "the cooldown is not over")
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(1000)))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(999)), "the cooldown is not over")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(1000)))
 }
 
 func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{FailureRun: breaker.Off}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Success))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Success))
 	for range 19 {
-		require.NoError(t, modelDo(b, -1000, breaker.Failure))
+		require.NoError(t, modelMakeCall(b, -1000, breaker.Failure))
 	}
 	require.Equal(t, breaker.Open, b.StateAt(t0))
 }
@@ -161,17 +161,17 @@ func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 func TestAClockThatStepsByAYear(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
 	for range 4 {
-		require.NoError(t, modelDo(b, 0, breaker.Failure))
+		require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
 	}
 	p, err := b.AllowAt(t0.Add(year))
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(t0.Add(year), breaker.Failure))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(year)), "the first four have left the window")
 	for at := range 4 {
-		require.NoError(t, modelDo(b, at, breaker.Failure))
+		require.NoError(t, modelMakeCall(b, at, breaker.Failure))
 	}
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(4)))
-	require.ErrorIs(t, modelDo(b, 60_000, breaker.Success), breaker.ErrOpen)
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(4)))
+	require.ErrorIs(t, modelMakeCall(b, 60_000, breaker.Success), breaker.ErrOpen)
 	require.Equal(t, breaker.HalfOpen, b.StateAt(t0.Add(year+5*time.Second)))
 }
 
@@ -179,12 +179,12 @@ func TestAClockThatStepsByAYear(t *testing.T) {
 // it.
 func TestTimesUpTo146YearsApartAreDistinguished(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, MinCalls: 1}, t0.Add(146*year))
-	require.NoError(t, modelDo(b, 0, breaker.Failure))
-	require.Equal(t, breaker.Open, b.StateAt(modelAt(4999)), "it begins with a time 146 years before it was made")
-	require.Equal(t, breaker.HalfOpen, b.StateAt(modelAt(5000)))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
+	require.Equal(t, breaker.Open, b.StateAt(modelTimeAt(4999)), "it begins with a time 146 years before it was made")
+	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(5000)))
 
 	b = breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, MinCalls: 1}, t0)
-	require.NoError(t, modelDo(b, 0, breaker.Success))
+	require.NoError(t, modelMakeCall(b, 0, breaker.Success))
 	fail := func(at time.Time) {
 		p, err := b.AllowAt(at)
 		require.NoError(t, err)

@@ -63,7 +63,7 @@ func TestACallbackThatPanicsIsLogged(t *testing.T) {
 	})
 	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) { panic("boom") }})
 	b.Force(breaker.ForcedOpen)
-	lines := records(t, &text)
+	lines := decodeLog(t, &text)
 	require.Len(t, lines, 1)
 	require.Equal(t, "ERROR", lines[0]["level"])
 	require.Equal(t, "breaker: OnChange panicked", lines[0]["msg"])
@@ -93,7 +93,7 @@ func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 	var other breaker.Permit
 	asked := 0
 	var told recorder
-	b := breaker.NewAt("b", told.on(breaker.Config{Trip: func(c window.Counts) (string, bool) {
+	b := breaker.NewAt("b", told.attachTo(breaker.Config{Trip: func(c window.Counts) (string, bool) {
 		asked++
 		if asked > 1 {
 			require.Equal(t, window.Counts{Successes: 1, Failures: 1}, c)
@@ -116,7 +116,7 @@ func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 // A stale time moves no deadline, nor that of a shadow.
 func TestAShadowOpeningAtAStaleTimeIsDatedNow(t *testing.T) {
 	var told recorder
-	b := breaker.NewAt("b", told.on(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Initial: breaker.Shadow}), t0)
+	b := breaker.NewAt("b", told.attachTo(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Initial: breaker.Shadow}), t0)
 	for _, c := range []struct {
 		at time.Duration
 		o  breaker.Outcome
@@ -145,7 +145,7 @@ func TestKeyIsInTheErrorsAndTheLogOfItsBreaker(t *testing.T) {
 	lone.Force(breaker.ForcedOpen)
 	require.EqualError(t, lone.Check(), `breaker "lone" is forced open`)
 
-	lines := records(t, &text)
+	lines := decodeLog(t, &text)
 	require.Len(t, lines, 2)
 	require.Equal(t, "a.example", lines[0]["weir.group.key"])
 	require.NotContains(t, lines[1], "weir.group.key")

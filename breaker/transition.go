@@ -27,7 +27,7 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 
 // publish makes p the current phase and queues the change for OnChange. The lock is held.
 func (b *Breaker) publish(p *phase, c Change) {
-	p.incidents = p.incidents.after(&c, b.phase.Load(), p.since, b.date)
+	p.incidents = p.incidents.afterTransition(&c, b.phase.Load(), p.since, b.date)
 	b.phase.Store(p)
 	b.updatePlace(p)
 	if b.observed != nil {
@@ -45,7 +45,7 @@ func (b *Breaker) advance(at time.Duration) *phase {
 	if !p.timedOut(at) {
 		return p
 	}
-	for _, s := range p.following(at) {
+	for _, s := range p.followingStays(at) {
 		p = b.enter(s, cause{reason: p.timeoutReason(), origin: byClock}, window.Counts{})
 	}
 	return p
@@ -84,7 +84,7 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 		rounds++
 	}
 	wait := p.rules.cooldown(rounds)
-	next := p.next(opening(at, max(add(at, wait), p.askedUntil(at, mixed(b.date(at))))))
+	next := p.next(openStay(at, max(addClamped(at, wait), p.askedUntil(at, hashTime(b.date(at))))))
 	details := b.newDetails(why.margin)
 	next.recovery = recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,

@@ -58,7 +58,7 @@ func TestTrippedOfAnEvictedBreaker(t *testing.T) {
 	for initial, want := range map[breaker.State]bool{
 		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Shadow: false,
 	} {
-		g := group(1, breaker.Config{Initial: initial})
+		g := newEvictableGroup(1, breaker.Config{Initial: initial})
 		b := g.GetAt(t0, "a")
 		require.Equal(t, want, b.Tripped(), "%v, new", initial)
 		addKeys(g, after(time.Minute), 1)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// usual estimates the usual duration of a successful call: the median. A call whose own deadline was
-// shorter says nothing about the service. See the package comment.
+// usualDuration estimates the usual duration of a successful call: the median. A call whose own
+// deadline was shorter says nothing about the service. See the package comment.
 //
 // The estimate moves by a small share towards each duration that it is given, as Frugal-1U does (Ma,
 // Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013), so it is one word.
@@ -20,7 +20,7 @@ import (
 // their calls before the slow answers arrive that would have taught the estimate that this deadline is
 // too short. So a deadline that counts as a failure stops learning, and the estimate that is used is
 // the one of at least usualEvery ago.
-type usual struct {
+type usualDuration struct {
 	median    atomic.Int64 // the present estimate in nanoseconds; 0 if no call was timed
 	candidate atomic.Int64 // an earlier one, which is used next
 	known     atomic.Int64 // the one that is used
@@ -46,8 +46,8 @@ type timing struct {
 	sampledTo   int64         // usual.samples when there are enough samples
 }
 
-// learn updates the estimate with a call that was timed for it. p is the present phase.
-func (b *Breaker) learn(p *phase, o Outcome, took, at time.Duration) {
+// learnDuration updates the estimate with a call that was timed for it. p is the present phase.
+func (b *Breaker) learnDuration(p *phase, o Outcome, took, at time.Duration) {
 	u := &b.usual
 	n := u.samples.Add(1)
 	if o == Success && (n <= usualSamples || int64(at) >= u.frozen.Load()) {
@@ -61,7 +61,7 @@ func (b *Breaker) learn(p *phase, o Outcome, took, at time.Duration) {
 
 // add moves the estimate towards a duration. n is the number of the sample. If two calls do so at
 // the same time, one of them may have no effect.
-func (u *usual) add(took, n int64) {
+func (u *usualDuration) add(took, n int64) {
 	took = max(took, 1)
 	old := u.median.Load()
 	step := max(old/32, 1)
@@ -81,7 +81,7 @@ func (u *usual) add(took, n int64) {
 
 // confirm accepts the candidate estimate if no deadline has counted as a failure for long enough.
 // The first samples are known at once.
-func (u *usual) confirm(at, n int64) {
+func (u *usualDuration) confirm(at, n int64) {
 	if n <= usualSamples {
 		u.known.Store(u.median.Load())
 		u.candidate.Store(u.median.Load())
@@ -94,8 +94,8 @@ func (u *usual) confirm(at, n int64) {
 }
 
 // freeze stops learning for a while, and forgets what was learned last.
-func (u *usual) freeze(at time.Duration) {
-	u.frozen.Store(int64(add(at, usualEvery)))
+func (u *usualDuration) freeze(at time.Duration) {
+	u.frozen.Store(int64(addClamped(at, usualEvery)))
 	known := u.known.Load()
 	u.candidate.Store(known)
 	u.median.Store(known)
@@ -130,8 +130,8 @@ func (b *Breaker) setTiming(sampled bool, at time.Duration) {
 // beginTiming sets the timing of the phase of a new state.
 func (p *phase) beginTiming(b *Breaker) {
 	p.timing = timing{sampledFrom: p.since}
-	behavior := machine[p.state]
-	if b.observed == nil && (behavior.results == areJudged || behavior.results == areCounted) {
+	behavior := stateMachine[p.state]
+	if b.observed == nil && (behavior.results == judgeResults || behavior.results == countResults) {
 		p.sampled, p.sampledTo = true, b.usual.samples.Load()+usualSamples
 	}
 }
@@ -149,7 +149,7 @@ func (m *Permit) startedBy(now *phase, at time.Duration) time.Duration {
 
 // mayBeShort reports whether a deadline was shorter than a successful call usually takes, or may have
 // been: the call began at start or earlier.
-func (u *usual) mayBeShort(start, deadline time.Duration) bool {
+func (u *usualDuration) mayBeShort(start, deadline time.Duration) bool {
 	known := time.Duration(u.known.Load())
 	return known > 0 && deadline-start < known
 }

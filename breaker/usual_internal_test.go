@@ -28,7 +28,7 @@ func TestTheEstimateIsNearTheMedian(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		bound := 5 * math.Sqrt(1/(32*4*c.density))
 		for range 50 {
-			var u usual
+			var u usualDuration
 			var all []float64
 			for n := range int64(1001) {
 				ms := c.draw(r)
@@ -45,7 +45,7 @@ func TestTheEstimateIsNearTheMedian(t *testing.T) {
 // The first samples move the estimate by a quarter each, so a first call that was unusual matters little.
 func TestTheFirstSamplesCorrectAnUnusualFirstCall(t *testing.T) {
 	for _, first := range []int64{10_000, 1_000_000, 5_000_000} {
-		var u usual
+		var u usualDuration
 		for n := range int64(usualSamples / 4) {
 			took := int64(100_000)
 			if n == 0 {
@@ -58,7 +58,7 @@ func TestTheFirstSamplesCorrectAnUnusualFirstCall(t *testing.T) {
 }
 
 func TestTheEstimateStaysWithinTheDurations(t *testing.T) {
-	var u usual
+	var u usualDuration
 	for i, took := range []int64{0, -1, math.MinInt64, 1, math.MaxInt64, math.MaxInt64, 7} {
 		u.add(took, int64(i+1))
 		require.Positive(t, u.median.Load())
@@ -72,7 +72,7 @@ func TestTheEstimateStaysWithinTheDurations(t *testing.T) {
 
 // A duration counts as usual when no deadline has counted as a failure for usualEvery since.
 func TestWhatIsLearnedIsKnownLater(t *testing.T) {
-	var u usual
+	var u usualDuration
 	learn := func(at time.Duration, took, n int64) {
 		u.add(took, n)
 		u.confirm(int64(at), n)
@@ -103,7 +103,7 @@ func TestTheEstimateUsesOnlySuccessesAndPausesAfterACountedDeadline(t *testing.T
 	b := New("b", Config{})
 	p := b.phase.Load()
 	learn := func(o Outcome, took, at time.Duration) int64 {
-		b.learn(p, o, took, at)
+		b.learnDuration(p, o, took, at)
 		return b.usual.median.Load()
 	}
 	for range usualSamples {

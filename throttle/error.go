@@ -12,15 +12,17 @@ import (
 // same time. weir.RetryAfter returns 1s for it: after that time one call is allowed in any case.
 var ErrRefused error = sentinel.RefusalError("throttle: refused")
 
-// refusal is the error of one throttle.
-type refusal struct{ name string }
+// refusalError is the error of one throttle.
+type refusalError struct{ name string }
 
-func (e *refusal) Error() string {
+func (e *refusalError) Error() string {
 	return fmt.Sprintf("throttle %q refuses a share of the calls because too many fail", e.name)
 }
 
 // Is reports whether target is ErrRefused or weir.ErrRefused.
-func (e *refusal) Is(target error) bool { return target == ErrRefused || target == sentinel.ErrRefused }
+func (e *refusalError) Is(target error) bool {
+	return target == ErrRefused || target == sentinel.ErrRefused
+}
 
 // RetryAfter returns how long to wait before retrying.
-func (e *refusal) RetryAfter() time.Duration { return alwaysAllowEvery }
+func (e *refusalError) RetryAfter() time.Duration { return alwaysAllowEvery }

@@ -23,8 +23,8 @@ func fail(context.Context) error { return errDown }
 // after returns the time d after t0.
 func after(d time.Duration) time.Time { return t0.Add(d) }
 
-// observe returns the metrics of a source by name and attributes.
-func observe(s stat.Source) map[string]float64 {
+// metricsOf returns the metrics of a source by name and attributes.
+func metricsOf(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
 	for s, v := range s.Observe {
 		seen[strings.TrimPrefix(s.Instrument.Name, "weir.breaker.")+" "+strings.Join(s.Values[1:len(s.Values)-1], " ")] = v

@@ -17,8 +17,8 @@ import (
 // bounds, a call is refused if and only if the probability is above 0.
 func alwaysBelow() float64 { return 0 }
 
-// never is an interval so long that no call is allowed because of it.
-const never = time.Duration(math.MaxInt64)
+// infiniteInterval is an interval so long that no call is allowed because of it.
+const infiniteInterval = time.Duration(math.MaxInt64)
 
 // recordResults records results at the time u without asking the throttle.
 func recordResults(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
@@ -42,8 +42,8 @@ func recordResults(t *testing.T, th *throttle.Throttle, u time.Time, good, bad i
 	}
 }
 
-// seeded returns a source of random numbers that is the same in each run.
-func seeded() func() float64 { return rand.New(rand.NewPCG(1, 2)).Float64 }
+// seededRandom returns a source of random numbers that is the same in each run.
+func seededRandom() func() float64 { return rand.New(rand.NewPCG(1, 2)).Float64 }
 
 func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 		{1.5, 40, 60, 40.0 / 101},
 		{1e300, 1, 99, 0},
 	} {
-		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).Fix(seeded(), never)
+		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).Fix(seededRandom(), infiniteInterval)
 		recordResults(t, th, t0, c.good, c.bad)
 		require.InDelta(t, c.want, th.RefusalRateAt(t0), 1e-12, "K %v, %d good, %d bad", c.k, c.good, c.bad)
 
@@ -80,7 +80,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 	var runs [2]string
 	for i := range runs {
-		th := throttle.NewAt("t", throttle.Config{}, t0).Fix(seeded(), time.Second)
+		th := throttle.NewAt("t", throttle.Config{}, t0).Fix(seededRandom(), time.Second)
 		recordResults(t, th, t0, 10, 50)
 		for range 200 {
 			_, err := th.AllowAt(t0)
@@ -94,7 +94,7 @@ func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 
 func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
 	for least, calls := range map[int]int{0: 20, 7: 7, 1: 1} {
-		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).Fix(alwaysBelow, never)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).Fix(alwaysBelow, infiniteInterval)
 		for n := range calls {
 			p, err := th.AllowAt(t0)
 			require.NoError(t, err, "MinCalls %d after %d failures", least, n)
@@ -109,7 +109,7 @@ func TestThrottleCountsItsOwnRefusalsOnlyIfConfigured(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		refuse := 0.0
 		c := throttle.Config{CountRefused: counted, MaxRefusal: 1}
-		th := throttle.NewAt("t", c, t0).Fix(func() float64 { return refuse }, never)
+		th := throttle.NewAt("t", c, t0).Fix(func() float64 { return refuse }, infiniteInterval)
 		recordResults(t, th, t0, 10, 20)
 		require.InDelta(t, 10.0/31, th.RefusalRateAt(t0), 1e-12)
 		for range 70 {
@@ -134,7 +134,7 @@ func TestThrottleBoundsTheProbability(t *testing.T) {
 }
 
 func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
-	for every, want := range map[time.Duration]int{time.Second: 10, 100 * time.Millisecond: 100, never: 0} {
+	for every, want := range map[time.Duration]int{time.Second: 10, 100 * time.Millisecond: 100, infiniteInterval: 0} {
 		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).Fix(alwaysBelow, every)
 		recordResults(t, th, t0, 0, 20)
 		passed, last := 0, t0
@@ -167,12 +167,12 @@ func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 	require.Error(t, err, "however stale it is")
 }
 
-// outage runs a steady load against a service that is down for its first half minute,
+// runOutage runs a steady load against a service that is down for its first half minute,
 // and returns the share of the calls in each second after it that reach it.
-func outage(t *testing.T, c throttle.Config, seconds int) (during float64, after []float64) {
+func runOutage(t *testing.T, c throttle.Config, seconds int) (during float64, after []float64) {
 	t.Helper()
 	const perSecond, down = 100, 30
-	th := throttle.NewAt("t", c, t0).Fix(seeded(), time.Second)
+	th := throttle.NewAt("t", c, t0).Fix(seededRandom(), time.Second)
 	for s := range down + seconds {
 		made := 0
 		for i := range perSecond {
@@ -195,14 +195,14 @@ func outage(t *testing.T, c throttle.Config, seconds int) (during float64, after
 }
 
 func TestThrottleRecoversAfterAnOutage(t *testing.T) {
-	during, after := outage(t, throttle.Config{}, 15)
+	during, after := runOutage(t, throttle.Config{}, 15)
 	require.InDelta(t, math.Sqrt(1000)/1000, during, 0.02, "of N calls in a window √N are made")
 	require.GreaterOrEqual(t, during*100*15, 15.0, "a call a second at least")
 	for s, share := range after[10:] {
 		require.InDelta(t, 1, share, 0, "%d s after the outage, a window and more", s+10)
 	}
 
-	during, after = outage(t, throttle.Config{CountRefused: true}, 120)
+	during, after = runOutage(t, throttle.Config{CountRefused: true}, 120)
 	require.Less(t, during, 0.03, "the service is all but left alone")
 	require.Less(t, after[10], 0.5, "it takes longer than a window")
 	require.InDelta(t, 1, after[119], 0.05, "and less than two minutes")
@@ -210,7 +210,7 @@ func TestThrottleRecoversAfterAnOutage(t *testing.T) {
 
 func TestThrottleRefusesNothingAfterASilence(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).Fix(alwaysBelow, never)
+		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).Fix(alwaysBelow, infiniteInterval)
 		recordResults(t, th, t0, 0, 20)
 		for range 500 {
 			_, err := th.AllowAt(t0)

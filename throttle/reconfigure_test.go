@@ -133,5 +133,5 @@ func TestReconfigureOfAThrottleLosesNoCall(t *testing.T) {
 	}
 	callers.Wait()
 	require.Equal(t, window.Totals{Successes: made.Load(), Failures: failed.Load(), Refused: refused.Load()}, clean(th.Totals()))
-	require.EqualValues(t, made.Load(), observe(th)["calls success"])
+	require.EqualValues(t, made.Load(), metricsOf(th)["calls success"])
 }

@@ -46,7 +46,7 @@ func newAt(name string, c Config, t0 time.Time) *Throttle {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	t := &Throttle{name: name, refusal: &refusal{name}}
+	t := &Throttle{name: name, refusal: &refusalError{name}}
 	t.setting.Store(newSetting(c.orDefault()))
 	t.random, t.every = rand.Float64, alwaysAllowEvery
 	t.clock.Epoch = t0

@@ -50,7 +50,7 @@ func TestThrottleRunsAndClassifies(t *testing.T) {
 }
 
 func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
-	th := throttle.New("search", throttle.Config{}).Fix(alwaysBelow, never)
+	th := throttle.New("search", throttle.Config{}).Fix(alwaysBelow, infiniteInterval)
 	for range 20 {
 		_ = th.Run(bg(), fail)
 	}
@@ -115,7 +115,7 @@ func TestThrottleShowsItsMetrics(t *testing.T) {
 			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,
 			"refusal_ratio ": 0, "threshold.min_calls ": 20,
 		}
-		require.Equal(t, want, observe(th))
+		require.Equal(t, want, metricsOf(th))
 		for range 20 {
 			_ = th.Run(bg(), fail)
 		}
@@ -124,7 +124,7 @@ func TestThrottleShowsItsMetrics(t *testing.T) {
 			want["calls "+k], want["window.calls "+k] = v, v
 		}
 		want["window.failure_ratio "], want["refusal_ratio "] = 1, 20.0/21
-		require.Equal(t, want, observe(th))
+		require.Equal(t, want, metricsOf(th))
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			for range th.Observe {
 			}

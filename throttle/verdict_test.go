@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// verbs has every way to make a call whose result is classified.
-var verbs = map[string]func(c context.Context, t *throttle.Throttle, fn func(context.Context) error){
+// classifiedCallForms has every way to make a call whose result is classified.
+var classifiedCallForms = map[string]func(c context.Context, t *throttle.Throttle, fn func(context.Context) error){
 	"Run": func(c context.Context, t *throttle.Throttle, fn func(context.Context) error) { _ = t.Run(c, fn) },
 	"Do": func(c context.Context, t *throttle.Throttle, fn func(context.Context) error) {
 		_, _ = throttle.Do(c, t, func(c context.Context) (int, error) { return 0, fn(c) })
@@ -29,7 +29,7 @@ var verbs = map[string]func(c context.Context, t *throttle.Throttle, fn func(con
 }
 
 func TestAnErrorOfACancelledCallIsIgnored(t *testing.T) {
-	for verb, call := range verbs {
+	for verb, call := range classifiedCallForms {
 		for _, err := range []error{context.Canceled, context.DeadlineExceeded, errDown} {
 			th := throttle.New("t", throttle.Config{Classify: func(error) window.Outcome {
 				t.Errorf("%s: the classifier is asked about %v", verb, err)
@@ -43,7 +43,7 @@ func TestAnErrorOfACancelledCallIsIgnored(t *testing.T) {
 }
 
 func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
-	for verb, call := range verbs {
+	for verb, call := range classifiedCallForms {
 		for verdict, want := range map[window.Outcome]window.Counts{
 			window.Success: {Successes: 1}, window.Failure: {Ignored: 1}, window.Ignored: {Ignored: 1},
 		} {
@@ -57,7 +57,7 @@ func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
 
 func TestADeadlineThatHasPassedIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for verb, call := range verbs {
+		for verb, call := range classifiedCallForms {
 			th := throttle.New("t", throttle.Config{})
 			c, cancel := context.WithTimeout(bg(), time.Millisecond)
 			call(c, th, func(context.Context) error {
@@ -75,7 +75,7 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 		th := throttle.New("t", throttle.Config{})
 		c, cancel := context.WithCancel(bg())
 		require.PanicsWithValue(t, "aborted", func() {
-			verbs[verb](c, th, func(context.Context) error { cancel(); panic("aborted") })
+			classifiedCallForms[verb](c, th, func(context.Context) error { cancel(); panic("aborted") })
 		}, verb)
 		require.Equal(t, window.Counts{Ignored: 1}, th.Counts(), verb)
 	}
@@ -83,7 +83,7 @@ func TestAPanicOfACancelledCallIsIgnored(t *testing.T) {
 
 // A call that an inner guard refused never reached the service.
 func TestARefusalOfAnInnerGuardIsIgnoredBeforeClassifyIsCalled(t *testing.T) {
-	for verb, call := range verbs {
+	for verb, call := range classifiedCallForms {
 		th := throttle.New("t", throttle.Config{Classify: func(error) window.Outcome {
 			t.Errorf("%s: the classifier is asked", verb)
 			return window.Failure

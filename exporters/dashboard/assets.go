@@ -10,9 +10,9 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// kinds are the content types by extension. The table of package mime depends on the system, and
+// contentTypes are the content types by extension. The table of package mime depends on the system, and
 // browsers refuse scripts of a different type.
-var kinds = map[string]string{
+var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
@@ -43,10 +43,10 @@ func loadAssets(title, admin string) *assets {
 		if err != nil {
 			panic(err)
 		}
-		a.files[e.Name()] = asset{kind: kinds[path.Ext(e.Name())], content: content}
+		a.files[e.Name()] = asset{kind: contentTypes[path.Ext(e.Name())], content: content}
 		all = append(append(all, e.Name()...), content...)
 	}
-	a.version = digest(all)
+	a.version = shortHash(all)
 	words := strings.NewReplacer("{{title}}", html.EscapeString(title), "{{assets}}", "assets/"+a.version, "{{admin}}", html.EscapeString(admin))
 	a.index = []byte(words.Replace(string(a.files["index.html"].content)))
 	delete(a.files, "index.html")

@@ -25,7 +25,7 @@ type busyRow struct {
 // busiestOf returns the busiest keys that the page shows of a source.
 func busiestOf(t *testing.T, page http.Handler, name string) []busyRow {
 	t.Helper()
-	for _, r := range snap(t, page).Rows {
+	for _, r := range getSnapshot(t, page).Rows {
 		if r.Name != name {
 			continue
 		}
@@ -47,7 +47,7 @@ func TestViewOfALimiterShowsItsBusiestKeys(t *testing.T) {
 			{Name: "minute", Rate: limiter.Per(1, time.Hour), Burst: 1, By: weirhttp.ByIP, ShowKeys: true},
 			{Name: "day", Limit: 1, Window: 24 * time.Hour, By: weirhttp.ByIP, ShowKeys: true},
 		}})
-		page := handler(users, hosts, limit)
+		page := newDefaultPage(users, hosts, limit)
 		require.Empty(t, busiestOf(t, page, "users"))
 		for range 3 {
 			users.Get("<b>alice</b>").Take(1)
@@ -55,7 +55,7 @@ func TestViewOfALimiterShowsItsBusiestKeys(t *testing.T) {
 			limit.Handler(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 		}
 		time.Sleep(time.Second)
-		snap(t, page)
+		getSnapshot(t, page)
 		require.Equal(t, []busyRow{{"<b>alice</b>", 2, 2}}, busiestOf(t, page, "users"))
 		require.Equal(t, []busyRow{{"192.0.2.1", 2, 2}}, busiestOf(t, page, "minute"))
 		require.Equal(t, []busyRow{{"192.0.2.1", 2, 2}}, busiestOf(t, page, "day"))
@@ -79,10 +79,10 @@ func (busySource) Busiest(int) []limiter.BusyKey {
 func TestPageShowsTenBusiestKeysOfALimiter(t *testing.T) {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Name: "users", Rate: limiter.PerSecond(1)})
 	source := busySource{users}
-	page := handler(source)
+	page := newDefaultPage(source)
 	require.Len(t, busiestOf(t, page, "users"), 10)
 	dash, err := dashboard.New(dashboard.Config{}, source)
 	require.NoError(t, err)
 	dash.Remove(source)
-	require.Empty(t, snap(t, dash).Rows)
+	require.Empty(t, getSnapshot(t, dash).Rows)
 }

@@ -21,37 +21,37 @@ var changeCases = map[string]struct {
 	atMost        bool
 }{
 	"nothing": {
-		nothing, nothing, "closed", "", 2 * time.Minute, false,
+		doNothing, doNothing, "closed", "", 2 * time.Minute, false,
 	},
 	"opened": {
-		nothing, func(b *breaker.Breaker) { open(b); time.Sleep(2 * time.Second) },
+		doNothing, func(b *breaker.Breaker) { openBreaker(b); time.Sleep(2 * time.Second) },
 		"open", "closed→open", 2 * time.Second, false,
 	},
 	"opened, and half-open by the clock": {
-		nothing, func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
+		doNothing, func(b *breaker.Breaker) { openBreaker(b); time.Sleep(8 * time.Second) },
 		"half_open", "closed→half_open by open×1", 3 * time.Second, false,
 	},
 	"opened and closed": {
-		nothing, func(b *breaker.Breaker) {
-			open(b)
+		doNothing, func(b *breaker.Breaker) {
+			openBreaker(b)
 			time.Sleep(8 * time.Second)
-			run(b, 3, 0)
+			runCalls(b, 3, 0)
 			time.Sleep(time.Second)
 		},
 		"closed", "closed→closed by open×1 half_open×1", 52 * time.Second, true,
 	},
 	"closed again": {
-		func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
-		func(b *breaker.Breaker) { run(b, 3, 0); time.Sleep(time.Second) },
+		func(b *breaker.Breaker) { openBreaker(b); time.Sleep(8 * time.Second) },
+		func(b *breaker.Breaker) { runCalls(b, 3, 0); time.Sleep(time.Second) },
 		"closed", "half_open→closed", time.Second, false,
 	},
 	"opened twice": {
-		func(b *breaker.Breaker) { open(b); time.Sleep(8 * time.Second) },
-		func(b *breaker.Breaker) { run(b, 3, 0); open(b); time.Sleep(time.Second) },
+		func(b *breaker.Breaker) { openBreaker(b); time.Sleep(8 * time.Second) },
+		func(b *breaker.Breaker) { runCalls(b, 3, 0); openBreaker(b); time.Sleep(time.Second) },
 		"open", "half_open→open by closed×1", time.Second, false,
 	},
 	"forced": {
-		nothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
+		doNothing, func(b *breaker.Breaker) { b.Force(breaker.ForcedOpen); time.Sleep(4 * time.Second) },
 		"forced_open", "closed→forced_open", 4 * time.Second, false,
 	},
 }
@@ -64,10 +64,10 @@ func TestTimesOfChanges(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				b := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
-				page := handler(b)
+				page := newDefaultPage(b)
 				c.before(b)
 				time.Sleep(time.Until(begin.Add(time.Minute)))
-				snap(t, page)
+				getSnapshot(t, page)
 				rest := time.Now()
 				c.after(b)
 				time.Sleep(max(0, time.Until(rest.Add(time.Second))))
@@ -75,22 +75,22 @@ func TestTimesOfChanges(t *testing.T) {
 					time.Sleep(time.Until(rest.Add(time.Minute)))
 				}
 
-				s := snap(t, page)
+				s := getSnapshot(t, page)
 				r := s.row(t, "bank")
 				require.Equal(t, c.state, r.State)
 				want := time.Now().Add(-c.since).UnixMilli()
 				require.Equal(t, want, *r.Since, "off by %v", time.Duration(*r.Since-want)*time.Millisecond)
 				require.Equal(t, c.atMost, r.AtMost)
-				require.Equal(t, c.want, said(s.Changes))
+				require.Equal(t, c.want, onlyChangeText(s.Changes))
 			})
 		})
 	}
 }
 
-func nothing(*breaker.Breaker) {}
+func doNothing(*breaker.Breaker) {}
 
-// said returns the only change as text.
-func said(changes []change) (s string) {
+// onlyChangeText returns the only change as text.
+func onlyChangeText(changes []change) (s string) {
 	for _, c := range changes {
 		s += c.From + "→" + c.To
 		for n, v := range c.By {
@@ -109,12 +109,12 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 		off := breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off}
 		fresh, once, twice := breaker.New("fresh", off), breaker.New("once", off), breaker.New("twice", off)
 		time.Sleep(20 * time.Second)
-		open(once)
-		open(twice)
+		openBreaker(once)
+		openBreaker(twice)
 		time.Sleep(7 * time.Second)
-		run(twice, 3, 0) // closed for the second time
+		runCalls(twice, 3, 0) // closed for the second time
 		time.Sleep(3 * time.Second)
-		s := snap(t, handler(fresh, once, twice))
+		s := getSnapshot(t, newDefaultPage(fresh, once, twice))
 		now := time.Now()
 		require.Equal(t, now.Add(-30*time.Second).UnixMilli(), *s.row(t, "fresh").Since)
 		require.False(t, s.row(t, "fresh").AtMost)
@@ -132,14 +132,14 @@ func TestTimeInStateAtFirstSight(t *testing.T) {
 func TestHundredChangesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
-		page := handler(b)
-		snap(t, page)
+		page := newDefaultPage(b)
+		getSnapshot(t, page)
 		for n := range 130 {
 			b.Force([]breaker.State{breaker.ForcedOpen, breaker.Shadow}[n%2])
 			time.Sleep(time.Second)
-			snap(t, page)
+			getSnapshot(t, page)
 		}
-		changes := snap(t, page).Changes
+		changes := getSnapshot(t, page).Changes
 		require.Len(t, changes, 100)
 		require.Equal(t, "shadow", changes[99].To, "newest last")
 		require.Less(t, changes[98].At, changes[99].At)
@@ -150,13 +150,13 @@ func TestReplacedSourceIsNotAChange(t *testing.T) {
 	for _, calls := range []struct{ good, bad int }{{5, 0}, {0, 20}} {
 		synctest.Test(t, func(t *testing.T) {
 			old := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
-			run(old, calls.good, calls.bad)
-			page := handler(old)
-			snap(t, page)
+			runCalls(old, calls.good, calls.bad)
+			page := newDefaultPage(old)
+			getSnapshot(t, page)
 			page.Remove(old)
 			require.NoError(t, page.Add(breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})))
 			time.Sleep(time.Second)
-			s := snap(t, page)
+			s := getSnapshot(t, page)
 			require.Equal(t, "closed", s.row(t, "bank").State)
 			require.Empty(t, s.Changes)
 			require.Nil(t, s.row(t, "bank").Rate, "the totals are those of another source")
@@ -169,26 +169,26 @@ func TestReplacedSourceIsNotAChange(t *testing.T) {
 func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
-		page := handler(old)
-		snap(t, page)
+		page := newDefaultPage(old)
+		getSnapshot(t, page)
 		other := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
 		for range 3 {
 			other.Force(breaker.ForcedOpen)
 			other.Release()
 		}
-		run(other, 1000, 0)
+		runCalls(other, 1000, 0)
 		time.Sleep(time.Second)
 		page.Remove(old)
 		require.NoError(t, page.Add(other))
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.Nil(t, s.row(t, "bank").Rate, "the calls were made before")
 		require.Nil(t, s.row(t, "bank").CallRates[0])
 		require.Empty(t, s.Changes, "the changes were before")
 
 		time.Sleep(time.Second)
-		run(other, 5, 0)
+		runCalls(other, 5, 0)
 		other.Force(breaker.ForcedOpen)
-		s = snap(t, page)
+		s = getSnapshot(t, page)
 		require.Equal(t, 5.0, *s.row(t, "bank").Rate)
 		require.Len(t, s.Changes, 1)
 	})
@@ -198,8 +198,8 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
-		page := handler(bank)
-		snap(t, page)
+		page := newDefaultPage(bank)
+		getSnapshot(t, page)
 		bank.Force(breaker.ForcedOpen)
 		limit := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "bank"})
 		for range 1000 {
@@ -207,7 +207,7 @@ func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		require.NoError(t, page.Add(limit))
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.Nil(t, s.row(t, "bank").Refused)
 		require.Len(t, s.Changes, 1, "only the breaker's change is current")
 	})

@@ -99,11 +99,11 @@ func (h *history) columns() historyColumns {
 	}
 	for i, one := range h.points {
 		c.At[i], c.State[i] = one.at, one.state
-		c.Value[i], c.P50[i], c.P99[i] = rounded(float64(one.value)), rounded(float64(one.p50)), rounded(float64(one.p99))
+		c.Value[i], c.P50[i], c.P99[i] = roundedNumber(float64(one.value)), roundedNumber(float64(one.p50)), roundedNumber(float64(one.p99))
 		f := h.ratesAt(i)
 		c.Failed[i], c.Refused[i] = f.failed, f.refused
 		if f.passed.valid {
-			c.Passed[i] = rounded(f.passed.value - f.failed.value)
+			c.Passed[i] = roundedNumber(f.passed.value - f.failed.value)
 		}
 	}
 	return c
@@ -111,7 +111,7 @@ func (h *history) columns() historyColumns {
 
 func (f *metric) metricRow(of subject) metricRow {
 	i := f.series.Instrument
-	r := metricRow{Instrument: i.Name, Unit: i.Unit, Help: i.Help, Attrs: [][]string{}, Value: exact(f.last)}
+	r := metricRow{Instrument: i.Name, Unit: i.Unit, Help: i.Help, Attrs: [][]string{}, Value: exactNumber(f.last)}
 	naming := 1
 	if of.class == alertsClass {
 		naming = 2 // rule and severity

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// quietly discards the log.
-func quietly(t *testing.T) {
+// discardLog discards the log.
+func discardLog(t *testing.T) {
 	t.Helper()
 	old := slog.Default()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -26,16 +26,16 @@ func quietly(t *testing.T) {
 }
 
 func TestPanickingSourceDoesNotAffectOthers(t *testing.T) {
-	quietly(t)
+	discardLog(t)
 	synctest.Test(t, func(t *testing.T) {
-		broken := newFake("mail")
-		page := handler(broken, breaker.New("bank", breaker.Config{}))
-		require.Zero(t, snap(t, page).Faults.Panics)
+		broken := newFakeSource("mail")
+		page := newDefaultPage(broken, breaker.New("bank", breaker.Config{}))
+		require.Zero(t, getSnapshot(t, page).Faults.Panics)
 
 		broken.broken.Store(true)
 		broken.gone.Store(true)
 		time.Sleep(time.Second)
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.Equal(t, 1.0, s.Faults.Panics)
 		require.Len(t, s.Rows, 1)
 		require.Equal(t, "bank", s.Rows[0].Name)
@@ -43,7 +43,7 @@ func TestPanickingSourceDoesNotAffectOthers(t *testing.T) {
 		broken.broken.Store(false)
 		broken.gone.Store(false)
 		time.Sleep(time.Second)
-		require.Len(t, snap(t, page).Rows, 2, "it is back")
+		require.Len(t, getSnapshot(t, page).Rows, 2, "it is back")
 	})
 }
 
@@ -53,18 +53,18 @@ type panickingLatency struct{ *breaker.Breaker }
 func (panickingLatency) Latency() window.Latency { panic("broken") }
 
 func TestPanickingLatencyDoesNotAffectOthers(t *testing.T) {
-	quietly(t)
-	page := handler(panickingLatency{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
-	s := snap(t, page)
+	discardLog(t)
+	page := newDefaultPage(panickingLatency{breaker.New("bank", breaker.Config{})}, breaker.New("post", breaker.Config{}))
+	s := getSnapshot(t, page)
 	require.Len(t, s.Rows, 2)
 	require.Equal(t, 2.0, s.Faults.Panics, "one panic in New")
 }
 
 func TestBlockingSourceDelaysOnlyNewSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stuck := newFake("mail")
+		stuck := newFakeSource("mail")
 		stuck.hold = make(chan struct{})
-		page := handler(breaker.New("bank", breaker.Config{}), stuck)
+		page := newDefaultPage(breaker.New("bank", breaker.Config{}), stuck)
 
 		done := make(chan int)
 		go func() { done <- get(page, "/snapshot.json").Code }() // reads the sources and blocks
@@ -80,7 +80,7 @@ func TestBlockingSourceDelaysOnlyNewSamples(t *testing.T) {
 
 		close(stuck.hold)
 		require.Equal(t, http.StatusOK, <-done)
-		require.Len(t, snap(t, page).Rows, 2)
+		require.Len(t, getSnapshot(t, page).Rows, 2)
 	})
 }
 
@@ -96,17 +96,17 @@ func (s *duplicateSource) Observe(yield func(*stat.Series, float64) bool) {
 }
 
 func TestDuplicateSeriesIsCounted(t *testing.T) {
-	page := handler(breaker.New("bank", breaker.Config{}), &duplicateSource{})
-	require.Equal(t, 1.0, snap(t, page).Faults.Skipped)
+	page := newDefaultPage(breaker.New("bank", breaker.Config{}), &duplicateSource{})
+	require.Equal(t, 1.0, getSnapshot(t, page).Faults.Skipped)
 }
 
 func TestGroupMembersHaveRows(t *testing.T) {
 	users := breaker.NewGroup[string]("users", breaker.GroupConfig{})
 	users.Get("ada").Force(breaker.ForcedOpen)
 	users.Get("bob")
-	page := handler(users)
+	page := newDefaultPage(users)
 	states := map[string]string{}
-	for _, row := range snap(t, page).Rows {
+	for _, row := range getSnapshot(t, page).Rows {
 		states[row.Name] = row.State
 	}
 	require.Equal(t, "forced_open", states["users / ada"])

@@ -76,5 +76,5 @@ func (h *history) ratesBetween(from, to int) rates {
 	if seconds <= 0 || d.passed < 0 || d.failed < 0 || d.refused < 0 {
 		return rates{}
 	}
-	return rates{rounded(d.passed / seconds), rounded(d.failed / seconds), rounded(d.refused / seconds)}
+	return rates{roundedNumber(d.passed / seconds), roundedNumber(d.failed / seconds), roundedNumber(d.refused / seconds)}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-// asked requests each endpoint under a host name, over an interface.
-func asked(t *testing.T, c dashboard.Config, host, at string) (status int) {
+// statusForHost requests each endpoint under a host name, over an interface.
+func statusForHost(t *testing.T, c dashboard.Config, host, at string) (status int) {
 	t.Helper()
 	page := newPage(c)
 	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/assets/x/page.js"} {
@@ -63,7 +63,7 @@ func TestHostNames(t *testing.T) {
 		{[]string{"debug.shop.example"}, "10.1.2.3:8080", there, true},
 		{[]string{"*"}, "evil.example", here, true},
 	} {
-		require.Equal(t, c.answered, asked(t, dashboard.Config{Hosts: c.hosts}, c.host, c.at) == 0, "%+v", c)
+		require.Equal(t, c.answered, statusForHost(t, dashboard.Config{Hosts: c.hosts}, c.host, c.at) == 0, "%+v", c)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestInvalidHosts(t *testing.T) {
 
 // An http.Server reports the interface of a request.
 func TestServerOnLoopbackRefusesOtherNames(t *testing.T) {
-	server := httptest.NewServer(handler())
+	server := httptest.NewServer(newDefaultPage())
 	defer server.Close()
 	for host, want := range map[string]int{"": http.StatusOK, "localhost": http.StatusOK, "evil.example": http.StatusForbidden} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/snapshot.json", http.NoBody)

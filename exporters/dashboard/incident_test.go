@@ -17,38 +17,38 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-var soon = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 2, Recovery: 20 * time.Second, Latency: true}
+var shortCooldownConfig = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 2, Recovery: 20 * time.Second, Latency: true}
 
 func TestRowSaysSinceWhenWhyAndWhatIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := soon
+		c := shortCooldownConfig
 		c.MinCalls = 2
 		b := breaker.New("bank", c)
-		page := handler(b)
+		page := newDefaultPage(b)
 		began := time.Now().UnixMilli()
-		run(b, 0, 2)
-		r := snap(t, page).row(t, "bank")
+		runCalls(b, 0, 2)
+		r := getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, began, *r.Down)
 		require.Equal(t, began+5000, *r.Probe)
 		require.Equal(t, "failure rate 100% of 2 calls, limit 50%", r.Cause)
 		require.Contains(t, r.LastError, `"the service is down"`)
 
 		time.Sleep(5 * time.Second)
-		run(b, 0, 2) // failed probes
+		runCalls(b, 0, 2) // failed probes
 		time.Sleep(time.Second)
-		r = snap(t, page).row(t, "bank")
+		r = getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, began, *r.Down, "since the first opening, not since the last probe")
 		require.Equal(t, 2, r.Openings)
 		require.Equal(t, began+10_000, *r.Probe)
 
 		time.Sleep(4 * time.Second)
-		run(b, 1, 0)
-		r = snap(t, page).row(t, "bank")
+		runCalls(b, 1, 0)
+		r = getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, "half_open", r.State)
 		require.Equal(t, 1, r.Probes)
-		run(b, 1, 0)
+		runCalls(b, 1, 0)
 		time.Sleep(time.Second)
-		r = snap(t, page).row(t, "bank")
+		r = getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, "recovering", r.State)
 		require.Equal(t, 8, r.OneOf, "one of eight calls passes")
 		require.Equal(t, began, *r.Down)
@@ -57,18 +57,18 @@ func TestRowSaysSinceWhenWhyAndWhatIsNext(t *testing.T) {
 
 func TestIncidentsBeforeThePageWasOpenedAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := soon
+		c := shortCooldownConfig
 		c.Recovery = breaker.Off
 		b := breaker.New("bank", c)
-		page := handler(b)
+		page := newDefaultPage(b)
 		began := time.Now().UnixMilli()
 		for range 2 {
-			run(b, 0, 1)
+			runCalls(b, 0, 1)
 			time.Sleep(5 * time.Second)
-			run(b, 2, 0)
+			runCalls(b, 2, 0)
 		}
 		time.Sleep(time.Minute)
-		r := snap(t, page).row(t, "bank")
+		r := getSnapshot(t, page).row(t, "bank")
 		require.Nil(t, r.Down)
 		require.Equal(t, 2, r.Incidents)
 		require.Equal(t, began, *r.FirstBegan)
@@ -85,11 +85,11 @@ func TestIncidentsBeforeThePageWasOpenedAreShown(t *testing.T) {
 
 func TestMembersOfAGroupHaveKeyLatencyAndReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Breaker: soon}})
-		page := handler(hosts)
+		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: weir.Config{Breaker: shortCooldownConfig}})
+		page := newDefaultPage(hosts)
 		_ = hosts.Get("a.example").Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
 		_ = hosts.Get("b.example").Run(t.Context(), func(context.Context) error { return errors.New("no route to b") })
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		a, b := s.row(t, "hosts / a.example"), s.row(t, "hosts / b.example")
 		require.Equal(t, "a.example", a.Key)
 		require.InDelta(t, 1.0, *a.P50, 0.09)
@@ -111,14 +111,14 @@ func TestRowSaysWhenALimitIsFreeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Minute), Burst: 1, Name: "signup"})
 		g := weir.New("mail", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
-		page := handler(l, g)
-		require.Nil(t, snap(t, page).row(t, "signup").Free)
+		page := newDefaultPage(l, g)
+		require.Nil(t, getSnapshot(t, page).row(t, "signup").Free)
 		began := time.Now().UnixMilli()
 		l.Take(1)
 		l.Take(1)
-		run(g, 2, 0)
+		runCalls(g, 2, 0)
 		time.Sleep(time.Second)
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		signup := s.row(t, "signup")
 		require.Equal(t, began+60_000, *signup.Free)
 		require.Equal(t, "limited", signup.Trouble)
@@ -131,7 +131,7 @@ func TestRowSaysWhenALimitIsFreeAgain(t *testing.T) {
 		require.NoError(t, page.Add(held))
 		held.Hold(10 * time.Minute)
 		time.Sleep(time.Second)
-		r := snap(t, page).row(t, "asked")
+		r := getSnapshot(t, page).row(t, "asked")
 		require.Equal(t, "held", r.Trouble)
 		require.GreaterOrEqual(t, *r.Free, began+601_000)
 		require.LessOrEqual(t, *r.Free, began+661_000, "a hold is lengthened by up to a tenth")
@@ -141,14 +141,14 @@ func TestRowSaysWhenALimitIsFreeAgain(t *testing.T) {
 func TestRowShowsTheShareOfSlowCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{SlowCall: 100 * time.Millisecond, SlowRate: 0.8})
-		page := handler(b)
+		page := newDefaultPage(b)
 		for n := range 4 {
 			_ = b.Run(t.Context(), func(context.Context) error {
 				time.Sleep(time.Duration(n) * 60 * time.Millisecond)
 				return nil
 			})
 		}
-		r := snap(t, page).row(t, "bank")
+		r := getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, 0.5, *r.Slow)
 		require.Equal(t, 0.8, *r.SlowLimit)
 		require.Equal(t, 0.1, *r.SlowCall)
@@ -162,19 +162,19 @@ func TestAlertHasThresholdUnitAndWorstHost(t *testing.T) {
 			Name: "host fails", When: alert.Above(0.05),
 			Value: alert.Each(hosts.All(), func(b *breaker.Breaker) alert.Value { return alert.FailureRate(b, time.Minute) }),
 		})
-		page := handler(hosts, monitor)
+		page := newDefaultPage(hosts, monitor)
 		for _, key := range []string{"a", "b", "c"} {
 			hosts.Get(key)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 		time.Sleep(10 * time.Second)
-		require.Equal(t, "no calls in the span, keeping the last verdict", snap(t, page).Alerts[0].NoData)
-		run(hosts.Get("a"), 10, 0)
-		run(hosts.Get("b"), 5, 5)
-		run(hosts.Get("c"), 9, 1)
+		require.Equal(t, "no calls in the span, keeping the last verdict", getSnapshot(t, page).Alerts[0].NoData)
+		runCalls(hosts.Get("a"), 10, 0)
+		runCalls(hosts.Get("b"), 5, 5)
+		runCalls(hosts.Get("c"), 9, 1)
 		time.Sleep(10 * time.Second)
-		a := snap(t, page).Alerts[0]
+		a := getSnapshot(t, page).Alerts[0]
 		require.Equal(t, "firing", a.State)
 		require.Equal(t, "b", a.Worst)
 		require.Equal(t, 2, a.Keys)
@@ -184,50 +184,50 @@ func TestAlertHasThresholdUnitAndWorstHost(t *testing.T) {
 		require.Zero(t, a.Silenced)
 		require.NoError(t, monitor.Silence(alert.Silence{Name: "x", Match: []string{"key=b"}, EndsAt: time.Now().Add(time.Hour)}))
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 1, snap(t, page).Alerts[0].Silenced)
+		require.Equal(t, 1, getSnapshot(t, page).Alerts[0].Silenced)
 		stop()
 		synctest.Wait()
 	})
 }
 
 func TestDetailHasTheSettingsInForce(t *testing.T) {
-	page := handler(breaker.New("bank", breaker.Config{FailureRate: 0.3}))
-	settings := readDetail(t, page, snap(t, page).Rows[0].ID).Settings
+	page := newDefaultPage(breaker.New("bank", breaker.Config{FailureRate: 0.3}))
+	settings := readDetail(t, page, getSnapshot(t, page).Rows[0].ID).Settings
 	require.Equal(t, struct{ Name, Value string }{"FailureRate", "30 %"}, settings[0])
 }
 
 func TestAPartialFailureIsATroubleFromTheMomentItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{})
-		page := handler(b)
+		page := newDefaultPage(b)
 		for range 4 {
-			run(b, 10, 1)
+			runCalls(b, 10, 1)
 			time.Sleep(time.Second)
-			require.Empty(t, snap(t, page).row(t, "bank").Trouble)
+			require.Empty(t, getSnapshot(t, page).row(t, "bank").Trouble)
 		}
-		run(b, 10, 20)
+		runCalls(b, 10, 20)
 		time.Sleep(time.Second)
-		r := snap(t, page).row(t, "bank")
+		r := getSnapshot(t, page).row(t, "bank")
 		require.Equal(t, "failing", r.Trouble)
 		require.False(t, r.TroubleAtLeast)
 		require.Equal(t, time.Now().UnixMilli(), *r.TroubleSince)
 		require.Contains(t, r.LastError, "the service is down")
 		time.Sleep(20 * time.Second)
-		require.Empty(t, snap(t, page).row(t, "bank").Trouble)
+		require.Empty(t, getSnapshot(t, page).row(t, "bank").Trouble)
 	})
 }
 
 func TestRefusalsByABreakerDoNotShowAUsedUpLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("bank", weir.Config{Rate: limiter.PerSecond(1000), Breaker: soon})
-		page := handler(g)
-		snap(t, page)
-		run(g, 0, 20)
+		g := weir.New("bank", weir.Config{Rate: limiter.PerSecond(1000), Breaker: shortCooldownConfig})
+		page := newDefaultPage(g)
+		getSnapshot(t, page)
+		runCalls(g, 0, 20)
 		time.Sleep(time.Second)
-		require.NotZero(t, *snap(t, page).row(t, "bank").Refused)
+		require.NotZero(t, *getSnapshot(t, page).row(t, "bank").Refused)
 		g.Breaker().Reset()
 		time.Sleep(time.Second)
-		r := snap(t, page).row(t, "bank")
+		r := getSnapshot(t, page).row(t, "bank")
 		require.NotZero(t, *r.Refused)
 		require.Empty(t, r.Trouble)
 	})
@@ -237,9 +237,9 @@ func TestTextsOfProblemsAreBounded(t *testing.T) {
 	b := breaker.New("bank", breaker.Config{
 		MinCalls: 1, DescribeFailure: func(_ context.Context, _ error, f *breaker.FailedCall) { f.Note = strings.Repeat("é", 500) },
 	})
-	page := handler(b)
-	run(b, 0, 1)
-	r := snap(t, page).row(t, "bank")
+	page := newDefaultPage(b)
+	runCalls(b, 0, 1)
+	r := getSnapshot(t, page).row(t, "bank")
 	require.LessOrEqual(t, len(r.LastError), 240+len("…"))
 	require.Contains(t, r.LastError, "the service is down")
 }
@@ -247,11 +247,11 @@ func TestTextsOfProblemsAreBounded(t *testing.T) {
 func TestRowsAreSmall(t *testing.T) {
 	size := func(open bool) int {
 		const rows = 200
-		page := handler()
+		page := newDefaultPage()
 		for n := range rows {
 			b := breaker.New(fmt.Sprintf("service-%04d", n), breaker.Config{})
 			if open {
-				run(b, 0, 20)
+				runCalls(b, 0, 20)
 			}
 			require.NoError(t, page.Add(b))
 		}
@@ -263,20 +263,20 @@ func TestRowsAreSmall(t *testing.T) {
 
 func TestEachSourceKeepsItsOwnChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calm, busy := breaker.New("calm", soon), breaker.New("busy", soon)
-		page := handler(calm, busy)
-		snap(t, page)
-		open(calm)
+		calm, busy := breaker.New("calm", shortCooldownConfig), breaker.New("busy", shortCooldownConfig)
+		page := newDefaultPage(calm, busy)
+		getSnapshot(t, page)
+		openBreaker(calm)
 		for n := range 120 {
 			time.Sleep(time.Second)
 			if n%2 == 0 {
-				open(busy)
+				openBreaker(busy)
 			} else {
 				busy.Reset()
 			}
-			snap(t, page)
+			getSnapshot(t, page)
 		}
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.NotEmpty(t, readDetail(t, page, s.row(t, "calm").ID).Changes, "changes of others have not replaced it")
 		require.Len(t, readDetail(t, page, s.row(t, "busy").ID).Changes, 32)
 	})

@@ -113,7 +113,7 @@ func get(page http.Handler, path string, header ...string) *httptest.ResponseRec
 	return w
 }
 
-func snap(t *testing.T, page http.Handler) (s snapshot) {
+func getSnapshot(t *testing.T, page http.Handler) (s snapshot) {
 	t.Helper()
 	w := get(page, "/snapshot.json")
 	require.Equal(t, http.StatusOK, w.Code)
@@ -142,8 +142,8 @@ func readDetail(t *testing.T, page http.Handler, id string) (d detail) {
 
 var errDown = errors.New("the service is down")
 
-// run makes n calls.
-func run(b interface {
+// runCalls makes n calls.
+func runCalls(b interface {
 	Run(ctx context.Context, fn func(context.Context) error) error
 }, good, bad int,
 ) {
@@ -157,11 +157,11 @@ func run(b interface {
 	}
 }
 
-// open opens a breaker.
-func open(b *breaker.Breaker) { run(b, 0, 20) }
+// openBreaker opens a breaker.
+func openBreaker(b *breaker.Breaker) { runCalls(b, 0, 20) }
 
-// fake is a source with one metric that counts how often it is read.
-type fake struct {
+// fakeSource is a source with one metric that counts how often it is read.
+type fakeSource struct {
 	series *stat.Series
 	reads  atomic.Int64
 	broken atomic.Bool   // it panics
@@ -169,13 +169,13 @@ type fake struct {
 	gone   atomic.Bool   // it shows nothing
 }
 
-var queues = &stat.Instrument{
+var queueLength = &stat.Instrument{
 	Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown, Attrs: []string{"shop.queue.name"},
 }
 
-func newFake(name string) *fake { return &fake{series: queues.Series(name)} }
+func newFakeSource(name string) *fakeSource { return &fakeSource{series: queueLength.Series(name)} }
 
-func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
+func (f *fakeSource) Observe(yield func(*stat.Series, float64) bool) {
 	n := f.reads.Add(1)
 	if f.hold != nil && n > 1 { // the first reading is that of New
 		<-f.hold
@@ -199,8 +199,8 @@ type host struct {
 	client *http.Client
 }
 
-// serve starts a server. Shutdown or Close must be called in the bubble.
-func serve(page http.Handler) *host {
+// startHost starts a server. Shutdown or Close must be called in the bubble.
+func startHost(page http.Handler) *host {
 	h := &host{conns: make(chan net.Conn), closed: make(chan struct{})}
 	h.Server = &http.Server{Handler: http.StripPrefix("/debug/weir", page)}
 	h.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -282,8 +282,10 @@ func (s *stream) leave() { _ = s.answer.Body.Close() }
 
 var _ http.Handler = (*dashboard.Page)(nil)
 
-// handler returns a page of the sources with the default config.
-func handler(sources ...stat.Source) *dashboard.Page { return newPage(dashboard.Config{}, sources...) }
+// newDefaultPage returns a page of the sources with the default config.
+func newDefaultPage(sources ...stat.Source) *dashboard.Page {
+	return newPage(dashboard.Config{}, sources...)
+}
 
 // newPage returns a page of valid sources.
 func newPage(c dashboard.Config, sources ...stat.Source) *dashboard.Page {

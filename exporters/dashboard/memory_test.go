@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir/exporters/dashboard"
 )
 
-func heap() int64 {
+func heapInUse() int64 {
 	var m runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&m)
@@ -27,15 +27,15 @@ func heap() int64 {
 
 // Sources that are added and removed while no page is open leave nothing behind.
 func TestSourcesAddedAndRemovedUnseenLeaveNothing(t *testing.T) {
-	page := handler()
-	before := heap()
+	page := newDefaultPage()
+	before := heapInUse()
 	for n := range 200 {
 		b := breaker.New(fmt.Sprint(n, strings.Repeat("n", 100_000)), breaker.Config{Latency: true})
-		run(b, 1, 0)
+		runCalls(b, 1, 0)
 		require.NoError(t, page.Add(b))
 		page.Remove(b)
 	}
-	require.Less(t, heap()-before, int64(5_000_000), "bytes left of 20 MB of names")
+	require.Less(t, heapInUse()-before, int64(5_000_000), "bytes left of 20 MB of names")
 	runtime.KeepAlive(page)
 }
 
@@ -47,22 +47,22 @@ func TestLongKeysTakeLittleSpace(t *testing.T) {
 	for n := range 2 * series {
 		g.Get(fmt.Sprint(n, strings.Repeat("k", key)))
 	}
-	before := heap()
-	rows := snap(t, page).Rows
+	before := heapInUse()
+	rows := getSnapshot(t, page).Rows
 	require.LessOrEqual(t, len(rows), series+2, "the members with series, the others and the group")
 	for _, r := range rows {
 		require.LessOrEqual(t, len(r.Name), 256+len("…"))
 	}
 	require.Less(t, get(page, "/snapshot.json").Body.Len(), (series+2)*2000)
 	require.Less(t, get(page, "/source.json?id="+rows[0].ID).Body.Len(), 40_000)
-	require.Less(t, heap()-before, int64((series+2)*40*4000))
+	require.Less(t, heapInUse()-before, int64((series+2)*40*4000))
 	runtime.KeepAlive(page)
 	runtime.KeepAlive(g)
 }
 
 // The page keeps no reference to a server that has ended, in whatever way.
 func TestEndedServersAreForgotten(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	gone := func() weak.Pointer[http.Server] {
 		server := httptest.NewServer(page)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
@@ -84,10 +84,10 @@ func TestHistoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const interval = 100 * time.Millisecond
 		page := newPage(dashboard.Config{Interval: interval, History: 10 * interval}, breaker.New("bank", breaker.Config{}))
-		id := snap(t, page).Rows[0].ID
+		id := getSnapshot(t, page).Rows[0].ID
 		for range 100 {
 			time.Sleep(interval)
-			snap(t, page)
+			getSnapshot(t, page)
 		}
 		var d struct{ History struct{ At []int64 } }
 		require.NoError(t, json.Unmarshal(get(page, "/source.json?id="+id).Body.Bytes(), &d))

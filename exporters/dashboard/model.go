@@ -20,11 +20,11 @@ type model struct {
 
 	entries   map[subject]*entry
 	byID      map[string]*entry
-	faults    entry         // the exporter's own metrics
-	notices   []string      // of sources, in the last sampling
-	changes   []changeEvent // oldest first
-	seq       uint64        // of the last update
-	published published     // in the last update
+	faults    entry            // the exporter's own metrics
+	notices   []string         // of sources, in the last sampling
+	changes   []changeEvent    // oldest first
+	seq       uint64           // of the last update
+	published publishedContent // in the last update
 }
 
 // changeEvent is a change of the state of an entry, which may no longer exist.

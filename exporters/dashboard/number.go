@@ -12,14 +12,14 @@ type number struct {
 	valid bool
 }
 
-// missing is the number without a value.
-var missing = number{}
+// missingNumber is the number without a value.
+var missingNumber = number{}
 
-// rounded returns a measured value with four significant digits, so that a row does not change by
+// roundedNumber returns a measured value with four significant digits, so that a row does not change by
 // less. A value that is not finite is missing.
-func rounded(value float64) number {
+func roundedNumber(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return missing
+		return missingNumber
 	}
 	if value == 0 {
 		return number{valid: true}
@@ -31,10 +31,10 @@ func rounded(value float64) number {
 	return number{value, true}
 }
 
-// exact returns the value without rounding. A value that is not finite is missing.
-func exact(value float64) number {
+// exactNumber returns the value without rounding. A value that is not finite is missing.
+func exactNumber(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return missing
+		return missingNumber
 	}
 	return number{value, true}
 }
@@ -47,10 +47,10 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(n.value)
 }
 
-// share returns part/whole. It is missing if whole is 0.
-func share(part, whole float64) number {
+// ratio returns part/whole. It is missing if whole is 0.
+func ratio(part, whole float64) number {
 	if whole <= 0 {
-		return missing
+		return missingNumber
 	}
-	return rounded(part / whole)
+	return roundedNumber(part / whole)
 }

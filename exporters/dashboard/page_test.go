@@ -57,13 +57,13 @@ func TestDuplicateNamesAreAnError(t *testing.T) {
 	_, err = dashboard.New(dashboard.Config{}, nil)
 	require.EqualError(t, err, "stat: source 1 of 1 is nil")
 
-	page := handler(one, one)
-	require.Len(t, snap(t, page).Rows, 1, "a source given twice is shown once")
+	page := newDefaultPage(one, one)
+	require.Len(t, getSnapshot(t, page).Rows, 1, "a source given twice is shown once")
 	require.EqualError(t, page.Add(other), want.Error())
 }
 
 func TestSecurityHeaders(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json?id=x", "/stream", "/nowhere"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodHead, path, http.NoBody)
@@ -80,7 +80,7 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
-var address = regexp.MustCompile(`(?:https?:)?//[\w.-]+`)
+var addressPattern = regexp.MustCompile(`(?:https?:)?//[\w.-]+`)
 
 func TestAssetsHaveNoForeignLinksAndNoInlineScriptOrStyle(t *testing.T) {
 	assets := os.DirFS("assets")
@@ -90,7 +90,7 @@ func TestAssetsHaveNoForeignLinksAndNoInlineScriptOrStyle(t *testing.T) {
 	for _, name := range names {
 		content, err := fs.ReadFile(assets, name)
 		require.NoError(t, err)
-		for _, found := range address.FindAllString(string(content), -1) {
+		for _, found := range addressPattern.FindAllString(string(content), -1) {
 			require.Equal(t, "http://www.w3.org", found, name)
 		}
 		for _, way := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", " style=", "onclick=", "<style"} {
@@ -100,7 +100,7 @@ func TestAssetsHaveNoForeignLinksAndNoInlineScriptOrStyle(t *testing.T) {
 }
 
 func TestAssetsAreImmutableUnderAVersionedPath(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	index := get(page, "/").Body.String()
 	files := regexp.MustCompile(`(?:href|src)="(assets/[^"]+)"`).FindAllStringSubmatch(index, -1)
 	require.Len(t, files, 15, index)
@@ -119,8 +119,8 @@ func TestAssetsAreImmutableUnderAVersionedPath(t *testing.T) {
 
 func TestETags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := handler(breaker.New("payments", breaker.Config{}))
-		id := snap(t, page).Rows[0].ID
+		page := newDefaultPage(breaker.New("payments", breaker.Config{}))
+		id := getSnapshot(t, page).Rows[0].ID
 		for _, path := range []string{"/", "/snapshot.json", "/source.json?id=" + id} {
 			first := get(page, path)
 			require.Equal(t, http.StatusOK, first.Code, path)
@@ -137,7 +137,7 @@ func TestETags(t *testing.T) {
 }
 
 func TestPageIsReadOnly(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	for _, path := range []string{"/", "/snapshot.json", "/source.json", "/stream"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
 			w := httptest.NewRecorder()
@@ -155,7 +155,7 @@ func TestPageIsReadOnly(t *testing.T) {
 }
 
 func TestPageWorksUnderAnyMount(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	for _, c := range []struct {
 		mount, strip, ask string
 		want              int
@@ -185,9 +185,9 @@ func TestTitleIsEscaped(t *testing.T) {
 	body := get(page, "/").Body.String()
 	require.Contains(t, body, "<title>&lt;script&gt;&#34;shop&#34;&amp; · weir</title>")
 	require.NotContains(t, body, `<script>"`)
-	require.Equal(t, `<script>"shop"&`, snap(t, page).Title)
+	require.Equal(t, `<script>"shop"&`, getSnapshot(t, page).Title)
 }
 
 func TestUnknownSourceIsNotFound(t *testing.T) {
-	require.Equal(t, http.StatusNotFound, get(handler(), "/source.json?id=nothing").Code)
+	require.Equal(t, http.StatusNotFound, get(newDefaultPage(), "/source.json?id=nothing").Code)
 }

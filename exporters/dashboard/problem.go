@@ -93,7 +93,7 @@ func (e *entry) problem(at time.Time) (p problem) {
 	if p.Trouble == limitedTrouble {
 		p.Limit, p.Period = e.current.limit, e.current.period
 		if e.extra.freeIn > 0 {
-			p.Free = freeAt(at, e.extra.freeIn)
+			p.Free = unixMillisAfter(at, e.extra.freeIn)
 		}
 	}
 	if b := e.extra.breaker; b != nil {
@@ -105,17 +105,17 @@ func (e *entry) problem(at time.Time) (p problem) {
 // addBreaker adds the details that a breaker reports about itself.
 func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
 	if b.Held > 0 {
-		p.Free = freeAt(at, b.Held)
+		p.Free = unixMillisAfter(at, b.Held)
 	}
 	if b.SlowLimit > 0 {
-		p.Slow, p.SlowLimit, p.SlowCall = rounded(b.SlowRate), rounded(b.SlowLimit), exact(b.SlowCall.Seconds())
+		p.Slow, p.SlowLimit, p.SlowCall = roundedNumber(b.SlowRate), roundedNumber(b.SlowLimit), exactNumber(b.SlowCall.Seconds())
 	}
 	if len(b.Failures) > 0 && (b.Openings > 0 || p.Trouble == failingTrouble) {
 		p.LastError = truncateText(b.Failures[0])
 	}
 	if all := incidentRows(b); len(all) > 0 {
 		last := all[len(all)-1]
-		p.Incidents, p.FirstBegan, p.LastBegan = len(all), exact(float64(all[0].Began)), exact(float64(last.Began))
+		p.Incidents, p.FirstBegan, p.LastBegan = len(all), exactNumber(float64(all[0].Began)), exactNumber(float64(last.Began))
 		p.LastEnded, p.Cause = last.Ended, truncateText(last.Cause)
 	}
 	if b.Openings > 0 {
@@ -125,10 +125,11 @@ func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
 	}
 }
 
-// freeAt returns the Unix time in milliseconds after d, or missing if that is more than a year.
-func freeAt(at time.Time, d time.Duration) number {
+// unixMillisAfter returns the Unix time in milliseconds after d, or missing if that is more than a
+// year.
+func unixMillisAfter(at time.Time, d time.Duration) number {
 	if d > 365*24*time.Hour {
-		return missing
+		return missingNumber
 	}
 	return unixMillis(at.Add(d))
 }

@@ -76,7 +76,7 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 func (r extraReader) readOwn() (e extra) {
 	if l, ok := r.source.(latencySource); ok {
 		if d := l.Latency(); d.Count() > 0 {
-			e.p50, e.p99 = rounded(d.Quantile(0.5).Seconds()), rounded(d.Quantile(0.99).Seconds())
+			e.p50, e.p99 = roundedNumber(d.Quantile(0.5).Seconds()), roundedNumber(d.Quantile(0.99).Seconds())
 		}
 	}
 	if x, ok := r.source.(explainer); ok {
@@ -94,7 +94,7 @@ func (x *extras) recordBreaker(e extra, b *report.Breaker) {
 		return
 	}
 	if b.P99 > 0 {
-		e.p50, e.p99 = rounded(b.P50.Seconds()), rounded(b.P99.Seconds())
+		e.p50, e.p99 = roundedNumber(b.P50.Seconds()), roundedNumber(b.P99.Seconds())
 	}
 	e.why = b.Reason
 	if b.Margin != "" {

@@ -21,8 +21,8 @@ func TestRowOfAGate(t *testing.T) {
 		payments := weir.New("payments", weir.Config{
 			Rate: limiter.PerSecond(10), Burst: 10, Breaker: breaker.Config{Latency: true},
 		})
-		page := handler(payments)
-		first := snap(t, page).row(t, "payments")
+		page := newDefaultPage(payments)
+		first := getSnapshot(t, page).row(t, "payments")
 		require.Equal(t, "gate", first.Kind)
 		require.Equal(t, "closed", first.State)
 		require.Nil(t, first.Rate, "a rate needs two samples")
@@ -35,9 +35,9 @@ func TestRowOfAGate(t *testing.T) {
 				return nil
 			})
 		}
-		run(payments, 0, 2)
+		runCalls(payments, 0, 2)
 		time.Sleep(time.Second)
-		r := snap(t, page).row(t, "payments")
+		r := getSnapshot(t, page).row(t, "payments")
 		passed, refused := payments.Totals().Calls(), payments.Admissions().Refused
 		require.Equal(t, int64(14), passed+refused)
 		span := 1 + 0.008*float64(passed-payments.Totals().Failures)
@@ -62,18 +62,18 @@ func TestRowOfAGate(t *testing.T) {
 func TestRatesCoverTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
-		page := handler(b)
-		snap(t, page)
+		page := newDefaultPage(b)
+		getSnapshot(t, page)
 		for second := range 15 {
-			run(b, 10*second, 0)
+			runCalls(b, 10*second, 0)
 			time.Sleep(time.Second)
-			snap(t, page)
+			getSnapshot(t, page)
 		}
-		r := snap(t, page).row(t, "users")
+		r := getSnapshot(t, page).row(t, "users")
 		require.Equal(t, 95.0, *r.Rate, "the mean of 50 to 140 calls per second")
 		require.Equal(t, 140.0, *r.CallRates[0], "the last second")
 
-		trail := snap(t, page).Trails[r.ID]
+		trail := getSnapshot(t, page).Trails[r.ID]
 		require.Len(t, trail, 16)
 		require.Nil(t, trail[0][0])
 		require.Equal(t, 130.0, *trail[14][0])
@@ -83,22 +83,22 @@ func TestRatesCoverTenSeconds(t *testing.T) {
 func TestNoRateAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("users", breaker.Config{})
-		page := handler(b)
-		snap(t, page)
-		run(b, 1000, 0)
+		page := newDefaultPage(b)
+		getSnapshot(t, page)
+		runCalls(b, 1000, 0)
 		time.Sleep(time.Minute)
-		r := snap(t, page).row(t, "users")
+		r := getSnapshot(t, page).row(t, "users")
 		require.Nil(t, r.Rate, "after a minute without samples the times of the calls are unknown")
 		require.Nil(t, r.CallRates[0])
 
-		run(b, 7, 0)
+		runCalls(b, 7, 0)
 		time.Sleep(time.Second)
-		r = snap(t, page).row(t, "users")
+		r = getSnapshot(t, page).row(t, "users")
 		require.Equal(t, 7.0, *r.Rate)
 		require.Len(t, readDetail(t, page, r.ID).History.At, 3)
 
 		time.Sleep(6 * time.Minute)
-		snap(t, page)
+		getSnapshot(t, page)
 		require.Len(t, readDetail(t, page, r.ID).History.At, 1, "older points are removed")
 	})
 }
@@ -106,8 +106,8 @@ func TestNoRateAfterAPause(t *testing.T) {
 func TestRowOfALimiterShowsWhetherItLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4, Name: "signup"})
-		page := handler(l)
-		r := snap(t, page).row(t, "signup")
+		page := newDefaultPage(l)
+		r := getSnapshot(t, page).row(t, "signup")
 		require.Equal(t, "limiter", r.Kind)
 		require.Equal(t, "passing", r.State)
 
@@ -115,13 +115,13 @@ func TestRowOfALimiterShowsWhetherItLimits(t *testing.T) {
 			l.Take(1)
 		}
 		time.Sleep(time.Second)
-		r = snap(t, page).row(t, "signup")
+		r = getSnapshot(t, page).row(t, "signup")
 		require.Equal(t, "limiting", r.State)
 		require.Equal(t, 4.0, *r.Rate)
 		require.Equal(t, 2.0, *r.Refused)
 		for range 12 {
 			time.Sleep(time.Second)
-			r = snap(t, page).row(t, "signup")
+			r = getSnapshot(t, page).row(t, "signup")
 		}
 		require.Equal(t, "passing", r.State)
 	})
@@ -131,14 +131,14 @@ func TestBreakerAndLimiterOfTheSameNameShareARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("mail", breaker.Config{})
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 4, Name: "mail"})
-		page := handler(b, l)
-		snap(t, page)
-		run(b, 3, 0)
+		page := newDefaultPage(b, l)
+		getSnapshot(t, page)
+		runCalls(b, 3, 0)
 		for range 6 {
 			l.Take(1)
 		}
 		time.Sleep(time.Second)
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.Len(t, s.Rows, 1)
 		require.Equal(t, "gate", s.Rows[0].Kind)
 		require.Equal(t, 3.0, *s.Rows[0].Rate, "the calls that the breaker allowed, not those that the limiter allowed")
@@ -149,9 +149,9 @@ func TestBreakerAndLimiterOfTheSameNameShareARow(t *testing.T) {
 func TestLatencyOfAGateIsInItsBreakersRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Latency: true})
-		page := handler(weir.Join("checkout", weir.Parts{Breaker: b}))
+		page := newDefaultPage(weir.Join("checkout", weir.Parts{Breaker: b}))
 		_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil })
-		require.InDelta(t, 1.0, *snap(t, page).row(t, "bank").P99, 0.09)
+		require.InDelta(t, 1.0, *getSnapshot(t, page).row(t, "bank").P99, 0.09)
 	})
 }
 
@@ -160,17 +160,17 @@ func TestAlertsAndNotifiers(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Cooldown: time.Minute})
 		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Func("pager", func(context.Context, alert.Alert) error { return nil })}},
 			alert.Rule{Name: "bank is open", Severity: "page", Value: alert.True(b.Tripped), When: alert.Above(0)})
-		page := handler(b, monitor)
+		page := newDefaultPage(b, monitor)
 		ctx, stop := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 		time.Sleep(6 * time.Second)
-		s := snap(t, page)
+		s := getSnapshot(t, page)
 		require.Len(t, s.Rows, 1, "alerts are not in the table")
 		require.Equal(t, "inactive", s.Alerts[0].State)
 
-		open(b)
+		openBreaker(b)
 		time.Sleep(5500 * time.Millisecond) // longer than between two evaluations
-		s = snap(t, page)
+		s = getSnapshot(t, page)
 		require.Equal(t, "firing", s.Alerts[0].State)
 		require.Equal(t, "page", s.Alerts[0].Severity)
 		require.Equal(t, 1.0, s.Alerts[0].Firing)
@@ -190,8 +190,8 @@ func TestAlertsAndNotifiers(t *testing.T) {
 
 func TestUserDefinedSourcesHaveRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := handler(newFake("mail"))
-		r := snap(t, page).row(t, "mail")
+		page := newDefaultPage(newFakeSource("mail"))
+		r := getSnapshot(t, page).row(t, "mail")
 		require.Equal(t, "queue", r.Kind)
 		require.Empty(t, r.State)
 		d := readDetail(t, page, r.ID)
@@ -207,8 +207,8 @@ func TestDetailHasEveryMetricOfASource(t *testing.T) {
 	for range b.Observe {
 		n++
 	}
-	page := handler(b)
-	d := readDetail(t, page, snap(t, page).Rows[0].ID)
+	page := newDefaultPage(b)
+	d := readDetail(t, page, getSnapshot(t, page).Rows[0].ID)
 	require.Len(t, d.Metrics, n)
 	require.Equal(t, "weir.breaker.state", d.Metrics[0].Instrument)
 	require.Equal(t, [][]string{{"weir.breaker.state", "closed"}}, d.Metrics[0].Attrs, "without the naming attribute")
@@ -217,8 +217,8 @@ func TestDetailHasEveryMetricOfASource(t *testing.T) {
 func TestSourcesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := breaker.New("one", breaker.Config{}), breaker.New("two", breaker.Config{Latency: true})
-		page := handler(one)
-		h := serve(page)
+		page := newDefaultPage(one)
+		h := startHost(page)
 		defer h.Close()
 		s := h.stream(t)
 		_, data := s.next()
@@ -232,7 +232,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 		page.Remove(two)
 		_, data = s.next()
 		require.Len(t, data.Gone, 1)
-		require.Len(t, snap(t, page).Rows, 1)
+		require.Len(t, getSnapshot(t, page).Rows, 1)
 		require.NoError(t, page.Add(breaker.New("two", breaker.Config{})), "the name can be used again")
 		s.leave()
 	})
@@ -241,14 +241,14 @@ func TestSourcesComeAndGo(t *testing.T) {
 func TestNamesAreEncodedAndTruncated(t *testing.T) {
 	long := strings.Repeat("long ", 2000) + "end"
 	evil := "</script><img src=x onerror=\"alert('1')\">\r\n\r\nevent: snapshot\ndata: {}\u2028\x00\xff"
-	page := handler(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))
+	page := newDefaultPage(breaker.New(long, breaker.Config{}), breaker.New(evil, breaker.Config{}), breaker.New("", breaker.Config{}))
 
 	body := get(page, "/snapshot.json").Body.String()
 	require.NotContains(t, body, "<img")
 	require.NotContains(t, body, "\n", "an event is one line")
 	require.Less(t, len(body), 3000)
 
-	rows := snap(t, page).Rows
+	rows := getSnapshot(t, page).Rows
 	require.Len(t, rows, 3)
 	for n, want := range []string{"", strings.ReplaceAll(evil, "\xff", "\uFFFD"), long} {
 		require.Equal(t, want, readDetail(t, page, rows[n].ID).Name, "all of it")
@@ -259,13 +259,13 @@ func TestNamesAreEncodedAndTruncated(t *testing.T) {
 func TestDetailSaysWhyCallsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.New("bank", weir.Config{Breaker: breaker.Config{MinCalls: 1, Cooldown: time.Hour}})
-		page := handler(gate)
-		id := snap(t, page).Rows[0].ID
+		page := newDefaultPage(gate)
+		id := getSnapshot(t, page).Rows[0].ID
 		require.Empty(t, readDetail(t, page, id).Why)
 
 		_ = gate.Run(t.Context(), func(context.Context) error { return errors.New("no <b>money</b>") })
 		time.Sleep(time.Second)
-		snap(t, page)
+		getSnapshot(t, page)
 		d := readDetail(t, page, id)
 		require.Equal(t, gate.Explain(), d.Why)
 		require.Contains(t, d.Why, "failure rate 100% of 1 calls")
@@ -273,7 +273,7 @@ func TestDetailSaysWhyCallsAreRefused(t *testing.T) {
 
 		gate.Breaker().Reset()
 		time.Sleep(time.Second)
-		snap(t, page)
+		getSnapshot(t, page)
 		require.Empty(t, readDetail(t, page, id).Why)
 	})
 }

@@ -60,25 +60,25 @@ func (r *sample) add(s *stat.Series, value float64) {
 	case instrument.BreakerWindowCalls:
 		r.addWindow(s.Values[1], value)
 	case instrument.BreakerThresholdFailureRatio:
-		r.threshold = rounded(value)
+		r.threshold = roundedNumber(value)
 	case instrument.BreakerOpenRemaining:
-		r.reopensIn = rounded(value)
+		r.reopensIn = roundedNumber(value)
 	case instrument.LimiterRequests:
 		r.addRequests(s.Values[1], value)
 	case instrument.LimiterWaiting:
 		r.waiting = value
 	case instrument.LimiterAvailable:
-		r.available = exact(value)
+		r.available = exactNumber(value)
 	case instrument.LimiterLimit:
-		r.limit = exact(value)
+		r.limit = exactNumber(value)
 	case instrument.LimiterPeriod:
-		r.period = exact(value)
+		r.period = exactNumber(value)
 	case instrument.InFlightCalls:
-		r.inFlight = exact(value)
+		r.inFlight = exactNumber(value)
 	case instrument.InFlightLimit:
-		r.inFlightLimit = exact(value)
+		r.inFlightLimit = exactNumber(value)
 	case instrument.AlertValue:
-		r.value = rounded(value)
+		r.value = roundedNumber(value)
 	case instrument.AlertLastEvaluation:
 		r.lastEvaluation = value
 	case instrument.AlertEvaluations:
@@ -161,7 +161,7 @@ func (r *sample) totals() totals {
 }
 
 func (r *sample) failureRate() number {
-	return share(r.windowFailures, r.windowSuccesses+r.windowFailures)
+	return ratio(r.windowFailures, r.windowSuccesses+r.windowFailures)
 }
 
 // kind returns what an entry with calls is.

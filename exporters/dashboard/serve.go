@@ -49,15 +49,15 @@ func (p *Page) source(w http.ResponseWriter, r *http.Request) {
 func serve(w http.ResponseWriter, r *http.Request, kind string, content []byte) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
-	h.Set("ETag", `"`+digest(content)+`"`)
+	h.Set("ETag", `"`+shortHash(content)+`"`)
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "no-cache") // the client may store it, but has to revalidate it
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 
-// digest returns a short hash of the content.
-func digest(content []byte) string {
+// shortHash returns a short hash of the content.
+func shortHash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }

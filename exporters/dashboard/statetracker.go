@@ -39,7 +39,7 @@ func (t *stateTracker) advance(stages []stateStats, now stateStats, at time.Time
 		t.since = at.Add(-seconds(spent))
 		t.atMost = before.state == now.name || timesEntered(entered, now.name) != 1
 	}
-	return change{at: t.since, atMost: t.atMost, from: before.state, to: now.name, by: without(entered, now.name)}, true
+	return change{at: t.since, atMost: t.atMost, from: before.state, to: now.name, by: withoutOneEntering(entered, now.name)}, true
 }
 
 // enteredSince returns the states entered since the last sample, and how often. ok is false if a
@@ -91,8 +91,8 @@ func timesEntered(list []stateStats, name string) float64 {
 	return 0
 }
 
-// without removes one entering of the state from the list.
-func without(list []stateStats, name string) (rest []stateStats) {
+// withoutOneEntering removes one entering of the state from the list.
+func withoutOneEntering(list []stateStats, name string) (rest []stateStats) {
 	for _, s := range list {
 		if s.name == name {
 			s.entered--

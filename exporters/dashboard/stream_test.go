@@ -19,7 +19,7 @@ import (
 func TestStreamSendsASnapshotAndThenDeltas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments, idle := breaker.New("payments", breaker.Config{Cooldown: 5 * time.Second}), breaker.New("idle", breaker.Config{})
-		h := serve(handler(payments, idle))
+		h := startHost(newDefaultPage(payments, idle))
 		defer h.Close()
 		begin := time.Now()
 		s := h.stream(t)
@@ -41,7 +41,7 @@ func TestStreamSendsASnapshotAndThenDeltas(t *testing.T) {
 		require.Equal(t, 3, data.Seq)
 		require.Empty(t, data.Rows, "nothing has changed")
 
-		open(payments)
+		openBreaker(payments)
 		_, data = s.next()
 		require.Len(t, data.Rows, 1)
 		require.Equal(t, "open", data.row(t, "payments").State)
@@ -59,7 +59,7 @@ func TestUpdatesOfAThousandSourcesAreSmall(t *testing.T) {
 			breakers[i] = breaker.New(fmt.Sprintf("service-%04d", i), breaker.Config{})
 			sources[i] = breakers[i]
 		}
-		h := serve(handler(sources...))
+		h := startHost(newDefaultPage(sources...))
 		defer h.Close()
 		s := h.stream(t)
 		s.next()
@@ -69,13 +69,13 @@ func TestUpdatesOfAThousandSourcesAreSmall(t *testing.T) {
 		s.next()
 		idle := s.size
 		for _, b := range breakers[:50] {
-			run(b, 3, 1)
+			runCalls(b, 3, 1)
 		}
 		_, data := s.next()
 		require.Len(t, data.Rows, 50)
 		changed := s.size
 		for _, b := range breakers {
-			run(b, 0, 20)
+			runCalls(b, 0, 20)
 		}
 		_, data = s.next()
 		require.Len(t, data.Rows, 1000)
@@ -90,9 +90,9 @@ func TestUpdatesOfAThousandSourcesAreSmall(t *testing.T) {
 
 func TestSourcesAreReadOnceForAllClientsAndOnlyOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := newFake("mail")
-		page := handler(queue)
-		h := serve(page)
+		queue := newFakeSource("mail")
+		page := newDefaultPage(queue)
+		h := startHost(page)
 		defer h.Close()
 		require.Equal(t, int64(1), queue.reads.Load(), "New reads the instruments")
 		time.Sleep(time.Hour)
@@ -103,7 +103,7 @@ func TestSourcesAreReadOnceForAllClientsAndOnlyOnDemand(t *testing.T) {
 			for _, s := range streams {
 				s.next()
 			}
-			snap(t, page)
+			getSnapshot(t, page)
 		}
 		require.Equal(t, int64(11), queue.reads.Load(), "ten samples serve three streams and ten snapshots")
 
@@ -124,7 +124,7 @@ func TestSourcesAreReadOnceForAllClientsAndOnlyOnDemand(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(dashboard.LimitStreams(newPage(dashboard.Config{}), 2))
+		h := startHost(dashboard.LimitStreams(newPage(dashboard.Config{}), 2))
 		defer h.Close()
 		one, two := h.stream(t), h.stream(t)
 		one.next()
@@ -147,7 +147,7 @@ func TestStreamsAreBounded(t *testing.T) {
 
 func TestThirtyTwoStreamsAreServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(handler())
+		h := startHost(newDefaultPage())
 		defer h.Close()
 		var streams []*stream
 		for range 33 {
@@ -162,8 +162,8 @@ func TestThirtyTwoStreamsAreServed(t *testing.T) {
 
 func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := newFake("mail")
-		h := serve(dashboard.LimitStreams(newPage(dashboard.Config{}, queue), 2))
+		queue := newFakeSource("mail")
+		h := startHost(dashboard.LimitStreams(newPage(dashboard.Config{}, queue), 2))
 		defer h.Close()
 		conn, err := h.dial(t.Context())
 		require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 
 func TestSlowClientGetsAnotherSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(handler(newFake("mail")))
+		h := startHost(newDefaultPage(newFakeSource("mail")))
 		defer h.Close()
 		slow, quick := h.stream(t), h.stream(t)
 		slow.next()
@@ -213,7 +213,7 @@ func TestSlowClientGetsAnotherSnapshot(t *testing.T) {
 
 func TestStreamsOutliveTheWriteTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := serve(handler())
+		h := startHost(newDefaultPage())
 		h.WriteTimeout = 3 * time.Second
 		defer h.Close()
 		s := h.stream(t)
@@ -226,15 +226,15 @@ func TestStreamsOutliveTheWriteTimeout(t *testing.T) {
 
 func TestServerShutdownEndsItsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := handler()
-		one, two := serve(page), serve(page)
+		page := newDefaultPage()
+		one, two := startHost(page), startHost(page)
 		here, there := one.stream(t), two.stream(t)
 		here.next()
 		there.next()
 
 		begin, down := time.Now(), make(chan error, 1)
 		go func() { down <- one.Shutdown(context.WithoutCancel(t.Context())) }()
-		require.True(t, here.ended())
+		require.True(t, here.readToEnd())
 		require.NoError(t, <-down)
 		require.Less(t, time.Since(begin), time.Second, "the stream ends before the next event")
 
@@ -246,35 +246,35 @@ func TestServerShutdownEndsItsStreams(t *testing.T) {
 
 func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		page := handler(newFake("mail"))
-		h := serve(page)
+		page := newDefaultPage(newFakeSource("mail"))
+		h := startHost(page)
 		defer h.Close()
 		s := h.stream(t)
 		s.next()
 		page.Close()
 		page.Close()
-		require.True(t, s.ended())
+		require.True(t, s.readToEnd())
 
 		refused := h.stream(t)
 		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
 		refused.leave()
-		require.Len(t, snap(t, page).Rows, 1, "other requests are still served")
+		require.Len(t, getSnapshot(t, page).Rows, 1, "other requests are still served")
 	})
 }
 
-// plain is a ResponseWriter that cannot flush.
-type plain struct{ http.ResponseWriter }
+// unflushableWriter is a ResponseWriter that cannot flush.
+type unflushableWriter struct{ http.ResponseWriter }
 
 func TestStreamEndsIfTheResponseCannotFlush(t *testing.T) {
-	page := handler()
+	page := newDefaultPage()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)
-	page.ServeHTTP(plain{w}, r) // which returns
+	page.ServeHTTP(unflushableWriter{w}, r) // which returns
 	require.Equal(t, http.StatusOK, w.Code)
 }
 
-// ended reads to the end.
-func (s *stream) ended() bool {
+// readToEnd reads to the end.
+func (s *stream) readToEnd() bool {
 	for s.lines.Scan() {
 	}
 	return true

@@ -8,8 +8,8 @@ type update struct {
 	delta []byte
 }
 
-// published is the content of the last update, for comparison with the next.
-type published struct {
+// publishedContent is the content of the last update, for comparison with the next.
+type publishedContent struct {
 	at        time.Time
 	rows      []tableRow
 	alerts    []alertRow
@@ -19,7 +19,7 @@ type published struct {
 
 // newUpdate returns what changed since the last update.
 func (m *model) newUpdate(at time.Time) *update {
-	next := published{at: at, faults: m.countFaults()}
+	next := publishedContent{at: at, faults: m.countFaults()}
 	for _, c := range []class{callsClass, othersClass} {
 		for _, entry := range m.entriesOf(c) {
 			next.rows = append(next.rows, entry.tableRow(at))
@@ -77,7 +77,7 @@ func (m *model) snapshot() []byte {
 		s.Changes = append(s.Changes, e.changeRow())
 	}
 	for _, entry := range m.entriesOf(callsClass) {
-		if trail := entry.trail(); trail != nil {
+		if trail := entry.recentCallRates(); trail != nil {
 			s.Trails[entry.id] = trail
 		}
 	}

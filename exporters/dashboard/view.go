@@ -166,7 +166,7 @@ func (e *entry) alertRow() alertRow {
 		Value: e.current.value, Evaluated: secondsToMillis(e.current.lastEvaluation), Failed: e.current.failedEvaluations,
 	}
 	if rule := e.extra.rule; rule != nil {
-		r.Threshold, r.Below, r.Unit = exact(rule.Threshold), rule.Below, rule.Unit
+		r.Threshold, r.Below, r.Unit = exactNumber(rule.Threshold), rule.Below, rule.Unit
 		r.Worst, r.Keys, r.NoData, r.Silenced = truncateName(rule.Worst), rule.Keys, rule.NoData, rule.Silenced
 	}
 	for _, s := range e.current.states {
@@ -187,8 +187,8 @@ func (e *entry) notifierRow() notifierRow {
 	}
 }
 
-// trail returns the call rates of the last minute, or nil if there were no calls.
-func (e *entry) trail() (list []callRates) {
+// recentCallRates returns the call rates of the last minute, or nil if there were no calls.
+func (e *entry) recentCallRates() (list []callRates) {
 	points := e.history.points
 	from := points[len(points)-1].at - trailSpan.Milliseconds()
 	idle := true
@@ -209,22 +209,22 @@ func (f rates) callRates() callRates {
 	if !f.passed.valid {
 		return callRates{}
 	}
-	return callRates{rounded(f.passed.value - f.failed.value), rounded(f.failed.value + f.refused.value)}
+	return callRates{roundedNumber(f.passed.value - f.failed.value), roundedNumber(f.failed.value + f.refused.value)}
 }
 
 func unixMillis(t time.Time) number {
 	if t.IsZero() {
-		return missing
+		return missingNumber
 	}
-	return exact(float64(t.UnixMilli()))
+	return exactNumber(float64(t.UnixMilli()))
 }
 
 // secondsToMillis converts a Unix time from seconds to milliseconds. 0 means never.
 func secondsToMillis(stamp float64) number {
 	if stamp <= 0 {
-		return missing
+		return missingNumber
 	}
-	return exact(stamp * 1000)
+	return exactNumber(stamp * 1000)
 }
 
 // truncateName shortens a name for a list, in the middle, because names that are alike often differ at

@@ -91,11 +91,11 @@ func (h *handler) add(prefix string, a slog.Attr) {
 	case a.Key == eventName, prefix+a.Key == eventName:
 		h.event = v.String()
 	default:
-		h.attrs = append(h.attrs, attribute.KeyValue{Key: attribute.Key(prefix + a.Key), Value: value(v)})
+		h.attrs = append(h.attrs, attribute.KeyValue{Key: attribute.Key(prefix + a.Key), Value: attributeValue(v)})
 	}
 }
 
-func value(v slog.Value) attribute.Value {
+func attributeValue(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:
 		return attribute.BoolValue(v.Bool())

@@ -24,31 +24,31 @@ import (
 	"github.com/weir-go/weir/exporters/otellog"
 )
 
-// kept is a processor that keeps every record.
-type kept struct {
+// recordKeeper is a processor that keeps every record.
+type recordKeeper struct {
 	mu      sync.Mutex
 	records []sdk.Record
 }
 
-func (k *kept) OnEmit(_ context.Context, r *sdk.Record) error {
+func (k *recordKeeper) OnEmit(_ context.Context, r *sdk.Record) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.records = append(k.records, r.Clone())
 	return nil
 }
 
-func (k *kept) Enabled(_ context.Context, p sdk.EnabledParameters) bool {
+func (k *recordKeeper) Enabled(_ context.Context, p sdk.EnabledParameters) bool {
 	return p.Severity != log.SeverityTrace
 }
-func (k *kept) Shutdown(context.Context) error   { return nil }
-func (k *kept) ForceFlush(context.Context) error { return nil }
+func (k *recordKeeper) Shutdown(context.Context) error   { return nil }
+func (k *recordKeeper) ForceFlush(context.Context) error { return nil }
 
-func newHandler() (slog.Handler, *kept) {
-	k := &kept{}
+func newHandler() (slog.Handler, *recordKeeper) {
+	k := &recordKeeper{}
 	return otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(k))), k
 }
 
-func attrs(r *sdk.Record) map[string]any {
+func attributesOf(r *sdk.Record) map[string]any {
 	m := map[string]any{}
 	r.WalkAttributes(func(kv attribute.KeyValue) bool {
 		m[string(kv.Key)] = kv.Value.AsInterface()
@@ -66,8 +66,8 @@ func TestHandlerPassesSlogtest(t *testing.T) {
 			if !r.Timestamp().IsZero() {
 				m[slog.TimeKey] = r.Timestamp()
 			}
-			for key, value := range attrs(&r) {
-				nest(m, strings.Split(key, "."), value)
+			for key, value := range attributesOf(&r) {
+				setNested(m, strings.Split(key, "."), value)
 			}
 			results = append(results, m)
 		}
@@ -75,7 +75,7 @@ func TestHandlerPassesSlogtest(t *testing.T) {
 	}))
 }
 
-func nest(m map[string]any, path []string, value any) {
+func setNested(m map[string]any, path []string, value any) {
 	if len(path) == 1 {
 		m[path[0]] = value
 		return
@@ -83,7 +83,7 @@ func nest(m map[string]any, path []string, value any) {
 	if m[path[0]] == nil {
 		m[path[0]] = map[string]any{}
 	}
-	nest(m[path[0]].(map[string]any), path[1:], value)
+	setNested(m[path[0]].(map[string]any), path[1:], value)
 }
 
 func TestValuesKeepTheirTypes(t *testing.T) {
@@ -96,7 +96,7 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 		"s": "text", "b": true, "i": int64(-3), "u": int64(3), "big": "18446744073709551615", "f": 2.5,
 		"d": 1.5, "t": "2026-09-01T12:00:00.000000005Z", "err": "down", "struct": "{A:1}", "nil": "<nil>",
 		"bytes": []byte{0xff}, "list": []string{"a", "b"},
-	}, attrs(&k.records[0]))
+	}, attributesOf(&k.records[0]))
 }
 
 func TestLevelsBecomeSeverities(t *testing.T) {
@@ -120,8 +120,8 @@ func TestHandlersDoNotShareAttributes(t *testing.T) {
 	first, second := common.With("c", 3), common.With("d", 4)
 	second.Info("x", "e", 5)
 	first.Info("x")
-	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2), "z": int64(0), "c": int64(3)}, attrs(&k.records[1]))
-	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2), "z": int64(0), "d": int64(4), "e": int64(5)}, attrs(&k.records[0]))
+	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2), "z": int64(0), "c": int64(3)}, attributesOf(&k.records[1]))
+	require.Equal(t, map[string]any{"a": int64(1), "b": int64(2), "z": int64(0), "d": int64(4), "e": int64(5)}, attributesOf(&k.records[0]))
 }
 
 func TestEventName(t *testing.T) {
@@ -135,7 +135,7 @@ func TestEventName(t *testing.T) {
 		got = append(got, r.EventName())
 	}
 	require.Equal(t, []string{"shop.sold", "shop.open", "shop.closed", "of the group"}, got)
-	require.Equal(t, map[string]any{"event": "other"}, attrs(&k.records[0]))
+	require.Equal(t, map[string]any{"event": "other"}, attributesOf(&k.records[0]))
 }
 
 func TestTransitionsAndAlertsAreLogged(t *testing.T) {
@@ -150,14 +150,14 @@ func TestTransitionsAndAlertsAreLogged(t *testing.T) {
 	require.Equal(t, "breaker forced_open", change.Body().AsString())
 	require.Equal(t, log.SeverityWarn, change.Severity())
 	require.Equal(t, "github.com/weir-go/weir/exporters/otellog", change.InstrumentationScope().Name)
-	got := attrs(&change)
+	got := attributesOf(&change)
 	require.Equal(t, name, got["weir.breaker.name"])
 	require.Equal(t, "forced_open", got["weir.breaker.state"])
 	require.Equal(t, "closed", got["weir.breaker.previous_state"])
 	require.EqualValues(t, 1, got["weir.breaker.seq"])
 
-	require.Equal(t, "errors", attrs(&k.records[1])["weir.alert.rule"])
-	require.Equal(t, 0.5, attrs(&k.records[1])["weir.alert.value"])
+	require.Equal(t, "errors", attributesOf(&k.records[1])["weir.alert.rule"])
+	require.Equal(t, 0.5, attributesOf(&k.records[1])["weir.alert.value"])
 }
 
 func TestNilProviderPanics(t *testing.T) {
@@ -165,13 +165,13 @@ func TestNilProviderPanics(t *testing.T) {
 	require.False(t, otellog.NewHandler(noop.NewLoggerProvider()).Enabled(t.Context(), slog.LevelError))
 }
 
-// discard is a processor that keeps no record.
-type discard struct{ kept }
+// discardProcessor is a processor that keeps no record.
+type discardProcessor struct{ recordKeeper }
 
-func (*discard) OnEmit(context.Context, *sdk.Record) error { return nil }
+func (*discardProcessor) OnEmit(context.Context, *sdk.Record) error { return nil }
 
 func TestHandlerKeepsNoReferences(t *testing.T) {
-	h := otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(&discard{})))
+	h := otellog.NewHandler(sdk.NewLoggerProvider(sdk.WithProcessor(&discardProcessor{})))
 	values := make([]weak.Pointer[[64]byte], 100)
 	for i := range values {
 		value := new([64]byte)

@@ -15,20 +15,20 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// provider is an SDK that only keeps the callback, to measure the cost of this package.
-type provider struct {
+// callbackProvider is an SDK that only keeps the callback, to measure the cost of this package.
+type callbackProvider struct {
 	noop.MeterProvider
-	meter meter
+	meter callbackMeter
 }
 
-type meter struct {
+type callbackMeter struct {
 	noop.Meter
 	callback metric.Callback
 }
 
-func (p *provider) Meter(string, ...metric.MeterOption) metric.Meter { return &p.meter }
+func (p *callbackProvider) Meter(string, ...metric.MeterOption) metric.Meter { return &p.meter }
 
-func (m *meter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
+func (m *callbackMeter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
 	m.callback = f
 	return noop.Registration{}, nil
 }
@@ -68,7 +68,7 @@ func breakers(n int) []stat.Source {
 }
 
 func TestCollectionAllocatesNothingPerSeries(t *testing.T) {
-	var p provider
+	var p callbackProvider
 	_, err := otelmetric.Register(&p, breakers(50)...)
 	require.NoError(t, err)
 	ctx, o := t.Context(), &observationCounter{}
@@ -81,7 +81,7 @@ func TestCollectionAllocatesNothingPerSeries(t *testing.T) {
 func BenchmarkCallback(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
-			var p provider
+			var p callbackProvider
 			_, err := otelmetric.Register(&p, breakers(n)...)
 			require.NoError(b, err)
 			require.NoError(b, p.meter.callback(b.Context(), noop.Observer{}))

@@ -52,7 +52,7 @@ func TestKindsOfInstruments(t *testing.T) {
 			attribute.String("weir.alert.rule", "a"), attribute.String("weir.alert.severity", "page"),
 		}},
 	} {
-		got := metrics(t, register(t, shows(point{c.instrument.Series(c.values...), 2.5})))[0]
+		got := metrics(t, register(t, newFakeSource(point{c.instrument.Series(c.values...), 2.5})))[0]
 		require.Equal(t, c.instrument.Name, got.Name)
 		require.Equal(t, c.instrument.Unit, got.Unit)
 		require.Equal(t, c.instrument.Help, got.Description)
@@ -78,11 +78,11 @@ func withoutPoints(data metricdata.Aggregation) metricdata.Aggregation {
 func TestCumulativeAndDeltaReaders(t *testing.T) {
 	all, deltas := sdk.NewManualReader(), sdk.NewManualReader(sdk.WithTemporalitySelector(
 		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
-	source := shows()
+	source := newFakeSource()
 	_, err := otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(all), sdk.WithReader(deltas)), source)
 	require.NoError(t, err)
 	const a, b = "weir.breaker.slow_calls{weir.breaker.name=a}", "weir.breaker.slow_calls{weir.breaker.name=b}"
-	first, second := slow("a", 0), slow("b", 0)
+	first, second := slowCallsPoint("a", 0), slowCallsPoint("b", 0)
 	for _, step := range []struct {
 		do           []point
 		total, delta map[string]float64
@@ -93,7 +93,7 @@ func TestCumulativeAndDeltaReaders(t *testing.T) {
 		{[]point{{first.series, 12}, {second.series, 1}}, map[string]float64{a: 12, b: 1}, map[string]float64{a: 2, b: 1}},
 		{[]point{{second.series, 5}}, map[string]float64{b: 5}, map[string]float64{b: 4}},
 	} {
-		source.show(step.do...)
+		source.setPoints(step.do...)
 		require.Equal(t, step.total, collect(t, all))
 		require.Equal(t, step.delta, collect(t, deltas))
 	}
@@ -108,8 +108,8 @@ func TestExporterMetricsExistFromTheStart(t *testing.T) {
 }
 
 func TestSourceGivenTwiceIsObservedOnce(t *testing.T) {
-	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
+	b := newFakeSource(slowCallsPoint("a", 3))
+	gate := newFakeSource(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
 	r := register(t, gate, b, b, gate)
 	for range 3 { // as fresh series, and as known ones
 		require.Equal(t, map[string]float64{
@@ -124,11 +124,11 @@ func TestRegisterRefuses(t *testing.T) {
 	bad := &stat.Instrument{Name: "9 lives", Kind: stat.Counter}
 	for want, sources := range map[string][]stat.Source{
 		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`: {
-			shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3)),
+			newFakeSource(slowCallsPoint("a", 1)), newFakeSource(slowCallsPoint("b", 2)), newFakeSource(slowCallsPoint("a", 3)),
 		},
-		`stat: source 2 of 2 is nil`:                                    {shows(), nil},
-		`stat: the instrument shop.x has an attribute twice: ["a" "a"]`: {shows(point{odd.Series("1", "2"), 1})},
-		`otelmetric: invalid instrument name: 9 lives`:                  {shows(point{bad.Series(), 1})},
+		`stat: source 2 of 2 is nil`:                                    {newFakeSource(), nil},
+		`stat: the instrument shop.x has an attribute twice: ["a" "a"]`: {newFakeSource(point{odd.Series("1", "2"), 1})},
+		`otelmetric: invalid instrument name: 9 lives`:                  {newFakeSource(point{bad.Series(), 1})},
 	} {
 		r := sdk.NewManualReader()
 		registration, err := otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(r)), sources...)
@@ -140,9 +140,9 @@ func TestRegisterRefuses(t *testing.T) {
 
 func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
 	queue := &stat.Instrument{Name: "shop.queue.length", Kind: stat.UpDown}
-	first, second := shows(slow("a", 1)), shows()
+	first, second := newFakeSource(slowCallsPoint("a", 1)), newFakeSource()
 	r := register(t, first, second)
-	second.show(slow("a", 2), slow("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: instrumentNamed("weir.breaker.calls")}, 1})
+	second.setPoints(slowCallsPoint("a", 2), slowCallsPoint("b", 3), point{queue.Series(), 1}, point{&stat.Series{Instrument: instrumentNamed("weir.breaker.calls")}, 1})
 	for n := range 2 {
 		require.Equal(t, map[string]float64{
 			"weir.breaker.slow_calls{weir.breaker.name=a}":                  1,
@@ -158,8 +158,8 @@ func TestPanickingSourceHidesNoOther(t *testing.T) {
 	log, before := &strings.Builder{}, slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	bad := shows(slow("bad", 1))
-	r := register(t, bad, shows(slow("good", 2)))
+	bad := newFakeSource(slowCallsPoint("bad", 1))
+	r := register(t, bad, newFakeSource(slowCallsPoint("good", 2)))
 	bad.broken = "lost its lock"
 	for n := range 3 { // collect fails the test if the reader gets an error, which would cost an export
 		require.Equal(t, map[string]float64{
@@ -174,9 +174,9 @@ func TestPanickingSourceHidesNoOther(t *testing.T) {
 func TestUnregister(t *testing.T) {
 	r := sdk.NewManualReader()
 	provider := sdk.NewMeterProvider(sdk.WithReader(r))
-	a, err := otelmetric.Register(provider, shows(slow("a", 1)))
+	a, err := otelmetric.Register(provider, newFakeSource(slowCallsPoint("a", 1)))
 	require.NoError(t, err)
-	_, err = otelmetric.Register(provider, shows(slow("b", 2)))
+	_, err = otelmetric.Register(provider, newFakeSource(slowCallsPoint("b", 2)))
 	require.NoError(t, err)
 	require.Len(t, collect(t, r), 2, "registrations are independent")
 
@@ -184,16 +184,16 @@ func TestUnregister(t *testing.T) {
 	require.Equal(t, map[string]float64{"weir.breaker.slow_calls{weir.breaker.name=b}": 2}, collect(t, r))
 }
 
-// lateGlobal registers with the global provider and then sets it, which a process can do once.
-var lateGlobal = sync.OnceValues(func() (sdk.Reader, error) {
-	_, err := otelmetric.Register(otel.GetMeterProvider(), shows(slow("a", 1)))
+// globalSetLater registers with the global provider and then sets it, which a process can do once.
+var globalSetLater = sync.OnceValues(func() (sdk.Reader, error) {
+	_, err := otelmetric.Register(otel.GetMeterProvider(), newFakeSource(slowCallsPoint("a", 1)))
 	r := sdk.NewManualReader()
 	otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(r)))
 	return r, err
 })
 
 func TestGlobalProviderMayBeSetLater(t *testing.T) {
-	r, err := lateGlobal()
+	r, err := globalSetLater()
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{"weir.breaker.slow_calls{weir.breaker.name=a}": 1}, collect(t, r))
 }
@@ -203,7 +203,7 @@ func TestGlobalProviderMayBeSetLater(t *testing.T) {
 func TestConcurrentReaders(t *testing.T) {
 	readers := []sdk.Reader{sdk.NewManualReader(), sdk.NewManualReader(), sdk.NewManualReader()}
 	provider := sdk.NewMeterProvider(sdk.WithReader(readers[0]), sdk.WithReader(readers[1]), sdk.WithReader(readers[2]))
-	stable, flicker := shows(slow("stable", 1)), shows(slow("flicker", 1))
+	stable, flicker := newFakeSource(slowCallsPoint("stable", 1)), newFakeSource(slowCallsPoint("flicker", 1))
 	_, err := otelmetric.Register(provider, stable, flicker, stable)
 	require.NoError(t, err)
 	kept := flicker.points
@@ -221,7 +221,7 @@ func TestConcurrentReaders(t *testing.T) {
 						t.Errorf("%v = %v, want 1", p.Attributes.ToSlice(), p.Value)
 					}
 				}
-				flicker.show(kept[:n%2]...)
+				flicker.setPoints(kept[:n%2]...)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ func TestDuplicateNamesAreRefusedAcrossRegistrations(t *testing.T) {
 func TestSourceOfSeveralRegistrationsIsObservedOnce(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
-	a := shows(slow("a", 1))
+	a := newFakeSource(slowCallsPoint("a", 1))
 	first, err := otelmetric.Register(p, a, a)
 	require.NoError(t, err)
 	second, err := otelmetric.Register(p, a)
@@ -69,20 +69,20 @@ func TestSourceOfSeveralRegistrationsIsObservedOnce(t *testing.T) {
 func TestSourcesComeAndGo(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
-	a, b := shows(slow("a", 1)), shows(slow("b", 2))
+	a, b := newFakeSource(slowCallsPoint("a", 1)), newFakeSource(slowCallsPoint("b", 2))
 	registration, err := otelmetric.Register(p)
 	require.NoError(t, err)
 	other, err := otelmetric.Register(p, b)
 	require.NoError(t, err)
 	require.NoError(t, registration.Add(a, b))
 	require.Equal(t, map[string]float64{seriesA: 1, seriesB: 2}, collect(t, r))
-	registration.Remove(a, shows(), nil)
+	registration.Remove(a, newFakeSource(), nil)
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r))
 	other.Remove(a, b)
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "the first registration still has the source")
 	require.ErrorContains(t, registration.Add(a, nil), "is nil")
 	require.Equal(t, map[string]float64{seriesB: 2}, collect(t, r), "all or nothing")
-	require.NoError(t, registration.Add(shows(slow("a", 3)), fixedSource{slow("c", 4)}))
+	require.NoError(t, registration.Add(newFakeSource(slowCallsPoint("a", 3)), fixedSource{slowCallsPoint("c", 4)}))
 	require.Len(t, collect(t, r), 3)
 	require.NoError(t, registration.Unregister())
 	require.Empty(t, collect(t, r), "not even sources that are not comparable")
@@ -93,7 +93,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 func TestLaterRegistrationMayAddInstruments(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
-	a := shows(slow("a", 1))
+	a := newFakeSource(slowCallsPoint("a", 1))
 	_, err := otelmetric.Register(p, a)
 	require.NoError(t, err)
 	var collecting sync.WaitGroup
@@ -120,16 +120,17 @@ func TestLaterRegistrationMayAddInstruments(t *testing.T) {
 	})
 	for n := range 50 {
 		queue := &stat.Instrument{Name: fmt.Sprint("shop.queue.length", n), Kind: stat.UpDown}
-		later, err := otelmetric.Register(p, shows(point{queue.Series(), 1}))
+		later, err := otelmetric.Register(p, newFakeSource(point{queue.Series(), 1}))
 		require.NoError(t, err)
-		_, err = otelmetric.Register(p, shows(slow("a", 9), point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
+		_, err = otelmetric.Register(p, newFakeSource(slowCallsPoint("a", 9),
+			point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
 		require.ErrorContains(t, err, "two different series are")
 		require.NoError(t, later.Unregister())
 	}
 	close(done)
 	collecting.Wait()
 	bad := &stat.Instrument{Name: "9 lives", Kind: stat.Counter}
-	_, err = otelmetric.Register(p, shows(point{bad.Series(), 1}))
+	_, err = otelmetric.Register(p, newFakeSource(point{bad.Series(), 1}))
 	require.EqualError(t, err, "otelmetric: invalid instrument name: 9 lives: must start with a letter")
 	require.Equal(t, map[string]float64{seriesA: 1}, collect(t, r))
 }
@@ -138,7 +139,7 @@ func TestMemoryOfARegistration(t *testing.T) {
 	p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
 	kept := make([]*otelmetric.Registration, 0, 1001)
 	register := func(n int) {
-		one, err := otelmetric.Register(p, shows(slow(fmt.Sprint("breaker", n), 1)))
+		one, err := otelmetric.Register(p, newFakeSource(slowCallsPoint(fmt.Sprint("breaker", n), 1)))
 		require.NoError(t, err)
 		kept = append(kept, one)
 	}
@@ -158,7 +159,7 @@ func TestMemoryOfARegistration(t *testing.T) {
 func TestProvidersAreGarbageCollected(t *testing.T) {
 	last := func() weak.Pointer[sdk.MeterProvider] {
 		p := sdk.NewMeterProvider(sdk.WithReader(sdk.NewManualReader()))
-		_, err := otelmetric.Register(p, shows(slow("a", 1)))
+		_, err := otelmetric.Register(p, newFakeSource(slowCallsPoint("a", 1)))
 		require.NoError(t, err)
 		return weak.Make(p)
 	}()
@@ -170,10 +171,10 @@ func TestProvidersAreGarbageCollected(t *testing.T) {
 
 func TestProvidersWithoutAnAddress(t *testing.T) {
 	for range 2 {
-		registration, err := otelmetric.Register(noop.NewMeterProvider(), shows(slow("a", math.NaN())))
+		registration, err := otelmetric.Register(noop.NewMeterProvider(), newFakeSource(slowCallsPoint("a", math.NaN())))
 		require.NoError(t, err)
 		require.NoError(t, registration.Unregister())
-		_, err = otelmetric.Register(&noop.MeterProvider{}, shows(slow("a", 1)))
+		_, err = otelmetric.Register(&noop.MeterProvider{}, newFakeSource(slowCallsPoint("a", 1)))
 		require.NoError(t, err)
 	}
 }
@@ -183,14 +184,14 @@ func TestProvidersWithoutAnAddress(t *testing.T) {
 func TestConcurrentRegistrations(t *testing.T) {
 	r := sdk.NewManualReader()
 	p := sdk.NewMeterProvider(sdk.WithReader(r))
-	stable := shows(slow("stable", 1))
+	stable := newFakeSource(slowCallsPoint("stable", 1))
 	_, err := otelmetric.Register(p, stable)
 	require.NoError(t, err)
 	var changing sync.WaitGroup
 	for n := range 4 {
 		changing.Go(func() {
 			for k := range 200 {
-				guest := shows(slow(fmt.Sprint("guest", n), 1))
+				guest := newFakeSource(slowCallsPoint(fmt.Sprint("guest", n), 1))
 				registration, err := otelmetric.Register(p, stable, guest)
 				if err != nil {
 					t.Errorf("Register = %v", err)
@@ -219,35 +220,35 @@ func TestConcurrentRegistrations(t *testing.T) {
 
 type noopMeter = noop.Meter // embedded, it does not take the name of the method
 
-// busyProvider collects whenever a callback is registered or unregistered.
-type busyProvider struct {
+// collectingProvider collects whenever a callback is registered or unregistered.
+type collectingProvider struct {
 	noop.MeterProvider
 	noopMeter
-	callbacks map[*busyRegistration]metric.Callback
+	callbacks map[*collectingRegistration]metric.Callback
 	most      int // points in one collection
 }
 
-type busyRegistration struct {
+type collectingRegistration struct {
 	noop.Registration
-	provider *busyProvider
+	provider *collectingProvider
 }
 
-func (p *busyProvider) Meter(string, ...metric.MeterOption) metric.Meter { return p }
+func (p *collectingProvider) Meter(string, ...metric.MeterOption) metric.Meter { return p }
 
-func (p *busyProvider) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
-	r := &busyRegistration{provider: p}
+func (p *collectingProvider) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
+	r := &collectingRegistration{provider: p}
 	p.callbacks[r] = f
 	p.collect()
 	return r, nil
 }
 
-func (r *busyRegistration) Unregister() error {
+func (r *collectingRegistration) Unregister() error {
 	r.provider.collect()
 	delete(r.provider.callbacks, r)
 	return nil
 }
 
-func (p *busyProvider) collect() {
+func (p *collectingProvider) collect() {
 	var o observationCounter
 	for _, f := range p.callbacks {
 		_ = f(context.Background(), &o)
@@ -256,10 +257,10 @@ func (p *busyProvider) collect() {
 }
 
 func TestNoCollectionHasASourceTwice(t *testing.T) {
-	p := &busyProvider{callbacks: map[*busyRegistration]metric.Callback{}}
-	_, err := otelmetric.Register(p, shows(slow("a", 1)))
+	p := &collectingProvider{callbacks: map[*collectingRegistration]metric.Callback{}}
+	_, err := otelmetric.Register(p, newFakeSource(slowCallsPoint("a", 1)))
 	require.NoError(t, err)
-	_, err = otelmetric.Register(p, shows(point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
+	_, err = otelmetric.Register(p, newFakeSource(point{(&stat.Instrument{Name: "shop.x", Kind: stat.Gauge}).Series(), 1}))
 	require.NoError(t, err)
 	require.Len(t, p.callbacks, 1)
 	p.collect()
@@ -271,12 +272,12 @@ func TestNoCollectionHasASourceTwice(t *testing.T) {
 func TestReusedNameStartsAtItsOwnTotal(t *testing.T) {
 	r := sdk.NewManualReader(sdk.WithTemporalitySelector(
 		func(sdk.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
-	old := shows(slow("a", 100))
+	old := newFakeSource(slowCallsPoint("a", 100))
 	registration, err := otelmetric.Register(sdk.NewMeterProvider(sdk.WithReader(r)), old)
 	require.NoError(t, err)
 	require.Equal(t, map[string]float64{seriesA: 100}, collect(t, r))
 	registration.Remove(old)
 	require.Empty(t, collect(t, r))
-	require.NoError(t, registration.Add(shows(slow("a", 5))))
+	require.NoError(t, registration.Add(newFakeSource(slowCallsPoint("a", 5))))
 	require.Equal(t, map[string]float64{seriesA: 5}, collect(t, r))
 }

@@ -20,14 +20,14 @@ type point struct {
 	value  float64
 }
 
-// fake is a source that yields its points, and then may panic.
-type fake struct {
+// fakeSource is a source that yields its points, and then may panic.
+type fakeSource struct {
 	mu     sync.Mutex
 	points []point
 	broken any
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
+func (f *fakeSource) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.mu.Unlock()
@@ -41,16 +41,16 @@ func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func (f *fake) show(points ...point) {
+func (f *fakeSource) setPoints(points ...point) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.points = points
 }
 
-func shows(points ...point) *fake { return &fake{points: points} }
+func newFakeSource(points ...point) *fakeSource { return &fakeSource{points: points} }
 
-// slow returns a point of a breaker with that name.
-func slow(name string, value float64) point {
+// slowCallsPoint returns a point of a breaker with that name.
+func slowCallsPoint(name string, value float64) point {
 	return point{instrumentNamed("weir.breaker.slow_calls").Series(name, ""), value}
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// each runs the benchmark with several numbers of breakers, which have 40 series each, with and
-// without a histogram of latencies.
-func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
+// eachBreakerCount runs the benchmark with several numbers of breakers, which have 40 series each,
+// with and without a histogram of latencies.
+func eachBreakerCount(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	b.Helper()
 	for _, c := range []struct {
 		breakers int
@@ -27,7 +27,7 @@ func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 		b.Run(fmt.Sprintf("breakers=%d/latency=%v", c.breakers, c.latency), func(b *testing.B) {
 			sources := make([]stat.Source, c.breakers)
 			for k := range sources {
-				sources[k] = busy(k, breaker.Config{Latency: c.latency})
+				sources[k] = busyBreaker(k, breaker.Config{Latency: c.latency})
 			}
 			b.ReportAllocs()
 			run(b, sources)
@@ -35,8 +35,8 @@ func each(b *testing.B, run func(b *testing.B, sources []stat.Source)) {
 	}
 }
 
-// busy returns a breaker with enough calls for a failure rate, of many durations.
-func busy(k int, c breaker.Config) *breaker.Breaker {
+// busyBreaker returns a breaker with enough calls for a failure rate, of many durations.
+func busyBreaker(k int, c breaker.Config) *breaker.Breaker {
 	now := time.Now()
 	b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)
 	for n := range 40 {
@@ -50,7 +50,7 @@ func busy(k int, c breaker.Config) *breaker.Breaker {
 
 // BenchmarkCollect measures the collector's part of a scrape.
 func BenchmarkCollect(b *testing.B) {
-	each(b, func(b *testing.B, sources []stat.Source) {
+	eachBreakerCount(b, func(b *testing.B, sources []stat.Source) {
 		c := prom.NewCollector(sources...)
 		ch := make(chan prometheus.Metric, 1_000)
 		go func() {
@@ -67,7 +67,7 @@ func BenchmarkCollect(b *testing.B) {
 
 // BenchmarkGather measures a scrape without the text encoding.
 func BenchmarkGather(b *testing.B) {
-	each(b, func(b *testing.B, sources []stat.Source) {
+	eachBreakerCount(b, func(b *testing.B, sources []stat.Source) {
 		r := prometheus.NewRegistry()
 		require.NoError(b, r.Register(prom.NewCollector(sources...)))
 		_, err := r.Gather() // the first one writes the labels of each series
@@ -81,28 +81,28 @@ func BenchmarkGather(b *testing.B) {
 
 // BenchmarkScrape measures a whole scrape in text format.
 func BenchmarkScrape(b *testing.B) {
-	each(b, func(b *testing.B, sources []stat.Source) {
+	eachBreakerCount(b, func(b *testing.B, sources []stat.Source) {
 		r := prometheus.NewRegistry()
 		require.NoError(b, r.Register(prom.NewCollector(sources...)))
 		page, request := promhttp.HandlerFor(r, promhttp.HandlerOpts{}), httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
-		page.ServeHTTP(&sink{header: http.Header{}}, request)
+		page.ServeHTTP(&discardWriter{header: http.Header{}}, request)
 		for b.Loop() {
-			page.ServeHTTP(&sink{header: http.Header{}}, request)
+			page.ServeHTTP(&discardWriter{header: http.Header{}}, request)
 		}
 	})
 }
 
-// sink is a ResponseWriter that discards the response.
-type sink struct{ header http.Header }
+// discardWriter is a ResponseWriter that discards the response.
+type discardWriter struct{ header http.Header }
 
-func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(int)             {}
-func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+func (s *discardWriter) Header() http.Header         { return s.header }
+func (s *discardWriter) WriteHeader(int)             {}
+func (s *discardWriter) Write(p []byte) (int, error) { return len(p), nil }
 
 // BenchmarkCollectWhileSeriesComeAndGo removes or returns one series of a thousand breakers before
 // every scrape, so that each scrape rebuilds the table of series.
 func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
-	flicker := shows()
+	flicker := newFakeSource()
 	c := prom.NewCollector(append(breakers(1_000), flicker)...)
 	ch := make(chan prometheus.Metric, 38_000)
 	c.Collect(ch)
@@ -113,7 +113,7 @@ func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
 			<-ch
 		}
 		if flicker.points = nil; !there {
-			flicker.points = []point{slow("flicker", 1)}
+			flicker.points = []point{slowCallsPoint("flicker", 1)}
 		}
 		there = !there
 		c.Collect(ch)
@@ -123,7 +123,7 @@ func BenchmarkCollectWhileSeriesComeAndGo(b *testing.B) {
 func breakers(n int) []stat.Source {
 	sources := make([]stat.Source, n)
 	for k := range sources {
-		sources[k] = fixedSource(breakerLike(fmt.Sprintf("breaker-%d", k)).points)
+		sources[k] = fixedSource(breakerSource(fmt.Sprintf("breaker-%d", k)).points)
 	}
 	return sources
 }

@@ -50,7 +50,7 @@ const wantPage = `
 `
 
 func TestNamesTypesAndLabels(t *testing.T) {
-	source := shows(
+	source := newFakeSource(
 		point{instrumentNamed("weir.breaker.state").Series("payments", "closed", ""), 1},
 		point{instrumentNamed("weir.breaker.state").Series("payments", "open", ""), 0},
 		point{instrumentNamed("weir.breaker.calls").Series("payments", "success", ""), 12},
@@ -65,7 +65,7 @@ func TestNamesTypesAndLabels(t *testing.T) {
 }
 
 func TestEveryInstrumentPassesLinters(t *testing.T) {
-	_, r := register(t, everything())
+	_, r := register(t, sourceOfAllInstruments())
 	problems, err := testutil.GatherAndLint(r)
 	require.NoError(t, err)
 	require.Empty(t, problems)
@@ -87,27 +87,27 @@ func TestDescribeSendsAllInstrumentsWithoutSources(t *testing.T) {
 	c := prom.NewCollector()
 	before := descs(c)
 	require.Len(t, before, len(catalogue()))
-	require.NoError(t, c.Add(everything()))
+	require.NoError(t, c.Add(sourceOfAllInstruments()))
 	require.Equal(t, before, descs(c), "a collector whose descriptors change cannot be unregistered")
 }
 
 func TestSourceGivenTwiceIsExportedOnce(t *testing.T) {
-	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
+	b := newFakeSource(slowCallsPoint("a", 3))
+	gate := newFakeSource(b.points[0], point{instrumentNamed("weir.limiter.requests").Series("a", "allowed"), 5})
 	_, r := register(t, gate, b, b, gate)
 	require.Equal(t, []string{
 		`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 3`,
 		`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"} 5`,
 	}, scrape(t, r))
-	require.Zero(t, skipped(t, r, "duplicate"))
+	require.Zero(t, skippedSamples(t, r, "duplicate"))
 }
 
 func TestCountersHaveACreationTime(t *testing.T) {
 	began := time.Date(2026, 9, 1, 12, 0, 0, 5, time.UTC)
-	counter, unsaid, gauge := slow("a", 1), slow("b", 2), point{instrumentNamed("weir.limiter.limit").Series("a"), 3}
+	counter, unsaid, gauge := slowCallsPoint("a", 1), slowCallsPoint("b", 2), point{instrumentNamed("weir.limiter.limit").Series("a"), 3}
 	counter.series.Created, unsaid.series.Created, gauge.series.Created = began, time.Time{}, began
-	source := shows(counter, unsaid, gauge)
-	source.spreads = []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Sum: 7}}}
+	source := newFakeSource(counter, unsaid, gauge)
+	source.spreads = []seriesHistogram{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Sum: 7}}}
 	source.spreads[0].series.Created = began
 	_, r := register(t, source)
 	for range 2 {
@@ -131,7 +131,7 @@ func TestCountersHaveACreationTime(t *testing.T) {
 func TestWrappedRegistererAddsItsLabels(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	wrapped := prometheus.WrapRegistererWith(prometheus.Labels{"a": "first", "z": "last"}, r)
-	require.NoError(t, wrapped.Register(prom.NewCollector(shows(slow("a", 1)))))
+	require.NoError(t, wrapped.Register(prom.NewCollector(newFakeSource(slowCallsPoint("a", 1)))))
 	for range 3 {
 		require.Equal(t, []string{`weir_breaker_slow_calls_total{a="first",weir_breaker_name="a",weir_group_key="",z="last"} 1`}, scrape(t, r))
 	}
@@ -139,7 +139,7 @@ func TestWrappedRegistererAddsItsLabels(t *testing.T) {
 
 func TestUnusualNamesRoundTrip(t *testing.T) {
 	names := []string{`quo"ted`, "two\nlines", `back\slash`, "bad\xffbyte", strings.Repeat("long", 2500), "", "{}=,", "流量"}
-	source := &fake{}
+	source := &fakeSource{}
 	for n, name := range names {
 		// Instrument.Series would have replaced the invalid byte.
 		source.points = append(source.points, point{&stat.Series{Instrument: instrumentNamed("weir.breaker.slow_calls"), Values: []string{name, ""}}, float64(n)})
@@ -164,7 +164,7 @@ func TestAllocationsOfCollectDoNotGrow(t *testing.T) {
 	allocs := func(breakers int) float64 {
 		sources := make([]stat.Source, breakers)
 		for n := range sources {
-			sources[n] = fixedSource(breakerLike(strings.Repeat("b", n+1)).points)
+			sources[n] = fixedSource(breakerSource(strings.Repeat("b", n+1)).points)
 		}
 		c := prom.NewCollector(sources...)
 		ch := make(chan prometheus.Metric, 40*breakers+10)

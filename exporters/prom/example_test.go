@@ -38,7 +38,7 @@ func ExampleNewCollector() {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prom.NewCollector(orders))
-	show(registry)
+	printMetrics(registry)
 	// Output:
 	// shop_queue_length{shop_queue_name="orders"} 2
 }
@@ -56,7 +56,7 @@ func ExampleCollector_Add() {
 	if err := collector.Add(breaker.New("users", breaker.Config{})); err != nil {
 		fmt.Println(err)
 	}
-	show(registry, "weir_breaker_slow_calls_total")
+	printMetrics(registry, "weir_breaker_slow_calls_total")
 	// Output:
 	// weir_breaker_slow_calls_total{weir_breaker_name="payments",weir_group_key=""} 0
 	// weir_breaker_slow_calls_total{weir_breaker_name="users",weir_group_key=""} 0
@@ -69,7 +69,7 @@ func ExampleCollector_Remove() {
 	registry.MustRegister(collector)
 
 	collector.Remove(orders)
-	show(registry) // nothing of it is left
+	printMetrics(registry) // nothing of it is left
 	// Output:
 }
 
@@ -81,7 +81,7 @@ func ExampleCollector() {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector)
 	_ = payments.Run(context.Background(), func(context.Context) error { return nil })
-	show(registry, "weir_breaker_calls_total")
+	printMetrics(registry, "weir_breaker_calls_total")
 	// Output:
 	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="failure",weir_group_key=""} 0
 	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="ignored",weir_group_key=""} 0
@@ -89,9 +89,9 @@ func ExampleCollector() {
 	// weir_breaker_calls_total{weir_breaker_name="payments",weir_breaker_outcome="success",weir_group_key=""} 1
 }
 
-// show prints the metrics of a scrape without those of the exporter.
-func show(g prometheus.Gatherer, names ...string) {
-	lines, err := samples(g, names...)
+// printMetrics prints the metrics of a scrape without those of the exporter.
+func printMetrics(g prometheus.Gatherer, names ...string) {
+	lines, err := sampleLines(g, names...)
 	if err != nil {
 		fmt.Println(err)
 	}

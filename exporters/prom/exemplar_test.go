@@ -44,7 +44,7 @@ func TestExemplarsAreScraped(t *testing.T) {
 		require.Contains(t, string(text), bucket+`"+Inf"} 2 # {trace_id="00000000000000000000000000000002",span_id="00f067aa0ba902b7"} 180.0 9.46684980`)
 		require.Equal(t, 1, strings.Count(string(text), "+Inf"))
 
-		h := histogram(t, registry)
+		h := gatherHistogram(t, registry)
 		require.Len(t, h.Exemplars, 2, "of the native histogram")
 		require.Equal(t, 180.0, h.Exemplars[1].GetValue())
 	})
@@ -60,8 +60,8 @@ func TestInvalidExemplarsAreLeftOut(t *testing.T) {
 		valid,
 	}
 	series := instrumentNamed("weir.breaker.call.duration").Series("a", "")
-	_, r := register(t, &fake{spreads: []spread{{series, stat.Histogram{Counts: []int64{1}, Sum: 1, Exemplars: list}}}})
-	h := histogram(t, r)
+	_, r := register(t, &fakeSource{spreads: []seriesHistogram{{series, stat.Histogram{Counts: []int64{1}, Sum: 1, Exemplars: list}}}})
+	h := gatherHistogram(t, r)
 	require.Len(t, h.Exemplars, 1)
 	require.Len(t, h.Exemplars[0].Label, 1, "without a span")
 }

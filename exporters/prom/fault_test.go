@@ -20,14 +20,14 @@ var queueLength = &stat.Instrument{Name: "shop.queue.length", Unit: "{order}", H
 func TestRegisterRefuses(t *testing.T) {
 	instrument := func(name string, kind stat.Kind, attrs ...string) stat.Source {
 		i := &stat.Instrument{Name: name, Help: "Help.", Kind: kind, Attrs: attrs}
-		return shows(point{i.Series(make([]string, len(attrs))...), 1})
+		return newFakeSource(point{i.Series(make([]string, len(attrs))...), 1})
 	}
 	for what, c := range map[string]struct {
 		sources []stat.Source
 		want    string
 	}{
 		"what no set takes": {
-			[]stat.Source{breakerLike("a"), breakerLike("a")},
+			[]stat.Source{breakerSource("a"), breakerSource("a")},
 			`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="closed", weir.group.key=""}: ` +
 				`each source needs a name of its own (and 39 more series with faults)`,
 		},
@@ -36,7 +36,7 @@ func TestRegisterRefuses(t *testing.T) {
 			`prom: the instruments shop.x and shop_x have the same Prometheus name shop_x`,
 		},
 		"one name to Prometheus, by way of a histogram's lines": {
-			[]stat.Source{instrument("shop.x.count", stat.Gauge), &fake{spreads: []spread{
+			[]stat.Source{instrument("shop.x.count", stat.Gauge), &fakeSource{spreads: []seriesHistogram{
 				{(&stat.Instrument{Name: "shop.x", Help: "Help.", Kind: stat.Distribution}).Series(), stat.Histogram{}},
 			}}},
 			`prom: the instruments shop.x.count and shop.x have the same Prometheus name shop_x_count`,
@@ -51,7 +51,7 @@ func TestRegisterRefuses(t *testing.T) {
 			require.ErrorContains(t, r.Register(refused), c.want)
 			require.Empty(t, scrape(t, r))
 
-			require.ErrorContains(t, refused.Add(shows(slow("b", 1))), c.want)
+			require.ErrorContains(t, refused.Add(newFakeSource(slowCallsPoint("b", 1))), c.want)
 			refused.Remove(c.sources...)
 			ch := make(chan prometheus.Metric, 1)
 			refused.Collect(ch)
@@ -61,58 +61,58 @@ func TestRegisterRefuses(t *testing.T) {
 }
 
 func TestUserDefinedInstrumentsAreExported(t *testing.T) {
-	_, r := register(t, shows(point{queueLength.Series(), 4}), shows(slow("a", 1)))
+	_, r := register(t, newFakeSource(point{queueLength.Series(), 4}), newFakeSource(slowCallsPoint("a", 1)))
 	require.Equal(t, []string{`shop_queue_length 4`, `weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`}, scrape(t, r))
 
 	keyed := &stat.Instrument{Name: "shop.stock", Help: "Stock.", Kind: stat.Gauge, Attrs: []string{"item"}}
 	twin := *keyed
-	_, r = register(t, shows(point{keyed.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
+	_, r = register(t, newFakeSource(point{keyed.Series("nut"), 1}), newFakeSource(point{twin.Series("bolt"), 2}))
 	require.Equal(t, []string{`shop_stock{item="bolt"} 2`, `shop_stock{item="nut"} 1`}, scrape(t, r), "equal instruments are merged")
 }
 
 func TestInvalidSeriesThatAppearLaterAreSkipped(t *testing.T) {
-	good := slow("a", 1)
-	source := shows(good)
+	good := slowCallsPoint("a", 1)
+	source := newFakeSource(good)
 	_, r := register(t, source)
 	for reason, bad := range map[string]*stat.Series{
 		"malformed": {Instrument: instrumentNamed("weir.breaker.calls")},
 		"unknown":   queueLength.Series(),
 		"duplicate": instrumentNamed("weir.exporter.source_panics").Series(),
 	} {
-		require.Zero(t, skipped(t, r, reason))
-		source.show(point{bad, 1}, good, point{bad, 2})
+		require.Zero(t, skippedSamples(t, r, reason))
+		source.setPoints(point{bad, 1}, good, point{bad, 2})
 		require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="a",weir_group_key=""} 1`}, scrape(t, r))
-		source.show(good)
-		require.Equal(t, 2, skipped(t, r, reason))
+		source.setPoints(good)
+		require.Equal(t, 2, skippedSamples(t, r, reason))
 	}
 }
 
 func TestPanickingSourceHidesNoOther(t *testing.T) {
 	log := captureLog(t)
-	bad := &fake{points: []point{slow("bad", 1)}}
-	_, r := register(t, bad, shows(slow("good", 2)))
-	require.Zero(t, panics(t, r))
+	bad := &fakeSource{points: []point{slowCallsPoint("bad", 1)}}
+	_, r := register(t, bad, newFakeSource(slowCallsPoint("good", 2)))
+	require.Zero(t, sourcePanics(t, r))
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
 		require.Equal(t, []string{
 			`weir_breaker_slow_calls_total{weir_breaker_name="bad",weir_group_key=""} 1`,
 			`weir_breaker_slow_calls_total{weir_breaker_name="good",weir_group_key=""} 2`,
 		}, scrape(t, r))
-		require.Equal(t, 2*n+2, panics(t, r))
+		require.Equal(t, 2*n+2, sourcePanics(t, r))
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
-	require.Contains(t, log.String(), "source=*prom_test.fake")
+	require.Contains(t, log.String(), "source=*prom_test.fakeSource")
 
 	bad.points, bad.broken = nil, nil
 	require.Equal(t, []string{`weir_breaker_slow_calls_total{weir_breaker_name="good",weir_group_key=""} 2`}, scrape(t, r))
 }
 
-func skipped(t *testing.T, g prometheus.Gatherer, reason string) int {
+func skippedSamples(t *testing.T, g prometheus.Gatherer, reason string) int {
 	t.Helper()
 	return exporterMetric(t, g, fmt.Sprintf("weir_exporter_skipped_samples_total{weir_exporter_reason=%q}", reason))
 }
 
-func panics(t *testing.T, g prometheus.Gatherer) int {
+func sourcePanics(t *testing.T, g prometheus.Gatherer) int {
 	t.Helper()
 	return exporterMetric(t, g, "weir_exporter_source_panics_total")
 }
@@ -120,7 +120,7 @@ func panics(t *testing.T, g prometheus.Gatherer) int {
 // exporterMetric scrapes once and returns one of the exporter's metrics.
 func exporterMetric(t *testing.T, g prometheus.Gatherer, name string) (value int) {
 	t.Helper()
-	lines, err := samples(g)
+	lines, err := sampleLines(g)
 	require.NoError(t, err)
 	for _, line := range lines {
 		if text, ok := strings.CutPrefix(line, name+" "); ok {

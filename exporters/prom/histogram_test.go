@@ -21,8 +21,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// histogram gathers the only histogram.
-func histogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
+// gatherHistogram gathers the only histogram.
+func gatherHistogram(t *testing.T, g prometheus.Gatherer) *dto.Histogram {
 	t.Helper()
 	families, err := g.Gather()
 	require.NoError(t, err)
@@ -56,8 +56,10 @@ func TestHistogramsEqualPrometheusHistograms(t *testing.T) {
 		require.NoError(t, theirs.Write(&want))
 
 		l := ours.LifetimeLatency()
-		_, r := register(t, &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), l.Histogram()}}})
-		got := histogram(t, r)
+		_, r := register(t, &fakeSource{spreads: []seriesHistogram{
+			{instrumentNamed("weir.breaker.call.duration").Series("a", ""), l.Histogram()},
+		}})
+		got := gatherHistogram(t, r)
 		require.InDelta(t, want.Histogram.GetSampleSum(), got.GetSampleSum(), 1e-6*float64(size), "sums are exact to a microsecond per call")
 		got.SampleSum, got.CreatedTimestamp = want.Histogram.SampleSum, want.Histogram.CreatedTimestamp
 		require.Equal(t, want.Histogram.String(), got.String(), "of %d values", size)
@@ -69,7 +71,7 @@ func TestHistogramsAsText(t *testing.T) {
 		Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"queue"}, Help: "Size of mails.",
 		Bounds: []float64{1 << 10, 1 << 15, 1 << 20},
 	}
-	source := &fake{spreads: []spread{{sizes.Series("mail"), stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Zero: 4, Sum: 3000}}}}
+	source := &fakeSource{spreads: []seriesHistogram{{sizes.Series("mail"), stat.Histogram{Schema: 0, Offset: 10, Counts: []int64{2, 1}, Zero: 4, Sum: 3000}}}}
 	require.NoError(t, testutil.CollectAndCompare(prom.NewCollector(source), strings.NewReader(`
 		# HELP shop_mail_size_bytes Size of mails.
 		# TYPE shop_mail_size_bytes histogram
@@ -83,8 +85,10 @@ func TestHistogramsAsText(t *testing.T) {
 }
 
 func TestEmptyHistogramIsNative(t *testing.T) {
-	_, r := register(t, &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Schema: 3}}}})
-	require.Len(t, histogram(t, r).PositiveSpan, 1, "without a span Prometheus would take it for a classic histogram")
+	_, r := register(t, &fakeSource{spreads: []seriesHistogram{
+		{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{Schema: 3}},
+	}})
+	require.Len(t, gatherHistogram(t, r).PositiveSpan, 1, "without a span Prometheus would take it for a classic histogram")
 }
 
 func TestHistogramsOfGatesAndBreakers(t *testing.T) {
@@ -95,7 +99,7 @@ func TestHistogramsOfGatesAndBreakers(t *testing.T) {
 		for _, took := range []time.Duration{30 * time.Millisecond, 3 * time.Second} {
 			require.NoError(t, gate.Run(t.Context(), func(context.Context) error { time.Sleep(took); return nil }))
 		}
-		lines, err := samples(r, "weir_breaker_call_duration_seconds")
+		lines, err := sampleLines(r, "weir_breaker_call_duration_seconds")
 		require.NoError(t, err)
 		require.Len(t, lines, 23)
 		require.Contains(t, lines, `weir_breaker_call_duration_seconds_bucket{weir_breaker_name="payments",weir_group_key="",le="0.015625"} 0`)
@@ -108,13 +112,13 @@ func TestHistogramsOfGatesAndBreakers(t *testing.T) {
 }
 
 func TestInvalidHistogramIsSkipped(t *testing.T) {
-	source := &fake{spreads: []spread{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}}
+	source := &fakeSource{spreads: []seriesHistogram{{instrumentNamed("weir.breaker.call.duration").Series("a", ""), stat.Histogram{}}}}
 	_, r := register(t, source)
 	for _, bad := range []stat.Histogram{{Schema: 30}, {Counts: []int64{-1}}, {Offset: math.MaxInt}} {
 		source.spreads[0].histogram = bad
-		before := skipped(t, r, "malformed")
+		before := skippedSamples(t, r, "malformed")
 		require.Empty(t, scrape(t, r), "%v", bad)
-		require.Equal(t, before+2, skipped(t, r, "malformed"), "%v: counted by the same scrape", bad)
+		require.Equal(t, before+2, skippedSamples(t, r, "malformed"), "%v: counted by the same scrape", bad)
 	}
 }
 

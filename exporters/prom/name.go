@@ -24,7 +24,7 @@ var perUnits = map[string]string{
 // metricName returns the name that OpenTelemetry's exporter for Prometheus gives the instrument.
 // For example, the counter weir.breaker.state_time in s is weir_breaker_state_time_seconds_total.
 func metricName(i *stat.Instrument) string {
-	tokens := words(i.Name)
+	tokens := splitWords(i.Name)
 	unit, per, _ := strings.Cut(i.Unit, "/")
 	tokens = appendMissing(tokens, unitWord(unit, units))
 	if word := unitWord(per, perUnits); word != "" {
@@ -70,8 +70,8 @@ func unitWord(unit string, table map[string]string) string {
 	return strings.TrimPrefix(replaceOthers(unit), "_")
 }
 
-// words splits the name at characters that Prometheus does not allow.
-func words(name string) []string {
+// splitWords splits the name at characters that Prometheus does not allow.
+func splitWords(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return !isAlphanumeric(r) && r != ':' })
 }
 

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/metrics.md")
 
-const page = "../../docs/metrics.md"
+const pagePath = "../../docs/metrics.md"
 
 // The page is written by the command
 //
@@ -26,14 +26,14 @@ func TestMetricsPageIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	want := metricsPage(set.Instruments())
 	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(want), 0o644))
+		require.NoError(t, os.WriteFile(pagePath, []byte(want), 0o644))
 	}
-	got, err := os.ReadFile(page)
+	got, err := os.ReadFile(pagePath)
 	require.NoError(t, err)
 	require.Equal(t, want, string(got), "run the test with -update")
 }
 
-const beginning = `# Metrics
+const pageBeginning = `# Metrics
 
 <!-- Written by exporters/prom/page_test.go: go test -C exporters/prom . -run TestMetricsPage -update -->
 
@@ -44,7 +44,7 @@ A counter only grows. An up-down counter grows and shrinks, and can be summed ov
 value of the moment and cannot be summed. A distribution is a histogram with exponential buckets.
 `
 
-var sections = []struct{ prefix, title string }{
+var pageSections = []struct{ prefix, title string }{
 	{"weir.breaker.", "Circuit breakers"},
 	{"weir.limiter.", "Limiters"},
 	{"weir.inflight.", "Calls in flight"},
@@ -58,28 +58,28 @@ var sections = []struct{ prefix, title string }{
 
 func metricsPage(instruments []*stat.Instrument) string {
 	var b strings.Builder
-	b.WriteString(beginning)
-	for _, s := range sections {
+	b.WriteString(pageBeginning)
+	for _, s := range pageSections {
 		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | unit | attributes | description |\n|---|---|---|---|---|\n", s.title)
 		for _, i := range instruments {
 			if strings.HasPrefix(i.Name, s.prefix) {
 				fmt.Fprintf(&b, "| `%s`<br>`%s` | %s | %s | %s | %s |\n",
-					i.Name, metricName(i), i.Kind, quoted(i.Unit), quoted(i.Attrs...), i.Help+buckets(i.Bounds))
+					i.Name, metricName(i), i.Kind, quoteWords(i.Unit), quoteWords(i.Attrs...), i.Help+boundsText(i.Bounds))
 			}
 		}
 	}
 	return b.String()
 }
 
-func quoted(words ...string) string {
+func quoteWords(words ...string) string {
 	if len(words) == 0 || words[0] == "" {
 		return ""
 	}
 	return "`" + strings.Join(words, "`<br>`") + "`"
 }
 
-// buckets lists the bounds of classic histograms.
-func buckets(bounds []float64) string {
+// boundsText lists the bounds of classic histograms.
+func boundsText(bounds []float64) string {
 	if len(bounds) == 0 {
 		return ""
 	}

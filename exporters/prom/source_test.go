@@ -23,21 +23,21 @@ type point struct {
 	value  float64
 }
 
-// fake is a source that yields its points, and then may panic.
-type fake struct {
+// fakeSource is a source that yields its points, and then may panic.
+type fakeSource struct {
 	mu      sync.Mutex
 	points  []point
-	spreads []spread
+	spreads []seriesHistogram
 	broken  any
 }
 
-// spread is a series and its current histogram.
-type spread struct {
+// seriesHistogram is a series and its current histogram.
+type seriesHistogram struct {
 	series    *stat.Series
 	histogram stat.Histogram
 }
 
-func (f *fake) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+func (f *fakeSource) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, s := range f.spreads {
 		if !yield(s.series, s.histogram) {
 			return
@@ -45,7 +45,7 @@ func (f *fake) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	}
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
+func (f *fakeSource) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.mu.Unlock()
@@ -59,24 +59,24 @@ func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func (f *fake) show(points ...point) {
+func (f *fakeSource) setPoints(points ...point) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.points = points
 }
 
-func shows(points ...point) *fake { return &fake{points: points} }
+func newFakeSource(points ...point) *fakeSource { return &fakeSource{points: points} }
 
-// slow returns a point of a breaker with that name.
-func slow(name string, value float64) point {
+// slowCallsPoint returns a point of a breaker with that name.
+func slowCallsPoint(name string, value float64) point {
 	return point{instrumentNamed("weir.breaker.slow_calls").Series(name, ""), value}
 }
 
 var breakerStates = []string{"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow"}
 
-// breakerLike returns a source with the 40 series of a breaker that has calls.
-func breakerLike(name string) *fake {
-	f := &fake{}
+// breakerSource returns a source with the 40 series of a breaker that has calls.
+func breakerSource(name string) *fakeSource {
+	f := &fakeSource{}
 	for n, state := range breakerStates {
 		f.points = append(f.points,
 			point{instrumentNamed("weir.breaker.state").Series(name, state, ""), float64(1 - min(n, 1))},
@@ -97,9 +97,9 @@ func breakerLike(name string) *fake {
 	return f
 }
 
-// everything returns a source with one series per instrument, except those of the exporter.
-func everything() *fake {
-	f := &fake{}
+// sourceOfAllInstruments returns a source with one series per instrument, except those of the exporter.
+func sourceOfAllInstruments() *fakeSource {
+	f := &fakeSource{}
 	for n, i := range catalogue() {
 		if strings.HasPrefix(i.Name, "weir.exporter.") {
 			continue
@@ -109,7 +109,7 @@ func everything() *fake {
 			values[k] = "v"
 		}
 		if series := i.Series(values...); i.Kind == stat.Distribution {
-			f.spreads = append(f.spreads, spread{series, stat.Histogram{Schema: 3, Counts: []int64{3, 2}, Sum: 5.5}})
+			f.spreads = append(f.spreads, seriesHistogram{series, stat.Histogram{Schema: 3, Counts: []int64{3, 2}, Sum: 5.5}})
 		} else {
 			f.points = append(f.points, point{series, float64(n) + 0.5})
 		}
@@ -129,13 +129,13 @@ func register(t *testing.T, sources ...stat.Source) (*prom.Collector, *prometheu
 // scrape returns the sample lines of the text format, without the exporter's metrics.
 func scrape(t *testing.T, g prometheus.Gatherer) []string {
 	t.Helper()
-	lines, err := samples(g)
+	lines, err := sampleLines(g)
 	require.NoError(t, err)
 	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "weir_exporter_") })
 }
 
-// samples returns the sample lines of the text format, of the named families or of all.
-func samples(g prometheus.Gatherer, names ...string) ([]string, error) {
+// sampleLines returns the sample lines of the text format, of the named families or of all.
+func sampleLines(g prometheus.Gatherer, names ...string) ([]string, error) {
 	families, err := g.Gather()
 	var text strings.Builder
 	for _, f := range families {
@@ -148,8 +148,8 @@ func samples(g prometheus.Gatherer, names ...string) ([]string, error) {
 	return slices.DeleteFunc(lines, func(l string) bool { return l == "" || l[0] == '#' }), err
 }
 
-// count returns the number of series with the text as a label value.
-func count(families []*dto.MetricFamily, text string) (n int) {
+// countSeries returns the number of series with the text as a label value.
+func countSeries(families []*dto.MetricFamily, text string) (n int) {
 	for _, f := range families {
 		for _, m := range f.Metric {
 			if slices.ContainsFunc(m.Label, func(l *dto.LabelPair) bool { return l.GetValue() == text }) {

@@ -25,8 +25,8 @@ func newInstruments() *instruments {
 	return d
 }
 
-// learn adds the instruments that have new names.
-func (d *instruments) learn(list []newSeries) error {
+// addMissing adds the instruments that have new names.
+func (d *instruments) addMissing(list []newSeries) error {
 	var errs []error
 	for _, f := range list {
 		if f.series == nil || f.series.Instrument == nil {
@@ -35,7 +35,7 @@ func (d *instruments) learn(list []newSeries) error {
 		if i := f.series.Instrument; d.byName[i.Name] == nil {
 			d.list = append(d.list, i)
 			d.byName[i.Name] = i
-			errs = append(errs, validate(i))
+			errs = append(errs, validateInstrument(i))
 		}
 	}
 	return errors.Join(errs...)
@@ -44,20 +44,20 @@ func (d *instruments) learn(list []newSeries) error {
 // find returns the instrument that is or equals i, or nil if there is none.
 func (d *instruments) find(i *stat.Instrument) *stat.Instrument {
 	known := d.byName[i.Name]
-	if known == i || known != nil && equal(known, i) {
+	if known == i || known != nil && sameInstrument(known, i) {
 		return known
 	}
 	return nil
 }
 
-// equal reports whether two instruments of one name are interchangeable.
-func equal(i, j *stat.Instrument) bool {
+// sameInstrument reports whether two instruments of one name are interchangeable.
+func sameInstrument(i, j *stat.Instrument) bool {
 	return i.Unit == j.Unit && i.Kind == j.Kind && slices.Equal(i.Attrs, j.Attrs) && slices.Equal(i.Bounds, j.Bounds)
 }
 
 var kinds = []stat.Kind{stat.Counter, stat.UpDown, stat.Gauge, stat.Distribution}
 
-func validate(i *stat.Instrument) error {
+func validateInstrument(i *stat.Instrument) error {
 	attrs := slices.Sorted(slices.Values(i.Attrs))
 	switch {
 	case i.Name == "":
@@ -68,13 +68,13 @@ func validate(i *stat.Instrument) error {
 		return fmt.Errorf("stat: the instrument %s has an attribute twice: %q", i.Name, i.Attrs)
 	case i.Kind != stat.Distribution && i.Bounds != nil:
 		return fmt.Errorf("stat: the instrument %s has bounds and is a %s, must be a distribution", i.Name, i.Kind)
-	case !ascending(i.Bounds):
+	case !isAscending(i.Bounds):
 		return fmt.Errorf("stat: the instrument %s has the bounds %v, must be finite and ascend from above 0", i.Name, i.Bounds)
 	}
 	return nil
 }
 
-func ascending(bounds []float64) bool {
+func isAscending(bounds []float64) bool {
 	last := 0.0
 	for _, b := range bounds {
 		if !(b > last) || math.IsInf(b, 0) { // NaN is not above anything

@@ -6,26 +6,26 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// pending holds the series that were added after the table was made. The next reading will find
+// pendingSeries holds the series that were added after the table was made. The next reading will find
 // them.
-type pending struct {
+type pendingSeries struct {
 	mu       sync.Mutex
-	byID     map[string]owner
+	byID     map[string]seriesOwner
 	byMember map[*member][]string // IDs
 	used     bool                 // the maps have held something
 }
 
-// owner is the series that has an ID, and the first member that showed it.
-type owner struct {
+// seriesOwner is the series that has an ID, and the first member that showed it.
+type seriesOwner struct {
 	series *stat.Series
 	from   *member
 }
 
-func newPending() *pending {
-	return &pending{byID: map[string]owner{}, byMember: map[*member][]string{}}
+func newPending() *pendingSeries {
+	return &pendingSeries{byID: map[string]seriesOwner{}, byMember: map[*member][]string{}}
 }
 
-func (p *pending) find(id string) (owner, bool) {
+func (p *pendingSeries) find(id string) (seriesOwner, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found, ok := p.byID[id]
@@ -33,12 +33,12 @@ func (p *pending) find(id string) (owner, bool) {
 }
 
 // add adds the series without a fault.
-func (p *pending) add(list []newSeries) {
+func (p *pendingSeries) add(list []newSeries) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range list {
 		if f.fault == noFault {
-			p.byID[f.id] = owner{f.series, f.from}
+			p.byID[f.id] = seriesOwner{f.series, f.from}
 			p.byMember[f.from] = append(p.byMember[f.from], f.id)
 		}
 	}
@@ -46,7 +46,7 @@ func (p *pending) add(list []newSeries) {
 }
 
 // removeUpTo removes the series of members up to the last one that has been read.
-func (p *pending) removeUpTo(last int) {
+func (p *pendingSeries) removeUpTo(last int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for m := range p.byMember {
@@ -55,18 +55,18 @@ func (p *pending) removeUpTo(last int) {
 		}
 	}
 	if len(p.byMember) == 0 && p.used { // a map never shrinks, so start with new ones
-		p.byID, p.byMember, p.used = map[string]owner{}, map[*member][]string{}, false
+		p.byID, p.byMember, p.used = map[string]seriesOwner{}, map[*member][]string{}, false
 	}
 }
 
 // remove removes the series of a member.
-func (p *pending) remove(m *member) {
+func (p *pendingSeries) remove(m *member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.removeLocked(m)
 }
 
-func (p *pending) removeLocked(m *member) {
+func (p *pendingSeries) removeLocked(m *member) {
 	for _, id := range p.byMember[m] {
 		if p.byID[id].from == m {
 			delete(p.byID, id)

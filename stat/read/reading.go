@@ -104,7 +104,7 @@ func (r *reading[T, V]) nextTable(form func(*stat.Series) T) *table[T] {
 	}
 	for n, f := range r.fresh {
 		if f.fault == noFault {
-			e := entry[T]{owner: owner{f.series, f.from}, id: f.id, form: form(f.cleaned)}
+			e := entry[T]{seriesOwner: seriesOwner{f.series, f.from}, id: f.id, form: form(f.cleaned)}
 			t.add(e)
 			r.stopped = r.stopped || !r.yield(e.form, r.values[n])
 		}
@@ -121,7 +121,7 @@ type table[T any] struct {
 }
 
 type entry[T any] struct {
-	owner
+	seriesOwner
 	id   string
 	form T
 }

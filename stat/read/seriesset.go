@@ -18,7 +18,7 @@ type seriesSet[T, V any] struct {
 	members       *members
 	own           []*member                // the set's own source, if it has values of this sort
 	table         atomic.Pointer[table[T]] // immutable once it is published
-	pending       *pending                 // series added since the table was made
+	pending       *pendingSeries           // series added since the table was made
 	idle          sync.Pool                // of *reading[T, V]
 }
 
@@ -123,16 +123,16 @@ func (h *seriesSet[T, V]) checkConflicts(shown []newSeries) {
 }
 
 // owner returns the series that has an ID, as far as is known.
-func (h *seriesSet[T, V]) owner(id string) (owner, bool) {
+func (h *seriesSet[T, V]) owner(id string) (seriesOwner, bool) {
 	if o, ok := h.pending.find(id); ok {
 		return o, true
 	}
 	t := h.table.Load()
 	slot, ok := t.byID[id]
 	if !ok {
-		return owner{}, false
+		return seriesOwner{}, false
 	}
-	return t.entries[slot].owner, true
+	return t.entries[slot].seriesOwner, true
 }
 
 // seriesOf returns the series that a member shows now.

@@ -58,7 +58,7 @@ func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], err
 	s.values.observe, s.values.valid, s.values.own = stat.Source.Observe, validValue, []*member{{source: own}}
 	s.histograms.init(s, own, form)
 	s.histograms.observe, s.histograms.valid, s.histograms.distributions = observeHistograms, validHistogram, true
-	if err := s.addWithoutFault(s.members.missing(sources), s.instruments.learn); err != nil {
+	if err := s.addWithoutFault(s.members.missing(sources), s.instruments.addMissing); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -10,29 +10,29 @@ import (
 )
 
 func TestASourceGivenTwiceCountsOnce(t *testing.T) {
-	b := shows(slow("a", 3))
-	gate := shows(b.points[0], point{instrument.LimiterRequests.Series("a", "allowed"), 5})
+	b := newFakeSource(slowCallsPoint("a", 3))
+	gate := newFakeSource(b.points[0], point{instrument.LimiterRequests.Series("a", "allowed"), 5})
 	s := newSet(t, gate, b, b, gate)
 	for range 3 { // as new series, and as known ones
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
+		require.Equal(t, metrics{slowCallsA: 3, "weir.limiter.requests{a,allowed}": 5}, got)
 		require.Empty(t, own)
 	}
 	s.Remove(gate)
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 3}, got, "the other source still shows it")
+	require.Equal(t, metrics{slowCallsA: 3}, got, "the other source still shows it")
 }
 
 func TestASetCopiesItsSources(t *testing.T) {
-	list := []stat.Source{shows(slow("a", 1))}
+	list := []stat.Source{newFakeSource(slowCallsPoint("a", 1))}
 	s := newSet(t, list...)
-	list[0] = shows(slow("b", 2))
+	list[0] = newFakeSource(slowCallsPoint("b", 2))
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 1}, got)
+	require.Equal(t, metrics{slowCallsA: 1}, got)
 }
 
 func TestAddAndRemove(t *testing.T) {
-	a, b := shows(slow("a", 1)), shows(slow("b", 2))
+	a, b := newFakeSource(slowCallsPoint("a", 1)), newFakeSource(slowCallsPoint("b", 2))
 	s := newSet(t)
 	for _, step := range []struct {
 		do   string
@@ -40,10 +40,10 @@ func TestAddAndRemove(t *testing.T) {
 		want metrics
 	}{
 		{"nothing", func() error { return nil }, metrics{}},
-		{"add both", func() error { return s.Add(a, b) }, metrics{lineA: 1, lineB: 2}},
-		{"add one again", func() error { return s.Add(a) }, metrics{lineA: 1, lineB: 2}},
-		{"remove it and a stranger", func() error { s.Remove(a, shows(), nil); return nil }, metrics{lineB: 2}},
-		{"add another of its name", func() error { return s.Add(shows(slow("a", 3))) }, metrics{lineA: 3, lineB: 2}},
+		{"add both", func() error { return s.Add(a, b) }, metrics{slowCallsA: 1, slowCallsB: 2}},
+		{"add one again", func() error { return s.Add(a) }, metrics{slowCallsA: 1, slowCallsB: 2}},
+		{"remove it and a stranger", func() error { s.Remove(a, newFakeSource(), nil); return nil }, metrics{slowCallsB: 2}},
+		{"add another of its name", func() error { return s.Add(newFakeSource(slowCallsPoint("a", 3))) }, metrics{slowCallsA: 3, slowCallsB: 2}},
 	} {
 		require.NoError(t, step.call(), step.do)
 		got, own := readAll(t, s)
@@ -53,41 +53,42 @@ func TestAddAndRemove(t *testing.T) {
 }
 
 func TestANameIsFreeAsSoonAsItsSourceIsRemoved(t *testing.T) {
-	a := shows(slow("a", 1))
+	a := newFakeSource(slowCallsPoint("a", 1))
 	s := newSet(t, a)
 	readAll(t, s)
 	s.Remove(a)
-	require.NoError(t, s.Add(shows(slow("a", 2))), "without a reading in between")
+	require.NoError(t, s.Add(newFakeSource(slowCallsPoint("a", 2))), "without a reading in between")
 	got, own := readAll(t, s)
-	require.Equal(t, metrics{lineA: 2}, got)
+	require.Equal(t, metrics{slowCallsA: 2}, got)
 	require.Empty(t, own)
 }
 
 func TestAddRefusesAllOrNothing(t *testing.T) {
-	s := newSet(t, shows(slow("a", 1)))
+	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)))
 	for want, bad := range map[string]stat.Source{
-		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}`: shows(slow("a", 9)),
-		`stat: the instrument shop.queue.length is not one of those that the set was made with`:            shows(point{queueLength.Series(), 1}),
+		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}`: newFakeSource(slowCallsPoint("a", 9)),
+		`stat: the instrument shop.queue.length is not one of those that the set was made with`: newFakeSource(
+			point{queueLength.Series(), 1}),
 		`stat: source 2 of 2 is nil`: nil,
 	} {
-		require.ErrorContains(t, s.Add(shows(slow("b", 2)), bad), want)
+		require.ErrorContains(t, s.Add(newFakeSource(slowCallsPoint("b", 2)), bad), want)
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 1}, got)
+		require.Equal(t, metrics{slowCallsA: 1}, got)
 		require.Empty(t, own, "refused series do not count as skipped")
 	}
 }
 
 func TestAddIgnoresFaultsOfEarlierSources(t *testing.T) {
-	late := shows()
-	s := newSet(t, shows(slow("a", 1)), late)
-	late.show(slow("a", 9))
-	require.NoError(t, s.Add(shows(slow("b", 2))))
+	late := newFakeSource()
+	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)), late)
+	late.setPoints(slowCallsPoint("a", 9))
+	require.NoError(t, s.Add(newFakeSource(slowCallsPoint("b", 2))))
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 1, lineB: 2}, got)
+	require.Equal(t, metrics{slowCallsA: 1, slowCallsB: 2}, got)
 }
 
 func TestASourceAddedTwiceIsReadOnce(t *testing.T) {
-	a := shows()
+	a := newFakeSource()
 	s := newSet(t, a)
 	require.NoError(t, s.Add(a))
 	require.NoError(t, s.Add(a))
@@ -97,10 +98,10 @@ func TestASourceAddedTwiceIsReadOnce(t *testing.T) {
 }
 
 func TestIncomparableSourcesCanBeAddedButNotFound(t *testing.T) {
-	l := fixedSource{slow("a", 1)}
+	l := fixedSource{slowCallsPoint("a", 1)}
 	s := newSet(t, l)
 	require.NoError(t, s.Add(l))
 	s.Remove(l)
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 1}, got)
+	require.Equal(t, metrics{slowCallsA: 1}, got)
 }

@@ -29,7 +29,7 @@ func TestReadingAllocatesNothingPerSeries(t *testing.T) {
 func BenchmarkSet(b *testing.B) {
 	for _, n := range []int{10, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("breakers=%d", n), func(b *testing.B) {
-			s, err := read.New(line, breakers(n)...)
+			s, err := read.New(seriesText, breakers(n)...)
 			require.NoError(b, err)
 			nothing := func(string, float64) bool { return true }
 			s.Observe(nothing)
@@ -42,7 +42,7 @@ func BenchmarkSet(b *testing.B) {
 }
 
 func BenchmarkSetParallel(b *testing.B) {
-	s, err := read.New(line, breakers(10)...)
+	s, err := read.New(seriesText, breakers(10)...)
 	require.NoError(b, err)
 	nothing := func(string, float64) bool { return true }
 	s.Observe(nothing)

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// allocated returns the bytes that f allocates.
-func allocated(f func()) uint64 {
+// bytesAllocated returns the bytes that f allocates.
+func bytesAllocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()
@@ -22,10 +22,10 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// named returns sources with the 37 series of a breaker each.
-func named(name string, n int) (list []stat.Source) {
+// namedBreakers returns sources with the 37 series of a breaker each.
+func namedBreakers(name string, n int) (list []stat.Source) {
 	for k := range n {
-		source := shows()
+		source := newFakeSource()
 		for i := range 37 {
 			source.points = append(source.points, point{instrument.BreakerTransitions.Series(fmt.Sprint(name, k), fmt.Sprint(i), ""), 1})
 		}
@@ -37,20 +37,20 @@ func named(name string, n int) (list []stat.Source) {
 func TestTheCostOfAddAndRemoveDoesNotDependOnOtherSources(t *testing.T) {
 	const adds = 500
 	cost := func(there int, scraped bool) (add, remove uint64) {
-		old, more := named("old", there), named("more", adds)
+		old, more := namedBreakers("old", there), namedBreakers("more", adds)
 		s := newSet(t, old...)
 		if scraped {
 			for range s.Observe {
 			}
 		}
-		before := old[0].(*fake).reads
-		add = allocated(func() {
+		before := old[0].(*fakeSource).reads
+		add = bytesAllocated(func() {
 			for _, one := range more {
 				require.NoError(t, s.Add(one))
 			}
 		})
-		require.Equal(t, before, old[0].(*fake).reads, "sources in the set are not read")
-		remove = allocated(func() { s.Remove(more...) })
+		require.Equal(t, before, old[0].(*fakeSource).reads, "sources in the set are not read")
+		remove = bytesAllocated(func() { s.Remove(more...) })
 		return add, remove
 	}
 	for _, scraped := range []bool{false, true} {
@@ -64,11 +64,11 @@ func TestTheCostOfAddAndRemoveDoesNotDependOnOtherSources(t *testing.T) {
 // TestSourcesRemovedWithoutAReadingAreReleased adds and removes sources between two readings. The set must not keep
 // them, nor their series.
 func TestSourcesRemovedWithoutAReadingAreReleased(t *testing.T) {
-	s := newSet(t, shows(slow("stays", 1)))
-	var source weak.Pointer[fake]
+	s := newSet(t, newFakeSource(slowCallsPoint("stays", 1)))
+	var source weak.Pointer[fakeSource]
 	var series weak.Pointer[stat.Series]
 	for n := range 1000 {
-		one := shows(slow(fmt.Sprint("guest", n), 1))
+		one := newFakeSource(slowCallsPoint(fmt.Sprint("guest", n), 1))
 		require.NoError(t, s.Add(one))
 		s.Remove(one)
 		source, series = weak.Make(one), weak.Make(one.points[0].series)
@@ -82,63 +82,63 @@ func TestSourcesRemovedWithoutAReadingAreReleased(t *testing.T) {
 }
 
 func TestASourceThatIsAddedAgainKeepsItsNames(t *testing.T) {
-	a := shows(slow("a", 1))
+	a := newFakeSource(slowCallsPoint("a", 1))
 	s := newSet(t, a)
 	readAll(t, s)
 	s.Remove(a)
 	require.NoError(t, s.Add(a))
 	for range 2 {
-		require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
+		require.ErrorContains(t, s.Add(newFakeSource(slowCallsPoint("a", 2))), "two different series are")
 		readAll(t, s)
 	}
 }
 
 // TestASharedSeriesOutlivesItsFirstSource removes the first of two sources that show a series.
 func TestASharedSeriesOutlivesItsFirstSource(t *testing.T) {
-	shared := slow("a", 1)
-	first, second := shows(shared), shows(shared)
+	shared := slowCallsPoint("a", 1)
+	first, second := newFakeSource(shared), newFakeSource(shared)
 	s := newSet(t, first, second)
 	readAll(t, s)
 	s.Remove(first)
 	readAll(t, s)
-	require.ErrorContains(t, s.Add(shows(slow("a", 2))), "two different series are")
+	require.ErrorContains(t, s.Add(newFakeSource(slowCallsPoint("a", 2))), "two different series are")
 	s.Remove(second)
-	require.NoError(t, s.Add(shows(slow("a", 2))))
+	require.NoError(t, s.Add(newFakeSource(slowCallsPoint("a", 2))))
 }
 
 // TestANameIsFreeOnceItsSourceNoLongerShowsIt needs no reading in between.
 func TestANameIsFreeOnceItsSourceNoLongerShowsIt(t *testing.T) {
 	for _, scraped := range []bool{false, true} {
-		a := shows(slow("a", 1))
+		a := newFakeSource(slowCallsPoint("a", 1))
 		s := newSet(t, a)
 		if scraped {
 			readAll(t, s)
 		}
-		require.Error(t, s.Add(shows(slow("a", 2))))
-		a.show()
-		require.NoError(t, s.Add(shows(slow("a", 3))))
+		require.Error(t, s.Add(newFakeSource(slowCallsPoint("a", 2))))
+		a.setPoints()
+		require.NoError(t, s.Add(newFakeSource(slowCallsPoint("a", 3))))
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 3}, got)
+		require.Equal(t, metrics{slowCallsA: 3}, got)
 		require.Empty(t, own)
 	}
 }
 
 // TestASourceThatBlocksInAddBlocksNoReading reads the set while Add waits for a source.
 func TestASourceThatBlocksInAddBlocksNoReading(t *testing.T) {
-	s := newSet(t, shows(slow("a", 1)))
+	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)))
 	reached, leave, added := make(chan struct{}), make(chan struct{}), make(chan error)
-	go func() { added <- s.Add(blocking{reached, leave}) }()
+	go func() { added <- s.Add(blockingSource{reached, leave}) }()
 	<-reached
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 1}, got)
-	s.Remove(shows())
+	require.Equal(t, metrics{slowCallsA: 1}, got)
+	s.Remove(newFakeSource())
 	close(leave)
 	require.NoError(t, <-added)
 }
 
-type blocking struct{ reached, leave chan struct{} }
+type blockingSource struct{ reached, leave chan struct{} }
 
-func (b blocking) Observe(func(*stat.Series, float64) bool) {
+func (b blockingSource) Observe(func(*stat.Series, float64) bool) {
 	select {
 	case <-b.leave:
 	default:
@@ -150,8 +150,8 @@ func (b blocking) Observe(func(*stat.Series, float64) bool) {
 // TestAnOvertakenReadingForgetsNoNewSource ends a reading that began before a source was added after another one
 // that has read the source.
 func TestAnOvertakenReadingForgetsNoNewSource(t *testing.T) {
-	slowOne := &pausing{reached: make(chan struct{}), leave: make(chan struct{})}
-	s := newSet(t, shows(slow("a", 1)), slowOne)
+	slowOne := &pausingSource{reached: make(chan struct{}), leave: make(chan struct{})}
+	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)), slowOne)
 	slowOne.armed.Store(true)
 	done := make(chan struct{})
 	go func() {
@@ -160,20 +160,20 @@ func TestAnOvertakenReadingForgetsNoNewSource(t *testing.T) {
 		}
 	}()
 	<-slowOne.reached
-	require.NoError(t, s.Add(shows(slow("b", 2))))
+	require.NoError(t, s.Add(newFakeSource(slowCallsPoint("b", 2))))
 	readAll(t, s)
 	close(slowOne.leave)
 	<-done
-	require.ErrorContains(t, s.Add(shows(slow("b", 3))), "two different series are")
+	require.ErrorContains(t, s.Add(newFakeSource(slowCallsPoint("b", 3))), "two different series are")
 }
 
-// pausing is a source that blocks its first reading after it was armed.
-type pausing struct {
+// pausingSource is a source that blocks its first reading after it was armed.
+type pausingSource struct {
 	armed          atomic.Bool
 	reached, leave chan struct{}
 }
 
-func (p *pausing) Observe(func(*stat.Series, float64) bool) {
+func (p *pausingSource) Observe(func(*stat.Series, float64) bool) {
 	if p.armed.CompareAndSwap(true, false) {
 		close(p.reached)
 		<-p.leave

@@ -18,23 +18,23 @@ import (
 )
 
 func TestALaterDuplicateIsSkippedWhileTheFirstIsLive(t *testing.T) {
-	early, late := shows(), shows(slow("a", 1))
+	early, late := newFakeSource(), newFakeSource(slowCallsPoint("a", 1))
 	s := newSet(t, early, late)
 	readAll(t, s)
-	early.show(slow("a", 2), slow("b", 3)) // read first, and yet the newer series
+	early.setPoints(slowCallsPoint("a", 2), slowCallsPoint("b", 3)) // read first, and yet the newer series
 	for n := range 3 {
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 1, lineB: 3}, got)
+		require.Equal(t, metrics{slowCallsA: 1, slowCallsB: 3}, got)
 		require.Equal(t, metrics{"skipped_samples{duplicate}": float64(n + 1)}, own, "one per reading, counted in that reading")
 	}
-	late.show()
+	late.setPoints()
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineA: 2, lineB: 3}, got)
+	require.Equal(t, metrics{slowCallsA: 2, slowCallsB: 3}, got)
 }
 
 func TestLaterSeriesWithFaultsAreSkipped(t *testing.T) {
-	good := slow("a", 1)
-	source := shows(good)
+	good := slowCallsPoint("a", 1)
+	source := newFakeSource(good)
 	s := newSet(t, source)
 	want := metrics{}
 	for _, c := range []struct {
@@ -46,40 +46,40 @@ func TestLaterSeriesWithFaultsAreSkipped(t *testing.T) {
 		{"unknown", queueLength.Series()},
 		{"duplicate", instrument.ExporterSourcePanics.Series()},
 	} {
-		source.show(point{c.bad, 1}, good, point{c.bad, 2})
+		source.setPoints(point{c.bad, 1}, good, point{c.bad, 2})
 		want["skipped_samples{"+c.reason+"}"] += 2
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 1}, got)
+		require.Equal(t, metrics{slowCallsA: 1}, got)
 		require.Equal(t, want, own)
 	}
 }
 
 func TestASourceThatPanicsHidesNoOther(t *testing.T) {
 	log := captureLog(t)
-	bad := shows(slow("a", 1))
-	s := newSet(t, bad, shows(slow("b", 2)))
+	bad := newFakeSource(slowCallsPoint("a", 1))
+	s := newSet(t, bad, newFakeSource(slowCallsPoint("b", 2)))
 	bad.broken = errors.New("lost its lock")
 	for n := range 3 {
 		got, own := readAll(t, s)
-		require.Equal(t, metrics{lineA: 1, lineB: 2}, got, "series before the panic count")
+		require.Equal(t, metrics{slowCallsA: 1, slowCallsB: 2}, got, "series before the panic count")
 		require.Equal(t, metrics{"source_panics{}": float64(n + 1)}, own)
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "lost its lock"), "logged once: %s", log)
-	require.Contains(t, log.String(), "source=*read_test.fake")
+	require.Contains(t, log.String(), "source=*read_test.fakeSource")
 	bad.points = nil
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineB: 2}, got)
+	require.Equal(t, metrics{slowCallsB: 2}, got)
 }
 
 func TestASourceThatPanicsFromTheStartIsNotAnError(t *testing.T) {
 	captureLog(t)
-	got, own := readAll(t, newSet(t, &fake{broken: "always"}, shows(slow("b", 2))))
-	require.Equal(t, metrics{lineB: 2}, got)
+	got, own := readAll(t, newSet(t, &fakeSource{broken: "always"}, newFakeSource(slowCallsPoint("b", 2))))
+	require.Equal(t, metrics{slowCallsB: 2}, got)
 	require.Equal(t, metrics{"source_panics{}": 2}, own, "once in New, once now")
 }
 
 func TestCountersThatBackendsDoNotAcceptAreSkipped(t *testing.T) {
-	source := shows(slow("a", math.NaN()), slow("b", -1), slow("c", math.Inf(1)), slow("d", 0))
+	source := newFakeSource(slowCallsPoint("a", math.NaN()), slowCallsPoint("b", -1), slowCallsPoint("c", math.Inf(1)), slowCallsPoint("d", 0))
 	got, own := readAll(t, newSet(t, source))
 	require.Equal(t, metrics{"weir.breaker.slow_calls{d,}": 0}, got)
 	require.Equal(t, metrics{"skipped_samples{malformed}": 6}, own, "three in New, three now")
@@ -101,14 +101,14 @@ func readOnce(t *testing.T, s *read.Set[string], want metrics) {
 // TestConcurrentReadingsAndChanges reads the set concurrently with changes of every kind. No reading may show a
 // series twice or with the value of another, or miss one that is always shown.
 func TestConcurrentReadingsAndChanges(t *testing.T) {
-	stable := shows()
+	stable := newFakeSource()
 	want := metrics{}
 	for n := range 37 {
-		p := slow(fmt.Sprint("stable", n), float64(n))
+		p := slowCallsPoint(fmt.Sprint("stable", n), float64(n))
 		stable.points = append(stable.points, p)
-		want[line(p.series)] = p.value
+		want[seriesText(p.series)] = p.value
 	}
-	flicker := shows(slow("flicker", 1))
+	flicker := newFakeSource(slowCallsPoint("flicker", 1))
 	kept := flicker.points
 	s := newSet(t, stable, stable, flicker)
 	var readers, changers sync.WaitGroup
@@ -121,11 +121,11 @@ func TestConcurrentReadingsAndChanges(t *testing.T) {
 					return
 				default:
 				}
-				guest := shows(slow(fmt.Sprint("guest", n), 1))
+				guest := newFakeSource(slowCallsPoint(fmt.Sprint("guest", n), 1))
 				if err := s.Add(guest); err != nil {
 					t.Errorf("Add = %v", err)
 				}
-				flicker.show(kept[:k%2]...)
+				flicker.setPoints(kept[:k%2]...)
 				s.Remove(guest)
 			}
 		})
@@ -138,7 +138,7 @@ func TestConcurrentReadingsAndChanges(t *testing.T) {
 	readers.Wait()
 	close(done)
 	changers.Wait()
-	flicker.show()
+	flicker.setPoints()
 	got, own := readAll(t, s)
 	require.Equal(t, want, got)
 	require.Empty(t, slices.Collect(maps.Keys(own)))

@@ -11,50 +11,50 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// naive is a simple and slow implementation of a set. It remembers only which source showed each
+// naiveSet is a simple and slow implementation of a set. It remembers only which source showed each
 // ID: at the last reading, or when it was added since.
-type naive struct {
-	sources []*stay
+type naiveSet struct {
+	sources []*addedSource
 	live    map[string]shownSeries
 	added   map[string]shownSeries
 	own     metrics
 }
 
-// stay is a source, with the times of its addition and removal.
-type stay struct{ *fake }
+// addedSource is a source, with the times of its addition and removal.
+type addedSource struct{ *fakeSource }
 
 // shownSeries is a series and the first source in the set that showed it.
 type shownSeries struct {
 	series *stat.Series
-	source *stay
+	source *addedSource
 }
 
-// pass holds the series of one reading by ID, and the faults of the others.
-type pass struct {
+// readingResult holds the series of one reading by ID, and the faults of the others.
+type readingResult struct {
 	points map[string]point
 	faults []string
 }
 
 // readAll reads the sources. Series that were live come first, and then the others, each in the
 // order of the sources.
-func (n *naive) readAll(sources []*stay) *pass {
-	p := &pass{points: map[string]point{}}
+func (n *naiveSet) readAll(sources []*addedSource) *readingResult {
+	p := &readingResult{points: map[string]point{}}
 	wasLive := func(q point) bool { return faultOf(q.series) == "" && n.live[q.series.ID()].series == q.series }
 	all := n.observe(sources)
 	for _, q := range all {
 		if wasLive(q) {
-			p.see(q)
+			p.addPoint(q)
 		}
 	}
 	for _, q := range all {
 		if !wasLive(q) {
-			p.see(q)
+			p.addPoint(q)
 		}
 	}
 	return p
 }
 
-func (n *naive) observe(sources []*stay) (all []point) {
+func (n *naiveSet) observe(sources []*addedSource) (all []point) {
 	for _, s := range sources {
 		all = append(all, s.points...)
 		if s.broken != nil {
@@ -64,7 +64,7 @@ func (n *naive) observe(sources []*stay) (all []point) {
 	return all
 }
 
-func (p *pass) see(q point) {
+func (p *readingResult) addPoint(q point) {
 	if fault := faultOf(q.series); fault != "" {
 		p.faults = append(p.faults, fault)
 		return
@@ -89,7 +89,7 @@ func faultOf(s *stat.Series) string {
 	return ""
 }
 
-func (n *naive) read() metrics {
+func (n *naiveSet) read() metrics {
 	p := n.readAll(n.sources)
 	got := metrics{}
 	before := n.live
@@ -97,10 +97,10 @@ func (n *naive) read() metrics {
 	for id, q := range p.points {
 		n.live[id] = before[id]
 		if before[id].series != q.series || !slices.Contains(n.sources, before[id].source) {
-			first := slices.IndexFunc(n.sources, func(s *stay) bool { return s.shows(q.series) })
+			first := slices.IndexFunc(n.sources, func(s *addedSource) bool { return s.hasSeries(q.series) })
 			n.live[id] = shownSeries{q.series, n.sources[first]}
 		}
-		got[line(q.series)] = q.value
+		got[seriesText(q.series)] = q.value
 	}
 	for _, fault := range p.faults {
 		n.own["skipped_samples{"+fault+"}"]++
@@ -109,19 +109,19 @@ func (n *naive) read() metrics {
 }
 
 // add reports whether the source is accepted.
-func (n *naive) add(s *fake) bool {
-	if slices.ContainsFunc(n.sources, func(other *stay) bool { return other.fake == s }) {
+func (n *naiveSet) add(s *fakeSource) bool {
+	if slices.ContainsFunc(n.sources, func(other *addedSource) bool { return other.fakeSource == s }) {
 		return true
 	}
-	came := &stay{s}
-	p := &pass{points: map[string]point{}}
-	for _, q := range n.observe([]*stay{came}) {
-		p.see(q)
+	came := &addedSource{s}
+	p := &readingResult{points: map[string]point{}}
+	for _, q := range n.observe([]*addedSource{came}) {
+		p.addPoint(q)
 	}
 	if len(p.faults) > 0 {
 		return false
 	}
-	rivals, ok := []*stay{}, true
+	rivals, ok := []*addedSource{}, true
 	for id, q := range p.points {
 		owner := n.owner(id)
 		if owner.series == q.series || !slices.Contains(n.sources, owner.source) {
@@ -130,7 +130,7 @@ func (n *naive) add(s *fake) bool {
 		if !slices.Contains(rivals, owner.source) {
 			rivals = append(rivals, owner.source)
 		}
-		ok = ok && !owner.source.shows(owner.series)
+		ok = ok && !owner.source.hasSeries(owner.series)
 	}
 	n.observe(rivals)
 	if !ok {
@@ -146,19 +146,19 @@ func (n *naive) add(s *fake) bool {
 }
 
 // owner returns the series and source that showed the ID last.
-func (n *naive) owner(id string) shownSeries {
+func (n *naiveSet) owner(id string) shownSeries {
 	if added, ok := n.added[id]; ok {
 		return added
 	}
 	return n.live[id]
 }
 
-func (n *naive) remove(s *fake) {
-	n.sources = slices.DeleteFunc(n.sources, func(other *stay) bool { return other.fake == s })
-	maps.DeleteFunc(n.added, func(_ string, one shownSeries) bool { return one.source.fake == s })
+func (n *naiveSet) remove(s *fakeSource) {
+	n.sources = slices.DeleteFunc(n.sources, func(other *addedSource) bool { return other.fakeSource == s })
+	maps.DeleteFunc(n.added, func(_ string, one shownSeries) bool { return one.source.fakeSource == s })
 }
 
-func (f *fake) shows(s *stat.Series) bool {
+func (f *fakeSource) hasSeries(s *stat.Series) bool {
 	return slices.ContainsFunc(f.points, func(p point) bool { return p.series == s })
 }
 
@@ -178,14 +178,14 @@ func FuzzSet(f *testing.F) {
 			{Instrument: instrument.BreakerCalls},
 			queueLength.Series(), instrument.ExporterSourcePanics.Series(),
 		}
-		sources := []*fake{{}, {}, {}}
-		set, want := newSet(t), &naive{live: map[string]shownSeries{}, added: map[string]shownSeries{}, own: metrics{}}
+		sources := []*fakeSource{{}, {}, {}}
+		set, want := newSet(t), &naiveSet{live: map[string]shownSeries{}, added: map[string]shownSeries{}, own: metrics{}}
 		for step := 0; step < len(program); step++ {
 			op, source := program[step]%5, sources[program[step]/5%3]
 			switch op {
 			case 0:
 				if step++; step < len(program) {
-					source.points = choose(pool, program[step], float64(step))
+					source.points = choosePoints(pool, program[step], float64(step))
 				}
 			case 1:
 				require.Equal(t, want.add(source), set.Add(source) == nil, "step %d: added", step)
@@ -203,7 +203,7 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-func choose(pool []*stat.Series, bits byte, value float64) (points []point) {
+func choosePoints(pool []*stat.Series, bits byte, value float64) (points []point) {
 	for n, s := range pool {
 		if bits>>n&1 == 1 {
 			points = append(points, point{s, value})

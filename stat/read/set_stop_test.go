@@ -10,8 +10,8 @@ import (
 )
 
 func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
-	for _, list := range [][]stat.Source{{shows(slow("a", 1)), shows(slow("b", 2))}, breakers(2)} {
-		all := len(names(newSet(t, list...)))
+	for _, list := range [][]stat.Source{{newFakeSource(slowCallsPoint("a", 1)), newFakeSource(slowCallsPoint("b", 2))}, breakers(2)} {
+		all := len(observedNames(newSet(t, list...)))
 		for last := range all {
 			s := newSet(t, list...)
 			for _, when := range []string{"all series are new", "all are known"} {
@@ -23,15 +23,15 @@ func TestAReadingMayBeStoppedAnywhere(t *testing.T) {
 					rounds++
 				}
 				require.Equal(t, last, rounds, when)
-				require.Len(t, names(s), all, "nothing is forgotten when %s", when)
+				require.Len(t, observedNames(s), all, "nothing is forgotten when %s", when)
 			}
 		}
 	}
 }
 
 func TestASourceThatIgnoresTheStopIsNotRead(t *testing.T) {
-	s := newSet(t, unstoppableSource{shows(slow("a", 1), slow("b", 2))}, shows(slow("c", 3)))
-	require.Len(t, names(s), 7, "with those of the set itself")
+	s := newSet(t, unstoppableSource{newFakeSource(slowCallsPoint("a", 1), slowCallsPoint("b", 2))}, newFakeSource(slowCallsPoint("c", 3)))
+	require.Len(t, observedNames(s), 7, "with those of the set itself")
 	for range s.Observe {
 		break
 	}
@@ -48,7 +48,7 @@ func (d unstoppableSource) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func names(s *read.Set[string]) (list []string) {
+func observedNames(s *read.Set[string]) (list []string) {
 	for name := range s.Observe {
 		list = append(list, name)
 	}

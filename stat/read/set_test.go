@@ -16,21 +16,21 @@ import (
 type metrics = map[string]float64
 
 const (
-	lineA = "weir.breaker.slow_calls{a,}"
-	lineB = "weir.breaker.slow_calls{b,}"
+	slowCallsA = "weir.breaker.slow_calls{a,}"
+	slowCallsB = "weir.breaker.slow_calls{b,}"
 )
 
 var queueLength = &stat.Instrument{Name: "shop.queue.length", Unit: "{order}", Help: "Orders that wait.", Kind: stat.UpDown}
 
-// ofInstrument returns a source with one series of an instrument.
-func ofInstrument(name string, kind stat.Kind, attrs ...string) stat.Source {
+// sourceOfInstrument returns a source with one series of an instrument.
+func sourceOfInstrument(name string, kind stat.Kind, attrs ...string) stat.Source {
 	i := &stat.Instrument{Name: name, Help: "Help.", Kind: kind, Attrs: attrs}
-	return shows(point{i.Series(make([]string, len(attrs))...), 1})
+	return newFakeSource(point{i.Series(make([]string, len(attrs))...), 1})
 }
 
-// bare returns a source with the series, which may be nil.
-func bare(list ...*stat.Series) stat.Source {
-	f := &fake{}
+// sourceOfSeries returns a source with the series, which may be nil.
+func sourceOfSeries(list ...*stat.Series) stat.Source {
+	f := &fakeSource{}
 	for _, s := range list {
 		f.points = append(f.points, point{s, 1})
 	}
@@ -43,82 +43,85 @@ var refusedSources = map[string]struct {
 	want    string
 }{
 	"two of one name": {
-		[]stat.Source{shows(slow("a", 1)), shows(slow("b", 2)), shows(slow("a", 3))},
+		[]stat.Source{newFakeSource(slowCallsPoint("a", 1)), newFakeSource(slowCallsPoint("b", 2)), newFakeSource(slowCallsPoint("a", 3))},
 		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 	},
 	"one source with one name twice": {
-		[]stat.Source{shows(slow("a", 1), slow("a", 3))},
+		[]stat.Source{newFakeSource(slowCallsPoint("a", 1), slowCallsPoint("a", 3))},
 		`stat: two different series are weir.breaker.slow_calls{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 	},
 	"two sources of one name with several series": {
 		[]stat.Source{
-			bare(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
-			bare(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
+			sourceOfSeries(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
+			sourceOfSeries(instrument.BreakerState.Series("a", "open", ""), instrument.BreakerState.Series("a", "closed", "")),
 		},
 		`stat: two different series are weir.breaker.state{weir.breaker.name="a", weir.breaker.state="open", weir.group.key=""}: ` +
 			`each source needs a name of its own (and 1 more series with faults)`,
 	},
 	"names that differ in bad bytes alone": {
 		[]stat.Source{
-			bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xff", ""}}),
-			bare(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
+			sourceOfSeries(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xff", ""}}),
+			sourceOfSeries(&stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"\xfe", ""}}),
 		},
 		"stat: two different series are weir.breaker.slow_calls{weir.breaker.name=\"\uFFFD\", weir.group.key=\"\"}: each source needs a name of its own",
 	},
 	"the set's own": {
-		[]stat.Source{bare(instrument.ExporterSourcePanics.Series())},
+		[]stat.Source{sourceOfSeries(instrument.ExporterSourcePanics.Series())},
 		`stat: two different series are weir.exporter.source_panics{}: each source needs a name of its own`,
 	},
-	"nil":           {[]stat.Source{shows(), nil}, `stat: source 2 of 2 is nil`},
-	"nil series":    {[]stat.Source{bare(nil)}, `stat: a series has no instrument`},
-	"no instrument": {[]stat.Source{bare(&stat.Series{})}, `stat: a series has no instrument`},
+	"nil":           {[]stat.Source{newFakeSource(), nil}, `stat: source 2 of 2 is nil`},
+	"nil series":    {[]stat.Source{sourceOfSeries(nil)}, `stat: a series has no instrument`},
+	"no instrument": {[]stat.Source{sourceOfSeries(&stat.Series{})}, `stat: a series has no instrument`},
 	"too few values": {
-		[]stat.Source{bare(&stat.Series{Instrument: instrument.BreakerCalls, Values: []string{"a"}})},
+		[]stat.Source{sourceOfSeries(&stat.Series{Instrument: instrument.BreakerCalls, Values: []string{"a"}})},
 		`stat: a series of weir.breaker.calls has 1 values for 3 attributes`,
 	},
-	"no name": {[]stat.Source{ofInstrument("", stat.Gauge)}, `stat: an instrument has no name`},
+	"no name": {[]stat.Source{sourceOfInstrument("", stat.Gauge)}, `stat: an instrument has no name`},
 	"no kind": {
-		[]stat.Source{ofInstrument("shop.x", "")},
+		[]stat.Source{sourceOfInstrument("shop.x", "")},
 		`stat: the instrument shop.x has the kind "", must be "counter", "up-down counter", "gauge" or "distribution"`,
 	},
 	"an attribute twice": {
-		[]stat.Source{ofInstrument("shop.x", stat.Gauge, "a", "b", "a")},
+		[]stat.Source{sourceOfInstrument("shop.x", stat.Gauge, "a", "b", "a")},
 		`stat: the instrument shop.x has an attribute twice: ["a" "b" "a"]`,
 	},
 	"a distribution by Observe": {
-		[]stat.Source{ofInstrument("shop.x", stat.Distribution)},
+		[]stat.Source{sourceOfInstrument("shop.x", stat.Distribution)},
 		`stat: a series of shop.x came by the wrong method: distributions come by Histograms, all others by Observe`,
 	},
 	"a counter by Histograms": {
-		[]stat.Source{&timed{spreads: []spread{{instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
+		[]stat.Source{&histogramSource{spreads: []seriesHistogram{{instrument.BreakerSlowCalls.Series("a", ""), stat.Histogram{}}}}},
 		`stat: a series of weir.breaker.slow_calls came by the wrong method: distributions come by Histograms, all others by Observe`,
 	},
 	"two distributions of one name": {
-		[]stat.Source{times(durationsOf("a", 1)), times(durationsOf("a", 1))},
+		[]stat.Source{newHistogramSource(durationsOf("a", 1)), newHistogramSource(durationsOf("a", 1))},
 		`stat: two different series are weir.breaker.call.duration{weir.breaker.name="a", weir.group.key=""}: each source needs a name of its own`,
 	},
 	"bounds of a gauge": {
-		[]stat.Source{bare((&stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Bounds: []float64{1}}).Series())},
+		[]stat.Source{sourceOfSeries((&stat.Instrument{Name: "shop.x", Kind: stat.Gauge, Bounds: []float64{1}}).Series())},
 		`stat: the instrument shop.x has bounds and is a gauge, must be a distribution`,
 	},
 	"bounds that do not ascend": {
-		[]stat.Source{times(spread{(&stat.Instrument{Name: "shop.x", Kind: stat.Distribution, Bounds: []float64{1, 1}}).Series(), stat.Histogram{}})},
+		[]stat.Source{newHistogramSource(seriesHistogram{(&stat.Instrument{Name: "shop.x", Kind: stat.Distribution, Bounds: []float64{1, 1}}).Series(), stat.Histogram{}})},
 		`stat: the instrument shop.x has the bounds [1 1], must be finite and ascend from above 0`,
 	},
 	"one name, two kinds": {
-		[]stat.Source{ofInstrument("shop.x", stat.Gauge), ofInstrument("shop.x", stat.Counter)},
+		[]stat.Source{sourceOfInstrument("shop.x", stat.Gauge), sourceOfInstrument("shop.x", stat.Counter)},
 		`stat: the instrument shop.x is not one of those that the set was made with`,
 	},
 	"one name, two units": {
-		[]stat.Source{bare(queueLength.Series()), bare((&stat.Instrument{Name: queueLength.Name, Kind: stat.UpDown}).Series())},
+		[]stat.Source{
+			sourceOfSeries(queueLength.Series()),
+			sourceOfSeries((&stat.Instrument{Name: queueLength.Name, Kind: stat.UpDown}).Series()),
+		},
 		`stat: the instrument shop.queue.length is not one of those that the set was made with`,
 	},
 	"one name, other attributes": {
-		[]stat.Source{ofInstrument("shop.x", stat.Gauge, "a"), ofInstrument("shop.x", stat.Gauge, "b")},
+		[]stat.Source{sourceOfInstrument("shop.x", stat.Gauge, "a"), sourceOfInstrument("shop.x", stat.Gauge, "b")},
 		`stat: the instrument shop.x is not one of those that the set was made with`,
 	},
 	"a name that weir uses": {
-		[]stat.Source{ofInstrument("weir.breaker.calls", stat.Counter)},
+		[]stat.Source{sourceOfInstrument("weir.breaker.calls", stat.Counter)},
 		`stat: the instrument weir.breaker.calls is not one of those that the set was made with`,
 	},
 }
@@ -126,7 +129,7 @@ var refusedSources = map[string]struct {
 func TestNewSetRefuses(t *testing.T) {
 	for what, c := range refusedSources {
 		t.Run(what, func(t *testing.T) {
-			s, err := read.New(line, c.sources...)
+			s, err := read.New(seriesText, c.sources...)
 			require.EqualError(t, err, c.want)
 			require.Nil(t, s)
 		})
@@ -134,7 +137,7 @@ func TestNewSetRefuses(t *testing.T) {
 }
 
 func TestInstrumentsOfASet(t *testing.T) {
-	s := newSet(t, shows(slow("a", 1)), shows(point{queueLength.Series(), 4}))
+	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)), newFakeSource(point{queueLength.Series(), 4}))
 	want := append(instrument.All(), queueLength)
 	require.Equal(t, want, s.Instruments())
 	s.Instruments()[0] = nil
@@ -146,7 +149,7 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 	twin := *stock
 	seen := map[*stat.Instrument]int{}
 	s, err := read.New(func(s *stat.Series) *stat.Instrument { return s.Instrument },
-		shows(point{stock.Series("nut"), 1}), shows(point{twin.Series("bolt"), 2}))
+		newFakeSource(point{stock.Series("nut"), 1}), newFakeSource(point{twin.Series("bolt"), 2}))
 	require.NoError(t, err)
 	for i := range s.Observe {
 		seen[i]++
@@ -159,29 +162,29 @@ func TestEqualInstrumentsAreOne(t *testing.T) {
 
 func TestASeriesIsFormedOnceWhileItIsLive(t *testing.T) {
 	made := metrics{}
-	source := shows(slow("a", 1))
+	source := newFakeSource(slowCallsPoint("a", 1))
 	a := source.points[0]
 	s, err := read.New(func(s *stat.Series) string {
-		made[line(s)]++
-		return line(s)
+		made[seriesText(s)]++
+		return seriesText(s)
 	}, source)
 	require.NoError(t, err)
 	require.Empty(t, made, "New must not call form: what it needs may not exist yet")
 	for range 3 {
 		readAll(t, s)
 	}
-	require.Equal(t, 1.0, made[lineA])
-	source.show()
+	require.Equal(t, 1.0, made[slowCallsA])
+	source.setPoints()
 	readAll(t, s)
-	source.show(a)
+	source.setPoints(a)
 	readAll(t, s)
-	require.Equal(t, 2.0, made[lineA])
+	require.Equal(t, 2.0, made[slowCallsA])
 }
 
 func TestFormGetsValidTextAndCreated(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	odd := &stat.Series{Instrument: instrument.BreakerSlowCalls, Values: []string{"a\xffb", ""}, Created: began}
-	s, err := read.New(func(s *stat.Series) *stat.Series { return s }, shows(point{odd, 1}))
+	s, err := read.New(func(s *stat.Series) *stat.Series { return s }, newFakeSource(point{odd, 1}))
 	require.NoError(t, err)
 	var got []*stat.Series
 	for s := range s.Observe {
@@ -192,23 +195,23 @@ func TestFormGetsValidTextAndCreated(t *testing.T) {
 
 func TestTheMetricsOfTheSetComeLast(t *testing.T) {
 	var names []string
-	for name := range newSet(t, shows(slow("a", 1))).Observe {
+	for name := range newSet(t, newFakeSource(slowCallsPoint("a", 1))).Observe {
 		names = append(names, name)
 	}
 	require.Equal(t, []string{
-		lineA, "weir.exporter.source_panics{}", "weir.exporter.skipped_samples{duplicate}",
+		slowCallsA, "weir.exporter.source_panics{}", "weir.exporter.skipped_samples{duplicate}",
 		"weir.exporter.skipped_samples{unknown}", "weir.exporter.skipped_samples{malformed}",
 	}, names)
 }
 
 func TestASeriesThatIsNoLongerYieldedIsForgotten(t *testing.T) {
-	source := shows(slow("a", 1), slow("b", 2))
+	source := newFakeSource(slowCallsPoint("a", 1), slowCallsPoint("b", 2))
 	s := newSet(t, source)
 	readAll(t, s)
 	gone := weak.Make(source.points[0].series)
-	source.show(source.points[1])
+	source.setPoints(source.points[1])
 	got, _ := readAll(t, s)
-	require.Equal(t, metrics{lineB: 2}, got)
+	require.Equal(t, metrics{slowCallsB: 2}, got)
 	runtime.GC()
 	require.Nil(t, gone.Value(), "the set must not keep a series that is no longer shown")
 }

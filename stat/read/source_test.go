@@ -20,15 +20,15 @@ type point struct {
 	value  float64
 }
 
-// fake is a source that shows its points, and then panics if broken is set.
-type fake struct {
+// fakeSource is a source that shows its points, and then panics if broken is set.
+type fakeSource struct {
 	mu     sync.Mutex
 	points []point
 	broken any
 	reads  int
 }
 
-func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
+func (f *fakeSource) Observe(yield func(*stat.Series, float64) bool) {
 	f.mu.Lock()
 	points, broken := slices.Clone(f.points), f.broken
 	f.reads++
@@ -43,13 +43,13 @@ func (f *fake) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-func (f *fake) show(points ...point) {
+func (f *fakeSource) setPoints(points ...point) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.points = points
 }
 
-func shows(points ...point) *fake { return &fake{points: points} }
+func newFakeSource(points ...point) *fakeSource { return &fakeSource{points: points} }
 
 // fixedSource is a source that allocates nothing and cannot be compared.
 type fixedSource []point
@@ -62,19 +62,19 @@ func (s fixedSource) Observe(yield func(*stat.Series, float64) bool) {
 	}
 }
 
-// slow returns a point of a breaker with the given name.
-func slow(name string, value float64) point {
+// slowCallsPoint returns a point of a breaker with the given name.
+func slowCallsPoint(name string, value float64) point {
 	return point{instrument.BreakerSlowCalls.Series(name, ""), value}
 }
 
-// line returns the text of a series in these tests.
-func line(s *stat.Series) string {
+// seriesText returns the text of a series in these tests.
+func seriesText(s *stat.Series) string {
 	return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"
 }
 
 func newSet(t *testing.T, sources ...stat.Source) *read.Set[string] {
 	t.Helper()
-	s, err := read.New(line, sources...)
+	s, err := read.New(seriesText, sources...)
 	require.NoError(t, err)
 	return s
 }

@@ -16,7 +16,7 @@ func BenchmarkProduce(b *testing.B) {
 	for _, n := range []int{10, 1_000} {
 		for _, latency := range []bool{false, true} {
 			b.Run(fmt.Sprintf("breakers=%d/latency=%v", n, latency), func(b *testing.B) {
-				p, err := producer.New(busy(n, breaker.Config{Latency: latency})...)
+				p, err := producer.New(busyBreakers(n, breaker.Config{Latency: latency})...)
 				require.NoError(b, err)
 				b.ReportAllocs()
 				for b.Loop() {
@@ -27,8 +27,8 @@ func BenchmarkProduce(b *testing.B) {
 	}
 }
 
-// busy returns breakers with calls of many durations.
-func busy(n int, c breaker.Config) []stat.Source {
+// busyBreakers returns breakers with calls of many durations.
+func busyBreakers(n int, c breaker.Config) []stat.Source {
 	sources, now := make([]stat.Source, n), time.Now()
 	for k := range sources {
 		b := breaker.NewAt(fmt.Sprintf("breaker-%d", k), c, now)

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// readerWith returns a reader of a producer with a config.
-func readerWith(t *testing.T, c producer.Config, sources ...stat.Source) sdk.Reader {
+// newReaderWith returns a reader of a producer with a config.
+func newReaderWith(t *testing.T, c producer.Config, sources ...stat.Source) sdk.Reader {
 	t.Helper()
 	p, err := producer.NewWith(c, sources...)
 	require.NoError(t, err)
@@ -38,18 +38,20 @@ func dataPoints(t *testing.T, r sdk.Reader, want metricdata.Temporality) []point
 	return h.DataPoints
 }
 
-// member is the histogram of a member of the group "g", created at a time.
-func member(key string, created time.Time, h stat.Histogram) spread {
-	s := known("weir.breaker.call.duration").Series("g", key)
+// memberHistogram is the histogram of a member of the group "g", created at a time.
+func memberHistogram(key string, created time.Time, h stat.Histogram) seriesHistogram {
+	s := instrumentNamed("weir.breaker.call.duration").Series("g", key)
 	s.Created = created
-	return spread{s, h}
+	return seriesHistogram{s, h}
 }
 
 func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		created := time.Now()
-		source := &spreads{member("a", created, stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Zero: 1, Sum: 10, Max: 4})}
-		r := readerWith(t, producer.Config{Delta: true}, source)
+		source := &histogramSource{
+			memberHistogram("a", created, stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Zero: 1, Sum: 10, Max: 4}),
+		}
+		r := newReaderWith(t, producer.Config{Delta: true}, source)
 		time.Sleep(time.Minute)
 		first := time.Now()
 		got := dataPoints(t, r, metricdata.DeltaTemporality)
@@ -80,15 +82,15 @@ func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 
 func TestPointsWithoutAnAttributeAreSummed(t *testing.T) {
 	created := time.Unix(1000, 0)
-	source := &spreads{
-		member("a", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Sum: 10, Max: 4}),
-		member("e", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}}),
-		member("b", created, stat.Histogram{Schema: 3, Offset: 2, Counts: []int64{7}, Zero: 1, Sum: 1, Max: 2}),
-		member("c", created, stat.Histogram{Schema: 3, Sum: 0}),
-		member("d", created, stat.Histogram{Schema: 3, Offset: 6, Counts: []int64{10, 20}, Sum: 100, Max: 9}),
+	source := &histogramSource{
+		memberHistogram("a", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1, 2}, Sum: 10, Max: 4}),
+		memberHistogram("e", created.Add(time.Hour), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}}),
+		memberHistogram("b", created, stat.Histogram{Schema: 3, Offset: 2, Counts: []int64{7}, Zero: 1, Sum: 1, Max: 2}),
+		memberHistogram("c", created, stat.Histogram{Schema: 3, Sum: 0}),
+		memberHistogram("d", created, stat.Histogram{Schema: 3, Offset: 6, Counts: []int64{10, 20}, Sum: 100, Max: 9}),
 	}
 	c := producer.Config{Attributes: attribute.NewDenyKeysFilter("weir.group.key")}
-	r := readerWith(t, c, source)
+	r := newReaderWith(t, c, source)
 	got := dataPoints(t, r, metricdata.CumulativeTemporality)
 	require.Len(t, got, 1)
 	require.Equal(t, attribute.NewSet(attribute.String("weir.breaker.name", "g")), got[0].Attributes)
@@ -100,15 +102,15 @@ func TestPointsWithoutAnAttributeAreSummed(t *testing.T) {
 	most, _ := got[0].Max.Value()
 	require.InDelta(t, 9, most, 0)
 	require.Equal(t, []int64{1, 2}, (*source)[0].histogram.Counts, "a source keeps its counts")
-	require.Len(t, dataPoints(t, readerWith(t, producer.Config{}, source), metricdata.CumulativeTemporality), 5)
+	require.Len(t, dataPoints(t, newReaderWith(t, producer.Config{}, source), metricdata.CumulativeTemporality), 5)
 }
 
 // The calls of a member that loses its series move to another member. The sum is the same.
 func TestADeltaIsThatOfTheSum(t *testing.T) {
 	five, none := stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{5}, Sum: 5}, stat.Histogram{Schema: 3}
-	source := &spreads{member("a", time.Time{}, five), member("_other", time.Time{}, none)}
-	r := readerWith(t, producer.Config{Delta: true, Attributes: attribute.NewAllowKeysFilter("weir.breaker.name")}, source)
+	source := &histogramSource{memberHistogram("a", time.Time{}, five), memberHistogram("_other", time.Time{}, none)}
+	r := newReaderWith(t, producer.Config{Delta: true, Attributes: attribute.NewAllowKeysFilter("weir.breaker.name")}, source)
 	require.Equal(t, uint64(5), dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
-	*source = spreads{member("_other", time.Time{}, five)}
+	*source = histogramSource{memberHistogram("_other", time.Time{}, five)}
 	require.Zero(t, dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
 }

@@ -19,8 +19,8 @@ type identity struct {
 
 func (l *series) identity() identity { return identity{l.instrument, l.attributes.Equivalent()} }
 
-// summed sums the histograms of the same identity, in the order of the first of each.
-func summed(all iter.Seq2[series, stat.Histogram]) iter.Seq2[series, stat.Histogram] {
+// sumByIdentity sums the histograms of the same identity, in the order of the first of each.
+func sumByIdentity(all iter.Seq2[series, stat.Histogram]) iter.Seq2[series, stat.Histogram] {
 	type sum struct {
 		series
 		total stat.Histogram
@@ -37,7 +37,7 @@ func summed(all iter.Seq2[series, stat.Histogram]) iter.Seq2[series, stat.Histog
 				known[l.identity()] = s
 				sums = append(sums, s)
 			case sameBuckets(s.total, h):
-				add(&s.total, h)
+				addHistogram(&s.total, h)
 				if l.created.Before(s.created) {
 					s.created = l.created
 				}
@@ -55,8 +55,8 @@ func sameBuckets(a, b stat.Histogram) bool {
 	return a.Schema == b.Schema && a.ZeroThreshold == b.ZeroThreshold
 }
 
-// add adds h to the sum, whose Counts it owns.
-func add(sum *stat.Histogram, h stat.Histogram) {
+// addHistogram adds h to the sum, whose Counts it owns.
+func addHistogram(sum *stat.Histogram, h stat.Histogram) {
 	sum.Zero += h.Zero
 	sum.Sum += h.Sum
 	sum.Max = max(sum.Max, h.Max)
@@ -103,9 +103,9 @@ func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) ite
 			}
 			s := l
 			h.Exemplars = slices.DeleteFunc(slices.Clone(h.Exemplars), func(e stat.Exemplar) bool { return !e.Time.After(d.at) })
-			if last, ok := d.last[l.identity()]; ok && sameBuckets(last, h) && contains(h, last) {
+			if last, ok := d.last[l.identity()]; ok && sameBuckets(last, h) && includesCounts(h, last) {
 				newer := h.Exemplars
-				h, s.created = without(kept, last), d.at
+				h, s.created = subtractCounts(kept, last), d.at
 				h.Exemplars = newer
 			}
 			more = yield(s, h)
@@ -122,8 +122,8 @@ func countOf(h stat.Histogram, i int) int64 {
 	return 0
 }
 
-// contains reports whether no count of h is lower than it was.
-func contains(h, last stat.Histogram) bool {
+// includesCounts reports whether no count of h is lower than it was.
+func includesCounts(h, last stat.Histogram) bool {
 	for i, n := range last.Counts {
 		if countOf(h, last.Offset+i) < n {
 			return false
@@ -132,8 +132,8 @@ func contains(h, last stat.Histogram) bool {
 	return h.Zero >= last.Zero && h.Sum >= last.Sum
 }
 
-// without returns h without the values that last holds. The maximum of the others is not known.
-func without(h, last stat.Histogram) stat.Histogram {
+// subtractCounts returns h without the values that last holds. The maximum of the others is not known.
+func subtractCounts(h, last stat.Histogram) stat.Histogram {
 	h.Counts = slices.Clone(h.Counts)
 	for i := range h.Counts {
 		h.Counts[i] -= countOf(last, h.Offset+i)

@@ -41,7 +41,7 @@ func TestExemplarsAreExported(t *testing.T) {
 			TraceID: []byte{0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6, 0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36},
 			SpanID:  []byte{0x00, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7},
 		}
-		require.Equal(t, []metricdata.Exemplar[float64]{want}, exemplarsOf(t, reader(t, b)))
+		require.Equal(t, []metricdata.Exemplar[float64]{want}, exemplarsOf(t, newReader(t, b)))
 	})
 }
 
@@ -49,7 +49,7 @@ func TestExemplarsAreExported(t *testing.T) {
 func TestDeltasHaveNewExemplarsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := stat.Histogram{Counts: []int64{1}, Sum: 1, Exemplars: []stat.Exemplar{{Value: 1, Time: time.Now(), TraceID: traceID}, {Value: 2, Time: time.Now(), TraceID: "no hex"}}}
-		source := &spreads{durationsOf("a", h)}
+		source := &histogramSource{durationsOf("a", h)}
 		p, err := producer.NewWith(producer.Config{Delta: true}, source)
 		require.NoError(t, err)
 		r := sdk.NewManualReader(sdk.WithProducer(p))

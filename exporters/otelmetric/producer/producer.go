@@ -70,7 +70,7 @@ func (p *Producer) Produce(context.Context) ([]metricdata.ScopeMetrics, error) {
 	points := map[*stat.Instrument][]point{}
 	totals := iter.Seq2[series, stat.Histogram](p.set.Histograms)
 	if p.summed {
-		totals = summed(totals)
+		totals = sumByIdentity(totals)
 	}
 	if p.deltas != nil {
 		temporality, totals = metricdata.DeltaTemporality, p.deltas.since(totals, now)

@@ -29,17 +29,17 @@ type (
 	buckets = metricdata.ExponentialBucket
 )
 
-// spreads is a source with histograms only.
-type spreads []spread
+// histogramSource is a source with histograms only.
+type histogramSource []seriesHistogram
 
-type spread struct {
+type seriesHistogram struct {
 	series    *stat.Series
 	histogram stat.Histogram
 }
 
-func (s *spreads) Observe(func(*stat.Series, float64) bool) {}
+func (s *histogramSource) Observe(func(*stat.Series, float64) bool) {}
 
-func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+func (s *histogramSource) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, one := range *s {
 		if !yield(one.series, one.histogram) {
 			return
@@ -50,8 +50,8 @@ func (s *spreads) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	}
 }
 
-func durationsOf(name string, h stat.Histogram) spread {
-	return spread{known("weir.breaker.call.duration").Series(name, ""), h}
+func durationsOf(name string, h stat.Histogram) seriesHistogram {
+	return seriesHistogram{instrumentNamed("weir.breaker.call.duration").Series(name, ""), h}
 }
 
 // collect returns the metrics of a reader with only a producer of the sources.
@@ -67,7 +67,7 @@ func collect(t *testing.T, r sdk.Reader) []metricdata.Metrics {
 	return rm.ScopeMetrics[0].Metrics
 }
 
-func reader(t *testing.T, sources ...stat.Source) sdk.Reader {
+func newReader(t *testing.T, sources ...stat.Source) sdk.Reader {
 	t.Helper()
 	p, err := producer.New(sources...)
 	require.NoError(t, err)
@@ -82,7 +82,7 @@ func points(t *testing.T, m metricdata.Metrics) []point {
 	t.Helper()
 	require.Equal(t, "weir.breaker.call.duration", m.Name)
 	require.Equal(t, "s", m.Unit)
-	require.Equal(t, known("weir.breaker.call.duration").Help, m.Description)
+	require.Equal(t, instrumentNamed("weir.breaker.call.duration").Help, m.Description)
 	h, ok := m.Data.(metricdata.ExponentialHistogram[float64])
 	require.True(t, ok, "%T", m.Data)
 	require.Equal(t, metricdata.CumulativeTemporality, h.Temporality)
@@ -109,7 +109,7 @@ func TestHistogramsEqualThoseOfTheSDK(t *testing.T) {
 	want := rm.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
 
 	l := ours.LifetimeLatency()
-	got := points(t, collect(t, reader(t, &spreads{durationsOf("a", l.Histogram())}))[0])[0]
+	got := points(t, collect(t, newReader(t, &histogramSource{durationsOf("a", l.Histogram())}))[0])[0]
 	require.Equal(t, want.Count, got.Count)
 	require.Equal(t, want.Scale, got.Scale)
 	require.Equal(t, want.PositiveBucket, got.PositiveBucket)
@@ -120,7 +120,7 @@ func TestHistogramsEqualThoseOfTheSDK(t *testing.T) {
 func TestEachSeriesIsAPoint(t *testing.T) {
 	began := time.Date(2026, 9, 1, 0, 0, 0, 0, time.UTC)
 	sizes := &stat.Instrument{Name: "shop.mail.size", Unit: "By", Kind: stat.Distribution, Attrs: []string{"queue", "kind"}, Help: "Help."}
-	source := &spreads{
+	source := &histogramSource{
 		{sizes.Series("x", ""), stat.Histogram{Schema: -4, Offset: -3, Counts: []int64{1, 0, 2}, Sum: 7}},
 		durationsOf("a", stat.Histogram{Schema: 3, Zero: 2, ZeroThreshold: 0.5, Offset: 8, Counts: []int64{5}, Sum: 9, Max: 2}),
 		durationsOf("b", stat.Histogram{}),
@@ -129,7 +129,7 @@ func TestEachSeriesIsAPoint(t *testing.T) {
 		s.series.Created = began
 	}
 	before := time.Now()
-	metrics := collect(t, reader(t, source, source))
+	metrics := collect(t, newReader(t, source, source))
 	require.Len(t, metrics, 2)
 	got := points(t, metrics[0])
 	require.Len(t, got, 2)
@@ -154,7 +154,7 @@ func TestLatencyOfABreakerIsExported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		payments, users := breaker.New("payments", breaker.Config{Latency: true}), breaker.New("users", breaker.Config{})
-		r := reader(t, payments, users)
+		r := newReader(t, payments, users)
 		for range 3 {
 			require.NoError(t, payments.Run(t.Context(), func(context.Context) error { time.Sleep(time.Second); return nil }))
 		}
@@ -169,8 +169,8 @@ func TestLatencyOfABreakerIsExported(t *testing.T) {
 }
 
 func TestSourcesWithoutHistograms(t *testing.T) {
-	require.Empty(t, collect(t, reader(t)))
-	require.Empty(t, collect(t, reader(t, breaker.New("a", breaker.Config{}))))
+	require.Empty(t, collect(t, newReader(t)))
+	require.Empty(t, collect(t, newReader(t, breaker.New("a", breaker.Config{}))))
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -187,9 +187,9 @@ func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 
 	good := durationsOf("good", stat.Histogram{Schema: 3, Counts: []int64{1}})
-	source := &spreads{good}
-	r := reader(t, source)
-	*source = spreads{
+	source := &histogramSource{good}
+	r := newReader(t, source)
+	*source = histogramSource{
 		durationsOf("bad", stat.Histogram{Schema: 99}), durationsOf("bad", stat.Histogram{Counts: []int64{math.MinInt64}}), good,
 		durationsOf("good", stat.Histogram{}), durationsOf("quo\"ted\n\xff", stat.Histogram{Sum: -1}), durationsOf("never said", stat.Histogram{}),
 	}
@@ -202,7 +202,7 @@ func TestInvalidHistogramsAreLeftOut(t *testing.T) {
 
 func TestSourcesComeAndGo(t *testing.T) {
 	one := stat.Histogram{Counts: []int64{1}, Sum: 1}
-	a, b := &spreads{durationsOf("a", one)}, &spreads{durationsOf("b", one)}
+	a, b := &histogramSource{durationsOf("a", one)}, &histogramSource{durationsOf("b", one)}
 	p, err := producer.New(a)
 	require.NoError(t, err)
 	names := func() (list []string) {
@@ -220,7 +220,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 	}
 	require.NoError(t, p.Add(b, a))
 	require.Equal(t, []string{"a", "b"}, names())
-	require.ErrorContains(t, p.Add(&spreads{durationsOf("b", one)}), "two different series are")
+	require.ErrorContains(t, p.Add(&histogramSource{durationsOf("b", one)}), "two different series are")
 	p.Remove(a)
 	require.Equal(t, []string{"b"}, names())
 }
@@ -234,8 +234,8 @@ func catalogue() []*stat.Instrument {
 	return set.Instruments()
 }
 
-// known returns weir's instrument of that name.
-func known(name string) *stat.Instrument {
+// instrumentNamed returns weir's instrument of that name.
+func instrumentNamed(name string) *stat.Instrument {
 	list := catalogue()
 	return list[slices.IndexFunc(list, func(i *stat.Instrument) bool { return i.Name == name })]
 }

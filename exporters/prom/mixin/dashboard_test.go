@@ -138,14 +138,14 @@ func TestDashboardFollowsGrafanasSchema(t *testing.T) {
 }
 
 var (
-	metricName = regexp.MustCompile(`weir_\w+`)
-	labels     = regexp.MustCompile(`\{[^}]*\}|\b(?:by|without) \([^)]*\)`)
+	metricNamePattern = regexp.MustCompile(`weir_\w+`)
+	labelsPattern     = regexp.MustCompile(`\{[^}]*\}|\b(?:by|without) \([^)]*\)`)
 )
 
 // unitOf returns Grafana's unit of an expression of the dashboard.
 func unitOf(expr string) string {
-	expr = labels.ReplaceAllString(expr, "")
-	name := metricName.FindString(expr)
+	expr = labelsPattern.ReplaceAllString(expr, "")
+	name := metricNamePattern.FindString(expr)
 	timed := strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_total"), "_seconds")
 	switch {
 	case strings.HasPrefix(expr, "histogram_quantile("):
@@ -180,11 +180,11 @@ func TestNoAxisMixesUnits(t *testing.T) {
 
 // The series of a group's members have different labels, and the variable chooses among them.
 func TestSeriesOfBreakersCarryTheirKey(t *testing.T) {
-	known := exported(t)
+	known := exportedMetrics(t)
 	d := readGrafana(t)
 	for _, p := range d.Panels {
 		for _, q := range p.Targets {
-			if _, keyed := known[metricName.FindString(q.Expr[strings.LastIndex(q.Expr[:strings.IndexByte(q.Expr, '{')], "weir_"):])]["weir_group_key"]; !keyed {
+			if _, keyed := known[metricNamePattern.FindString(q.Expr[strings.LastIndex(q.Expr[:strings.IndexByte(q.Expr, '{')], "weir_"):])]["weir_group_key"]; !keyed {
 				continue
 			}
 			require.Contains(t, q.Expr, `weir_group_key=~"$key"`, p.Title)

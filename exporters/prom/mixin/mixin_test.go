@@ -29,19 +29,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite alerts.yml")
 
-// command is the import path of the program that writes alerts.yml.
-const command = "github.com/weir-go/weir/cmd/weir-rules"
+// rulesCommand is the import path of the program that writes alerts.yml.
+const rulesCommand = "github.com/weir-go/weir/cmd/weir-rules"
 
 // outputOf returns what the command writes.
 func outputOf(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", command}, args...)...).Output()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"run", rulesCommand}, args...)...).Output()
 	require.NoError(t, err)
 	return string(out)
 }
 
-// health returns the rules for the intervals.
-func health(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
+// healthRules returns the rules for the intervals.
+func healthRules(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
 	t.Helper()
 	group, err := promrules.Health(c)
 	require.NoError(t, err)
@@ -62,28 +62,28 @@ func TestRulesDependOnTheIntervals(t *testing.T) {
 	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
 		var want strings.Builder
 		want.WriteString("# Written by weir-rules.\n")
-		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": health(t, c)}))
+		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": healthRules(t, c)}))
 		require.Equal(t, want.String(), outputOf(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
 	}
-	err := exec.CommandContext(t.Context(), "go", "run", command, "-scrape", "1h").Run()
+	err := exec.CommandContext(t.Context(), "go", "run", rulesCommand, "-scrape", "1h").Run()
 	require.Error(t, err, "promrules.Health refuses it")
 }
 
 func TestRulesPassPromtool(t *testing.T) {
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yml")
-	promtool(t, "test", "rules", "alerts_test.yml")
+	runPromtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yml")
+	runPromtool(t, "test", "rules", "alerts_test.yml")
 }
 
 func TestEveryRuleHasATest(t *testing.T) {
 	tests, err := os.ReadFile("alerts_test.yml")
 	require.NoError(t, err)
-	for _, r := range health(t, promrules.HealthConfig{}) {
+	for _, r := range healthRules(t, promrules.HealthConfig{}) {
 		require.Contains(t, string(tests), "alertname: "+r.Alert+"\n")
 	}
 }
 
-// promtool runs Prometheus' checker.
-func promtool(t *testing.T, args ...string) {
+// runPromtool runs Prometheus' checker.
+func runPromtool(t *testing.T, args ...string) {
 	t.Helper()
 	path := testenv.Program(t, "promtool")
 	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
@@ -147,14 +147,14 @@ func TestDashboardExpressionsPassPromtool(t *testing.T) {
 	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"dashboard": rules}))
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
 	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
-	promtool(t, "check", "rules", "--lint=none", file)
+	runPromtool(t, "check", "rules", "--lint=none", file)
 }
 
 func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
-	known := exported(t)
+	known := exportedMetrics(t)
 	d := readDashboard(t)
 	exprs := d.expressions()
-	for _, r := range health(t, promrules.HealthConfig{}) {
+	for _, r := range healthRules(t, promrules.HealthConfig{}) {
 		exprs = append(exprs, r.Expr)
 	}
 	for _, v := range d.Templating.List {
@@ -191,9 +191,9 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 // metrics holds the labels of each metric, and the known values of each label.
 type metrics map[string]map[string][]string
 
-// exported returns the metrics of a program that uses everything, and the remaining instruments
+// exportedMetrics returns the metrics of a program that uses everything, and the remaining instruments
 // without label values.
-func exported(t *testing.T) metrics {
+func exportedMetrics(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
@@ -247,10 +247,10 @@ func (m metrics) add(t *testing.T, sources ...stat.Source) {
 }
 
 var (
-	labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
-	grouping    = regexp.MustCompile(`\b(?:by|without) \(([^)]*)\)`)
-	selector    = regexp.MustCompile(`(weir_\w+)(?:\{([^}]*)\})?`)
-	matcher     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
+	labelValuesPattern = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+	groupingPattern    = regexp.MustCompile(`\b(?:by|without) \(([^)]*)\)`)
+	selectorPattern    = regexp.MustCompile(`(weir_\w+)(?:\{([^}]*)\})?`)
+	matcherPattern     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
 )
 
 // check checks that every metric, label and label value in the expression exists. It ignores the
@@ -258,20 +258,20 @@ var (
 func (m metrics) check(t *testing.T, expr string) {
 	t.Helper()
 	var groups []string
-	if q := labelValues.FindStringSubmatch(expr); q != nil {
+	if q := labelValuesPattern.FindStringSubmatch(expr); q != nil {
 		expr, groups = q[1], []string{q[2]}
 	}
-	for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
+	for _, g := range groupingPattern.FindAllStringSubmatch(expr, -1) {
 		groups = append(groups, strings.Split(g[1], ", ")...)
 	}
-	selectors := selector.FindAllStringSubmatch(grouping.ReplaceAllString(expr, ""), -1)
+	selectors := selectorPattern.FindAllStringSubmatch(groupingPattern.ReplaceAllString(expr, ""), -1)
 	require.NotEmpty(t, selectors, expr)
 	for _, s := range selectors {
 		require.Contains(t, m, s[1], expr)
 		for _, g := range groups {
 			require.Contains(t, m[s[1]], g, "grouped by in %s", expr)
 		}
-		for _, one := range matcher.FindAllStringSubmatch(s[2], -1) {
+		for _, one := range matcherPattern.FindAllStringSubmatch(s[2], -1) {
 			require.Contains(t, m[s[1]], one[1], "matched in %s", expr)
 			if !strings.HasPrefix(one[3], "$") {
 				require.Subset(t, m[s[1]][one[1]], strings.Split(one[3], "|"), "of %s in %s", one[1], expr)

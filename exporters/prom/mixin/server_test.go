@@ -39,14 +39,14 @@ import (
 func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	var outage atomic.Bool
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)})
-	sources := append(shop(t, &outage), monitor)
-	background(t, func(ctx context.Context) { monitor.Run(ctx) })
+	sources := append(startShop(t, &outage), monitor)
+	runInBackground(t, func(ctx context.Context) { monitor.Run(ctx) })
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prom.NewCollector(sources...))
 	target := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(target.Close)
 
-	rules := health(t, promrules.HealthConfig{Scrape: time.Second})
+	rules := healthRules(t, promrules.HealthConfig{Scrape: time.Second})
 	for i := range rules {
 		r := &rules[i]
 		r.For = min(r.For, 5*time.Second)
@@ -73,8 +73,8 @@ func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	require.Equal(t, want, server.alerts(starts))
 }
 
-// background runs f until the end of the test.
-func background(t *testing.T, f func(context.Context)) {
+// runInBackground runs f until the end of the test.
+func runInBackground(t *testing.T, f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var running sync.WaitGroup
 	running.Go(func() { f(ctx) })
@@ -84,8 +84,8 @@ func background(t *testing.T, f func(context.Context)) {
 	})
 }
 
-// shop makes calls through breakers, which fail during the outage.
-func shop(t *testing.T, outage *atomic.Bool) []stat.Source {
+// startShop makes calls through breakers, which fail during the outage.
+func startShop(t *testing.T, outage *atomic.Bool) []stat.Source {
 	quick := breaker.Config{Window: time.Second, MinCalls: 5, Cooldown: 500 * time.Millisecond, ProbeTimeout: 3 * time.Second, Recovery: time.Second}
 	refused, hanging := breaker.New("refused", quick), breaker.New("hanging", quick)
 	quiet := breaker.New("quiet", breaker.Config{ConsecutiveFailures: 1, Cooldown: 500 * time.Millisecond, Recovery: time.Second})
@@ -103,7 +103,7 @@ func shop(t *testing.T, outage *atomic.Bool) []stat.Source {
 		})
 	}
 	each := func(interval time.Duration, f func(ctx context.Context, n int)) {
-		background(t, func(ctx context.Context) {
+		runInBackground(t, func(ctx context.Context) {
 			var calls sync.WaitGroup
 			defer calls.Wait()
 			tick := time.NewTicker(interval)
@@ -146,7 +146,7 @@ func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *serve
 		"scrape_configs:\n- job_name: shop\n  static_configs: [{targets: [%q]}]\n", target)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))
 	log, ends := io.Pipe()
-	background(t, func(ctx context.Context) {
+	runInBackground(t, func(ctx context.Context) {
 		process := exec.CommandContext(ctx, path, "--config.file="+filepath.Join(dir, "prometheus.yml"),
 			"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address=127.0.0.1:0")
 		process.Stderr = ends
@@ -157,7 +157,7 @@ func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *serve
 	return &server{t: t, base: "http://" + whenReady(t, log)}
 }
 
-var listensOn = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+var listenAddressPattern = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 
 // whenReady reads the log until Prometheus serves requests, and returns its address.
 func whenReady(t *testing.T, log io.Reader) (address string) {
@@ -165,7 +165,7 @@ func whenReady(t *testing.T, log io.Reader) (address string) {
 	lines := bufio.NewScanner(log)
 	var read strings.Builder
 	for lines.Scan() {
-		if found := listensOn.FindStringSubmatch(lines.Text()); found != nil {
+		if found := listenAddressPattern.FindStringSubmatch(lines.Text()); found != nil {
 			address = found[1]
 		}
 		if strings.Contains(lines.Text(), "Server is ready to receive web requests") {
