@@ -35,8 +35,13 @@ func TestASignalLogsABadFileOnceMore(t *testing.T) {
 			do     func()
 			logged int
 		}{
-			{w.applyNow, 1}, {w.applyIfStable, 1}, {w.applyIfStable, 1}, {w.applyIfStable, 1},
-			{w.applyNow, 2}, {w.applyIfStable, 2}, {w.applyIfStable, 2},
+			{w.applyNow, 1},
+			{w.applyIfStable, 1},
+			{w.applyIfStable, 1},
+			{w.applyIfStable, 1},
+			{w.applyNow, 2},
+			{w.applyIfStable, 2},
+			{w.applyIfStable, 2},
 		} {
 			step.do()
 			require.Equal(t, step.logged, strings.Count(log.String(), c.message), "%s: step %d", c.message, n)
