@@ -26,7 +26,8 @@ type problem struct {
 	Status int    `json:"status"`
 }
 
-// reply writes v as JSON. It ignores an error of the connection, because nobody could receive it.
+// reply writes v as JSON. It ignores an error of the connection, because the client cannot receive
+// that error.
 func reply(w http.ResponseWriter, status int, v any) {
 	content, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

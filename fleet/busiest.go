@@ -17,7 +17,7 @@ func (l *Limiter) Busiest(n int) []limiter.BusyKey { return l.refusals.Busiest(n
 const refusalShards = 1000
 
 // newRefusals returns a group that counts the keys it refuses most often. Each request asks for
-// more than the group ever allows, so the group stores nothing but these counts.
+// more than the group ever allows, so the group stores only these counts.
 func newRefusals(name string, showKeys bool) *limiter.Group[string] {
 	return limiter.NewGroup(limiter.GroupConfig[string]{
 		Name: name, Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: refusalShards, ShowKeys: showKeys,

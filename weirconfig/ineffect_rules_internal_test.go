@@ -91,7 +91,7 @@ func exerciseRule(t *testing.T, s *Set, trace *strings.Builder) {
 	}
 }
 
-// withSlowRule adds a rule whose value takes 2s, and a notifier that runs until its timeout.
+// withSlowRule returns a config with a slow rule and a notifier that runs until its timeout.
 func withSlowRule(trace *strings.Builder) Config {
 	var mu sync.Mutex
 	var last time.Time
