@@ -17,7 +17,8 @@ import (
 const (
 	// buckets is the number of parts of the window.
 	buckets = 10
-	// alwaysAllowEvery is the interval after which a call is allowed even if it would be refused.
+	// alwaysAllowEvery is the time after the last allowed call at which the next call is allowed even
+	// if it would be refused.
 	alwaysAllowEvery = time.Second
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/internal/report"
 )
 
-// detail is everything known of one entry, as JSON.
+// detail holds everything that the page knows of one entry, as JSON.
 type detail struct {
 	ID        string           `json:"id"`
 	Name      string           `json:"name"`          // not truncated

@@ -116,7 +116,7 @@ func (o *observer) lacksInstrumentsOf(sources []stat.Source) bool {
 }
 
 // restart replaces the observer, because a callback gets its instruments only once. A collection at
-// that moment may export nothing, but none exports the sources of both observers.
+// that moment may export nothing, but no collection exports the sources twice.
 func (h *hub) restart(sources []stat.Source) error {
 	next, old := &observer{hub: h}, h.observer
 	var err error

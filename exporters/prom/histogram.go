@@ -44,8 +44,8 @@ func isValid(e stat.Exemplar) bool {
 	return e.TraceID != "" && !math.IsNaN(e.Value) && utf8.ValidString(labels) && utf8.RuneCountInString(labels) <= maxExemplar
 }
 
-// addExemplars adds the exemplars, of which each bucket of the classic histogram can have one: the last.
-// The bucket without a bound is written if it has one.
+// addExemplars adds the exemplars. Each bucket of the classic histogram can have one exemplar, and
+// gets the last one. The bucket without an upper bound is written only if it has an exemplar.
 func addExemplars(out *dto.Histogram, list []stat.Exemplar) {
 	for i := range list {
 		if !isValid(list[i]) {

@@ -12,8 +12,8 @@ const (
 	maxBucket            = 300_000 // above the buckets of all float64s, and within what backends can count
 )
 
-// validValue reports whether backends accept the value. A counter counts up from 0, so no counter is
-// negative, infinite or NaN. The check of the series itself is another one.
+// validValue reports whether backends accept the value. A counter counts up from 0, so no counter
+// is negative, infinite or NaN. The method check checks the series itself.
 func validValue(s *stat.Series, v float64) bool {
 	return s == nil || s.Instrument == nil || s.Instrument.Kind != stat.Counter || v >= 0 && v <= math.MaxFloat64
 }

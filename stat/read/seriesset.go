@@ -56,7 +56,8 @@ func (h *seriesSet[T, V]) read(yield func(T, V) bool) {
 	if r.accepted > 0 || r.live < len(r.table.entries) || len(r.reassigned) > 0 {
 		next = r.nextTable(h.form)
 	}
-	// If another reading has published a table meanwhile, this one may lack what is in that.
+	// If another reading has published a table meanwhile, the table of this reading may lack series
+	// that the other table has.
 	if h.table.CompareAndSwap(r.table, next) && len(list) > 0 {
 		h.pending.removeUpTo(list[len(list)-1].order)
 	}

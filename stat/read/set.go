@@ -98,8 +98,8 @@ func (s *Set[T]) Instruments() []*stat.Instrument { return slices.Clone(s.instru
 // of the source.
 func (s *Set[T]) Observe(yield func(form T, value float64) bool) { s.values.read(yield) }
 
-// Histograms is like Observe, for distributions. What it leaves out is counted in the metrics that
-// Observe yields next, so an exporter of both calls Histograms first.
+// Histograms is like Observe, for distributions. Histograms that it leaves out are counted in the
+// metrics that Observe yields next, so an exporter that calls both calls Histograms first.
 func (s *Set[T]) Histograms(yield func(form T, h stat.Histogram) bool) { s.histograms.read(yield) }
 
 // Add adds sources, which the next reading shows. It reads each new source once. Its cost does not
