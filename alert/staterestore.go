@@ -75,9 +75,9 @@ type restoring struct {
 	now         time.Time
 }
 
-// entries returns the entries of a queue. A state that the notifier is not known to have got is due: it
-// may have been in flight when the process ended, so the notifier may know it. A state that a
-// silence held back was not in flight.
+// entries returns the entries of a queue. A state is due unless it is known that the notifier has
+// got it. It may have been in flight when the process ended, so the notifier may have got it
+// nevertheless. A state that a silence held back was not in flight.
 func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 	entries := map[string]*entry{}
 	for _, s := range saved {

@@ -10,9 +10,9 @@ import (
 
 // stateStore keeps the state of the alerts in a file.
 //
-// Each evaluation writes the file before its alerts are queued, and each delivery writes it before the
-// next one of the same notifier. So the file knows every alert that a receiver may have heard of, and
-// at most one delivery per notifier that the receiver got is missing.
+// Each evaluation writes the file before its alerts are queued, and each delivery writes it before
+// the next one of the same notifier. So the file has every alert that a receiver may have heard of.
+// At most one delivery per notifier is missing that its receiver got.
 type stateStore struct {
 	path string
 

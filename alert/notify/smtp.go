@@ -129,8 +129,8 @@ func sendData(ctx context.Context, client *smtp.Client, message []byte) error {
 // Other alerts would be refused too, and many failed logins may lock an account.
 const refusedPause = 5 * time.Minute
 
-// theMessage is the step in which the server accepts or refuses the alerts. The answers before
-// concern the server.
+// theMessage is the step in which the server accepts or refuses the alerts. Answers in earlier
+// steps say something about the server, not about the alerts.
 const theMessage = "the message"
 
 // smtpError returns why a step failed, or nil. The server's text is not shown, because it may

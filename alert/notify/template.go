@@ -22,10 +22,10 @@ const maxTemplateBody = 1 << 20
 //
 //	{"message": "{{.Rule}}: {{printf "%.100s" .Summary}}", "alias": "{{.ID}}", "details": {{.Labels}}}
 //
-// What an action prints is escaped: within a JSON text as a part of the text, and elsewhere as a
-// JSON value, so that a map becomes an object and a text gets its quotes. No value of an alert can
-// therefore change the structure of the message. Times are printed in the form of RFC 3339, and a
-// label that does not exist as the empty text.
+// The output of an action is escaped. Within a JSON text it becomes a part of the text. Elsewhere
+// it becomes a JSON value: a map becomes an object, and a text gets its quotes. No value of an
+// alert can therefore change the structure of the message. Times are printed in the form of RFC
+// 3339, and a label that does not exist as the empty text.
 //
 // c.URL may have actions behind its host, whose results are escaped for URLs. So a receiver may
 // have one address for alerts that fire and another one for those that resolve:

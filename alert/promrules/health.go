@@ -80,9 +80,10 @@ func (c HealthConfig) breakerOpen() Rule {
 	}
 }
 
-// groupOpen compares the counts per key first, so that a member that opens and closes hides no
-// other. The key _other stands for all members without series of their own. Counts that have fallen
-// belong to a program that was restarted, about which nothing is known yet.
+// groupOpen compares the counts of each key before it sums them up. Otherwise a member that opens
+// and closes could hide another one that is down. The key _other stands for all members without
+// series of their own. Counts that have fallen belong to a program that was restarted, about which
+// nothing is known yet.
 func (c HealthConfig) groupOpen() Rule {
 	const (
 		down = `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key!=""}%s)`
