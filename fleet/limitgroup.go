@@ -47,8 +47,8 @@ func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGro
 // refundAges returns the age to use for each limit when n tokens are given back that were taken
 // age ago with these results.
 //
-// A log or a window needs the true age. A bucket needs the time for which it has been full since,
-// because only the tokens that arrived in that time were lost.
+// A log or a window needs the true age. A bucket needs the time for which it has been full since
+// then, because only tokens that arrived while it was full were lost.
 func (g *limitGroup) refundAges(results []limiter.Result, n int, age time.Duration) []time.Duration {
 	ages := make([]time.Duration, len(g.limits))
 	for i, limit := range g.limits {

@@ -11,8 +11,8 @@ import (
 var quickBucketScript = newScript("quickbucket").decision(2)
 
 // quickBucket is a token bucket whose tokens cost whole microseconds. Its own script takes Redis
-// less than half the time, and decides for many callers at once. The script of all limits decides
-// what it cannot: at given times, and about keys written at a different rate.
+// less than half the time, and decides for many callers at once. For decisions at given times, and
+// for keys written at a different rate, it uses the script of all limits.
 type quickBucket struct {
 	*scriptBackend
 	cost, burst int64  // µs per token, and tokens

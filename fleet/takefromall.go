@@ -52,8 +52,8 @@ func (l *Limiter) takeFromAll(ctx context.Context, k requestKey, n int, at time.
 	return results, nil
 }
 
-// peekAll reports whether the groups behind the first would allow a request. If one would not, it
-// peeks at the first too, so that every attempt has results.
+// peekAll reports whether all groups after the first one would allow a request. If one of them
+// would not, peekAll peeks at the first group too, so that every attempt has results.
 func (l *Limiter) peekAll(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) (allowed bool, err error) {
 	allowed = true
 	for i := 1; n > 0 && i < len(attempts); i++ {

@@ -35,9 +35,10 @@ func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 // SetRate returns an error if the only limit of l is not a [fleet.SlidingLog] or a limit of
 // PerClient.
 //
-// Tokens taken before still count. If the window becomes longer, tokens may already have left the
-// shorter window that are still in the longer one. Nothing is allowed until they have left that
-// too. Tokens that were taken before the key was idle for the old window are not known any more.
+// Tokens taken before still count. If the window becomes longer, tokens that have already left the
+// shorter window may still be in the longer one. Nothing is allowed until they have left the longer
+// one too. Tokens that were taken before the key was idle for the old window are not known any
+// more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
 	return bridge.SetRate(ctx, l, key, limit, window)
 }

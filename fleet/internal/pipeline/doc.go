@@ -35,8 +35,8 @@
 // No call lasts longer than its due time if the client obeys the deadlines of contexts
 // (ContextTimeoutEnabled). A caller in the queue, or in the batch of another, leaves when its
 // context ends or it is due. The leader of a batch stays until the reply has come or the batch is
-// due. No other goroutine could do its work, and if the leader's own deadline cut the connection,
-// the server would be judged by the patience of its callers. A server that hangs therefore blocks
-// the lanes for that time. A command with less than a quarter of Config.Timeout left is not sent,
-// and fails with [ErrUnsent].
+// due. No other goroutine could do its work. If the leader's own deadline cut the connection, a
+// short deadline of one caller would count as a failure of the server. A server that hangs
+// therefore blocks the lanes for that time. A command with less than a quarter of Config.Timeout
+// left is not sent, and fails with [ErrUnsent].
 package pipeline
