@@ -86,7 +86,8 @@ func (c r4jConfig) weirWait(ms int64) time.Duration {
 	return d
 }
 
-// wait returns how long the reference stays open at a consecutive attempt.
+// wait returns how long the breaker of Resilience4j stays open after it has opened this many times
+// in a row.
 func (c r4jConfig) wait(attempt int) int64 {
 	if c.Factor == 0 {
 		return c.Wait

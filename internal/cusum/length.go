@@ -2,8 +2,9 @@ package cusum
 
 import "math"
 
-// Exponent returns what a failure is worth in the sum of log-likelihood ratios whose lower rate is p,
-// for p above 0 and below the rate: the solution x > 0 of
+// Exponent returns by how much a failure raises a sum of log-likelihood ratios whose lower failure
+// rate is p. A success lowers the sum by rate / (1 − rate) times as much. p must be above 0 and
+// below rate. The result is the solution x > 0 of
 //
 //	p × exp(x) + (1 − p) × exp(−x × rate / (1 − rate)) = 1
 func Exponent(p, rate float64) float64 {

@@ -32,7 +32,7 @@ func (u user) examples(ctx context.Context) error {
 		if err := copyGoMod(examples, dir, "example.com/"+e.Name()); err != nil {
 			return err
 		}
-		if err := u.do(ctx, dir, []string{"build", "-trimpath", "-o", os.DevNull, "./..."}); err != nil {
+		if err := u.runGo(ctx, dir, []string{"build", "-trimpath", "-o", os.DevNull, "./..."}); err != nil {
 			return fmt.Errorf("examples/%s: %w", e.Name(), err)
 		}
 	}

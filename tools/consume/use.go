@@ -96,7 +96,7 @@ func (u user) program(ctx context.Context, name string, list ...modules.Module) 
 		return err
 	}
 	all := []string{"list", "-m", "all"} // needs every version in any go.mod, even if no package needs it
-	if err := u.do(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}, all); err != nil {
+	if err := u.runGo(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}, all); err != nil {
 		return err
 	}
 	linked, err := modules.Run(ctx, dir, u.env, "./program")
@@ -167,21 +167,21 @@ func (u user) install(ctx context.Context, m modules.Module) error {
 	for _, p := range programs {
 		if modules.IsTool(p) {
 			dir := filepath.Join(u.dir, "programs", path.Base(m.Path))
-			if err := u.do(ctx, dir, []string{"get", "-tool", p + "@" + u.version}, []string{"build", "-o", os.DevNull, p}); err != nil {
+			if err := u.runGo(ctx, dir, []string{"get", "-tool", p + "@" + u.version}, []string{"build", "-o", os.DevNull, p}); err != nil {
 				return err
 			}
 			continue
 		}
 		fmt.Printf("-- install %s\n", p)
-		if err := u.do(ctx, u.dir, []string{"install", p + "@" + u.version}); err != nil {
+		if err := u.runGo(ctx, u.dir, []string{"install", p + "@" + u.version}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// do runs go commands in the directory dir.
-func (u user) do(ctx context.Context, dir string, commands ...[]string) error {
+// runGo runs go commands in the directory dir.
+func (u user) runGo(ctx context.Context, dir string, commands ...[]string) error {
 	for _, args := range commands {
 		if _, err := modules.Run(ctx, dir, u.env, "go", args...); err != nil {
 			return err

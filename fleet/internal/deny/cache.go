@@ -42,8 +42,9 @@ type refusal struct {
 	result limiter.Result
 }
 
-// New returns a cache for at least the given number of keys, of 200 bytes each plus the key. It
-// copies keys but does not bound their length. Refusals are remembered for no longer than longest.
+// New returns a cache for at least the given number of keys. Each key takes 200 bytes plus its
+// length. It copies keys but does not bound their length. Refusals are remembered for no longer
+// than longest.
 func New(keys int, longest time.Duration) *Cache {
 	return &Cache{epoch: time.Now(), longest: longest, seed: maphash.MakeSeed(), sets: make([]set, (keys+slotsPerSet-1)/slotsPerSet)}
 }
