@@ -17,15 +17,15 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// counterChecker reads a group repeatedly, and reports a counter that falls or grows by more than
-// it can.
+// counterChecker reads a group repeatedly, and fails the test if a counter falls, or grows by more
+// than is possible.
 type counterChecker struct {
 	last map[*stat.Series]float64
 	at   time.Time
 }
 
-// read returns what the group shows, by name and values. Since the last reading there were
-// calls, by members that there are at most.
+// read returns the metrics that the group shows, by name and values. calls is the number of calls
+// since the last reading, and members is the largest number of members.
 func (m *counterChecker) read(t *testing.T, g *breaker.Group[string], calls, members float64) map[string]float64 {
 	t.Helper()
 	if m.last == nil {
@@ -53,7 +53,7 @@ func (m *counterChecker) read(t *testing.T, g *breaker.Group[string], calls, mem
 	return groupLines(g)
 }
 
-// The first call without room for its key moves no counter by more than itself.
+// The first call whose key finds no room raises no counter by more than this call.
 func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{MinCalls: 1}})
@@ -96,8 +96,8 @@ func TestGroupCountsNoTimeOfAKeyThatWasForgotten(t *testing.T) {
 	})
 }
 
-// Whatever keys do: each call is in exactly one series and one histogram, while no series
-// has ended, and no counter falls or jumps.
+// Whatever the keys do, no counter falls or jumps. As long as no series has ended, each call is in
+// exactly one series and one histogram.
 func TestGroupShowsEveryCallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 20, MaxSeries: 5, Breaker: breaker.Config{
@@ -188,7 +188,7 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 				b.OpenFor(time.Duration(w.Int64N(int64(time.Second))))
 				time.Sleep(time.Second)
 			}
-			for range 3 { // as many probes as close it
+			for range 3 { // enough probes to close the breaker
 				_ = b.Run(bg(), succeed)
 			}
 			m.read(t, g, 3, 20)
@@ -215,7 +215,7 @@ func TestGroupEvictsABreakerInItsPresentState(t *testing.T) {
 	})
 }
 
-// The same holds for the sum of a group's histogram.
+// The sum of a group's histogram does not fall by rounding either.
 func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := rand.New(rand.NewPCG(1, 2))
@@ -231,7 +231,7 @@ func TestGroupShowsNoHistogramThatFallsByRounding(t *testing.T) {
 		}
 		for range testenv.Repeat(2000, 700) {
 			look()
-			b := g.Get(fmt.Sprint(w.IntN(60))) // which may take the place of another
+			b := g.Get(fmt.Sprint(w.IntN(60))) // the key may take the place of another key
 			look()
 			_ = b.Run(bg(), func(ctx) error {
 				time.Sleep(time.Duration(w.Int64N(int64(time.Second))))

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// evictAll replaces all members that can be evicted by other keys.
+// evictAll adds other keys, which replace all members that can be evicted.
 func evictAll(g *breaker.Group[string], u time.Time) {
 	before := g.Stats().Evictions
-	for i := range 3 { // u last, each with keys of its own
+	for i := range 3 { // the last round is at u, and each round adds keys of its own
 		addKeys(g, u.Add(time.Duration(i-2)), g.Len())
 	}
 	if g.Stats().Evictions < before+int64(g.Len()) {
@@ -31,7 +31,7 @@ func failingCallAt(u time.Time) func(*breaker.Breaker) {
 	}
 }
 
-// Every method of an evicted breaker does what it does for the breaker that its key has now.
+// Every method of an evicted breaker acts on the breaker that its key has now.
 func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
 	u := after(time.Minute)
 	for name, do := range map[string]struct {
@@ -95,7 +95,7 @@ func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
 	})
 }
 
-// Questions to the breaker of a forgotten key do not add the key.
+// Methods that only read the evicted breaker of a key do not add the key to the group.
 func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 	g, u := newEvictableGroup(2, breaker.Config{}), after(time.Minute)
 	old := g.GetAt(t0, "a")

@@ -22,13 +22,14 @@ func (o *groupOverride[K]) now() State {
 	return ""
 }
 
-// forceAll overrides the states of all keys, also of those that are added later and those without room.
+// forceAll overrides the states of all keys, including keys that are added later and keys without
+// room in the group.
 func (g *Group[K]) forceAll(s State, reason string) {
 	o := &g.override
 	o.changing.Lock()
 	defer o.changing.Unlock()
 	before := o.now()
-	o.state.Store(&s) // first, so that the loop finds the keys that were added without it
+	o.state.Store(&s) // stored first, so that the loop finds the keys that were added without this override
 	owned := map[K]State{}
 	for key, b := range g.All() {
 		own := g.ownOverride(b, before)
@@ -64,7 +65,7 @@ func (g *Group[K]) releaseAll(reason string) {
 			continue
 		}
 		own := o.own[key]
-		if b.isUnchanged() { // since forceAll, or the key was forgotten meanwhile
+		if b.isUnchanged() { // the breaker did not change since forceAll, or its key was forgotten meanwhile
 			own = g.ownOverride(b, s)
 		}
 		if own != "" {
@@ -84,8 +85,8 @@ func (g *Group[K]) resetAll(reason string) {
 	}
 }
 
-// ownOverride returns the override that the key itself has while the override of the group is s, or
-// "".
+// ownOverride returns the override that was set for the key itself, or "" if there is none. s is
+// the override of the group.
 func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 	own := b.stateWithoutRefuse()
 	if b.isUnchanged() {

@@ -41,7 +41,7 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	}
 }
 
-// A forgotten key leaves room at once.
+// Forgetting a key makes room for another key at once.
 func TestGroupHasRoomForAnotherKeyAfterForget(t *testing.T) {
 	g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 3})
 	for _, key := range []string{"a", "b", "c"} {
@@ -79,7 +79,7 @@ func TestGroupCountersOnlyGrowWhenKeysAreForgotten(t *testing.T) {
 		m.read(t, g, 0, 6)
 		for round := range 20 {
 			time.Sleep(time.Second)
-			for _, key := range []string{"own", "other"} { // of which the first has its own series
+			for _, key := range []string{"own", "other"} { // the first key has series of its own
 				_ = g.Get(key).Run(bg(), succeed)
 				_ = g.Get(key).Run(bg(), succeed)
 			}

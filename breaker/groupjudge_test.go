@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// busyGroup is a group whose keys have many callers, each with the result of a separate call of
-// Get. Other keys compete for the same room. It counts the results of each key itself.
+// busyGroup is a group whose keys have many callers. Each caller has called Get separately. Other
+// keys compete for the same room. busyGroup itself counts the results of each key too.
 type busyGroup struct {
 	group   *breaker.Group[string]
 	mu      sync.Mutex
@@ -89,7 +89,7 @@ func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testin
 	open := 0
 	for round := range rounds {
 		u := after(time.Duration(round) * time.Minute)
-		fails := round%2 == 0 // each second round also succeeds, so that nothing opens
+		fails := round%2 == 0 // in every second round calls also succeed, so that no breaker opens
 		c.callAllKeys(t, uint64(round), u, func(r *rand.Rand) breaker.Outcome {
 			if fails || r.IntN(2) == 0 {
 				return breaker.Failure
@@ -100,7 +100,7 @@ func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testin
 			for n, b := range c.handles[key] {
 				got, opens := b.CountsAt(u), fails && want.Failures >= limit
 				require.Equal(t, opens, b.StateAt(u) == breaker.Open, "round %d, key %d, handle %d", round, key, n)
-				if opens { // on the first of them; some came at the same time
+				if opens { // the first of the failures opened it; some more came at the same time
 					want.Failures = min(want.Failures, max(got.Failures, limit))
 				}
 				require.Equal(t, want.Failures, got.Failures, "round %d, key %d, handle %d", round, key, n)

@@ -27,8 +27,8 @@ func fillGroup[K comparable](t *testing.T, members int, key func(i int) K) *brea
 	return g
 }
 
-// A client that chooses the keys fills a group with at most MaxKeys times a few kilobytes, however long the
-// keys are, or the strings that they are part of.
+// A client that chooses the keys can make a group hold at most MaxKeys times a few kilobytes. That
+// is so however long the keys are, and however long the strings are that the keys are parts of.
 func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	type named string
 	type pair struct{ a, b string }

@@ -15,7 +15,7 @@ type observers[K comparable] struct {
 	name    string
 	others  summableSeries
 	own     map[string]*ownSeries[K] // by the text of the key
-	moved   sum                      // what _other shows of members that have series of their own now, less what it does not show of members that had some
+	moved   sum                      // correction of _other: plus what it showed of members before they got their present own series, minus what only ended series showed
 	highest sum                      // the highest counters of _other that were shown
 	members []*member[K]             // reused by collect
 }
@@ -25,16 +25,16 @@ func (w *observers[K]) init(name string, t0 time.Time) {
 	w.moved, w.highest = w.others.zero(), w.others.zero()
 }
 
-// Observe yields the metrics of the group, and those of [Breaker.Observe] for each key, which is the
-// attribute weir.group.key.
+// Observe yields the metrics of the group, and for each key the metrics of [Breaker.Observe]. The
+// key is the attribute weir.group.key.
 //
 // Up to GroupConfig.MaxSeries keys have series of their own. All other keys share the series with
 // the key _other: its counters are sums, which include evicted keys and unguarded calls, and
 // weir.breaker.state is the number of keys in each state. It has no other gauges. Keys with an
 // empty text, and keys with the same text as another key, belong to _other too.
 //
-// The number of series is bounded. The time grows with the number of keys. Observe blocks new keys only
-// while it copies a part of the keys.
+// The number of series is bounded. The time that Observe takes grows with the number of keys.
+// Observe blocks new keys only while it copies a part of the keys.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	own, others := g.collect((*summableSeries).add)
 	for _, s := range own {
@@ -72,10 +72,11 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	yield(g.observers.others.duration, others.durations().Histogram())
 }
 
-// collect returns the series of the keys that have their own, and the sum of all others, which add adds.
+// collect returns the series of the keys that have series of their own, and the sum of all other
+// breakers. The function add adds one breaker to that sum.
 //
-// For each shard the members and the sum of the evicted members are copied under its lock, so each call
-// is in exactly one of them. A member that is evicted later keeps what it has counted.
+// For each shard the members and the sum of the evicted members are copied under its lock, so each
+// call is in exactly one of them. A member that is evicted after the copy keeps its counts.
 func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []ownSeries[K], others sum) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A small group has one shard, so that all its room can be used. The shards together have MaxKeys.
+// A small group has one shard, so that all its room can be used. The shards together have room for
+// MaxKeys keys.
 func TestTheShardsOfAGroup(t *testing.T) {
 	for most, parts := range map[int]int{1: 1, 127: 1, 128: 1, 129: 2, 256: 2, 257: 3, 300: 3, 10_000: 79, 1_000_000: 256} {
 		g := NewGroupAt[int]("g", GroupConfig{MaxKeys: most, MaxSeries: Off}, time.Now())
@@ -38,7 +39,7 @@ func TestAShardChecksABoundedNumberOfMembers(t *testing.T) {
 	for key := range s.max {
 		b := s.add(key, "", t0)
 		require.NotNil(t, b)
-		if key >= 1 && key <= maxChecks { // those that are looked at first
+		if key >= 1 && key <= maxChecks { // the members that are checked first
 			b.OpenForAt(t0, time.Hour)
 		}
 		s.byKey[key].used.Store(false)

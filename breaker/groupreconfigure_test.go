@@ -97,7 +97,7 @@ func reconfigureEach(g *breaker.Group[string], c breaker.Config) {
 func TestGroupKeepsAMemberWithAConfigOfItsOwn(t *testing.T) {
 	g := newEvictableGroup(2, breaker.Config{})
 	own := g.GetAt(t0, "own")
-	evictAll(g, after(time.Minute)) // it is given to a breaker that was evicted
+	evictAll(g, after(time.Minute)) // Reconfigure is called on a breaker that was evicted
 	require.NoError(t, own.ReconfigureAt(after(time.Minute), breaker.Config{MinCalls: 3}))
 	addKeys(g, after(time.Hour), 20)
 	require.Equal(t, 3, failuresToOpen(t, g.GetAt(after(time.Hour), "own"), after(time.Hour)))
@@ -136,7 +136,7 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 		}
 	}}
 	g = newEvictableGroup(3, breaker.Config{Probes: 9})
-	for _, key := range []string{"a", "b", "c"} { // each closes by the first config
+	for _, key := range []string{"a", "b", "c"} { // each closes when the first config takes effect
 		g.GetAt(t0, key).OpenForAt(t0, 0)
 		makeKeyCall(t, g, t0, key, breaker.Success)
 	}

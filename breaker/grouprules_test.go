@@ -23,7 +23,7 @@ func TestGroupProbesAfterACooldownHoweverRareCallsAre(t *testing.T) {
 	for minute := range 100 {
 		u := after(time.Duration(minute) * time.Minute)
 		o := breaker.Success
-		if minute == 0 { // a bad minute, and well ever after
+		if minute == 0 { // one bad minute, and only successes afterwards
 			o = breaker.Failure
 		}
 		for range 3 {
@@ -74,8 +74,8 @@ func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 	require.Positive(t, live.Stats().Evictions)
 }
 
-// shadowIsOpen reports whether the breaker of the key a would be open, were it not in shadow mode: it
-// would have opened, and the cooldown is not over.
+// shadowIsOpen reports whether the breaker of the key a would be open if it were not in shadow
+// mode. That is so if it would have opened and the cooldown after that is not over.
 func shadowIsOpen(told *recorder, u time.Time) bool {
 	for _, c := range slices.Backward(told.changes()) {
 		if c.Key == "a" {

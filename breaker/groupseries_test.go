@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A key gets series of its own when it is in use and another's are not; none of the sums
-// falls or jumps, and each call is in one of them.
+// A key that is in use gets the series of a key that is idle. None of the sums falls or jumps then,
+// and each call is in one of the sums.
 func TestGroupReassignsTheSeriesOfIdleKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxSeries: 2, Breaker: breaker.Config{Latency: true}})

@@ -71,7 +71,8 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 	})
 }
 
-// In a bubble, because a breaker that may close again can be evicted, and its series is then given to another.
+// The test runs in a bubble, where no time passes: after a cooldown a breaker could be evicted, and
+// another key would get its series.
 func TestGroupHasABoundedNumberOfSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[int]("g", breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 1}, MaxKeys: 1000, MaxSeries: 10})

@@ -23,7 +23,8 @@ func TestGroupThatIsFullDoesNotLookForRoomForEachKey(t *testing.T) {
 	require.Equal(t, breaker.Closed, g.GetAt(again, "b").StateAt(again))
 }
 
-// A clock that goes back does not close the group to new keys for as long.
+// If the clock goes back, the group looks for room at once. It does not wait until the clock has
+// caught up.
 func TestGroupThatWasFullAtALaterTimeLooksForRoom(t *testing.T) {
 	g := newEvictableGroup(1, breaker.Config{})
 	a := g.GetAt(t0, "a")
@@ -90,7 +91,7 @@ func TestGroupThatWasMadeLaterThanItIsUsed(t *testing.T) {
 	require.EqualValues(t, 1, g.Stats().Evictions)
 }
 
-// The zero time makes no breaker that lives two thousand years ago.
+// Getting a key at the zero time does not make a breaker whose clock stands two thousand years ago.
 func TestGroupGetAtTheZeroTime(t *testing.T) {
 	g := newEvictableGroup(2, breaker.Config{})
 	b := g.GetAt(time.Time{}, "a")

@@ -25,7 +25,7 @@ func TestOneCallPerMinuteFindsABreakerHalfOpen(t *testing.T) {
 		requireAllowed(t, down, at).RecordAt(modelTimeAt(at), breaker.Failure)
 		o := breaker.Success
 		if minute < 3 {
-			o = breaker.Failure // three bad minutes, and well ever after
+			o = breaker.Failure // three bad minutes, and only successes afterwards
 		}
 		requireAllowed(t, well, at).RecordAt(modelTimeAt(at), o)
 	}
@@ -40,7 +40,7 @@ func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 	const hour = 3_600_000
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(hour)), "there was no call")
 	requireAllowed(t, b, hour)
-	requireAllowed(t, b, hour+900) // does not begin it anew
+	requireAllowed(t, b, hour+900) // does not begin the timeout anew
 	err := modelMakeCall(b, hour+999, breaker.Success)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)
@@ -142,7 +142,7 @@ func TestReconfigureNeverAllowsMoreProbesThanProbes(t *testing.T) {
 
 func TestACooldownOfZeroStaysZeroWithAnyFactor(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, Cooldown: breaker.Off, CooldownFactor: 100}, t0)
-	for at := range 400 { // 100 to the 400th is beyond any number
+	for at := range 400 { // 100 to the power of 400 is more than a float64 can hold
 		require.NoError(t, modelMakeCall(b, at, breaker.Failure), "round %d", at)
 	}
 }

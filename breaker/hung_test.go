@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// eachHungConfig calls each with windows from the smallest to the longest, each with slow calls from the
-// shortest on.
+// eachHungConfig calls each for windows from the shortest to the longest, and for each window with
+// several values of SlowCall.
 func eachHungConfig(each func(name string, c breaker.Config)) {
 	const day = 24 * time.Hour
 	for _, c := range []breaker.Config{
@@ -53,7 +53,7 @@ func TestHungCallsAreNoticedAfterTwiceSlowCallAndASecond(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 8))
 				bound := 2*c.SlowCall + time.Second
 				b := breaker.New("b", c)
-				time.Sleep(time.Duration(r.Int64N(int64(3 * bound)))) // slices begin anywhere
+				time.Sleep(time.Duration(r.Int64N(int64(3 * bound)))) // so that the calls begin anywhere in a time slice
 				run(t, b, int(seed), succeed)
 				beginHungCalls(t, b, 40)
 				began := time.Now()
@@ -112,7 +112,8 @@ func TestASuspendedProcessHasNoCallsThatHang(t *testing.T) {
 	})
 }
 
-// A stale time counts as the newest, to an eighth of SlowCall, so a call that begins then does not look old.
+// A stale time counts as the newest time, which is known to an eighth of SlowCall. So a call that
+// begins at a stale time does not look old.
 func TestACallThatBeginsAtAStaleTimeDoesNotHang(t *testing.T) {
 	eachHungConfig(func(name string, c breaker.Config) {
 		for _, back := range []time.Duration{1, time.Second, time.Minute, time.Hour} {

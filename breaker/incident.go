@@ -14,7 +14,7 @@ const maxIncidents = 8
 // They never change: a transition makes new ones. Only openings and closings cost anything, and a
 // breaker that never opened has none.
 type incidents struct {
-	began    time.Duration     // of the incident that lasts
+	began    time.Duration     // of the current incident
 	openings int               // of the current incident; 0 for none
 	cause    string            // of its first opening
 	past     []report.Incident // the ended ones, the oldest first
@@ -46,8 +46,8 @@ func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date 
 	return i
 }
 
-// causeOf returns why an incident begins with a transition from p: if an override ends, why the breaker
-// underneath has opened.
+// causeOf returns why an incident begins with a transition from p. If the transition ends an
+// override, the cause is the reason why the breaker has opened underneath.
 func (p *phase) causeOf(c *Change) string {
 	if p.under != nil && !c.To.isOverride() {
 		return p.under.reason

@@ -23,10 +23,10 @@ type modelCallers struct {
 
 	made, refused, uncounted atomic.Int64
 	counted                  [3]atomic.Int64 // by outcome
-	ran                      [3]atomic.Int64 // by outcome, through Run, which does not say whether it counted
+	ran                      [3]atomic.Int64 // by outcome: calls through Run, which does not say whether they counted
 }
 
-// outcome draws what a call comes to.
+// outcome draws the outcome of a call.
 func (c *modelCallers) outcome(rnd *rand.Rand) breaker.Outcome {
 	switch n := rnd.Int64N(100); {
 	case n < 3:
@@ -37,7 +37,7 @@ func (c *modelCallers) outcome(rnd *rand.Rand) breaker.Outcome {
 	return breaker.Success
 }
 
-// callByPermit makes a call through a permit, and now and then reports it twice.
+// callByPermit makes a call through a permit, and sometimes records its result twice.
 func (c *modelCallers) callByPermit(rnd *rand.Rand) {
 	c.made.Add(1)
 	p, err := c.breaker.Allow()
@@ -135,7 +135,7 @@ func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, Recovery: 2 * time.Millisecond, OnChange: tell}
 	slow, last, quick := c, c, c
 	slow.SlowCall, slow.HungCalls, slow.Window = 40*time.Microsecond, true, 20*time.Millisecond
-	slow.Trip = func(c window.Counts) (string, bool) { // lets others run between the reading and the opening
+	slow.Trip = func(c window.Counts) (string, bool) { // lets other goroutines run between the reading and the opening
 		modelYield(20)
 		return "a handful", c.Calls() >= 4
 	}
@@ -144,7 +144,8 @@ func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	return []breaker.Config{c, slow, last, quick}
 }
 
-// modelOverrider changes a breaker by hand, in every way except by forcing the state never.
+// modelOverrider changes a breaker by hand in every way, except that it never forces the state
+// given by the parameter never.
 func modelOverrider(b *breaker.Breaker, configs []breaker.Config, never breaker.State) func(*rand.Rand) {
 	return func(rnd *rand.Rand) {
 		modelYield(rnd.IntN(300))

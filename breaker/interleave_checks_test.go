@@ -19,7 +19,7 @@ type modelWatch struct {
 	twice atomic.Bool
 	told  []breaker.Change // not guarded, so that the race detector finds concurrent deliveries
 
-	halfOpenTimeout bool // a Config of the breaker has one
+	halfOpenTimeout bool // a Config of the breaker sets HalfOpenTimeout
 }
 
 func (w *modelWatch) record(c breaker.Change) {
@@ -28,7 +28,7 @@ func (w *modelWatch) record(c breaker.Change) {
 	}
 	w.told = append(w.told, c)
 	runtime.Gosched()
-	if len(w.told) == 20 { // while more changes wait than may
+	if len(w.told) == 20 { // until more changes wait than the queue holds
 		modelYield(20_000)
 	}
 	w.busy.Store(false)
@@ -46,7 +46,7 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		if c.Seq() == last.Seq()+1 {
 			require.Equal(t, last.To, c.From, "%v after %v", c, last)
 		}
-		says := c.From == c.To || last.From == last.To // in shadow mode: that is not a new state, and has the call's own time
+		says := c.From == c.To || last.From == last.To // in shadow mode: such a change begins no state, and has the time of its call
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
 		require.True(t, modelIsLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
 		require.True(t, modelIsSound(c.Counts), "%v: %+v", c, c.Counts)

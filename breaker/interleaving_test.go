@@ -26,7 +26,7 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 		}
 		b := breaker.New("b", configs[int(seed)%len(configs)])
 		c := &modelCallers{breaker: b, calls: 4000}
-		const never = breaker.Disabled // under which calls are not counted
+		const never = breaker.Disabled // in this state calls are not counted
 		left, right := modelOverrider(b, configs, never), modelOverrider(b, configs, never)
 		weather := func(rnd *rand.Rand) {
 			c.fails.Store([]int64{0, 5, 30, 90}[rnd.IntN(4)])

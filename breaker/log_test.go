@@ -72,7 +72,8 @@ func TestLogChangesNeedsALogger(t *testing.T) {
 }
 
 func ExampleLogChanges() {
-	// A service gives slog.Default(); this one leaves out what differs from run to run.
+	// A service passes slog.Default(). This logger leaves out the attributes that differ from run
+	// to run.
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
 		case slog.TimeKey, "weir.breaker.changed_at", "weir.breaker.seq", "weir.breaker.origin":

@@ -33,7 +33,7 @@ func lastReason(t *testing.T, changes []breaker.Change, from, to breaker.State) 
 func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 	const opened = "failure rate 100% of 1 calls, limit 50%"
 	for name, c := range map[string]struct {
-		open func(t *testing.T, b *breaker.Breaker) // and wait until the cooldown or wait is over
+		open func(t *testing.T, b *breaker.Breaker) // opens the breaker, and waits until the cooldown or wait is over
 		want string
 	}{
 		"cooldown": {func(_ *testing.T, b *breaker.Breaker) {
@@ -117,7 +117,7 @@ func TestAHalfOpenTimeoutSaysSo(t *testing.T) {
 	})
 }
 
-// A breaker whose Initial state is Open is part of an incident from then on.
+// If the Initial state of a breaker is Open, an incident begins when the breaker is made.
 func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := quickToOpenConfig

@@ -6,8 +6,9 @@ import (
 )
 
 // margin says how many of the last failures must have been successes, so that the evidence would
-// not have opened the breaker by any rule. where says in the text where the failures are. margin
-// returns "" if functions of the user or slow calls may have opened the breaker anyway.
+// not have opened the breaker by any rule. where is the part of the text that says where the
+// failures are. margin returns "" if functions of the user or slow calls may have opened the
+// breaker anyway.
 func (r *rules) margin(e *evidence, where string) string {
 	if r.asked {
 		return ""
@@ -19,7 +20,8 @@ func (r *rules) margin(e *evidence, where string) string {
 	return fewerText(n, "failure", where)
 }
 
-// rateMargin is like margin, but for a limit that is exceeded as soon as it is reached.
+// rateMargin is like margin, but for the rate that was reached: the failure rate, or otherwise the
+// slow rate.
 func (r *rules) rateMargin(e *evidence) string {
 	if r.failureRate.reached(e.calls.Failures, e.calls.Calls) {
 		return r.margin(e, "in this window")
@@ -27,7 +29,8 @@ func (r *rules) rateMargin(e *evidence) string {
 	return r.slowMargin(e)
 }
 
-// slowMargin is margin for slow calls that would have been fast. The other rules must not be reached.
+// slowMargin is like margin, but it says how many slow calls must have been fast. If another rule
+// is reached too, it returns "".
 func (r *rules) slowMargin(e *evidence) string {
 	if r.asked || r.run.Reached(e.run, e.calls.Calls/busyShare) || e.streak >= r.consecutive {
 		return ""
@@ -40,11 +43,13 @@ func (r *rules) slowMargin(e *evidence) string {
 	return fewerText(n, "slow call", "in this window")
 }
 
-// opensWithFewer reports whether the evidence would open the breaker if the last n failures, at least
-// one, were successes. They would leave no consecutive failures.
+// opensWithFewer reports whether the evidence would open the breaker if the last n failures, at
+// least one, were successes. Then no consecutive failures would be left, so that rule needs no
+// check.
 //
-// The score of a run is the largest sum over the calls since any earlier one. The last n failures lower
-// each of these sums alike, or to at most 0, so the sum of the run stays the largest.
+// The score of a run is the largest sum over the calls since any earlier one. If the last n
+// failures were successes, each of these sums would fall by the same amount, or to at most 0. So
+// the sum of the run would stay the largest.
 func (r *rules) opensWithFewer(e *evidence, n int64) bool {
 	calls := e.calls
 	calls.Failures -= n
@@ -55,7 +60,7 @@ func (r *rules) opensWithFewer(e *evidence, n int64) bool {
 }
 
 // leastWhere returns the least n from 1 to most for which ok is true, and whether there is one. If
-// ok is true for n, so it is for more.
+// ok is true for n, it must be true for all larger numbers.
 func leastWhere(most int64, ok func(n int64) bool) (n int64, found bool) {
 	i := sort.Search(int(most), func(i int) bool { return ok(int64(i) + 1) })
 	return int64(i) + 1, int64(i) < most

@@ -43,8 +43,8 @@ func withSuccesses(outcomes []breaker.Outcome, n int) []breaker.Outcome {
 	return list
 }
 
-// TestTheMarginIsExact replays each opening with as many failures fewer as the margin says, and with one
-// more of them.
+// TestTheMarginIsExact replays each opening twice. With as many fewer failures as the margin says,
+// the breaker must stay closed. With one failure more than that, it must open.
 func TestTheMarginIsExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
@@ -109,7 +109,8 @@ func TestTheMarginInWords(t *testing.T) {
 	require.Empty(t, opening.Margin, "so may the shared counts")
 }
 
-// makeSlowCalls makes calls that take 2 s, of which some fail, and returns the change.
+// makeSlowCalls makes fast calls, and then slow calls that take 2 s, all with the outcome o. It
+// returns the change.
 func makeSlowCalls(t *testing.T, c breaker.Config, fast, slow int, o breaker.Outcome) (opening breaker.Change) {
 	t.Helper()
 	c.OnChange = func(c breaker.Change) { opening = c }

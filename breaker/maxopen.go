@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// openPlaces bounds how many members of a group may be open. A member takes a place before it opens and
-// gives it back when it closes, so half-open and recovering members have one: they refuse most
-// calls too, and may open again. A member that is opened by hand takes a place even if none is
+// openPlaces bounds how many members of a group may be open. A member takes a place before it opens
+// and gives it back when it closes, so half-open and recovering members hold a place: they refuse
+// most calls too, and may open again. A member that is opened by hand takes a place even if none is
 // free.
 type openPlaces struct {
 	share     atomic.Int64  // in parts of a billion, 0 for no bound
@@ -20,7 +20,7 @@ type openPlaces struct {
 	prevented atomic.Int64 // openings
 }
 
-// setShare rounds up, so that two of three keys may be open by a share of 2.0/3.
+// setShare rounds up, so that two of three keys may be open with a share of 2.0/3.
 func (s *openPlaces) setShare(share float64) {
 	parts := int64(0)
 	if share > 0 {

@@ -80,7 +80,8 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 	}
 }
 
-// Takers of places never have more than there are, whatever happens at the same time.
+// All goroutines together never hold more places than there are, even if members come and go at the
+// same time.
 func TestPlacesAreNeverExceeded(t *testing.T) {
 	for _, most := range []int64{1, 2, 5} {
 		var members, held, highest atomic.Int64

@@ -31,7 +31,7 @@ func countOpenKeys(g *breaker.Group[int]) (n int) {
 	return n
 }
 
-// failKeys makes a call of each key that fails, unless it is refused.
+// failKeys makes one call for each key. The call fails, unless it is refused.
 func failKeys(g *breaker.Group[int], u time.Time, keys ...int) {
 	for _, key := range keys {
 		if p, err := g.GetAt(u, key).AllowAt(u); err == nil {
@@ -92,7 +92,7 @@ func TestMaxOpenMustBeAShare(t *testing.T) {
 	}
 }
 
-// A key that may not open stays closed and counts on. It says so once per cooldown.
+// A key that may not open stays closed and goes on counting. It reports this once per cooldown.
 func TestAKeyThatMayNotOpenSaysSo(t *testing.T) {
 	var told recorder
 	g := boundedGroup(10, 0.2, told.attachTo(breaker.Config{Cooldown: secondsOf(5)}))
@@ -209,7 +209,7 @@ func TestALowerMaxOpenClosesNoKey(t *testing.T) {
 	require.Equal(t, 3, countOpenKeys(g))
 }
 
-// Shadow mode knows no MaxOpen: all keys in it would open.
+// MaxOpen does not bind breakers in shadow mode: all of them would open.
 func TestMaxOpenDoesNotBindShadows(t *testing.T) {
 	g := boundedGroup(4, 0.25, breaker.Config{Initial: breaker.Shadow})
 	failKeys(g, t0, 0, 1, 2)

@@ -15,7 +15,7 @@ type membership struct {
 // memberGroup has the methods of a group that its breakers use.
 type memberGroup interface {
 	get(t time.Time) *Breaker // Group.Get for the key of the breaker
-	peek() *Breaker           // get without adding the key: if the group has no such key, a new breaker for one answer
+	peek() *Breaker           // like get, but adds no key: if the group has no such key, peek returns a new breaker that the group does not keep
 	rules() *rules
 }
 
@@ -39,7 +39,7 @@ type member[K comparable] struct {
 	key    K
 	number int64 // the number of keys that the group had added when it added this one
 
-	usedAt     time.Time // when the group last found used; guarded by the lock of the shard
+	usedAt     time.Time // when the group last found that used was set; guarded by the lock of the shard
 	pinned     bool      // has series of its own; written under the locks of the shard and the observers
 	callsShown int64     // the calls counted when _other last included it; guarded by the lock of the observers
 	shown      bool      // _other has included it; guarded by the lock of the observers

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// stayAt returns the stay as of t, and whether it is among the changes already.
+// stayAt returns the stay at the time t, and whether the change that began it was recorded already.
 func (m *modelBreaker) stayAt(t time.Duration) (s modelStay, settled bool) {
 	if brought := m.dueStays(m.stay, t); len(brought) > 0 {
 		return brought[len(brought)-1], false
@@ -84,7 +84,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	return c, nil
 }
 
-// check returns the error with which allow would refuse.
+// check returns the error that allow would return, or nil.
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.stayAt(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen,
@@ -106,7 +106,7 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	switch m.stay.state {
 	case breaker.Open:
 		e.Until = t0.Add(m.stay.until)
-	case breaker.HalfOpen: // when a place falls back, or when it gave up before
+	case breaker.HalfOpen: // when a slot falls free, or when the next cooldown ends if HalfOpenTimeout ends first
 		if spared {
 			break
 		}

@@ -13,7 +13,7 @@ type modelResults []modelResult
 
 // trippedBy returns the run of failures that ends with the last result, and the reason if it is
 // long enough to open the breaker. Of all numbers of last calls it is the one with the highest
-// score, and of those the greatest.
+// score. If several have that score, it is the smallest of them.
 func (rs modelResults) trippedBy(c *breaker.Config, in window.Counts) (best window.Counts, reason string) {
 	if len(rs) == 0 || rs[len(rs)-1].outcome != breaker.Failure {
 		return best, ""

@@ -42,7 +42,7 @@ func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 	b := breaker.NewAt("b", told.attachTo(breaker.Config{SlowCall: ms, Trip: func(window.Counts) (string, bool) {
 		late := held
 		held = nil
-		for _, p := range late { // results that come while it is judged
+		for _, p := range late { // results that come while the call is judged
 			p.RecordAt(modelTimeAt(10), breaker.Failure)
 		}
 		return "enough", len(late) > 0
@@ -60,7 +60,7 @@ func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 func TestRegressionAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
-	_, err := b.AllowAt(modelTimeAt(60_000)) // half-open for a minute, and the first to call
+	_, err := b.AllowAt(modelTimeAt(60_000)) // half-open for almost a minute, and this is the first call
 	require.NoError(t, err)
 	err = modelMakeCall(b, 60_001, breaker.Success)
 	var e *breaker.OpenError
@@ -154,7 +154,7 @@ func TestRegressionAShadowRespectsRetryAfter(t *testing.T) {
 	require.Equal(t, int64(1), b.StatsAt(modelTimeAt(500)).ShadowRefused)
 }
 
-// Stale times: they move no deadline and add no capacity.
+// The tests below use stale times, which move no deadline and add no capacity.
 
 func TestRegressionAStaleProbeKeepsItsSlotAsLong(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: 100 * ms, Cooldown: 10 * ms}, t0)
@@ -186,7 +186,7 @@ func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
 	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
 	b := breaker.NewAt("b", c, t0)
-	p, err := b.AllowAt(modelTimeAt(5_050)) // takes the counter of the slice 40 before
+	p, err := b.AllowAt(modelTimeAt(5_050)) // takes over the counter of the time slice that is 40 slices earlier
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(modelTimeAt(5_050), breaker.Success))
 	stale, err := b.AllowAt(modelTimeAt(1_050))

@@ -64,7 +64,7 @@ func (m *modelBreaker) setStay(s modelStay) {
 	switch {
 	case m.under != nil:
 		m.under = &s
-	case s.state == old.state: // begun anew, and no change
+	case s.state == old.state: // the state begins anew, which is not a change
 		m.begin(s)
 	default:
 		m.enter(s, "hand", s.reason, window.Counts{})

@@ -31,7 +31,8 @@ func modelHungSizes(k *breaker.Config) (slice, tick, kept time.Duration) {
 
 func (m *modelBreaker) forgetFlying() { m.flying, m.looked, m.pause = nil, 0, modelPause{} }
 
-// watch remembers a call that began at the given time, or later if that is stale.
+// watch remembers a call that began at the given time. If that time is stale, it remembers a later
+// time.
 func (m *modelBreaker) watch(c *modelCall, t time.Duration) {
 	if m.config.HungCalls {
 		_, tick, _ := modelHungSizes(&m.config)
@@ -43,8 +44,8 @@ func (m *modelBreaker) watch(c *modelCall, t time.Duration) {
 	}
 }
 
-// lookForHung opens a closed or recovering breaker on calls that hang. They are seen by the slice of time
-// in which they started, once per slice.
+// lookForHung opens a closed or recovering breaker on calls that hang. It looks for them once per
+// slice of time, and knows of each call only the slice in which it started.
 func (m *modelBreaker) lookForHung(t time.Duration) {
 	k := &m.config
 	if m.stay.state != breaker.Closed && m.stay.state != breaker.Recovering || !k.HungCalls {

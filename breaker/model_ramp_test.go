@@ -17,10 +17,10 @@ type modelRamp struct {
 	round        int
 	began        time.Duration // when it began
 	passed       int           // calls of the round
-	full         time.Duration // when the last of them passed that the round needed
+	full         time.Duration // when the last call that the round needed passed
 	results      []modelResult // of the round
 	limited      bool          // a call of the round was refused
-	good, failed time.Duration // when the last such round ended
+	good, failed time.Duration // when the last good and the last failed round ended
 }
 
 const modelLeastShare = 1.0 / 8

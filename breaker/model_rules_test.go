@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelDefaults writes out what the fields' comments say of zero and Off, but for
-// rates, in which Off stands as it is.
+// modelDefaults replaces zero and Off in the fields by the values that the comments of the fields
+// name. In rates it keeps Off.
 func modelDefaults(c breaker.Config) breaker.Config {
 	def := func(d *time.Duration, zero, off time.Duration) {
 		switch *d {
@@ -81,7 +81,7 @@ func (m *modelBreaker) addResult(t time.Duration, r modelResult) {
 	case breaker.Success:
 		m.streak = 0
 		m.totals.ConsecutiveFailures = 0
-	default: // says nothing
+	default: // an ignored call does not change the streak
 	}
 }
 
@@ -170,8 +170,8 @@ func (m *modelBreaker) judge(t time.Duration) {
 	}
 }
 
-// minCalls is the lowest number of calls that can open the breaker. Where that is more than the
-// window holds, all that it holds will do.
+// minCalls is the lowest number of calls that can open the breaker. If the window holds fewer
+// calls, a full window is enough.
 func (m *modelBreaker) minCalls() int64 {
 	if n := m.config.LastCalls; n > 0 {
 		return int64(min(m.config.MinCalls, n))
@@ -179,7 +179,7 @@ func (m *modelBreaker) minCalls() int64 {
 	return int64(m.config.MinCalls)
 }
 
-// rateReached says which rate is reached, if one is.
+// rateReached returns which rate is reached, or "" if none is.
 func (m *modelBreaker) rateReached(c window.Counts) string {
 	if c.Calls() < m.minCalls() {
 		return ""

@@ -27,16 +27,16 @@ type modelRun struct {
 	told     recorder
 	compared int // changes
 	evidence window.Counts
-	held     []*modelPair // calls in flight, and some that were reported
+	held     []*modelPair // calls in flight, and some whose results were recorded
 	now      time.Duration
 	begun    bool // a time was given
 	sick     int  // how many of ten calls fail
-	hands    int  // of a hundred steps, how many are by hand at the most
+	hands    int  // the largest number of steps by hand in a hundred steps
 	steps    []modelStep
-	counts   map[string]int // how often what was done
+	counts   map[string]int // how often each event occurred
 }
 
-// modelPair is one call in both.
+// modelPair is one call that was made both with the model and with the breaker.
 type modelPair struct {
 	n      int
 	call   *modelCall
@@ -116,7 +116,7 @@ func (r *modelRun) nextTime() time.Duration {
 		r.now = max(r.now, r.deadline())
 	case n < 98:
 		r.now += time.Duration(r.draw(30)) * time.Second
-	case !r.begun: // the first time given is none that is stale
+	case !r.begun: // the first time given is not stale
 	default:
 		return modelPick(r, r.now-ms, r.now-5*ms, r.now-20*ms, r.now-200*ms, r.now-time.Minute, modelStale)
 	}
@@ -158,7 +158,7 @@ func (r *modelRun) deadline() time.Duration {
 }
 
 // TestScenarioA44_TheBreakerIsAsItsModel makes 280,000 random steps with 800 random configs, and
-// requires that they have been everywhere.
+// requires that each kind of event occurred often enough.
 func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 	const steps = 350
 	runs := testenv.Repeat(800, 250)

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// step makes one random step with both, and compares them.
+// step makes one random step with the breaker and its model, and compares them.
 func (r *modelRun) step() {
 	if r.model.stay.rounds >= 3 {
 		r.counts["3 rounds or more"]++
 	}
 	at := r.nextTime()
-	if r.now-20*time.Second > r.model.stay.until { // or the model would list thousands of rounds
+	if r.now-20*time.Second > r.model.stay.until { // otherwise the model would list thousands of rounds
 		r.allow(r.now)
 	}
 	switch n := r.draw(100); {
@@ -61,7 +61,7 @@ func (r *modelRun) step() {
 // that slots and their timeouts matter.
 func (r *modelRun) probing() bool { return r.model.stay.state == breaker.HalfOpen }
 
-// byHand lifts overrides more often than it sets them.
+// byHand makes a random change by hand. It lifts overrides more often than it sets them.
 func (r *modelRun) byHand(at time.Duration) {
 	date := modelDate(at)
 	r.begun = true
@@ -89,7 +89,7 @@ func (r *modelRun) byHand(at time.Duration) {
 	}
 }
 
-// reconfigure changes a part of the config, or nothing.
+// reconfigure changes a part of the config, or all of it.
 func (r *modelRun) reconfigure(at time.Duration) {
 	old, c := r.given, r.drawConfig()
 	switch r.draw(4) {

@@ -12,11 +12,11 @@ import (
 // modelBreaker is a naive breaker, written from the documentation: one call at a time, a list of all
 // results, and every count computed from that list when it is needed. Times are offsets from t0.
 //
-// The rules for times are as follows. A time is compared with deadlines as it was given, so a call at a
-// stale time is refused if it would have been refused then. A result or a
-// state at a stale time begins no sooner than the newest bucket and the present stay. A transition that is due is visible at
-// once. It is added to the changes by the next call, refusal, result of the present stay, or
-// administrative method.
+// The rules for times are as follows. A time is compared with deadlines as it was given. So a call
+// at a stale time is refused if it would have been refused at that time. A result or a state that
+// is given a stale time gets the beginning of the newest bucket or of the present stay instead,
+// whichever is later. A transition that is due is visible at once. It is added to the changes by
+// the next call, refusal, result of the present stay, or administrative method.
 type modelBreaker struct {
 	config breaker.Config // with every default written out
 
@@ -35,9 +35,9 @@ type modelBreaker struct {
 	pause   modelPause    // HungCalls
 	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
-	run      modelResults   // judged while closed, since Reconfigure last began them anew
+	run      modelResults   // the results judged while closed, since Reconfigure last cleared them
 	results  []modelResult  // in the order in which they came
-	newest   int64          // the bucket of the last of them
+	newest   int64          // the bucket of the last result
 	evidence *window.Counts // what Config.SharedCounts returns
 
 	totals                                       window.Totals
@@ -120,7 +120,7 @@ func (m *modelBreaker) dueStays(s modelStay, t time.Duration) (brought []modelSt
 	for s.until != modelNever && t >= s.until {
 		s.since, s.until = s.until, modelNever
 		if s.state == breaker.Open {
-			s.state = breaker.HalfOpen // until a probe has gone out too long ago
+			s.state = breaker.HalfOpen // until HalfOpenTimeout ends, which begins with a probe
 		} else {
 			s.state, s.until = breaker.Open, max(modelAdd(s.since, s.cooldown), s.asked)
 			s.wait = s.until - s.since

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// isUninformative reports whether a call that failed says nothing about the service, because its
-// deadline has passed and was too short, or passed while the process was suspended.
+// isUninformative reports whether a failed call says nothing about the service, because its
+// deadline d has passed. The deadline must have been too short, or have passed while the process
+// was suspended.
 func (m *Permit) isUninformative(d time.Time) bool {
 	if m.phase.rules.config.CountDeadlines {
 		return false
@@ -30,8 +31,9 @@ func (m *Permit) isUninformative(d time.Time) bool {
 // If a result comes this long after the deadline of its call, the process was suspended.
 const lateAfter = time.Second
 
-// suspendedAt reports whether the process seems to have been suspended at the deadline of a call that
-// ended at the given time: the call did not end for a second, and no call ended meanwhile.
+// suspendedAt reports whether the process seems to have been suspended at the deadline of a call
+// that ended at the given time: the call ended more than a second after the deadline, and no call
+// ended in between.
 func (p *phase) suspendedAt(deadline, at time.Duration) bool {
 	if at-deadline <= lateAfter {
 		return false
@@ -40,8 +42,8 @@ func (p *phase) suspendedAt(deadline, at time.Duration) bool {
 	return deadline+time.Second >= from && deadline <= to
 }
 
-// uninformativeCalls counts consecutive calls without a success that say nothing about the service. The
-// zero value is empty.
+// uninformativeCalls counts the calls that say nothing about the service. A success of the breaker
+// restarts the count. The zero value is empty.
 type uninformativeCalls struct {
 	mu        sync.Mutex
 	since     time.Duration
@@ -49,9 +51,9 @@ type uninformativeCalls struct {
 	successes int64 // of the breaker before the first of these calls
 }
 
-// addAndCheck counts the call, and reports whether it counts as evidence nevertheless: if MinCalls such
-// calls have come in a row without a success. A closed breaker must also have seen no success for
-// the length of the window.
+// addAndCheck counts the call, and reports whether the call is evidence nevertheless. It is
+// evidence if MinCalls such calls came before it without a success in between. A closed breaker
+// must also have seen no success for the length of the window.
 func (u *uninformativeCalls) addAndCheck(p *phase, at time.Duration) bool {
 	window := p.rules.config.Window
 	if window == 0 { // LastCalls

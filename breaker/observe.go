@@ -84,7 +84,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) boo
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
 	now, spent, entered := b.phase.Load().history(at)
 	at = max(at, now.since)
-	if now.state != evicted { // whose time has ended
+	if now.state != evicted { // the time of an evicted breaker has ended
 		*spent.of(now.state) += at - now.since
 	}
 	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
@@ -103,9 +103,9 @@ func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Se
 	return true
 }
 
-// raiseLongestShown returns the longer of the time spent in a state and the time that was shown
-// before, because a counter must not fall: a transition may have a time before the latest
-// observation.
+// raiseLongestShown returns the longer of the time spent in a state and the longest time that was
+// shown before. The time spent may become shorter, because a transition may have a time before the
+// latest observation. But a counter must not fall.
 func raiseLongestShown(shown *atomic.Int64, spent int64) time.Duration {
 	for {
 		old := shown.Load()

@@ -139,7 +139,8 @@ func TestStatsOfABreakerThatIsDue(t *testing.T) {
 	})
 }
 
-// Other breakers read the wall clock. This one runs on given times, some of them in the past.
+// The breakers of other tests read the wall clock. This breaker is given its times, and some of
+// them are in the past.
 func TestTimesThatGoBack(t *testing.T) {
 	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
 	b := breaker.NewAt("b", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off, MinCalls: 2, Probes: 1}, t0)
@@ -153,7 +154,7 @@ func TestTimesThatGoBack(t *testing.T) {
 		return p.RecordAt(at(s), o)
 	}
 	require.True(t, do(0, breaker.Failure))
-	require.True(t, do(10, breaker.Failure)) // the first is out of the window
+	require.True(t, do(10, breaker.Failure)) // the first failure has left the window
 	require.Equal(t, breaker.Closed, b.StateAt(at(10)))
 	require.True(t, do(9, breaker.Failure), "a stale time counts into the newest bucket")
 	require.Equal(t, breaker.Open, b.StateAt(at(10)))

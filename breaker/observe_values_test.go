@@ -20,7 +20,7 @@ func TestTheTimeInEachStateAddsUp(t *testing.T) {
 		time.Sleep(6 * time.Second) // the cooldown, and five seconds more
 		run(t, b, 3, succeed)
 		time.Sleep(3 * time.Second)
-		for range 2 { // looking changes nothing
+		for range 2 { // observing the breaker changes nothing
 			seen := observe(b)
 			require.InDelta(t, 2+3, seen["state_time closed"], 1e-9)
 			require.InDelta(t, 1, seen["state_time open"], 1e-9)

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override that
-// is set. The state underneath is kept, and its cooldown runs on; Release returns to it. Force panics
-// if s is not an override. While Config.Refuse is set, the breaker stays forced open, and s follows.
+// Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override
+// that is set. The breaker keeps the state underneath, whose cooldown runs on. Release returns to
+// that state. Force panics if s is not an override. While Config.Refuse is set, the breaker stays
+// forced open, and s takes effect when Refuse ends.
 func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
 
 // forceAt is Force at the time t.
@@ -44,9 +45,9 @@ func (b *Breaker) override(p *phase, s State, at time.Duration, reason string) {
 }
 
 // Release lifts the override. The breaker is then in the state that it would be in without the
-// override: the cooldown of an open breaker is not longer. A half-open breaker begins its probes
-// anew, and a recovering one begins with the smallest share.
-// A closed breaker judges only calls after Release. Without an override Release does nothing.
+// override: the override does not lengthen the cooldown of an open breaker. A half-open breaker
+// begins its probes anew, and a recovering one begins with the smallest share. A closed breaker
+// judges only calls after Release. Without an override Release does nothing.
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
 // releaseAt is Release at the time t.
@@ -90,8 +91,9 @@ func (b *Breaker) openForAt(t time.Time, d time.Duration) {
 	})
 }
 
-// Reset closes the breaker and clears what it is judged by: the window, the consecutive failures and
-// the failed rounds of probes. Under an override Reset does so underneath. Totals are kept.
+// Reset closes the breaker and clears what it is judged by: the window, the consecutive failures
+// and the failed rounds of probes. Under an override Reset does this to the state underneath.
+// Totals are kept.
 func (b *Breaker) Reset() { b.resetAt(time.Now()) }
 
 // resetAt is Reset at the time t.

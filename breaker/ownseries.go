@@ -9,15 +9,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// maxIdle is how long a key with series of its own may have no calls before a key in use gets them. It
-// bounds how fast new keys can make new series.
+// maxIdle is how long a key keeps series of its own without calls. After that, another key that is
+// in use may replace it. So maxIdle bounds how fast new keys can make new series.
 const maxIdle = 10 * time.Minute
 
-// ownSeries is the series of one key. Its member is not evicted while it has them.
+// ownSeries is the series of one key. The member of the key is not evicted while it has series of
+// its own.
 type ownSeries[K comparable] struct {
 	member *member[K]
 	summableSeries
-	before sum           // what _other showed of the member before; never changed
+	before sum           // what _other showed of the member before it got these series; never changed
 	totals window.Totals // when the series were last checked
 	usedAt time.Time     // when a call or a refusal was last found
 }
@@ -74,15 +75,16 @@ func (w *observers[K]) assign(m *member[K], now time.Time) bool {
 	return true
 }
 
-// reclaim ends the series of a key. From now on its member is one of the others, with the calls that it
-// counts from now on.
+// reclaim ends the series of a key. The calls that its member counts from now on are shown by
+// _other.
 func (w *observers[K]) reclaim(s *ownSeries[K]) {
 	w.forget(s.member)
 	s.member.shown = true
 	s.member.unpin()
 }
 
-// forget ends the series of a key whose calls are in a sum that _other has not shown.
+// forget ends the series of a key. From now on the calls of the key are in the sum for _other,
+// which has not shown them, so forget subtracts them.
 func (w *observers[K]) forget(m *member[K]) {
 	w.moved.add(w.others.counted(m.breaker), -1)
 	delete(w.own, m.label)
@@ -102,9 +104,10 @@ func (w *observers[K]) idleSeries(now time.Time) (idle []*ownSeries[K]) {
 	return idle
 }
 
-// isInUse reports whether the breaker has calls in its window. If it refuses calls, its window does not
-// move, and isInUse reports whether there was a call or a refusal since the last observation: otherwise
-// callers could open many breakers and leave them.
+// isInUse reports whether the breaker has calls in its window. The window of a breaker that refuses
+// calls does not move. For such a breaker isInUse reports whether there was a call or a refusal
+// since the last observation. Without this rule, callers could open many breakers and leave them,
+// and all of them would be in use.
 func (m *member[K]) isInUse() bool {
 	b := m.breaker
 	p := b.phase.Load()

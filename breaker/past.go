@@ -24,8 +24,8 @@ type endedTally struct {
 // recordingTime is an upper bound of the time from loading the phase to recording a call.
 const recordingTime = time.Minute
 
-// withTally returns the past with a different tally. Of tallies to which no goroutine can record any
-// more, only the totals are kept.
+// withTally returns the ended windows with one more tally, which ended at the given time. For a
+// tally that no goroutine can record to any more, only the totals are kept.
 func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
 	next := endedWindows{counts: p.counts, latency: p.latency}
 	for _, e := range p.recent {

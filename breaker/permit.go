@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/internal/verdict"
 )
 
-// Permit is the right to make one call. The result of the call is recorded with it. Defer a Record of
-// a failure right after Allow: it counts only if nothing else was recorded, after a panic or an early
-// return. Then call Done when the call has ended:
+// Permit is the right to make one call. The result of the call is recorded with it. Right after
+// Allow, defer a Record of a failure. This record counts only if nothing else was recorded, which
+// happens after a panic or an early return. Call Done when the call has ended:
 //
 //	permit, err := b.Allow()
 //	if err != nil {
@@ -121,9 +121,9 @@ func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 	return err
 }
 
-// finish records the outcome of a call that was made with ctx and returned err, or did not return because
-// it panicked or called runtime.Goexit, and reports whether it counted. If classify panics, the call is
-// ignored.
+// finish records the outcome of a call that was made with ctx, and reports whether it counted. The
+// call returned err, or it did not return because it panicked or called runtime.Goexit. If classify
+// panics, the call is ignored.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
 	if !m.returned {
 		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), kindPanic)

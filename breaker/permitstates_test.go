@@ -37,7 +37,7 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 		if p, err := b.Allow(); err == nil {
 			during()
 			p.Record(breaker.Failure)
-			p.Record(breaker.Failure) // counts no more
+			p.Record(breaker.Failure) // does not count again
 		}
 	},
 	"Done": func(b *breaker.Breaker, during func()) {
@@ -55,7 +55,8 @@ var callEndings = map[string]func(b *breaker.Breaker, during func()){
 	},
 }
 
-// In every form, a result counts once if the state of the call lasts, and is late once if it has ended.
+// However a call is made, its result counts once if the state of the call lasts. If that state has
+// ended, the result is late once.
 func TestAResultCountsForItsStateInEveryForm(t *testing.T) {
 	c := breaker.Config{FailureRate: breaker.Off, SlowCall: time.Hour, HungCalls: true, Active: true}
 	another := c

@@ -58,14 +58,14 @@ func endlessStay(s State, since time.Duration) stay {
 // openStay returns the stay of a breaker that opens.
 func openStay(since, until time.Duration) stay { return stay{Open, since, until, until - since} }
 
-// recovery is the state that a breaker keeps from its first opening until it closes. An override
-// keeps it underneath.
+// recovery is the state that a breaker keeps from its first opening until it closes. During an
+// override the phase underneath keeps it.
 type recovery struct {
 	reason   string          // why the breaker opened
 	openedBy window.Counts   // the counts that opened it
 	rounds   int             // rounds of probes that failed
 	byRun    bool            // a run of failures opened it
-	details  *openingDetails // what is known of that opening; nil if it was opened by hand
+	details  *openingDetails // what is known of the opening; nil if the breaker was opened by hand
 	refused  int64           // the calls that the breaker had refused when it last opened
 	cooldown time.Duration   // the latest cooldown
 }
@@ -78,9 +78,10 @@ type mutableState struct {
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
-	spread  evenSequence                  // HalfOpen, Recovering: of the waits that refused calls are told
-	drawn   uint64                        // follows from the time at which the phase began
-	// Closed: the time until which further openings that MaxOpen prevents are not told; guarded by Breaker.mu
+	spread  evenSequence                  // HalfOpen, Recovering: spreads the waits that refused calls are told
+	drawn   uint64                        // a number computed from the time at which the phase began
+	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
+	// by Breaker.mu
 	prevented time.Duration
 	seen      int64 // evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
 }
@@ -158,8 +159,8 @@ func (p *phase) stayAt(at time.Duration) stay {
 	return following[len(following)-1]
 }
 
-// followingStays returns the stays that followed the phase when its time was over: one or two, of which
-// the last is the stay at the given time.
+// followingStays returns the one or two stays that followed the phase when its time was over. The
+// last of them is the stay at the given time.
 func (p *phase) followingStays(at time.Duration) []stay {
 	if p.state == Open {
 		return []stay{endlessStay(HalfOpen, p.until)}
@@ -196,8 +197,8 @@ func (p *phase) reopenedUntil() time.Duration {
 	return max(addClamped(p.until, p.cooldown), p.askedUntil(p.until, p.live.drawn))
 }
 
-// askedUntil returns the time before which the service asked not to be called, stretched for a breaker
-// that opens now. drawn is any number.
+// askedUntil returns the time before which the service asked not to be called. For a breaker that
+// opens at the given time, it is made later by a share of the wait. drawn decides that share.
 func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
 	return stretchTime(time.Duration(p.live.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
 }

@@ -48,8 +48,8 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 	return nil
 }
 
-// probeRefusal returns the error of a call that found the given slot, or -1 for none, or nil if the
-// call may pass. The lock is held.
+// probeRefusal returns the error of a refused call, or nil if the call may pass. slot is the free
+// slot that the call found, or -1. The lock is held.
 func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError {
 	switch {
 	case p.passes == noCalls:
@@ -84,7 +84,7 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 	if abandoned {
 		b.abandoned.Add(1)
 	}
-	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 { // the first probe starts it
+	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 { // the first probe starts the timeout
 		timed := *p
 		timed.until = addClamped(p.latest(at), timeout)
 		b.phase.Store(&timed)

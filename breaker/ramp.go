@@ -29,11 +29,11 @@ type ramp struct {
 	round   uint32        // the number of this round
 	began   time.Duration // when it began
 	passed  int64         // the calls of this round that passed
-	fullAt  time.Duration // when the last call passed that the round needed
+	fullAt  time.Duration // when the last call that the round needed was allowed
 	limited bool          // a call was refused in this round
 	results window.Counts
 
-	goodAt, failedAt time.Duration // the ends of the last good and the last failed round, or the beginning
+	goodAt, failedAt time.Duration // the ends of the last good and the last failed round, or the beginning of the ramp
 }
 
 // newRamp returns a ramp that lets the first call through.
@@ -41,7 +41,7 @@ func newRamp(at time.Duration) ramp {
 	return ramp{oneOf: leastShare, skipped: leastShare - 1, passedAt: at, began: at, goodAt: at, failedAt: at}
 }
 
-// passes reports whether a call passes that is made now.
+// passes reports whether a call that is made at the given time passes.
 func (r *ramp) passes(at time.Duration) bool {
 	return r.skipped+1 >= r.oneOf || at-r.passedAt >= maxRampPause
 }
@@ -63,8 +63,8 @@ func (r *ramp) refuse() {
 }
 
 // size returns the number of calls of a round. If all calls pass, it is the number that a closed
-// breaker needs for a verdict, and otherwise one. More calls would take too long where calls are
-// rare, as in a large fleet: the service would have changed before the share follows it.
+// breaker needs for a verdict. Otherwise it is 1. Where calls are rare, as in a large fleet, larger
+// rounds would take so long that the share could not follow the changes of the service.
 func (r *ramp) size(minCalls int64) int64 {
 	if r.oneOf == 1 {
 		return minCalls

@@ -12,8 +12,9 @@ import (
 // before, calls in flight count, and a window of the same shape keeps its calls. A window of a
 // different shape begins empty, and Totals are kept. Calls in flight when SlowCall, Latency or
 // HungCalls is switched on are neither timed nor counted as hung, because their beginning was not
-// recorded. Another HalfOpenTimeout begins with the next probe. c.Initial is ignored. c.Refuse forces the breaker open, or ends that. If c is not
-// valid, Reconfigure returns the error of c.Validate and changes nothing.
+// recorded. If HalfOpenTimeout is changed, it begins anew with the next probe. c.Initial is
+// ignored. If c.Refuse is not empty, it forces the breaker open, and an empty c.Refuse ends that.
+// If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
@@ -49,8 +50,8 @@ func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	b.followRefuse(old, p.latest(now))
 }
 
-// replacePhase publishes a phase with other rules, by which the results of the probes or of a round may be enough.
-// The lock is held.
+// replacePhase publishes a phase with other rules. By these rules the results so far of the probes,
+// or of a round, may be enough to end the state or the round. The lock is held.
 func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 	b.phase.Store(p)
 	switch {
@@ -76,7 +77,7 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	}
 	next.tally.SetSlow(r.config.SlowCall)
 	if !next.runs || r.failureRate != old.failureRate {
-		next.live.run.Clear() // its score was by a different rate
+		next.live.run.Clear() // its score was computed with a different rate
 	}
 	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
 		next.flights = newFlights(r)

@@ -8,8 +8,9 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// record records a result and reports whether it counted. ctx is that of the call, for a change of state that
-// it causes, or unknownContext. f describes a failure and may be nil.
+// record records a result and reports whether it counted. ctx is the context of the call, or
+// unknownContext. A change of state that the call causes uses ctx. f describes a failure and may be
+// nil.
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	at = b.read(at)
 	if l := m.listener; l != nil {
@@ -96,8 +97,8 @@ func (m *Permit) endFlight() {
 	}
 }
 
-// learnFrom learns from the duration of a call that is a sample, keeps one that is an exemplar, and returns
-// it for the tally of phase p.
+// learnFrom returns the duration of a call for the tally of phase p. Before that, it learns from
+// the duration if the call is a sample, and keeps the call if it may be an exemplar.
 func (b *Breaker) learnFrom(ctx context.Context, m *Permit, p *phase, o Outcome, at time.Duration) time.Duration {
 	if m.phase.sampled && o <= Failure {
 		b.learnDuration(p, o, at-m.start, at)

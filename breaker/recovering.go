@@ -92,8 +92,8 @@ func (b *Breaker) judgeRound(p *phase, at time.Duration) {
 	}
 }
 
-// roundFails reports whether a round of the given size with these results reaches a rate. Without a
-// FailureRate half of the calls decide.
+// roundFails reports whether a round of the given size with these results reaches a rate. If
+// FailureRate is off, a round fails if half of its calls fail.
 func (r *rules) roundFails(c window.Counts, size int64) bool {
 	failureRate := r.failureRate
 	if failureRate == neverReached {
@@ -102,8 +102,8 @@ func (r *rules) roundFails(c window.Counts, size int64) bool {
 	return failureRate.reached(c.Failures, size) || r.slowRate.reached(c.Slow, size)
 }
 
-// endOverdueRound ends a round whose results are missing for ProbeTimeout, as a failed one: the calls
-// hang, or their permits were forgotten. The lock is held.
+// endOverdueRound ends a round as failed if its results are still missing after ProbeTimeout. Then
+// the calls hang, or their permits were forgotten. The lock is held.
 func (b *Breaker) endOverdueRound(p *phase, at time.Duration) {
 	if p.state == Recovering && p.live.ramp.isOverdue(at, p.rules.config.ProbeTimeout, p.live.ramp.size(p.rules.minCalls)) {
 		b.endRound(p, true, at)

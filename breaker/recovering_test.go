@@ -52,7 +52,8 @@ func (r *recoveryRun) makeCalls(n int, o breaker.Outcome) (passed int) {
 	return passed
 }
 
-// The rounds need one result, and that of all calls 20, of which eleven successes decide.
+// A round needs one result while calls are refused. The round in which all calls pass needs 20, and
+// eleven successes decide it.
 func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	require.Equal(t, 1, r.makeCalls(1, breaker.Success), "one of eight begins with a call that passes")
@@ -95,7 +96,7 @@ func TestRecoveringOpensAfterFailuresAloneForRecovery(t *testing.T) {
 	require.Equal(t, breaker.Recovering, last.From)
 }
 
-// The bound of the package comment.
+// The package comment promises this bound.
 func TestRecoveringLetsAtMostOneOfEightThroughWhileCallsFail(t *testing.T) {
 	for _, every := range []time.Duration{time.Microsecond, 10 * time.Millisecond, 300 * time.Millisecond, 3 * time.Second} {
 		r := newRecoveryRun(t, breaker.Config{Recovery: time.Hour})
@@ -198,7 +199,8 @@ func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	require.Equal(t, breaker.Closed, r.state())
 }
 
-// A service that is called every 15 seconds would need 11 good calls after the first round.
+// If rare calls did not shorten the rounds, a service that is called every 15 seconds would need 11
+// good calls after the first round.
 func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	for r.state() == breaker.Recovering {

@@ -91,7 +91,7 @@ func TestFailuresBeforeTheCallsAreCancelledCount(t *testing.T) {
 	})
 }
 
-// time.Sleep(weir.RetryAfter(err)) between tries must not spin.
+// A caller that calls time.Sleep(weir.RetryAfter(err)) between its tries must not spin.
 func TestEveryRefusalAsksForAWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		forced := func(c breaker.Config) *breaker.Breaker {

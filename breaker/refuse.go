@@ -11,7 +11,8 @@ import (
 // refuses reports whether the phase refuses all calls because of Config.Refuse.
 func (p *phase) refuses() bool { return p.rules.config.Refuse != "" }
 
-// refuseAfter makes p the phase that refuses all calls instead of another phase. It is not yet complete.
+// refuseAfter makes p the phase that replaces another phase and refuses all calls. p is not yet
+// complete.
 func (p *phase) refuseAfter(other *phase) {
 	p.state, p.until, p.reason = ForcedOpen, math.MaxInt64, p.rules.config.Refuse
 	p.under, p.replaced = other, ""

@@ -97,7 +97,7 @@ func (r *rules) cooldown(rounds int) time.Duration {
 	return time.Duration(d)
 }
 
-// evidence selects which results count: see the constants.
+// evidence is what the rules judge after a result.
 type evidence struct {
 	calls, slow tally.Pair // of the window
 	streak      int64      // consecutive failures, 0 for a success

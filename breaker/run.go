@@ -9,7 +9,8 @@ import (
 
 const (
 	// A run must be longer by one failure for every busyShare calls in the window. So failures that
-	// come all together do not open a breaker if they take a smaller share of the window.
+	// come all together do not open a breaker if they are a smaller share of the calls in the
+	// window.
 	busyShare = 6
 	// chanceShare is the share of FailureRate up to which failures count as chance.
 	chanceShare = 0.4
@@ -31,7 +32,8 @@ func (c *Config) defaultRun() int {
 	return max(int(byChance), int(byRate))
 }
 
-// countFailure adds a failure to the run. That comes before the tally: see RatesAndMarkClean.
+// countFailure adds a failure to the run. It must be called before the tally counts the call: see
+// RatesAndMarkClean.
 func (p *phase) countFailure() (run cusum.Run) {
 	if p.runs {
 		run = p.live.run.Add(p.rules.run, true)

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// runConfigs are configs by which the work for a success differs.
+// runConfigs are configs that need different work for a success.
 var runConfigs = map[string]breaker.Config{
 	"default":              {},
 	"slow calls":           {SlowCall: 100 * time.Millisecond, SlowRate: 0.2, MinCalls: 5},
@@ -39,7 +39,7 @@ func onlyNilFails(err error) breaker.Outcome {
 	return breaker.Success
 }
 
-// runForms are the ways to make a call whose common case has a path of its own.
+// runForms are the ways to make a call that have a separate code path for the common case.
 var runForms = []func(ctx context.Context, b *breaker.Breaker, after time.Duration, fn func(context.Context) error) error{
 	func(ctx context.Context, b *breaker.Breaker, _ time.Duration, fn func(context.Context) error) error {
 		return b.Run(ctx, fn)
@@ -58,15 +58,15 @@ var runForms = []func(ctx context.Context, b *breaker.Breaker, after time.Durati
 	},
 }
 
-// changesDuringCall happen to a breaker during a call.
+// changesDuringCall are changes that are made to a breaker during a call.
 var changesDuringCall = append(slices.Repeat([]func(*breaker.Breaker){func(*breaker.Breaker) {}}, 40),
 	(*breaker.Breaker).Reset, (*breaker.Breaker).Release,
 	func(b *breaker.Breaker) { b.OpenFor(100 * time.Millisecond) },
 	func(b *breaker.Breaker) { b.Force(breaker.Shadow) },
 )
 
-// TestRunCountsAsAllowAndDone makes the same calls with two breakers: by Run, Do or Permit.Run, and by
-// Allow and Done.
+// TestRunCountsAsAllowAndDone makes the same calls with two breakers. With one breaker it uses Run,
+// Do or Permit.Run, and with the other Allow and Done.
 func TestRunCountsAsAllowAndDone(t *testing.T) {
 	for name, c := range runConfigs {
 		for _, grouped := range []bool{false, true} {

@@ -39,8 +39,9 @@ func TestARunOfFailuresOpensHoweverFarApartTheyAre(t *testing.T) {
 	})
 }
 
-// TestSuccessesTakeFailuresBackInACleanWindow: a window without a failure is clean, but a success in it
-// is judged while a run has begun.
+// TestSuccessesTakeFailuresBackInACleanWindow shows that successes shorten a run of failures even
+// in a clean window. A window without a failure is clean, and its successes need no verdict unless
+// a run has begun.
 func TestSuccessesTakeFailuresBackInACleanWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
@@ -55,7 +56,7 @@ func TestABusyBreakerNeedsALongerRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{})
 		run(t, b, 1000, succeed)
-		run(t, b, 210, fail) // one fewer than 10 and a sixth of 1,211 calls
+		run(t, b, 210, fail) // one fewer than 10 plus a sixth of 1,211 calls
 		require.Equal(t, breaker.Closed, b.State())
 		run(t, b, 1, fail)
 		require.Equal(t, breaker.Open, b.State())

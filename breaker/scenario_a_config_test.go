@@ -27,7 +27,7 @@ func TestScenarioA42_OverridesAndTheStateUnderneath(t *testing.T) {
 	s.b.ReleaseAt(s.now)
 	s.do("2 S r open 100 0 5 5 1", "5 A . half_open")
 
-	force(breaker.ForcedOpen) // over a half-open one: its probe is late
+	force(breaker.ForcedOpen) // over a half-open breaker, whose probe is late then
 	s.do("6 g ! forced_open")
 	s.b.ReleaseAt(s.now)
 	s.do("6 - - half_open", "6 S . closed")
@@ -50,15 +50,15 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 2, Window: 20 * time.Second}
 	s := runScript(t, c, "0 AA .. closed", "0 EEEE .... closed")
 
-	c.MinCalls, c.FailureRate = 6, 0.9 // the same window keeps its calls, and what is in flight counts
+	c.MinCalls, c.FailureRate = 6, 0.9 // the same window keeps its calls, and calls in flight count
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("0 - - closed -1 0 4 4 0", "1 b . closed", "1 b . open")
 
-	c.Cooldown, c.Probes = time.Hour, 1 // an open breaker keeps recovering
+	c.Cooldown, c.Probes = time.Hour, 1 // an open breaker keeps its present cooldown
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("5.9 S r open", "6 AS .r half_open")
 
-	c.Probes = 3 // the probe that is out has its place
+	c.Probes = 3 // the probe in flight keeps its slot
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("6 AAS ..r half_open", "6 ggg ... closed")
 

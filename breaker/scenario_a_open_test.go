@@ -56,7 +56,7 @@ func TestScenarioA24_TheServicesOwnRetryAfter(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, breaker.HalfOpen, b.State(), "asked for before it opened")
 
-		for range 3 { // by hand, and bounded
+		for range 3 { // set by the caller, and bounded by MaxRetryAfter
 			p, err := b.Allow()
 			require.NoError(t, err)
 			p.SetRetryAfter(time.Hour)
@@ -81,7 +81,7 @@ func TestScenarioA25A26A27_ProbesAndTheirVerdict(t *testing.T) {
 	runScript(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 ggg ... closed")
 	runScript(t, c, "0 EEEEE ..... open", "5 AAAS ...r half_open", "5 gbb ... open")
 	c.FailureRate, c.ConsecutiveFailures = breaker.Off, 5
-	runScript(t, c, "0 EEEEE ..... open", "5 SSE ... open") // the first failure
+	runScript(t, c, "0 EEEEE ..... open", "5 SSE ... open") // the first failed probe opens it
 }
 
 func TestScenarioA28_IgnoredProbesWithoutEnd(t *testing.T) {

@@ -42,7 +42,7 @@ func TestScenarioB08_CooldownsThatGrow(t *testing.T) {
 	c := configWithoutSlow()
 	c.CooldownFactor = 1.5
 	s := runScript(t, c, "0 EEEEE ..... open", "3 S r open", "6 EEEE .... open")
-	s.do("12 S r open", "17 A . half_open") // 7.5 s after 6 s
+	s.do("12 S r open", "17 A . half_open") // the cooldown is 7.5 s from 6 s on
 }
 
 // waitError is an error with a method RetryAfter.

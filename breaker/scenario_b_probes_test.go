@@ -13,9 +13,9 @@ import (
 func TestScenarioB09B10B11_FourProbes(t *testing.T) {
 	s := runScript(t, configWithoutSlow(), "0 EEEEE ..... open", "5 AAAASS ....rr half_open -1 0 0 0 2")
 	s.b.OpenForAt(s.now, 0)
-	s.do("5 AAAAS ....r half_open -1 0 0 0 1") // a fresh four
+	s.do("5 AAAAS ....r half_open -1 0 0 0 1") // four new probes
 	s.held = s.held[4:]
-	s.do("5 S r half_open", "5 i . half_open", "5 A . half_open") // one released: the next is let through
+	s.do("5 S r half_open", "5 i . half_open", "5 A . half_open") // one slot is released, so the next probe passes
 }
 
 func TestScenarioB12_ProbesThatFail(t *testing.T) {
@@ -79,7 +79,7 @@ func TestScenarioB70_OneProbePerWindow(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, Window: 10 * time.Second}
 	runScript(t, c, "0 EEEE .... closed")
 	s := runScript(t, c, "0 EEEEE ..... open", "5 AS .r half_open", "5 b . open", "10 AS .r half_open", "10 b . open",
-		"15 A . half_open") // and never comes back
+		"15 A . half_open") // this probe never has a result
 	s.do("115 S . closed -1 0 0 0 0", "115 E . closed -1 0 1 1 0")
 }
 

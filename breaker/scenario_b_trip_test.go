@@ -15,7 +15,8 @@ import (
 )
 
 // Tests named TestScenarioB are the breaker scenarios of part B of the project's list, with their
-// numbers: what the tests of other breakers check, and from 87 on what no other breaker passes.
+// numbers. They check what the tests of other breakers check. From 87 on, they check what no other
+// breaker passes.
 
 // scenarioConfig is the config of most of the first scenarios.
 func scenarioConfig() breaker.Config {

@@ -14,12 +14,12 @@ import (
 type service struct {
 	b     *breaker.Breaker
 	began time.Time
-	takes func(at time.Duration) time.Duration // at the time since began
+	takes func(at time.Duration) time.Duration // how long a call takes at a time since began
 	call  func(ctx context.Context, b *breaker.Breaker, f func(context.Context) error) error
 
 	group   sync.WaitGroup
 	mu      sync.Mutex
-	refused map[time.Duration]int // by the time that the caller allows
+	refused map[time.Duration]int // the refused calls, by the timeout of the caller
 }
 
 func newService(c breaker.Config, takes time.Duration) *service {
@@ -32,7 +32,7 @@ func newService(c breaker.Config, takes time.Duration) *service {
 	}
 }
 
-// callFor makes a call every 10 ms for the given time. The calls allow the given times in turn.
+// callFor makes a call every 10 ms for the given time. The calls have the given timeouts in turn.
 func (s *service) callFor(length time.Duration, allowed ...time.Duration) {
 	for i := range int(length / (10 * time.Millisecond)) {
 		s.group.Go(func() { s.makeCall(allowed[i%len(allowed)]) })

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// shadowRun makes the same calls at the same times through a breaker in the state Shadow and a real breaker
-// of the same Config. A call that the real breaker lets through has the same result in both. A call that it
-// refuses passes in the state Shadow, with some result. After each step the shadow must have refused and
-// opened exactly as often as the real breaker.
+// shadowRun makes the same calls at the same times through a breaker in the state Shadow and a real
+// breaker of the same Config. A call that the real breaker lets through has the same result in
+// both. A call that the real breaker refuses passes in the state Shadow, with some result. After
+// each step the shadow must have refused and opened exactly as often as the real breaker.
 type shadowRun struct {
 	*modelRun
 	real, shadow *breaker.Breaker
@@ -197,8 +197,8 @@ func TestAShadowSeesCallsThatHang(t *testing.T) {
 	require.Equal(t, int64(1), shadow.ShadowOpened)
 }
 
-// A shadow that Force starts is closed and has no counts at first. Nothing of it remains when it
-// ends.
+// A shadow that Force starts is closed and has no counts at first. Nothing of this shadow remains
+// after Release.
 func TestAForcedShadowBeginsClosedAndEmpty(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 2}, t0)
 	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))

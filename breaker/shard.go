@@ -14,7 +14,7 @@ const neverFull = math.MinInt64
 const (
 	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
 	maxShards    = 256
-	maxChecks    = 2 * keysPerShard // the number of members to check for one that can be evicted: each is checked twice
+	maxChecks    = 2 * keysPerShard // the largest number of checks to find a member that can be evicted: each member is checked twice
 )
 
 // shard is a part of the keys of a group.
@@ -28,7 +28,7 @@ type shard[K comparable] struct {
 	hand    int          // the member that was checked last
 	evicted sum          // the counts of evicted members
 
-	fullAt atomic.Int64 // when no member could be evicted, as offset from Group.epoch, or neverFull
+	fullAt atomic.Int64 // the last time at which no member could be evicted, as offset from Group.epoch, or neverFull
 }
 
 // find returns the breaker of the key, or nil.
@@ -51,8 +51,8 @@ func (s *shard[K]) members() []*member[K] {
 	return slices.Clone(s.ring)
 }
 
-// isFull reports whether no member could be evicted a moment ago, so that many new keys do not each
-// check many members.
+// isFull reports whether no member could be evicted a moment ago. If so, new keys need not check
+// many members again.
 func (s *shard[K]) isFull(t time.Time) bool {
 	full := s.fullAt.Load()
 	since := int64(t.Sub(s.group.epoch)) - full
@@ -81,8 +81,9 @@ func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
 	return m.breaker
 }
 
-// makeRoom returns the index in ring for a new member, if necessary that of an evicted one, or -1. A
-// member that was used since the last check is spared once.
+// makeRoom returns the index in ring for a new member, or -1 if there is no room. If ring is full,
+// it evicts a member and returns the index of that member. A member that was used since the last
+// check is spared once.
 func (s *shard[K]) makeRoom(r *rules, t time.Time) int {
 	if len(s.ring) < s.max {
 		s.ring = append(s.ring, nil)
@@ -120,7 +121,8 @@ func (s *shard[K]) forget(key K, t time.Time) *member[K] {
 	return m
 }
 
-// remove removes a member whose breaker was evicted. What it has counted stays in the sum.
+// remove removes a member whose breaker was evicted. Its counts stay in the sum of the evicted
+// members.
 func (s *shard[K]) remove(m *member[K]) {
 	s.evicted.add(s.group.observers.others.counted(m.breaker), 1)
 	delete(s.byKey, m.key)

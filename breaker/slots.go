@@ -77,8 +77,8 @@ func (ps probeSlots) leave(i int32, use uint32, state slotState) {
 	}
 }
 
-// nextFree returns when fewer than limit slots are in use: when the first occupied slot falls free, or
-// the last one if more than limit are in use.
+// nextFree returns when fewer than limit slots are in use. That is when the first occupied slot
+// falls free or, if more than limit slots are in use, when the last one does.
 func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 	first, last, inUse := time.Duration(math.MaxInt64), time.Duration(math.MinInt64), 0
 	for _, s := range ps {

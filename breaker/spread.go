@@ -23,11 +23,12 @@ func (s *evenSequence) next(d time.Duration) time.Duration {
 	return shareOf(s.state.Add(goldenRatio), d)
 }
 
-// maxStretch returns the largest share by which a wait is lengthened that a service asks for.
+// maxStretch returns the largest share by which the breaker lengthens a wait that a service asks
+// for.
 func (c *Config) maxStretch() float64 { return valueOr(c.CooldownJitter, 0.1, 0) }
 
-// stretchTime returns a time that a service asked all its clients to wait for, moved back by a share of
-// the wait, from 0 to below jitter. drawn decides which.
+// stretchTime returns the time until which a service asked all its clients to wait, made later by a
+// share of the wait. The share is from 0 to below jitter, and drawn decides which.
 func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Duration {
 	if asked <= at || jitter == 0 {
 		return asked
@@ -40,7 +41,7 @@ func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Dur
 }
 
 // stretchOfWait returns the longest time by which the breaker lengthens a wait that a service asks
-// for at a time, and a number that says by which share of it.
+// for at the time t. The number share says how much of this longest time is used.
 func (b *Breaker) stretchOfWait(t time.Time, asked time.Duration) (longest time.Duration, share uint64) {
 	jitter := b.phase.Load().rules.config.maxStretch()
 	return stretchTime(asked, 0, jitter, math.MaxUint64) - asked, hashTime(t)

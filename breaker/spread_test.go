@@ -52,7 +52,8 @@ func TestRefusalsWhileProbesAreInFlightHaveDifferentWaits(t *testing.T) {
 	})
 }
 
-// A caller that asks a stale error does not wait for what has happened already.
+// If the time that a refusal names has passed when a caller calls RetryAfter, the caller gets the
+// shortest wait.
 func TestStaleRefusalHasTheShortestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newHalfOpen(t, breaker.Config{Probes: 1, ProbeTimeout: 10 * time.Second})
@@ -100,7 +101,7 @@ func TestLoneCallPassesAfterTheWaitOfARecoveringBreaker(t *testing.T) {
 	})
 }
 
-// Two breakers whose states begin at different times begin elsewhere in the sequence.
+// Two breakers whose states begin at different times begin at different places in the sequence.
 func TestBreakersHaveDifferentFirstWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waits []time.Duration
@@ -116,7 +117,7 @@ func TestBreakersHaveDifferentFirstWaits(t *testing.T) {
 }
 
 // extraOpenTimes opens breakers one microsecond apart. The service has told all of them to wait
-// until the same time. It returns how long after that time each breaker stays open.
+// until the same time. extraOpenTimes returns how long after that time each breaker stays open.
 func extraOpenTimes(t *testing.T, c breaker.Config, n int, asked time.Duration) (longer []time.Duration) {
 	t.Helper()
 	c.MinCalls = 1

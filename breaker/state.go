@@ -51,7 +51,7 @@ const (
 	noCalls
 	onlyProbes
 	shareOfCalls
-	toSuccessor // the breaker that the key of an evicted breaker has now decides
+	toSuccessor // the successor of the evicted breaker decides
 )
 
 // resultUse says how the results of calls are used.

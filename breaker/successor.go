@@ -27,7 +27,8 @@ func (b *Breaker) forCalls() *Breaker {
 	return b
 }
 
-// successor returns the breaker that the key of an evicted b gets, and the offset by its clock.
+// successor returns the breaker that the key of an evicted b has now or gets, and the given time as
+// an offset by the clock of that breaker.
 func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Duration) {
 	t := b.latestTime(at)
 	next = b.member.group.get(t)
@@ -80,8 +81,9 @@ func (b *Breaker) callsCounted(p *phase) int64 {
 	return c.Successes + c.Failures + c.Ignored + int64(b.refused.Load())
 }
 
-// recordWithSuccessor records the result of a call that an evicted breaker let through with its
-// successor. The result is late there if it was late already, or if the successor has changed its state.
+// recordWithSuccessor passes the result of a call that an evicted breaker let through to the
+// successor. The result is late there if it was late already, or if the successor has changed its
+// state.
 func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome, at time.Duration, inTime bool, f *failure) bool {
 	next, offset := b.successor(at)
 	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatchedSlice, start: offset - (at - m.start)}
@@ -110,8 +112,8 @@ func (p *phase) untimedPhase() *phase {
 	return &next
 }
 
-// rulesFor returns the rules of c. If they equal those of the group it returns the latter, so that the
-// member may be evicted.
+// rulesFor returns the rules of c. If they equal the rules of the group, it returns the rules of
+// the group, so that the member may be evicted.
 func (m *membership) rulesFor(c Config) *rules {
 	if m != nil && m.group != nil {
 		if r := m.group.rules(); reflect.DeepEqual(r.config, c) {

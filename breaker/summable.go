@@ -109,9 +109,9 @@ func (a *sum) addLatency(more window.Latency, sign int64) {
 	a.latency = &all
 }
 
-// raiseCounters replaces each counter of now that is below the highest value a that was shown
-// before. The same times added in a different order differ by rounding, and Prometheus takes a
-// counter that falls by a nanosecond for a restart from 0.
+// raiseCounters replaces each counter of now that is below the highest value that was shown before.
+// a holds these highest values. Sums of the same times in a different order differ by rounding.
+// Prometheus takes a counter that falls, even by a nanosecond, for a counter that restarted from 0.
 func (a *sum) raiseCounters(now *sum, l *summableSeries) {
 	for i, s := range l.order {
 		if s.Instrument.Kind == stat.Counter {

@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// suspend makes calls that allow a second, and end together at the end of the given time.
+// suspend makes calls with a timeout of one second, which ignore it and all end when the given time
+// is over. It calls meanwhile while the calls are in flight.
 func (s *service) suspend(calls int, length time.Duration, meanwhile func()) {
 	wake := make(chan struct{})
 	for range calls {
@@ -63,7 +64,7 @@ func TestASuspendedProcessOpensIfDeadlinesCount(t *testing.T) {
 	})
 }
 
-// A process that runs has calls that end while other calls ignore their deadlines.
+// If a process was not suspended, some of its calls end while other calls ignore their deadlines.
 func TestLateResultsOfARunningProcessCount(t *testing.T) {
 	for name, busy := range map[string]time.Duration{
 		"busy until the end":          30*time.Second - time.Millisecond,

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// The breaker is made on the real clock, as a package variable is, and used on that of a test, which begins in the year 2000.
+// The breaker is made on the real clock, as a package variable is. It is used on the clock of a
+// synctest bubble, which begins in the year 2000.
 func TestABreakerOfThePackageWorksOnTheClockOfATest(t *testing.T) {
 	b := breaker.New("b", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off, MinCalls: 5, SlowCall: time.Second})
 	synctest.Test(t, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestAnInitialCooldownBeginsWithTheFirstTimeGiven(t *testing.T) {
 	}
 }
 
-// A question to a breaker does not set its clock.
+// Methods that only read a breaker do not set its clock.
 func TestObserveDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1}, t0.Add(26*year))
 	require.Equal(t, breaker.Closed, b.StateAt(t0.Add(30*year)))
@@ -138,7 +139,8 @@ func TestAResultAtAStaleTimeCountsAsOfTheNewest(t *testing.T) {
 	}
 }
 
-// A first time that is before any clock is stale, and the breaker does not begin at it.
+// If the first time is earlier than any clock can show, such as the zero time, it is stale. The
+// breaker does not begin at it.
 func TestTheZeroTimeDoesNotSetTheClock(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{Initial: breaker.Open, Cooldown: time.Second}, t0)
 	_, err := b.AllowAt(time.Time{})

@@ -44,7 +44,7 @@ func TestACallbackThatWasTakenAwayIsNotCalled(t *testing.T) {
 	var told []breaker.State
 	b = breaker.New("b", breaker.Config{OnChange: func(c breaker.Change) {
 		told = append(told, c.To)
-		b.Force(breaker.Shadow) // waits until this one has returned
+		b.Force(breaker.Shadow) // this change waits until the callback has returned
 		require.NoError(t, b.Reconfigure(breaker.Config{}))
 	}})
 	b.Force(breaker.ForcedOpen)
@@ -113,7 +113,7 @@ func TestAChangeHasTheCountsThatTripSaw(t *testing.T) {
 	require.Equal(t, window.Counts{Failures: 1}, withoutStreak(changes[0].Counts))
 }
 
-// A stale time moves no deadline, nor that of a shadow.
+// A stale time moves no deadline, not even the deadline of a shadow.
 func TestAShadowOpeningAtAStaleTimeIsDatedNow(t *testing.T) {
 	var told recorder
 	b := breaker.NewAt("b", told.attachTo(breaker.Config{Cooldown: 5 * time.Second, MinCalls: 2, Initial: breaker.Shadow}), t0)

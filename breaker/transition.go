@@ -12,7 +12,7 @@ import (
 type cause struct {
 	reason string
 	origin string
-	margin string          // how little would not have opened the breaker
+	margin string          // how many fewer failures or slow calls would not have opened the breaker
 	ctx    context.Context // of the call that is the cause, if that is known
 }
 

@@ -53,7 +53,7 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 	}
 }
 
-// An evicted breaker is tripped if the breaker that its key has now is.
+// An evicted breaker is tripped if the breaker that its key has now is tripped.
 func TestTrippedOfAnEvictedBreaker(t *testing.T) {
 	for initial, want := range map[breaker.State]bool{
 		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Shadow: false,

@@ -8,22 +8,23 @@ import (
 // usualDuration estimates the usual duration of a successful call: the median. A call whose own
 // deadline was shorter says nothing about the service. See the package comment.
 //
-// The estimate moves by a small share towards each duration that it is given, as Frugal-1U does (Ma,
-// Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013), so it is one word.
+// The estimate moves by a small share towards each duration that it is given, as Frugal-1U does
+// (Ma, Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013). So one machine
+// word is enough to store it.
 //
 // Durations are sampled, because timing a call needs a reading of the clock at its beginning, which a
 // closed breaker otherwise saves. The breaker times calls for a while when it begins or closes, every
 // usualEvery after that, and when the deadline of a call has passed. For that it replaces its phase
 // with one that times calls.
 //
-// A service that becomes slow must not become usual while it fails. A deadline of some callers ends
-// their calls before the slow answers arrive that would have taught the estimate that this deadline is
-// too short. So a deadline that counts as a failure stops learning, and the estimate that is used is
-// the one of at least usualEvery ago.
+// If a service fails because it becomes slow, its slow answers must not become usual. The calls
+// that have a short deadline end before these slow answers arrive, and only these answers would
+// teach the estimate that this deadline is too short. So a deadline that counts as a failure stops
+// learning, and the estimate that is used is at least usualEvery old.
 type usualDuration struct {
 	median    atomic.Int64 // the present estimate in nanoseconds; 0 if no call was timed
-	candidate atomic.Int64 // an earlier one, which is used next
-	known     atomic.Int64 // the one that is used
+	candidate atomic.Int64 // an earlier estimate, which is used next
+	known     atomic.Int64 // the estimate that is used
 	confirmAt atomic.Int64 // the time from which candidate is used
 	frozen    atomic.Int64 // the time until which nothing is learned
 	needed    atomic.Int64 // the time until which calls are timed
@@ -34,15 +35,15 @@ const (
 	// usualSamples is the minimum number of results that are timed. The first ones teach the
 	// estimate even while calls fail, because nothing else is known.
 	usualSamples = 64
-	// usualEvery is the time after which calls are timed again and the estimate is confirmed, and for
-	// which nothing is learned after a deadline that counted as a failure.
+	// usualEvery is the time after which calls are timed again and the estimate is confirmed. It is
+	// also the time for which nothing is learned after a deadline that counted as a failure.
 	usualEvery = 10 * time.Second
 )
 
 // timing says whether the calls of a phase are timed for the usual duration.
 type timing struct {
 	sampled     bool
-	sampledFrom time.Duration // when that began; calls of an earlier phase began before
+	sampledFrom time.Duration // when sampling began; calls of an earlier phase began before that
 	sampledTo   int64         // usual.samples when there are enough samples
 }
 
@@ -80,7 +81,7 @@ func (u *usualDuration) add(took, n int64) {
 }
 
 // confirm accepts the candidate estimate if no deadline has counted as a failure for long enough.
-// The first samples are known at once.
+// The first samples are used at once.
 func (u *usualDuration) confirm(at, n int64) {
 	if n <= usualSamples {
 		u.known.Store(u.median.Load())
@@ -147,8 +148,8 @@ func (m *Permit) startedBy(now *phase, at time.Duration) time.Duration {
 	return at
 }
 
-// mayBeShort reports whether a deadline was shorter than a successful call usually takes, or may have
-// been: the call began at start or earlier.
+// mayBeShort reports whether the time to a deadline was, or may have been, shorter than a
+// successful call usually takes. The call began at start or earlier.
 func (u *usualDuration) mayBeShort(start, deadline time.Duration) bool {
 	known := time.Duration(u.known.Load())
 	return known > 0 && deadline-start < known

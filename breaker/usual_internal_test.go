@@ -10,9 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The estimate is compared with the exact median of the same durations. Steps of a share s leave its
-// logarithm a standard deviation of sqrt(s/4f), with f the density of the logarithm at the median. The
-// bounds are five of those, for s = 1/32.
+// The estimate is compared with the exact median of the same durations. If each step changes the
+// estimate by a share s, the logarithm of the estimate has a standard deviation of sqrt(s/4f). f is
+// the density of the logarithm of the durations at the median. The bounds are five standard
+// deviations for s = 1/32.
 func TestTheEstimateIsNearTheMedian(t *testing.T) {
 	for name, c := range map[string]struct {
 		draw    func(r *rand.Rand) float64 // in milliseconds
