@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -23,9 +21,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/exporters/dashboard"
 	"github.com/weir-go/weir/internal/testenv"
-	"github.com/weir-go/weir/stat"
 )
 
 var screenshots = flag.String("screenshots", "", "save screenshots in this folder")
@@ -262,36 +258,6 @@ func quote(s string) string {
 		panic(err)
 	}
 	return string(quoted)
-}
-
-// site serves the page under a path, as users do.
-type site struct {
-	*httptest.Server
-	page *dashboard.Page
-	url  string
-}
-
-func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
-	t.Helper()
-	page, err := dashboard.New(c, sources...)
-	require.NoError(t, err)
-	mux := http.NewServeMux()
-	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
-	s := &site{Server: httptest.NewServer(mux), page: page}
-	t.Cleanup(func() {
-		page.Close()
-		s.CloseClientConnections()
-		s.Close()
-	})
-	s.url = s.URL + "/debug/weir/"
-	return s
-}
-
-// visit opens the page and waits until it shows data.
-func (b *tab) visit(s *site) {
-	b.t.Helper()
-	b.do(chromedp.Navigate(s.url))
-	b.waitUntil(`performance.getEntriesByName("weir:shown").length`)
 }
 
 func exceptionText(e *runtime.EventExceptionThrown) string {
