@@ -204,8 +204,8 @@ func (e *evaluator) takeBack(retired []*tracker) (others []*tracker) {
 	return others
 }
 
-// retiredAlerts resolves the alerts of removed rules, and returns those that are not among the
-// given ones, the latest maxAbsent at most, for the time of the retention.
+// retiredAlerts resolves the alerts of removed rules. It returns those that are not among the given
+// alerts and were resolved within the retention: at most maxAbsent, the latest ones.
 func (m *Monitor) retiredAlerts(present []Alert) (alerts []Alert) {
 	ids := map[string]bool{}
 	for _, a := range present {

@@ -22,10 +22,10 @@ import (
 // caller is the least likely to have given up. So most answers at the beginning of an overload come
 // as soon as those later in the overload.
 //
-// Free slots are divided between the priorities that wait by Shares, and within a priority between
-// the tenants that wait by TenantWeight. If the queue is full, a caller of the lowest priority
-// leaves it: a retry if there is one, otherwise a caller of the tenant with the longest queue
-// relative to its weight.
+// Shares says how free slots are divided between the priorities that have waiters, and TenantWeight
+// how those of a priority are divided between its tenants. If the queue is full, a caller of the
+// lowest priority leaves it: a retry if there is one, otherwise a caller of the tenant with the
+// longest queue relative to its weight.
 type Queue struct {
 	// Target is the longest wait in an overloaded queue, up to 1h. Default 0, no bound.
 	Target time.Duration

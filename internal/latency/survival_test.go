@@ -107,7 +107,7 @@ func TestTheEstimateIsThatOfTheSortedCallsRoundedUp(t *testing.T) {
 				continue
 			}
 			require.InDelta(t, want, e.Chance(d), 1e-6)
-			// The estimate from the durations that are not rounded lies between the next two.
+			// Without rounding, the estimate lies between the following two.
 			require.LessOrEqual(t, e.Chance(d), chanceWithin(bound, calls, true)+1e-6)
 			require.GreaterOrEqual(t, chanceWithin(bound, up, false)+1e-6, chanceWithin(bound, calls, true))
 			estimates++

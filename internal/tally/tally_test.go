@@ -41,7 +41,7 @@ func (l *plainLog) add(at time.Duration, c tally.Counts) {
 	}
 }
 
-// window returns the calls in the window, from the call with the number since on.
+// window returns the sum of the calls in the window, without those before the index since.
 func (l *plainLog) window(at time.Duration, since int) (sum tally.Counts) {
 	first := max(l.newest, floorDiv(int64(at), l.width)) - l.buckets + 1
 	for _, c := range l.calls[since:] {

@@ -103,7 +103,7 @@ func (p Page) writeSummary(b *strings.Builder) {
 	paragraph(b, fmt.Sprintf("%d of %d goals are reached.", reached, all))
 	b.WriteString(table.String() + "\n")
 	b.WriteString("### Where weir loses\n\n")
-	paragraph(b, "By the first column of each table, against harmless libraries and no guard at all:")
+	paragraph(b, "In these scenarios a harmless library, or no guard at all, has a better figure than weir in the first column of the table:")
 	for _, r := range p.Results {
 		if loss, ok := r.Loss(); ok {
 			item(b, fmt.Sprintf("[%s](#%s): %s.", r.Scenario.Title, anchor(r.Scenario.Title), lossText(loss)))

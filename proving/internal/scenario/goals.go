@@ -34,7 +34,7 @@ func timesBestPeer(text string, c Column, factor float64) Goal {
 	}}
 }
 
-// orNoBound returns a bound that every figure reaches if there is no number.
+// orNoBound returns bound, or, if bound is NaN, a bound that every figure reaches.
 func orNoBound(bound float64, c Column) float64 {
 	switch {
 	case !math.IsNaN(bound):

@@ -127,8 +127,8 @@ func (r *run) now() time.Duration { return time.Since(r.began) }
 // push adds an event. A goroutine other than the driver calls notify too.
 func (r *run) push(e event) { r.events.push(e) }
 
-// notify signals the driver that a goroutine has changed something. It matters only if a guard woke
-// that goroutine by itself, for otherwise the driver waits for it anyway.
+// notify signals the driver that a goroutine has changed something. This is needed only for a
+// goroutine that a guard has woken: the driver waits for all others anyway.
 func (r *run) notify() {
 	r.woken = true
 	if r.sleeping {
