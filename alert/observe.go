@@ -12,8 +12,8 @@ import (
 // of its alerts are in each state, and the worst of their values.
 //
 // Notifications have an outcome. A failed attempt is repeated, and each failure counts. A refused
-// notification is one the receiver does not accept, maybe only for now: it stays pending and is
-// tried again after 5 minutes, or after Repeat if that is less. A dropped notification is given up,
+// notification was not accepted by the receiver, maybe only for now. It stays pending and is tried
+// again after 5 minutes, or after Repeat if that is less. A dropped notification is given up,
 // because it would fail again or because its alert resolved long before it could be delivered. A
 // silenced notification is held back until no [Silence] matches its alert.
 func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
@@ -29,8 +29,8 @@ func (m *Monitor) Observe(yield func(s *stat.Series, value float64) bool) {
 	}
 }
 
-// Histograms yields how long evaluations took per rule, and delivery attempts per notifier. It
-// takes no lock.
+// Histograms yields the durations of the evaluations per rule, and of the delivery attempts per
+// notifier. It takes no lock.
 func (m *Monitor) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	for _, r := range m.setup.Load().series.rules {
 		durations := window.Latency(r.evaluator.durations.Snapshot())
@@ -64,8 +64,8 @@ type notifierSeries struct {
 	durations *stat.Series
 }
 
-// valueOf is a series, and the function that reads its value from statistics S. It has no value if
-// ok is false.
+// valueOf is a series, and the function that reads its value from statistics S. The series has no
+// value if ok is false.
 type valueOf[S any] struct {
 	series *stat.Series
 	read   func(S) (value float64, ok bool)

@@ -50,7 +50,7 @@ func TestHistogramsOfAMonitor(t *testing.T) {
 		}{
 			"weir.alert.evaluation.duration[idle ]":     {2, 0},
 			"weir.alert.evaluation.duration[busy page]": {2, 0.4},
-			"weir.notifier.delivery.duration[slowly]":   {2, 2}, // attempts, the failed one too
+			"weir.notifier.delivery.duration[slowly]":   {2, 2}, // two attempts; the first fails
 		} {
 			require.Contains(t, seen, name)
 			h := seen[name]

@@ -22,8 +22,8 @@ func call(ctx context.Context, b *breaker.Breaker, d time.Duration, err error) {
 	}
 }
 
-// During an outage the breaker refuses nearly every call. By the calls that it allows alone, the
-// outage would end when the breaker opens.
+// During an outage the breaker refuses nearly every call. If the rule counted only the calls that
+// the breaker allows, the outage would seem to end when the breaker opens.
 func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := breaker.New("payments", breaker.Config{Cooldown: 5 * time.Second})

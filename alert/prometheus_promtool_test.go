@@ -22,8 +22,8 @@ func promtool(t *testing.T) string {
 	return testenv.Program(t, "promtool", "/usr/bin/promtool")
 }
 
-// Prometheus and this package get the same samples and rules, and must be in the same state after
-// each evaluation.
+// Prometheus and this package get the same samples and rules. After each evaluation, an alert must
+// have the same state in both.
 func TestStatesEqualPrometheus(t *testing.T) {
 	const (
 		series   = 60

@@ -18,7 +18,7 @@ type queue struct {
 	unreported *list.List // entries still to deliver that the monitor no longer reports, the oldest first
 
 	held        *list.List // entries to deliver once no silence matches them
-	ownSilences bool       // no silence applies
+	ownSilences bool       // the receiver silences alerts itself, so no Silence applies
 
 	superseded, refusals, dropped, silenced int64
 }
@@ -47,7 +47,7 @@ type entry struct {
 	retryAt      time.Time     // after a refusal
 	changedAt    time.Time     // the evaluation at which the state changed or was repeated
 
-	restoredDue, restoredHeld bool // of a state file: the list that it belongs to
+	restoredDue, restoredHeld bool // restored from a state file: the list that the entry belongs to
 }
 
 func newQueue(repeat time.Duration) *queue {
@@ -114,9 +114,9 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 			q.hold(e)
 		}
 	case changed && e.list != nil && !wasHeld && e.hasTold(a):
-		q.unlist(e) // it had other labels for a time, and the receiver got no alert with them
+		q.unlist(e) // its labels differed for a time, and the receiver got no alert with those
 	case wasHeld && a.State == Resolved && !e.toldFiring && !e.inFlight:
-		q.unlist(e) // the receiver has heard of nothing that has ended
+		q.unlist(e) // the receiver knows of no firing alert to resolve
 		delete(q.entries, a.ID)
 	case changed || wasHeld || repeat && e.list == nil && !e.inFlight:
 		q.makeDue(e)
@@ -124,7 +124,7 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 	}
 }
 
-// hasTold reports whether the receiver has heard last what it would hear now.
+// hasTold reports whether the last message that the receiver got says the same as a.
 func (e *entry) hasTold(a Alert) bool {
 	return !e.inFlight && !e.toldStart.IsZero() && e.toldStart.Equal(a.StartsAt) && e.toldFiring == (a.State == Firing)
 }
@@ -137,8 +137,8 @@ func (q *queue) hold(e *entry) {
 	}
 }
 
-// removeUnreported removes an alert that the monitor no longer reports, unless the receiver
-// believes that it fires.
+// removeUnreported removes an alert that the monitor no longer reports, unless it is in flight, or
+// is due and the receiver may have heard of it.
 func (q *queue) removeUnreported(id string, e *entry) {
 	switch {
 	case e.inFlight:
@@ -195,8 +195,8 @@ func (q *queue) unlist(e *entry) {
 }
 
 // nextBatch returns up to limit due alerts, the longest waiting first, and marks them as in flight.
-// Of the refused alerts whose retry time has come it makes only one due per batch, so that they do
-// not delay others.
+// If the retry time of several refused alerts has come, it makes only one of them due per batch, so
+// that they do not delay other alerts.
 func (q *queue) nextBatch(limit int, now time.Time) (alerts []Alert) {
 	if first := q.refused.Front(); first != nil && !now.Before(first.Value.(*entry).retryAt) {
 		q.makeDue(first.Value.(*entry))

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An alert ends and begins again as the same alert if its rule has other labels for a time. A
-// receiver that never got the firing alert does not get the resolved one.
+// If a rule has other labels for a time, its alert ends, and later begins again with the same
+// identity. A receiver that never got the firing alert does not get the resolved one.
 func TestAReceiverIsNotToldAgainOfAnAlertThatNeverEndedForIt(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	fires := Alert{ID: "a", State: Firing, StartsAt: at}

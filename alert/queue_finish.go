@@ -69,8 +69,8 @@ func (q *queue) makeDueAgain(e *entry) {
 	q.makeDue(e)
 }
 
-// postpone moves a refused alert to the refused list. If a newer state is queued already, that is
-// tried at once.
+// postpone moves a refused alert to the refused list. If a newer state is queued already, the newer
+// state is tried at once.
 func (q *queue) postpone(e *entry, now time.Time) {
 	if e.refusedAt.IsZero() {
 		e.refusedAt = now

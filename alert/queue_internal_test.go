@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A receiver that was told of each alert and is then unreachable has to be told that each resolved.
-// The number of such alerts is unbounded, because keys may come from requests.
+// If a receiver has heard that alerts fire and then becomes unreachable, it still has to hear later
+// that each alert resolved. The number of such alerts is unbounded, because keys may come from
+// requests.
 func TestQueueOfAnUnreachableReceiverIsBounded(t *testing.T) {
 	q := newQueue(0)
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

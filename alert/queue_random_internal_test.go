@@ -115,7 +115,7 @@ func TestQueueIsConsistentWhateverTheReceiverAnswers(t *testing.T) {
 			}
 			r.check(t)
 		}
-		r.silences = false // what still fires is sent now
+		r.silences = false // alerts that still fire are sent now
 		r.update(r.all(), r.now)
 		r.makeRefusedDue()
 		for r.batch != nil || r.due.Len() > 0 {

@@ -24,7 +24,8 @@ func (r *silencedQueue) updateAlertTo(s State, silencedBy string) {
 	r.update([]Alert{{ID: "x", State: s, SilencedBy: silencedBy}}, r.at)
 }
 
-// deliver starts a delivery and requires that it is of that state, or that there is none.
+// deliver starts a delivery and requires that its alert has the state want. If want is "", there
+// must be nothing to deliver.
 func (r *silencedQueue) deliver(want State) []Alert {
 	r.t.Helper()
 	batch := r.nextBatch(1, r.at)
@@ -37,7 +38,7 @@ func (r *silencedQueue) deliver(want State) []Alert {
 	return batch
 }
 
-// The alert changes three times while the receiver takes its time.
+// The alert changes three times while the delivery is in flight.
 func TestResolveIsSentIfASlowReceiverGotTheFiringAlert(t *testing.T) {
 	r := newSilencedQueue(t, 0)
 	r.updateAlertTo(Firing, "")

@@ -8,14 +8,15 @@ import (
 	"sync"
 )
 
-// Reconfigure replaces the config and the rules, also while Run runs, which then evaluates at once.
-// During an evaluation the change waits for its end. Of several changes that wait, only the latest is
-// made. Silences stay.
+// Reconfigure replaces the config and the rules. If Run is running, it then evaluates at once. If
+// an evaluation is in progress, the change waits until the evaluation ends. If several changes
+// wait, only the latest is made. Silences stay.
 //
-// A rule with the Name of a rule before stays: its alerts stay pending or firing, by the new conditions
-// from the next evaluation on. It keeps its samples if its Value has the same source, spans and
-// parameters, and begins to count anew otherwise. So do the members of an [Each]. Another Severity,
-// Label or Instance makes other alerts: what fires is resolved as it was, and fires as it is now.
+// A rule with the Name of a previous rule replaces it: its alerts stay pending or firing, and the
+// new conditions apply from the next evaluation on. The rule keeps its samples if its Value has the
+// same source, spans and parameters. Otherwise it begins to count anew. The same holds for the
+// members of an [Each]. Alerts with another Severity, Label or Instance are different alerts: a
+// firing alert resolves with its old labels and fires with the new ones.
 //
 // If a rule is removed, its pending alerts end, and its firing alerts resolve and are notified. A
 // new rule begins without samples.
@@ -24,8 +25,8 @@ import (
 // delivered, and delivers the rest. An attempt in progress ends first. A new notifier receives all
 // firing alerts. A removed notifier receives nothing more, and its undelivered alerts are logged.
 //
-// If c or a rule is invalid, Reconfigure returns the error of [Validate] and changes nothing. So it
-// does if c has another StateFile.
+// If c or a rule is invalid, Reconfigure returns the error of [Validate] and changes nothing. If c
+// has another StateFile, Reconfigure also returns an error and changes nothing.
 func (m *Monitor) Reconfigure(c Config, rules ...Rule) error {
 	if err := Validate(c, rules...); err != nil {
 		return err
@@ -45,8 +46,8 @@ func (m *Monitor) Reconfigure(c Config, rules ...Rule) error {
 	return nil
 }
 
-// setup holds the rules, notifiers and workers that a monitor builds from one config. Only
-// evaluators change, by evaluations.
+// setup holds the rules, notifiers and workers that a monitor builds from one config. Only its
+// evaluators change, during evaluations.
 type setup struct {
 	config     Config
 	evaluators []*evaluator
@@ -60,7 +61,8 @@ type nextSetup struct {
 	rules  []Rule
 }
 
-// tryReplace replaces the setup if a next one waits, unless an evaluation does that later.
+// tryReplace replaces the setup if a next one waits. If an evaluation is in progress, the setup is
+// replaced later.
 func (m *Monitor) tryReplace() {
 	for m.waits() && m.busy.TryLock() {
 		m.replaceByNext()
@@ -74,7 +76,7 @@ func (m *Monitor) waits() bool {
 	return m.next != nil
 }
 
-// replaceByNext replaces the setup if a next one waits. The lock busy is held.
+// replaceByNext replaces the setup if a next one waits. The caller holds the lock busy.
 func (m *Monitor) replaceByNext() {
 	m.mu.Lock()
 	next := m.next
@@ -119,8 +121,8 @@ func (m *Monitor) replaceSetup(c Config, rules []Rule) {
 	m.deliveries.set(next.deliverers)
 }
 
-// deliverersOf returns the deliverers of a config. It takes those of the names in old from there, and logs
-// what the others have not delivered.
+// deliverersOf returns the deliverers of a config. It reuses the deliverers in old whose names are
+// in the config. For each of the others it logs how many alerts are undelivered, if any.
 func deliverersOf(c Config, old []*deliverer) (all []*deliverer) {
 	gone := map[string]*deliverer{}
 	for _, d := range old {
@@ -152,7 +154,7 @@ func (e *evaluator) reconfigure(r Rule, c Config) (retired []*tracker) {
 		retired = e.retire()
 	}
 	before := e.sampling
-	if e.guard.busy.Load() { // user code that hangs uses it
+	if e.guard.busy.Load() { // user code that hangs uses the sampling
 		before = nil
 	}
 	e.rule, e.budget, e.sampling = ownRule(r, c), c.Budget, r.Value.begin(before)
@@ -169,7 +171,8 @@ func (e *evaluator) reconfigure(r Rule, c Config) (retired []*tracker) {
 	return retired
 }
 
-// retire returns copies of the trackers whose alerts receivers may know. They do not change with the rule.
+// retire returns copies of the trackers whose alerts receivers may know. The copies do not change
+// with the rule.
 func (e *evaluator) retire() (retired []*tracker) {
 	rule := e.rule
 	for _, t := range e.trackers {
@@ -182,8 +185,9 @@ func (e *evaluator) retire() (retired []*tracker) {
 	return retired
 }
 
-// takeBack gives the rule back the retired trackers of its own alerts, and returns the others.
-// Those alerts were another rule's, or had other labels, for a time.
+// takeBack moves the retired trackers of the rule's own alerts back to the rule, and returns the
+// other trackers. The alerts that come back belonged to another rule, or had other labels, for a
+// time.
 func (e *evaluator) takeBack(retired []*tracker) (others []*tracker) {
 	for _, old := range retired {
 		key := old.labels[labelKey]
@@ -232,7 +236,7 @@ type deliveries struct {
 	cancels map[*deliverer]context.CancelFunc
 }
 
-// set starts the goroutines of new deliverers, and ends those of the others.
+// set starts the goroutines of new deliverers, and ends the goroutines of removed ones.
 func (s *deliveries) set(deliverers []*deliverer) {
 	if s == nil {
 		return

@@ -42,7 +42,7 @@ func TestReplacedNotifiersThatHangAreBounded(t *testing.T) {
 		require.NoError(t, m.Reconfigure(c, rule))
 		time.Sleep(5 * time.Minute)
 		require.Empty(t, told.lines())
-		release <- struct{}{} // one returns, and so another one may be called
+		release <- struct{}{} // one call returns, so another notifier may be called
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"down firing"}, told.lines())
 		close(release)

@@ -113,7 +113,7 @@ func TestRunAdoptsANewConfigAtOnce(t *testing.T) {
 	})
 }
 
-// A rule that is read from a file which the rule itself reads.
+// The Value of a rule calls Reconfigure, as it would if it read the rules from a file.
 func TestReconfigureDuringAnEvaluation(t *testing.T) {
 	bad := 5.0
 	var heard alertRecorder
@@ -160,8 +160,8 @@ func TestARemovedNotifierIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// reloadTest is a monitor that is reconfigured at random, and what each of its receivers heard
-// since it was last added.
+// reloadTest is a monitor that is reconfigured at random. It records what each receiver heard since
+// the receiver was last added.
 type reloadTest struct {
 	mu     sync.Mutex
 	values [6]float64
@@ -205,8 +205,8 @@ func (r *reloadTest) notifier(name string) alert.Notifier {
 	})
 }
 
-// requireToldOnce requires that no receiver heard the same of an alert twice in a row, and returns
-// what each heard last of each alert.
+// requireToldOnce requires that no receiver got the same message about an alert twice in a row. It
+// returns the last state of each alert that each receiver got.
 func (r *reloadTest) requireToldOnce(t *testing.T) map[string]map[string]alert.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -262,7 +262,7 @@ func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 	})
 }
 
-// forget deletes what removed receivers have heard. They begin anew if they return.
+// forget deletes what removed receivers have heard. A receiver that is added again begins anew.
 func (r *reloadTest) forget(c alert.Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

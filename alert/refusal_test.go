@@ -213,7 +213,7 @@ func TestBadAlertOfABatchIsSentAlone(t *testing.T) {
 	}
 }
 
-// An unreachable receiver says nothing about the alerts.
+// If a receiver is unreachable, the alerts of a failed batch are not the cause.
 func TestUnreachableReceiverKeepsBatchesTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &failingBatch{batchRecorder{flakyNotifier: newFlakyNotifier(acceptDelivery)}, &alert.DeliveryError{Kind: "unreachable"}}

@@ -118,7 +118,7 @@ func refusalError(ok bool) error {
 	return weir.ErrRefused
 }
 
-// An evicted key takes its series with it, so the sum over the group falls.
+// When a key is evicted, its series disappear, so the sum over the group falls.
 func TestRefusalsAreNotCountedAgainAfterAnEviction(t *testing.T) {
 	gates := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	refuse := func(key string, calls int) {
@@ -162,7 +162,7 @@ func TestInvalidCountsAreNotRefusals(t *testing.T) {
 		v.require(t, s, 0)
 		c.value = 103
 		v.require(t, 2*s, 3)
-		c.value = 2 // it began anew
+		c.value = 2 // the counter began anew
 		v.require(t, 3*s, 5)
 	}
 }

@@ -18,7 +18,7 @@ var _ = func() bool {
 	return true
 }()
 
-// report yields what each rule was at its latest evaluation.
+// report yields the state of each rule at its latest evaluation.
 func (m *Monitor) report(yield func(*report.Rule)) {
 	evaluators := m.setup.Load().evaluators
 	rules := make(map[string]*report.Rule, len(evaluators))

@@ -20,14 +20,15 @@ type Rule struct {
 	// When is the condition under which the value is bad. Required.
 	When Condition
 	// Resolve is the condition under which a firing alert resolves. For example, an alert that
-	// fires above 5 % may resolve only below 2 %. Resolve points the other way than When and does
-	// not overlap with it. Default none: the alert resolves as soon as When no longer holds.
+	// fires above 5 % may resolve only below 2 %. If When is an Above condition, Resolve must be a
+	// Below condition, and the reverse. No value may meet both conditions. Default none: the alert
+	// resolves as soon as When no longer holds.
 	Resolve Condition
 	// MinCalls is the least number of calls the value is computed from. With fewer calls there is
-	// no data. It requires a value that counts calls. Default 0, no minimum.
+	// no data. MinCalls requires a value that counts calls. Default 0, no minimum.
 	MinCalls int64
-	// MinBad is the least number of bad calls for When to hold. It requires a value that counts bad
-	// calls. Default 0, no minimum.
+	// MinBad is the least number of bad calls for When to hold. MinBad requires a value that counts
+	// bad calls. Default 0, no minimum.
 	MinBad int64
 	// For is how long When has to hold, at every evaluation, before the alert fires. Default 0, at
 	// once.

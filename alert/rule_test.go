@@ -23,7 +23,8 @@ var (
 	overHalf = alert.Above(0.5)
 )
 
-// invalidRules are rules that have a name unless their error is that they have none.
+// invalidRules are invalid rules and their errors. TestInvalidRules gives a rule a name unless the
+// error is that the name is empty.
 var invalidRules = []struct {
 	rule alert.Rule
 	want string

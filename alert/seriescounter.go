@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// counted returns the value that is the increase in the last span of the counters of a source that
-// isCounted selects. It is too low until a whole span has passed, so a Below condition has no data
-// until then.
+// counted returns a value for the counters of a source that isCounted selects: the increase of
+// these counters in the last span. The value is too low until a whole span has passed, so a Below
+// condition has no data until then.
 func counted(name string, of stat.Source, span time.Duration, isCounted func(*stat.Series) bool) Value {
 	v := Value{name: name, high: math.Inf(1)}
 	if of == nil {
@@ -42,7 +42,7 @@ type seriesCounter struct {
 // overflow.
 const maxCounter = 1 << 53
 
-// Totals returns the sum as the refused calls, and nothing else.
+// Totals returns the sum in the field Refused. The other fields are 0.
 func (c *seriesCounter) Totals() window.Totals {
 	now := make(map[string]float64, len(c.last))
 	for s, value := range c.source.Observe {

@@ -34,7 +34,8 @@ type Silence struct {
 	EndsAt time.Time
 }
 
-// The most silences of a monitor, conditions of a silence, and bytes of a name or a condition.
+// The maximum numbers of silences of a monitor, of conditions of a silence, and of bytes of a name
+// and of a condition.
 const (
 	maxSilences     = 200
 	maxMatchers     = 32
@@ -53,9 +54,8 @@ type silence struct {
 	matchers []matcher
 }
 
-// Silence adds a silence, or replaces the one with the same name. It takes effect at the next
-// evaluation. It returns an error that names every invalid field. A monitor has at most 200
-// silences.
+// Silence adds a silence, or replaces the one with the same name. The silence takes effect at the
+// next evaluation. The error names every invalid field. A monitor has at most 200 silences.
 func (m *Monitor) Silence(s Silence) error {
 	now := time.Now()
 	s.StartsAt = cmp.Or(s.StartsAt, now)

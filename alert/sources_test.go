@@ -20,9 +20,9 @@ type source interface {
 	LifetimeLatency() window.Latency
 }
 
-// If a total fell, the source would be taken for one that was reset, and its whole history for new
-// calls. So no total may fall from one reading to the next, while other goroutines record and the
-// window is reconfigured.
+// If a total fell, a rule would assume that the source was reset, and would count its whole history
+// as new calls. So no total may fall from one reading to the next, while other goroutines record
+// and the window is reconfigured.
 func TestTotalsNeverDecrease(t *testing.T) {
 	calls := testenv.Repeat(20_000, 1_000)
 	windows := []time.Duration{time.Millisecond, 10 * time.Millisecond, time.Second}

@@ -44,8 +44,8 @@ func (r *Rule) next(p progress, m measurement, at time.Time) progress {
 	return r.nextAfter(p, r.verdict(p, m), at)
 }
 
-// nextAfter returns the progress after a verdict. It is AlertingRule.Eval of Prometheus, where the
-// verdict is that the expression returned something.
+// nextAfter returns the progress after a verdict. It works like AlertingRule.Eval of Prometheus,
+// where the verdict is bad if the expression returned a result.
 func (r *Rule) nextAfter(p progress, bad bool, at time.Time) progress {
 	switch {
 	case bad && p.phase == inactive:

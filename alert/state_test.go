@@ -157,7 +157,7 @@ func TestAlertDoesNotEndBeforeItStarts(t *testing.T) {
 }
 
 // stateModel is a simple implementation of the states: it keeps all verdicts and computes the state
-// from the first of them each time.
+// anew each time, beginning with the first verdict.
 type stateModel struct {
 	rule  alert.Rule
 	times []time.Duration

@@ -16,8 +16,8 @@ import (
 // maxStateFile is the maximum number of bytes of a state file.
 const maxStateFile = 16 << 20
 
-// stateVersion is the first line of a state file, without the checksum. Another version is a foreign
-// file.
+// stateVersion is the first line of a state file, without the checksum. A file with another version
+// counts as a foreign file.
 const stateVersion = "weir-alert-state 1"
 
 // savedState is the content of a state file.
@@ -27,7 +27,7 @@ type savedState struct {
 	Alerts    []savedAlert            `json:"alerts"`
 	Notifiers map[string][]savedEntry `json:"notifiers"`
 
-	silenced map[string]bool // alerts by ID, until they are added
+	silenced map[string]bool // by alert ID; used while alerts are added
 }
 
 // savedRule holds the saved values that all alerts of a rule share.

@@ -49,7 +49,7 @@ func (r *restartedProgram) rule(wait time.Duration) alert.Rule {
 	return alert.Rule{Name: "down", Value: alert.True(func() bool { return r.bad }), When: alert.Above(0), For: wait}
 }
 
-// start kills the process and starts one with the rules.
+// start kills the process and starts a new one with the rules.
 func (r *restartedProgram) start(rules ...alert.Rule) {
 	if r.monitor != nil {
 		r.monitor.Kill()
@@ -57,7 +57,7 @@ func (r *restartedProgram) start(rules ...alert.Rule) {
 	r.monitor = alert.NewMonitor(r.config(), rules...)
 }
 
-// after evaluates after a time and delivers.
+// after evaluates when d has passed, and delivers.
 func (r *restartedProgram) after(d time.Duration) {
 	r.now = r.now.Add(d)
 	r.monitor.Evaluate(r.now)
@@ -109,7 +109,8 @@ func TestAlertOfARuleRemovedBeforeTheRestartResolves(t *testing.T) {
 	require.Equal(t, r.received.alerts()[0].ID, r.received.alerts()[1].ID)
 }
 
-// The process is killed between the evaluation and the deliveries, so only the file knows of them.
+// The process is killed between the evaluation and the deliveries, so only the file has the
+// notifications.
 func TestUndeliveredNotificationsSurviveARestart(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
@@ -231,7 +232,8 @@ func TestStateFileNeedsAnInstanceAndStays(t *testing.T) {
 	require.ErrorContains(t, m.Reconfigure(alert.Config{StateFile: "x", Instance: "a"}), "cannot become")
 }
 
-// The fuzzer makes the JSON, or the whole file, which hardly ever has the right checksum.
+// The fuzzer makes only the JSON if sealed is true, and otherwise the whole file. Such a whole file
+// hardly ever has the right checksum.
 func FuzzStateFile(f *testing.F) {
 	f.Add([]byte("weir-alert-state 1 x\n{}"), false)
 	f.Add([]byte(`{"at":"2026-01-01T00:00:00Z","rules":{"r":{"threshold":1}},"alerts":[{"labels":{"alertname":"r"},`+

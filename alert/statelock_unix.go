@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lockState locks a state file until the result is closed or the process ends. The lock is a file of its
-// own, because the state file is replaced.
+// lockState locks a state file until the result is closed or the process ends. The lock is on a
+// separate file, because writes replace the state file.
 func lockState(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

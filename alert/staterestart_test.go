@@ -23,7 +23,8 @@ func (r *restartedProgram) silence() {
 	}))
 }
 
-// The receiver may have got the notification that was in flight, so it needs the resolve.
+// The receiver may have got the notification that was in flight, so it must also get the resolved
+// alert.
 func TestSilenceAfterARestartKeepsTheResolve(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
@@ -80,7 +81,7 @@ func TestSilencedAlertOverARestart(t *testing.T) {
 	require.Empty(t, r.received.lines(), "a second restart")
 }
 
-// The receiver has heard that an alert resolved. The next one is silenced.
+// The receiver has heard that an alert resolved. The alert is silenced when it fires again.
 func TestResolvedAlertThatFiresSilencedBeforeARestart(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true

@@ -37,8 +37,8 @@ func (m *Monitor) restoreState(c *setup) {
 	}
 }
 
-// trackers returns the alerts. The time since the latest evaluation before does not count for
-// Rule.For and Rule.KeepFiring, because no evaluation saw whether the condition held.
+// trackers returns the alerts. The time since the latest evaluation before the restart does not
+// count for Rule.For and Rule.KeepFiring, because no evaluation saw whether the condition held.
 func (s *savedState) trackers(now time.Time) (all []*tracker) {
 	down := max(now.Sub(s.At), 0)
 	for _, a := range s.Alerts {
@@ -75,8 +75,8 @@ type restoring struct {
 	now         time.Time
 }
 
-// entries returns the entries of a queue. A state is due unless it is known that the notifier has
-// got it. It may have been in flight when the process ended, so the notifier may have got it
+// entries returns the entries of a queue. A state is due unless it is known that the notifier got
+// it. A due state may have been in flight when the process ended, so the notifier may have got it
 // nevertheless. A state that a silence held back was not in flight.
 func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 	entries := map[string]*entry{}
@@ -104,7 +104,7 @@ func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 // held reports whether the latest evaluation did not queue the alert, because it was silenced.
 func (r *restoring) held(t *tracker) bool { return t.phase == firing && t.silenced && !r.ownSilences }
 
-// entry returns an entry, or nil if it is settled and there is no such alert any more.
+// entry returns an entry, or nil if nothing is due and the alert no longer exists.
 func (r *restoring) entry(s *savedEntry) *entry {
 	e := &entry{toldFiring: s.ToldFiring, notified: s.Notified, reported: true, changedAt: r.now}
 	t := r.trackers[s.ID]
@@ -141,7 +141,7 @@ func (d *deliverer) restore(saved []savedEntry, trackers map[string]*tracker, no
 	d.restored = r.entries(saved)
 }
 
-// restore adds entries, except for those that are known.
+// restore adds entries, except for alerts that the queue already has.
 func (q *queue) restore(entries map[string]*entry) {
 	for id, e := range entries {
 		if q.entries[id] != nil {
@@ -157,7 +157,7 @@ func (q *queue) restore(entries map[string]*entry) {
 	}
 }
 
-// savedEntries returns what the state file keeps of the queue.
+// savedEntries returns the entries of the queue for the state file.
 func (d *deliverer) savedEntries() (saved []savedEntry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

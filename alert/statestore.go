@@ -11,8 +11,8 @@ import (
 // stateStore keeps the state of the alerts in a file.
 //
 // Each evaluation writes the file before its alerts are queued, and each delivery writes it before
-// the next one of the same notifier. So the file has every alert that a receiver may have heard of.
-// At most one delivery per notifier is missing that its receiver got.
+// the next delivery of the same notifier. So the file has every alert that a receiver may have
+// heard of. For each notifier, the file lacks at most one delivery that the receiver got.
 type stateStore struct {
 	path string
 

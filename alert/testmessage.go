@@ -12,11 +12,12 @@ const testRule = "weir test"
 
 // Test sends a test message to the notifier with the name: an alert of a rule "weir test" with the
 // severity "info", which fires and then resolves, so that receivers close what they opened. It
-// makes one attempt for each, with the timeout of the monitor, and returns the error of the first
-// that fails. Silences and statistics are not affected. Test works whether or not Run does.
+// makes one attempt for each of the two states, with the timeout of the monitor, and returns the
+// error of the first attempt that fails. Silences and statistics are not affected. Test works
+// whether or not Run is running.
 //
-// An Alertmanager that waits before it notifies, as group_wait says, drops the message, because the
-// alert has resolved by then. A nil error means that it accepted the message.
+// If group_wait makes an Alertmanager wait before it notifies, it drops the message, because the
+// alert has resolved by then. A nil error means that the Alertmanager accepted the message.
 func (m *Monitor) Test(ctx context.Context, notifier string) error {
 	s := m.setup.Load()
 	at := slices.IndexFunc(s.deliverers, func(d *deliverer) bool { return d.name == notifier })

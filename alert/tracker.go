@@ -77,8 +77,8 @@ func (t *tracker) state() State {
 	}
 }
 
-// alert returns the alert at a time. If the wall clock was set back since the alert began, its
-// times are now: receivers refuse alerts of the future.
+// alert returns the alert at a time. Receivers refuse alerts with times in the future. So if the
+// wall clock was set back since the alert began, now replaces the times that lie after it.
 func (t *tracker) alert(now time.Time) Alert {
 	a := Alert{
 		ID: t.id, Rule: t.rule.Name, Key: t.labels[labelKey], Labels: t.labels, State: t.state(),

@@ -14,9 +14,9 @@ var transitionStates = []string{
 	"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow", "pending", "firing", "inactive",
 }
 
-// Transitions is how often a breaker entered a state in the last span, or the breakers of a gate or
-// a group together. It is read from the metrics that the source exports. Of a [Monitor] it is how
-// often alerts became pending, firing or inactive.
+// Transitions is how often a breaker, or all breakers of a gate or a group together, entered a
+// state in the last span. It is read from the metrics that the source exports. For a [Monitor],
+// Transitions is how often alerts became pending, firing or inactive.
 //
 // A flapping breaker is one that closes again and again. In a long outage a breaker does not close,
 // however often it probes the service and opens again. So count the state "closed":

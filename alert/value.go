@@ -19,11 +19,11 @@ type Value struct {
 
 	// start returns a new sampler. Calls made before its first sample are not counted.
 	start func() sampler
-	// startGroup is start for a value with members. It also returns the group, with what the group before
-	// knew if it was one of the same members.
+	// startGroup is start for a value with members. It also returns the group, which keeps what the
+	// previous group knew if both groups have members of the same kind.
 	startGroup func(before any) (s sampler, group any)
-	// Values with equal ids can share a sampler: see Monitor.Reconfigure. It is nil for a value
-	// that has to begin anew, or whose sampler remembers nothing.
+	// Values with equal ids can share a sampler: see Monitor.Reconfigure. The id is nil if the
+	// value has to begin anew, or if its sampler remembers nothing.
 	id any
 }
 
@@ -96,7 +96,7 @@ func sampleOne(name string, measure func(t time.Time) measurement) sampler {
 }
 
 // Gauge is the number that read returns. NaN means that there is no data. An infinity also means
-// that, and counts as an error of the rule.
+// that there is no data, and counts as an error of the rule.
 func Gauge(read func() float64) Value {
 	return newGauge("gauge", read == nil, func(time.Time) measurement {
 		v := read()

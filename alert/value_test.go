@@ -47,7 +47,7 @@ func (v *valueReader) requireNone(t *testing.T, at time.Duration) {
 func TestFailureRateOverItsOwnSpan(t *testing.T) {
 	calls := &totals{Successes: 1000, Failures: 1000}
 	v := newValueReader(alert.FailureRate(calls, time.Minute))
-	v.requireNone(t, 0) // what was before is history
+	v.requireNone(t, 0) // earlier calls do not count
 	calls.Successes += 30
 	calls.Failures += 8
 	calls.Refused += 2
@@ -164,7 +164,7 @@ func TestEachWatchesEveryMember(t *testing.T) {
 	require.Equal(t, 2.0, metricsOf(m)[instrument.AlertState.Name+"|errors|page|inactive"], "only a and c are left")
 }
 
-// In a bubble, so that no evaluation reaches its timeout on a slow machine.
+// The test runs in a synctest bubble, so that no evaluation reaches its timeout on a slow machine.
 func TestEachIsBounded(t *testing.T) { synctest.Test(t, testEachIsBounded) }
 
 func testEachIsBounded(t *testing.T) {
@@ -178,7 +178,7 @@ func testEachIsBounded(t *testing.T) {
 	})
 	m.Evaluate(time.Now())
 	members["one more"], members["and another"] = &totals{}, &totals{}
-	for calls := range 2 { // the first evaluation of a newcomer would show nothing, and the second one would
+	for calls := range 2 { // a new member has no rate at its first evaluation
 		for _, c := range members {
 			c.Successes = int64(1 + calls)
 		}

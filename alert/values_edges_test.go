@@ -84,10 +84,10 @@ func TestSpanOfDaysHasHourBuckets(t *testing.T) {
 	calls.Failures = 1
 	v.require(t, 59*time.Minute+50*s, 1)
 	v.require(t, week-s, 1)
-	v.requireNone(t, week) // out with its hour, the first
+	v.requireNone(t, week) // the call leaves with its bucket, the first hour
 }
 
-// A call leaves its span at most a sixtieth too early, and never too late.
+// A call leaves its span early by at most a sixtieth of the span, and never late.
 func TestSpanIsExactToASixtieth(t *testing.T) {
 	for _, seen := range []time.Duration{s, 59 * s, 60 * s, 61 * s, 119 * s, 1799 * s, 3599 * s, 3600 * s} {
 		calls := &totals{}

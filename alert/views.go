@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// viewConfig divides a span into 60 buckets, or into more if a bucket would be longer than the
-// longest that a window may have.
+// viewConfig divides a span into 60 buckets, or into more if a bucket would otherwise be longer
+// than a window allows.
 func viewConfig(span time.Duration) window.Config {
 	const longestBucket = time.Hour
 	hours := int((span + longestBucket - 1) / longestBucket)

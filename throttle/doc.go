@@ -14,11 +14,11 @@
 //	max(0, (requests − K·accepts) / (requests + 1))
 //
 // where accepts are the successes in the window, and requests are all successes and failures in the
-// window. With Config.CountRefused the requests include the refused calls, as in the book. A throttle
-// has no states: refused and failed calls leave the window.
+// window. With Config.CountRefused the requests include the refused calls, as in the book. A
+// throttle has no states: refused and failed calls count until they leave the window.
 //
-// Refusals are random, so two runs differ. One call per second is always allowed, so that a service with
-// few callers can be found to have recovered.
+// Refusals are random, so two runs differ. One call per second is always allowed, so that the
+// throttle notices when a service with few callers has recovered.
 //
 // A weir.Gate can have a throttle beside its breaker and its limiter: see weir.Parts.
 package throttle

@@ -29,7 +29,7 @@ func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {
 	require.Equal(t, window.Totals{Ignored: 2}, th.Totals())
 }
 
-// A call is refused with the probability p where a number of [0, 1) is below p.
+// A call whose probability of a refusal is p is refused if a random number from [0, 1) is below p.
 func TestThrottleRefusesWhereTheRandomNumberIsBelowTheProbability(t *testing.T) {
 	for number, refuses := range map[float64]bool{0: true, math.Nextafter(0.5, 0): true, 0.5: false, 0.9: false} {
 		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).Fix(func() float64 { return number }, infiniteInterval)

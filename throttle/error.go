@@ -9,7 +9,8 @@ import (
 
 // ErrRefused is matched, through [errors.Is], by every error with which a throttle refuses a call. Such
 // an error also matches weir.ErrRefused, but not breaker.ErrOpen, since other calls are allowed at the
-// same time. weir.RetryAfter returns 1s for it: after that time one call is allowed in any case.
+// same time. weir.RetryAfter returns 1s for such an error: after that time one call is allowed in
+// any case.
 var ErrRefused error = sentinel.RefusalError("throttle: refused")
 
 // refusalError is the error of one throttle.

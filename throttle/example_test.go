@@ -63,7 +63,7 @@ func ExampleErrRefused() {
 }
 
 func ExampleConfig() {
-	// As in the book: over two minutes, its own refusals counted.
+	// As in the book, the window is two minutes and refused calls are included.
 	c := throttle.Config{Window: 2 * time.Minute, CountRefused: true, MaxRefusal: 1}
 	fmt.Println(c.Validate(), throttle.Config{K: 0.5}.Validate())
 	// Output: <nil> throttle: K is 0.5, must be finite and at least 1

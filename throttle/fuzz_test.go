@@ -20,7 +20,7 @@ func FuzzThrottle(f *testing.F) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		c := throttle.Config{K: 1 + float64(k)/16, MinCalls: 5, CountRefused: counted, MaxRefusal: 0.95}
 		th := throttle.NewAt("t", c, t0).Fix(r.Float64, infiniteInterval)
-		var happened [3]map[int64]float64 // by what it was and by bucket of a second
+		var happened [3]map[int64]float64 // by result and by bucket of a second
 		for i := range happened {
 			happened[i] = map[int64]float64{}
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 // Permit is the right to make one call. The result of the call is recorded with it. Defer a Record of a
-// failure right after Allow: it counts only if nothing else was recorded. Then call Done when the call
-// has ended. Never defer Done, because Go evaluates its error at the defer statement.
+// failure right after Allow: that failure counts only if nothing else was recorded. Then call Done
+// when the call has ended. Never defer Done, because Go evaluates its error at the defer statement.
 //
 // Do not copy a permit after its first use. Forgetting a permit is safe: the throttle misses one call.
 // The zero Permit is used up.

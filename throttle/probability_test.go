@@ -13,14 +13,14 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// alwaysBelow is a source of chance that refuses whatever may be refused; with it and no
-// bounds, a call is refused if and only if the probability is above 0.
+// alwaysBelow is a source of random numbers that is always 0. With it and without bounds, a call is
+// refused if and only if the probability of a refusal is above 0.
 func alwaysBelow() float64 { return 0 }
 
 // infiniteInterval is an interval so long that no call is allowed because of it.
 const infiniteInterval = time.Duration(math.MaxInt64)
 
-// recordResults records results at the time u without asking the throttle.
+// recordResults records results at the time u. It tries each call until the throttle allows it.
 func recordResults(t *testing.T, th *throttle.Throttle, u time.Time, good, bad int) {
 	t.Helper()
 	permits := make([]throttle.Permit, good+bad)
@@ -167,8 +167,9 @@ func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 	require.Error(t, err, "however stale it is")
 }
 
-// runOutage runs a steady load against a service that is down for its first half minute,
-// and returns the share of the calls in each second after it that reach it.
+// runOutage runs a steady load against a service that is down for its first half minute. It returns
+// the share of the calls that reach the service: the mean during the second half of the outage, and
+// the share in each second after it.
 func runOutage(t *testing.T, c throttle.Config, seconds int) (during float64, after []float64) {
 	t.Helper()
 	const perSecond, down = 100, 30

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// Reconfigure replaces the Config. A call that comes later is decided by the new Config alone, with the
-// calls of the window. Another Window begins empty, so that no call is refused until MinCalls calls have
-// come. Totals are kept, and calls in flight count. If c is invalid, Reconfigure returns the error of
-// c.Validate and changes nothing.
+// Reconfigure replaces the Config. Later calls are decided by the new Config alone, based on the
+// calls in the window. If Window changes, the new window begins empty, so that no call is refused
+// until MinCalls calls have come. Totals are kept, and calls in flight count. If c is invalid,
+// Reconfigure returns the error of c.Validate and changes nothing.
 func (t *Throttle) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -30,8 +30,8 @@ type setting struct {
 	past   tally.Counts // of earlier tallies
 }
 
-// endedTally is a tally of a window that has ended. A goroutine may still record to it, if it loaded the
-// setting before.
+// endedTally is a tally of a window that has ended. A goroutine that loaded the setting before may
+// still record to the tally.
 type endedTally struct {
 	tally *tally.Calls
 	at    time.Duration

@@ -17,8 +17,8 @@ import (
 const (
 	// buckets is the number of parts of the window.
 	buckets = 10
-	// alwaysAllowEvery is the time after the last allowed call at which the next call is allowed even
-	// if it would be refused.
+	// alwaysAllowEvery is the time after the last allowed call at which the next call is allowed
+	// even if it would otherwise be refused.
 	alwaysAllowEvery = time.Second
 )
 
@@ -35,7 +35,7 @@ type Throttle struct {
 	every      time.Duration  // alwaysAllowEvery, except in tests
 	makeSeries sync.Once
 	series     *series
-	changing   sync.Mutex // held by Reconfigure
+	changing   sync.Mutex // held while the Config or the window is replaced
 }
 
 // New returns a throttle. The name appears in errors and metrics. New panics with the error of
@@ -163,14 +163,14 @@ func (s *setting) counts(at time.Duration) window.Counts {
 	return window.Counts(s.tally.Window(at, &tally.Counts{}))
 }
 
-// mustAllow reports whether no call was allowed for t.every. Of several callers at the same time only
-// one gets true.
+// mustAllow reports whether no call that could have been refused was allowed for t.every. Of
+// several callers at the same time only one gets true.
 func (t *Throttle) mustAllow(at int64) bool {
 	last := t.allowedAt.Load()
 	return at > last && at-last >= int64(t.every) && t.allowedAt.CompareAndSwap(last, at)
 }
 
-// noteAllowed stores the time of the last allowed call.
+// noteAllowed stores the time of an allowed call that could have been refused.
 func (t *Throttle) noteAllowed(at int64) {
 	for last := t.allowedAt.Load(); at > last && !t.allowedAt.CompareAndSwap(last, at); {
 		last = t.allowedAt.Load()

@@ -33,7 +33,7 @@ func TestAStaleTimeIsNotTakenForNow(t *testing.T) {
 		p, err := th.AllowAt(t0)
 		require.NoError(t, err)
 		require.True(t, p.RecordAt(t0, window.Failure))
-		_, err = th.AllowAt(t0.Add(time.Second)) // that of the second
+		_, err = th.AllowAt(t0.Add(time.Second)) // the call that is allowed once per second
 		require.NoError(t, err)
 		_, err = th.AllowAt(at)
 		require.ErrorIs(t, err, throttle.ErrRefused, at)

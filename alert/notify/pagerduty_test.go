@@ -189,7 +189,7 @@ func TestPagerDutySeverities(t *testing.T) {
 	})
 }
 
-// 300 hosts fail at once. All arrive without a 429, as fast as the limit allows.
+// 300 hosts fail at once. All alerts arrive as fast as the limit allows, and none gets a 429.
 func TestPagerDutyRateIsKept(t *testing.T) {
 	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
 		hosts := map[string]int{}

@@ -44,7 +44,7 @@ func TestSlackRateIsKept(t *testing.T) {
 	})
 }
 
-// The rate allows one message per second, and an attempt may take a tenth of that.
+// The rate allows one message per second, but an attempt may take only 100 ms.
 func TestRateWithAShortTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -84,7 +84,7 @@ func TestWaitForTheRateEndsWithTheContext(t *testing.T) {
 	})
 }
 
-// The same as the other tests of mails, over TCP and with the default dialer.
+// This test sends a mail as the other mail tests do, but over TCP and with the default dialer.
 func TestMailOverTCP(t *testing.T) {
 	s := newMailServer(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -48,8 +48,8 @@ func isTemporary(status int) bool {
 }
 
 // retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3).
-// A date is compared with the Date header if there is one, so that the server's clock need not
-// agree with this one.
+// A date is compared with the Date header if there is one, so that the clocks of the server and of
+// this host need not agree.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	field := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {

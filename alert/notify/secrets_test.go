@@ -74,7 +74,7 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 	}
 }
 
-// The same with real connections and the default transport.
+// This test uses real connections and the default transport, unlike the one above.
 func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -97,7 +97,7 @@ func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
 	}
 }
 
-// For every verb, and nested in other values.
+// The values are printed with every verb, alone and nested in other values.
 func TestSecretsAppearInNoPrintedForm(t *testing.T) {
 	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
 	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"

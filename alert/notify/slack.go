@@ -8,15 +8,17 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// The most characters of a text and of a field, and the most fields. Slack asks for texts of up to
-// 4,000 characters and fields of up to 2,000, and truncates or refuses longer ones.
+// The maximum numbers of characters of a text, of characters of a field, and of fields. Slack asks
+// for texts of up to 4,000 characters and fields of up to 2,000, and truncates or refuses longer
+// ones.
 const (
 	maxSlackText   = 3000
 	maxSlackField  = 2000
 	maxSlackFields = 50
 )
 
-// slackMessage is a message with attachments, the older form, which other chats accept too.
+// slackMessage is a message with attachments. This is Slack's older form of messages, which other
+// chat programs accept too.
 type slackMessage struct {
 	Text        string            `json:"text"`
 	Markup      bool              `json:"mrkdwn"` // false: asterisks and underscores are shown

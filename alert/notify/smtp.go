@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/alert"
 )
 
-// maxQuit is how long to wait for the server's goodbye, when the mail is delivered already.
+// maxQuit is how long to wait for the server's answer to QUIT after the mail was delivered.
 const maxQuit = time.Second
 
 // sendMail sends a message over a new connection, which is closed when ctx is done.
@@ -84,7 +84,8 @@ func logIn(ctx context.Context, client *smtp.Client, c MailConfig, host string) 
 	return nil
 }
 
-// addRecipients names the sender and the recipients. It succeeds if the server accepts one of them.
+// addRecipients names the sender and the recipients. It succeeds if the server accepts at least one
+// recipient.
 func addRecipients(ctx context.Context, client *smtp.Client, c MailConfig) error {
 	from, _ := mail.ParseAddress(c.From)
 	if err := client.Mail(from.Address); err != nil {
@@ -109,7 +110,8 @@ func addRecipients(ctx context.Context, client *smtp.Client, c MailConfig) error
 	return nil
 }
 
-// sendData sends the message. If its end was sent and no answer came, the message may have arrived.
+// sendData sends the message. If the end of the message was sent and no answer came, the message
+// may have arrived.
 func sendData(ctx context.Context, client *smtp.Client, message []byte) error {
 	w, err := client.Data()
 	if err != nil {
@@ -175,7 +177,7 @@ type loginAuth struct {
 	secret func() (user, password string)
 }
 
-// Start begins the exchange, over TLS alone.
+// Start begins the exchange. It requires TLS.
 func (a loginAuth) Start(server *smtp.ServerInfo) (protocol string, first []byte, err error) {
 	if !server.TLS {
 		return "", nil, errors.New("the connection is not encrypted")

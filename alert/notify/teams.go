@@ -42,7 +42,7 @@ type teamsAttachment struct {
 	Content     teamsCard `json:"content"`
 }
 
-// teamsCard is an adaptive card of version 1.2, the first with RichTextBlock.
+// teamsCard is an adaptive card of version 1.2, the first version that has RichTextBlock.
 type teamsCard struct {
 	Schema   string            `json:"$schema"`
 	Type     string            `json:"type"`

@@ -25,17 +25,17 @@ const maxTemplateBody = 1 << 20
 // The output of an action is escaped. Within a JSON text it becomes a part of the text. Elsewhere
 // it becomes a JSON value: a map becomes an object, and a text gets its quotes. No value of an
 // alert can therefore change the structure of the message. Times are printed in the form of RFC
-// 3339, and a label that does not exist as the empty text.
+// 3339. A label that does not exist is printed as the empty text.
 //
-// c.URL may have actions behind its host, whose results are escaped for URLs. So a receiver may
-// have one address for alerts that fire and another one for those that resolve:
+// c.URL may have actions after its host. Their results are escaped for URLs. So a receiver may have
+// one address for alerts that fire and another one for alerts that resolve:
 //
 //	https://api.example/v2/alerts{{if eq .State "resolved"}}/{{.ID}}/close{{end}}?identifierType=alias
 //
 // NewTemplateWebhook panics with the error of c.Validate if there is one. It also panics if a
-// template is invalid, or makes no valid JSON or URL of a test alert that fires or of one that
-// resolves. A message that turns out invalid later, or has more than 1 MB, is dropped, and counted
-// as dropped.
+// template is invalid, or if it does not make valid JSON or a valid URL from a firing and from a
+// resolved test alert. A message that turns out invalid later, or has more than 1 MB, is dropped,
+// and counted as dropped.
 func NewTemplateWebhook(c Config, body string) *Webhook {
 	w, err := newTemplateWebhook(c, body)
 	if err != nil {
@@ -166,8 +166,8 @@ func render(t *template.Template, w interface{ Write([]byte) (int, error) }, esc
 	return nil
 }
 
-// jsonWriter collects the output of a template. It follows the output, so that it knows at each
-// action whether what the action prints stands within a JSON text.
+// jsonWriter collects the output of a template. It scans the output, so that it knows at each
+// action whether the result of the action will stand within a JSON text.
 type jsonWriter struct {
 	written           []byte
 	inText, afterBack bool // within a text, and after a backslash in it

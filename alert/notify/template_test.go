@@ -63,7 +63,8 @@ func TestTemplateValues(t *testing.T) {
 	}
 }
 
-// Values of an alert may come from strangers. They stay within their text.
+// The values of an alert may come from untrusted sources. A value cannot end the text in which the
+// template puts it.
 func TestTemplateValuesCannotChangeTheMessage(t *testing.T) {
 	for _, evil := range []string{`", "admin": true, "x": "`, `\`, `\"`, `"`, "\n", "\x00", "\xff", `{{.ID}}`, "\u2028", "</script>", `\u0022`} {
 		a := firingAlert()
@@ -98,7 +99,7 @@ func TestInvalidTemplates(t *testing.T) {
 	}
 }
 
-// What an alert says may choose a path, but never the server.
+// The values of an alert may change the path of the URL, but never the server.
 func TestTemplateCannotChooseTheServer(t *testing.T) {
 	for _, url := range []string{
 		"http://{{.Key}}/", "http://{{.Key}}.example/", "http://x.example{{.Key}}/", "http://x.example@{{.Key}}/", "http://x.example:{{.Key}}/",
@@ -112,7 +113,7 @@ func TestTemplateCannotChooseTheServer(t *testing.T) {
 	require.Equal(t, "/%2F%2Fevil.example%2F..%2F%40evil.example%23%3Fx%3Dy/y", path)
 }
 
-// A template that fails for one alert drops it, and says so. Others are not affected.
+// If a template fails for one alert, that alert is dropped and the error says why.
 func TestTemplateThatFailsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()

@@ -39,11 +39,11 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// valueText returns the value of an alert without loss.
+// valueText returns the value of an alert as text, without loss of precision.
 func valueText(a alert.Alert) string { return strconv.FormatFloat(a.Value, 'g', -1, 64) }
 
 // isLink reports whether the text is an http or https address. Annotations come from the author of
-// a rule and can be trusted, so one that is an address may be shown as a link.
+// a rule and can be trusted, so an annotation that is an address may be shown as a link.
 func isLink(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && !strings.ContainsAny(text, "<>| \"")

@@ -22,7 +22,7 @@ type Webhook struct {
 	*endpoint
 	// The functions are closures, whose contents fmt cannot print, because they may hold keys.
 	message func(alert.Alert) (body []byte, err error)
-	address func(alert.Alert) (url string, err error)              // nil: that of the endpoint
+	address func(alert.Alert) (url string, err error)              // nil: the URL of the endpoint
 	sign    func(id string, at time.Time, body []byte) http.Header // nil: unsigned
 }
 
@@ -53,8 +53,9 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // when it resolves. c.URL is the address of a Slack incoming webhook. Names, labels and summaries
 // are shown as plain text: markup, mentions and links in them have no effect. An annotation that is
 // an http or https address is shown as a link. All texts are cut to the lengths that Slack accepts.
-// Slack documents one message per second and short bursts, so after ten messages at once Notify
-// waits up to a second per message. NewSlack panics with the error of c.Validate if there is one.
+// Slack documents a limit of one message per second, and permits short bursts. So Notify sends up
+// to ten messages at once, and then waits up to a second per message. NewSlack panics with the
+// error of c.Validate if there is one.
 func NewSlack(c Config) *Webhook {
 	e := newEndpoint(c, "slack", 4*time.Hour)
 	e.pace = pacer(limiter.PerSecond(1), 10)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// BurnRate returns the rules for an objective of the breaker or gate of that name. slo is the share
-// of calls that have to succeed, such as 0.999. Refused calls count as failed. Source: Site
-// Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
+// BurnRate returns the rules for a service level objective of the breaker or gate with the given
+// name. slo is the share of calls that have to succeed, such as 0.999. Refused calls count as
+// failed. Source: Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
 //
 // Two rules page: if the error budget is spent 14.4 times too fast over 1h and 5m, or 6 times too
 // fast over 6h and 30m. Two rules open a ticket: at 3 times over 1d and 2h, and at 1 time over 3d
@@ -58,5 +58,5 @@ func errorRatio(breaker, span string) string {
 	return fmt.Sprintf(calls+" / "+calls, name, "failure|refused", span, name, "success|failure|refused", span)
 }
 
-// literal escapes braces in an annotation, which would be a template.
+// literal escapes braces for an annotation, where Prometheus would read them as a template.
 func literal(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }

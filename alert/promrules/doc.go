@@ -14,6 +14,6 @@
 //
 // BurnRate returns the two rules of alert.BurnRateRules, with the same names and labels, so that
 // Alertmanager treats the alerts of the processes and of the server as one. It also returns two
-// slower rules, whose spans are longer than a process usually lives. Unlike the rules of a process,
-// those of the server treat missing history as no calls.
+// slower rules, whose spans are longer than a process usually lives. If history is missing, the
+// rules of the server assume that there were no calls. The rules of a process do not.
 package promrules

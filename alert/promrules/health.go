@@ -13,8 +13,8 @@ type HealthConfig struct {
 	// Interval is the longest alert.Config.Interval of the programs, up to 1h. Default 5s.
 	Interval time.Duration
 	// Scrape is the interval at which Prometheus scrapes the programs, from 1ms to 2m. With a
-	// longer one, series would sometimes be missing. If it is longer than the real interval, the
-	// rules stay correct and fire later by the difference. Default 1m.
+	// longer interval, series would sometimes be missing. If Scrape is longer than the real
+	// interval, the rules stay correct but fire later by the difference. Default 1m.
 	Scrape time.Duration
 }
 
@@ -50,8 +50,9 @@ func (c HealthConfig) orDefault() HealthConfig {
 // A breaker is down from the moment it opens until it has closed again. It is down while half-open,
 // recovering or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a
 // breaker has been down for a minute. BreakerGroupOpen fires once per group, when a member has been
-// down for a minute. For members without series of their own, Prometheus knows only numbers: the
-// members that were down a minute ago, minus those that closed since, are still down.
+// down for a minute. For members without series of their own, Prometheus has only counts. The
+// number of members still down is the number that were down a minute ago, minus the number that
+// closed since then.
 func Health(c HealthConfig) ([]Rule, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -82,8 +83,8 @@ func (c HealthConfig) breakerOpen() Rule {
 
 // groupOpen compares the counts of each key before it sums them up. Otherwise a member that opens
 // and closes could hide another one that is down. The key _other stands for all members without
-// series of their own. Counts that have fallen belong to a program that was restarted, about which
-// nothing is known yet.
+// series of their own. If a count has fallen, its program was restarted, and nothing is known about
+// that program yet.
 func (c HealthConfig) groupOpen() Rule {
 	const (
 		down = `sum without (weir_breaker_state) (weir_breaker_state{` + downStates + `,weir_group_key!=""}%s)`
@@ -150,7 +151,7 @@ func notifierFailing() Rule {
 }
 
 // monitorStalled fires if there was no evaluation between two samples. It compares times of the
-// program's clock with each other only, so a wrong clock does not matter.
+// program's clock only with each other, so a wrong clock does not matter.
 func (c HealthConfig) monitorStalled() Rule {
 	const last = "weir_alert_last_evaluation_timestamp_seconds"
 	return Rule{

@@ -38,7 +38,7 @@ func TestInvalidHealthConfigs(t *testing.T) {
 }
 
 // lastEvaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a
-// constant error. The monitor stops at a time, or never if it is 0.
+// constant error. The monitor stops at the time stop, or never if stop is 0.
 func lastEvaluations(scrape, interval, wrong, stop time.Duration) string {
 	var values []string
 	for at := time.Duration(0); at <= 40*time.Minute; at += scrape {

@@ -27,10 +27,11 @@ const (
 	recordingEnd = 26 * time.Minute
 )
 
-// During an outage of any kind a page fires once and resolves once, at short and long scrape
-// intervals: total, partial, slow, hanging, of one host, of all hosts. A healthy or forced-closed
-// breaker never pages. A service that goes and comes is one ticket, and one that stays down is none,
-// however often its breaker probes it.
+// An outage may be total, partial, slow, hanging, of one host or of all hosts. During each of them
+// a page fires once and resolves once, at short and long scrape intervals. A breaker that is
+// healthy, disabled or in shadow mode never pages. A service that fails and recovers repeatedly
+// causes one ticket. A service that stays down causes no ticket, however often its breaker probes
+// it.
 func TestOutagePagesOnce(t *testing.T) {
 	all := recordOutage(t)
 	want := []string{
@@ -42,8 +43,7 @@ func TestOutagePagesOnce(t *testing.T) {
 			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
 			require.NoError(t, err)
 			dir, every := writeRules(t, health), max(min(scrape, 15*time.Second), 5*time.Second)
-			// Two scrapes and two evaluations, a minute until a client with few calls notices, and
-			// three probes.
+			// Two scrapes and two evaluations, and a minute until a client with few calls notices.
 			slack := 2*scrape + 2*every + time.Minute
 			const recovery = time.Minute // four calls of a client with few calls
 			const pages = `sum by (alertname, weir_breaker_name) (ALERTS{alertstate="firing",severity="page"}%s)`
@@ -224,7 +224,7 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 		_, _ = shadow.Run(ctx, callThatTakes(0, resultOf(outage()))), disabled.Run(ctx, callThatTakes(0, resultOf(outage())))
 	})
 	atEachInterval(ctx, 250*time.Millisecond, func(int) {
-		// In every 25s one host fails for 20s, each time another one.
+		// In every 25s one host fails for 20s, each time a different host.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
 			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, callThatTakes(0, resultOf(host == turn%40 && phase < 20*time.Second)))
@@ -237,11 +237,11 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 type expectation struct {
 	at   time.Duration
 	expr string
-	want []string // the alert's name, and what it is about
+	want []string // the alert's name, and the value of the label that identifies it
 }
 
-// promtoolTest checks the expectations at the first evaluation at or after their times. The label
-// identifies an alert.
+// promtoolTest checks the expectations at the first evaluation at or after their times. The value
+// of label identifies an alert.
 func promtoolTest(t *testing.T, dir, label string, scrape, evaluation time.Duration, input []series, list []expectation) {
 	t.Helper()
 	var b strings.Builder
