@@ -56,7 +56,7 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 // acquireSlowly does the work of acquire if none of its shortcuts applies. No shortcut applies to
 // the breaker of a key that was evicted.
 func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
-	if latest := g.latest(); latest.Gate != g.Gate {
+	if latest := g.currentSetup(); latest.Gate != g.Gate {
 		return latest.acquire(ctx, permit)
 	}
 	if err := hooks.CheckAt(g.breaker, now); err != nil {
@@ -120,7 +120,7 @@ func (g *setup) acquireFromRemote(ctx context.Context, permit *breaker.Permit) e
 // acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the call.
 // The breaker may have opened since it was checked, and the deadline may be too near by now.
 func (g *setup) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
-	err := g.stillHopeful(ctx, now)
+	err := g.recheckHopeless(ctx, now)
 	if err == nil {
 		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
 	}

@@ -46,7 +46,7 @@ func limitOf(g stat.Source) int {
 // service has servers that take 20 ms for a call, and a queue.
 type service struct {
 	servers chan struct{} // a value per idle server
-	taken   int           // by lose
+	taken   int           // by removeServers
 }
 
 func newService(servers int) *service {
@@ -69,15 +69,15 @@ func (s *service) call(ctx context.Context) error {
 	return nil
 }
 
-// lose removes servers, and restore adds them again.
-func (s *service) lose(servers int) {
+// removeServers removes servers, and addServers adds them again.
+func (s *service) removeServers(servers int) {
 	for range servers {
 		<-s.servers
 	}
 	s.taken += servers
 }
 
-func (s *service) restore() {
+func (s *service) addServers() {
 	for ; s.taken > 0; s.taken-- {
 		s.servers <- struct{}{}
 	}
@@ -86,9 +86,9 @@ func (s *service) restore() {
 // result counts calls by how they ended.
 type result struct{ good, failed, refused atomic.Int64 }
 
-// offer makes 250 calls per second for the given time, each with a deadline of a second, and waits
+// makeLoad makes 250 calls per second for the given time, each with a deadline of a second, and waits
 // for all of them to end.
-func (s *service) offer(g *weir.Gate, random *rand.Rand, d time.Duration) *result {
+func (s *service) makeLoad(g *weir.Gate, random *rand.Rand, d time.Duration) *result {
 	r := new(result)
 	var wg sync.WaitGroup
 	for end := time.Now().Add(d); time.Now().Before(end); {
@@ -119,21 +119,21 @@ func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, s, random := adaptiveGates()[name], newService(10), rand.New(rand.NewPCG(1, 2))
-				well := s.offer(g, random, seconds*time.Second)
+				well := s.makeLoad(g, random, seconds*time.Second)
 				require.Zero(t, well.failed.Load())
 				require.Zero(t, well.refused.Load())
 
-				s.lose(8)
-				bad := s.offer(g, random, seconds*time.Second)
+				s.removeServers(8)
+				bad := s.makeLoad(g, random, seconds*time.Second)
 				require.Greater(t, bad.good.Load(), int64(90*seconds), "of 100 per second")
 				require.Greater(t, bad.refused.Load(), int64(100*seconds), "of 150 per second")
 				require.Less(t, bad.failed.Load(), int64(20))
 				require.Less(t, limitOf(g), 50)
 				require.Zero(t, g.Breaker().Totals().Refused)
 
-				s.restore()
-				s.offer(g, random, 5*time.Second)
-				well = s.offer(g, random, seconds*time.Second)
+				s.addServers()
+				s.makeLoad(g, random, 5*time.Second)
+				well = s.makeLoad(g, random, seconds*time.Second)
 				require.Zero(t, well.failed.Load())
 				require.Zero(t, well.refused.Load())
 				require.GreaterOrEqual(t, limitOf(g), 50)
@@ -215,7 +215,7 @@ func TestTheOutcomesOfCallsReachAnAdaptiveBound(t *testing.T) {
 		"an early success": {succeed, indifferent},
 		"a late refusal":   {slowCall(weir.ErrRefused), indifferent},
 	} {
-		for form, call := range forms {
+		for form, call := range callForms {
 			want := c.want
 			if form == "Permit.Record, not made" {
 				want = indifferent // this form always records the outcome Ignored

@@ -19,13 +19,13 @@ import (
 // group.
 func (g *Gate) Admissions() limiter.Stats {
 	s := g.admissions.stats()
-	s.Allowed += g.atOnce()
+	s.Allowed += g.gotSlotAtOnce()
 	return s
 }
 
-// atOnce returns the number of calls that got a slot without a wait and are counted by the bound on
-// calls in flight.
-func (g *Gate) atOnce() int64 {
+// gotSlotAtOnce returns the number of calls that got a slot without a wait and are counted by the
+// bound on calls in flight.
+func (g *Gate) gotSlotAtOnce() int64 {
 	if g.own == nil {
 		return 0
 	}
@@ -112,9 +112,9 @@ func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
 	return &next.err
 }
 
-// comeBack counts a call that the gate's limiter has refused, and returns the moments at which the
+// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which the
 // callers of such calls should retry, or nil if the rate of the limiter is not known.
-func (g *setup) comeBack() *places.Places {
+func (g *setup) retryPlaces() *places.Places {
 	interval := bridge.Interval(g.limiter)
 	if interval <= 0 {
 		return nil

@@ -31,13 +31,13 @@ func TestAGateStaysClosedForCallersInAHurry(t *testing.T) {
 		}
 		for kind, gate := range gates {
 			t.Run(name+", "+kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { testCallersInAHurry(t, gate()) })
+				synctest.Test(t, func(t *testing.T) { testShortDeadlines(t, gate()) })
 			})
 		}
 	}
 }
 
-func testCallersInAHurry(t *testing.T, g *weir.Gate) {
+func testShortDeadlines(t *testing.T, g *weir.Gate) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	var bad atomic.Int64

@@ -20,7 +20,7 @@ func TestEveryExportedTypeHasARunnableExample(t *testing.T) {
 	packages := slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports)))
 	seen := 0
 	for _, pkg := range packages {
-		if pkg == "internal" || pkg == redistest {
+		if pkg == "internal" || pkg == redistestPath {
 			continue
 		}
 		types, shown := typesAndExamples(t, pkg)
@@ -35,7 +35,7 @@ func TestEveryExportedTypeHasARunnableExample(t *testing.T) {
 // The package example, which comes first on the page, shows a complete use of the package.
 func TestEveryPackageHasAPackageExample(t *testing.T) {
 	for _, pkg := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports))) {
-		if path.Base(pkg) == "internal" || pkg == redistest || pkg == "cmd/weir-rules" || pkg == "weirconfig/cmd/weirconfig" || pkg == "exporters/prom/mixin" { // tests and programs
+		if path.Base(pkg) == "internal" || pkg == redistestPath || pkg == "cmd/weir-rules" || pkg == "weirconfig/cmd/weirconfig" || pkg == "exporters/prom/mixin" { // tests and programs
 			continue
 		}
 		_, shown := typesAndExamples(t, pkg)

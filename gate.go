@@ -101,20 +101,20 @@ func newGate(name string, a *admissions) *Gate {
 	return g
 }
 
-// noFunction is the panic of a call without a function.
-const noFunction = "weir: the function to call is nil"
+// nilFunctionText is the panic of a call without a function.
+const nilFunctionText = "weir: the function to call is nil"
 
 // Run calls fn if the gate allows the call, and returns the error of fn. If the gate refuses the
 // call, Run returns an error that matches ErrRefused, such as a [*breaker.OpenError], a
-// [*limiter.LimitedError], an [*inflight.FullError] or a [*HopelessError]. If ctx is already done, Run
-// returns the error of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run returns its
-// error: see [Parts].
+// [*limiter.LimitedError], an [*inflight.FullError] or a [*HopelessError]. If ctx is already done,
+// Run returns the error of ctx and counts nothing. If a [limiter.Remote] fails to decide, Run
+// returns its error: see [Parts].
 //
 // If fn panics or calls runtime.Goexit, the call counts as a failure and the panic propagates. Run
 // panics if fn is nil.
 func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	if fn == nil {
-		panic(noFunction)
+		panic(nilFunctionText)
 	}
 	var permit breaker.Permit
 	if err := g.acquire(ctx, &permit); err != nil {
@@ -126,7 +126,7 @@ func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 // Do is [Gate.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)) (v T, err error) {
 	if fn == nil {
-		panic(noFunction)
+		panic(nilFunctionText)
 	}
 	var permit breaker.Permit
 	if err = g.acquire(ctx, &permit); err != nil {
@@ -139,7 +139,7 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 // which gets the error of the refusal. DoOr returns an error of fn as it is.
 func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), fallback func(context.Context, error) (T, error)) (v T, err error) {
 	if fn == nil || fallback == nil {
-		panic(noFunction)
+		panic(nilFunctionText)
 	}
 	var permit breaker.Permit
 	err = g.acquire(ctx, &permit)
@@ -176,7 +176,7 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 // breaker.Ignored with the permit of the call. Refund calls a Remote even if ctx is done. A limit
 // that cannot take tokens back keeps them. Do not call Refund for a call that was allowed before
 // Reconfigure gave the gate a Rate: that call has taken no token.
-func (g *Gate) Refund(ctx context.Context) { g.setup.Load().latest().refund(ctx) }
+func (g *Gate) Refund(ctx context.Context) { g.setup.Load().currentSetup().refund(ctx) }
 
 func (g *setup) refund(ctx context.Context) {
 	g.refundLocal()

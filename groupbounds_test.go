@@ -23,16 +23,17 @@ func TestGroupHasTenThousandKeysByDefault(t *testing.T) {
 	require.Equal(t, 10_001, passed, "one call per key, and one call of all others together")
 }
 
-// The comments of Config and GroupConfig say about 800 bytes for Adaptive, and 5 kB for RefuseHopeless.
+// The comments of Config and GroupConfig say about 800 bytes for Adaptive, and 5 kB for
+// RefuseHopeless.
 func TestMemoryOfOptionsOfAKey(t *testing.T) {
 	bytes := func(c weir.Config) int {
 		const keys = 1000
 		g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: c})
-		before := heap()
+		before := heapInUse()
 		for key := range keys {
 			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 		}
-		after := heap()
+		after := heapInUse()
 		runtime.KeepAlive(g)
 		return (after - before) / keys
 	}

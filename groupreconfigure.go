@@ -78,14 +78,14 @@ func (g *Group[K]) setBuckets(p *groupParts[K]) (err error) {
 
 func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
 	if p.config.bounded() {
-		g.withoutRoom = adopted(g.withoutRoom, g.name, p.config)
+		g.withoutRoom = boundWithLimits(g.withoutRoom, g.name, p.config)
 		p.withoutRoom = g.withoutRoom
 	}
 }
 
-// adopted returns a bound with the limits of c: l itself, whose slots stay in use, or a new bound
-// if l is nil.
-func adopted(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
+// boundWithLimits returns a bound with the limits of c: l itself, whose slots stay in use, or a new
+// bound if l is nil.
+func boundWithLimits(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
 	if l == nil {
 		return slotHooks.New(name, c.MaxConcurrent, c.Adaptive)
 	}
@@ -93,7 +93,8 @@ func adopted(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
 	return l
 }
 
-// apply fills in a setup by the parts of the group. The lock of the group is held, unless the gate is new.
+// apply fills in a setup by the parts of the group. The lock of the group is held, unless the gate
+// is new.
 func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	s.Gate, s.longestWait = &k.Gate, p.config.MaxWait
 	s.onlyBreaker = p.buckets == nil
@@ -108,10 +109,10 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	case !k.hasRoom():
 		s.setInFlight(p.withoutRoom)
 	default:
-		k.inFlight = adopted(k.inFlight, k.name, p.config)
+		k.inFlight = boundWithLimits(k.inFlight, k.name, p.config)
 		s.setInFlight(k.inFlight)
 	}
 	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
-		s.keepChances()
+		s.setChances()
 	}
 }

@@ -149,18 +149,18 @@ func TestGroupForgetResetsTheBucket(t *testing.T) {
 func TestLongKeysDoNotGrowGates(t *testing.T) {
 	const most, size = 128, 1 << 20
 	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
-	before := heap()
+	before := heapInUse()
 	for i := range most {
 		long := fmt.Sprint(i, strings.Repeat("x", size))
 		g.Get(long)
 		g.Get(long[:20])
 	}
 	require.Equal(t, 2*most, g.Len())
-	require.Less(t, heap()-before, 2*most*6000)
+	require.Less(t, heapInUse()-before, 2*most*6000)
 	runtime.KeepAlive(g)
 }
 
-func heap() int {
+func heapInUse() int {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

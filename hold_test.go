@@ -101,11 +101,14 @@ func TestHoldDoesNotShortenAnEarlierHold(t *testing.T) {
 }
 
 // Package variables are initialized outside any bubble, on the real clock.
-var outside, outsideGroup = weir.New("g", withExactHold(weir.Config{})), weir.NewGroup[string]("g", weir.GroupConfig{Gate: withExactHold(weir.Config{})})
+var (
+	gateOfRealClock  = weir.New("g", withExactHold(weir.Config{}))
+	groupOfRealClock = weir.NewGroup[string]("g", weir.GroupConfig{Gate: withExactHold(weir.Config{})})
+)
 
 func TestHoldInABubbleOfAGateFromOutside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for _, g := range []*weir.Gate{outside, outsideGroup.Get("a")} {
+		for _, g := range []*weir.Gate{gateOfRealClock, groupOfRealClock.Get("a")} {
 			g.Hold(time.Minute)
 			require.Equal(t, time.Minute, weir.RetryAfter(g.Run(t.Context(), succeed)))
 			time.Sleep(time.Minute)

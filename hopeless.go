@@ -94,7 +94,7 @@ type testCall struct{}
 // acquireInTime is like acquire, but for a gate that refuses hopeless calls. They are refused
 // before they take anything.
 func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error {
-	if latest := g.latest(); latest.Gate != g.Gate {
+	if latest := g.currentSetup(); latest.Gate != g.Gate {
 		return latest.acquire(ctx, permit)
 	}
 	now := g.now()
@@ -148,9 +148,9 @@ func (g *setup) refuseHopeless(ctx context.Context, now time.Time) (test bool, e
 	return false, &HopelessError{Name: g.name, Left: max(left, 0), Chance: estimate.Chance(left)}
 }
 
-// stillHopeful is like refuseHopeless, but for a call that has its tokens and its slot, and may
+// recheckHopeless is like refuseHopeless, but for a call that has its tokens and its slot, and may
 // have waited for them.
-func (g *Gate) stillHopeful(ctx context.Context, now time.Time) error {
+func (g *Gate) recheckHopeless(ctx context.Context, now time.Time) error {
 	s := g.setup.Load()
 	if s.chances == nil {
 		return nil
@@ -159,8 +159,8 @@ func (g *Gate) stillHopeful(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// keepChances lets the gate refuse hopeless calls, by the estimate that it has, or by a new one.
-func (g *setup) keepChances() {
+// setChances lets the gate refuse hopeless calls, by the estimate that it has, or by a new one.
+func (g *setup) setChances() {
 	if g.chances = g.setup.Load().chances; g.chances == nil {
 		g.chances = &chances{epoch: g.epoch}
 	}

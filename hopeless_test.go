@@ -43,8 +43,8 @@ func learnLatency(t *testing.T, g *weir.Gate) {
 	time.Sleep(100 * time.Millisecond)
 }
 
-// useTest makes the hopeless call that is allowed once per second.
-func useTest(t *testing.T, g *weir.Gate) {
+// makeTestCall makes the hopeless call that is allowed once per second.
+func makeTestCall(t *testing.T, g *weir.Gate) {
 	t.Helper()
 	require.ErrorIs(t, callWithDeadline(g, 10*time.Millisecond, 50*time.Millisecond), context.DeadlineExceeded)
 }
@@ -53,7 +53,7 @@ func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("search", weir.Config{RefuseHopeless: true})
 		learnLatency(t, g)
-		useTest(t, g)
+		makeTestCall(t, g)
 		before := g.Totals()
 		err := callWithDeadline(g, 12*time.Millisecond, 0)
 		var hopeless *weir.HopelessError
@@ -177,7 +177,7 @@ func TestAHopelessCallTakesNothing(t *testing.T) {
 			Breaker: breaker.New("b", breaker.Config{}), Limiter: bucket, InFlight: slots, Remote: far, RefuseHopeless: true,
 		})
 		learnLatency(t, g)
-		useTest(t, g)
+		makeTestCall(t, g)
 		tokens, asked := bucket.Take(0).Remaining, far.asked.Load()
 		require.ErrorIs(t, callWithDeadline(g, time.Millisecond, 0), weir.ErrRefused)
 		require.Equal(t, tokens, bucket.Take(0).Remaining)
@@ -197,7 +197,7 @@ func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 			Breaker: b, Limiter: bucket, InFlight: slots, Remote: far, RefuseHopeless: true, MaxWait: time.Minute,
 		})
 		learnLatency(t, g)
-		useTest(t, g)
+		makeTestCall(t, g)
 		tokens, remotes := bucket.Take(0).Remaining, far.bucket.Take(0).Remaining
 		far.during = func() { time.Sleep(80 * time.Millisecond) }
 		var hopeless *weir.HopelessError
@@ -228,7 +228,7 @@ func TestATestCallMayWait(t *testing.T) {
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
 		time.AfterFunc(5*time.Millisecond, func() { permit.Record(breaker.Success) })
-		useTest(t, g)
+		makeTestCall(t, g)
 		require.Equal(t, int64(1), g.Admissions().Waited)
 	})
 }

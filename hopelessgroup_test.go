@@ -42,7 +42,7 @@ func TestFailuresDoNotMakeFastSuccesses(t *testing.T) {
 			require.Panics(t, func() { _ = g.Run(bg(), func(context.Context) error { panic("x") }) })
 		}
 		time.Sleep(time.Second)
-		useTest(t, g)
+		makeTestCall(t, g)
 		require.ErrorIs(t, callWithDeadline(g, 10*time.Millisecond, 0), weir.ErrRefused)
 		require.NoError(t, callWithDeadline(g, 60*time.Millisecond, 50*time.Millisecond))
 	})
@@ -58,7 +58,7 @@ func TestADeadlineThatHasPassedIsHopeless(t *testing.T) {
 		g := weir.New("g", weir.Config{RefuseHopeless: true})
 		require.NoError(t, g.Run(deadlinePassed{bg()}, succeed), "nothing is known yet")
 		learnLatency(t, g)
-		useTest(t, g)
+		makeTestCall(t, g)
 		var hopeless *weir.HopelessError
 		require.ErrorAs(t, g.Run(deadlinePassed{bg()}, succeed), &hopeless)
 		require.Zero(t, hopeless.Left)
@@ -70,7 +70,7 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		c := weir.Config{RefuseHopeless: true}
 		g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 100})
 		learnLatency(t, g.Get("slow"))
-		useTest(t, g.Get("slow"))
+		makeTestCall(t, g.Get("slow"))
 		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.NoError(t, callWithDeadline(g.Get("other"), 10*time.Millisecond, 0))
 		metrics, _ := readMetrics(g)
@@ -83,7 +83,7 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		require.NoError(t, g.Reconfigure(c))
 		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the estimate begins anew")
 		learnLatency(t, g.Get("slow"))
-		useTest(t, g.Get("slow"))
+		makeTestCall(t, g.Get("slow"))
 		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.True(t, g.Forget("slow"))
 		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the key begins anew")

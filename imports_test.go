@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/weir-go/weir"
 
-// redistest starts servers for tests. Only tests import it, so it may use an internal package of the
-// core.
-const redistest = "fleet/internal/redistest"
+// redistestPath starts servers for tests. Only tests import it, so it may use an internal package
+// of the core.
+const redistestPath = "fleet/internal/redistest"
 
 // mayImport lists the imports of each package of the core module, without the standard library. All
 // internal packages are one entry, and the root package is weir. This table and moduleImports are
@@ -61,7 +61,7 @@ var moduleImports = map[string][]string{
 	"exporters/otellog": {"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/log"},
 	"fleet":             {"stat", "window", "limiter", "breaker", "fleet/internal", "github.com/redis/go-redis/v9"},
 	"fleet/internal":    {"limiter", "github.com/redis/go-redis/v9/..."},
-	redistest:           {"internal", "github.com/redis/go-redis/v9/..."},
+	redistestPath:       {"internal", "github.com/redis/go-redis/v9/..."},
 	"fleet/rediscell":   {"limiter", "fleet", "fleet/internal"},
 	"fleet/redisson":    {"fleet", "fleet/internal"},
 	"weirconfig": {
@@ -88,7 +88,7 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 		}
 	}
 	present := map[string]bool{}
-	for _, dir := range libraries(t) {
+	for _, dir := range libraryDirs(t) {
 		// With -e the test of the core does not fail if a requirement of another module cannot be
 		// downloaded.
 		for pkg, imports := range goList(t, dir, "-e", "-f", "{{.ImportPath}} {{join .Imports \" \"}}") {
@@ -99,7 +99,7 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 				if isStandard(imported) || packageName(imported) == name {
 					continue
 				}
-				entry := entryFor(allowed[name], packageName(imported))
+				entry := matchingEntry(allowed[name], packageName(imported))
 				require.NotEmptyf(t, entry, "%s imports %s; its row is %v", pkg, imported, allowed[name])
 				delete(unused, name+" imports "+entry)
 			}
@@ -109,9 +109,9 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	require.Empty(t, unused, "allowed imports that no file has")
 }
 
-// entryFor returns the entry of the list that matches the import path or package name, or "" if
+// matchingEntry returns the entry of the list that matches the import path or package name, or "" if
 // there is none.
-func entryFor(row []string, imported string) string {
+func matchingEntry(row []string, imported string) string {
 	for _, entry := range row {
 		below, all := strings.CutSuffix(entry, "/...")
 		if imported == below || all && strings.HasPrefix(imported, below+"/") {
@@ -127,7 +127,7 @@ func TestMatchingEntry(t *testing.T) {
 		"stat": "stat", "stat/read": "", "window": "", "example.com/grpc": "example.com/grpc/...", "example.com/grpc/codes": "example.com/grpc/...",
 		"example.com/grpcs": "", "example.com/log": "example.com/log", "example.com/log/sdk": "",
 	} {
-		require.Equal(t, want, entryFor(row, imported), imported)
+		require.Equal(t, want, matchingEntry(row, imported), imported)
 	}
 }
 
@@ -162,7 +162,7 @@ func packageName(importPath string) string {
 		return "weir"
 	case !ours:
 		return importPath
-	case name == redistest:
+	case name == redistestPath:
 		return name
 	}
 	if before, _, found := strings.Cut("/"+name, "/internal/"); found {
@@ -197,8 +197,8 @@ func readGoMod(t *testing.T, dir string) goMod {
 	return mod
 }
 
-// libraries returns the folders of the modules that users import.
-func libraries(t *testing.T) []string {
+// libraryDirs returns the folders of the modules that users import.
+func libraryDirs(t *testing.T) []string {
 	t.Helper()
 	return slices.DeleteFunc(moduleDirs(t), func(dir string) bool { return slices.Contains(commandModules, dir) })
 }

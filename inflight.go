@@ -107,7 +107,7 @@ func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) 
 		return s, true
 	}
 	for {
-		now := g.latest()
+		now := g.currentSetup()
 		if now.inFlight == nil { // since Reconfigure
 			return s, true
 		}
@@ -126,7 +126,7 @@ func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) 
 // for slots after it has made the eviction visible, and hold looks for an eviction after it has the
 // slot. So at least one of the two functions sees what the other has done.
 func (s slot) hold(permit *breaker.Permit) bool {
-	if s.gate.latest().Gate != s.gate.Gate {
+	if s.gate.currentSetup().Gate != s.gate.Gate {
 		s.release()
 		return false
 	}
@@ -134,9 +134,9 @@ func (s slot) hold(permit *breaker.Permit) bool {
 	return true
 }
 
-// latest returns the setup itself. For a gate of a group, it returns the setup of the gate that the
-// key has now. That is another gate if this one was evicted.
-func (g *setup) latest() *setup {
+// currentSetup returns the setup itself. For a gate of a group, it returns the setup of the gate
+// that the key has now. That is another gate if this one was evicted.
+func (g *setup) currentSetup() *setup {
 	if g.keyed == nil {
 		return g
 	}
@@ -163,7 +163,7 @@ func (g *setup) waitOrRefuseSlot(ctx context.Context, permit *breaker.Permit) er
 
 func (g *setup) refuseSlot() error {
 	g.countRefused()
-	l := g.latest().inFlight
+	l := g.currentSetup().inFlight
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}
@@ -176,7 +176,7 @@ func (g *setup) waitForSlot(ctx context.Context, last time.Time, permit *breaker
 		return s, nil
 	}
 	for {
-		now := g.latest()
+		now := g.currentSetup()
 		if now.inFlight == nil {
 			return s, nil
 		}

@@ -29,8 +29,8 @@ func callsInFlight(s stat.Source) int {
 	return calls
 }
 
-// endings are the ways in which the function of a call ends.
-var endings = map[string]func(cancel func()) error{
+// functionEndings are the ways in which the function of a call ends.
+var functionEndings = map[string]func(cancel func()) error{
 	"success":   func(func()) error { return nil },
 	"an error":  func(func()) error { return errDown },
 	"a panic":   func(func()) error { panic("boom") },
@@ -38,8 +38,8 @@ var endings = map[string]func(cancel func()) error{
 	"cancelled": func(cancel func()) error { cancel(); return context.Canceled },
 }
 
-// forms are all ways to make a call. Each returns the error of the gate.
-var forms = map[string]func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error{
+// callForms are all ways to make a call. Each returns the error of the gate.
+var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error{
 	"Run": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error { return g.Run(ctx, fn) },
 	"Do": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
 		_, err := weir.Do(ctx, g, func(ctx context.Context) (int, error) { return 1, fn(ctx) })
@@ -97,8 +97,8 @@ func TestEverySlotComesBack(t *testing.T) {
 		if callsInFlight(g) < 0 {
 			continue
 		}
-		for form, call := range forms {
-			for ending, end := range endings {
+		for form, call := range callForms {
+			for ending, end := range functionEndings {
 				ctx, cancel := context.WithCancel(t.Context())
 				during := -1
 				done := make(chan struct{})
@@ -129,13 +129,13 @@ func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
 			}
 			require.NoError(t, g.Run(bg(), func(context.Context) error {
 				before, counted := availableTokens(g), g.Admissions()
-				for form, call := range forms {
+				for form, call := range callForms {
 					err := call(bg(), g, func(context.Context) error { t.Errorf("%s, %s: the call was made", kind, form); return nil })
 					requireFull(t, err, kind)
 				}
 				require.InDelta(t, before, availableTokens(g), 0.5, "%s: the token is given back", kind)
 				now := g.Admissions()
-				require.Equal(t, counted.Refused+int64(len(forms)), now.Refused, kind)
+				require.Equal(t, counted.Refused+int64(len(callForms)), now.Refused, kind)
 				require.Equal(t, counted.Allowed, now.Allowed, kind)
 				return nil
 			}), kind)

@@ -26,8 +26,8 @@ func withBothBounds(t *testing.T, test func(t *testing.T, c weir.Config)) {
 	}
 }
 
-// occupied returns a gate whose only slot is held until release is called.
-func occupied(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
+// occupiedGate returns a gate whose only slot is held until release is called.
+func occupiedGate(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 	g = weir.New("g", c)
 	permit, err := g.Allow(bg())
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func occupied(t *testing.T, c weir.Config) (g *weir.Gate, release func()) {
 func TestWaitersGetSlotsInOrderOfArrival(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxWait = time.Minute
-		g, release := occupied(t, c)
+		g, release := occupiedGate(t, c)
 		began := time.Now()
 		var order []int
 		var wg sync.WaitGroup
@@ -95,7 +95,7 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 	} {
 		withBothBounds(t, func(t *testing.T, c weir.Config) {
 			c.Rate, c.Burst, c.MaxWait = limiter.Per(1, time.Hour), rate, time.Minute
-			g, release := occupied(t, c)
+			g, release := occupiedGate(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			got := make(chan error, 1)
@@ -120,7 +120,7 @@ func TestAWaitForASlotThatEndsTakesNothing(t *testing.T) {
 func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxWait = time.Minute
-		g, release := occupied(t, withExactHold(c))
+		g, release := occupiedGate(t, withExactHold(c))
 		began := time.Now()
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -141,7 +141,7 @@ func TestACallWithASlotWaitsOutAHold(t *testing.T) {
 func TestAWaitForASlotEndsAtTheDeadline(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
 		c.MaxWait = time.Minute
-		g, release := occupied(t, c)
+		g, release := occupiedGate(t, c)
 		defer release()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -92,7 +92,7 @@ func Join(name string, p Parts) *Gate {
 		s.setInFlight(p.InFlight)
 	}
 	if p.RefuseHopeless {
-		s.keepChances()
+		s.setChances()
 	}
 	return g
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listens matches code that opens a listener. It does not match comments.
-var listens = regexp.MustCompile(`(?m)^[^/\n]*\b(?:Listen(?:Config|Packet|TCP|UDP|Unix|AndServe|AndServeTLS)?|httptest\.NewServer)\b`)
+// listenPattern matches code that opens a listener. It does not match comments.
+var listenPattern = regexp.MustCompile(`(?m)^[^/\n]*\b(?:Listen(?:Config|Packet|TCP|UDP|Unix|AndServe|AndServeTLS)?|httptest\.NewServer)\b`)
 
 func TestTheLibraryOpensNoListener(t *testing.T) {
-	for _, module := range libraries(t) {
+	for _, module := range libraryDirs(t) {
 		for pkg, words := range goList(t, module, "-e", "-f", "{{.ImportPath}} {{.Dir}} {{join .GoFiles \" \"}}") {
 			if strings.Contains(pkg, "/internal/redistest") { // starts servers for tests
 				continue
@@ -21,7 +21,7 @@ func TestTheLibraryOpensNoListener(t *testing.T) {
 			for _, file := range words[1:] {
 				text, err := readFile(filepath.Join(words[0], file))
 				require.NoError(t, err)
-				require.Empty(t, listens.FindString(text), "%s/%s", pkg, file)
+				require.Empty(t, listenPattern.FindString(text), "%s/%s", pkg, file)
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	}
 	metrics := g.admissions.series(g.name, g.epoch)
 	tokens := g.limiter != nil || g.remote != nil
-	if !g.admissions.observe(metrics, g.atOnce(), tokens, yield) {
+	if !g.admissions.observe(metrics, g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
 	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, l.InFlight(), l.Limit(), yield) || g.limiter == nil {

@@ -34,7 +34,7 @@ func TestReadmeQuotesCompiledCode(t *testing.T) {
 func TestReadmeSaysHowToGetEveryModule(t *testing.T) {
 	text, err := readFile("README.md")
 	require.NoError(t, err)
-	for _, dir := range libraries(t) {
+	for _, dir := range libraryDirs(t) {
 		require.Regexp(t, `(?m)^go get `+path.Join(module, dir)+`( |$)`, text)
 	}
 }

@@ -39,9 +39,9 @@ type ownParts struct {
 // added or removed, they start to wait again, in no particular order, for what the new config
 // requires. A call never waits longer than the smallest MaxWait that was in effect during its wait.
 //
-// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. It also returns an
-// error and changes nothing for a gate of [Join], whose parts have to be changed instead, and for a
-// gate of a Group: see [Group.Reconfigure].
+// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. It also returns
+// an error and changes nothing for a gate of [Join], whose parts have to be changed instead, and
+// for a gate of a Group: see [Group.Reconfigure].
 func (g *Gate) Reconfigure(c Config) error {
 	switch {
 	case g.own != nil:
@@ -83,7 +83,7 @@ func (g *Gate) apply(c Config, s *setup) {
 		s.setOwnInFlight(g.ownInFlight(c), c.Adaptive)
 	}
 	if c.RefuseHopeless {
-		s.keepChances()
+		s.setChances()
 	}
 }
 
@@ -99,7 +99,7 @@ func (g *Gate) ownBucket(c Config) *limiter.TokenBucket {
 
 // ownInFlight returns the bound of the gate on calls in flight, as c wants it.
 func (g *Gate) ownInFlight(c Config) *inflight.Limiter {
-	l := adopted(g.own.inFlight.Load(), g.name, c)
+	l := boundWithLimits(g.own.inFlight.Load(), g.name, c)
 	g.own.inFlight.Store(l)
 	return l
 }

@@ -70,8 +70,8 @@ func randomConfig(rnd *rand.Rand) (c weir.Config) {
 	return c
 }
 
-// during returns the periods that touch a span of time.
-func (r *reconfigureTest) during(from, to time.Duration) (periods []configPeriod) {
+// periodsDuring returns the periods that touch a span of time.
+func (r *reconfigureTest) periodsDuring(from, to time.Duration) (periods []configPeriod) {
 	for _, e := range r.periods {
 		if e.from <= to && e.to >= from {
 			periods = append(periods, e)
@@ -86,12 +86,12 @@ func (r *reconfigureTest) begin(t *testing.T, came time.Duration) (end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, most, token := r.now(), 0, r.now()
-	for _, e := range r.during(came, now) {
+	for _, e := range r.periodsDuring(came, now) {
 		if e.config.MaxConcurrent > 0 {
 			token = came // the call may have had its token while it waited for the slot
 		}
 	}
-	for _, e := range r.during(now, now) {
+	for _, e := range r.periodsDuring(now, now) {
 		if e.config.MaxConcurrent == 0 {
 			most = math.MaxInt
 		}
@@ -139,7 +139,7 @@ func (r *reconfigureTest) call(t *testing.T, rnd *rand.Rand) {
 	if until > began {
 		r.stays = append(r.stays, callWait{began, until})
 	}
-	for _, e := range r.during(began, until) {
+	for _, e := range r.periodsDuring(began, until) {
 		require.LessOrEqual(t, until, max(e.from, began+e.config.MaxWait), "a call that came at %v with %+v", began, e.config)
 	}
 }
@@ -193,7 +193,7 @@ func (r *reconfigureTest) requireRates(t *testing.T) {
 			if call.token < first.token || call.at < first.token {
 				continue
 			}
-			burst, perSecond, bounded := largestRate(r.during(first.token, call.at))
+			burst, perSecond, bounded := largestRate(r.periodsDuring(first.token, call.at))
 			if !bounded {
 				break // longer windows are not bounded either
 			}

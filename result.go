@@ -13,7 +13,7 @@ import (
 // refused.
 func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error), judge func(T, error) breaker.Outcome) (v T, err error) {
 	if fn == nil || judge == nil {
-		panic(noFunction)
+		panic(nilFunctionText)
 	}
 	var permit breaker.Permit
 	if err = g.acquire(ctx, &permit); err != nil {

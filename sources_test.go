@@ -113,7 +113,7 @@ func observers(t *testing.T, name string, embed map[string][]string) map[string]
 	types := map[string]bool{}
 	for _, d := range file.Decls {
 		if decl, ok := d.(*ast.GenDecl); ok {
-			embedded(decl, file.Name.Name, embed)
+			recordEmbedded(decl, file.Name.Name, embed)
 		}
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil || f.Name.Name != "Observe" {
@@ -129,7 +129,7 @@ func observers(t *testing.T, name string, embed map[string][]string) map[string]
 	return types
 }
 
-func embedded(decl *ast.GenDecl, pkg string, embed map[string][]string) {
+func recordEmbedded(decl *ast.GenDecl, pkg string, embed map[string][]string) {
 	for _, spec := range decl.Specs {
 		typ, ok := spec.(*ast.TypeSpec)
 		if !ok {
@@ -158,18 +158,18 @@ func TestLoopOverASourceCanStopAtAnySeries(t *testing.T) {
 	for name, list := range sources(t) {
 		for _, s := range list {
 			t.Run(name, func(t *testing.T) {
-				require.Positive(t, leaveAnywhere(t, s.Observe))
+				require.Positive(t, stopAfterEachRound(t, s.Observe))
 				if h, ok := s.(stat.HistogramSource); ok {
-					leaveAnywhere(t, h.Histograms)
+					stopAfterEachRound(t, h.Histograms)
 				}
 			})
 		}
 	}
 }
 
-// leaveAnywhere runs the loop several times, stopping after each number of rounds. It returns the
-// number of rounds.
-func leaveAnywhere[V any](t *testing.T, loop iter.Seq2[*stat.Series, V]) (all int) {
+// stopAfterEachRound runs the loop several times, stopping after each number of rounds. It returns
+// the number of rounds.
+func stopAfterEachRound[V any](t *testing.T, loop iter.Seq2[*stat.Series, V]) (all int) {
 	t.Helper()
 	for range loop {
 		all++

@@ -10,17 +10,17 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// acquired says what a call holds before it waits.
-type acquired uint8
+// heldBeforeWait says what a call holds before it waits.
+type heldBeforeWait uint8
 
 const (
-	nothing acquired = iota
-	token            // of the limiter
-	tokens           // of the limiter and of the remote
+	nothing heldBeforeWait = iota
+	token                  // of the limiter
+	tokens                 // of the limiter and of the remote
 )
 
 // waitOrRefuse continues a call that the limiter or the remote has refused.
-func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has acquired, permit *breaker.Permit) error {
+func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has heldBeforeWait, permit *breaker.Permit) error {
 	if g.longestWait > 0 {
 		return g.waitAndAcquire(ctx, has, permit)
 	}
@@ -34,7 +34,7 @@ func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Resul
 	}
 	e.Until = now.Add(r.RetryAfter)
 	if has == nothing {
-		return g.admissions.refusal(e, g.comeBack())
+		return g.admissions.refusal(e, g.retryPlaces())
 	}
 	return g.admissions.refusal(e, nil)
 }
@@ -50,7 +50,7 @@ func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, permit *br
 }
 
 // waitAndAcquire waits for the tokens and the slot, and then acquires the permit.
-func (g *setup) waitAndAcquire(ctx context.Context, has acquired, permit *breaker.Permit) error {
+func (g *setup) waitAndAcquire(ctx context.Context, has heldBeforeWait, permit *breaker.Permit) error {
 	w, err := g.wait(ctx, has, permit)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ var (
 
 // wait waits for the tokens and the slot of a call. If the breaker opens meanwhile, the call is
 // refused.
-func (g *setup) wait(ctx context.Context, has acquired, permit *breaker.Permit) (w wait, err error) {
+func (g *setup) wait(ctx context.Context, has heldBeforeWait, permit *breaker.Permit) (w wait, err error) {
 	began := g.admissions.beginWait()
 	now := g.now()
 	w = wait{permit: permit, has: has}
@@ -75,7 +75,7 @@ func (g *setup) wait(ctx context.Context, has acquired, permit *breaker.Permit) 
 	err, cause := g.waitWhileClosed(ctx, &w, terms)
 	// A forgotten key has a new breaker, a new bucket and new slots.
 	for errors.Is(cause, errForgotten) || errors.Is(cause, errChanged) {
-		err, cause = g.Gate.setup.Load().latest().waitWhileClosed(ctx, &w, terms)
+		err, cause = g.Gate.setup.Load().currentSetup().waitWhileClosed(ctx, &w, terms)
 	}
 	g.admissions.endWait(began, err == nil)
 	switch {
@@ -123,9 +123,9 @@ func (g *Gate) refusalOfBreaker() error {
 	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
-// waitForTokens waits until the call has its tokens and its slot, and the gate is not held. It checks
-// for a hold after each wait, because a hold may begin meanwhile and not every limit can be held. If it
-// returns an error, the call has nothing.
+// waitForTokens waits until the call has its tokens and its slot, and the gate is not held. It
+// checks for a hold after each wait, because a hold may begin meanwhile and not every limit can be
+// held. If it returns an error, the call has nothing.
 func (g *setup) waitForTokens(ctx context.Context, w *wait) error {
 	for {
 		held, err := g.waitOnce(ctx, w)

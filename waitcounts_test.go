@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// counted has the kinds of limiters with statistics. Each has one token a minute.
-var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
+// countedLimiters has the kinds of limiters with statistics. Each has one token a minute.
+var countedLimiters = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	"TokenBucket": func() (limiter.Limiter, func() limiter.Stats) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
 		return l, l.Stats
@@ -52,7 +52,7 @@ var counted = map[string]func() (limiter.Limiter, func() limiter.Stats){
 
 // A limiter counts a call of a gate as one request, even if the call waits.
 func TestLimiterCountsAWaitingCallOnce(t *testing.T) {
-	for kind, made := range counted {
+	for kind, made := range countedLimiters {
 		for also, tokens := range map[string]int{"alone": 0, "with a remote": 1000} {
 			t.Run(kind+" "+also, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestLimiterCountsAWaitingCallOnce(t *testing.T) {
 
 // A call keeps its token of the limiter while it waits for the remote.
 func TestLimiterCountsACallWaitingForARemoteOnce(t *testing.T) {
-	for kind, made := range counted {
+	for kind, made := range countedLimiters {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, stats := made()

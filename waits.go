@@ -11,7 +11,7 @@ import (
 // wait is the wait of a call.
 type wait struct {
 	permit *breaker.Permit
-	has    acquired
+	has    heldBeforeWait
 	last   time.Time // when it ends
 	setup  *setup    // with which the call waits
 	slot   slot      // at the end of a successful wait
@@ -29,7 +29,8 @@ type waitTerms struct {
 	timer  *time.Timer // calls cancel at end; nil unless Reconfigure has shortened the wait
 }
 
-// waits are the calls that wait at a gate or at the gates of a group, so that Reconfigure reaches them.
+// waits are the calls that wait at a gate or at the gates of a group, so that Reconfigure reaches
+// them.
 type waits struct {
 	mu  sync.Mutex
 	all map[*waitTerms]struct{}

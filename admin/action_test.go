@@ -15,7 +15,7 @@ func TestForceAndReleaseOfAGate(t *testing.T) {
 	var changes []breaker.Change
 	g := weir.New("payments", weir.Config{Breaker: breaker.Config{OnChange: func(c breaker.Change) { changes = append(changes, c) }}})
 	k := newHandlerTest(t, g)
-	a := k.do("force", "name=payments", `{"state":"open","reason":"ticket 17"}`)
+	a := k.sendAction("force", "name=payments", `{"state":"open","reason":"ticket 17"}`)
 	require.Equal(t, "gate", a.Kind)
 	require.Equal(t, "forced_open", a.State)
 	require.Equal(t, breaker.ForcedOpen, g.Breaker().State())
@@ -26,25 +26,25 @@ func TestForceAndReleaseOfAGate(t *testing.T) {
 	require.NotContains(t, err.Error(), "ticket")
 
 	for word, want := range map[string]breaker.State{"closed": breaker.ForcedClosed, "disabled": breaker.Disabled, "shadow": breaker.Shadow} {
-		k.do("force", "name=payments", `{"state":"`+word+`"}`)
+		k.sendAction("force", "name=payments", `{"state":"`+word+`"}`)
 		require.Equal(t, want, g.Breaker().State())
 	}
-	require.Equal(t, "closed", k.do("release", "name=payments", `{}`).State)
+	require.Equal(t, "closed", k.sendAction("release", "name=payments", `{}`).State)
 	require.Equal(t, "released by alice", changes[len(changes)-1].Reason)
-	require.Equal(t, "forced_open", k.do("drain", "name=payments", "").State)
+	require.Equal(t, "forced_open", k.sendAction("drain", "name=payments", "").State)
 }
 
 func TestResetOfABreaker(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	k := newHandlerTest(t, b)
 	b.OpenFor(1 << 40)
-	require.Equal(t, "closed", k.do("reset", "name=b", `{}`).State)
+	require.Equal(t, "closed", k.sendAction("reset", "name=b", `{}`).State)
 }
 
 func TestHoldRefusesCallsOfAGate(t *testing.T) {
 	g := weir.New("g", weir.Config{})
 	k := newHandlerTest(t, g)
-	a := k.do("hold", "name=g", `{"for":"1h"}`)
+	a := k.sendAction("hold", "name=g", `{"for":"1h"}`)
 	require.Equal(t, "hold", a.Timed[0].What)
 	_, err := g.Allow(t.Context())
 	var limited *limiter.LimitedError
@@ -56,7 +56,7 @@ func TestHoldRefusesCallsOfAGate(t *testing.T) {
 func TestLimitsOfAGate(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), MaxConcurrent: 3})
 	k := newHandlerTest(t, g)
-	a := k.do("limits", "name=g", `{"rate":"7/s","burst":2,"max_concurrent":1}`)
+	a := k.sendAction("limits", "name=g", `{"rate":"7/s","burst":2,"max_concurrent":1}`)
 	require.Equal(t, "7/s", a.Rate)
 	require.Equal(t, 2, a.Burst)
 	require.Equal(t, 1, a.MaxConcurrent)
@@ -77,14 +77,14 @@ func TestLimitsOfLimitersAndGroups(t *testing.T) {
 	hosts := weir.NewGroup[int]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), MaxConcurrent: 5}})
 	k := newHandlerTest(t, bucket, users, slots, hosts)
 
-	k.do("limits", "name=bucket", `{"rate":"100/s"}`)
+	k.sendAction("limits", "name=bucket", `{"rate":"100/s"}`)
 	require.Equal(t, 100, bucket.Take(0).Limit)
-	k.do("limits", "name=users", `{"burst":9}`)
+	k.sendAction("limits", "name=users", `{"burst":9}`)
 	require.Equal(t, 9, users.Get("x").Take(0).Limit)
-	k.do("limits", "name=slots", `{"max_concurrent":8}`)
+	k.sendAction("limits", "name=slots", `{"max_concurrent":8}`)
 	require.Equal(t, 8, slots.Limit())
 	hosts.Get(7)
-	a := k.do("limits", "name=hosts", `{"rate":"50/s","max_concurrent":2}`)
+	a := k.sendAction("limits", "name=hosts", `{"rate":"50/s","max_concurrent":2}`)
 	require.Equal(t, "50/s", a.Rate)
 	require.Equal(t, 50, hosts.Get(7).Limiter().Take(0).Limit)
 	require.Equal(t, 2, k.send("GET", "/object?name=hosts&key=7", "").MaxConcurrent)
@@ -104,20 +104,20 @@ func TestMembersOfGroups(t *testing.T) {
 	shards.Get(3)
 	users.Get("bob").Take(1)
 
-	a := k.do("force", "name=hosts&key=a%2F..%2Fb%3Fc", `{"state":"open"}`)
+	a := k.sendAction("force", "name=hosts&key=a%2F..%2Fb%3Fc", `{"state":"open"}`)
 	require.Equal(t, "gate_group", a.Kind)
 	require.Equal(t, "a/../b?c", a.Key)
 	require.Equal(t, breaker.ForcedOpen, hosts.Get("a/../b?c").Breaker().State())
 	require.Len(t, k.send("GET", "/members?name=hosts&state=forced_open", "").Members, 1)
 	require.Empty(t, k.send("GET", "/members?name=hosts&state=open", "").Members)
-	k.do("force", "name=shards&key=3", `{"state":"closed"}`)
+	k.sendAction("force", "name=shards&key=3", `{"state":"closed"}`)
 	require.Equal(t, breaker.ForcedClosed, shards.Get(3).State())
 
 	require.False(t, users.Get("bob").Take(1).OK)
 	busiest := k.send("GET", "/object?name=users", "").Busiest
 	require.Len(t, busiest, 1)
 	require.Regexp(t, "^#[0-9a-f]{12}$", busiest[0].Key, "keys are hashed")
-	k.do("reset", "name=users&key=bob", "")
+	k.sendAction("reset", "name=users&key=bob", "")
 	require.True(t, users.Get("bob").Take(1).OK)
 
 	k.requireRefused(404, `no key "4"`, "/force?name=shards&key=4", `{"state":"open"}`)
@@ -143,5 +143,5 @@ func TestNamesOfSources(t *testing.T) {
 	require.ErrorContains(t, k.handler.Add(nil), "source 1 of 1 is nil")
 	require.NoError(t, k.handler.Add(limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: limiter.PerSecond(1)})))
 	k.requireRefused(409, "add kind=…: breaker, limiter", "/force?name=x", `{"state":"open"}`)
-	require.Equal(t, "forced_open", k.do("force", "name=x&kind=breaker", `{"state":"open"}`).State)
+	require.Equal(t, "forced_open", k.sendAction("force", "name=x&kind=breaker", `{"state":"open"}`).State)
 }

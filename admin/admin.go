@@ -174,16 +174,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers and logs a request that is not served.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	var f *fault
+	var f *replyError
 	if !errors.As(err, &f) {
-		f = &fault{http.StatusInternalServerError, err.Error(), "", ""}
+		f = &replyError{http.StatusInternalServerError, err.Error(), "", ""}
 	}
 	if f.header != "" {
 		w.Header().Set(f.header, f.value)
 	}
 	h.config.Logger.LogAttrs(r.Context(), slog.LevelWarn, "admin request refused",
 		slog.String("event.name", eventRefused), slog.Int("status", f.status), slog.String("error", f.text),
-		slog.String("method", clip(r.Method, 16)), slog.String("path", clip(r.URL.Path, 128)), slog.String("remote", clip(r.RemoteAddr, 64)))
+		slog.String("method", truncateText(r.Method, 16)), slog.String("path", truncateText(r.URL.Path, 128)),
+		slog.String("remote", truncateText(r.RemoteAddr, 64)))
 	reply(w, f.status, problem{f.text, f.status})
 }
 

@@ -31,11 +31,11 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 			v.state = breaker.ForcedOpen
 		}
 		e.Before = cmp.Or(o.State(), noOverride) // a group has no other state
-		t.override.begin(h, t, overrideAspect(o), string(v.state), why, v.duration)
+		t.override.begin(h, t, overrideProperty(o), string(v.state), why, v.duration)
 		e.After = cmp.Or(o.State(), noOverride)
 	case verbReset:
 		if err := o.Reset(r.Context(), why); err != nil {
-			return e, faultf(http.StatusBadGateway, "the reset failed: %.300v", err)
+			return e, replyErrorf(http.StatusBadGateway, "the reset failed: %.300v", err)
 		}
 	case verbHold:
 		o.Hold(v.duration)
@@ -69,21 +69,21 @@ func unsupported(o *adminhook.Object, r *request, verbs []string) error {
 			has += "; all keys have the limits of the group, leave out the key"
 		}
 	}
-	return faultf(http.StatusConflict, "%s is not possible for %s %.64q, which has: %s", r.action.Verb, of, o.Name, has)
+	return replyErrorf(http.StatusConflict, "%s is not possible for %s %.64q, which has: %s", r.action.Verb, of, o.Name, has)
 }
 
-// aspect is a property of an object that an action changes. It is restored when the action ends.
+// property is a property of an object that an action changes. It is restored when the action ends.
 // Its values can be compared.
-type aspect[V comparable] struct {
+type property[V comparable] struct {
 	what string
 	now  func() V
 	set  func(v V, why string)
 	text func(v V) string
 }
 
-// overrideAspect returns the override of an object. The value "" means no override.
-func overrideAspect(o *adminhook.Object) aspect[string] {
-	return aspect[string]{
+// overrideProperty returns the override of an object. The value "" means no override.
+func overrideProperty(o *adminhook.Object) property[string] {
+	return property[string]{
 		what: "override",
 		now:  o.Override,
 		set: func(v, why string) {

@@ -26,8 +26,8 @@ func contains(list []stat.Source, s stat.Source) bool {
 	return slices.ContainsFunc(list, func(other stat.Source) bool { return other != nil && sameObject(other, s) })
 }
 
-// objects returns the objects of the sources. The breaker of a gate is a part of the gate, as long as both
-// have the same name.
+// objects returns the objects of the sources. The breaker of a gate is a part of the gate, as long
+// as both have the same name.
 func objects(sources []stat.Source) []adminhook.Object {
 	sources = flatten(sources)
 	list := make([]adminhook.Object, 0, len(sources))
@@ -134,7 +134,7 @@ func (h *Handler) objects() []adminhook.Object {
 // find returns the object that the action names.
 func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 	if a.Name == "" {
-		return o, faultf(http.StatusBadRequest, "the query has no name")
+		return o, replyErrorf(http.StatusBadRequest, "the query has no name")
 	}
 	var found []adminhook.Object
 	var kinds []string
@@ -145,23 +145,24 @@ func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 	}
 	switch len(found) {
 	case 0:
-		return o, faultf(http.StatusNotFound, "there is no %s %.64q", cmp.Or(a.Kind, "object"), a.Name)
+		return o, replyErrorf(http.StatusNotFound, "there is no %s %.64q", cmp.Or(a.Kind, "object"), a.Name)
 	case 1:
-		return member(found[0], a.Key)
+		return memberOrSelf(found[0], a.Key)
 	}
 	if slices.Sort(kinds); kinds[0] == kinds[len(kinds)-1] {
-		return o, faultf(http.StatusConflict, "%.64q is the name of %d objects of the kind %s: each needs a name of its own", a.Name, len(found), kinds[0])
+		return o, replyErrorf(http.StatusConflict,
+			"%.64q is the name of %d objects of the kind %s: each needs a name of its own", a.Name, len(found), kinds[0])
 	}
-	return o, faultf(http.StatusConflict, "%.64q is the name of several objects, add kind=…: %s", a.Name, strings.Join(kinds, ", "))
+	return o, replyErrorf(http.StatusConflict, "%.64q is the name of several objects, add kind=…: %s", a.Name, strings.Join(kinds, ", "))
 }
 
-// member returns the member of a group, or o itself if key is empty.
-func member(o adminhook.Object, key string) (adminhook.Object, error) {
+// memberOrSelf returns the member of a group, or o itself if key is empty.
+func memberOrSelf(o adminhook.Object, key string) (adminhook.Object, error) {
 	if key == "" {
 		return o, nil
 	}
 	if o.Members == nil && o.Keyed == nil {
-		return o, faultf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
+		return o, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
 	}
 	if o.Members != nil {
 		for text, m := range o.Members {
@@ -177,5 +178,5 @@ func member(o adminhook.Object, key string) (adminhook.Object, error) {
 			return m, nil
 		}
 	}
-	return o, faultf(http.StatusNotFound, "the %s %.64q has no key %.64q now", o.Kind, o.Name, key)
+	return o, replyErrorf(http.StatusNotFound, "the %s %.64q has no key %.64q now", o.Kind, o.Name, key)
 }

@@ -172,7 +172,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		reply(w, http.StatusMethodNotAllowed, problem{clip(r.Method, 16) + " is not allowed, must be GET", http.StatusMethodNotAllowed})
+		reply(w, http.StatusMethodNotAllowed, problem{truncateText(r.Method, 16) + " is not allowed, must be GET", http.StatusMethodNotAllowed})
 		return
 	}
 	switch path(r) {

@@ -36,7 +36,7 @@ func TestSourcesOfASetMayChange(t *testing.T) {
 	require.Equal(t, 200, status)
 	require.True(t, got.Ready, "the gate is no more")
 	require.Equal(t, "after", got.Objects[0].Name)
-	k.do("drain", "name=after", "")
+	k.sendAction("drain", "name=after", "")
 	require.Equal(t, breaker.ForcedOpen, after.Breaker().State())
 }
 
@@ -47,15 +47,15 @@ func TestOnlyNamedGatesMatterToReadiness(t *testing.T) {
 	l, database := newLink(), weir.New("database", weir.Config{})
 	h := newHealth(t, admin.HealthConfig{NotReady: []string{"database"}}, hosts, l, database)
 	k := newHandlerTest(t, hosts, l, database)
-	k.do("force", "name=hosts", `{"state":"open"}`)
-	k.do("force", "name=x", `{"state":"open"}`)
+	k.sendAction("force", "name=hosts", `{"state":"open"}`)
+	k.sendAction("force", "name=x", `{"state":"open"}`)
 	status, _ := getHealth(t, h, "/ready")
 	require.Equal(t, 200, status)
 	_, got := getHealth(t, h, "/details")
 	require.Equal(t, "forced_open", got.Objects[0].State)
 	require.Equal(t, map[string]int{"forced_open": 2}, got.Objects[1].States)
 	for word, want := range map[string]int{"closed": 200, "disabled": 200, "shadow": 200, "open": 503} {
-		k.do("force", "name=database", `{"state":"`+word+`"}`)
+		k.sendAction("force", "name=database", `{"state":"`+word+`"}`)
 		status, _ = getHealth(t, h, "/ready")
 		require.Equal(t, want, status, word)
 	}

@@ -120,8 +120,8 @@ func (k *handlerTest) send(method, target, body string, edit ...func(*http.Reque
 	return a
 }
 
-// do sends an action that succeeds.
-func (k *handlerTest) do(verb, query, body string) answer {
+// sendAction sends an action that succeeds.
+func (k *handlerTest) sendAction(verb, query, body string) answer {
 	k.Helper()
 	a := k.send("POST", "/"+verb+"?"+query, body)
 	require.Equal(k, 200, a.Status, a.Error)

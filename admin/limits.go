@@ -21,9 +21,9 @@ type limits struct {
 	k, maxRefusal float64
 }
 
-// limitsAspect returns the limits of an object.
-func limitsAspect(o *adminhook.Object) aspect[limits] {
-	return aspect[limits]{
+// limitsProperty returns the limits of an object.
+func limitsProperty(o *adminhook.Object) property[limits] {
+	return property[limits]{
 		what: "limits",
 		now:  func() limits { return limitsOf(o) },
 		set: func(l limits, _ string) { // they were valid before
@@ -104,21 +104,21 @@ func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *en
 	v, has := &r.body, limitFields(o)
 	given := v.givenLimits()
 	if len(given) == 0 {
-		return faultf(http.StatusBadRequest, "the body has none of %s", strings.Join(has, ", "))
+		return replyErrorf(http.StatusBadRequest, "the body has none of %s", strings.Join(has, ", "))
 	}
 	for _, name := range given {
 		if !slices.Contains(has, name) {
-			return faultf(http.StatusConflict, "the %s %.64q has no %s that can be changed, only %s", o.Kind, o.Name, name, strings.Join(has, ", "))
+			return replyErrorf(http.StatusConflict, "the %s %.64q has no %s that can be changed, only %s", o.Kind, o.Name, name, strings.Join(has, ", "))
 		}
 	}
-	a := limitsAspect(o)
+	a := limitsProperty(o)
 	next := a.now()
 	e.Before = next.String()
 	next.rate, next.burst = *firstNonNil(v.rate, &next.rate), *firstNonNil(v.burst, &next.burst)
 	next.maxConcurrent, next.quota = *firstNonNil(v.maxConcurrent, &next.maxConcurrent), *firstNonNil(v.limit, &next.quota)
 	next.k, next.maxRefusal = *firstNonNil(v.k, &next.k), *firstNonNil(v.maxRefusal, &next.maxRefusal)
 	if err := next.check(o, v); err != nil {
-		return faultf(http.StatusBadRequest, "%v", err)
+		return replyErrorf(http.StatusBadRequest, "%v", err)
 	}
 	t.limits.begin(h, t, a, next, why, v.duration)
 	e.After = a.now().String()

@@ -36,23 +36,23 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 	switch r.action.Verb {
 	case verbSilence:
 		s := adminhook.Silence{Match: v.match, End: time.Now().Add(v.duration)}
-		s.Name = cmp.Or(v.silence, clip(strings.Join(v.match, ", "), 200))
+		s.Name = cmp.Or(v.silence, truncateText(strings.Join(v.match, ", "), 200))
 		e.Before = silenceText(m, s.Name)
 		if err := m.Silence(s); err != nil {
-			return faultf(http.StatusBadRequest, "%.500v", err)
+			return replyErrorf(http.StatusBadRequest, "%.500v", err)
 		}
 		e.After = silenceText(m, s.Name)
 	case verbUnsilence:
 		e.Before = silenceText(m, v.silence)
 		if !m.EndSilence(v.silence) {
-			return faultf(http.StatusNotFound, "the monitor %.64q has no silence %.200q", o.Name, v.silence)
+			return replyErrorf(http.StatusNotFound, "the monitor %.64q has no silence %.200q", o.Name, v.silence)
 		}
 	case verbTest:
 		if names := m.Notifiers(); !slices.Contains(names, v.notifier) {
-			return faultf(http.StatusNotFound, "the monitor %.64q has no notifier %.64q, only %.300q", o.Name, v.notifier, names)
+			return replyErrorf(http.StatusNotFound, "the monitor %.64q has no notifier %.64q, only %.300q", o.Name, v.notifier, names)
 		}
 		if err := m.Test(r.Context(), v.notifier); err != nil {
-			return faultf(http.StatusBadGateway, "%.500v", err)
+			return replyErrorf(http.StatusBadGateway, "%.500v", err)
 		}
 		e.After = "delivered by " + v.notifier
 	}
@@ -63,7 +63,7 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 func silenceText(m *adminhook.Monitor, name string) string {
 	for _, s := range m.Silences() {
 		if s.Name == name {
-			return clip(name+" until "+s.End.Format(time.RFC3339)+": "+strings.Join(s.Match, ", "), maxReason)
+			return truncateText(name+" until "+s.End.Format(time.RFC3339)+": "+strings.Join(s.Match, ", "), maxReason)
 		}
 	}
 	return ""

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// fault is an error with the answer to a request.
-type fault struct {
+// replyError is an error with the answer to a request.
+type replyError struct {
 	status        int
 	text          string
 	header, value string // of the answer, if header is not empty
 }
 
-func (f *fault) Error() string { return f.text }
+func (f *replyError) Error() string { return f.text }
 
-func faultf(status int, format string, args ...any) error {
-	return &fault{status: status, text: fmt.Sprintf(format, args...)}
+func replyErrorf(status int, format string, args ...any) error {
+	return &replyError{status: status, text: fmt.Sprintf(format, args...)}
 }
 
 // problem is the answer to a request that is refused.
@@ -38,7 +38,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(append(content, '\n'))
 }
 
-// clip returns valid UTF-8 of at most n bytes.
-func clip(s string, n int) string {
+// truncateText returns valid UTF-8 of at most n bytes.
+func truncateText(s string, n int) string {
 	return strings.ToValidUTF8(s[:min(len(s), n)], "")
 }

@@ -25,9 +25,9 @@ func readBody(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessag
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, faultf(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
+		return nil, replyErrorf(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", maxBody)
 	case err != nil:
-		return nil, faultf(http.StatusRequestTimeout, "the body did not arrive within %v", bodyTimeout)
+		return nil, replyErrorf(http.StatusRequestTimeout, "the body did not arrive within %v", bodyTimeout)
 	}
 	return decode(content)
 }
@@ -39,21 +39,21 @@ func decode(content []byte) (map[string]json.RawMessage, error) {
 		return members, nil
 	}
 	if !json.Valid(content) {
-		return nil, faultf(http.StatusBadRequest, "the body is not valid JSON")
+		return nil, replyErrorf(http.StatusBadRequest, "the body is not valid JSON")
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	if first, _ := d.Token(); first != json.Delim('{') {
-		return nil, faultf(http.StatusBadRequest, "the body must be a JSON object")
+		return nil, replyErrorf(http.StatusBadRequest, "the body must be a JSON object")
 	}
 	for d.More() {
 		token, _ := d.Token()
 		name, _ := token.(string)
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return nil, faultf(http.StatusBadRequest, "the body is not valid JSON")
+			return nil, replyErrorf(http.StatusBadRequest, "the body is not valid JSON")
 		}
 		if _, twice := members[name]; twice {
-			return nil, faultf(http.StatusBadRequest, "the body has %.64q twice", name)
+			return nil, replyErrorf(http.StatusBadRequest, "the body has %.64q twice", name)
 		}
 		members[name] = value
 	}
@@ -65,7 +65,7 @@ func decode(content []byte) (map[string]json.RawMessage, error) {
 func checkType(r *http.Request) error {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" {
-		return faultf(http.StatusUnsupportedMediaType, "Content-Type is %.64q, must be application/json", r.Header.Get("Content-Type"))
+		return replyErrorf(http.StatusUnsupportedMediaType, "Content-Type is %.64q, must be application/json", r.Header.Get("Content-Type"))
 	}
 	return nil
 }
@@ -75,10 +75,10 @@ func checkQuery(r *http.Request, allowed []field) error {
 	query := r.URL.Query()
 	for name, values := range query {
 		if !slices.ContainsFunc(allowed, func(f field) bool { return f.name == name }) {
-			return faultf(http.StatusBadRequest, "the query has no parameter %.64q", name)
+			return replyErrorf(http.StatusBadRequest, "the query has no parameter %.64q", name)
 		}
 		if len(values) > 1 {
-			return faultf(http.StatusBadRequest, "the query has %q twice", name)
+			return replyErrorf(http.StatusBadRequest, "the query has %q twice", name)
 		}
 	}
 	return nil

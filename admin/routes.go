@@ -119,10 +119,10 @@ func findRoute(r *http.Request) (*route, error) {
 		allowed = append(allowed, route.method)
 	}
 	if len(allowed) > 0 {
-		return nil, &fault{
-			http.StatusMethodNotAllowed, clip(r.Method, 16) + " is not allowed, must be " + strings.Join(allowed, " or "),
+		return nil, &replyError{
+			http.StatusMethodNotAllowed, truncateText(r.Method, 16) + " is not allowed, must be " + strings.Join(allowed, " or "),
 			"Allow", strings.Join(allowed, ", "),
 		}
 	}
-	return nil, faultf(http.StatusNotFound, "there is no path %.64q", path(r))
+	return nil, replyErrorf(http.StatusNotFound, "there is no path %.64q", path(r))
 }

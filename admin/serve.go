@@ -25,7 +25,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	if err := h.origin.Check(r); err != nil {
-		return nil, faultf(http.StatusForbidden, "%v", err)
+		return nil, replyErrorf(http.StatusForbidden, "%v", err)
 	}
 	if err := checkQuery(r, route.query); err != nil {
 		return nil, err
@@ -61,17 +61,17 @@ func (h *Handler) authorize(r *http.Request, a Action) (user string, err error) 
 	defer func() {
 		if cause := recover(); cause != nil {
 			h.config.Logger.LogAttrs(r.Context(), slog.LevelError, "admin: Authorize panicked",
-				slog.String("event.name", eventRefused), slog.String("panic", clip(fmt.Sprint(cause), maxReason)))
-			user, err = "", faultf(http.StatusInternalServerError, "the request could not be authorized")
+				slog.String("event.name", eventRefused), slog.String("panic", truncateText(fmt.Sprint(cause), maxReason)))
+			user, err = "", replyErrorf(http.StatusInternalServerError, "the request could not be authorized")
 		}
 	}()
 	user, err = h.config.Authorize(r, a)
-	user = clip(user, maxUserBytes)
+	user = truncateText(user, maxUserBytes)
 	switch {
 	case user == "":
-		return "", faultf(http.StatusUnauthorized, "the request has no valid credentials")
+		return "", replyErrorf(http.StatusUnauthorized, "the request has no valid credentials")
 	case err != nil:
-		return "", faultf(http.StatusForbidden, "%.200q may not %s: %.300v", user, a.Verb, err)
+		return "", replyErrorf(http.StatusForbidden, "%.200q may not %s: %.300v", user, a.Verb, err)
 	}
 	return user, nil
 }
@@ -82,7 +82,7 @@ func (h *Handler) checkRate(user string) error {
 	if r.OK {
 		return nil
 	}
-	return &fault{
+	return &replyError{
 		http.StatusTooManyRequests, fmt.Sprintf("%q sends more than %d requests per second", user, maxRate),
 		"Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))),
 	}
@@ -105,7 +105,7 @@ func (h *Handler) act(r *request) (any, error) {
 		lock = &t.testing // alerts can be silenced while a receiver hangs
 	}
 	if !lock.TryLock() {
-		return nil, &fault{http.StatusConflict, "another action on this object is in progress", "Retry-After", "1"}
+		return nil, &replyError{http.StatusConflict, "another action on this object is in progress", "Retry-After", "1"}
 	}
 	defer lock.Unlock()
 	e, err := t.apply(h, &o, r)

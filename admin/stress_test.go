@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Users act on the same objects while calls are made and timed actions end. When all have ended, the state
-// before the first one is back.
+// Users act on the same objects while calls are made and timed actions end. When all have ended,
+// the state before the first one is back.
 func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 	hosts := weir.NewGroup[int]("hosts", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1000), MaxConcurrent: 7}})
 	for i := range 3 {
@@ -62,7 +62,7 @@ func TestAnActionInProgressRefusesAnother(t *testing.T) {
 		inner = k.send("POST", "/release?name=b", "") // stands for another user while a callback hangs
 	}})
 	k = newHandlerTest(t, b)
-	k.do("force", "name=b", `{"state":"open"}`)
+	k.sendAction("force", "name=b", `{"state":"open"}`)
 	require.Equal(t, 409, inner.Status)
 	require.Contains(t, inner.Error, "in progress")
 	require.Equal(t, breaker.ForcedOpen, b.State())

@@ -22,8 +22,8 @@ type target struct {
 	acts  []entry
 }
 
-// timedAction is an action on one aspect that ends automatically. The zero value means that there is
-// none.
+// timedAction is an action on one property that ends automatically. The zero value means that there
+// is none.
 type timedAction[V comparable] struct {
 	timer *time.Timer
 	begun int // counts the actions, so that a timer that fired late changes nothing
@@ -37,7 +37,7 @@ type timedAction[V comparable] struct {
 
 // begin sets the value v. If d is above 0, the old value is restored after d. If earlier timed
 // actions have not ended, this is the value before the first of them.
-func (x *timedAction[V]) begin(h *Handler, t *target, a aspect[V], v V, why string, d time.Duration) {
+func (x *timedAction[V]) begin(h *Handler, t *target, a property[V], v V, why string, d time.Duration) {
 	base := a.now()
 	if x.timer != nil && base == x.set { // otherwise a change by other code has replaced the action
 		base = x.base
@@ -69,7 +69,7 @@ func (x *timedAction[V]) stop(h *Handler) {
 
 // end ends a timed action, unless another action has replaced it. If other code has changed the
 // value since, the changed value stays.
-func (x *timedAction[V]) end(h *Handler, t *target, a aspect[V], begun int) {
+func (x *timedAction[V]) end(h *Handler, t *target, a property[V], begun int) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	if x.begun != begun {
@@ -103,8 +103,8 @@ func (h *Handler) claim(id id) (*target, error) {
 	defer h.mu.Unlock()
 	t := h.targets[id]
 	if t == nil {
-		if len(h.targets) >= maxTargets && !h.evict() {
-			return nil, faultf(http.StatusServiceUnavailable, "%d objects have timed actions, which is the most", maxTargets)
+		if len(h.targets) >= maxTargets && !h.evictTarget() {
+			return nil, replyErrorf(http.StatusServiceUnavailable, "%d objects have timed actions, which is the most", maxTargets)
 		}
 		t = &target{id: id}
 		h.targets[id] = t
@@ -123,15 +123,15 @@ func (h *Handler) unclaim(t *target) {
 	}
 }
 
-// evict removes the target whose last action is the oldest, among the targets that have no timed
-// action and that no request uses. Handler.mu is held.
-func (h *Handler) evict() bool {
+// evictTarget removes the target whose last action is the oldest, among the targets that have no
+// timed action and that no request uses. Handler.mu is held.
+func (h *Handler) evictTarget() bool {
 	var oldest *target
 	for _, t := range h.targets {
 		if t.users > 0 || !t.override.until.IsZero() || !t.limits.until.IsZero() {
 			continue
 		}
-		if oldest == nil || t.last().Before(oldest.last()) {
+		if oldest == nil || t.lastActionAt().Before(oldest.lastActionAt()) {
 			oldest = t
 		}
 	}
@@ -141,7 +141,7 @@ func (h *Handler) evict() bool {
 	return oldest != nil
 }
 
-func (t *target) last() time.Time { return t.acts[len(t.acts)-1].At }
+func (t *target) lastActionAt() time.Time { return t.acts[len(t.acts)-1].At }
 
 // The values of event.name in the log.
 const (

@@ -16,7 +16,7 @@ func TestATimerThatFiredLateChangesNothing(t *testing.T) {
 		h, err := New(Config{Authorize: func(*http.Request, Action) (string, error) { return "alice", nil }})
 		require.NoError(t, err)
 		value := "before"
-		a := aspect[string]{
+		a := property[string]{
 			what: "value", now: func() string { return value }, set: func(v, _ string) { value = v },
 			text: func(v string) string { return v },
 		}

@@ -31,20 +31,20 @@ var overrides = map[string]breaker.State{
 	"open": breaker.ForcedOpen, "closed": breaker.ForcedClosed, "disabled": breaker.Disabled, "shadow": breaker.Shadow,
 }
 
-// maxFor is the maximum duration of an action.
-const maxFor = 30 * 24 * time.Hour
+// maxActionTime is the maximum duration of an action.
+const maxActionTime = 30 * 24 * time.Hour
 
 // parse returns the values of a body with the fields of a route.
 func parse(members map[string]json.RawMessage, fields []field) (v values, err error) {
 	for name := range members {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			return v, faultf(http.StatusBadRequest, "the body has an unknown field %.64q, must be of %s", name, namesOf(fields))
+			return v, replyErrorf(http.StatusBadRequest, "the body has an unknown field %.64q, must be of %s", name, namesOf(fields))
 		}
 	}
 	for _, f := range fields {
 		text, given := members[f.name]
 		if !given && f.required {
-			return v, faultf(http.StatusBadRequest, "the body has no %q: %s", f.name, f.help)
+			return v, replyErrorf(http.StatusBadRequest, "the body has no %q: %s", f.name, f.help)
 		}
 		if !given {
 			continue
@@ -70,26 +70,26 @@ func (v *values) set(f field, text json.RawMessage) error {
 	case "integer":
 		n := new(int)
 		if json.Unmarshal(text, &n) != nil || n == nil || *n < 1 {
-			return faultf(http.StatusBadRequest, "%s is %.64s, must be a whole number of at least 1", f.name, text)
+			return replyErrorf(http.StatusBadRequest, "%s is %.64s, must be a whole number of at least 1", f.name, text)
 		}
 		*map[string]**int{"burst": &v.burst, "max_concurrent": &v.maxConcurrent, "limit": &v.limit}[f.name] = n
 		return nil
 	case "number":
 		n := new(float64)
 		if json.Unmarshal(text, &n) != nil || n == nil || *n <= 0 {
-			return faultf(http.StatusBadRequest, "%s is %.64s, must be a number above 0", f.name, text)
+			return replyErrorf(http.StatusBadRequest, "%s is %.64s, must be a number above 0", f.name, text)
 		}
 		*map[string]**float64{"k": &v.k, "max_refusal": &v.maxRefusal}[f.name] = n
 		return nil
 	case "array":
 		if json.Unmarshal(text, &v.match) != nil || len(v.match) == 0 || slices.Contains(v.match, "") {
-			return faultf(http.StatusBadRequest, "%s must be an array of strings: %s", f.name, f.help)
+			return replyErrorf(http.StatusBadRequest, "%s must be an array of strings: %s", f.name, f.help)
 		}
 		return nil
 	}
 	value := new(string)
 	if json.Unmarshal(text, &value) != nil || value == nil {
-		return faultf(http.StatusBadRequest, "%s is %.64s, must be a string: %s", f.name, text, f.help)
+		return replyErrorf(http.StatusBadRequest, "%s is %.64s, must be a string: %s", f.name, text, f.help)
 	}
 	return v.setText(f, *value)
 }
@@ -102,17 +102,17 @@ func (v *values) setText(f field, text string) error {
 		v.state, known = overrides[text]
 	case "for":
 		v.duration, err = time.ParseDuration(text)
-		known = err == nil && v.duration > 0 && v.duration <= maxFor
+		known = err == nil && v.duration > 0 && v.duration <= maxActionTime
 	case "reason":
 		v.reason = text
-		known = len(text) <= maxReason && clip(text, maxReason) == text
+		known = len(text) <= maxReason && truncateText(text, maxReason) == text
 	case "rate":
 		rate, err := limiter.ParseRate(text)
 		if err == nil {
 			err = rate.Validate()
 		}
 		if err != nil {
-			return faultf(http.StatusBadRequest, "%v", err)
+			return replyErrorf(http.StatusBadRequest, "%v", err)
 		}
 		v.rate = &rate
 	case "silence":
@@ -122,7 +122,7 @@ func (v *values) setText(f field, text string) error {
 		v.notifier = text
 	}
 	if !known {
-		return faultf(http.StatusBadRequest, "%s is %.64q, must be %s", f.name, text, f.help)
+		return replyErrorf(http.StatusBadRequest, "%s is %.64q, must be %s", f.name, text, f.help)
 	}
 	return nil
 }

@@ -134,7 +134,8 @@ func verbCases() []verbCase {
 	}
 }
 
-// Each verb succeeds, is logged and is in the history, or is refused with the verbs that the object has.
+// Each verb succeeds, is logged and is in the history, or is refused with the verbs that the object
+// has.
 func TestEveryVerbOfEveryKind(t *testing.T) {
 	verbs := []string{"force", "release", "drain", "reset", "hold", "limits", "silence", "unsilence", "test"}
 	for _, c := range verbCases() {
@@ -156,17 +157,17 @@ func TestEveryVerbOfEveryKind(t *testing.T) {
 					return
 				}
 				if verb == "unsilence" {
-					k.do("silence", "name=x", `{"match":["alertname=r"],"for":"1m","silence":"s"}`)
+					k.sendAction("silence", "name=x", `{"match":["alertname=r"],"for":"1m","silence":"s"}`)
 				}
 				body = strings.TrimPrefix(body+`,"reason":"ticket 17"`, ",")
-				a := k.do(verb, "name=x"+c.query, "{"+body+"}")
+				a := k.sendAction(verb, "name=x"+c.query, "{"+body+"}")
 				require.Equal(t, actions, a.Actions)
 				history := k.send("GET", "/object?name=x"+c.query, "").History
 				last := history[len(history)-1]
 				require.Equal(t, []string{verb, "alice", "ticket 17"}, []string{last.Verb, last.User, last.Reason})
 				require.Regexp(t, `event.name=weir.admin.action verb=`+verb+` kind=\w+ name=x .*user=alice .*reason="ticket 17"`, k.logs.text())
 				if verb == "force" {
-					k.do("release", "name=x"+c.query, "")
+					k.sendAction("release", "name=x"+c.query, "")
 				}
 			})
 		}

@@ -74,7 +74,7 @@ func (h *Handler) view(o *adminhook.Object, key string) view {
 	if o.State != nil {
 		v.State = o.State()
 	}
-	l := limitsAspect(o).now()
+	l := limitsProperty(o).now()
 	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
 	if o.Limits != nil {
 		v.Rate = l.rate.String()
@@ -89,13 +89,13 @@ func (h *Handler) view(o *adminhook.Object, key string) view {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.targets[idOf(*o, key)]; t != nil {
-		v.Timed = t.timed()
+		v.Timed = t.timedChanges()
 	}
 	return v
 }
 
-// timed returns the changes that end by themselves. Handler.mu is held.
-func (t *target) timed() (list []timedView) {
+// timedChanges returns the changes that end by themselves. Handler.mu is held.
+func (t *target) timedChanges() (list []timedView) {
 	if end := t.override.until; !end.IsZero() {
 		list = append(list, timedView{"override", end, t.override.after})
 	}
@@ -174,7 +174,7 @@ func (h *Handler) members(r *request) (any, error) {
 		return nil, err
 	}
 	if o.Members == nil {
-		return nil, faultf(http.StatusBadRequest, "the %s %.64q is not a group", o.Kind, o.Name)
+		return nil, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group", o.Kind, o.Name)
 	}
 	state, list, more := r.URL.Query().Get("state"), []view{}, false
 	for key, m := range o.Members {

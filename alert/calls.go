@@ -18,7 +18,7 @@ type Counted interface {
 // by a breaker count as failed, so that an open breaker does not silence the alert about the outage
 // that opened it. Without calls there is no data.
 func FailureRate(of Counted, span time.Duration) Value {
-	return share("failure rate", of, span, func(c window.Counts) (bad, calls int64) {
+	return shareOfCalls("failure rate", of, span, func(c window.Counts) (bad, calls int64) {
 		return c.Failures + c.Refused, withRefused(c)
 	})
 }
@@ -26,7 +26,7 @@ func FailureRate(of Counted, span time.Duration) Value {
 // SlowRate is the share of slow calls among those that finished in the last span, from 0 to 1.
 // Without finished calls there is no data.
 func SlowRate(of Counted, span time.Duration) Value {
-	return share("slow rate", of, span, func(c window.Counts) (bad, calls int64) { return c.Slow, c.Calls() })
+	return shareOfCalls("slow rate", of, span, func(c window.Counts) (bad, calls int64) { return c.Slow, c.Calls() })
 }
 
 // Rate is the number of calls per second in the last span, including those refused by a breaker.
@@ -45,7 +45,7 @@ func Rate(of Counted, span time.Duration) Value {
 // withRefused returns the number of calls including the refused ones, which Counts.Calls omits.
 func withRefused(c window.Counts) int64 { return c.Calls() + c.Refused }
 
-func share(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
+func shareOfCalls(name string, of Counted, span time.Duration, split func(window.Counts) (bad, calls int64)) Value {
 	v := overSpan(name, of, span, func(v view, t time.Time) measurement {
 		bad, calls := split(v.CountsAt(t))
 		return measurement{Value: float64(bad) / float64(calls), Calls: calls, Bad: bad, OK: calls > 0, why: noCalls}

@@ -33,8 +33,8 @@ func newTwoRules(notify alert.Notifier) *twoRules {
 	return two
 }
 
-// cutShort runs the monitor until the second rule hangs, and then cancels Run.
-func (two *twoRules) cutShort(ctx context.Context) {
+// cancelInSecondRule runs the monitor until the second rule hangs, and then cancels Run.
+func (two *twoRules) cancelInSecondRule(ctx context.Context) {
 	two.hangs = true
 	ctx, cancel := context.WithTimeout(ctx, s/2)
 	defer cancel()
@@ -52,7 +52,7 @@ func TestCanceledEvaluationChangesNoAlerts(t *testing.T) {
 		two.Evaluate(time.Now())
 		before := two.Alerts()
 		require.Len(t, before, 2)
-		two.cutShort(t.Context())
+		two.cancelInSecondRule(t.Context())
 		require.Equal(t, before, two.Alerts())
 		f.answer.Store(acceptDelivery)
 		require.NoError(t, two.Flush(t.Context()))
@@ -66,7 +66,7 @@ func TestUndeliveredAlertThatResolvedIsNotSent(t *testing.T) {
 		r := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Minute}
 		two := newTwoRules(r)
 		two.bad = true
-		two.cutShort(t.Context())
+		two.cancelInSecondRule(t.Context())
 		two.bad = false
 		for range 3 {
 			two.Evaluate(time.Now())

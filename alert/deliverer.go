@@ -37,7 +37,7 @@ type deliverer struct {
 
 type deliveryStats struct {
 	attempts, delivered, superseded, refusals, dropped, silenced int64
-	failed                                                       [len(kinds)]int64
+	failed                                                       [len(errorKinds)]int64
 	pending, alerts                                              int // undelivered, and all in the queue
 	lastSuccess                                                  time.Time
 }

@@ -35,8 +35,8 @@ func newSwitchedRules(t *testing.T, notify ...alert.Notifier) *switchedRules {
 	return st
 }
 
-// set turns a rule on or off and waits for two evaluations.
-func (st *switchedRules) set(rule int, bad bool) {
+// setRule turns a rule on or off and waits for two evaluations.
+func (st *switchedRules) setRule(rule int, bad bool) {
 	st.bad[rule].Store(bad)
 	time.Sleep(2 * s)
 }
@@ -85,12 +85,12 @@ func TestEachStateIsDeliveredOnceAndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(acceptDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
-		st.set(1, true)
-		st.set(0, false)
-		st.set(0, true)
+		st.setRule(0, true)
+		st.setRule(1, true)
+		st.setRule(0, false)
+		st.setRule(0, true)
 		time.Sleep(time.Hour)
-		st.set(1, false)
+		st.setRule(1, false)
 		time.Sleep(time.Hour)
 		require.Equal(t, []string{"r0 firing", "r1 firing", "r0 resolved", "r0 firing", "r1 resolved"}, f.lines())
 		require.Equal(t, 5.0, st.notifications("flaky", "delivered", ""))
@@ -104,7 +104,7 @@ func TestFailedDeliveryIsRepeatedUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(failDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		time.Sleep(time.Hour)
 		require.Empty(t, f.lines())
 		require.InDelta(t, 3600/15, f.attempts.Load(), 60, "pauses of at most 30s, on average 15s")
@@ -122,15 +122,15 @@ func TestNewerStateReplacesAnUndeliveredOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(acceptDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		f.answer.Store(failDelivery)
 		for range 10 {
-			st.set(0, false)
-			st.set(0, true)
-			st.set(1, true)
-			st.set(1, false)
+			st.setRule(0, false)
+			st.setRule(0, true)
+			st.setRule(1, true)
+			st.setRule(1, false)
 		}
-		st.set(0, false)
+		st.setRule(0, false)
 		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"r0 firing", "r0 resolved", "r1 resolved"}, f.lines())
@@ -146,8 +146,8 @@ func TestHangingNotifierDoesNotDelayOthers(t *testing.T) {
 		hanging := alert.Func("hanging", func(context.Context, alert.Alert) error { entered.Add(1); <-release; return nil })
 		var told alertRecorder
 		st := newSwitchedRules(t, hanging, told.notifier("fine"))
-		st.set(0, true)
-		st.set(1, true)
+		st.setRule(0, true)
+		st.setRule(1, true)
 		require.Equal(t, []string{"r0 firing", "r1 firing"}, told.lines())
 		time.Sleep(time.Hour)
 		require.EqualValues(t, 1, entered.Load(), "one goroutine hangs, not one per attempt")
@@ -163,7 +163,7 @@ func TestRunReturnsWhileANotifierHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		st := newSwitchedRules(t, alert.Func("hanging", func(context.Context, alert.Alert) error { <-release; return nil }))
-		st.set(0, true)
+		st.setRule(0, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*s)
 		defer cancel()
 		began := time.Now()
@@ -182,7 +182,7 @@ func TestPanickingNotifierIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(func(alert.Alert) error { panic("broken") })
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		require.NotZero(t, st.notifications("flaky", "failed", "panic"))
 		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)
@@ -200,8 +200,8 @@ func TestPermanentErrorIsNotRetried(t *testing.T) {
 			return nil
 		})
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
-		st.set(1, true)
+		st.setRule(0, true)
+		st.setRule(1, true)
 		time.Sleep(time.Hour)
 		require.EqualValues(t, 2, f.attempts.Load())
 		require.Equal(t, []string{"r1 firing"}, f.lines())
@@ -220,9 +220,9 @@ func TestOneBadAlertDoesNotDelayOthers(t *testing.T) {
 			return nil
 		})
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
-		st.set(1, true)
-		st.set(2, true)
+		st.setRule(0, true)
+		st.setRule(1, true)
+		st.setRule(2, true)
 		time.Sleep(time.Minute)
 		require.ElementsMatch(t, []string{"r1 firing", "r2 firing"}, f.lines())
 		st.stop()
@@ -248,7 +248,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 				return c.err
 			})
 			st := newSwitchedRules(t, f)
-			st.set(0, true)
+			st.setRule(0, true)
 			time.Sleep(2 * time.Hour)
 			require.Len(t, at, 2, name)
 			require.Equal(t, c.waits, at[1].Sub(at[0]), name)

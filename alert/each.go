@@ -40,7 +40,7 @@ func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) 
 	}
 	v.startGroup = func(before any) (sampler, any) {
 		g := &group[K, M]{members: members, value: value}
-		g.goOn(before)
+		g.takeOverMembers(before)
 		return g.sample, g
 	}
 	v.start = func() sampler {
@@ -64,8 +64,9 @@ type watchedMember[M comparable] struct {
 	before   *sampling // of the previous group
 }
 
-// goOn makes a new group watch the members of the previous group, which is not used any more.
-func (g *group[K, M]) goOn(before any) {
+// takeOverMembers makes a new group watch the members of the previous group, which is not used any
+// more.
+func (g *group[K, M]) takeOverMembers(before any) {
 	old, ok := before.(*group[K, M])
 	if !ok {
 		return
@@ -132,7 +133,7 @@ func (g *group[K, M]) sampler(w *watchedMember[M]) sampler {
 		case v.start == nil || v.each:
 			panic("alert: the value of a member is not set, or has members itself")
 		}
-		w.sampling, w.before = v.begin(w.before), nil
+		w.sampling, w.before = v.beginSampling(w.before), nil
 	}
 	return w.sampling.sample
 }

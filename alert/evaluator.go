@@ -34,7 +34,7 @@ type ruleStats struct {
 	evaluations [faults]int64
 	missing     [missings]int64 // alerts without data in the latest evaluation, by the reason
 	noData      NoData          // of the rule
-	latest      fault
+	latest      faultKind
 	value       float64 // the worst value of the latest evaluation
 	hasValue    bool
 	valueName   string
@@ -45,7 +45,7 @@ type ruleStats struct {
 }
 
 func newEvaluator(r Rule, c Config) *evaluator {
-	e := &evaluator{rule: ownRule(r, c), budget: c.Budget, sampling: r.Value.begin(nil), trackers: map[string]*tracker{}}
+	e := &evaluator{rule: ownRule(r, c), budget: c.Budget, sampling: r.Value.beginSampling(nil), trackers: map[string]*tracker{}}
 	if !r.Value.each {
 		e.trackers[""] = newTracker(&e.rule, "")
 		e.stats.alerts[inactive] = 1
@@ -129,14 +129,14 @@ func (e *evaluator) apply(readings []reading, at time.Time) {
 			e.trackers[r.key] = t
 		}
 		t.valueName = cmp.Or(r.valueName, t.valueName)
-		e.countTransition(t, t.measured(r.measured, at))
+		e.countTransition(t, t.applyMeasurement(r.measured, at))
 	}
 	var absent []*tracker
 	for key, t := range e.trackers {
 		if present[key] {
 			continue
 		}
-		e.countTransition(t, t.absent(at))
+		e.countTransition(t, t.applyAbsence(at))
 		if t.exists() {
 			absent = append(absent, t)
 		} else {
@@ -149,7 +149,7 @@ func (e *evaluator) apply(readings []reading, at time.Time) {
 // applyNoData advances all alerts without data.
 func (e *evaluator) applyNoData(at time.Time) {
 	for _, t := range e.trackers {
-		e.countTransition(t, t.measured(measurement{why: failedRule}, at))
+		e.countTransition(t, t.applyMeasurement(measurement{why: failedRule}, at))
 	}
 }
 
@@ -219,7 +219,7 @@ func (e *evaluator) countTransition(t *tracker, changed bool) {
 }
 
 // count adds one evaluation to the statistics and publishes them.
-func (e *evaluator) count(f fault, readings []reading, at time.Time) {
+func (e *evaluator) count(f faultKind, readings []reading, at time.Time) {
 	e.stats.evaluations[f]++
 	e.stats.latest, e.stats.at = f, at
 	e.stats.alerts = [phases]int64{}
@@ -254,7 +254,7 @@ func ruleAttrs(rule, key string) []any {
 }
 
 // log logs when the rule begins to fail, and when it no longer fails.
-func (e *evaluator) log(logger *slog.Logger, before fault, result outcome) {
+func (e *evaluator) log(logger *slog.Logger, before faultKind, result outcome) {
 	of := ruleAttrs(e.rule.Name, result.key)
 	switch {
 	case result.fault == before:

@@ -16,11 +16,11 @@ const (
 	kindPanic       = "panic" // the notifier panicked or ended its goroutine
 )
 
-// kinds are the values of the attribute error.type in the order of the metrics.
-var kinds = [...]string{"_OTHER", kindTimeout, kindUnreachable, "http_4xx", "http_5xx", kindBreakerOpen, kindPanic}
+// errorKinds are the values of the attribute error.type in the order of the metrics.
+var errorKinds = [...]string{"_OTHER", kindTimeout, kindUnreachable, "http_4xx", "http_5xx", kindBreakerOpen, kindPanic}
 
-// kindIndex returns the index of kind in kinds, or that of _OTHER.
-func kindIndex(kind string) int { return max(slices.Index(kinds[:], kind), 0) }
+// kindIndex returns the index of kind in errorKinds, or that of _OTHER.
+func kindIndex(kind string) int { return max(slices.Index(errorKinds[:], kind), 0) }
 
 // DeliveryError is an error of a notifier that says whether and when the monitor should try again.
 // After any other error the monitor tries again. If that error has a RetryAfter method, the monitor
@@ -50,7 +50,7 @@ type DeliveryError struct {
 // Error returns the text of Err, or the Kind if Err is nil.
 func (e *DeliveryError) Error() string {
 	if e.Err == nil {
-		return "alert: not delivered: " + kinds[kindIndex(e.Kind)]
+		return "alert: not delivered: " + errorKinds[kindIndex(e.Kind)]
 	}
 	return fmt.Sprintf("alert: not delivered: %v", e.Err)
 }

@@ -18,7 +18,7 @@ func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(failDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		time.Sleep(10 * time.Minute)
 		require.Empty(t, f.lines())
 		time.AfterFunc(20*s, func() { f.answer.Store(acceptDelivery) })
@@ -111,7 +111,7 @@ func TestCanceledAttemptIsNotAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := alert.Func("slow", func(ctx context.Context, _ alert.Alert) error { <-ctx.Done(); return ctx.Err() })
 		st := newSwitchedRules(t, slow)
-		st.set(0, true)
+		st.setRule(0, true)
 		st.stop()
 		require.Zero(t, metricsOf(st)[instrument.NotifierAttempts.Name+"|slow"])
 		require.Zero(t, st.notifications("slow", "failed", "_OTHER"))

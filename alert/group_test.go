@@ -61,17 +61,17 @@ func TestEachWatchesTheMembersOfAnyGroup(t *testing.T) {
 
 func TestEachWatchesTheHostsOfATransport(t *testing.T) {
 	hosts := weir.NewGroup[string]("web", weir.GroupConfig{})
-	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
+	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyHostServer{}})}
 	monitor := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "host is called", When: alert.Above(0), MinCalls: 3,
 		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Rate(host, time.Minute) }),
 	})
-	require.NoError(t, getFrom(t.Context(), client, "a"))
-	require.NoError(t, getFrom(t.Context(), client, "b"))
+	require.NoError(t, getFromHost(t.Context(), client, "a"))
+	require.NoError(t, getFromHost(t.Context(), client, "b"))
 	at := time.Now()
 	monitor.Evaluate(at)
 	for range 3 {
-		require.NoError(t, getFrom(t.Context(), client, "b"))
+		require.NoError(t, getFromHost(t.Context(), client, "b"))
 	}
 	monitor.Evaluate(at.Add(5 * s))
 	require.Len(t, monitor.Alerts(), 1)

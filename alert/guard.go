@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// fault is what went wrong in an evaluation or an attempt.
-type fault uint8
+// faultKind is what went wrong in an evaluation or an attempt.
+type faultKind uint8
 
 const (
-	noFault fault = iota
+	noFault faultKind = iota
 	panicked
 	hung
 	exited
@@ -22,12 +22,12 @@ const (
 )
 
 // String returns the fault as the attribute error.type of metrics.
-func (f fault) String() string {
+func (f faultKind) String() string {
 	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members", "same_key_text"}[f]
 }
 
-// grace is how long user code has to return after its context is done.
-const grace = 100 * time.Millisecond
+// gracePeriod is how long user code has to return after its context is done.
+const gracePeriod = 100 * time.Millisecond
 
 // guard runs user code that may panic, end its goroutine or never return. Code that does not return
 // in time is left on its goroutine. Until it returns, the guard refuses further calls, so that at
@@ -43,7 +43,7 @@ const maxRunning = 4
 
 // outcome is how a guarded call ended.
 type outcome struct {
-	fault fault
+	fault faultKind
 	key   string // the label "key" of the member whose value failed; empty if no member's value failed
 	value any    // the value of the panic
 	stack []byte // of the panic
@@ -62,7 +62,7 @@ func (g *guard) call(ctx context.Context, fn func()) outcome {
 		return o
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(gracePeriod)
 	defer timer.Stop()
 	select {
 	case o := <-done:

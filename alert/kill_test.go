@@ -109,9 +109,9 @@ func (k *killedProcess) start() *exec.Cmd {
 	return c
 }
 
-// settled reports whether the named receivers know whether a rule fires. If rule is negative, they
-// must know it of all rules.
-func (k *killedProcess) settled(rule int, names ...string) bool {
+// receiversKnow reports whether the named receivers know whether a rule fires. If rule is negative,
+// they must know it of all rules.
+func (k *killedProcess) receiversKnow(rule int, names ...string) bool {
 	for _, name := range names {
 		firing := k.books.firing(name)
 		for i, is := range k.bad {
@@ -127,7 +127,7 @@ func (k *killedProcess) settled(rule int, names ...string) bool {
 // state of the rule, so each incident has to be announced and resolved.
 func (k *killedProcess) change() {
 	i := rand.IntN(killRules)
-	if !k.settled(i, singleBook, batchBook) {
+	if !k.receiversKnow(i, singleBook, batchBook) {
 		waitAtMost(k.books.got, 200*time.Millisecond)
 		return
 	}
@@ -179,19 +179,19 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		require.NoError(t, c.Process.Kill())
 		_ = c.Wait()
 		for _, name := range names {
-			_, wrong := k.books.repeats(name)
+			_, wrong := k.books.repeated(name)
 			require.Empty(t, wrong, "%s: notifications that came twice", name)
 		}
 	}
 	k.books.failing.Store(false)
 	c := k.start()
-	require.Eventually(t, func() bool { return k.settled(-1, names...) }, 20*time.Second, 10*time.Millisecond, "the receivers know what is true")
+	require.Eventually(t, func() bool { return k.receiversKnow(-1, names...) }, 20*time.Second, 10*time.Millisecond, "the receivers know what is true")
 	require.NoError(t, c.Process.Kill())
 	_ = c.Wait()
 	k.check(singleBook)
 	k.check(batchBook)
 	for _, name := range names {
-		twice, wrong := k.books.repeats(name)
+		twice, wrong := k.books.repeated(name)
 		require.Empty(t, wrong, "%s: notifications that came twice", name)
 		n, batches := k.books.notifications(name)
 		t.Logf("%s: %d kills, %d notifications, %d batches of several, %d came twice, none lost", name, kills, n, batches, twice)

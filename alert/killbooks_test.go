@@ -72,9 +72,9 @@ func (b *notificationBooks) sorted(name string) []request {
 	return all
 }
 
-// repeats returns how many notifications a receiver got twice. The last request before a kill may
+// repeated returns how many notifications a receiver got twice. The last request before a kill may
 // have been in flight, so its notifications may come once more. All other repeats are wrong.
-func (b *notificationBooks) repeats(name string) (n int, wrong []string) {
+func (b *notificationBooks) repeated(name string) (n int, wrong []string) {
 	seen, owed := map[string]bool{}, map[string]bool{}
 	var last request
 	for _, r := range b.sorted(name) {

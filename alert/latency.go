@@ -67,7 +67,7 @@ func (l *latencyWindow) sample(t time.Time, total window.Latency) window.Latency
 	if part := int64(t.Sub(l.epoch) / l.width); part > l.newest {
 		l.advance(part)
 	}
-	l.counted = l.counted.Plus(increase(total, l.last))
+	l.counted = l.counted.Plus(latencyIncrease(total, l.last))
 	l.last = total
 	return minus(l.counted, l.starts[0].counted)
 }
@@ -87,9 +87,9 @@ func (l *latencyWindow) advance(part int64) {
 	l.starts = slices.Delete(l.starts, 0, expired)
 }
 
-// increase returns what was counted between two readings of a histogram. If a count has fallen, the
-// histogram was reset, and everything in it is new.
-func increase(now, old window.Latency) window.Latency {
+// latencyIncrease returns what was counted between two readings of a histogram. If a count has
+// fallen, the histogram was reset, and everything in it is new.
+func latencyIncrease(now, old window.Latency) window.Latency {
 	for i, n := range old.Counts {
 		if now.Counts[i] < n {
 			return now

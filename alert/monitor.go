@@ -165,7 +165,7 @@ func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
 		alerts = append(alerts, found...)
 	}
 	alerts = append(alerts, m.retiredAlerts(alerts)...)
-	m.silences.mark(alerts, m.now)
+	m.silences.markSilenced(alerts, m.now)
 	m.alerts.Store(&alerts)
 	m.state.saveAlerts(s, alerts, m.retired, m.now)
 	for _, d := range s.deliverers {

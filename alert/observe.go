@@ -123,7 +123,7 @@ func newNotifierSeries(d *deliverer) notifierSeries {
 		add(series, func(s *deliveryStats) (float64, bool) { return float64(read(s)), true })
 	}
 	notifications := instrument.NotifierNotifications
-	for i, kind := range kinds {
+	for i, kind := range errorKinds {
 		count(notifications.Series(name, "failed", kind), func(s *deliveryStats) int64 { return s.failed[i] })
 	}
 	count(notifications.Series(name, "delivered", ""), func(s *deliveryStats) int64 { return s.delivered })

@@ -24,10 +24,10 @@ func TestAlertsAreRepeatedOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Minute}
 		st := newSwitchedRules(t, r)
-		st.set(0, true)
+		st.setRule(0, true)
 		time.Sleep(10*time.Minute + 30*s)
 		require.InDelta(t, 11, len(r.lines()), 1, "while it fires")
-		st.set(0, false)
+		st.setRule(0, false)
 		time.Sleep(time.Hour)
 		resolved := 0
 		for _, line := range r.lines() {

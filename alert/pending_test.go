@@ -53,9 +53,9 @@ func TestResolvedAlertIsKeptWhileItsReceiverIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(acceptDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		f.answer.Store(failDelivery)
-		st.set(0, false)
+		st.setRule(0, false)
 		time.Sleep(3 * time.Hour)
 		require.Empty(t, st.Alerts())
 		f.answer.Store(acceptDelivery)
@@ -70,9 +70,9 @@ func TestAlertThatMayHaveArrivedIsResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(func(alert.Alert) error { return &alert.DeliveryError{Kind: "timeout"} })
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		f.answer.Store(failDelivery)
-		st.set(0, false)
+		st.setRule(0, false)
 		time.Sleep(time.Hour)
 		f.answer.Store(acceptDelivery)
 		time.Sleep(time.Minute)

@@ -86,7 +86,7 @@ func (q *queue) update(alerts []Alert, at time.Time) {
 		}
 	}
 	for q.unreported.Len() > maxUnreported {
-		q.drop(q.unreported.Front().Value.(*entry))
+		q.dropAlert(q.unreported.Front().Value.(*entry))
 	}
 }
 
@@ -111,9 +111,9 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 	switch {
 	case e.silenced:
 		if changed || e.list != nil {
-			q.hold(e)
+			q.holdSilenced(e)
 		}
-	case changed && e.list != nil && !wasHeld && e.hasTold(a):
+	case changed && e.list != nil && !wasHeld && e.receiverKnows(a):
 		q.unlist(e) // its labels differed for a time, and the receiver got no alert with those
 	case wasHeld && a.State == Resolved && !e.toldFiring && !e.inFlight:
 		q.unlist(e) // the receiver knows of no firing alert to resolve
@@ -124,13 +124,13 @@ func (q *queue) updateAlert(a Alert, at time.Time) {
 	}
 }
 
-// hasTold reports whether the last message that the receiver got says the same as a.
-func (e *entry) hasTold(a Alert) bool {
+// receiverKnows reports whether the last message that the receiver got says the same as a.
+func (e *entry) receiverKnows(a Alert) bool {
 	return !e.inFlight && !e.toldStart.IsZero() && e.toldStart.Equal(a.StartsAt) && e.toldFiring == (a.State == Firing)
 }
 
-// hold delays a notification until no silence matches its alert.
-func (q *queue) hold(e *entry) {
+// holdSilenced delays a notification until no silence matches its alert.
+func (q *queue) holdSilenced(e *entry) {
 	if e.list != q.held {
 		q.silenced++
 		q.appendTo(q.held, e)
@@ -147,14 +147,14 @@ func (q *queue) removeUnreported(id string, e *entry) {
 		q.clearUnreported(e)
 		delete(q.entries, id)
 	case !e.notified:
-		q.drop(e)
+		q.dropAlert(e)
 	case e.unreportedAt == nil:
 		e.unreportedAt = q.unreported.PushBack(e)
 	}
 }
 
-// drop removes an alert that was not delivered.
-func (q *queue) drop(e *entry) {
+// dropAlert removes an alert that was not delivered.
+func (q *queue) dropAlert(e *entry) {
 	q.dropped++
 	q.unlist(e)
 	q.clearUnreported(e)

@@ -63,7 +63,7 @@ func (q *queue) makeDueAgain(e *entry) {
 		return
 	}
 	if e.silenced {
-		q.hold(e)
+		q.holdSilenced(e)
 		return
 	}
 	q.makeDue(e)
@@ -79,7 +79,7 @@ func (q *queue) postpone(e *entry, now time.Time) {
 	case e.list != nil:
 		q.superseded++
 	case e.silenced:
-		q.hold(e)
+		q.holdSilenced(e)
 	case !e.reported && now.Sub(e.refusedAt) >= refusedLimit:
 		q.dropped++
 	default:

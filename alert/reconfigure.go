@@ -102,7 +102,7 @@ func (m *Monitor) replaceSetup(c Config, rules []Rule) {
 		} else {
 			m.retired = append(m.retired, e.reconfigure(r, c)...)
 		}
-		m.retired = e.takeBack(m.retired)
+		m.retired = e.restoreRetired(m.retired)
 		next.evaluators = append(next.evaluators, e)
 	}
 	for _, e := range old.evaluators {
@@ -157,7 +157,7 @@ func (e *evaluator) reconfigure(r Rule, c Config) (retired []*tracker) {
 	if e.guard.busy.Load() { // user code that hangs uses the sampling
 		before = nil
 	}
-	e.rule, e.budget, e.sampling = ownRule(r, c), c.Budget, r.Value.begin(before)
+	e.rule, e.budget, e.sampling = ownRule(r, c), c.Budget, r.Value.beginSampling(before)
 	if !relabeled {
 		return nil
 	}
@@ -185,10 +185,10 @@ func (e *evaluator) retire() (retired []*tracker) {
 	return retired
 }
 
-// takeBack moves the retired trackers of the rule's own alerts back to the rule, and returns the
-// other trackers. The alerts that come back belonged to another rule, or had other labels, for a
-// time.
-func (e *evaluator) takeBack(retired []*tracker) (others []*tracker) {
+// restoreRetired moves the retired trackers of the rule's own alerts back to the rule, and returns
+// the other trackers. The alerts that come back belonged to another rule, or had other labels, for
+// a time.
+func (e *evaluator) restoreRetired(retired []*tracker) (others []*tracker) {
 	for _, old := range retired {
 		key := old.labels[labelKey]
 		t := e.trackers[key]

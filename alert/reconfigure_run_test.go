@@ -241,7 +241,7 @@ func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 			c, rules = r.config(rnd)
 			require.NoError(t, monitor.Reconfigure(c, rules...))
 			synctest.Wait() // a removed notifier is not called any more
-			r.forget(c)
+			r.forgetRemoved(c)
 		}
 		time.Sleep(time.Hour)
 		last := r.requireToldOnce(t)
@@ -262,8 +262,9 @@ func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 	})
 }
 
-// forget deletes what removed receivers have heard. A receiver that is added again begins anew.
-func (r *reloadTest) forget(c alert.Config) {
+// forgetRemoved deletes what removed receivers have heard. A receiver that is added again begins
+// anew.
+func (r *reloadTest) forgetRemoved(c alert.Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.told, func(name string, _ []alert.Alert) bool {

@@ -27,7 +27,7 @@ func TestRefusedAlertIsRetriedAfterMinutes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := &repeatingNotifier{flakyNotifier: newFlakyNotifier(refuseDelivery), every: test.repeat}
 			st := newSwitchedRules(t, f)
-			st.set(0, true)
+			st.setRule(0, true)
 			time.Sleep(test.want - 10*s)
 			require.EqualValues(t, 1, f.attempts.Load())
 			time.Sleep(20 * s)
@@ -50,9 +50,9 @@ func TestNewStateOfARefusedAlertIsSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlakyNotifier(refuseDelivery)
 		st := newSwitchedRules(t, f)
-		st.set(0, true)
+		st.setRule(0, true)
 		f.answer.Store(acceptDelivery)
-		st.set(0, false)
+		st.setRule(0, false)
 		require.Equal(t, []string{"r0 resolved"}, f.lines())
 		require.Equal(t, 1.0, st.notifications("flaky", "superseded", ""))
 		st.stop()

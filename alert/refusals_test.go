@@ -55,7 +55,7 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 		}
 		search := throttle.New("search", throttle.Config{})
 		hosts := weir.NewGroup[string]("web", weir.GroupConfig{Gate: weir.Config{Rate: tenAnHour(), Burst: 10}})
-		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyServer{}})}
+		client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(hosts, weirhttp.ByHost), weirhttp.TransportConfig{Base: anyHostServer{}})}
 		for name, c := range map[string]struct {
 			of   stat.Source
 			call func(key string) error
@@ -66,7 +66,7 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 			"group of gates":     {gates, func(key string) error { return gates.Get(key).Run(t.Context(), succeed) }, 3},
 			"group of breakers":  {breakers, func(key string) error { return breakers.Get(key).Run(t.Context(), failCall) }, 5},
 			"throttle":           {search, func(string) error { return search.Run(t.Context(), failCall) }, someRefused},
-			"gates of a client":  {hosts, func(key string) error { return getFrom(t.Context(), client, key) }, 3},
+			"gates of a client":  {hosts, func(key string) error { return getFromHost(t.Context(), client, key) }, 3},
 			"monitor, which has": {alert.NewMonitor(alert.Config{}), func(string) error { return nil }, 0},
 		} {
 			v := newValueReader(alert.Refusals(c.of, time.Minute))
@@ -90,15 +90,15 @@ func TestRefusalsOfEveryKindOfSource(t *testing.T) {
 // someRefused replaces the number of refusals of a source that refuses at random.
 const someRefused = -1
 
-// anyServer answers requests to every host.
-type anyServer struct{}
+// anyHostServer answers requests to every host.
+type anyHostServer struct{}
 
-func (anyServer) RoundTrip(r *http.Request) (*http.Response, error) {
+func (anyHostServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// getFrom sends a request to the host.
-func getFrom(ctx context.Context, client *http.Client, host string) error {
+// getFromHost sends a request to the host.
+func getFromHost(ctx context.Context, client *http.Client, host string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+".example/", http.NoBody)
 	if err != nil {
 		return err

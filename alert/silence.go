@@ -154,8 +154,8 @@ func (l *silences) removeEnded(now time.Time) {
 	l.list = slices.DeleteFunc(l.list, func(s silence) bool { return !now.Before(s.EndsAt) })
 }
 
-// mark sets the field SilencedBy of the alerts of an evaluation.
-func (l *silences) mark(alerts []Alert, at time.Time) {
+// markSilenced sets the field SilencedBy of the alerts of an evaluation.
+func (l *silences) markSilenced(alerts []Alert, at time.Time) {
 	l.mu.Lock()
 	active := slices.Clone(l.list)
 	l.mu.Unlock()

@@ -48,8 +48,8 @@ func (w *silencedMonitor) silence(d time.Duration) {
 	require.NoError(w.t, w.Silence(alert.Silence{Name: "s", Match: []string{`alertname="x"`}, EndsAt: time.Now().Add(d)}))
 }
 
-// after waits for two evaluations, and returns the delivered alerts.
-func (w *silencedMonitor) after(bad bool) []string {
+// evaluateAfter waits for two evaluations, and returns the delivered alerts.
+func (w *silencedMonitor) evaluateAfter(bad bool) []string {
 	w.bad.Store(bad)
 	time.Sleep(2 * time.Second)
 	synctest.Wait()
@@ -60,7 +60,7 @@ func TestSilencedAlertIsSentAfterwardsIfItStillFires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilencedMonitor(t)
 		w.silence(time.Minute)
-		require.Empty(t, w.after(true))
+		require.Empty(t, w.evaluateAfter(true))
 		require.Equal(t, "s", w.Alerts()[0].SilencedBy)
 		shown := metricsOf(w)
 		require.Equal(t, 1.0, shown["weir.notifier.notifications|pager|silenced|"])
@@ -71,7 +71,7 @@ func TestSilencedAlertIsSentAfterwardsIfItStillFires(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		require.Equal(t, []string{"x firing"}, w.told.lines())
 		require.Empty(t, w.Alerts()[0].SilencedBy)
-		require.Equal(t, []string{"x firing", "x resolved"}, w.after(false))
+		require.Equal(t, []string{"x firing", "x resolved"}, w.evaluateAfter(false))
 		shown = metricsOf(w)
 		for _, outcome := range []string{"failed|timeout", "superseded|", "refused|", "dropped|"} {
 			require.Zero(t, shown["weir.notifier.notifications|pager|"+outcome], outcome)
@@ -84,27 +84,27 @@ func TestSilencedAlertThatResolvesIsNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilencedMonitor(t)
 		w.silence(time.Minute)
-		w.after(true)
-		require.Empty(t, w.after(false))
-		require.Empty(t, w.after(true), "fires again")
-		w.after(false)
+		w.evaluateAfter(true)
+		require.Empty(t, w.evaluateAfter(false))
+		require.Empty(t, w.evaluateAfter(true), "fires again")
+		w.evaluateAfter(false)
 		time.Sleep(20 * time.Minute)
 		require.Empty(t, w.told.lines())
-		require.Equal(t, []string{"x firing"}, w.after(true), "the silence has ended")
+		require.Equal(t, []string{"x firing"}, w.evaluateAfter(true), "the silence has ended")
 	})
 }
 
 func TestResolveOfAKnownAlertIsSentDuringASilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilencedMonitor(t)
-		require.Equal(t, []string{"x firing"}, w.after(true))
+		require.Equal(t, []string{"x firing"}, w.evaluateAfter(true))
 		w.silence(time.Hour)
-		require.Equal(t, []string{"x firing", "x resolved"}, w.after(false))
-		require.Len(t, w.after(true), 2)
-		require.Len(t, w.after(false), 2, "the receiver was not told that it fired again")
-		w.after(true)
+		require.Equal(t, []string{"x firing", "x resolved"}, w.evaluateAfter(false))
+		require.Len(t, w.evaluateAfter(true), 2)
+		require.Len(t, w.evaluateAfter(false), 2, "the receiver was not told that it fired again")
+		w.evaluateAfter(true)
 		require.True(t, w.EndSilence("s"))
-		require.Equal(t, []string{"x firing", "x resolved", "x firing"}, w.after(true))
+		require.Equal(t, []string{"x firing", "x resolved", "x firing"}, w.evaluateAfter(true))
 	})
 }
 
@@ -112,7 +112,7 @@ func TestSilenceHoldsBackUndeliveredAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSilencedMonitor(t)
 		w.down.Store(true)
-		w.after(true)
+		w.evaluateAfter(true)
 		w.silence(time.Hour)
 		time.Sleep(5 * time.Second)
 		before := w.attempts.Load()
@@ -121,7 +121,7 @@ func TestSilenceHoldsBackUndeliveredAlerts(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, before, w.attempts.Load(), "no attempt during the silence")
 		w.EndSilence("s")
-		require.Equal(t, []string{"x firing"}, w.after(true))
+		require.Equal(t, []string{"x firing"}, w.evaluateAfter(true))
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// source has the methods of a breaker or a window that rules use.
-type source interface {
+// countedSource has the methods of a breaker or a window that rules use.
+type countedSource interface {
 	Totals() window.Totals
 	LifetimeLatency() window.Latency
 }
@@ -47,7 +47,7 @@ func TestTotalsNeverDecrease(t *testing.T) {
 			}
 		})
 	}
-	for _, of := range []source{guarded, plain} {
+	for _, of := range []countedSource{guarded, plain} {
 		readers.Go(func() { requireGrowth(t, of, done) })
 	}
 	writers.Wait()
@@ -56,7 +56,7 @@ func TestTotalsNeverDecrease(t *testing.T) {
 	require.EqualValues(t, 4*calls, plain.Totals().Refused)
 }
 
-func requireGrowth(t *testing.T, of source, done <-chan struct{}) {
+func requireGrowth(t *testing.T, of countedSource, done <-chan struct{}) {
 	was, took := of.Totals(), of.LifetimeLatency()
 	for {
 		select {

@@ -57,8 +57,8 @@ func (r *restartedProgram) start(rules ...alert.Rule) {
 	r.monitor = alert.NewMonitor(r.config(), rules...)
 }
 
-// after evaluates when d has passed, and delivers.
-func (r *restartedProgram) after(d time.Duration) {
+// evaluateAfter evaluates when d has passed, and delivers.
+func (r *restartedProgram) evaluateAfter(d time.Duration) {
 	r.now = r.now.Add(d)
 	r.monitor.Evaluate(r.now)
 	if r.fails == nil {
@@ -70,18 +70,18 @@ func TestIncidentIsNotNotifiedAgainAfterARestart(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	began := r.monitor.Alerts()[0].StartsAt
 	for range 3 {
 		r.start(r.rule(0))
-		r.after(time.Hour)
+		r.evaluateAfter(time.Hour)
 	}
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 	require.True(t, began.Equal(r.monitor.Alerts()[0].StartsAt))
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 }
 
@@ -90,10 +90,10 @@ func TestIncidentThatEndedWhileTheProcessWasDownResolves(t *testing.T) {
 		r := newRestartedProgram(t)
 		r.bad = true
 		r.start(r.rule(0))
-		r.after(0)
+		r.evaluateAfter(0)
 		r.bad = false
 		r.start(r.rule(0))
-		r.after(down)
+		r.evaluateAfter(down)
 		require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 	}
 }
@@ -102,9 +102,9 @@ func TestAlertOfARuleRemovedBeforeTheRestartResolves(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	r.start()
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 	require.Equal(t, r.received.alerts()[0].ID, r.received.alerts()[1].ID)
 }
@@ -117,12 +117,12 @@ func TestUndeliveredNotificationsSurviveARestart(t *testing.T) {
 	r.start(r.rule(0))
 	r.monitor.Evaluate(r.now)
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 	r.bad = false
 	r.monitor.Evaluate(r.now.Add(time.Second))
 	r.start(r.rule(0))
-	r.after(time.Hour) // the resolved alert is no longer reported
+	r.evaluateAfter(time.Hour) // the resolved alert is no longer reported
 	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 }
 
@@ -134,7 +134,7 @@ func TestAlertInFlightAtTheRestartResolves(t *testing.T) {
 	r.monitor.Evaluate(r.now)
 	r.bad = false
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down resolved"}, r.received.lines())
 }
 
@@ -143,13 +143,13 @@ func TestTimeWithoutAProcessDoesNotCountForPendingAlerts(t *testing.T) {
 		r := newRestartedProgram(t)
 		r.bad = true
 		r.start(r.rule(10 * time.Second))
-		r.after(0)
-		r.after(4 * time.Second)
+		r.evaluateAfter(0)
+		r.evaluateAfter(4 * time.Second)
 		r.start(r.rule(10 * time.Second))
-		r.after(down)
-		r.after(want - time.Second)
+		r.evaluateAfter(down)
+		r.evaluateAfter(want - time.Second)
 		require.Empty(t, r.received.lines())
-		r.after(time.Second)
+		r.evaluateAfter(time.Second)
 		require.Equal(t, []string{"down firing"}, r.received.lines())
 	}
 }
@@ -158,7 +158,7 @@ func TestDamagedStateFileIsLeftAside(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	whole, err := os.ReadFile(r.file)
 	require.NoError(t, err)
 	flipped := bytes.Replace(whole, []byte("down"), []byte("dawn"), 1)
@@ -166,7 +166,7 @@ func TestDamagedStateFileIsLeftAside(t *testing.T) {
 		require.NoError(t, os.WriteFile(r.file, content, 0o600))
 		r.log.Reset()
 		r.start(r.rule(0))
-		r.after(time.Second)
+		r.evaluateAfter(time.Second)
 		require.Contains(t, r.log.String(), "damaged or foreign")
 		aside, err := os.ReadFile(r.file + ".bad")
 		require.NoError(t, err)
@@ -184,15 +184,15 @@ func TestUnwritableStateFileLosesNoNotification(t *testing.T) {
 	r.file = filepath.Join(dir, "missing", "alerts")
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
-	r.after(time.Second)
+	r.evaluateAfter(0)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 	require.Equal(t, 1, bytes.Count(r.log.Bytes(), []byte("cannot be used")), "logged once")
 	require.NoError(t, os.Mkdir(filepath.Dir(r.file), 0o700))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Contains(t, r.log.String(), "in use again")
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 }
 
@@ -200,7 +200,7 @@ func TestSecondProcessDoesNotUseAStateFile(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	first, file := r.monitor, r.file
 	second := alert.NewMonitor(r.config())
 	second.Evaluate(r.now)
@@ -218,11 +218,11 @@ func TestRefusedAlertIsNotSentAgainAfterARestart(t *testing.T) {
 	r.bad = true
 	r.fails = &alert.DeliveryError{Permanent: true, Err: errors.New("no")}
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	_ = r.monitor.Flush(t.Context())
 	r.fails = nil
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Empty(t, r.received.lines())
 }
 

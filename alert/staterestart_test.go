@@ -32,10 +32,10 @@ func TestSilenceAfterARestartKeepsTheResolve(t *testing.T) {
 	r.monitor.Evaluate(r.now)
 	r.start(r.rule(0))
 	r.silence()
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Empty(t, r.received.lines())
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down resolved"}, r.received.lines())
 }
 
@@ -47,11 +47,11 @@ func TestRestoredAlertStaysUntilItsResolveIsDelivered(t *testing.T) {
 	r.monitor.Evaluate(r.now)
 	r.start(r.rule(0))
 	r.bad, r.fails = false, errors.New("receiver is down")
-	r.after(time.Second)
-	r.after(time.Hour)
+	r.evaluateAfter(time.Second)
+	r.evaluateAfter(time.Hour)
 	require.Empty(t, r.monitor.Alerts())
 	r.fails = nil
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down resolved"}, r.received.lines())
 }
 
@@ -61,23 +61,23 @@ func TestSilencedAlertOverARestart(t *testing.T) {
 		r.bad = true
 		r.start(r.rule(0))
 		r.silence()
-		r.after(0)
+		r.evaluateAfter(0)
 		r.start(r.rule(0))
 		return r
 	}
 	r := held() // a restart ends the silence
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 	r = held()
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Empty(t, r.received.lines(), "the receiver has heard of nothing that has ended")
 	r = held()
 	r.silence()
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	r.start(r.rule(0))
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Empty(t, r.received.lines(), "a second restart")
 }
 
@@ -86,19 +86,19 @@ func TestResolvedAlertThatFiresSilencedBeforeARestart(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	r.silence()
 	r.bad = true
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 	r.start(r.rule(0))
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Len(t, r.received.lines(), 2)
 	r.bad = true
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, "down firing", r.received.lines()[2])
 }
 
@@ -108,13 +108,13 @@ func TestEndOfASilenceBeforeARestartKeepsTheResolve(t *testing.T) {
 	r.bad = true
 	r.start(r.rule(0))
 	r.silence()
-	r.after(0)
-	r.after(time.Second)
+	r.evaluateAfter(0)
+	r.evaluateAfter(time.Second)
 	require.True(t, r.monitor.EndSilence("s"))
 	r.monitor.Evaluate(r.now)
 	r.start(r.rule(0))
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down resolved"}, r.received.lines())
 }
 
@@ -134,7 +134,7 @@ func TestNotifierWithOwnSilencesOverARestart(t *testing.T) {
 	r.monitor.Evaluate(r.now)
 	start()
 	r.bad = false
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down resolved"}, r.received.lines(), "a notification may have been in flight")
 }
 
@@ -145,12 +145,12 @@ func TestMembersAlertsOverARestart(t *testing.T) {
 		return alert.True(func() bool { return true })
 	})}
 	r.start(rule)
-	r.after(0)
-	r.after(time.Minute)
+	r.evaluateAfter(0)
+	r.evaluateAfter(time.Minute)
 	require.Len(t, r.received.alerts(), 2)
 	before := r.monitor.Alerts()
 	r.start(rule)
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Len(t, r.received.alerts(), 2)
 	for i, a := range r.monitor.Alerts() {
 		require.Equal(t, alert.Firing, a.State, "it does not wait for a minute again")
@@ -159,7 +159,7 @@ func TestMembersAlertsOverARestart(t *testing.T) {
 	}
 	delete(members, "b")
 	r.start(rule)
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	all := r.received.alerts()
 	require.Len(t, all, 3)
 	require.Equal(t, alert.Resolved, all[2].State)
@@ -195,7 +195,7 @@ func TestEachNotifierContinuesFromItsOwnState(t *testing.T) {
 	require.Len(t, r.received.lines(), 1)
 	fails = nil
 	start(other, third.notifier("third"))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Len(t, r.received.lines(), 1)
 	require.Empty(t, second.lines(), "it refused the alert")
 	require.Equal(t, []string{"down firing"}, third.lines(), "it is new")
@@ -206,15 +206,15 @@ func TestNotifierAddedByReconfigureWritesTheFile(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	var added alertRecorder
 	c := r.config()
 	c.Notify = append(c.Notify, added.notifier("added"))
 	require.NoError(t, r.monitor.Reconfigure(c, r.rule(0)))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	r.monitor.Kill()
 	r.monitor = alert.NewMonitor(c, r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, added.lines())
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 }
@@ -222,18 +222,18 @@ func TestNotifierAddedByReconfigureWritesTheFile(t *testing.T) {
 func TestStateFileThatCannotBeReplacedForATime(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.start(r.rule(0))
-	r.after(0)
+	r.evaluateAfter(0)
 	_ = os.Remove(r.file)
 	require.NoError(t, os.MkdirAll(filepath.Join(r.file, "x"), 0o700))
 	r.bad = true
-	r.after(time.Second)
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 	require.Equal(t, 1, strings.Count(r.log.String(), "cannot be used"), "logged once")
 	require.NoError(t, os.RemoveAll(r.file))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Contains(t, r.log.String(), "in use again")
 	r.start(r.rule(0))
-	r.after(time.Second)
+	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
 }

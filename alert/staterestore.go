@@ -23,7 +23,7 @@ func (m *Monitor) restoreState(c *setup) {
 				t.progress = progress{}
 			}
 		}
-		trackers = e.takeBack(trackers)
+		trackers = e.restoreRetired(trackers)
 	}
 	for _, t := range trackers {
 		if t.phase == firing || !t.resolvedAt.IsZero() {
@@ -81,13 +81,13 @@ type restoring struct {
 func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 	entries := map[string]*entry{}
 	for _, s := range saved {
-		if e := r.entry(&s); e != nil {
+		if e := r.restoreEntry(&s); e != nil {
 			entries[s.ID] = e
 		}
 	}
 	for id, t := range r.trackers {
 		if t.phase == firing && entries[id] == nil {
-			held := r.held(t)
+			held := r.wasHeld(t)
 			entries[id] = &entry{
 				alert: t.alert(r.now), restoredDue: !held, restoredHeld: held, reported: true, changedAt: r.now,
 			}
@@ -101,11 +101,13 @@ func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 	return entries
 }
 
-// held reports whether the latest evaluation did not queue the alert, because it was silenced.
-func (r *restoring) held(t *tracker) bool { return t.phase == firing && t.silenced && !r.ownSilences }
+// wasHeld reports whether the latest evaluation did not queue the alert, because it was silenced.
+func (r *restoring) wasHeld(t *tracker) bool {
+	return t.phase == firing && t.silenced && !r.ownSilences
+}
 
-// entry returns an entry, or nil if nothing is due and the alert no longer exists.
-func (r *restoring) entry(s *savedEntry) *entry {
+// restoreEntry returns an entry, or nil if nothing is due and the alert no longer exists.
+func (r *restoring) restoreEntry(s *savedEntry) *entry {
 	e := &entry{toldFiring: s.ToldFiring, notified: s.Notified, reported: true, changedAt: r.now}
 	t := r.trackers[s.ID]
 	switch {
@@ -119,7 +121,7 @@ func (r *restoring) entry(s *savedEntry) *entry {
 	held := s.Held
 	if t != nil && t.phase != pending {
 		isNew := t.state() != s.State || s.Held && t.phase == firing // or its silence has ended
-		held = held && t.phase != firing || isNew && r.held(t)
+		held = held && t.phase != firing || isNew && r.wasHeld(t)
 		if isNew {
 			e.alert, e.restoredDue = t.alert(r.now), e.restoredDue || !held
 		}

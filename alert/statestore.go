@@ -24,8 +24,8 @@ type stateStore struct {
 	failing    bool
 }
 
-// open locks and reads the file at the first call that succeeds, and returns its state. It returns nil
-// if there is none.
+// open locks and reads the file at the first call that succeeds, and returns its state. It returns
+// nil if there is none.
 func (s *stateStore) open(logger *slog.Logger) *savedState {
 	if s.path == "" {
 		return nil
@@ -36,7 +36,7 @@ func (s *stateStore) open(logger *slog.Logger) *savedState {
 		return nil
 	}
 	state, err := s.read(logger)
-	s.report(logger, err)
+	s.logFirstError(logger, err)
 	return state
 }
 
@@ -59,8 +59,8 @@ func (s *stateStore) read(logger *slog.Logger) (*savedState, error) {
 	return state, nil
 }
 
-// report logs the first of several errors, and the success after them.
-func (s *stateStore) report(logger *slog.Logger, err error) {
+// logFirstError logs the first of several errors, and the success after them.
+func (s *stateStore) logFirstError(logger *slog.Logger, err error) {
 	switch {
 	case err != nil && !s.failing:
 		logger.Error("alert: state file cannot be used, will retry", "file", s.path, "error", err.Error())
@@ -125,7 +125,7 @@ func (s *stateStore) save(logger *slog.Logger) {
 		err = writeState(s.path, content)
 	}
 	s.empty = empty && err == nil
-	s.report(logger, err)
+	s.logFirstError(logger, err)
 }
 
 // add adds a tracker.

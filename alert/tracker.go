@@ -25,8 +25,8 @@ func newTracker(r *Rule, key string) *tracker {
 	return &tracker{rule: r, valueName: r.Value.name, labels: labels, id: fingerprint(labels)}
 }
 
-// measured applies a measurement and reports whether the phase changed.
-func (t *tracker) measured(m measurement, at time.Time) (changed bool) {
+// applyMeasurement applies a measurement and reports whether the phase changed.
+func (t *tracker) applyMeasurement(m measurement, at time.Time) (changed bool) {
 	if m.OK {
 		t.latest = m
 	}
@@ -34,9 +34,9 @@ func (t *tracker) measured(m measurement, at time.Time) (changed bool) {
 	return t.set(t.rule.next(t.progress, m, at))
 }
 
-// absent applies the absence of the member, which counts as healthy, and reports whether the phase
-// changed.
-func (t *tracker) absent(at time.Time) (changed bool) {
+// applyAbsence applies the absence of the member, which counts as healthy, and reports whether the
+// phase changed.
+func (t *tracker) applyAbsence(at time.Time) (changed bool) {
 	t.missing = nothingMissing
 	return t.set(t.rule.nextAfter(t.progress, false, at))
 }

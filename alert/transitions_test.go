@@ -19,8 +19,8 @@ var flappingConfig = weir.Config{Breaker: breaker.Config{
 	ConsecutiveFailures: 2, Cooldown: 10 * time.Second, MaxCooldown: 10 * time.Second, Probes: 1, Recovery: breaker.Off, CooldownJitter: breaker.Off,
 }}
 
-// callFor calls the gate once per second.
-func callFor(t *testing.T, gate *weir.Gate, d time.Duration, service func(context.Context) error) {
+// callEachSecond calls the gate once per second.
+func callEachSecond(t *testing.T, gate *weir.Gate, d time.Duration, service func(context.Context) error) {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
 		_ = gate.Run(t.Context(), service)
 	}
@@ -42,19 +42,19 @@ func TestTransitionsDistinguishFlappingFromAnOutage(t *testing.T) {
 		}
 		m.Evaluate(time.Now())
 		began := time.Now()
-		callFor(t, gate, 5*time.Minute, failCall)
+		callEachSecond(t, gate, 5*time.Minute, failCall)
 		closed.require(t, time.Since(began), 0)
 		after, ok := opened.at(time.Since(began))
 		require.True(t, ok)
 		require.Greater(t, after, 20.0, "it probes and opens again")
-		callFor(t, gate, time.Minute, succeed)
+		callEachSecond(t, gate, time.Minute, succeed)
 		closed.require(t, time.Since(began), 1)
 		for range 3 {
-			callFor(t, gate, 5*time.Second, failCall)
-			callFor(t, gate, 15*time.Second, succeed)
+			callEachSecond(t, gate, 5*time.Second, failCall)
+			callEachSecond(t, gate, 15*time.Second, succeed)
 		}
-		callFor(t, other, 5*time.Second, failCall)
-		callFor(t, other, 15*time.Second, succeed)
+		callEachSecond(t, other, 5*time.Second, failCall)
+		callEachSecond(t, other, 15*time.Second, succeed)
 		closed.require(t, time.Since(began), 4)
 		ofGroup.require(t, time.Since(began), 5)
 		m.Evaluate(time.Now())

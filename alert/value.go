@@ -49,9 +49,9 @@ type sampling struct {
 	group  any // of a value with members
 }
 
-// begin begins to sample the value. It continues the previous sampling if that is of an equal
+// beginSampling begins to sample the value. It continues the previous sampling if that is of an equal
 // value.
-func (v Value) begin(before *sampling) *sampling {
+func (v Value) beginSampling(before *sampling) *sampling {
 	if before != nil && v.id != nil && v.id == before.id {
 		return before
 	}

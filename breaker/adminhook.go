@@ -40,8 +40,8 @@ func (b *Breaker) adminObject() adminhook.Object {
 func (g *Group[K]) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "breaker_group", Name: g.name,
-		State:    func() string { return string(g.override.now()) },
-		Override: func() string { return string(g.override.now()) },
+		State:    func() string { return string(g.override.currentOverride()) },
+		Override: func() string { return string(g.override.currentOverride()) },
 		Force:    func(state, why string) { g.forceAll(State(state), "forced "+why) },
 		Release:  func(why string) { g.releaseAll("released " + why) },
 		Reset: func(_ context.Context, why string) error {

@@ -102,7 +102,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err 
 	p := b.phase.Load()
 	if p.plain {
 		start, returned := b.startOf(p), false
-		defer func() { b.endPlain(ctx, p, start, returned, err) }()
+		defer func() { b.recordPlain(ctx, p, start, returned, err) }()
 		err = fn(ctx)
 		returned = true
 		return err
@@ -126,7 +126,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	p := b.phase.Load()
 	if p.plain {
 		start, returned := b.startOf(p), false
-		defer func() { b.endPlain(ctx, p, start, returned, err) }()
+		defer func() { b.recordPlain(ctx, p, start, returned, err) }()
 		v, err = fn(ctx)
 		returned = true
 		return v, err
@@ -192,9 +192,9 @@ func (b *Breaker) stateAt(at time.Duration) State {
 	return p.stayAt(at).state
 }
 
-// Tripped reports whether the breaker has opened and has not closed since. Use it for alerts: it stays
-// true through cooldowns and probes, so it does not flicker while the service is down. Under an
-// override it is true only in the state ForcedOpen, whatever the state underneath is.
+// Tripped reports whether the breaker has opened and has not closed since. Use it for alerts: it
+// stays true through cooldowns and probes, so it does not flicker while the service is down. Under
+// an override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
 	b = b.forReads()
 	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back

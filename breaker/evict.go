@@ -47,8 +47,8 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	return true
 }
 
-// evictNow is like evict, but evicts a breaker in any state.
-func (b *Breaker) evictNow(t time.Time) {
+// evictAnyState is like evict, but evicts a breaker in any state.
+func (b *Breaker) evictAnyState(t time.Time) {
 	b.mu.Lock()
 	at := b.at(t)
 	p := b.advance(at)
@@ -99,8 +99,8 @@ func (b *Breaker) hasBusyGate() bool {
 	return gate != nil && gatehook.IsBusy(gate)
 }
 
-// isUnchanged reports whether the breaker is still in its first state and no call waits for the end of
-// its cooldown.
+// isUnchanged reports whether the breaker is still in its first state and no call waits for the end
+// of its cooldown.
 func (p *phase) isUnchanged(at time.Duration) bool {
 	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.timedOut(at))
 }

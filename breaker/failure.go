@@ -45,7 +45,7 @@ func (f *failure) describe(ctx context.Context, err error, kind string, c *Confi
 		f.readError(err)
 	}
 	if c.DescribeFailure != nil {
-		f.letUserChange(ctx, err, c.DescribeFailure)
+		f.applyUserChange(ctx, err, c.DescribeFailure)
 	}
 }
 
@@ -91,8 +91,9 @@ func kindOf(err error) string {
 	return kindError
 }
 
-// letUserChange calls a function of the user that may change f. If it panics, f is left without texts.
-func (f *failure) letUserChange(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
+// applyUserChange calls a function of the user that may change f. If it panics, f is left without
+// texts.
+func (f *failure) applyUserChange(ctx context.Context, err error, describe func(context.Context, error, *FailedCall)) {
 	kind := f.kind
 	call := FailedCall{Kind: kind, Message: strings.Clone(f.message)}
 	*f = failure{kind: kind}

@@ -59,7 +59,7 @@ type Group[K comparable] struct {
 	series         [4]*stat.Series
 
 	mu        sync.Mutex // held by observers and Forget, never by a call
-	observers observers[K]
+	observers observerState[K]
 }
 
 // NewGroup returns a group without keys. All its breakers have the given name. Metrics distinguish
@@ -88,13 +88,13 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 		s.group, s.max = g, (c.MaxKeys+i)/len(g.shards)
 		s.byKey = map[K]*member[K]{}
 		s.fullAt.Store(neverFull)
-		s.evicted = g.observers.others.zero()
+		s.evicted = g.observers.others.emptySum()
 	}
 	return g
 }
 
-// unguardedRules returns the rules of the breaker for keys without room. It counts calls as members do,
-// and never opens.
+// unguardedRules returns the rules of the breaker for keys without room. It counts calls as members
+// do, and never opens.
 func unguardedRules(c Config) *rules {
 	u := Config{
 		Initial: ForcedClosed, FailureRate: Off, Classify: c.Classify, Active: c.Active, SlowCall: c.SlowCall, Latency: c.Latency,
@@ -152,8 +152,8 @@ func (g *Group[K]) SetMaxOpen(share float64) error {
 	return nil
 }
 
-// All yields the keys and their breakers, in no particular order. Keys that are added meanwhile may be
-// missing. No lock is held while the loop body runs, so it may use the group.
+// All yields the keys and their breakers, in no particular order. Keys that are added meanwhile may
+// be missing. No lock is held while the loop body runs, so it may use the group.
 func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	return func(yield func(K, *Breaker) bool) {
 		for i := range g.shards {
@@ -169,9 +169,10 @@ func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 // Len returns the number of keys, at most GroupConfig.MaxKeys.
 func (g *Group[K]) Len() int { return int(g.members.Load()) }
 
-// Forget removes the key, whatever the state of its breaker, and reports whether the group had it. The
-// next call of the key starts with a new breaker, and the series of the key end. Use Forget for a key
-// that no longer exists, such as a host that was shut down. To close a breaker, use [Breaker.Reset].
+// Forget removes the key, whatever the state of its breaker, and reports whether the group had it.
+// The next call of the key starts with a new breaker, and the series of the key end. Use Forget for
+// a key that no longer exists, such as a host that was shut down. To close a breaker, use
+// [Breaker.Reset].
 func (g *Group[K]) Forget(key K) bool {
 	key = keytext.Bounded(key)
 	g.mu.Lock() // before the lock of the shard, in the order of observers
@@ -202,8 +203,8 @@ func (g *Group[K]) add(key K, t time.Time) *Breaker {
 	return g.unguarded
 }
 
-// tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of the
-// key, outside all locks.
+// tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of
+// the key, outside all locks.
 func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	size := keytext.Size(key)
 	if size > keytext.MaxText {

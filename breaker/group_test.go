@@ -77,11 +77,11 @@ func TestGroupMakesTheTextOfAKeyOnce(t *testing.T) {
 	keyTextCalls.Store(0)
 	for range 3 {
 		g.Get(countingKey{3})
-		groupLines(g)
+		groupMetrics(g)
 	}
 	require.EqualValues(t, 4, keyTextCalls.Load())
 	require.Equal(t, 4, g.Len())
-	lines := groupLines(g)
+	lines := groupMetrics(g)
 	require.Contains(t, lines, "calls success key 0")
 	require.Contains(t, lines, "calls success key 1")
 	require.InDelta(t, 2, lines["state closed _other"], 0, "those whose words are taken")
@@ -94,7 +94,7 @@ func TestGroupWithAwkwardKeys(t *testing.T) {
 		require.Same(t, b, g.Get(key))
 		_ = b.Run(bg(), succeed)
 	}
-	lines := groupLines(g)
+	lines := groupMetrics(g)
 	require.InDelta(t, 5, lines["calls success _other"], 0, "_other, nothing, and three whose words are taken")
 	for _, key := range []string{"a\uFFFD", "1", "<nil>", "[1 2]", "true"} {
 		require.InDelta(t, 1, lines["calls success "+key], 0, key)

@@ -50,7 +50,7 @@ func (m *counterChecker) read(t *testing.T, g *breaker.Group[string], calls, mem
 		}
 	}
 	m.last, m.at = seen, time.Now()
-	return groupLines(g)
+	return groupMetrics(g)
 }
 
 // The first call whose key finds no room raises no counter by more than this call.
@@ -172,8 +172,8 @@ func TestGroupIsObservedBySeveralAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Sums of times differ by rounding when members are evicted, because the order of the additions changes.
-// A counter never falls.
+// Sums of times differ by rounding when members are evicted, because the order of the additions
+// changes. A counter never falls.
 func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := rand.New(rand.NewPCG(1, 2))
@@ -197,8 +197,8 @@ func TestGroupShowsNoCounterThatFallsByRounding(t *testing.T) {
 	})
 }
 
-// A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open when it is
-// evicted before its first call.
+// A breaker with Initial Open becomes half-open after its cooldown, and is counted as half-open
+// when it is evicted before its first call.
 func TestGroupEvictsABreakerInItsPresentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{

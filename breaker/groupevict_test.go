@@ -111,7 +111,8 @@ func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
 	require.Equal(t, evictions, g.Stats().Evictions)
 }
 
-// An evicted breaker is unguarded while there is no room for its key, and its calls do not change other keys.
+// An evicted breaker is unguarded while there is no room for its key, and its calls do not change
+// other keys.
 func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
 	g, u := newEvictableGroup(1, breaker.Config{MinCalls: 1}), after(time.Minute)
 	old := g.GetAt(t0, "a")
@@ -166,8 +167,8 @@ func TestGroupReportsChangesOfSeveralMembersAtOnce(t *testing.T) {
 	})
 }
 
-// A stale time given to an evicted breaker, such as the zero time, is stale for the breaker that its key has
-// now too.
+// A stale time given to an evicted breaker, such as the zero time, is stale for the breaker that
+// its key has now too.
 func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 	for name, do := range map[string]func(b *breaker.Breaker, old *breaker.Permit){
 		"Allow":       func(b *breaker.Breaker, _ *breaker.Permit) { _, _ = b.AllowAt(time.Time{}) },
@@ -210,7 +211,7 @@ func TestAGroupKeepsARecoveringKey(t *testing.T) {
 	u = u.Add(time.Hour)
 	require.Same(t, b, g.GetAt(u, "a"))
 	require.Equal(t, breaker.Recovering, b.StateAt(u))
-	lines := groupLines(g)
+	lines := groupMetrics(g)
 	require.InDelta(t, 1, lines["state recovering _other"], 0)
 	require.InDelta(t, 1, lines["transitions recovering _other"], 0)
 	require.Greater(t, lines["state_time recovering _other"], 0.0)

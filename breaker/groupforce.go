@@ -14,8 +14,8 @@ type groupOverride[K comparable] struct {
 	own      map[K]State // the overrides that keys had of their own; guarded by changing
 }
 
-// now returns the override, or "" if there is none.
-func (o *groupOverride[K]) now() State {
+// currentOverride returns the override, or "" if there is none.
+func (o *groupOverride[K]) currentOverride() State {
 	if s := o.state.Load(); s != nil {
 		return *s
 	}
@@ -28,7 +28,7 @@ func (g *Group[K]) forceAll(s State, reason string) {
 	o := &g.override
 	o.changing.Lock()
 	defer o.changing.Unlock()
-	before := o.now()
+	before := o.currentOverride()
 	o.state.Store(&s) // stored first, so that the loop finds the keys that were added without this override
 	owned := map[K]State{}
 	for key, b := range g.All() {
@@ -55,7 +55,7 @@ func (g *Group[K]) releaseAll(reason string) {
 	o := &g.override
 	o.changing.Lock()
 	defer o.changing.Unlock()
-	s := o.now()
+	s := o.currentOverride()
 	if s == "" {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 // otherKey is the key of the series that all keys without series of their own share.
 const otherKey = "_other"
 
-// observers is the state of a group that only its observers use.
-type observers[K comparable] struct {
+// observerState is the state of a group that only its observers use.
+type observerState[K comparable] struct {
 	name    string
 	others  summableSeries
 	own     map[string]*ownSeries[K] // by the text of the key
@@ -20,9 +20,9 @@ type observers[K comparable] struct {
 	members []*member[K]             // reused by collect
 }
 
-func (w *observers[K]) init(name string, t0 time.Time) {
+func (w *observerState[K]) init(name string, t0 time.Time) {
 	w.name, w.others, w.own = name, newSummableSeries(name, otherKey, t0), map[string]*ownSeries[K]{}
-	w.moved, w.highest = w.others.zero(), w.others.zero()
+	w.moved, w.highest = w.others.emptySum(), w.others.emptySum()
 }
 
 // Observe yields the metrics of the group, and for each key the metrics of [Breaker.Observe]. The
@@ -81,7 +81,7 @@ func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []own
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := &g.observers
-	others = w.others.zero()
+	others = w.others.emptySum()
 	add(&w.others, &others, g.unguarded)
 	clear(others.values[:3*stateCount]) // the unguarded breaker belongs to no key, so its state does not count
 	members := w.members[:0]

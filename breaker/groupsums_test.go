@@ -20,8 +20,8 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// groupLines returns the metrics of a group by name and all attribute values except the first.
-func groupLines(s stat.Source) map[string]float64 {
+// groupMetrics returns the metrics of a group by name and all attribute values except the first.
+func groupMetrics(s stat.Source) map[string]float64 {
 	seen := map[string]float64{}
 	for s, v := range s.Observe {
 		key := strings.TrimPrefix(s.Instrument.Name, "weir.breaker.") + " " + strings.Join(s.Values[1:], " ")
@@ -37,7 +37,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := breaker.GroupConfig{Breaker: breaker.Config{MinCalls: 2, Cooldown: 5 * time.Second}, MaxKeys: 6, MaxSeries: 2}
 		g := breaker.NewGroup[string]("g", c)
-		empty := groupLines(g)
+		empty := groupMetrics(g)
 		require.Zero(t, empty["calls success _other"], "there from the start")
 		require.Contains(t, empty, "calls success _other")
 		for _, key := range []string{"a", "b", "c", "d"} {
@@ -45,7 +45,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 			_, _ = g.Get(key).Run(bg(), fail), g.Get(key).Run(bg(), fail)
 		}
 		_ = g.Get("e").Run(bg(), succeed)
-		lines := groupLines(g)
+		lines := groupMetrics(g)
 		for key, want := range map[string]float64{
 			"calls success a": 1, "calls failure a": 1, "calls refused a": 1, "state open a": 1, "state closed a": 0,
 			"window.failure_ratio a": 0.5, "window.calls failure a": 1, "calls success b": 1,
@@ -62,7 +62,7 @@ func TestGroupShowsItsFirstKeysAndTheSumOfTheOthers(t *testing.T) {
 		require.NotContains(t, lines, "window.calls failure _other", "no gauges")
 
 		time.Sleep(time.Minute)
-		later := groupLines(g)
+		later := groupMetrics(g)
 		require.InDelta(t, 60, later["state_time closed _other"], 1e-9, "that of e")
 		require.InDelta(t, 2*5, later["state_time open _other"], 1e-9)
 		require.InDelta(t, 2*55, later["state_time half_open _other"], 1e-9)

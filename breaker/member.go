@@ -53,7 +53,7 @@ func (m *member[K]) peek() *Breaker {
 	if now := m.shard.byKey[m.key]; now != nil {
 		return now.breaker
 	}
-	return build(m.breaker.name, m.rules(), time.Now(), &m.membership, m.shard.group.override.now())
+	return build(m.breaker.name, m.rules(), time.Now(), &m.membership, m.shard.group.override.currentOverride())
 }
 
 func (m *member[K]) rules() *rules { return m.shard.group.rules.Load() }

@@ -21,12 +21,12 @@ func (r *modelRun) step() {
 	}
 	switch n := r.draw(100); {
 	case n >= 89 && n < 89+r.hands:
-		r.byHand(at)
+		r.changeByHand(at)
 	case n < 45, n >= 89:
 		c := r.allow(at)
 		switch {
 		case c == nil:
-		case r.probing() && r.draw(2) == 0:
+		case r.hasProbes() && r.draw(2) == 0:
 			r.held = append(r.held, c)
 		default:
 			r.now = max(r.now, at+time.Duration(r.draw(8000)/(1+r.draw(20)))*time.Microsecond)
@@ -57,12 +57,12 @@ func (r *modelRun) step() {
 	r.compare(max(at, r.now) + modelPick(r, 0, 1, 10*ms, 35*ms, 100*ms, time.Second))
 }
 
-// probing reports whether probes are or may be in flight. Then more calls stay in flight or are ignored, so
-// that slots and their timeouts matter.
-func (r *modelRun) probing() bool { return r.model.stay.state == breaker.HalfOpen }
+// hasProbes reports whether probes are or may be in flight. Then more calls stay in flight or are
+// ignored, so that slots and their timeouts matter.
+func (r *modelRun) hasProbes() bool { return r.model.stay.state == breaker.HalfOpen }
 
-// byHand makes a random change by hand. It lifts overrides more often than it sets them.
-func (r *modelRun) byHand(at time.Duration) {
+// changeByHand makes a random change by hand. It lifts overrides more often than it sets them.
+func (r *modelRun) changeByHand(at time.Duration) {
 	date := modelDate(at)
 	r.begun = true
 	switch n := r.draw(11); {
@@ -125,7 +125,7 @@ func (r *modelRun) allow(at time.Duration) *modelPair {
 func (r *modelRun) done(at time.Duration, c *modelPair) {
 	o := breaker.Success
 	switch n := r.draw(20); {
-	case n == 0, n < 6 && r.probing():
+	case n == 0, n < 6 && r.hasProbes():
 		o = breaker.Ignored
 	case n == 19:
 		o = breaker.Outcome(7) // none of the three

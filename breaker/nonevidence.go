@@ -22,7 +22,7 @@ func (m *Permit) isUninformative(d time.Time) bool {
 	b.setTiming(true, at)
 	short := b.usual.mayBeShort(m.startedBy(p, at), deadline)
 	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at) {
-		b.usual.freeze(at)
+		b.usual.pauseLearning(at)
 		return false
 	}
 	return true

@@ -23,8 +23,8 @@ type ownSeries[K comparable] struct {
 	usedAt time.Time     // when a call or a refusal was last found
 }
 
-// assignSeries gives series to members that are in use or were not shown yet, in the order in which they
-// were added, as long as there are free or idle series. The lock of the observers is held.
+// assignSeries gives series to members that are in use or were not shown yet, in the order in which
+// they were added, as long as there are free or idle series. The lock of the observers is held.
 func (g *Group[K]) assignSeries(members []*member[K], now time.Time) {
 	w := &g.observers
 	idle := w.idleSeries(now)
@@ -32,7 +32,7 @@ func (g *Group[K]) assignSeries(members []*member[K], now time.Time) {
 	if free+len(idle) == 0 {
 		return
 	}
-	for _, m := range candidates(members) {
+	for _, m := range seriesCandidates(members) {
 		switch {
 		case w.own[m.label] != nil: // another key has the same text
 		case free > 0:
@@ -47,8 +47,8 @@ func (g *Group[K]) assignSeries(members []*member[K], now time.Time) {
 	}
 }
 
-// candidates returns the members that may get series, oldest first.
-func candidates[K comparable](members []*member[K]) (some []*member[K]) {
+// seriesCandidates returns the members that may get series, oldest first.
+func seriesCandidates[K comparable](members []*member[K]) (some []*member[K]) {
 	for _, m := range members {
 		if !m.pinned && m.label != otherKey && m.label != "" && (!m.shown || m.isInUse()) {
 			some = append(some, m)
@@ -60,14 +60,14 @@ func candidates[K comparable](members []*member[K]) (some []*member[K]) {
 
 // assign gives series to a member, unless it was evicted meanwhile. Calls that _other has shown stay
 // with _other, so that no counter falls.
-func (w *observers[K]) assign(m *member[K], now time.Time) bool {
+func (w *observerState[K]) assign(m *member[K], now time.Time) bool {
 	if !m.pin() {
 		return false
 	}
-	s := &ownSeries[K]{member: m, usedAt: now, before: w.others.zero()}
+	s := &ownSeries[K]{member: m, usedAt: now, before: w.others.emptySum()}
 	began := m.breaker.clock.Epoch
 	if m.shown {
-		s.before, began = w.others.counted(m.breaker), now
+		s.before, began = w.others.countersOf(m.breaker), now
 		w.moved.add(s.before, 1)
 	}
 	s.summableSeries = newSummableSeries(w.name, m.label, began)
@@ -77,7 +77,7 @@ func (w *observers[K]) assign(m *member[K], now time.Time) bool {
 
 // reclaim ends the series of a key. The calls that its member counts from now on are shown by
 // _other.
-func (w *observers[K]) reclaim(s *ownSeries[K]) {
+func (w *observerState[K]) reclaim(s *ownSeries[K]) {
 	w.forget(s.member)
 	s.member.shown = true
 	s.member.unpin()
@@ -85,13 +85,13 @@ func (w *observers[K]) reclaim(s *ownSeries[K]) {
 
 // forget ends the series of a key. From now on the calls of the key are in the sum for _other,
 // which has not shown them, so forget subtracts them.
-func (w *observers[K]) forget(m *member[K]) {
-	w.moved.add(w.others.counted(m.breaker), -1)
+func (w *observerState[K]) forget(m *member[K]) {
+	w.moved.add(w.others.countersOf(m.breaker), -1)
 	delete(w.own, m.label)
 }
 
 // idleSeries returns the series that were idle for maxIdle, longest first.
-func (w *observers[K]) idleSeries(now time.Time) (idle []*ownSeries[K]) {
+func (w *observerState[K]) idleSeries(now time.Time) (idle []*ownSeries[K]) {
 	for _, s := range w.own {
 		if totals := s.member.breaker.totals(); totals != s.totals {
 			s.totals, s.usedAt = totals, now
@@ -120,7 +120,7 @@ func (m *member[K]) isInUse() bool {
 
 // observe yields the metrics of the key, and reports whether yield wants more.
 func (s *ownSeries[K]) observe(yield func(*stat.Series, float64) bool) bool {
-	return s.each(s.member.breaker, func(of *stat.Series, i int, v float64) bool {
+	return s.eachMetric(s.member.breaker, func(of *stat.Series, i int, v float64) bool {
 		if i >= 0 {
 			v -= s.before.values[i]
 		}

@@ -124,13 +124,14 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 	return counts
 }
 
-// addProbe adds the result of a probe, and ends the phase if there are enough results. The lock is held.
+// addProbe adds the result of a probe, and ends the phase if there are enough results. The lock is
+// held.
 func (b *Breaker) addProbe(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
 	if o != Success && o != Failure {
-		b.slots.leave(m.slot, m.slotUse, slotFree)
+		b.slots.leaveSlot(m.slot, m.slotUse, slotFree)
 		return
 	}
-	b.slots.leave(m.slot, m.slotUse, slotUsed)
+	b.slots.leaveSlot(m.slot, m.slotUse, slotUsed)
 	c := withResult(*p.live.probed.Load(), o, slow)
 	p.live.probed.Store(&c)
 	b.decideByProbes(p, c, at)

@@ -72,9 +72,9 @@ func (r *ramp) size(minCalls int64) int64 {
 	return 1
 }
 
-// needed returns how many results the round needs. If it has lasted for the given time, a few are enough,
-// so a round of rare calls does not take long.
-func (r *ramp) needed(minCalls int64, at, longest time.Duration) int64 {
+// resultsNeeded returns how many results the round needs. If it has lasted for the given time, a
+// few are enough, so a round of rare calls does not take long.
+func (r *ramp) resultsNeeded(minCalls int64, at, longest time.Duration) int64 {
 	size, has := r.size(minCalls), r.results.Calls()
 	if at-r.began >= longest && has >= (minCalls+fewParts-1)/fewParts {
 		return min(size, has)

@@ -53,8 +53,8 @@ func (b *Breaker) checkShare(at time.Duration) error {
 	return nil
 }
 
-// addRamped adds the result of a call of a recovering breaker to the round, if the call began in it, and
-// ends the round if there are enough results. The lock is held.
+// addRamped adds the result of a call of a recovering breaker to the round, if the call began in
+// it, and ends the round if there are enough results. The lock is held.
 func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
 	if r := &p.live.ramp; (o == Success || o == Failure) && m.slotUse == r.round {
 		r.results = withResult(r.results, o, slow)
@@ -83,7 +83,7 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 // judgeRound ends the round of a recovering breaker as soon as the missing results cannot change
 // its verdict. The lock is held.
 func (b *Breaker) judgeRound(p *phase, at time.Duration) {
-	c, size := p.live.ramp.results, p.live.ramp.needed(p.rules.minCalls, at, p.rules.config.Recovery)
+	c, size := p.live.ramp.results, p.live.ramp.resultsNeeded(p.rules.minCalls, at, p.rules.config.Recovery)
 	failed := p.rules.roundFails(c, size)
 	missing := max(size-c.Calls(), 0)
 	worst := window.Counts{Failures: c.Failures + missing, Slow: c.Slow + missing}

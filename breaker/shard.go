@@ -74,7 +74,7 @@ func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
 	}
 	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
 	m.label, m.group = label, m
-	m.breaker = build(g.name, r, t, &m.membership, g.override.now())
+	m.breaker = build(g.name, r, t, &m.membership, g.override.currentOverride())
 	m.breaker.joinPlaces(&g.places)
 	m.used.Store(true)
 	s.byKey[key], s.ring[i] = m, m
@@ -110,7 +110,7 @@ func (s *shard[K]) forget(key K, t time.Time) *member[K] {
 	if m == nil {
 		return nil
 	}
-	m.breaker.evictNow(t)
+	m.breaker.evictAnyState(t)
 	s.remove(m)
 	i, last := slices.Index(s.ring, m), len(s.ring)-1
 	s.ring[i] = s.ring[last]
@@ -124,6 +124,6 @@ func (s *shard[K]) forget(key K, t time.Time) *member[K] {
 // remove removes a member whose breaker was evicted. Its counts stay in the sum of the evicted
 // members.
 func (s *shard[K]) remove(m *member[K]) {
-	s.evicted.add(s.group.observers.others.counted(m.breaker), 1)
+	s.evicted.add(s.group.observers.others.countersOf(m.breaker), 1)
 	delete(s.byKey, m.key)
 }

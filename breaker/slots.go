@@ -7,11 +7,12 @@ import (
 
 // probeSlots are the slots of a half-open phase. Breaker.mu guards them.
 //
-// A probe occupies a slot until its result is recorded or its time is over. The slot of a success or a
-// failure stays used for the rest of the phase, so that no more probes are made than the decision
-// needs. An ignored probe releases its slot.
+// A probe occupies a slot until its result is recorded or its time is over. The slot of a success
+// or a failure stays used for the rest of the phase, so that no more probes are made than the
+// decision needs. An ignored probe releases its slot.
 //
-// After Reconfigure there may be more slots than Config.Probes, since probes in flight keep their slots.
+// After Reconfigure there may be more slots than Config.Probes, since probes in flight keep their
+// slots.
 type probeSlots []probeSlot
 
 type probeSlot struct {
@@ -70,8 +71,8 @@ func (ps probeSlots) occupy(i int, until time.Duration) (use uint32, abandoned b
 	return s.use, abandoned
 }
 
-// leave sets the state of slot i after its probe, unless another probe occupies the slot by now.
-func (ps probeSlots) leave(i int32, use uint32, state slotState) {
+// leaveSlot sets the state of slot i after its probe, unless another probe occupies the slot by now.
+func (ps probeSlots) leaveSlot(i int32, use uint32, state slotState) {
 	if s := &ps[i]; s.state == slotOccupied && s.use == use {
 		s.state = state
 	}

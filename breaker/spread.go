@@ -7,9 +7,10 @@ import (
 	"time"
 )
 
-// evenSequence is a sequence of numbers that fill a range evenly, however many of them are used: the
-// multiples of the golden ratio, modulo 1 (Weyl 1916; Knuth, The Art of Computer Programming, volume 3,
-// section 6.4). Random numbers would leave gaps and lumps. A nil evenSequence has only zeros.
+// evenSequence is a sequence of numbers that fill a range evenly, however many of them are used:
+// the multiples of the golden ratio, modulo 1 (Weyl 1916; Knuth, The Art of Computer Programming,
+// volume 3, section 6.4). Random numbers would leave gaps and lumps. A nil evenSequence has only
+// zeros.
 type evenSequence struct{ state atomic.Uint64 }
 
 // goldenRatio is the golden ratio minus 1, as a share of 2⁶⁴.
@@ -20,7 +21,7 @@ func (s *evenSequence) next(d time.Duration) time.Duration {
 	if s == nil {
 		return 0
 	}
-	return shareOf(s.state.Add(goldenRatio), d)
+	return fractionOf(s.state.Add(goldenRatio), d)
 }
 
 // maxStretch returns the largest share by which the breaker lengthens a wait that a service asks
@@ -37,7 +38,7 @@ func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Dur
 	if most := jitter * (float64(asked) - float64(at)); most < float64(longest) {
 		longest = time.Duration(most)
 	}
-	return asked + shareOf(drawn, longest)
+	return asked + fractionOf(drawn, longest)
 }
 
 // stretchOfWait returns the longest time by which the breaker lengthens a wait that a service asks
@@ -47,8 +48,8 @@ func (b *Breaker) stretchOfWait(t time.Time, asked time.Duration) (longest time.
 	return stretchTime(asked, 0, jitter, math.MaxUint64) - asked, hashTime(t)
 }
 
-// shareOf returns d · n / 2⁶⁴.
-func shareOf(n uint64, d time.Duration) time.Duration {
+// fractionOf returns d · n / 2⁶⁴.
+func fractionOf(n uint64, d time.Duration) time.Duration {
 	whole, _ := bits.Mul64(n, uint64(d))
 	return time.Duration(whole)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// summableSeries has the series of a breaker, and the order of those that can be summed over breakers.
+// summableSeries has the series of a breaker, and the order of those that can be summed over
+// breakers.
 type summableSeries struct {
 	*series
 	order []*stat.Series // in the order of Breaker.observe: the series of the states first
@@ -25,12 +26,12 @@ func newSummableSeries(name, key string, began time.Time) summableSeries {
 	return l
 }
 
-// zero returns an empty sum.
-func (l *summableSeries) zero() sum { return sum{values: make([]float64, len(l.order))} }
+// emptySum returns an empty sum.
+func (l *summableSeries) emptySum() sum { return sum{values: make([]float64, len(l.order))} }
 
 // add adds the metrics of b to the sum, except durations.
 func (l *summableSeries) add(to *sum, b *Breaker) {
-	l.each(b, func(_ *stat.Series, i int, v float64) bool {
+	l.eachMetric(b, func(_ *stat.Series, i int, v float64) bool {
 		if i >= 0 {
 			to.values[i] += v
 		}
@@ -38,8 +39,8 @@ func (l *summableSeries) add(to *sum, b *Breaker) {
 	})
 }
 
-// each calls f with each metric of b and its index in order, or -1 if it cannot be summed.
-func (l *summableSeries) each(b *Breaker, f func(s *stat.Series, i int, v float64) bool) bool {
+// eachMetric calls f with each metric of b and its index in order, or -1 if it cannot be summed.
+func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v float64) bool) bool {
 	next := 0
 	return b.observe(l.series, func(s *stat.Series, v float64) bool {
 		i := slices.Index(l.order[next:], s)
@@ -60,9 +61,9 @@ func (l *summableSeries) addLatency(to *sum, b *Breaker) {
 	}
 }
 
-// counted returns the counters of b, and 0 for metrics that are not counters.
-func (l *summableSeries) counted(b *Breaker) sum {
-	a := l.zero()
+// countersOf returns the counters of b, and 0 for metrics that are not counters.
+func (l *summableSeries) countersOf(b *Breaker) sum {
+	a := l.emptySum()
 	l.add(&a, b)
 	l.addLatency(&a, b)
 	for i, s := range l.order {

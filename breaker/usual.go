@@ -94,8 +94,8 @@ func (u *usualDuration) confirm(at, n int64) {
 	}
 }
 
-// freeze stops learning for a while, and forgets what was learned last.
-func (u *usualDuration) freeze(at time.Duration) {
+// pauseLearning stops learning for a while, and forgets what was learned last.
+func (u *usualDuration) pauseLearning(at time.Duration) {
 	u.frozen.Store(int64(addClamped(at, usualEvery)))
 	known := u.known.Load()
 	u.candidate.Store(known)

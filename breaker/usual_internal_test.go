@@ -43,7 +43,8 @@ func TestTheEstimateIsNearTheMedian(t *testing.T) {
 	}
 }
 
-// The first samples move the estimate by a quarter each, so a first call that was unusual matters little.
+// The first samples move the estimate by a quarter each, so a first call that was unusual matters
+// little.
 func TestTheFirstSamplesCorrectAnUnusualFirstCall(t *testing.T) {
 	for _, first := range []int64{10_000, 1_000_000, 5_000_000} {
 		var u usualDuration
@@ -87,7 +88,7 @@ func TestWhatIsLearnedIsKnownLater(t *testing.T) {
 	require.EqualValues(t, 100, u.known.Load())
 	learn(11*time.Second, 1000, 300)
 	require.EqualValues(t, 100, u.known.Load(), "now it is a candidate")
-	u.freeze(20 * time.Second)
+	u.pauseLearning(20 * time.Second)
 	learn(31*time.Second, 100, 301)
 	require.EqualValues(t, 100, u.known.Load(), "the candidate was learned before a deadline failed")
 	learn(42*time.Second, 100, 302)
@@ -111,7 +112,7 @@ func TestTheEstimateUsesOnlySuccessesAndPausesAfterACountedDeadline(t *testing.T
 		learn(Success, 100, 0)
 	}
 	require.EqualValues(t, 100, learn(Failure, 1000, time.Second))
-	b.usual.freeze(20 * time.Second)
+	b.usual.pauseLearning(20 * time.Second)
 	require.EqualValues(t, 100, learn(Success, 1000, 30*time.Second-1))
 	require.Greater(t, learn(Success, 1000, 30*time.Second), int64(100))
 }

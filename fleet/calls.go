@@ -60,7 +60,7 @@ type Calls struct {
 
 	mu         sync.Mutex
 	state      nodeState
-	sources    []source
+	sources    []callSource
 	flushes    int64         // round trips that Redis answered
 	failed     int64         // round trips that failed
 	lastErr    error         // of the latest round trip
@@ -85,9 +85,9 @@ func NewCalls(l *Link, name string, c CallsConfig) *Calls {
 // grow and may be read at any time. Each call of Counts reads the Totals of all sources. A source
 // that is followed twice counts twice.
 func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
-	var added []source
+	var added []callSource
 	for _, s := range sources {
-		added = append(added, source{s, callCountsOf(window.Counts(s.Totals()))})
+		added = append(added, callSource{s, callCountsOf(window.Counts(s.Totals()))})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

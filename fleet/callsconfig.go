@@ -85,5 +85,5 @@ func (c CallsConfig) lifetime() time.Duration { return 2*c.Span + 2*time.Hour }
 
 // key returns the Redis key of the window. Windows of different shapes have different keys.
 func (c CallsConfig) key(prefix, name string) string {
-	return fmt.Sprintf("%scalls:{%s}:%s/%d", prefix, tag(name), c.Span, c.Buckets)
+	return fmt.Sprintf("%scalls:{%s}:%s/%d", prefix, keyTag(name), c.Span, c.Buckets)
 }

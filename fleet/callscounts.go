@@ -32,8 +32,8 @@ func (c callCounts) minus(d callCounts) callCounts {
 	return c
 }
 
-// atLeast reports whether no value of c is less than that of d.
-func (c callCounts) atLeast(d callCounts) bool { return d.minus(c) == callCounts{} }
+// isAtLeast reports whether no value of c is less than that of d.
+func (c callCounts) isAtLeast(d callCounts) bool { return d.minus(c) == callCounts{} }
 
 // delta holds the calls that one node counted between two times.
 type delta struct {

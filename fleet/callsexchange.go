@@ -45,12 +45,12 @@ func (c *Calls) exchange(ctx context.Context) {
 func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) []any {
 	flush, sent := s.nextFlush(now), ""
 	if s.latest != nil {
-		sent = micros(s.serverTime(now))
+		sent = microsText(s.serverTime(now))
 	}
 	args := make([]any, 0, 7+7*len(flush))
-	args = append(args, micros(s.width), c.Buckets, server, c.lifetime().Milliseconds(), s.node, s.number, sent)
+	args = append(args, microsText(s.width), c.Buckets, server, c.lifetime().Milliseconds(), s.node, s.number, sent)
 	for _, d := range flush {
-		args = append(args, micros(now-d.at))
+		args = append(args, microsText(now-d.at))
 		for _, n := range d.callCounts {
 			args = append(args, n)
 		}
@@ -58,14 +58,14 @@ func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) 
 	return args
 }
 
-func micros(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
+func microsText(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// replyHead is the number of values in a reply before the buckets, and replyBucket is the number of
-// values per bucket.
-const replyHead, replyBucket = 16, 7
+// headValues is the number of values in a reply before the buckets, and valuesPerBucket is the number
+// of values of each bucket.
+const headValues, valuesPerBucket = 16, 7
 
 func validLength(reply []int64) bool {
-	return len(reply) >= replyHead && (len(reply)-replyHead)%replyBucket == 0
+	return len(reply) >= headValues && (len(reply)-headValues)%valuesPerBucket == 0
 }
 
 // parseReply parses the reply to a flush sent at the given time.
@@ -74,8 +74,8 @@ func parseReply(reply []int64, asked time.Duration) *serverReply {
 		asked: asked, server: time.Duration(reply[0]) * time.Microsecond, created: reply[1], nodeKnown: reply[2] == 1,
 		total: callCounts(reply[3:9]), own: callCounts(reply[9:15]), late: reply[15],
 	}
-	for rest := reply[replyHead:]; len(rest) > 0; rest = rest[replyBucket:] {
-		r.buckets = append(r.buckets, bucket{rest[0], callCounts(rest[1:replyBucket])})
+	for rest := reply[headValues:]; len(rest) > 0; rest = rest[valuesPerBucket:] {
+		r.buckets = append(r.buckets, bucket{rest[0], callCounts(rest[1:valuesPerBucket])})
 	}
 	return r
 }

@@ -66,7 +66,7 @@ func (n *CallsNode) Send(now time.Duration) Message {
 // Deliver runs the script at the given time of the server, since 1970, and returns
 // its reply.
 func (m Message) Deliver(ctx context.Context, at time.Duration) ([]int64, error) {
-	m.args[2] = micros(at)
+	m.args[2] = microsText(at)
 	return m.link.eval(ctx, callsScript, []string{m.key}, m.args)
 }
 

@@ -9,8 +9,8 @@ import (
 // totaler counts its calls.
 type totaler interface{ Totals() window.Totals }
 
-// source counts calls of this node.
-type source struct {
+// callSource counts calls of this node.
+type callSource struct {
 	totaler
 	before callCounts // its counts when it was first followed
 }
@@ -18,7 +18,7 @@ type source struct {
 // snapshot is one node's view of the window at one moment. It also says how the counts expire if
 // Redis does not answer again. It is immutable.
 type snapshot struct {
-	sources   []source
+	sources   []callSource
 	captured  callCounts    // the part of the sources' calls that is in remaining
 	others    callCounts    // calls of the other nodes since this one began
 	start     time.Duration // when the newest bucket began

@@ -126,7 +126,7 @@ func (s *nodeState) receive(r *serverReply) {
 	s.late += max(r.late-before.late, 0)
 	if sameKey && r.asked-before.asked <= s.span {
 		now, then := r.total.minus(r.own), before.total.minus(before.own)
-		if now.atLeast(then) { // otherwise a failover has lost some, and new calls cannot be distinguished from old ones
+		if now.isAtLeast(then) { // otherwise a failover has lost some, and new calls cannot be distinguished from old ones
 			s.others = s.others.plus(now.minus(then))
 		}
 		return
@@ -153,7 +153,7 @@ func (s *nodeState) serverTime(at time.Duration) time.Duration {
 }
 
 // snapshot returns how the window will be from now on.
-func (s *nodeState) snapshot(now time.Duration, sources []source) *snapshot {
+func (s *nodeState) snapshot(now time.Duration, sources []callSource) *snapshot {
 	server := s.serverTime(now)
 	snap := &snapshot{
 		sources: sources, captured: s.captured, others: s.others,

@@ -85,14 +85,14 @@ func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
-	resetAfter := duration(reply[3], reply[4])
+	resetAfter := toDuration(reply[3], reply[4])
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(b.limit), Remaining: int(b.remainingAt(b.tolerance - resetAfter)), ResetAfter: resetAfter}
 	switch {
 	case r.OK:
 	case cost > b.tolerance:
 		r.RetryAfter = limiter.Never
 	default:
-		r.RetryAfter = duration(reply[1], reply[2])
+		r.RetryAfter = toDuration(reply[1], reply[2])
 	}
 	return r, nil
 }
@@ -108,6 +108,6 @@ func floorSeconds(d time.Duration) int64 {
 // floorNanos returns what floorSeconds leaves of d, which is never negative.
 func floorNanos(d time.Duration) int64 { return int64(d) - floorSeconds(d)*int64(time.Second) }
 
-func duration(seconds, nanos int64) time.Duration {
+func toDuration(seconds, nanos int64) time.Duration {
 	return time.Duration(seconds)*time.Second + time.Duration(nanos)
 }

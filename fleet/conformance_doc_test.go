@@ -54,8 +54,8 @@ type docGrant struct {
 	n  int
 }
 
-// countedAt returns the grants that count at a time.
-func countedAt(list []docGrant, at time.Time, window time.Duration) (rest []docGrant, used int) {
+// grantsAt returns the grants that count at a time.
+func grantsAt(list []docGrant, at time.Time, window time.Duration) (rest []docGrant, used int) {
 	for _, g := range list {
 		if g.at.After(at.Add(-window)) {
 			rest, used = append(rest, g), used+g.n
@@ -101,7 +101,7 @@ type docReplay struct {
 // too little.
 func (d *docReplay) step(s docStep) (over, under int) {
 	var used int
-	d.log, used = countedAt(d.log, s.at(), d.config.window())
+	d.log, used = grantsAt(d.log, s.at(), d.config.window())
 	ok := false
 	if used <= d.config.limit() {
 		if d.key == "" {

@@ -56,8 +56,8 @@ func newThreeNodesWithin(t *testing.T, o *redis.Options, timeout time.Duration) 
 	return c
 }
 
-// work makes every node count one failure per millisecond.
-func (c *threeNodes) work(d time.Duration) {
+// countFailures makes every node count one failure per millisecond.
+func (c *threeNodes) countFailures(d time.Duration) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range d.Milliseconds() {

@@ -61,7 +61,7 @@ func watchOnce[C any](client *C, addHook func(*dialErrors)) *dialErrors {
 	}
 	d := &dialErrors{}
 	dialErrorsOf.byClient[key] = d
-	runtime.AddCleanup(client, unwatch, key)
+	runtime.AddCleanup(client, forgetClient, key)
 	addHook(d)
 	return d
 }
@@ -69,8 +69,8 @@ func watchOnce[C any](client *C, addHook func(*dialErrors)) *dialErrors {
 // watchNode adds the hook to the client of one of several servers.
 func (d *dialErrors) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
 
-// unwatch forgets a client that was garbage collected.
-func unwatch(key any) {
+// forgetClient forgets a client that was garbage collected.
+func forgetClient(key any) {
 	dialErrorsOf.Lock()
 	defer dialErrorsOf.Unlock()
 	delete(dialErrorsOf.byClient, key)

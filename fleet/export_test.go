@@ -14,7 +14,7 @@ func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Result: refuseNegative(combine(results).Result, n), From: FromServer}, nil
+	return Result{Result: refuseNegative(combineResults(results).Result, n), From: FromServer}, nil
 }
 
 // GiveBackAt is Refund at a given time.
@@ -62,7 +62,7 @@ func (l *Link) CellAt(ctx context.Context, at time.Time, limit Limit, key string
 
 // RedisKey returns the Redis key in which CellAt stores a key.
 func (l *Link) RedisKey(key string) string {
-	return namespace{link: l, name: "replay"}.keyBase(tag(key))
+	return namespace{link: l, name: "replay"}.keyBase(keyTag(key))
 }
 
 // TokenCost returns what a token costs in µs: whole + part/parts.

@@ -54,7 +54,7 @@ func TestNoNumberOfTokensIsTooLarge(t *testing.T) {
 		} {
 			t.Run(name+", "+lease, func(t *testing.T) {
 				t.Parallel()
-				requireHeld(t, newLimiters(l, "extremes "+name+lease, c, limits...))
+				checkTakesAndRefunds(t, newLimiters(l, "extremes "+name+lease, c, limits...))
 			})
 		}
 	}
@@ -64,13 +64,13 @@ func TestNoNumberOfTokensIsTooLargeWhileRedisIsUnavailable(t *testing.T) {
 	_, l := unavailableLink(t)
 	for name, limits := range limitsOfEachKind {
 		t.Run(name, func(t *testing.T) {
-			requireHeld(t, newLimiters(l, "extremes "+name, fleet.Config{OnOutage: fleet.FailLocal, Share: 1}, limits...))
+			checkTakesAndRefunds(t, newLimiters(l, "extremes "+name, fleet.Config{OnOutage: fleet.FailLocal, Share: 1}, limits...))
 		})
 	}
 }
 
-// requireHeld takes and gives back random numbers of tokens.
-func requireHeld(t *testing.T, l *fleet.Limiter) {
+// checkTakesAndRefunds takes and gives back random numbers of tokens.
+func checkTakesAndRefunds(t *testing.T, l *fleet.Limiter) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	held := 0 // tokens taken and not given back

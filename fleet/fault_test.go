@@ -237,12 +237,12 @@ func TestServerReceivesNoStampedeAfterAStop(t *testing.T) {
 func (f fault) check(t *testing.T, l *faultLoad, taken int) {
 	t.Helper()
 	counted := l.results[countingLimiter]
-	require.LessOrEqual(t, l.worst(), faultTimeout+slack, "the longest call")
+	require.LessOrEqual(t, l.worst(), faultTimeout+timeoutSlack, "the longest call")
 	require.LessOrEqual(t, taken, counted.granted+counted.lost, "tokens were taken twice")
 	if f.forgets == 0 {
 		require.GreaterOrEqual(t, taken, counted.granted, "tokens were granted but not taken")
 	}
-	require.LessOrEqual(t, l.excess(), f.forgets*faultBurst, "Redis exceeded the allowance")
+	require.LessOrEqual(t, l.overAllowance(), f.forgets*faultBurst, "Redis exceeded the allowance")
 
 	require.Zero(t, l.results["fail-closed"].byPolicy, "granted by the policy FailClosed")
 	require.Zero(t, l.results["fail-error"].byPolicy, "granted by the policy FailError")

@@ -172,8 +172,8 @@ func (l *faultLoad) awaitClosed(t *testing.T) {
 // allowance returns the maximum number of tokens that may be granted if Redis loses nothing.
 func (l *faultLoad) allowance() int { return faultBurst + int(math.Ceil(faultRate*l.took.Seconds())) }
 
-// excess returns by how much Redis exceeded the allowance.
-func (l *faultLoad) excess() int {
+// overAllowance returns by how much Redis exceeded the allowance.
+func (l *faultLoad) overAllowance() int {
 	worst := 0
 	for name, y := range l.results {
 		if name != countingLimiter {
@@ -191,8 +191,8 @@ func (l *faultLoad) worst() (d time.Duration) {
 	return d
 }
 
-// recovered returns how long after the fault Redis decided for all limiters again.
-func (l *faultLoad) recovered() (d time.Duration) {
+// recoveryTime returns how long after the fault Redis decided for all limiters again.
+func (l *faultLoad) recoveryTime() (d time.Duration) {
 	for _, y := range l.results {
 		d = max(d, y.back.Sub(y.mark))
 	}
@@ -218,5 +218,5 @@ func (l *faultLoad) tableRow(t *testing.T, taken int) string {
 	}
 	return fmt.Sprintf("%-34s | lawful %d, by Redis + by policy: %s | counted %d, granted %d, unanswered %d | worst call %s | back after %s | opened %d×",
 		strings.TrimPrefix(t.Name(), "TestFaults/"), l.allowance(), strings.Join(policies, ", "), taken, c.granted, c.lost,
-		l.worst().Round(time.Millisecond), l.recovered().Round(time.Millisecond), l.opened.Load())
+		l.worst().Round(time.Millisecond), l.recoveryTime().Round(time.Millisecond), l.opened.Load())
 }

@@ -10,10 +10,10 @@ import (
 // this process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
 const maxKey = 256
 
-// tag returns what stands for a key in Redis, between braces, so that a Cluster puts all Redis keys
+// keyTag returns what stands for a key in Redis, between braces, so that a Cluster puts all Redis keys
 // with the same tag into one slot. A tag is never empty and contains no closing brace, because a
 // Cluster ignores such braces. Different keys have different tags.
-func tag(key string) string {
+func keyTag(key string) string {
 	switch {
 	case len(key) > maxKey:
 		sum := sha256.Sum256([]byte(key))

@@ -53,7 +53,7 @@ func (s limitSpec) tagFor(k requestKey) string {
 	if s.sharedBy == nil {
 		return k.tag
 	}
-	return tag(s.sharedBy(k.key))
+	return keyTag(s.sharedBy(k.key))
 }
 
 // requestKey is the key of one request.
@@ -62,7 +62,7 @@ type requestKey struct {
 	waiter   *waiter // of a caller in Wait, otherwise nil
 }
 
-func newRequestKey(key string) requestKey { return requestKey{key: key, tag: tag(key)} }
+func newRequestKey(key string) requestKey { return requestKey{key: key, tag: keyTag(key)} }
 
 // maxTakeOfAll returns the maximum number of tokens that one request can take from all limits.
 func maxTakeOfAll(limits []limitSpec) int {
@@ -93,9 +93,9 @@ func (ns namespace) checkLength(reply []int64, err error, want int) error {
 	return err
 }
 
-// combine returns the result of several limits together. The policy for outages has decided if it
+// combineResults returns the result of several limits together. The policy for outages has decided if it
 // has decided for one of them.
-func combine(results []Result) Result {
+func combineResults(results []Result) Result {
 	all := results[0]
 	for _, r := range results[1:] {
 		all.OK = all.OK && r.OK
@@ -124,5 +124,5 @@ func combineFrom(from string, results []limiter.Result) Result {
 	for i, r := range results {
 		all[i] = Result{Result: r, From: from}
 	}
-	return combine(all)
+	return combineResults(all)
 }

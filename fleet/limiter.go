@@ -147,7 +147,7 @@ func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	return combine(results), nil
+	return combineResults(results), nil
 }
 
 func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Duration) error {

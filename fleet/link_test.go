@@ -177,7 +177,7 @@ func TestBreakerOpensForASilentServer(t *testing.T) {
 			_, err := b.Take(t.Context(), "user", 1)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, fleet.ErrUnavailable)
-			require.Less(t, testenv.Running()-began, time.Second+slack)
+			require.Less(t, testenv.Running()-began, time.Second+timeoutSlack)
 		}
 		sent = f.commands()
 	})
@@ -199,7 +199,7 @@ func TestConnectTakesNoLongerThanADecision(t *testing.T) {
 	b := newBucket(connectTo(t, f.client(), fleet.LinkConfig{Timeout: 20 * ms}), errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Less(t, testenv.Running()-began, 20*ms+slack)
+	require.Less(t, testenv.Running()-began, 20*ms+timeoutSlack)
 }
 
 // A foreign value is not changed, and is not a failure of Redis.

@@ -145,7 +145,7 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	f.setReply("evalsha", integerReply(1, 10, 9, 0, 100_000))
 	running = testenv.Running()
 	for take() != fleet.FromServer {
-		require.Less(t, testenv.Running()-running, 1250*ms+slack)
+		require.Less(t, testenv.Running()-running, 1250*ms+timeoutSlack)
 	}
 	require.Equal(t, breaker.Closed, l.Breaker().State())
 }

@@ -62,13 +62,13 @@ func TestNoDecisionLastsLongerThanTheTimeout(t *testing.T) {
 			spoil(c)
 			began := testenv.Running()
 			l := connectTo(t, c, fleet.LinkConfig{Timeout: decisionTimeout, Breaker: breaker.Config{ConsecutiveFailures: 100, MinCalls: 100}})
-			require.Less(t, testenv.Running()-began, decisionTimeout+slack, "Connect")
+			require.Less(t, testenv.Running()-began, decisionTimeout+timeoutSlack, "Connect")
 			b := newBucket(l, errorOnOutage)
 			for range 3 {
 				began = testenv.Running()
 				_, err := b.Take(t.Context(), "user", 1)
 				require.ErrorIs(t, err, fleet.ErrUnavailable)
-				require.Less(t, testenv.Running()-began, decisionTimeout+slack)
+				require.Less(t, testenv.Running()-began, decisionTimeout+timeoutSlack)
 			}
 			require.Error(t, l.Err())
 		})

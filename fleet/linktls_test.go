@@ -45,7 +45,7 @@ func TestConnectSaysWhyThereIsNoTLS(t *testing.T) {
 				var store *fleet.StoreError
 				require.ErrorAs(t, err, &store)
 				require.ErrorContains(t, store.Unwrap(), "tls: ")
-				require.Less(t, testenv.Running()-began, 2*time.Second+slack)
+				require.Less(t, testenv.Running()-began, 2*time.Second+timeoutSlack)
 			})
 		}
 	}

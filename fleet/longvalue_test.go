@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 )
 
-var number = regexp.MustCompile(`\d+`)
+var numberPattern = regexp.MustCompile(`\d+`)
 
 // A value takes at most 30 kB. A longer value is foreign, even if it could be parsed.
 func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAValueOfMoreThan30KilobytesIsForeign(t *testing.T) {
 		require.NoError(t, err)
 		held := b.StateKeys(key)[0]
 		value := direct.Get(t.Context(), held).Val()
-		spots := number.FindAllStringIndex(value, -1)
+		spots := numberPattern.FindAllStringIndex(value, -1)
 		require.NotEmpty(t, spots, name)
 		for _, spot := range spots {
 			long := value[:spot[0]] + strings.Repeat("0", 30_001) + value[spot[0]:]

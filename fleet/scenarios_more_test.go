@@ -130,7 +130,7 @@ func TestScenarioL59_RedisHangs(t *testing.T) {
 			for i := range 100 {
 				start := testenv.Running()
 				r, err := b.Take(t.Context(), "user", 1)
-				require.Less(t, testenv.Running()-start, timeout+slack)
+				require.Less(t, testenv.Running()-start, timeout+timeoutSlack)
 				require.Equal(t, policy == fleet.FailError, err != nil)
 				if err == nil {
 					require.Equal(t, fleet.FromOutage, r.From)

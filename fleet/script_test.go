@@ -115,7 +115,7 @@ func TestScripts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newLimiter(l, name, c.limit, errorOnOutage)
 			for _, step := range c.steps {
-				r, err := askAt(t.Context(), b, testStart.Add(time.Duration(step.at)*us), step.n)
+				r, err := takeOrRefundAt(t.Context(), b, testStart.Add(time.Duration(step.at)*us), step.n)
 				require.NoError(t, err)
 				require.Equal(t, step.want, r, "%d at %d µs", step.n, step.at)
 				held, _ := direct.Get(t.Context(), b.StateKeys("user")[0]).Result()
@@ -125,8 +125,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// askAt takes tokens of the key user or gives them back, and returns the state.
-func askAt(ctx context.Context, l timedLimiter, at time.Time, n int) (limiter.Result, error) {
+// takeOrRefundAt takes tokens of the key user or gives them back, and returns the state.
+func takeOrRefundAt(ctx context.Context, l timedLimiter, at time.Time, n int) (limiter.Result, error) {
 	if n < 0 {
 		if err := l.GiveBackAt(ctx, at, "user", -n); err != nil {
 			return limiter.Result{}, err
@@ -159,7 +159,7 @@ func TestSlidingLogUsesOneKey(t *testing.T) {
 		{1_000_000, -2, allowedResult(5, 3, 1000*ms), []string{"n6:4:1767225600000000", "0000000000000005:3", "0000000000000006:1"}},
 		{1_000_000, -9, allowedResult(5, 5, 0), []string{"n6:6:1767225600000000"}},
 	} {
-		r, err := askAt(t.Context(), log, testStart.Add(time.Duration(step.at)*us), step.n)
+		r, err := takeOrRefundAt(t.Context(), log, testStart.Add(time.Duration(step.at)*us), step.n)
 		require.NoError(t, err)
 		require.Equal(t, step.want, r, "%d at %d µs", step.n, step.at)
 		held, err := direct.ZRange(t.Context(), log.StateKeys("user")[0], 0, -1).Result()

@@ -119,7 +119,7 @@ func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 							ctx, cancel := shorten(t.Context())
 							_, err := b.Take(ctx, newKey(), 1)
 							cancel()
-							if took := testenv.Running() - start; err == nil || took > timeout+slack {
+							if took := testenv.Running() - start; err == nil || took > timeout+timeoutSlack {
 								t.Errorf("%v after %v", err, took)
 							}
 						}
@@ -127,7 +127,7 @@ func TestHangingRedisIsDetectedDespiteShortDeadlines(t *testing.T) {
 				}
 				g.Wait()
 				require.True(t, l.Breaker().Tripped())
-				require.Less(t, testenv.Running()-began, 5*(timeout+slack))
+				require.Less(t, testenv.Running()-began, 5*(timeout+timeoutSlack))
 			})
 		}
 	}

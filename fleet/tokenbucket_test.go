@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// rates lists rates that divide a second evenly, and others.
-var rates = map[string]struct {
+// testRates lists rates that divide a second evenly, and others.
+var testRates = map[string]struct {
 	fleet.TokenBucket
 	cost *big.Rat // of a token, in µs
 }{
@@ -34,7 +34,7 @@ var rates = map[string]struct {
 }
 
 func TestTokenCost(t *testing.T) {
-	for name, r := range rates {
+	for name, r := range testRates {
 		whole, part, parts := r.TokenCost()
 		cost := new(big.Rat).Add(big.NewRat(whole, 1), big.NewRat(part, parts))
 		require.Equal(t, r.cost, cost, name)
@@ -108,7 +108,7 @@ func ceil(r *big.Rat) int64 {
 
 func TestTokenBucketIsExact(t *testing.T) {
 	l := connect(t)
-	for name, r := range rates {
+	for name, r := range testRates {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newLimiter(l, "exact "+name, r.TokenBucket, errorOnOutage)
@@ -136,7 +136,7 @@ func TestTokenBucketIsExact(t *testing.T) {
 // earlier is refused.
 func TestCallersAtTheExactRateAreNeverRefused(t *testing.T) {
 	l := connect(t)
-	for name, r := range rates {
+	for name, r := range testRates {
 		if r.Burst > 100 {
 			continue
 		}

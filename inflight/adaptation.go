@@ -27,7 +27,7 @@ type adaptation struct {
 	limit, upper float64
 	queued       bool // callers wait in a queue of their own, with a Target
 	retired      bool // the limit does not change any more
-	usual        usual
+	usual        usualLatency
 	every        float64 // one call in this many is timed
 
 	now         time.Duration
@@ -84,10 +84,10 @@ func (a *adaptation) lowestBound() float64 {
 	return startLimit
 }
 
-// target returns the mean latency that the limit aims at. With a higher target, calls would soon be
-// slow. With a lower target, servers would be idle at times because no call waits for them. If
-// callers wait for slots in a queue, the servers are not idle, so the target is lower then.
-func (a *adaptation) target() float64 {
+// targetLatency returns the mean latency that the limit aims at. With a higher target, calls would
+// soon be slow. With a lower target, servers would be idle at times because no call waits for them.
+// If callers wait for slots in a queue, the servers are not idle, so the target is lower then.
+func (a *adaptation) targetLatency() float64 {
 	if a.queued {
 		return a.usual.slow() / 4
 	}
@@ -122,7 +122,7 @@ func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 	now, inFlight = max(now, a.now), max(inFlight, 1)
 	a.area += float64(inFlight) * float64(now-a.now)
 	a.now, a.started, a.inFlight = now, started, inFlight
-	a.round.settle(a)
+	a.round.beginMeasuring(a)
 	a.history.add(a.now, started, a.inFlight, time.Duration(a.usual.slow()/4))
 }
 
@@ -153,23 +153,23 @@ func (a *adaptation) recordEnd(latency time.Duration, failed bool) {
 	case failed && !late:
 		a.useless += a.every
 		if !a.bounding && a.recent > congested*a.usual.mean {
-			a.evidence(lateFailure, l)
+			a.addEvidence(lateFailure, l)
 		}
 	case !a.usual.known():
 		a.usual.learnFirst(a.now, l)
 	case a.bounding:
 		a.updateRecent(l)
-		a.round.ended(a, max(latency, 1), late)
+		a.round.countEnded(a, max(latency, 1), late)
 	default:
 		a.updateRecent(l)
 		a.usual.learn(a.now, l, late)
-		a.evidence(weight(late, l > a.usual.slow()), l)
+		a.addEvidence(evidenceWeight(late, l > a.usual.slow()), l)
 	}
 }
 
 func (a *adaptation) updateRecent(latency float64) { a.recent += 0.1 * (latency - a.recent) }
 
-func weight(late, slow bool) float64 {
+func evidenceWeight(late, slow bool) float64 {
 	switch {
 	case late:
 		return lateFailure
@@ -179,18 +179,18 @@ func weight(late, slow bool) float64 {
 	return -1
 }
 
-// evidence adds to the score. It starts to bound the calls if the score is enough and the calls in
+// addEvidence adds to the score. It starts to bound the calls if the score is enough and the calls in
 // flight will take long too. If they will not, the slow calls were slow by chance, or the
 // congestion has ended.
-func (a *adaptation) evidence(weight, latency float64) {
+func (a *adaptation) addEvidence(weight, latency float64) {
 	a.score = min(max(a.score+weight, 0), enough)
-	if a.score == enough && a.expected() > congested*a.usual.mean {
+	if a.score == enough && a.expectedLatency() > congested*a.usual.mean {
 		a.startBounding(latency)
 	}
 }
 
-// expected returns the latency that a call in flight will have, by Little's law.
-func (a *adaptation) expected() float64 {
+// expectedLatency returns the latency that a call in flight will have, by Little's law.
+func (a *adaptation) expectedLatency() float64 {
 	return float64(a.inFlight) / a.history.endedPerNanosecond(a.now, a.started, a.inFlight)
 }
 
@@ -198,7 +198,7 @@ func (a *adaptation) expected() float64 {
 func (a *adaptation) limitReached() {
 	switch {
 	case a.bounding:
-		a.round.reached(a)
+		a.round.noteLimitReached(a)
 	case a.usual.known() && a.history.startedSince(a.now-time.Duration(a.usual.slow()), a.started) < float64(a.inFlight)/2:
 		// More than half of the calls in flight should have ended long ago.
 		a.startBounding(2 * a.usual.slow())

@@ -189,7 +189,7 @@ func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 		good := m.advance(time.Minute).good
 		require.InEpsilon(t, 200*60, good, 0.05, "nothing of the capacity is lost")
 		inQueueAndServed := float64(len(m.queue) + m.busy)
-		require.InEpsilon(t, m.adaptation.target()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
+		require.InEpsilon(t, m.adaptation.targetLatency()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
 	})
 }
 

@@ -66,13 +66,13 @@ const (
 // startBounding starts to bound the calls, after a call of the given latency.
 func (a *adaptation) startBounding(latency float64) {
 	inFlight := float64(a.inFlight)
-	expected := a.expected()
+	expected := a.expectedLatency()
 	a.bounding, a.score = true, 0
 	r := &a.round
 	r.lastHit, r.lastTrial = a.now, a.now-trialEvery/2
 	r.trial = noTrial
 	r.cut = observation{inFlight, expected}
-	r.next(a, inFlight*min(max(a.target()/max(latency, expected), minCut), maxCut))
+	r.next(a, inFlight*min(max(a.targetLatency()/max(latency, expected), minCut), maxCut))
 }
 
 // startBoundingAtLimit starts to bound the calls at the present limit.
@@ -93,17 +93,17 @@ func (r *round) next(a *adaptation, limit float64) {
 func (r *round) begin(a *adaptation) {
 	r.since, r.settled = a.now, false
 	r.n, r.failed, r.sum, r.highest = 0, 0, 0, 0
-	r.settle(a)
+	r.beginMeasuring(a)
 }
 
-// reached notes that the limit was reached.
-func (r *round) reached(a *adaptation) {
+// noteLimitReached notes that the limit was reached.
+func (r *round) noteLimitReached(a *adaptation) {
 	r.lastHit = a.now
 	r.highest = max(r.highest, int(a.wholeLimit()))
 }
 
-// ended counts a call, and ends the round after enough calls.
-func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
+// countEnded counts a call, and ends the round after enough calls.
+func (r *round) countEnded(a *adaptation, latency time.Duration, late bool) {
 	r.highest = max(r.highest, a.inFlight)
 	a.usual.last = a.now
 	began := a.now - latency
@@ -127,13 +127,13 @@ func (r *round) ended(a *adaptation, latency time.Duration, late bool) {
 		a.stopBounding()
 		return
 	}
-	r.next(a, limit*r.factor(a, observation{limit, r.latency(a)}, inUse, failing))
+	r.next(a, limit*r.nextFactor(a, observation{limit, r.latency(a)}, inUse, failing))
 }
 
 // needsMoreCalls reports whether a trial needs more calls to measure the latency. A latency up to
 // the target needs no trial.
 func (r *round) needsMoreCalls(a *adaptation, limit float64) bool {
-	return r.trial != noTrial && a.completed()-r.completed < max(limit, precise) && r.latency(a) > a.target()
+	return r.trial != noTrial && a.completed()-r.completed < max(limit, precise) && r.latency(a) > a.targetLatency()
 }
 
 // stopBounding ends the bounding.
@@ -142,8 +142,9 @@ func (a *adaptation) stopBounding() {
 	a.round.next(a, max(a.limit, a.lowestUnbound()))
 }
 
-// settle begins to measure the latency when no more calls are in flight than the limit allows.
-func (r *round) settle(a *adaptation) {
+// beginMeasuring begins to measure the latency when no more calls are in flight than the limit
+// allows.
+func (r *round) beginMeasuring(a *adaptation) {
 	if !r.settled && float64(a.inFlight) <= a.limit {
 		r.settled, r.area, r.completed = true, a.area, a.completed()
 	}
@@ -168,9 +169,9 @@ func (r *round) latency(a *adaptation) float64 {
 // limit makes a difference.
 func (r *round) inUse(a *adaptation) bool { return float64(r.highest) >= 0.8*float64(a.wholeLimit()) }
 
-// factor returns the limit of the next round as a multiple of the limit of this round.
-func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float64 {
-	f := min(max(a.target()/o.latency, minCut), maxGrowth)
+// nextFactor returns the limit of the next round as a multiple of the limit of this round.
+func (r *round) nextFactor(a *adaptation, o observation, inUse, failing bool) float64 {
+	f := min(max(a.targetLatency()/o.latency, minCut), maxGrowth)
 	switch {
 	case failing:
 		// The learned usual latency was wrong.
@@ -178,9 +179,9 @@ func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float6
 		r.cut.limit, r.trial = 0, noTrial
 		return min(f, 0.5)
 	case r.trial != noTrial && inUse && f < 1:
-		return r.try(a, o)
+		return r.continueTrial(a, o)
 	case f < 0.9:
-		return r.lower(a, o, f)
+		return r.cutFactor(a, o, f)
 	}
 	r.trial = noTrial
 	if f < 1.1 || !inUse {
@@ -190,8 +191,8 @@ func (r *round) factor(a *adaptation, o observation, inUse, failing bool) float6
 	return f
 }
 
-// try makes the next step of a trial.
-func (r *round) try(a *adaptation, o observation) float64 {
+// continueTrial makes the next step of a trial.
+func (r *round) continueTrial(a *adaptation, o observation) float64 {
 	switch r.trial {
 	case before:
 		r.beforeDoubling, r.trial = o, doubling
@@ -209,8 +210,8 @@ func (r *round) try(a *adaptation, o observation) float64 {
 	}
 }
 
-// lower returns the factor of a cut, or begins a trial if it seems that cuts do not help.
-func (r *round) lower(a *adaptation, o observation, f float64) float64 {
+// cutFactor returns the factor of a cut, or begins a trial if it seems that cuts do not help.
+func (r *round) cutFactor(a *adaptation, o observation, f float64) float64 {
 	r.trial = noTrial
 	if o.limit <= maxCut*r.cut.limit {
 		useless := o.latency > r.cut.latency*math.Sqrt(o.limit/r.cut.limit)

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// usual estimates the latency while the service is healthy: its mean and variance over about a
+// usualLatency estimates the latency while the service is healthy: its mean and variance over about a
 // minute. It learns nothing while most calls are slow, so that it does not grow with an overload.
-type usual struct {
+type usualLatency struct {
 	n        int     // calls seen, at most knownAfter
 	mean     float64 // in ns
 	variance float64
@@ -30,16 +30,16 @@ const (
 	maxHigh = 4
 )
 
-func (u *usual) known() bool { return u.n >= knownAfter }
+func (u *usualLatency) known() bool { return u.n >= knownAfter }
 
 // slow returns the latency in ns above which a call is slow. It is higher where times vary more, as
 // with a mix of fast and slow calls.
-func (u *usual) slow() float64 {
+func (u *usualLatency) slow() float64 {
 	return u.mean + (slowAt-1)*max(u.mean, math.Sqrt(u.variance))
 }
 
 // learnFirst learns from one of the first calls.
-func (u *usual) learnFirst(now time.Duration, latency float64) {
+func (u *usualLatency) learnFirst(now time.Duration, latency float64) {
 	u.n++
 	d := latency - u.mean
 	u.mean += d / float64(u.n)
@@ -48,7 +48,7 @@ func (u *usual) learnFirst(now time.Duration, latency float64) {
 }
 
 // learn updates the estimate with a call that began while the calls were not bounded.
-func (u *usual) learn(now time.Duration, latency float64, late bool) {
+func (u *usualLatency) learn(now time.Duration, latency float64, late bool) {
 	elapsed := now - u.last
 	u.last = now
 	if latency > u.slow()/2 {

@@ -76,9 +76,9 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	a.store()
 }
 
-// raise is called when the limit is reached, and reports whether there is room now. While the calls
-// are bounded, a refused call neither takes the lock nor reads the clock.
-func (a *adaptive) raise(inFlight int) bool {
+// tryRaise is called when the limit is reached, and reports whether there is room now. While the
+// calls are bounded, a refused call neither takes the lock nor reads the clock.
+func (a *adaptive) tryRaise(inFlight int) bool {
 	if a.bounding.Load() {
 		if !a.reached.Load() {
 			a.reached.Store(true)
@@ -103,8 +103,8 @@ func (a *adaptive) setUpper(upper int, queued bool) {
 	a.store()
 }
 
-// retire freezes the limit: calls that end later do not change it.
-func (a *adaptive) retire() {
+// freeze freezes the limit: calls that end later do not change it.
+func (a *adaptive) freeze() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adaptation.retired = true

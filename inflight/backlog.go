@@ -19,10 +19,10 @@ import (
 // answers at the beginning of an overload are not late. (Facebook's adaptive LIFO begins only with
 // the overload.) If it is only a burst, the older callers are served afterwards.
 //
-// The backlog becomes overloaded when, for an Interval (see patience), every caller that was served
-// would have waited for longer than Target in order of arrival. It stays overloaded until there has
-// been no waiter for the time Target. A single moment without waiters is not enough: it happens at
-// any load, because waits are short while the backlog is overloaded.
+// The backlog becomes overloaded when, for an Interval (see delayUntilOverload), every caller that
+// was served would have waited for longer than Target in order of arrival. It stays overloaded
+// until there has been no waiter for the time Target. A single moment without waiters is not
+// enough: it happens at any load, because waits are short while the backlog is overloaded.
 type backlog struct {
 	config  Queue
 	length  int
@@ -108,7 +108,7 @@ func (c *class) tenant(name string, config *Queue) *tenant {
 	if c.tenants == nil {
 		c.tenants = map[string]*tenant{}
 	}
-	t := &tenant{name: name, weight: config.weight(name), pass: c.last}
+	t := &tenant{name: name, weight: config.tenantWeight(name), pass: c.last}
 	c.tenants[name] = t
 	c.weight += t.weight
 	heap.Push(&c.turns, t)
@@ -174,20 +174,20 @@ func (b *backlog) serve(w *waiter, now time.Duration) {
 	i := w.caller.Priority.class()
 	c, t := &b.classes[i], w.tenant
 	b.pass, c.last = c.pass, t.pass
-	c.pass += 1 / b.config.share(i)
+	c.pass += 1 / b.config.classShare(i)
 	t.pass += 1 / t.weight
 	heap.Fix(&c.turns, t.turn)
 	if b.config.Target == 0 || now-b.joined[0] <= b.config.Target {
 		b.late = now
-	} else if now-b.late >= b.patience(now) {
+	} else if now-b.late >= b.delayUntilOverload(now) {
 		b.overloaded = true
 	}
 	b.remove(w, now)
 }
 
-// patience returns how long all waits must have been longer than Target until the backlog is
-// overloaded.
-func (b *backlog) patience(now time.Duration) time.Duration {
+// delayUntilOverload returns how long all waits must have been longer than Target until the backlog
+// is overloaded.
+func (b *backlog) delayUntilOverload(now time.Duration) time.Duration {
 	if now < b.relapse {
 		return max(b.config.interval()/4, b.config.Target)
 	}
@@ -199,10 +199,10 @@ func (b *backlog) patience(now time.Duration) time.Duration {
 func (b *backlog) position(caller Caller) (place float64) {
 	own := caller.Priority.class()
 	place = b.classes[own].position(caller.Tenant, &b.config)
-	pass := b.firstPass(own) + (place-1)/b.config.share(own)
+	pass := b.firstPass(own) + (place-1)/b.config.classShare(own)
 	for i := range b.classes {
 		if c := &b.classes[i]; i != own {
-			turns := math.Ceil((pass - c.pass) * b.config.share(i))
+			turns := math.Ceil((pass - c.pass) * b.config.classShare(i))
 			place += min(max(turns, 0), float64(c.length))
 		}
 	}
@@ -226,7 +226,7 @@ func (c *class) position(name string, config *Queue) float64 {
 	if t := c.tenants[name]; t != nil {
 		n, weight = n+float64(t.waiters.Len()), t.weight
 	} else {
-		weight = config.weight(name)
+		weight = config.tenantWeight(name)
 		all += weight
 	}
 	return min(math.Ceil(n*all/weight), float64(c.length+1))
@@ -258,21 +258,21 @@ func (b *backlog) victim(caller Caller, now time.Duration) *waiter {
 	case c.retries.Len() > 0:
 		return c.retries.Back().Value.(*waiter)
 	case own < lowest:
-		return b.lastOf(c.longest(), now)
+		return b.lastServed(c.longest(), now)
 	}
 	longest := c.longest()
 	own, name := 1.0, caller.Tenant
 	if t := c.tenants[name]; t != nil {
 		own += float64(t.waiters.Len())
 	}
-	if longest.name == name || own/b.config.weight(name) >= longest.load() {
+	if longest.name == name || own/b.config.tenantWeight(name) >= longest.load() {
 		return nil
 	}
-	return b.lastOf(longest, now)
+	return b.lastServed(longest, now)
 }
 
-// lastOf returns the waiter of the tenant that would be served last.
-func (b *backlog) lastOf(t *tenant, now time.Duration) *waiter {
+// lastServed returns the waiter of the tenant that would be served last.
+func (b *backlog) lastServed(t *tenant, now time.Duration) *waiter {
 	if b.newestFirst(t, now) {
 		return t.oldest()
 	}

@@ -102,8 +102,8 @@ func TestACallerOfTheLongestTenantIsTheVictim(t *testing.T) {
 	require.NotNil(t, b.victim(Caller{Tenant: "c"}, 0))
 }
 
-// The caller that would be served last leaves a full queue: the newest, or the oldest if the newest is
-// served first.
+// The caller that would be served last leaves a full queue: the newest, or the oldest if the newest
+// is served first.
 func TestTheVictimIsTheOneThatWouldBeServedLast(t *testing.T) {
 	b := backlog{config: Queue{Target: 5 * ms}}
 	oldest, newest := &waiter{caller: Caller{Tenant: "a"}}, &waiter{caller: Caller{Tenant: "a"}, since: 14 * ms}
@@ -135,7 +135,7 @@ func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
 	a := l.adaptive.Load()
 	a.adaptation.bounding, a.adaptation.usual.n = true, knownAfter
 	a.store()
-	require.False(t, a.raise(startLimitQueued))
+	require.False(t, a.tryRaise(startLimitQueued))
 	require.Equal(t, startLimitQueued, l.Limit())
 	require.True(t, a.reached.Load())
 	require.Zero(t, a.adaptation.round.highest)

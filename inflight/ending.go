@@ -18,16 +18,16 @@ const (
 	ignored // it says nothing about the service
 )
 
-// endOf returns the ending of a call that was made with ctx and returned err.
-func endOf(ctx context.Context, err error) ending {
-	e := endingOf(verdict.On[window.Outcome](ctx, err, nil))
+// endingOfCall returns the ending of a call that was made with ctx and returned err.
+func endingOfCall(ctx context.Context, err error) ending {
+	e := endingOfOutcome(verdict.On[window.Outcome](ctx, err, nil))
 	if e == ignored && errors.Is(ctx.Err(), context.Canceled) {
 		return left
 	}
 	return e
 }
 
-func endingOf(o window.Outcome) ending {
+func endingOfOutcome(o window.Outcome) ending {
 	switch o {
 	case window.Success:
 		return well

@@ -95,16 +95,16 @@ func (e *FullError) untilFree() time.Duration {
 // sameMoment bounds the difference between the Until of two refusals that share one error.
 const sameMoment = time.Millisecond
 
-// full returns the error of a call that got no slot. Calls of a priority that are refused until the same
-// moment share one error, so that refusals under load do not allocate.
-func (l *Limiter) full(c Caller, r reason, wait time.Duration) *FullError {
-	return l.fullAs(l.name, c, r, wait)
+// newFullError returns the error of a call that got no slot. Calls of a priority that are refused
+// until the same moment share one error, so that refusals under load do not allocate.
+func (l *Limiter) newFullError(c Caller, r reason, wait time.Duration) *FullError {
+	return l.newGateFullError(l.name, c, r, wait)
 }
 
-// fullAs is like full, but for a call of a gate. The error has the name of the gate.
-func (l *Limiter) fullAs(name string, c Caller, r reason, wait time.Duration) *FullError {
+// newGateFullError is like full, but for a call of a gate. The error has the name of the gate.
+func (l *Limiter) newGateFullError(name string, c Caller, r reason, wait time.Duration) *FullError {
 	now := time.Since(l.epoch)
-	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.ended(), l.queue.position(c)))
+	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.endedCalls(), l.queue.position(c)))
 	limit, last := l.Limit(), &l.lastFull[c.Priority.class()]
 	if e := last.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {

@@ -24,7 +24,7 @@ var _ = func() bool {
 		Listener:        func(l *Limiter) gatehook.Listener[window.Outcome] { return (*listener)(l) },
 		UntimedListener: func(l *Limiter) gatehook.Listener[window.Outcome] { return (*untimedListener)(l) },
 		Abandon:         (*Limiter).abandon,
-		AtOnce:          func(l *Limiter) int64 { return l.state.atOnce() },
+		AtOnce:          func(l *Limiter) int64 { return l.state.gotSlotAtOnce() },
 	}
 	return true
 }()
@@ -36,21 +36,21 @@ type listener Limiter
 func (l *listener) Ended(start time.Duration, o window.Outcome) {
 	of := (*Limiter)(l)
 	if of.adaptive.Load() != nil {
-		of.endCall(start, endingOf(o))
+		of.endCall(start, endingOfOutcome(o))
 	} else if of.state.release() { // as in endCall, which is not inlined
 		of.serveWaiters()
 	}
 }
 
-// untimedListener releases the slots of calls that are not timed, because the limit was fixed when they
-// began.
+// untimedListener releases the slots of calls that are not timed, because the limit was fixed when
+// they began.
 type untimedListener Limiter
 
 // Ended implements [gatehook.Listener].
 func (l *untimedListener) Ended(_ time.Duration, o window.Outcome) {
 	of := (*Limiter)(l)
 	if of.adaptive.Load() != nil {
-		of.endCall(untimed, endingOf(o))
+		of.endCall(untimed, endingOfOutcome(o))
 	} else if of.state.release() {
 		of.serveWaiters()
 	}
@@ -93,7 +93,7 @@ func (l *Limiter) occupyUncounted() (start time.Duration, held, ok bool) {
 		return l.occupy()
 	}
 	for !l.state.occupyUncounted(&l.limit) {
-		if !l.reclaim() && !l.raise() {
+		if !l.reclaim() && !l.tryRaise() {
 			return 0, false, false
 		}
 	}
@@ -107,12 +107,12 @@ func (l *Limiter) refuse(name string) error {
 	if l.name != "" {
 		name = l.name
 	}
-	return l.fullAs(name, Caller{}, noSlot, 0)
+	return l.newGateFullError(name, Caller{}, noSlot, 0)
 }
 
 func (l *Limiter) isFull() bool {
 	n := uint32(l.state.word.Load() & lowBits)
-	return n >= l.limit.Load() && l.abandoned.Load() == 0 && !l.statistics.shadows() && !l.raise()
+	return n >= l.limit.Load() && l.abandoned.Load() == 0 && !l.statistics.isShadow() && !l.tryRaise()
 }
 
 // abandon marks the slot of a call whose end was forgotten. The slot is released when the limiter

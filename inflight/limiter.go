@@ -10,8 +10,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Limiter bounds the number of calls in flight. Waiters are served in order of arrival unless a [Queue]
-// says otherwise, and no caller overtakes them. [New] makes limiters; the zero value is not usable.
+// Limiter bounds the number of calls in flight. Waiters are served in order of arrival unless a
+// [Queue] says otherwise, and no caller overtakes them. [New] makes limiters; the zero value is not
+// usable.
 //
 // All methods are safe for concurrent use. Only Acquire, AcquireFor and Run block.
 type Limiter struct {
@@ -28,7 +29,8 @@ type Limiter struct {
 	changing   sync.Mutex // held while the limit is changed by hand
 }
 
-// New returns a limiter with no call in flight. It panics with the error of c.Validate if c is invalid.
+// New returns a limiter with no call in flight. It panics with the error of c.Validate if c is
+// invalid.
 func New(c Config) *Limiter {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -87,7 +89,7 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 func (l *Limiter) TryAcquireFor(c Caller) (slot Slot, err error) {
 	if !l.tryAcquire(&slot) {
 		l.statistics.count(refused)
-		err = l.full(c, noSlot, 0)
+		err = l.newFullError(c, noSlot, 0)
 	}
 	return
 }
@@ -101,17 +103,17 @@ func (l *Limiter) tryAcquire(slot *Slot) bool {
 	return ok
 }
 
-// occupy takes a slot if there is one and no caller waits. start is for endCall. In shadow mode a call
-// is allowed even if it holds no slot.
+// occupy takes a slot if there is one and no caller waits. start is for endCall. In shadow mode a
+// call is allowed even if it holds no slot.
 func (l *Limiter) occupy() (start time.Duration, held, ok bool) {
 	inFlight := l.state.occupy(&l.limit)
-	for inFlight == 0 && (l.reclaim() || l.raise()) {
+	for inFlight == 0 && (l.reclaim() || l.tryRaise()) {
 		inFlight = l.state.occupy(&l.limit)
 	}
 	if inFlight == 0 {
 		return 0, false, l.statistics.allowInShadow()
 	}
-	l.statistics.countNear(inFlight, &l.limit)
+	l.statistics.countNearLimit(inFlight, &l.limit)
 	return l.startTime(), true, true
 }
 
@@ -123,11 +125,11 @@ func (l *Limiter) startTime() time.Duration {
 	return untimed
 }
 
-// raise reports whether there may be a slot, because the limit adapts and is higher now.
-func (l *Limiter) raise() bool {
+// tryRaise reports whether there may be a slot, because the limit adapts and is higher now.
+func (l *Limiter) tryRaise() bool {
 	word := l.state.word.Load()
 	a := l.adaptive.Load()
-	return a != nil && word&waiting == 0 && a.raise(int(word&flyBits))
+	return a != nil && word&waiting == 0 && a.tryRaise(int(word&flyBits))
 }
 
 // Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns an
@@ -146,7 +148,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		if returned {
 			slot.Done(ctx, err)
 		} else {
-			slot.end(endingOf(verdict.Unreturned[window.Outcome](ctx)))
+			slot.end(endingOfOutcome(verdict.Unreturned[window.Outcome](ctx)))
 		}
 	}()
 	err = fn(ctx)

@@ -39,13 +39,13 @@ const (
 // forever means a wait without a limit.
 const forever time.Duration = math.MaxInt64
 
-// wait waits for a slot for at most maxWait, and counts the outcome. A call that is allowed may hold no
-// slot if shadow mode was switched on meanwhile.
+// wait waits for a slot for at most maxWait, and counts the outcome. A call that is allowed may
+// hold no slot if shadow mode was switched on meanwhile.
 func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (held bool, err error) {
 	w, longest := l.join(c)
 	if w == nil {
 		l.statistics.count(refused)
-		return false, l.full(c, queueFull, 0)
+		return false, l.newFullError(c, queueFull, 0)
 	}
 	began := l.statistics.now()
 	err = l.await(ctx, w, min(maxWait, longest))
@@ -67,7 +67,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 		q.backlog = &backlog{config: *q.config.Load()}
 	}
 	if q.backlog.length == 0 {
-		l.turnover.resume(now, l.state.ended())
+		l.turnover.resume(now, l.state.endedCalls())
 	}
 	if q.maxWaiters > 0 && q.backlog.length >= q.maxWaiters {
 		victim := q.backlog.victim(c, now)
@@ -98,16 +98,16 @@ func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) e
 	case hasSlot, inShadow:
 		return nil
 	case isLate:
-		return l.full(w.caller, waitedTooLong, l.Queue().Target)
+		return l.newFullError(w.caller, waitedTooLong, l.Queue().Target)
 	case evicted:
-		return l.full(w.caller, queueFull, 0)
+		return l.newFullError(w.caller, queueFull, 0)
 	default:
 	}
 	switch err := ctx.Err(); {
 	case err == nil:
-		return l.full(w.caller, waitedTooLong, maxWait)
+		return l.newFullError(w.caller, waitedTooLong, maxWait)
 	case errors.Is(err, context.DeadlineExceeded):
-		return l.full(w.caller, deadlinePassed, 0)
+		return l.newFullError(w.caller, deadlinePassed, 0)
 	default:
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *Limiter) serveLocked() {
 			continue
 		}
 		if !l.state.occupyForWaiter(&l.limit) {
-			if !l.statistics.shadows() {
+			if !l.statistics.isShadow() {
 				return
 			}
 			q.dismiss(w, inShadow, now)
@@ -193,7 +193,7 @@ func (l *Limiter) serveLocked() {
 		close(w.wake)
 	}
 	l.state.clearWaiters()
-	l.turnover.pause(now, l.state.ended())
+	l.turnover.pause(now, l.state.endedCalls())
 }
 
 // dismiss makes a waiter leave without a slot.

@@ -65,14 +65,14 @@ func (c Queue) validate() error {
 		if p < Background || p > Critical {
 			fault("Shares has the priority %d, must be between %d and %d", int8(p), Background, Critical)
 		}
-		if !isWeight(share) {
+		if !isValidWeight(share) {
 			fault("Shares of %v is %v, must be between 1e-6 and 1e6", p, share)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func isWeight(w float64) bool { return w >= 1e-6 && w <= 1e6 }
+func isValidWeight(w float64) bool { return w >= 1e-6 && w <= 1e6 }
 
 // interval returns the Interval or its default, 0 without a Target.
 func (c Queue) interval() time.Duration {
@@ -82,17 +82,17 @@ func (c Queue) interval() time.Duration {
 	return min(20*c.Target, longestWait)
 }
 
-// share returns the share of a class.
-func (c Queue) share(class int) float64 {
+// classShare returns the share of a class.
+func (c Queue) classShare(class int) float64 {
 	if share, ok := c.Shares[Critical-Priority(class)]; ok {
 		return share
 	}
 	return float64(int(1) << (priorities - 1 - class))
 }
 
-func (c Queue) weight(tenant string) float64 {
+func (c Queue) tenantWeight(tenant string) float64 {
 	if c.TenantWeight != nil {
-		if w := c.TenantWeight(tenant); isWeight(w) {
+		if w := c.TenantWeight(tenant); isValidWeight(w) {
 			return w
 		}
 	}

@@ -68,13 +68,13 @@ func (l *Limiter) setLimit(c Config) {
 	default:
 		l.adaptive.Store(nil)
 		if a != nil {
-			a.retire()
+			a.freeze()
 		}
 		l.limit.Store(uint32(c.Limit))
 	}
 	for l.state.hasWaiters() {
 		l.serveWaiters()
-		if a := l.adaptive.Load(); a == nil || !a.raise(l.InFlight()) {
+		if a := l.adaptive.Load(); a == nil || !a.tryRaise(l.InFlight()) {
 			break
 		}
 	}
@@ -111,7 +111,7 @@ func (b *backlog) reconfigure(c Queue, now time.Duration) {
 		class := &b.classes[i]
 		class.weight = 0
 		for _, t := range class.turns {
-			t.weight = c.weight(t.name)
+			t.weight = c.tenantWeight(t.name)
 			class.weight += t.weight
 			for e := t.waiters.Front(); e != nil; e = e.Next() {
 				w := e.Value.(*waiter)

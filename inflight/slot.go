@@ -9,16 +9,16 @@ import (
 // Slot is the right to have one call in flight. Do not copy a slot after its first use. The zero Slot
 // belongs to no limiter, and Done does nothing for it.
 //
-// A slot that is forgotten stays occupied. Release it in a deferred function, so that a panic does not
-// leave it occupied, or use [Limiter.Run].
+// A slot that is forgotten stays occupied. Release it in a deferred function, so that a panic does
+// not leave it occupied, or use [Limiter.Run].
 type Slot struct {
 	limiter *Limiter
 	start   time.Duration // since the epoch of the limiter, if it adapts
 	done    atomic.Bool
 }
 
-// Done says that the call has ended, and releases the slot. ctx is the context of the call, and err its
-// error or nil. Further calls of Done do nothing. Any goroutine may call Done.
+// Done says that the call has ended, and releases the slot. ctx is the context of the call, and err
+// its error or nil. Further calls of Done do nothing. Any goroutine may call Done.
 //
 // A fixed limit uses neither ctx nor err. Do not write
 //
@@ -31,7 +31,7 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	}
 	e := well
 	if s.limiter.adaptive.Load() != nil {
-		e = endOf(ctx, err)
+		e = endingOfCall(ctx, err)
 	}
 	s.end(e)
 }

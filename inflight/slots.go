@@ -46,7 +46,7 @@ func (s *slots) occupy(limit *atomic.Uint32) (inFlight uint32) {
 	}
 }
 
-// occupyUncounted is like occupy, but atOnce does not count the call.
+// occupyUncounted is like occupy, but gotSlotAtOnce does not count the call.
 func (s *slots) occupyUncounted(limit *atomic.Uint32) bool { return s.occupyOther(limit, lowBits) }
 
 // occupyForWaiter is like occupy, but for the first waiter.
@@ -76,11 +76,11 @@ func (s *slots) clearWaiters() { s.word.And(^uint64(waiting)) }
 
 func (s *slots) inFlight() int { return int(s.word.Load() & flyBits) }
 
-// atOnce returns the number of calls that got a slot at once.
-func (s *slots) atOnce() int64 { return int64(s.word.Load() >> sumShift) }
+// gotSlotAtOnce returns the number of calls that got a slot at once.
+func (s *slots) gotSlotAtOnce() int64 { return int64(s.word.Load() >> sumShift) }
 
-// ended returns the number of calls that have ended.
-func (s *slots) ended() int64 {
+// endedCalls returns the number of calls that have ended.
+func (s *slots) endedCalls() int64 {
 	word := s.word.Load()
 	return int64(word>>sumShift) + s.others.Load() - int64(word&flyBits)
 }

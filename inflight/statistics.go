@@ -22,8 +22,8 @@ const (
 	shadowed  = instrument.Shadowed
 )
 
-// statistics counts the calls of a limiter with a name. A limiter without a name has a nil *statistics,
-// whose methods count nothing.
+// statistics counts the calls of a limiter with a name. A limiter without a name has a nil
+// *statistics, whose methods count nothing.
 type statistics struct {
 	shadow atomic.Bool
 	counts [instrument.LimiterOutcomes]atomic.Int64 // except those allowed at once, which the slots count
@@ -48,19 +48,19 @@ func (s *statistics) count(outcome int) {
 	}
 }
 
-// countNear counts a call that got a slot without a wait while most of the limit is in use. The
+// countNearLimit counts a call that got a slot without a wait while most of the limit is in use. The
 // type slots counts all calls that get a slot without a wait.
-func (s *statistics) countNear(inFlight uint32, limit *atomic.Uint32) {
+func (s *statistics) countNearLimit(inFlight uint32, limit *atomic.Uint32) {
 	if s != nil && 5*inFlight > 4*limit.Load() {
 		s.near.Add(1)
 	}
 }
 
-func (s *statistics) shadows() bool { return s != nil && s.shadow.Load() }
+func (s *statistics) isShadow() bool { return s != nil && s.shadow.Load() }
 
 // allowInShadow reports whether a call without a slot is allowed, and counts it then.
 func (s *statistics) allowInShadow() bool {
-	if !s.shadows() {
+	if !s.isShadow() {
 		return false
 	}
 	s.counts[shadowed].Add(1)
@@ -105,7 +105,7 @@ func (l *Limiter) Stats() limiter.Stats {
 		return limiter.Stats{}
 	}
 	return limiter.Stats{
-		Allowed: l.state.atOnce(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
+		Allowed: l.state.gotSlotAtOnce(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
 		Cancelled: s.counts[cancelled].Load(), Shadowed: s.counts[shadowed].Load(),
 		Near: s.near.Load(), Waiting: l.queue.length.Load(),
 	}
@@ -140,7 +140,7 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range s.counts {
 		n := float64(s.counts[i].Load())
 		if i == allowed {
-			n = float64(l.state.atOnce())
+			n = float64(l.state.gotSlotAtOnce())
 		}
 		if i == shadowed && !s.shadow.Load() && n == 0 {
 			continue

@@ -84,7 +84,7 @@ func (s *shop) requireMedians(within float64, callers ...inflight.Caller) {
 	}
 }
 
-func ofEachPriority() (all []inflight.Caller) {
+func callersOfEachPriority() (all []inflight.Caller) {
 	for p := inflight.Background; p <= inflight.Critical; p++ {
 		all = append(all, inflight.Caller{Priority: p})
 	}
@@ -95,7 +95,7 @@ func ofEachPriority() (all []inflight.Caller) {
 func TestARefusedCallerLearnsWhenOneOfItsPriorityGetsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, 1, inflight.Queue{})
-		callers := ofEachPriority()
+		callers := callersOfEachPriority()
 		for i := range 80 {
 			for range 20 + s.random.IntN(41) {
 				s.call(callers[min(s.random.IntN(10), 3)^1])
@@ -133,7 +133,7 @@ func TestARefusedCallerLearnsWhenOneOfItsTenantGetsASlot(t *testing.T) {
 func TestUntilUnderSteadyLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t, 3, inflight.Queue{})
-		callers := ofEachPriority()
+		callers := callersOfEachPriority()
 		for i := range 20_000 {
 			time.Sleep(time.Duration(s.random.ExpFloat64() * float64(time.Second) / 190))
 			s.call(callers[s.random.IntN(4)])

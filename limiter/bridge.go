@@ -73,7 +73,7 @@ func takeBeforeWait(l Limiter, n int) (r Result, ok bool) {
 	if !ok {
 		return Result{}, false
 	}
-	if m.shadows() {
+	if m.isShadow() {
 		return m.Take(n), true
 	}
 	if r = m.tryTake(time.Now(), n); r.OK {

@@ -71,7 +71,7 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 // A request that shadow mode allows takes no tokens, so its refund gives none back.
 func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	kinds := limiterOfEachKind("logins", true, start)
-	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, takeOnlyLimiter{newBucket(limiter.PerMinute(2), 2)})
+	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, limiterWithoutWait{newBucket(limiter.PerMinute(2), 2)})
 	kinds["foreign"] = foreign
 	for kind, l := range kinds {
 		require.True(t, l.TakeAt(start, 2).OK, kind)

@@ -27,7 +27,7 @@ func newModel(events float64, per time.Duration, burst int) *model {
 func (m *model) levelAt(at time.Duration) *big.Rat {
 	gain := new(big.Rat).SetInt64(int64(at - m.at))
 	gain.Mul(gain, m.perNano)
-	return least(gain.Add(gain, m.level), m.burst)
+	return minRat(gain.Add(gain, m.level), m.burst)
 }
 
 func (m *model) take(at time.Duration, n int) {
@@ -36,10 +36,10 @@ func (m *model) take(at time.Duration, n int) {
 }
 
 func (m *model) refund(n int) {
-	m.level = least(new(big.Rat).Add(m.level, big.NewRat(int64(n), 1)), m.burst)
+	m.level = minRat(new(big.Rat).Add(m.level, big.NewRat(int64(n), 1)), m.burst)
 }
 
-func least(a, b *big.Rat) *big.Rat {
+func minRat(a, b *big.Rat) *big.Rat {
 	if a.Cmp(b) < 0 {
 		return a
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// holdAll refuses all requests of all keys for d, as [Keyed.Hold] does for one key. It does not shorten the
-// hold of a key.
+// holdAll refuses all requests of all keys for d, as [Keyed.Hold] does for one key. It does not
+// shorten the hold of a key.
 func (g *Group[K]) holdAll(d time.Duration) {
 	if d <= 0 {
 		return
@@ -61,8 +61,8 @@ func (s *shard[K]) dropExpiredHold(tier int, at time.Duration) {
 	}
 }
 
-// and returns the hold that refuses every request that h or other refuses.
-func (h hold) and(other hold) hold {
+// combinedWith returns the hold that refuses every request that h or other refuses.
+func (h hold) combinedWith(other hold) hold {
 	return hold{until: max(h.until, other.until), floor: max(h.floor, other.floor)}
 }
 

@@ -47,7 +47,7 @@ func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 		s.dropExpiredHold(p.tier, at)
 	}
 	if s.all != nil {
-		h = h.and(s.all[p.tier])
+		h = h.combinedWith(s.all[p.tier])
 	}
 	s.held = len(s.holds) > 0 || s.all != nil
 	return h

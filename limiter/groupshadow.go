@@ -2,8 +2,8 @@ package limiter
 
 import "math"
 
-// recordUnpaid remembers, in shadow mode, whether a request of the key took its n tokens. A refund must
-// not give back tokens that were allowed without being taken.
+// recordUnpaid remembers, in shadow mode, whether a request of the key took its n tokens. A refund
+// must not give back tokens that were allowed without being taken.
 func (g *Group[K]) recordUnpaid(key K, n int, taken bool) {
 	if n < 1 || key != key { //nolint:gocritic // a NaN would never be found again
 		return
@@ -23,7 +23,7 @@ func (g *Group[K]) recordUnpaid(key K, n int, taken bool) {
 		if int64(len(s.unpaid)) > g.maxKeys/int64(len(g.shards)) {
 			s.forgetAnyUnpaid()
 		}
-		key = g.stored(key)
+		key = g.storedCopy(key)
 	}
 	s.unpaid[key] = min(unpaid, math.MaxInt64-maxBurst) + min(int64(n), maxBurst) // no overflow
 }
@@ -38,7 +38,7 @@ func (s *shard[K]) forgetAnyUnpaid() {
 
 // refundableOf returns how many of n tokens of the key to give back: see statistics.refundable.
 func (g *Group[K]) refundableOf(key K, n int) int {
-	if !g.shadows() || n < 1 {
+	if !g.isShadow() || n < 1 {
 		return n
 	}
 	s := g.shardOf(g.hash(key))

@@ -49,8 +49,8 @@ type Joint struct {
 	waiting int // calls of WaitAtMost; while there is one, the members send to queue.changed
 }
 
-// NewJoint combines limiters that must all allow a request. Without limiters every request is allowed.
-// NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
+// NewJoint combines limiters that must all allow a request. Without limiters every request is
+// allowed. NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
 func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -103,8 +103,8 @@ func (j *Joint) TakeAt(t time.Time, n int) Result {
 // Refund gives back n tokens to every limiter.
 func (j *Joint) Refund(n int) { j.putBack(j.refundable(n)) }
 
-// RefundAt gives back n tokens that were taken at the time taken, to every limiter. Limiters without a
-// method RefundAt get a Refund.
+// RefundAt gives back n tokens that were taken at the time taken, to every limiter. Limiters
+// without a method RefundAt get a Refund.
 func (j *Joint) RefundAt(taken time.Time, n int) {
 	n = j.refundable(n)
 	for _, m := range j.members {
@@ -126,13 +126,14 @@ func (j *Joint) Hold(d time.Duration) {
 	}
 }
 
-// Wait takes n tokens from every limiter as soon as all of them have that many. See [TokenBucket.Wait].
+// Wait takes n tokens from every limiter as soon as all of them have that many. See
+// [TokenBucket.Wait].
 func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	switch {
-	case j.shadows():
+	case j.isShadow():
 		return takeWithoutWait(ctx, j, n)
 	case j.only != nil:
 		return j.waitForOnly(ctx, n, maxWait)
@@ -165,8 +166,8 @@ func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration) e
 	return j.endWait(began, n, j.only.WaitAtMost(ctx, n, maxWait))
 }
 
-// addWaiting changes the number of waiting calls. The first one subscribes to the members, and the last
-// one unsubscribes.
+// addWaiting changes the number of waiting calls. The first one subscribes to the members, and the
+// last one unsubscribes.
 func (j *Joint) addWaiting(calls int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -223,7 +224,7 @@ func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 func (j *Joint) combine(answers []Result, n int) Result {
 	all := Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
 	for i, r := range answers {
-		if r.OK || n != 0 && j.members[i].shadows() {
+		if r.OK || n != 0 && j.members[i].isShadow() {
 			r.OK, r.RetryAfter = true, 0
 		}
 		all = Result{

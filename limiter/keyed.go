@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without state: all
-// values of one key are the same limiter. The zero value is not usable.
+// Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without
+// state: all values of one key are the same limiter. The zero value is not usable.
 //
 // All methods are safe for concurrent use. Only Wait and WaitAtMost block.
 type Keyed[K comparable] struct {
@@ -30,14 +30,14 @@ func (k Keyed[K]) Take(n int) (r Result) {
 // TakeAt is Take at the time t.
 func (k Keyed[K]) TakeAt(t time.Time, n int) Result { return k.record(k.tryTake(t, n), n) }
 
-// Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key has a
-// queue of its own.
+// Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
+// has a queue of its own.
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 // It also does so if there is no room for the key and Overflow is RefuseNew.
 func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if k.shadows() {
+	if k.isShadow() {
 		return takeWithoutWait(ctx, k, n)
 	}
 	err := k.group.wait(ctx, k.key, n, maxWait)
@@ -51,8 +51,8 @@ func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) 
 // Overflow is ShareNew, it gives them back to the shared bucket.
 func (k Keyed[K]) Refund(n int) { k.putBack(k.group.refundableOf(k.key, n)) }
 
-// Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key, and
-// applies in every tier. While MaxKeys keys are held, no further key can be held.
+// Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
+// and applies in every tier. While MaxKeys keys are held, no further key can be held.
 func (k Keyed[K]) Hold(d time.Duration) { k.group.holdAt(time.Since(k.group.epoch), k.key, d) }
 
 func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {
@@ -66,7 +66,7 @@ func (k Keyed[K]) tryTake(t time.Time, n int) (r Result) {
 }
 
 func (k Keyed[K]) record(r Result, n int) Result {
-	if k.shadows() {
+	if k.isShadow() {
 		k.group.recordUnpaid(k.key, n, r.OK)
 	}
 	if !r.OK && n != 0 {
@@ -75,12 +75,12 @@ func (k Keyed[K]) record(r Result, n int) Result {
 	return k.group.record(r, n)
 }
 
-func (k Keyed[K]) shadows() bool { return k.group.shadows() }
-func (k Keyed[K]) putBack(n int) { k.group.putBack(k.key, n) }
+func (k Keyed[K]) isShadow() bool { return k.group.isShadow() }
+func (k Keyed[K]) putBack(n int)  { k.group.putBack(k.key, n) }
 
 func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	k.group.recordRefusal(r, n)
-	if !r.OK && n != 0 && !k.shadows() {
+	if !r.OK && n != 0 && !k.isShadow() {
 		k.group.busiest.Add(k.key)
 	}
 }

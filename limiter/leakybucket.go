@@ -73,8 +73,8 @@ func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 	return b
 }
 
-// Take allows a request for n tokens to go now, or refuses it. In shadow mode the result is always OK,
-// with the numbers of the refusal if the request was not allowed.
+// Take allows a request for n tokens to go now, or refuses it. In shadow mode the result is always
+// OK, with the numbers of the refusal if the request was not allowed.
 func (b *LeakyBucket) Take(n int) Result { return b.TakeAt(time.Now(), n) }
 
 // TakeAt is Take at the time t.
@@ -84,13 +84,13 @@ func (b *LeakyBucket) TakeAt(t time.Time, n int) Result { return b.record(b.tryT
 func (b *LeakyBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 
 // Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
-// *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A caller that
-// gives up leaves no gap.
+// *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A
+// caller that gives up leaves no gap.
 func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.shadows() {
+	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
 	return b.queue.wait(ctx, b, n, maxWait)

@@ -14,8 +14,8 @@ type member interface {
 	tryTake(t time.Time, n int) Result
 	// putBack gives back n tokens that tryTake took.
 	putBack(n int)
-	// shadows reports whether the limiter is in shadow mode.
-	shadows() bool
+	// isShadow reports whether the limiter is in shadow mode.
+	isShadow() bool
 	// record counts a request that tryTake answered with r, and returns the answer for the caller.
 	record(r Result, n int) Result
 	// refusedByJoint counts a request that the Joint refused; r is the answer of this limiter.
@@ -82,14 +82,15 @@ func (j *Joint) unsubscribe(w wakeup) {
 // caller may wait.
 func (j *Joint) lacksRoom(n int) bool {
 	for _, m := range j.members {
-		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.shadows() && k.lacksRoom(n) {
+		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.isShadow() && k.lacksRoom(n) {
 			return true
 		}
 	}
 	return false
 }
 
-// periodOf returns the period of the limit, such as a minute for 10 per minute, or 0 if it is unknown.
+// periodOf returns the period of the limit, such as a minute for 10 per minute, or 0 if it is
+// unknown.
 func periodOf(l any) time.Duration {
 	if p, ok := l.(interface{ period() time.Duration }); ok {
 		return p.period()
@@ -133,7 +134,7 @@ func (f foreign) Hold(d time.Duration) {
 }
 
 func (f foreign) putBack(n int)                             { f.Refund(n) }
-func (foreign) shadows() bool                               { return false }
+func (foreign) isShadow() bool                              { return false }
 func (foreign) record(r Result, _ int) Result               { return r }
 func (foreign) refusedByJoint(time.Time, int, Result, bool) {}
 func (foreign) subscribe(wakeup)                            {}

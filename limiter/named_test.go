@@ -106,17 +106,17 @@ func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
 	require.EqualValues(t, 4, l.Stats().Near)
 }
 
-// takeOnlyLimiter is a limiter without Wait.
-type takeOnlyLimiter struct{ limiter.TimedLimiter }
+// limiterWithoutWait is a limiter without Wait.
+type limiterWithoutWait struct{ limiter.TimedLimiter }
 
 func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	b := newBucket(limiter.PerSecond(1), 2)
-	l := namedJoint(takeOnlyLimiter{b})
+	l := namedJoint(limiterWithoutWait{b})
 	require.True(t, l.TakeAt(start, 2).OK)
 	l.Refund(1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
-	l = namedJoint(takeOnlyLimiter{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
+	l = namedJoint(limiterWithoutWait{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
 	err := l.WaitAtMost(t.Context(), 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
@@ -131,7 +131,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 // The Joint tries again after each RetryAfter.
 func TestAJointWaitsForALimiterWithoutWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := namedJoint(takeOnlyLimiter{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
+		l := namedJoint(limiterWithoutWait{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})})
 		began := time.Now()
 		require.NoError(t, l.Wait(t.Context(), 1))
 		require.NoError(t, l.Wait(t.Context(), 1))

@@ -83,8 +83,8 @@ func (o *levelOracle) set(at, every time.Duration, burst int) {
 	}
 }
 
-// journalOracle is a window: a list of all tokens taken, and the time from which they count.
-type journalOracle struct {
+// windowOracle is a window: a list of all tokens taken, and the time from which they count.
+type windowOracle struct {
 	limit   int
 	since   func(at time.Duration) time.Duration
 	counts  bool                                 // CountRefused
@@ -98,7 +98,7 @@ type takenTokens struct {
 	n  int
 }
 
-func (o *journalOracle) used() (n int) {
+func (o *windowOracle) used() (n int) {
 	for _, a := range o.taken {
 		if a.at >= o.since(o.present) {
 			n += a.n
@@ -107,18 +107,18 @@ func (o *journalOracle) used() (n int) {
 	return n
 }
 
-func (o *journalOracle) room(at time.Duration) float64 {
+func (o *windowOracle) room(at time.Duration) float64 {
 	o.present = at
 	return float64(o.limit - o.used())
 }
 
-func (o *journalOracle) take(at time.Duration, n int) {
+func (o *windowOracle) take(at time.Duration, n int) {
 	o.present = at
 	o.taken = append(o.taken, takenTokens{at, n})
 }
 
 // refuse counts a refused request, up to the limit per bucket.
-func (o *journalOracle) refuse(at time.Duration, n int) {
+func (o *windowOracle) refuse(at time.Duration, n int) {
 	if !o.counts || n < 1 || n > o.limit {
 		return
 	}
@@ -138,7 +138,7 @@ func (o *journalOracle) refuse(at time.Duration, n int) {
 }
 
 // refund removes the oldest tokens that still count.
-func (o *journalOracle) refund(n int) {
+func (o *windowOracle) refund(n int) {
 	for i := range o.taken {
 		if a := &o.taken[i]; a.at >= o.since(o.present) && n > 0 {
 			back := min(a.n, n)
@@ -148,27 +148,27 @@ func (o *journalOracle) refund(n int) {
 	}
 }
 
-func (o *journalOracle) refundAt(taken time.Duration, n int) {
+func (o *windowOracle) refundAt(taken time.Duration, n int) {
 	if taken >= o.since(o.present) {
 		o.refund(n)
 	}
 }
 
-// paceOracle is a leaky bucket: it allows requests one at a time, at its rate.
-type paceOracle struct {
+// leakyOracle is a leaky bucket: it allows requests one at a time, at its rate.
+type leakyOracle struct {
 	every time.Duration
 	free  time.Duration
 	grain time.Duration // the resolution of its times
 }
 
-func (o *paceOracle) room(at time.Duration) float64 {
+func (o *leakyOracle) room(at time.Duration) float64 {
 	if at < o.free {
 		return 0
 	}
 	return math.Inf(1)
 }
 
-func (o *paceOracle) take(at time.Duration, n int) {
+func (o *leakyOracle) take(at time.Duration, n int) {
 	cost := time.Duration(n) * o.every
 	if at = at / o.grain * o.grain; o.grain > 1 && at > o.free {
 		cost -= o.grain // a part of a permit was stored
@@ -176,13 +176,13 @@ func (o *paceOracle) take(at time.Duration, n int) {
 	o.free = max(o.free, at) + cost
 }
 
-func (o *paceOracle) refund(int) {}
+func (o *leakyOracle) refund(int) {}
 
-// node is a limiter with its queue and, for a Joint, its limiters.
-type node struct {
+// limiterNode is a limiter with its queue and, for a Joint, its limiters.
+type limiterNode struct {
 	name  string
 	of    oracle // nil for a Joint
-	below []*node
+	below []*limiterNode
 	queue []*waitingCaller
 	full  func(at, doubt time.Duration) bool // reports whether the key has, or may have, no room
 	most  func() int                         // the most tokens per request
@@ -192,13 +192,13 @@ type node struct {
 type waitingCaller struct {
 	n     int
 	until time.Duration // when it gives up; -1 means never
-	where *node
+	where *limiterNode
 	leave func()
 	gone  bool // its context has been cancelled
 }
 
 // room returns the tokens that all limiters below have.
-func (n *node) room(at time.Duration) float64 {
+func (n *limiterNode) room(at time.Duration) float64 {
 	if n.of != nil {
 		return n.of.room(at)
 	}
@@ -210,7 +210,7 @@ func (n *node) room(at time.Duration) float64 {
 }
 
 // busy reports whether a caller waits for a limiter below.
-func (n *node) busy() bool {
+func (n *limiterNode) busy() bool {
 	for _, b := range n.below {
 		if len(b.queue) > 0 || b.busy() {
 			return true
@@ -219,7 +219,7 @@ func (n *node) busy() bool {
 	return false
 }
 
-func (n *node) take(at time.Duration, k int) {
+func (n *limiterNode) take(at time.Duration, k int) {
 	if n.of != nil {
 		n.of.take(at, k)
 	}
@@ -228,7 +228,7 @@ func (n *node) take(at time.Duration, k int) {
 	}
 }
 
-func (n *node) refund(k int) {
+func (n *limiterNode) refund(k int) {
 	if n.of != nil {
 		n.of.refund(k)
 	}
@@ -238,8 +238,8 @@ func (n *node) refund(k int) {
 }
 
 // refuse counts a refused request in limiters with CountRefused and without waiters.
-func (n *node) refuse(at time.Duration, k int) {
-	if j, ok := n.of.(*journalOracle); ok && len(n.queue) == 0 {
+func (n *limiterNode) refuse(at time.Duration, k int) {
+	if j, ok := n.of.(*windowOracle); ok && len(n.queue) == 0 {
 		j.refuse(at, k)
 	}
 	if len(n.queue) == 0 {
@@ -250,7 +250,7 @@ func (n *node) refuse(at time.Duration, k int) {
 }
 
 // hold holds all buckets of the node.
-func (n *node) hold(at, d time.Duration) {
+func (n *limiterNode) hold(at, d time.Duration) {
 	if o, ok := n.of.(*levelOracle); ok {
 		o.hold(at, d)
 	}

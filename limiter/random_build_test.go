@@ -39,7 +39,7 @@ func (w *randomTest) add(s *testedLimiter, l waitingLimiter) *testedLimiter {
 }
 
 func (w *randomTest) addWindow(name string, c limiter.WindowConfig) *testedLimiter {
-	o := &journalOracle{limit: c.Limit, counts: c.CountRefused}
+	o := &windowOracle{limit: c.Limit, counts: c.CountRefused}
 	c.Name = w.nameOrNone(name)
 	var l waitingLimiter
 	switch name {
@@ -56,7 +56,7 @@ func (w *randomTest) addWindow(name string, c limiter.WindowConfig) *testedLimit
 		l = limiter.NewSlidingLog(c)
 		o.since = func(at time.Duration) time.Duration { return at - c.Window + 1 }
 	}
-	s := &testedLimiter{node: &node{name: name, of: o, most: func() int { return c.Limit }}}
+	s := &testedLimiter{limiterNode: &limiterNode{name: name, of: o, most: func() int { return c.Limit }}}
 	s.refundAt = func(taken time.Duration, n int) {
 		if taken < 0 {
 			return
@@ -84,7 +84,7 @@ func (w *randomTest) addBucket(name string) *testedLimiter {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, 100*ms), Burst: 10, Name: w.nameOrNone(name)})
 	o := newLevelOracle(100*ms, 10)
 	interval := 100 * ms
-	s := &testedLimiter{node: &node{name: name, of: o, most: func() int { return int(o.burst) }}}
+	s := &testedLimiter{limiterNode: &limiterNode{name: name, of: o, most: func() int { return int(o.burst) }}}
 	s.hold = func(d time.Duration) {
 		o.hold(w.now(), d)
 		b.Hold(d)
@@ -113,7 +113,7 @@ func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter
 	for key := range keys {
 		l, o := g.Get(key), newLevelOracle(100*ms, burst)
 		oracles = append(oracles, o)
-		s := &testedLimiter{node: &node{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
+		s := &testedLimiter{limiterNode: &limiterNode{name: fmt.Sprint(name, " ", key), of: o, most: func() int { return now }}}
 		if key < most { // further keys cannot be held
 			s.hold = func(d time.Duration) {
 				o.hold(w.now(), d)
@@ -160,10 +160,10 @@ func otherKeysInUse(all []*levelOracle, key int, at, doubt time.Duration) (inUse
 
 // addJoint joins limiters that are also used directly.
 func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter {
-	s := &testedLimiter{node: &node{name: name}}
+	s := &testedLimiter{limiterNode: &limiterNode{name: name}}
 	var members []limiter.Limiter
 	for _, m := range of {
-		s.below = append(s.below, m.node)
+		s.below = append(s.below, m.limiterNode)
 		if w.IntN(2) == 0 {
 			members = append(members, m.takers[0])
 		} else {
@@ -179,7 +179,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 	}
 	j := limiter.NewJoint(limiter.JointConfig{}, members...)
 	s.hold = func(d time.Duration) {
-		s.node.hold(w.now(), d)
+		s.limiterNode.hold(w.now(), d)
 		j.Hold(d)
 	}
 	if name != "joint of windows" {
@@ -192,7 +192,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 		j.Take(0)
 		for _, m := range of {
 			m.room(w.now())
-			m.of.(*journalOracle).refundAt(taken, n)
+			m.of.(*windowOracle).refundAt(taken, n)
 		}
 		j.RefundAt(w.began.Add(taken), n)
 	}
@@ -204,12 +204,12 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 func (w *randomTest) addPacers() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})
 	w.subjects = append(w.subjects, &testedLimiter{
-		node:    &node{name: "leaky", of: &paceOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
-		waiters: []limiter.WaitLimiter{leaky},
+		limiterNode: &limiterNode{name: "leaky", of: &leakyOracle{every: 250 * ms, grain: 1}, most: func() int { return 4 }},
+		waiters:     []limiter.WaitLimiter{leaky},
 	})
 	smooth := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 1})
-	o := &paceOracle{every: 250 * ms, grain: us}
-	s := &testedLimiter{node: &node{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
+	o := &leakyOracle{every: 250 * ms, grain: us}
+	s := &testedLimiter{limiterNode: &limiterNode{name: "smooth", of: o, most: func() int { return 4 }}, waiters: []limiter.WaitLimiter{smooth}}
 	s.change = func() {
 		o.every = time.Duration(1+w.IntN(5)) * 100 * ms
 		w.check(smooth.SetRate(limiter.Per(1, o.every)) == nil, "SetRate")

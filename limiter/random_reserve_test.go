@@ -23,7 +23,7 @@ func (w *randomTest) addReservedBucket() {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, interval), Burst: burst})
 	o := newLevelOracle(interval, burst)
 	var standing []openReservation
-	s := &testedLimiter{node: &node{name: "reserved", of: o, most: func() int { return burst }}, unending: true}
+	s := &testedLimiter{limiterNode: &limiterNode{name: "reserved", of: o, most: func() int { return burst }}, unending: true}
 	s.reserve = func() {
 		at := w.now()
 		standing = slices.DeleteFunc(standing, func(r openReservation) bool { return r.due < at })

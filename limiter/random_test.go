@@ -77,7 +77,7 @@ type event struct {
 
 // testedLimiter is a limiter with its methods and its oracle. Missing methods are nil.
 type testedLimiter struct {
-	*node
+	*limiterNode
 	takers   []limiter.TimedLimiter // the limiter, and Joints of it alone
 	waiters  []limiter.WaitLimiter
 	unending bool // waits have no maximum
@@ -169,7 +169,7 @@ func (w *randomTest) take(s *testedLimiter) {
 		s.refuse(at, n)
 	}
 	if r.OK && n > 0 {
-		s.node.take(at, n)
+		s.limiterNode.take(at, n)
 	}
 	left := s.room(at)
 	if left > 1e9 || full || (!r.OK && n > 0) { // the refusal may be counted
@@ -190,7 +190,7 @@ func (w *randomTest) waitAndRecord(g *waitingCaller, wait func() error) {
 
 func (w *randomTest) wait(s *testedLimiter) {
 	n, limit := 1+w.IntN(s.most()), limiter.Never
-	g := &waitingCaller{n: n, until: -1, where: s.node}
+	g := &waitingCaller{n: n, until: -1, where: s.limiterNode}
 	ctx, leave := context.WithCancel(w.Context())
 	g.leave = leave
 	switch w.IntN(4) {
@@ -248,7 +248,7 @@ func (w *randomTest) refund(s *testedLimiter) {
 		n := 1 + w.IntN(3)
 		s.room(w.now())
 		s.takers[0].Take(0) // moves windows to the current time, which a refund does not
-		s.node.refund(n)
+		s.limiterNode.refund(n)
 		s.takers[w.IntN(len(s.takers))].Refund(n)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Rate is a number of events per span of time. Rates are plain values and can be compared with ==. The zero
-// Rate is unset.
+// Rate is a number of events per span of time. Rates are plain values and can be compared with ==.
+// The zero Rate is unset.
 //
-// A whole number of events is kept exactly. A fraction means the simplest ratio with the same float64
-// value: 0.1 is one in ten, 1.0/3 is one in three. The fastest rate is four events per nanosecond. There
-// is no slowest rate, but an event that takes longer than the life of a limiter (73 years) never happens.
+// A whole number of events is kept exactly. A fraction means the simplest ratio with the same
+// float64 value: 0.1 is one in ten, 1.0/3 is one in three. The fastest rate is four events per
+// nanosecond. There is no slowest rate, but an event that takes longer than the life of a limiter
+// (73 years) never happens.
 type Rate struct {
 	events float64
 	per    time.Duration
@@ -68,19 +69,19 @@ func (r Rate) perSecond() float64 {
 	return r.events / r.per.Seconds()
 }
 
-// tokensPerSecond returns the number of events per second, rounded up and at least 1: the default of Burst and
-// Capacity.
+// tokensPerSecond returns the number of events per second, rounded up and at least 1: the default
+// of Burst and Capacity.
 func (r Rate) tokensPerSecond() int {
 	return max(1, int(min(math.Ceil(r.perSecond()), math.MaxInt)))
 }
 
-// Ratio returns the rate as whole events per whole number of nanoseconds. A rate too slow for that becomes
-// one event per longest Duration. The rate must be valid and not Unlimited.
+// Ratio returns the rate as whole events per whole number of nanoseconds. A rate too slow for that
+// becomes one event per longest Duration. The rate must be valid and not Unlimited.
 func (r Rate) Ratio() (events int64, period time.Duration) {
 	for r.events >= math.MaxInt64 { // at most 2^65 events in 2^63 ns, so halving both loses nothing that matters
 		r.events, r.per = r.events/2, r.per/2
 	}
-	p, q := simplest(r.events, math.MaxInt64/int64(r.per))
+	p, q := simplestFraction(r.events, math.MaxInt64/int64(r.per))
 	if p == 0 {
 		if slow := float64(r.per) / r.events; slow < math.MaxInt64 {
 			return 1, time.Duration(slow)
@@ -90,9 +91,9 @@ func (r Rate) Ratio() (events int64, period time.Duration) {
 	return p, time.Duration(q) * r.per
 }
 
-// simplest returns the first convergent p/q of the continued fraction of x whose quotient is x, or the last
-// one with a q of at most bound. x is above 0 and below 2^63.
-func simplest(x float64, bound int64) (p, q int64) {
+// simplestFraction returns the first convergent p/q of the continued fraction of x whose quotient
+// is x, or the last one with a q of at most bound. x is above 0 and below 2^63.
+func simplestFraction(x float64, bound int64) (p, q int64) {
 	const exact = 1 << 53 // integers up to this are exact as float64, so their quotient is correctly rounded
 	p, q = int64(x), 1
 	oldP, oldQ := int64(1), int64(0)

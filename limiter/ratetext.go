@@ -10,9 +10,9 @@ import (
 
 const unlimitedText = "unlimited"
 
-// ParseRate parses a rate: a number of events, a slash and a duration, such as "100/s", "10/1m", "0.5/s" or
-// "5000/24h", or the word "unlimited". The duration is in the form of [time.ParseDuration], and "1s" can be
-// shortened to "s". An invalid rate is an error.
+// ParseRate parses a rate: a number of events, a slash and a duration, such as "100/s", "10/1m",
+// "0.5/s" or "5000/24h", or the word "unlimited". The duration is in the form of
+// [time.ParseDuration], and "1s" can be shortened to "s". An invalid rate is an error.
 func ParseRate(text string) (Rate, error) {
 	if text == unlimitedText {
 		return Unlimited(), nil
@@ -20,14 +20,14 @@ func ParseRate(text string) (Rate, error) {
 	number, span, found := strings.Cut(text, "/")
 	events, err := strconv.ParseFloat(number, 64)
 	if !found || err != nil {
-		return Rate{}, malformed(text)
+		return Rate{}, malformedError(text)
 	}
 	if span != "" && (span[0] < '0' || span[0] > '9') && span[0] != '.' {
 		span = "1" + span
 	}
 	per, err := time.ParseDuration(span)
 	if err != nil {
-		return Rate{}, malformed(text)
+		return Rate{}, malformedError(text)
 	}
 	r := Per(events, per)
 	if err := r.Validate(); err != nil {
@@ -36,12 +36,12 @@ func ParseRate(text string) (Rate, error) {
 	return r, nil
 }
 
-func malformed(text string) error {
+func malformedError(text string) error {
 	return fmt.Errorf("limiter: Rate is %.60q, must be like 100/s, 10/1m, 5000/24h or %s", text, unlimitedText)
 }
 
-// String returns the rate in the form of [ParseRate]: "200/s", "7/1m", "10/13s", "unlimited". The zero Rate is
-// "unset".
+// String returns the rate in the form of [ParseRate]: "200/s", "7/1m", "10/13s", "unlimited". The
+// zero Rate is "unset".
 func (r Rate) String() string {
 	if r == (Rate{}) {
 		return "unset"
@@ -71,8 +71,8 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// MarshalText returns the rate in the form of [ParseRate]. The zero Rate is empty text, and an invalid rate is an
-// error.
+// MarshalText returns the rate in the form of [ParseRate]. The zero Rate is empty text, and an
+// invalid rate is an error.
 func (r Rate) MarshalText() ([]byte, error) {
 	if r == (Rate{}) {
 		return []byte{}, nil
@@ -83,7 +83,8 @@ func (r Rate) MarshalText() ([]byte, error) {
 	return []byte(r.String()), nil
 }
 
-// UnmarshalText sets r to the rate that [ParseRate] returns for the text. Empty text is the zero Rate.
+// UnmarshalText sets r to the rate that [ParseRate] returns for the text. Empty text is the zero
+// Rate.
 func (r *Rate) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*r = Rate{}

@@ -36,8 +36,8 @@ func (g *Group[K]) hash(key K) uint64 { return maphash.Comparable(g.seed, key) }
 
 func (g *Group[K]) shardOf(hash uint64) *shard[K] { return &g.shards[hash%uint64(len(g.shards))] }
 
-// locate fills in where a key belongs. It calls TierOf, so the caller must not hold a lock. It fills in p
-// because a returned struct would be copied through memory.
+// locate fills in where a key belongs. It calls TierOf, so the caller must not hold a lock. It
+// fills in p because a returned struct would be copied through memory.
 func (g *Group[K]) locate(p *keyPosition[K], key K) {
 	p.key, p.tier = key, 0
 	if g.tierOf != nil {
@@ -49,8 +49,8 @@ func (g *Group[K]) locate(p *keyPosition[K], key K) {
 
 func (p *keyPosition[K]) tierTable() *tierTable[K] { return &p.shard.tiers[p.tier] }
 
-// stored returns the copy of a new key to store.
-func (g *Group[K]) stored(key K) K {
+// storedCopy returns the copy of a new key to store.
+func (g *Group[K]) storedCopy(key K) K {
 	if g.copyKey != nil {
 		return g.copyKey(key)
 	}
@@ -117,8 +117,8 @@ func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration,
 	return true
 }
 
-// addKey adds a new key with a full bucket, in the slot that find returned if possible. It returns nil if
-// there is no room.
+// addKey adds a new key with a full bucket, in the slot that find returned if possible. It returns
+// nil if there is no room.
 func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration) *slot[K] {
 	t := p.tierTable()
 	if !g.makeRoom(p, s, at) || !s.hasKey() && !incrementBelow(&g.keyCount, g.maxKeys) {
@@ -129,14 +129,14 @@ func (g *Group[K]) addKey(p *keyPosition[K], s *slot[K], at time.Duration) *slot
 		g.recordEvictions(p.shard, t.table.rebuild(idle))
 		s, _ = t.table.find(p.hash, p.key, idle)
 	}
-	if t.table.put(s, slot[K]{hash: p.hash, key: g.stored(p.key), full: t.table.lastEvicted}) {
+	if t.table.put(s, slot[K]{hash: p.hash, key: g.storedCopy(p.key), full: t.table.lastEvicted}) {
 		p.shard.evictions++
 	}
 	return s
 }
 
-// makeRoom reports whether there is room for a new key. It evicts idle keys if necessary, unless s, the
-// slot that find returned, holds an idle key that the new one can replace.
+// makeRoom reports whether there is room for a new key. It evicts idle keys if necessary, unless s,
+// the slot that find returned, holds an idle key that the new one can replace.
 func (g *Group[K]) makeRoom(p *keyPosition[K], s *slot[K], at time.Duration) bool {
 	if p.key != p.key { //nolint:gocritic // a NaN would never be found again
 		return false

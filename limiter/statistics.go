@@ -118,7 +118,7 @@ func (s *statistics) Observe(yield func(*stat.Series, float64) bool) {
 // observeCounts yields the counts and reports whether yield wants more.
 func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool {
 	for i := range s.counts {
-		if i == shadowed && !s.shadows() && s.requests(i) == 0 {
+		if i == shadowed && !s.isShadow() && s.requests(i) == 0 {
 			continue
 		}
 		if !yield(s.series.Requests[i], float64(s.requests(i))) || !yield(s.series.Tokens[i], float64(s.counts[i].tokenSum())) {
@@ -128,8 +128,8 @@ func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool 
 	return yield(s.series.Near, float64(s.near.Load())) && yield(s.series.Waiting, float64(s.waiting.Load()))
 }
 
-// shadows reports whether the limiter is in shadow mode.
-func (s *statistics) shadows() bool { return s != nil && s.shadow.Load() }
+// isShadow reports whether the limiter is in shadow mode.
+func (s *statistics) isShadow() bool { return s != nil && s.shadow.Load() }
 
 // record counts a request for n tokens that was answered with r, and returns the answer for the
 // caller, which in shadow mode is always OK.
@@ -138,11 +138,11 @@ func (s *statistics) record(r Result, n int) Result {
 	case s == nil || n == 0:
 	case r.OK:
 		s.counts[allowed].add(n)
-		s.recordNear(r, n)
-		if s.shadows() {
+		s.recordNearLimit(r, n)
+		if s.isShadow() {
 			s.unpaid.Store(0)
 		}
-	case s.shadows():
+	case s.isShadow():
 		s.counts[shadowed].add(n)
 		s.unpaid.Add(int64(max(n, 0)))
 		r.OK = true
@@ -152,8 +152,8 @@ func (s *statistics) record(r Result, n int) Result {
 	return r
 }
 
-// recordNear counts how many of the n tokens just taken are near the limit.
-func (s *statistics) recordNear(r Result, n int) {
+// recordNearLimit counts how many of the n tokens just taken are near the limit.
+func (s *statistics) recordNearLimit(r Result, n int) {
 	if r.Limit == math.MaxInt || s.allOrNothing {
 		return
 	}
@@ -167,7 +167,7 @@ func (s *statistics) recordNear(r Result, n int) {
 // that were allowed but not taken. It takes the refund to be for the latest tokens, since a refund
 // follows shortly after its request.
 func (s *statistics) refundable(n int) int {
-	if !s.shadows() {
+	if !s.isShadow() {
 		return n
 	}
 	for n > 0 {
@@ -183,7 +183,7 @@ func (s *statistics) refundable(n int) int {
 // recordRefusal counts a refused request to a Joint if r, the answer of this limiter, is a refusal
 // too.
 func (s *statistics) recordRefusal(r Result, n int) {
-	if !r.OK && !s.shadows() {
+	if !r.OK && !s.isShadow() {
 		s.record(r, n)
 	}
 }
@@ -213,7 +213,7 @@ func (s *statistics) endWait(began time.Time, n int, err error) error {
 	default:
 		s.counts[cancelled].add(n)
 	}
-	return s.named(err)
+	return s.withName(err)
 }
 
 func (s *statistics) recordWait(took time.Duration) {
@@ -225,8 +225,8 @@ func (s *statistics) recordWait(took time.Duration) {
 	waits.Record(took)
 }
 
-// named puts the name of the limiter into a *LimitedError.
-func (s *statistics) named(err error) error {
+// withName puts the name of the limiter into a *LimitedError.
+func (s *statistics) withName(err error) error {
 	if limited, ok := errors.AsType[*LimitedError](err); ok && s != nil {
 		limited.Name = s.name
 	}

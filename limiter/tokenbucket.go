@@ -121,8 +121,8 @@ func (b *TokenBucket) takeFast(at time.Duration, n int) bool {
 	return !b.queue.slow.Load() && b.state.Load().takeFast(at, n)
 }
 
-// Tokens returns the number of tokens in the bucket, with fractions. It is negative while reservations
-// are owed tokens, and not above 0 during a Hold.
+// Tokens returns the number of tokens in the bucket, with fractions. It is negative while
+// reservations are owed tokens, and not above 0 during a Hold.
 func (b *TokenBucket) Tokens() float64 { return b.tokensAt(time.Since(b.epoch)) }
 
 func (b *TokenBucket) tokensAt(at time.Duration) float64 {
@@ -139,15 +139,15 @@ func (b *TokenBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 // Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and
 // while a caller waits, Take refuses. A caller is charged when it is served.
 //
-// If ctx is done, or is cancelled during the wait, Wait returns its error. A wait that cannot succeed is
-// refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the deadline of ctx is
-// too early, and [ErrQueueFull] if MaxWaiters callers wait already. If n is above Burst or below 0, its
-// RetryAfter is Never.
+// If ctx is done, or is cancelled during the wait, Wait returns its error. A wait that cannot
+// succeed is refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the
+// deadline of ctx is too early, and [ErrQueueFull] if MaxWaiters callers wait already. If n is
+// above Burst or below 0, its RetryAfter is Never.
 func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.shadows() {
+	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
 	return b.queue.wait(ctx, b, n, maxWait)
@@ -178,9 +178,9 @@ func (b *TokenBucket) acquire(n int) (r Result) {
 	return r
 }
 
-// acquireAt takes n tokens without regard to the queue. It fills in r instead of returning a Result,
-// because the compiler copies a struct of five fields through memory at each return, which takes as long
-// as all the arithmetic.
+// acquireAt takes n tokens without regard to the queue. It fills in r instead of returning a
+// Result, because the compiler copies a struct of five fields through memory at each return, which
+// takes as long as all the arithmetic.
 func (b *TokenBucket) acquireAt(r *Result, at time.Duration, n int) {
 	for s := b.state.Load(); !s.take(r, at, n); s = b.currentState() {
 	}
@@ -227,7 +227,8 @@ func (b *TokenBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.r
 func (b *TokenBucket) subscribe(w wakeup)   { b.queue.subscribe(w) }
 func (b *TokenBucket) unsubscribe(w wakeup) { b.queue.unsubscribe(w) }
 
-// period returns the time in which an empty bucket fills up, or 0 if the rate is unlimited or Burst is Off.
+// period returns the time in which an empty bucket fills up, or 0 if the rate is unlimited or Burst
+// is Off.
 func (b *TokenBucket) period() time.Duration { return b.state.Load().period() }
 
 // currentState returns the current state, after another state was found replaced. It waits for the

@@ -10,10 +10,10 @@ import (
 
 // waitQueue lets callers wait for the tokens of a limiter in order of arrival.
 //
-// A waiter is charged when its turn comes, so a waiter that leaves owes nothing, and a change of the
-// rate applies to all waiters. Only the first waiter sleeps until the limiter has tokens. Each waiter
-// with a maximum wait has a timer of its own, so that it leaves on time whatever happens to the limiter.
-// The queue starts no goroutine.
+// A waiter is charged when its turn comes, so a waiter that leaves owes nothing, and a change of
+// the rate applies to all waiters. Only the first waiter sleeps until the limiter has tokens. Each
+// waiter with a maximum wait has a timer of its own, so that it leaves on time whatever happens to
+// the limiter. The queue starts no goroutine.
 type waitQueue struct {
 	// waitingTokens is the number of tokens that all waiters want. It is above 0 exactly while
 	// there is a waiter.
@@ -92,7 +92,7 @@ func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWai
 		return true, nil
 	case r.RetryAfter == Never, r.ResetAfter == noWait, maxWait <= 0:
 		q.statistics.record(r, n)
-		return true, q.statistics.named(refusalOf(r, n))
+		return true, q.statistics.withName(refusalOf(r, n))
 	}
 	return false, nil
 }
@@ -157,8 +157,9 @@ func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxW
 	}
 }
 
-// serveIfFirst serves all waiters that can be served, if w is the first. If w is still the first then,
-// it returns the channels that say when to try again. For other waiters it returns nil channels.
+// serveIfFirst serves all waiters that can be served, if w is the first. If w is still the first
+// then, it returns the channels that say when to try again. For other waiters it returns nil
+// channels.
 func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (<-chan time.Time, wakeup) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -194,8 +195,9 @@ func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 	return 0
 }
 
-// leave removes w, and returns err or a refusal with the reason. If w is done, it is too late to leave,
-// and leave returns the result of w. A waiter whose time is up gets the tokens that are there by then.
+// leave removes w, and returns err or a refusal with the reason. If w is done, it is too late to
+// leave, and leave returns the result of w. A waiter whose time is up gets the tokens that are
+// there by then.
 func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

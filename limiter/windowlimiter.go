@@ -61,7 +61,8 @@ func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
 // window, use RefundAt.
 func (l *windowLimiter) Refund(n int) { l.putBack(l.refundable(n)) }
 
-// RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer count.
+// RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer
+// count.
 func (l *windowLimiter) RefundAt(taken time.Time, n int) {
 	at := clampTime(taken.Sub(l.epoch))
 	l.refundIf(l.refundable(n), func() bool { return l.counter.covers(at) })
@@ -72,7 +73,7 @@ func (l *windowLimiter) Wait(ctx context.Context, n int) error { return l.WaitAt
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if l.shadows() {
+	if l.isShadow() {
 		return takeWithoutWait(ctx, l, n)
 	}
 	return l.queue.wait(ctx, l, n, maxWait)

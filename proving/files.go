@@ -65,8 +65,8 @@ func readRecord(name string) (report.Record, error) {
 	return record, errors.Join(err, file.Close())
 }
 
-// commit describes the state of this repository.
-func commit(ctx context.Context) string {
+// commitText describes the state of this repository.
+func commitText(ctx context.Context) string {
 	hash, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
 		return "unknown"
@@ -79,8 +79,8 @@ func commit(ctx context.Context) string {
 	return strings.TrimSpace(string(hash))
 }
 
-// versions returns the modules of the peers with their versions.
-func versions() (all []string) {
+// peerVersions returns the modules of the peers with their versions.
+func peerVersions() (all []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil

@@ -59,7 +59,7 @@ func run(args []string, w io.Writer) error {
 	switch name {
 	case "whole":
 	case "quick":
-		do, seeds = quick, 6
+		do, seeds = runQuick, 6
 		s.makers = guards.Quick()
 		s.scenarios = slices.DeleteFunc(s.scenarios, func(sc scenario.Scenario) bool { return !sc.Quick })
 	default:
@@ -94,8 +94,8 @@ func (s *settings) parse(name string, seeds uint64, args []string) (err error) {
 	return err
 }
 
-// partial reports whether the flags select only a part of what a command runs.
-func (s settings) partial() bool { return s.only.String() != "" || s.guards.String() != "" }
+// selectsPart reports whether the flags select only a part of what a command runs.
+func (s settings) selectsPart() bool { return s.only.String() != "" || s.guards.String() != "" }
 
 // matrix returns what the settings select.
 func (s settings) matrix() report.Matrix {
@@ -116,8 +116,8 @@ func (s settings) matrix() report.Matrix {
 	return m
 }
 
-// quick runs the main scenarios, and returns an error if a goal of the record is lost.
-func quick(w io.Writer, s settings) error {
+// runQuick runs the main scenarios, and returns an error if a goal of the record is lost.
+func runQuick(w io.Writer, s settings) error {
 	record, err := readRecord(s.record)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func quick(w io.Writer, s settings) error {
 	m := s.matrix()
 	m.Harmless = append([]string{}, record.Harmless...)
 	results, err := runAll(w, m)
-	if err != nil || s.partial() {
+	if err != nil || s.selectsPart() {
 		return err
 	}
 	if lost := record.Lost(results); len(lost) > 0 {
@@ -137,7 +137,7 @@ func quick(w io.Writer, s settings) error {
 // runEverything runs all simulations, and writes the page, its charts and the record.
 func runEverything(w io.Writer, s settings) error {
 	m := s.matrix()
-	if s.partial() {
+	if s.selectsPart() {
 		record, err := readRecord(s.record)
 		if err != nil {
 			return err
@@ -145,11 +145,11 @@ func runEverything(w io.Writer, s settings) error {
 		m.Harmless = append([]string{}, record.Harmless...)
 	}
 	results, err := runAll(w, m)
-	if err != nil || s.partial() {
+	if err != nil || s.selectsPart() {
 		return err
 	}
 	page := report.Page{
-		Commit: commit(context.Background()), Versions: versions(), Seeds: m.Seeds, Guards: m.Guards, Left: guards.Left(), Results: results,
+		Commit: commitText(context.Background()), Versions: peerVersions(), Seeds: m.Seeds, Guards: m.Guards, Left: guards.Left(), Results: results,
 	}
 	return writeAll(s, page)
 }

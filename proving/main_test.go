@@ -35,22 +35,22 @@ func settingsFor(t *testing.T, makers ...sim.Maker) settings {
 	return s
 }
 
-// refuser is weir, broken: it refuses everything.
-type refuser struct{}
+// refusingGuard is weir, broken: it refuses everything.
+type refusingGuard struct{}
 
 var errNo = errors.New("no")
 
-func (refuser) Call(context.Context, func(context.Context) error) error { return errNo }
-func (refuser) Refusal(err error) (time.Duration, bool)                 { return 0, errors.Is(err, errNo) }
-func (refuser) Openings() int                                           { return 0 }
+func (refusingGuard) Call(context.Context, func(context.Context) error) error { return errNo }
+func (refusingGuard) Refusal(err error) (time.Duration, bool)                 { return 0, errors.Is(err, errNo) }
+func (refusingGuard) Openings() int                                           { return 0 }
 
 func TestQuickFailsWhereAReachedGoalIsLost(t *testing.T) {
 	s := settingsFor(t, guards.All()[0])
 	require.NoError(t, runEverything(io.Discard, s))
-	require.NoError(t, quick(io.Discard, s))
+	require.NoError(t, runQuick(io.Discard, s))
 
-	s.makers[2].New = func(sim.Setting) sim.Guard { return refuser{} }
-	err := quick(io.Discard, s)
+	s.makers[2].New = func(sim.Setting) sim.Guard { return refusingGuard{} }
+	err := runQuick(io.Discard, s)
 	require.ErrorContains(t, err, "good-day-20-rare: weir: at most one call refused in a million")
 	require.ErrorContains(t, err, "low-traffic-5s: weir: recovery noticed")
 }
@@ -120,6 +120,6 @@ func TestPeersAreNamedWithTheirVersions(t *testing.T) {
 		text := read(t, "go.mod")
 		require.Contains(t, text, "\t"+path+" v")
 	}
-	require.NotEmpty(t, versions())
-	require.NotEmpty(t, commit(t.Context()))
+	require.NotEmpty(t, peerVersions())
+	require.NotEmpty(t, commitText(t.Context()))
 }

@@ -15,8 +15,8 @@ import (
 func TestThrottleForgetsWhatIsAsOldAsItsWindow(t *testing.T) {
 	th := throttle.NewAt("t", throttle.Config{Window: 10 * time.Second}, t0)
 	recordResults(t, th, t0, 0, 1)
-	require.EqualValues(t, 1, th.CountsAt(after(10*time.Second-1)).Failures)
-	require.Zero(t, th.CountsAt(after(10*time.Second)).Failures)
+	require.EqualValues(t, 1, th.CountsAt(timeAfter(10*time.Second-1)).Failures)
+	require.Zero(t, th.CountsAt(timeAfter(10*time.Second)).Failures)
 }
 
 func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {

@@ -20,8 +20,8 @@ func succeed(context.Context) error { return nil }
 
 func fail(context.Context) error { return errDown }
 
-// after returns the time d after t0.
-func after(d time.Duration) time.Time { return t0.Add(d) }
+// timeAfter returns the time d after t0.
+func timeAfter(d time.Duration) time.Time { return t0.Add(d) }
 
 // metricsOf returns the metrics of a source by name and attributes.
 func metricsOf(s stat.Source) map[string]float64 {

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// A throttle with the defaults has 100 calls in its window, of which 20 succeeded. By the formula of the
-// book the probability of a refusal is (requests - K * accepts) / (requests + 1).
+// A throttle with the defaults has 100 calls in its window, of which 20 succeeded. By the formula
+// of the book the probability of a refusal is (requests - K * accepts) / (requests + 1).
 func TestReconfigureChangesTheProbabilityOfARefusal(t *testing.T) {
 	for name, c := range map[string]struct {
 		config throttle.Config
@@ -42,7 +42,7 @@ func TestReconfigureChangesTheProbabilityOfARefusal(t *testing.T) {
 			}
 			require.NoError(t, th.Reconfigure(c.config))
 			require.InDelta(t, c.want, th.RefusalRate(), 1e-9)
-			require.Equal(t, window.Totals{Successes: 20, Failures: 80}, clean(th.Totals()))
+			require.Equal(t, window.Totals{Successes: 20, Failures: 80}, withoutStreak(th.Totals()))
 		})
 	}
 }
@@ -56,8 +56,8 @@ func recordOne(t *testing.T, th *throttle.Throttle, err error) {
 	require.True(t, permit.Done(bg(), err))
 }
 
-// clean removes a number that depends on the order of calls.
-func clean(c window.Totals) window.Totals {
+// withoutStreak removes a number that depends on the order of calls.
+func withoutStreak(c window.Totals) window.Totals {
 	c.ConsecutiveFailures = 0
 	return c
 }
@@ -132,6 +132,6 @@ func TestReconfigureOfAThrottleLosesNoCall(t *testing.T) {
 		}
 	}
 	callers.Wait()
-	require.Equal(t, window.Totals{Successes: made.Load(), Failures: failed.Load(), Refused: refused.Load()}, clean(th.Totals()))
+	require.Equal(t, window.Totals{Successes: made.Load(), Failures: failed.Load(), Refused: refused.Load()}, withoutStreak(th.Totals()))
 	require.EqualValues(t, made.Load(), metricsOf(th)["calls success"])
 }

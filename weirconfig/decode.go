@@ -170,7 +170,7 @@ func (d *decoder) decodeSlice(n *yaml.Node, v reflect.Value, path string) {
 // faultAt adds a fault of the value at path, as a fault of the object to which the value belongs.
 func (d *decoder) faultAt(n *yaml.Node, path, format string, args ...any) {
 	d.markBad(path)
-	object, name := split(path)
+	object, name := splitPath(path)
 	if name == "" {
 		name = "the file"
 	}
@@ -195,8 +195,8 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// split cuts the last name, or name with an index, off a path.
-func split(path string) (object, name string) {
+// splitPath cuts the last name, or name with an index, off a path.
+func splitPath(path string) (object, name string) {
 	at := strings.LastIndexByte(path, '.')
 	if quoted := strings.LastIndexByte(path, '"'); quoted > at {
 		// The last name is quoted, and may contain points.

@@ -25,7 +25,7 @@ type snapshot struct {
 
 func stateOf(t *testing.T, s *Set) snapshot {
 	var shown strings.Builder
-	show(t, s, &shown)
+	writeObjects(t, s, &shown)
 	return snapshot{*s.setup, maps.Clone(s.known), maps.Clone(s.gates), maps.Clone(s.groups), shown.String()}
 }
 

@@ -69,8 +69,8 @@ func (c change) requireInEffect(t *testing.T) {
 	require.Equal(t, after, c.trace(t, c.before, c.after), c.key)
 }
 
-// show writes the configs, limits and metrics of all objects, as the live page shows them.
-func show(t *testing.T, s *Set, trace *strings.Builder) {
+// writeObjects writes the configs, limits and metrics of all objects, as the live page shows them.
+func writeObjects(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	for _, source := range s.Sources() {
 		if source != s {
@@ -79,7 +79,7 @@ func show(t *testing.T, s *Set, trace *strings.Builder) {
 	}
 }
 
-// showSource is show for one source. Sources of different kinds may have the same name.
+// showSource is writeObjects for one source. Sources of different kinds may have the same name.
 func showSource(t *testing.T, source stat.Source, trace *strings.Builder) {
 	t.Helper()
 	page, err := dashboard.New(dashboard.Config{}, source)
@@ -136,13 +136,13 @@ func makeCalls(t *testing.T, g *weir.Gate, trace *strings.Builder) {
 func exerciseGate(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	makeCalls(t, s.Gate("a"), trace)
-	show(t, s, trace)
+	writeObjects(t, s, trace)
 }
 
 func exerciseGroup(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	makeCalls(t, s.Group("a").Get("key"), trace)
-	show(t, s, trace)
+	writeObjects(t, s, trace)
 }
 
 // exerciseMaxOpen lets the services of three keys fail.
@@ -163,7 +163,7 @@ func TestEachChangeOfAGateIsInEffect(t *testing.T) {
 			key: key, exercise: exerciseGate,
 			before: "gates: {a: {" + configWith("") + "}}", after: "gates: {a: {" + configWith(key) + "}}",
 		}
-		if key == "breaker.refuse" { // without show: a breaker that is made with refuse has entered no state
+		if key == "breaker.refuse" { // without writeObjects: a breaker that is made with refuse has entered no state
 			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { makeCalls(t, s.Gate("a"), trace) }
 		}
 		if slices.Contains(onlyNewFields, key) {

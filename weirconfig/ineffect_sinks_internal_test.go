@@ -84,7 +84,7 @@ func exerciseSink(t *testing.T, s *Set, trace *strings.Builder) {
 	b := s.Sources()[0].(*breaker.Breaker)
 	_ = b.Run(t.Context(), func(context.Context) error { return nil })
 	fmt.Fprintln(trace, b.Latency().Count())
-	show(t, s, trace)
+	writeObjects(t, s, trace)
 }
 
 func TestEachChangeOfTheBreakerOfASinkIsInEffect(t *testing.T) {

@@ -28,7 +28,7 @@ func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 		return
 	}
 	text, refs, err := expand(n.Value)
-	if _, name := split(path); name == "name" && len(refs) > 0 {
+	if _, name := splitPath(path); name == "name" && len(refs) > 0 {
 		err = errors.New("has a reference, which a name cannot have because it is shown")
 	}
 	p := d.places[path]

@@ -43,8 +43,8 @@ func newStatus(file string) *status {
 	}}
 }
 
-// note notes how an update has ended, and returns err.
-func (s *status) note(err error) error {
+// noteResult notes how an update has ended, and returns err.
+func (s *status) noteResult(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = err

@@ -30,7 +30,7 @@ var ErrRestart = errors.New("weirconfig: needs a restart")
 func (s *Set) Update(f *File) error {
 	s.updates.Lock()
 	defer s.updates.Unlock()
-	return s.status.note(s.update(f))
+	return s.status.noteResult(s.update(f))
 }
 
 // update is Update with the lock held.

@@ -76,7 +76,8 @@ func (w *fileWatch) applyIfStable() {
 	}
 }
 
-// noteReadFailure reports that the file cannot be read, if the last reading failed with the same error.
+// noteReadFailure reports that the file cannot be read, if the last reading failed with the same
+// error.
 func (w *fileWatch) noteReadFailure(err error) {
 	again := err.Error() == w.gone
 	w.gone, w.told = err.Error(), again && w.told
@@ -101,7 +102,7 @@ func (w *fileWatch) applyNow() {
 // applied, also if its content has not changed.
 func (w *fileWatch) reportReadFailure(err error) {
 	w.told, w.done, w.seen = true, [sha256.Size]byte{}, [sha256.Size]byte{}
-	err = w.set.status.note(fmt.Errorf("weirconfig: %w", err))
+	err = w.set.status.noteResult(fmt.Errorf("weirconfig: %w", err))
 	w.set.config.Logger.Error("weirconfig: the file cannot be read", "event.name", "weir.config.failure", "error", err)
 }
 
@@ -112,7 +113,7 @@ func (w *fileWatch) apply(data []byte) {
 	if err == nil {
 		err = w.set.Update(f)
 	} else {
-		err = w.set.status.note(err)
+		err = w.set.status.noteResult(err)
 	}
 	if err != nil {
 		w.set.config.Logger.Error("weirconfig: the file was not applied", "event.name", "weir.config.failure", "error", err)

@@ -23,7 +23,7 @@ type Call struct {
 // ByMethod is a key function. It returns the full name of the method. Clients can choose long names
 // if the server has a grpc.UnknownServiceHandler, so a name of more than 128 bytes is replaced by
 // its SHA-256.
-func ByMethod(_ context.Context, c Call) string { return bounded(c.Method) }
+func ByMethod(_ context.Context, c Call) string { return boundedKey(c.Method) }
 
 // ByService is a key function. It returns the service of the method, such as "shop.Stock". A name
 // of more than 128 bytes is replaced by its SHA-256.
@@ -35,7 +35,7 @@ func ByService(_ context.Context, c Call) string {
 	if len(c.Method) > maxKey {
 		name = strings.Clone(name) // a substring would keep the method in memory
 	}
-	return bounded(name)
+	return boundedKey(name)
 }
 
 // ByPeer is a key function. It returns the address of the peer. For IPv6 it returns the /64
@@ -69,15 +69,15 @@ func ByMetadata(name string) func(context.Context, Call) string {
 		if len(values) == 0 {
 			return ""
 		}
-		return bounded(values[0])
+		return boundedKey(values[0])
 	}
 }
 
 // maxKey is the length up to which a key is stored unchanged.
 const maxKey = 128
 
-// bounded returns a key that clients may have chosen, or its SHA-256 if it is long.
-func bounded(key string) string {
+// boundedKey returns a key that clients may have chosen, or its SHA-256 if it is long.
+func boundedKey(key string) string {
 	if len(key) <= maxKey {
 		return key
 	}

@@ -57,10 +57,10 @@ func (e *RefusedError) GRPCStatus() *status.Status {
 		s.Code, s.Message, info.Reason = int32(codes.DeadlineExceeded), fmt.Sprintf("%q: the deadline is too near", name), "HOPELESS"
 	case limited:
 	}
-	s.Details = []*anypb.Any{packed(info)}
+	s.Details = []*anypb.Any{packMessage(info)}
 	if wait, known := e.wait(); known {
 		s.Message += ", retry in " + wait.String()
-		s.Details = append(s.Details, packed(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}))
+		s.Details = append(s.Details, packMessage(&errdetails.RetryInfo{RetryDelay: durationpb.New(wait)}))
 	}
 	return status.FromProto(s)
 }
@@ -125,8 +125,8 @@ func (e *RefusedError) pushback() (ms int64, ok bool) {
 	return min(wait.Milliseconds(), math.MaxInt32), known
 }
 
-// packed returns a message of this file as an Any, which cannot fail.
-func packed(m proto.Message) *anypb.Any {
+// packMessage returns a message of this file as an Any, which cannot fail.
+func packMessage(m proto.Message) *anypb.Any {
 	a, err := anypb.New(m)
 	if err != nil {
 		panic(err)

@@ -124,7 +124,7 @@ func (q *quota) forgetAll() {
 
 // forget makes the quota of a key full. The key may be an address.
 func (q *quota) forget(key string) {
-	q.keys.Forget(quotaKey{text: bounded(key)})
+	q.keys.Forget(quotaKey{text: boundedKey(key)})
 	if addr, err := netip.ParseAddr(key); err == nil {
 		q.keys.Forget(quotaKey{addr: network(addr.Unmap().WithZone(""))})
 	}

@@ -29,7 +29,7 @@ func ByIP(r *http.Request) string {
 // before, limit by [ByIP] too.
 func ByHeader(name string) func(*http.Request) string {
 	return func(r *http.Request) string {
-		return bounded(r.Header.Get(name))
+		return boundedKey(r.Header.Get(name))
 	}
 }
 
@@ -82,8 +82,8 @@ func Combine(keys ...func(*http.Request) string) func(*http.Request) string {
 // cannot be such a key.
 func anonymous(addr string) string { return "\x00" + addr }
 
-// bounded returns the key, or the SHA-256 of a long one.
-func bounded(key string) string {
+// boundedKey returns the key, or the SHA-256 of a long one.
+func boundedKey(key string) string {
 	if len(key) <= maxKey {
 		return key
 	}

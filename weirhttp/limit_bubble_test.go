@@ -21,7 +21,7 @@ func TestServerInABubbleLeavesNoGoroutine(t *testing.T) {
 		start := time.Now()
 		for range 10 {
 			resp, err := base.RoundTrip(newRequest(t, "http://server/", nil))
-			_, err = body(resp, err)
+			_, err = bodyText(resp, err)
 			require.NoError(t, err)
 			if resp.StatusCode == http.StatusOK {
 				passed++

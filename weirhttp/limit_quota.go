@@ -66,7 +66,7 @@ func (q *quota) key(r *http.Request, addr netip.Addr) quotaKey {
 	if key == "" || q.keys != nil && isText(key, byAddr.addr) {
 		return byAddr
 	}
-	return quotaKey{text: bounded(key)}
+	return quotaKey{text: boundedKey(key)}
 }
 
 // isText reports whether s is the text of an address.

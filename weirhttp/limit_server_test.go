@@ -265,11 +265,11 @@ func TestFileServerBehindAGuard(t *testing.T) {
 	overBothProtocols(t, func(t *testing.T, p protocol) {
 		g := newGuards()
 		server := serve(t, p, g.wrap(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }))
-		got, err := body(server.Client().Do(newRequest(t, server.URL, nil)))
+		got, err := bodyText(server.Client().Do(newRequest(t, server.URL, nil)))
 		require.NoError(t, err)
 		require.Equal(t, content, got)
 		resp, err := server.Client().Do(newRequest(t, server.URL, http.Header{"Range": {"bytes=5-9"}}))
-		part, err := body(resp, err)
+		part, err := bodyText(resp, err)
 		require.NoError(t, err)
 		require.Equal(t, "56789", part)
 		require.Equal(t, http.StatusPartialContent, resp.StatusCode)

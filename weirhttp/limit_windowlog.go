@@ -130,12 +130,12 @@ func (l *windowLog) untilNext(c windowLimit, at int64) time.Duration {
 	return time.Duration(l.spans[0].last + c.window - at)
 }
 
-// idle reports whether nothing counts any more.
-func (l *windowLog) idle(c windowLimit, at int64) bool {
+// isIdle reports whether nothing counts any more.
+func (l *windowLog) isIdle(c windowLimit, at int64) bool {
 	return len(l.spans) == 0 || at-l.spans[len(l.spans)-1].last >= c.window
 }
 
-// offset returns the time since an epoch, bounded so that sums with a window do not overflow.
-func offset(at, epoch time.Time) int64 {
+// boundedOffset returns the time since an epoch, bounded so that sums with a window do not overflow.
+func boundedOffset(at, epoch time.Time) int64 {
 	return min(max(int64(at.Sub(epoch)), math.MinInt64/4), math.MaxInt64/4)
 }

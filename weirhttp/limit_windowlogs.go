@@ -70,7 +70,7 @@ func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
 	}
 	var none windowLog
 	r := none.peek(t.limit, at, n)
-	if r.OK && n > 0 && len(t.byKey) >= t.maxKeys && !t.oldest.idle(t.limit, at) {
+	if r.OK && n > 0 && len(t.byKey) >= t.maxKeys && !t.oldest.isIdle(t.limit, at) {
 		return t.lookWithoutRoom(at, n)
 	}
 	return reply{Result: r, room: true}
@@ -132,7 +132,7 @@ func (t *windowLogs) forgetAll() {
 func (t *windowLogs) evictIdle(at int64) (evicted bool) {
 	for range 2 {
 		e := t.oldest
-		if e == nil || !e.idle(t.limit, at) {
+		if e == nil || !e.isIdle(t.limit, at) {
 			return evicted
 		}
 		t.unlink(e)

@@ -38,7 +38,7 @@ func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 	}
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	reply := w.logs.take(offset(at, w.logs.epoch), key, n)
+	reply := w.logs.take(boundedOffset(at, w.logs.epoch), key, n)
 	if !reply.OK {
 		w.refusals.Add(key)
 	}
@@ -50,20 +50,20 @@ func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 func (w *windowTable) peek(at time.Time, key quotaKey, n int) reply {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	return w.logs.peek(offset(at, w.logs.epoch), key, n)
+	return w.logs.peek(boundedOffset(at, w.logs.epoch), key, n)
 }
 
 func (w *windowTable) refund(at time.Time, key quotaKey, n int) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	w.logs.refund(offset(at, w.logs.epoch), key, int64(n))
+	w.logs.refund(boundedOffset(at, w.logs.epoch), key, int64(n))
 }
 
 // drain takes n tokens, or all if there are fewer. It returns false if there is no room for the key.
 func (w *windowTable) drain(key quotaKey, n int) (room bool) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	at := offset(time.Now(), w.logs.epoch)
+	at := boundedOffset(time.Now(), w.logs.epoch)
 	r := w.logs.take(at, key, n)
 	if !r.OK && r.room && r.Remaining > 0 {
 		r = w.logs.take(at, key, min(n, r.Remaining))

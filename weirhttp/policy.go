@@ -83,7 +83,7 @@ func (p Policy) faults() (faults []error) {
 	fault := func(format string, args ...any) {
 		faults = append(faults, fmt.Errorf("weirhttp: policy %q: "+format, append([]any{p.Name}, args...)...))
 	}
-	if p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, unquotable) {
+	if p.Name == "" || len(p.Name) > maxName || strings.ContainsFunc(p.Name, isUnquotable) {
 		fault("Name has %d bytes, must be 1 to %d printable ASCII characters without \" and \\", len(p.Name), maxName)
 	}
 	switch bucket, window, remote := p.isBucket(), p.isWindow(), p.Remote != nil; {
@@ -172,8 +172,8 @@ func (p Policy) keepsKeysIn(q Policy) bool {
 		p.maxKeys() == q.maxKeys() && p.overflow() == q.overflow()
 }
 
-// unquotable reports whether a string of a structured field cannot contain the character unescaped.
-func unquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
+// isUnquotable reports whether a string of a structured field cannot contain the character unescaped.
+func isUnquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
 // validatePolicies returns an error that names all invalid fields of the policies, or nil if there
 // are none.

@@ -44,7 +44,7 @@ func retryAfter(resp *http.Response) time.Duration {
 // seconds, or a date. It is negative if the moment has passed. A number from 1e9 on is taken as a
 // Unix time, in 2001 or later.
 func untilTime(s string, h http.Header) time.Duration {
-	n, ok := digits(s)
+	n, ok := parseDigits(s)
 	if ok && n < 1e9 {
 		return time.Duration(n) * time.Second
 	}
@@ -63,8 +63,8 @@ func serverTime(h http.Header) time.Time {
 	return time.Now()
 }
 
-// digits parses a number without a sign and a decimal point.
-func digits(s string) (int64, bool) {
+// parseDigits parses a number without a sign and a decimal point.
+func parseDigits(s string) (int64, bool) {
 	n, err := strconv.ParseUint(s, 10, 63)
 	return int64(n), err == nil
 }
@@ -82,7 +82,7 @@ func quotaReset(lines []string) (longest time.Duration) {
 			return 0
 		}
 		for _, params := range items {
-			if t, ok := digits(params["t"]); ok && params["r"] == "0" {
+			if t, ok := parseDigits(params["t"]); ok && params["r"] == "0" {
 				longest = max(longest, time.Duration(min(t, maxSeconds))*time.Second)
 			}
 		}

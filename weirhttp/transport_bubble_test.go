@@ -142,7 +142,7 @@ func TestWaitingCallersOverARealStack(t *testing.T) {
 				if i%10 == 9 {
 					time.AfterFunc(50*time.Millisecond, cancel)
 				}
-				_, _ = body(client.Do(newPost(t, "http://a.example/", strings.NewReader("x")).WithContext(ctx)))
+				_, _ = bodyText(client.Do(newPost(t, "http://a.example/", strings.NewReader("x")).WithContext(ctx)))
 			})
 		}
 		callers.Wait()
@@ -173,7 +173,7 @@ func TestTooManyRequestsIsObeyedOverARealStack(t *testing.T) {
 		began, served = time.Now(), nil
 		client := &http.Client{Transport: weirhttp.NewTransport(gatePerHost(weir.Config{Rate: limiter.PerSecond(1), MaxWait: time.Minute}), weirhttp.TransportConfig{Base: base})}
 		for range 3 {
-			_, err := body(client.Do(newGet(t, "http://a.example/")))
+			_, err := bodyText(client.Do(newGet(t, "http://a.example/")))
 			require.NoError(t, err)
 		}
 		require.Len(t, served, 3)

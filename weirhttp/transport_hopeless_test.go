@@ -30,7 +30,7 @@ func TestTransportRefusesRequestsWithTooLittleTime(t *testing.T) {
 			})}
 			get := func(timeout time.Duration) error {
 				client.Timeout = timeout
-				_, err := body(client.Do(newGet(t, "http://a.example/")))
+				_, err := bodyText(client.Do(newGet(t, "http://a.example/")))
 				return err
 			}
 			for range 60 {

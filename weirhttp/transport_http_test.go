@@ -81,7 +81,7 @@ func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 		for range 8 {
 			callers.Go(func() {
 				for range 50 {
-					if _, err := body(client.Do(newGet(t, server.URL))); err != nil {
+					if _, err := bodyText(client.Do(newGet(t, server.URL))); err != nil {
 						refused.Add(1)
 					}
 				}
@@ -94,7 +94,7 @@ func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 		down.Store(false)
 		gate.Breaker().OpenFor(time.Nanosecond) // ends the cooldown
 		for range 3 {
-			text, err := body(client.Do(newGet(t, server.URL)))
+			text, err := bodyText(client.Do(newGet(t, server.URL)))
 			require.NoError(t, err)
 			require.Equal(t, string(p), text)
 		}
@@ -102,8 +102,8 @@ func TestFailingServerIsNotCalledUntilItRecovers(t *testing.T) {
 	})
 }
 
-// body returns the body of a response.
-func body(resp *http.Response, err error) (string, error) {
+// bodyText returns the body of a response.
+func bodyText(resp *http.Response, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
@@ -137,7 +137,7 @@ func TestStreamsOccupyNoProbeSlot(t *testing.T) {
 		require.Equal(t, breaker.Closed, gate.Breaker().State())
 		close(end)
 		for _, s := range streams {
-			text, err := body(s, nil)
+			text, err := bodyText(s, nil)
 			require.NoError(t, err)
 			require.Equal(t, "first\nlast\n", text)
 		}
@@ -155,7 +155,7 @@ func TestAbortedDownloadIsCounted(t *testing.T) {
 		})
 		gate := weir.New("server", weir.Config{})
 		client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
-		text, err := body(client.Do(newGet(t, server.URL)))
+		text, err := bodyText(client.Do(newGet(t, server.URL)))
 		require.Error(t, err)
 		require.Equal(t, "some", text)
 		require.Equal(t, window.Counts{Successes: 1, Failures: 1, ConsecutiveFailures: 1}, gate.Breaker().Counts())
@@ -171,7 +171,7 @@ func TestCorruptCompressedDownloadIsCounted(t *testing.T) {
 	})
 	gate := weir.New("server", weir.Config{})
 	client, _ := newClientOf(gate, weirhttp.TransportConfig{Base: server.Client().Transport, CountBodyFailures: true})
-	_, err := body(client.Do(newGet(t, server.URL)))
+	_, err := bodyText(client.Do(newGet(t, server.URL)))
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	require.Equal(t, int64(1), gate.Totals().Failures)
 }
@@ -201,7 +201,7 @@ func TestCancelledCallIsIgnored(t *testing.T) {
 		require.NoError(t, err)
 		<-began
 		cancel()
-		_, err = body(resp, nil)
+		_, err = bodyText(resp, nil)
 		require.ErrorIs(t, err, context.Canceled)
 
 		resp, err = client.Do(newGet(t, server.URL+"/stream"))
@@ -265,9 +265,9 @@ func TestRedirectsUseTheGateOfEachHost(t *testing.T) {
 	client := &http.Client{Transport: weirhttp.NewTransport(weirhttp.Per(group, weirhttp.ByHost), weirhttp.TransportConfig{})}
 	defer client.CloseIdleConnections()
 
-	_, err := body(client.Do(newGet(t, first.URL)))
+	_, err := bodyText(client.Do(newGet(t, first.URL)))
 	require.NoError(t, err)
-	_, err = body(client.Do(newGet(t, first.URL)))
+	_, err = bodyText(client.Do(newGet(t, first.URL)))
 	require.ErrorIs(t, err, breaker.ErrOpen)
 	require.ErrorContains(t, err, strings.TrimPrefix(target.URL, "http://"))
 	require.False(t, group.Get(strings.TrimPrefix(first.URL, "http://")).Tripped())

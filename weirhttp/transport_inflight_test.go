@@ -49,7 +49,7 @@ func TestTransportBoundsRequestsInFlight(t *testing.T) {
 			second, err := client.Do(newGet(t, "http://a.example/"))
 			require.NoError(t, err, "%s: the body of the first response is still on its way", name)
 			for _, r := range []*http.Response{resp, second} {
-				_, err := body(r, nil)
+				_, err := bodyText(r, nil)
 				require.NoError(t, err)
 			}
 		}

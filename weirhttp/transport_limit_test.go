@@ -39,7 +39,7 @@ func TestTransportObeysLimit(t *testing.T) {
 				})})
 				client := &http.Client{Transport: listening}
 				for range 8 {
-					_, err := body(client.Do(newGet(t, "http://a.example/")))
+					_, err := bodyText(client.Do(newGet(t, "http://a.example/")))
 					require.NoError(t, err)
 				}
 				require.NotEmpty(t, refused)

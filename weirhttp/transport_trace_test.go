@@ -28,7 +28,7 @@ func TestClientTraceWorks(t *testing.T) {
 			WroteRequest:         func(httptrace.WroteRequestInfo) { seen <- "request" },
 			GotFirstResponseByte: func() { seen <- "response" },
 		})
-		_, err := body(client.Do(newPost(t, server.URL, io.MultiReader(strings.NewReader("x"))).WithContext(ctx)))
+		_, err := bodyText(client.Do(newPost(t, server.URL, io.MultiReader(strings.NewReader("x"))).WithContext(ctx)))
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{"connection", "request", "response"}, []string{<-seen, <-seen, <-seen})
 	})
@@ -51,7 +51,7 @@ func TestHeadersOfAMegabyte(t *testing.T) {
 			"X-Anything":        strings.Repeat("x", 1<<20),
 		} {
 			header.Store(&http.Header{name: {value}})
-			_, err := body(client.Do(newGet(t, server.URL)))
+			_, err := bodyText(client.Do(newGet(t, server.URL)))
 			require.NoError(t, err, "%s: the gate must not be held", name)
 		}
 	})

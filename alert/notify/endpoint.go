@@ -76,9 +76,9 @@ func encode(message any) ([]byte, error) {
 	return body, nil
 }
 
-// fitted returns a message of at most limit bytes, or the shortest one that build can make. build
+// fitMessage returns a message of at most limit bytes, or the shortest one that build can make. build
 // returns the message with texts of at most n characters.
-func fitted(limit int, build func(n int) any) ([]byte, error) {
+func fitMessage(limit int, build func(n int) any) ([]byte, error) {
 	for n := 4096; ; n /= 2 {
 		body, err := encode(build(n))
 		if err != nil || len(body) <= limit || n == 1 {
@@ -96,14 +96,15 @@ func (e *endpoint) post(ctx context.Context, address string, body []byte, extra 
 	return attempt(ctx, e.breaker, func(ctx context.Context) error { return e.send(ctx, address, body, extra) })
 }
 
-// maxAttempt bounds an attempt if ctx has no deadline. The ctx of a Monitor always has a deadline.
-const maxAttempt = 30 * time.Second
+// maxAttemptTime bounds an attempt if ctx has no deadline. The ctx of a Monitor always has a
+// deadline.
+const maxAttemptTime = 30 * time.Second
 
 // attempt calls send with a ctx that has a deadline, unless the breaker refuses.
 func attempt(ctx context.Context, b *breaker.Breaker, send func(ctx context.Context) error) error {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, maxAttempt)
+		ctx, cancel = context.WithTimeout(ctx, maxAttemptTime)
 		defer cancel()
 	}
 	err := b.Run(ctx, send)

@@ -28,8 +28,8 @@ func receiverAtRandom(random *rand.Rand, works http.HandlerFunc) http.HandlerFun
 	return works
 }
 
-// rulesOn returns a rule for each condition.
-func rulesOn(conditions []atomic.Bool) (rules []alert.Rule) {
+// rulesForConditions returns a rule for each condition.
+func rulesForConditions(conditions []atomic.Bool) (rules []alert.Rule) {
 	for i := range conditions {
 		rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.True(conditions[i].Load), When: alert.Above(0)})
 	}
@@ -45,7 +45,7 @@ func TestRandomFailures(t *testing.T) {
 		server := newServer()
 		hook := notify.NewWebhook(notify.Config{Name: "run", URL: "http://a.example", Transport: server.transport, Repeat: notify.Off})
 		var bad [20]atomic.Bool
-		rules := rulesOn(bad[:])
+		rules := rulesForConditions(bad[:])
 		monitor := alert.NewMonitor(alert.Config{Interval: 15 * time.Second, Notify: []alert.Notifier{hook}, Logger: discardLogger()}, rules...)
 		ctx, cancel := context.WithCancel(t.Context())
 		go monitor.Run(ctx)

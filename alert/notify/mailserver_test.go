@@ -98,7 +98,7 @@ func (s *mailServer) serve(conn net.Conn) {
 		c.reply("greeting", "220 "+mailHost)
 	}
 	for {
-		line, ok := c.line(512)
+		line, ok := c.readLine(512)
 		if !ok {
 			return
 		}
@@ -112,19 +112,19 @@ func (s *mailServer) serve(conn net.Conn) {
 	}
 }
 
-// line reads a line that must end with CRLF and have at most limit bytes, including the CRLF.
-func (c *session) line(limit int) (string, bool) {
+// readLine reads a line that must end with CRLF and have at most limit bytes, including the CRLF.
+func (c *session) readLine(limit int) (string, bool) {
 	line, err := c.r.ReadString('\n')
 	if err != nil {
 		return "", false
 	}
 	if !strings.HasSuffix(line, "\r\n") || strings.Count(line, "\r") > 1 || len(line) > limit {
-		c.fault("a line of %d bytes: %.100q", len(line), line)
+		c.reportFault("a line of %d bytes: %.100q", len(line), line)
 	}
 	return strings.TrimSuffix(line, "\r\n"), true
 }
 
-func (s *mailServer) fault(format string, args ...any) {
+func (s *mailServer) reportFault(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, fmt.Sprintf(format, args...))
@@ -176,13 +176,13 @@ func (c *session) command(verb, argument string) (goOn bool) {
 		c.mail = receivedMail{from: argument}
 	case "RCPT":
 		if !c.begun {
-			c.fault("RCPT before MAIL")
+			c.reportFault("RCPT before MAIL")
 		}
 		if c.reply(verb+" "+argument, "250 ok") {
 			c.mail.to = append(c.mail.to, argument)
 		}
 	case "DATA":
-		return c.data()
+		return c.receiveMessage()
 	case "HELO": // net/smtp tries it if EHLO fails
 		c.reply(verb, "502 not here")
 	case "*": // net/smtp sends it after a refused AUTH
@@ -191,7 +191,7 @@ func (c *session) command(verb, argument string) (goOn bool) {
 		c.reply(verb, "221 bye")
 		return false
 	default:
-		c.fault("command %q", verb)
+		c.reportFault("command %q", verb)
 		c.reply(verb, "500 what?")
 	}
 	return true
@@ -200,12 +200,12 @@ func (c *session) command(verb, argument string) (goOn bool) {
 func (c *session) logIn(argument string) {
 	mechanism, first, _ := strings.Cut(argument, " ")
 	if !c.tls || !slices.Contains(strings.Fields(strings.ToUpper(c.auth)), mechanism) {
-		c.fault("AUTH %s, over TLS: %v", mechanism, c.tls)
+		c.reportFault("AUTH %s, over TLS: %v", mechanism, c.tls)
 	}
 	decode := func(text string) string {
 		raw, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			c.fault("AUTH: %q is not base64", text)
+			c.reportFault("AUTH: %q is not base64", text)
 		}
 		return string(raw)
 	}
@@ -213,7 +213,7 @@ func (c *session) logIn(argument string) {
 	if mechanism == "LOGIN" {
 		for _, prompt := range []string{"Username:", "Password:"} {
 			_, _ = io.WriteString(c.conn, "334 "+base64.StdEncoding.EncodeToString([]byte(prompt))+"\r\n")
-			line, _ := c.line(512)
+			line, _ := c.readLine(512)
 			login += decode(line) + " "
 		}
 	}
@@ -224,16 +224,16 @@ func (c *session) logIn(argument string) {
 	}
 }
 
-func (c *session) data() (goOn bool) {
+func (c *session) receiveMessage() (goOn bool) {
 	if len(c.mail.to) == 0 || len(c.mail.to) > 100 {
-		c.fault("DATA for %d recipients", len(c.mail.to))
+		c.reportFault("DATA for %d recipients", len(c.mail.to))
 	}
 	if !c.reply("DATA", "354 go on") {
 		return true
 	}
 	var text bytes.Buffer
 	for {
-		line, ok := c.line(1000)
+		line, ok := c.readLine(1000)
 		if !ok {
 			return false
 		}
@@ -243,7 +243,7 @@ func (c *session) data() (goOn bool) {
 		text.WriteString(strings.TrimPrefix(line, ".") + "\r\n")
 	}
 	if text.Len() > 64_000 {
-		c.fault("a text of %d bytes", text.Len())
+		c.reportFault("a text of %d bytes", text.Len())
 	}
 	c.mail.raw = text.String()
 	if c.drop == "." {

@@ -44,10 +44,10 @@ func NewPagerDuty(c Config, key string) *Webhook {
 	c.URL = cmp.Or(c.URL, pagerDutyURL)
 	e := newEndpoint(c, "pagerduty", 4*time.Hour)
 	// A burst of 20 events and a rate of 100 per minute allow at most 120 events in any minute.
-	e.pace = pacer(limiter.Per(100, time.Minute), 20)
+	e.pace = newRateLimiter(limiter.Per(100, time.Minute), 20)
 	e.pauseAfter429 = 30 * time.Second
 	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
-		return fitted(maxPagerDutyEvent, func(n int) any { return newPagerDutyEvent(key, a, n) })
+		return fitMessage(maxPagerDutyEvent, func(n int) any { return newPagerDutyEvent(key, a, n) })
 	}}
 }
 

@@ -78,9 +78,9 @@ func transportError(ctx context.Context, err error) error {
 		failed.Kind, failed.Err = "timeout", errors.New("no answer in time")
 	case errors.As(err, &errno):
 		failed.Err = errno
-	case isA[*net.DNSError](err):
+	case hasErrorOfType[*net.DNSError](err):
 		failed.Err = errors.New("unknown host name")
-	case isA[*tls.CertificateVerificationError](err), isA[tls.RecordHeaderError](err), isA[tls.AlertError](err):
+	case hasErrorOfType[*tls.CertificateVerificationError](err), hasErrorOfType[tls.RecordHeaderError](err), hasErrorOfType[tls.AlertError](err):
 		failed.Err = errors.New("no secure connection")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		failed.Err = errors.New("connection closed")
@@ -88,7 +88,7 @@ func transportError(ctx context.Context, err error) error {
 	return failed
 }
 
-func isA[E error](err error) bool {
+func hasErrorOfType[E error](err error) bool {
 	_, ok := errors.AsType[E](err)
 	return ok
 }

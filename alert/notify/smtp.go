@@ -58,7 +58,7 @@ func logIn(ctx context.Context, client *smtp.Client, c MailConfig, host string) 
 	}
 	if _, encrypted := client.TLSConnectionState(); !encrypted && !c.NoTLS {
 		if offered, _ := client.Extension("STARTTLS"); !offered {
-			return notOffered("the server does not offer STARTTLS")
+			return missingExtensionError("the server does not offer STARTTLS")
 		}
 		if err := client.StartTLS(c.TLS); err != nil {
 			return smtpError(ctx, "STARTTLS", err)
@@ -76,7 +76,7 @@ func logIn(ctx context.Context, client *smtp.Client, c MailConfig, host string) 
 	case strings.Contains(words, " LOGIN "):
 		auth = loginAuth{func() (string, string) { return c.User, c.Password }}
 	default:
-		return notOffered("the server offers neither AUTH PLAIN nor AUTH LOGIN")
+		return missingExtensionError("the server offers neither AUTH PLAIN nor AUTH LOGIN")
 	}
 	if err := client.Auth(auth); err != nil {
 		return smtpError(ctx, "AUTH", err)
@@ -98,7 +98,7 @@ func addRecipients(ctx context.Context, client *smtp.Client, c MailConfig) error
 		switch {
 		case err == nil:
 			accepted++
-		case isA[*textproto.Error](err):
+		case hasErrorOfType[*textproto.Error](err):
 			refusal = err
 		default:
 			return smtpError(ctx, "RCPT TO", err)
@@ -121,19 +121,19 @@ func sendData(ctx context.Context, client *smtp.Client, message []byte) error {
 		return smtpError(ctx, "DATA", err)
 	}
 	err = w.Close()
-	if err == nil || isA[*textproto.Error](err) || errors.Is(ctx.Err(), context.Canceled) {
-		return smtpError(ctx, theMessage, err)
+	if err == nil || hasErrorOfType[*textproto.Error](err) || errors.Is(ctx.Err(), context.Canceled) {
+		return smtpError(ctx, messageStep, err)
 	}
 	return &alert.DeliveryError{Kind: "timeout", Err: errors.New("no answer to the message")}
 }
 
-// refusedPause is the pause after the server has refused the login, the sender or all recipients.
-// Other alerts would be refused too, and many failed logins may lock an account.
-const refusedPause = 5 * time.Minute
+// pauseAfterRefusal is the pause after the server has refused the login, the sender or all
+// recipients. Other alerts would be refused too, and many failed logins may lock an account.
+const pauseAfterRefusal = 5 * time.Minute
 
-// theMessage is the step in which the server accepts or refuses the alerts. Answers in earlier
+// messageStep is the step in which the server accepts or refuses the alerts. Answers in earlier
 // steps say something about the server, not about the alerts.
-const theMessage = "the message"
+const messageStep = "the message"
 
 // smtpError returns why a step failed, or nil. The server's text is not shown, because it may
 // repeat names.
@@ -147,19 +147,19 @@ func smtpError(ctx context.Context, step string, err error) error {
 	}
 	failed := &alert.DeliveryError{Err: fmt.Errorf("SMTP status %d to %s", reply.Code, step)}
 	switch {
-	case step == theMessage:
+	case step == messageStep:
 		failed.Refused = reply.Code >= 500
 	case reply.Code >= 500:
-		failed.Kind, failed.Pause = "unreachable", refusedPause
+		failed.Kind, failed.Pause = "unreachable", pauseAfterRefusal
 	default:
 		failed.Kind = "unreachable"
 	}
 	return failed
 }
 
-// notOffered is the error for a server that lacks a required extension.
-func notOffered(text string) error {
-	return &alert.DeliveryError{Kind: "unreachable", Pause: refusedPause, Err: errors.New(text)}
+// missingExtensionError is the error for a server that lacks a required extension.
+func missingExtensionError(text string) error {
+	return &alert.DeliveryError{Kind: "unreachable", Pause: pauseAfterRefusal, Err: errors.New(text)}
 }
 
 // heloName returns the name of this host for the command EHLO.

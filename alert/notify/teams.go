@@ -25,9 +25,9 @@ const (
 // four messages per second are sent. NewTeams panics with the error of c.Validate if there is one.
 func NewTeams(c Config) *Webhook {
 	e := newEndpoint(c, "teams", 4*time.Hour)
-	e.pace = pacer(limiter.PerSecond(3), 1) // at most four in any second
+	e.pace = newRateLimiter(limiter.PerSecond(3), 1) // at most four in any second
 	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
-		return fitted(maxTeamsMessage, func(n int) any { return newTeamsMessage(a, n) })
+		return fitMessage(maxTeamsMessage, func(n int) any { return newTeamsMessage(a, n) })
 	}}
 }
 

@@ -67,7 +67,7 @@ func details(a alert.Alert) (labels, annotations []detail) {
 	return labels, annotations
 }
 
-// pacer returns a limiter that keeps the rate of a receiver.
-func pacer(rate limiter.Rate, burst int) *limiter.TokenBucket {
+// newRateLimiter returns a limiter that keeps the rate of a receiver.
+func newRateLimiter(rate limiter.Rate, burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate, Burst: burst})
 }

@@ -58,7 +58,7 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // error of c.Validate if there is one.
 func NewSlack(c Config) *Webhook {
 	e := newEndpoint(c, "slack", 4*time.Hour)
-	e.pace = pacer(limiter.PerSecond(1), 10)
+	e.pace = newRateLimiter(limiter.PerSecond(1), 10)
 	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newSlackMessage(a)) }}
 }
 

@@ -53,7 +53,7 @@ func TestOutagePagesOnce(t *testing.T) {
 			flapping := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name="flapping"`)
 			ticket := []string{"BreakerFlapping flapping"}
 			probing := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name!~"flapping|brief"`)
-			promtoolTest(t, dir, "weir_breaker_name", scrape, every, all.sampled(scrape, phase), []expectation{
+			promtoolTest(t, dir, "weir_breaker_name", scrape, every, all.samplesAt(scrape, phase), []expectation{
 				{outageBegins - phase, flapping.Replace(firing), nil},
 				{flappingEnds - phase, flapping.Replace(firing), ticket},
 				{flappingEnds - phase + 15*time.Minute + slack, flapping.Replace(firing), nil},
@@ -75,8 +75,8 @@ type recordedSeries struct {
 	names  map[*stat.Series]string
 }
 
-// sampled returns the values at each scrape, the first at phase.
-func (r recordedSeries) sampled(scrape, phase time.Duration) (list []series) {
+// samplesAt returns the values at each scrape, the first at phase.
+func (r recordedSeries) samplesAt(scrape, phase time.Duration) (list []series) {
 	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		var seen []string
 		for at := phase; at < recordingEnd; at += scrape {
@@ -171,8 +171,8 @@ func callThatTakes(d time.Duration, err error) func(context.Context) error {
 	}
 }
 
-// resultOf returns the result of a call, which is an error during the outage.
-func resultOf(down bool) error {
+// outageResult returns the result of a call, which is an error during the outage.
+func outageResult(down bool) error {
 	if down {
 		return errDown
 	}
@@ -186,7 +186,7 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 	forced := breaker.New("forced", breaker.Config{})
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
 	many := breaker.NewGroup[string]("many", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 5}})
-	atEachInterval(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, callThatTakes(0, resultOf(outage()))) })
+	atEachInterval(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, callThatTakes(0, outageResult(outage()))) })
 	atEachInterval(ctx, 100*time.Millisecond, func(int) {
 		if outage() {
 			go func() { _ = hanging.Run(ctx, callThatTakes(10*time.Second, errDown)) }()
@@ -195,16 +195,16 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 		}
 		_, _ = hanging.Run(ctx, callThatTakes(0, nil)), slow.Run(ctx, callThatTakes(0, nil))
 	})
-	atEachInterval(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, callThatTakes(2*time.Second, resultOf(outage()))) }() })
+	atEachInterval(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, callThatTakes(2*time.Second, outageResult(outage()))) }() })
 	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
-		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, callThatTakes(0, resultOf(outage())))
-		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, callThatTakes(0, resultOf(outage())))
+		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, callThatTakes(0, outageResult(outage())))
+		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, callThatTakes(0, outageResult(outage())))
 	})
 	partial := breaker.New("partial", breaker.Config{})
 	one := breaker.NewGroup[string]("one", breaker.GroupConfig{})
 	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
-		_ = partial.Run(ctx, callThatTakes(0, resultOf(outage() && n%10 < 7)))
-		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, callThatTakes(0, resultOf(outage() && n%4 == 3)))
+		_ = partial.Run(ctx, callThatTakes(0, outageResult(outage() && n%10 < 7)))
+		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, callThatTakes(0, outageResult(outage() && n%4 == 3)))
 	})
 	time.AfterFunc(outageBegins-time.Since(start), func() { forced.Force(breaker.ForcedOpen) })
 	time.AfterFunc(outageEnds-time.Since(start), forced.Release)
@@ -218,16 +218,16 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
 	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
-		_ = fine.Run(ctx, callThatTakes(0, resultOf(n%100 == 0)))
-		_ = flapping.Run(ctx, callThatTakes(0, resultOf(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
-		_ = brief.Run(ctx, callThatTakes(0, resultOf(time.Since(start)%(5*time.Minute) < 20*time.Second)))
-		_, _ = shadow.Run(ctx, callThatTakes(0, resultOf(outage()))), disabled.Run(ctx, callThatTakes(0, resultOf(outage())))
+		_ = fine.Run(ctx, callThatTakes(0, outageResult(n%100 == 0)))
+		_ = flapping.Run(ctx, callThatTakes(0, outageResult(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
+		_ = brief.Run(ctx, callThatTakes(0, outageResult(time.Since(start)%(5*time.Minute) < 20*time.Second)))
+		_, _ = shadow.Run(ctx, callThatTakes(0, outageResult(outage()))), disabled.Run(ctx, callThatTakes(0, outageResult(outage())))
 	})
 	atEachInterval(ctx, 250*time.Millisecond, func(int) {
 		// In every 25s one host fails for 20s, each time a different host.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
-			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, callThatTakes(0, resultOf(host == turn%40 && phase < 20*time.Second)))
+			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, callThatTakes(0, outageResult(host == turn%40 && phase < 20*time.Second)))
 		}
 	})
 	return []stat.Source{fine, flapping, brief, shadow, disabled, turns}

@@ -86,8 +86,8 @@ func inOrder(lists ...[]event) []event {
 	})
 }
 
-// texts joins the texts of the events.
-func texts(events []event) string {
+// joinTexts joins the texts of the events.
+func joinTexts(events []event) string {
 	all := make([]string, len(events))
 	for i, e := range events {
 		all[i] = e.text

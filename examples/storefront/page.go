@@ -13,7 +13,7 @@ func line(f snapshot, news []event) string {
 	s := fmt.Sprintf("%5.1fs  %-9s  %-9s  %3.0f calls/s  failing %3.0f%%  refused %d open, %d limited  alert %s",
 		f.at.Seconds(), f.phase.name, f.breaker, f.perSecond, 100*f.failing, f.sum.RefusedOpen, f.sum.RefusedLimited, f.alert)
 	if len(news) > 0 {
-		s += "  (" + texts(news) + ")"
+		s += "  (" + joinTexts(news) + ")"
 	}
 	return s
 }
@@ -34,10 +34,10 @@ func page(f snapshot, width int, color bool) []string {
 	p.text("paid     %7d      refused by the breaker %6d", f.sum.Succeeded, f.sum.RefusedOpen)
 	p.text("failed   %7d      refused by the limit   %6d", f.sum.Failed, f.sum.RefusedLimited)
 	p.text("")
-	p.strip("service", f.past, func(s interval) (string, textColor) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
-	p.strip("failing", f.past, func(s interval) (string, textColor) { return height(s.failing), failingHue(s.failing) })
-	p.strip("breaker", f.past, func(s interval) (string, textColor) { return breakerMark(s.breaker), breakerHue(s.breaker) })
-	p.strip("alert", f.past, func(s interval) (string, textColor) { return alertMark(s.alert), alertHue(s.alert) })
+	p.drawHistory("service", f.past, func(s interval) (string, textColor) { return behaviorMark(s.behavior), behaviorHue(s.behavior) })
+	p.drawHistory("failing", f.past, func(s interval) (string, textColor) { return heightBar(s.failing), failingHue(s.failing) })
+	p.drawHistory("breaker", f.past, func(s interval) (string, textColor) { return breakerMark(s.breaker), breakerHue(s.breaker) })
+	p.drawHistory("alert", f.past, func(s interval) (string, textColor) { return alertMark(s.alert), alertHue(s.alert) })
 	p.text("")
 	p.writeEvents(f.events)
 	p.text("")
@@ -60,8 +60,8 @@ func alertMark(a alertState) string {
 	return [...]string{inactive: "─", pending: "▄", firing: "█"}[a]
 }
 
-// height returns a bar with one eighth of the line height per eighth of the share.
-func height(share float64) string {
+// heightBar returns a bar with one eighth of the line height per eighth of the share.
+func heightBar(share float64) string {
 	const heights = "▁▁▂▃▄▅▆▇█"
 	return string([]rune(heights)[int(math.Round(8*min(max(share, 0), 1)))])
 }

@@ -17,7 +17,7 @@ func outageSnapshot() snapshot {
 		at: 4 * time.Second, run: day.run, phase: day.at(4 * time.Second), breaker: breaker.Open, alert: firing,
 		perSecond: 250, failing: 0.98,
 		sum:       summary{Succeeded: 576, Failed: 63, RefusedOpen: 253, RefusedLimited: 227, OTelExports: 4},
-		events:    day.begun(4 * time.Second),
+		events:    day.begunPhases(4 * time.Second),
 		exportsTo: "to out.json", metrics: "http://127.0.0.1:1234/metrics", live: "http://127.0.0.1:1234/debug/weir/", config: "/tmp/weir.yaml",
 	}
 	f.past.add(snapshot{at: 0, run: f.run, breaker: breaker.Closed})

@@ -43,14 +43,14 @@ type lineWriter struct {
 	lines []string
 }
 
-// piece is a part of a line.
-type piece struct {
+// linePart is a part of a line.
+type linePart struct {
 	text string
 	hue  textColor
 }
 
 // write adds a line with the pieces, and cuts it at the width.
-func (p *lineWriter) write(pieces ...piece) {
+func (p *lineWriter) write(pieces ...linePart) {
 	var b strings.Builder
 	left := p.width
 	for _, piece := range pieces {
@@ -67,11 +67,11 @@ func (p *lineWriter) write(pieces ...piece) {
 }
 
 func (p *lineWriter) text(format string, args ...any) {
-	p.write(piece{text: " " + fmt.Sprintf(format, args...)})
+	p.write(linePart{text: " " + fmt.Sprintf(format, args...)})
 }
 
 func (p *lineWriter) writeLabelled(label string, h textColor, word, note string) {
-	p.write(piece{text: fmt.Sprintf(" %-9s", label)}, piece{text: fmt.Sprintf("%-11s", word), hue: h}, piece{text: note})
+	p.write(linePart{text: fmt.Sprintf(" %-9s", label)}, linePart{text: fmt.Sprintf("%-11s", word), hue: h}, linePart{text: note})
 }
 
 // barWidth is the length of a full bar, in characters.
@@ -80,24 +80,24 @@ const barWidth = columns
 func (p *lineWriter) bar(label string, h textColor, share float64, figure string) {
 	full := int(barWidth*min(max(share, 0), 1) + 0.5)
 	p.write(
-		piece{text: fmt.Sprintf(" %-9s", label)},
-		piece{text: strings.Repeat("█", full), hue: h},
-		piece{text: strings.Repeat("░", barWidth-full) + "  " + figure},
+		linePart{text: fmt.Sprintf(" %-9s", label)},
+		linePart{text: strings.Repeat("█", full), hue: h},
+		linePart{text: strings.Repeat("░", barWidth-full) + "  " + figure},
 	)
 }
 
-// strip draws the history with one character per interval.
-func (p *lineWriter) strip(label string, past history, mark func(interval) (string, textColor)) {
-	pieces := []piece{{text: fmt.Sprintf(" %-9s", label)}}
+// drawHistory draws the history with one character per interval.
+func (p *lineWriter) drawHistory(label string, past history, mark func(interval) (string, textColor)) {
+	pieces := []linePart{{text: fmt.Sprintf(" %-9s", label)}}
 	for _, s := range past {
 		text, h := mark(s)
 		if last := &pieces[len(pieces)-1]; last.hue == h {
 			last.text += text
 		} else {
-			pieces = append(pieces, piece{text: text, hue: h})
+			pieces = append(pieces, linePart{text: text, hue: h})
 		}
 	}
-	pieces = append(pieces, piece{text: strings.Repeat("·", columns-len(past))})
+	pieces = append(pieces, linePart{text: strings.Repeat("·", columns-len(past))})
 	p.write(pieces...)
 }
 

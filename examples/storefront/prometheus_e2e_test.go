@@ -25,12 +25,12 @@ func buildStorefront(t *testing.T, o options) *storefront {
 	t.Helper()
 	s, err := build(t.Context(), o)
 	require.NoError(t, err)
-	t.Cleanup(s.release)
+	t.Cleanup(s.closeServers)
 	return s
 }
 
-// TestPrometheusHasTheCountsOfTheProgram lets two real servers scrape a whole run, one of them with native
-// histograms, and compares their values with the counts of the program.
+// TestPrometheusHasTheCountsOfTheProgram lets two real servers scrape a whole run, one of them with
+// native histograms, and compares their values with the counts of the program.
 func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 	s := buildStorefront(t, runOf(4*time.Second))
 	classic := startPrometheus(t, s.metrics.addr)
@@ -154,7 +154,8 @@ func checkRules(t *testing.T, p *prometheusServer) {
 	}
 }
 
-// emptyPanels runs the queries of each panel of the dashboard, and returns the panels without a result.
+// emptyPanels runs the queries of each panel of the dashboard, and returns the panels without a
+// result.
 func emptyPanels(t *testing.T, p *prometheusServer) (empty []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../exporters/prom/mixin/dashboard.json")

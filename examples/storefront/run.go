@@ -28,8 +28,8 @@ type storefront struct {
 	telemetry *telemetry
 }
 
-// run runs and shows the shop until the time is over or the context is done. It writes the summary as the
-// last line on stdout.
+// run runs and shows the shop until the time is over or the context is done. It writes the summary
+// as the last line on stdout.
 func run(ctx context.Context, o options, v view, stdout, stderr io.Writer) error {
 	s, err := build(ctx, o)
 	if err != nil {
@@ -58,7 +58,7 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 	s = &storefront{day: newSchedule(o.run), start: start, journal: &journal{start: start}}
 	defer func() {
 		if err != nil {
-			s.release()
+			s.closeServers()
 		}
 	}()
 	if s.service, err = serve(ctx, "127.0.0.1:0", &paymentService{day: s.day, opened: start}); err != nil {
@@ -73,8 +73,8 @@ func build(ctx context.Context, o options) (s *storefront, err error) {
 	return s, err
 }
 
-// export exports the metrics of all objects of the configuration to Prometheus, to OpenTelemetry and to a live
-// page.
+// export exports the metrics of all objects of the configuration to Prometheus, to OpenTelemetry
+// and to a live page.
 func (s *storefront) export(ctx context.Context, o options) error {
 	metrics, err := metricsHandler(s.settings.Sources()...)
 	if err != nil {
@@ -121,10 +121,10 @@ func (s *storefront) lowerLimit(ctx context.Context) {
 	s.journal.add(time.Now(), text)
 }
 
-// close delivers the remaining alerts, exports once more, and returns the summary. The error names the
-// steps that failed.
+// close delivers the remaining alerts, exports once more, and returns the summary. The error names
+// the steps that failed.
 func (s *storefront) close() (summary, error) {
-	defer s.release()
+	defer s.closeServers()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	undelivered := s.monitor.Flush(ctx)
@@ -141,8 +141,8 @@ func (s *storefront) metricsURL() string { return "http://" + s.metrics.addr + "
 
 func (s *storefront) pageURL() string { return "http://" + s.metrics.addr + "/debug/weir/" }
 
-// release closes the servers that were started, and removes the file.
-func (s *storefront) release() {
+// closeServers closes the servers that were started, and removes the file.
+func (s *storefront) closeServers() {
 	if s.settings != nil {
 		s.settings.remove()
 	}

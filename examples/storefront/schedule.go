@@ -52,8 +52,8 @@ func (s schedule) at(elapsed time.Duration) phase {
 
 func (s schedule) end(p phase) time.Duration { return time.Duration(p.until * float64(s.run)) }
 
-// begun returns the phases that have begun, as events.
-func (s schedule) begun(elapsed time.Duration) []event {
+// begunPhases returns the phases that have begun, as events.
+func (s schedule) begunPhases(elapsed time.Duration) []event {
 	var events []event
 	begin := time.Duration(0)
 	for _, p := range s.phases {
@@ -72,13 +72,13 @@ type arrivals struct {
 	part float64 // the part of the next customer that has arrived
 }
 
-// maxGap is the longest time for which customers are created at once, so that a stopped program does not
-// continue with thousands of customers.
-const maxGap = 100 * time.Millisecond
+// maxCatchUp is the longest time for which customers are created at once, so that a stopped program
+// does not continue with thousands of customers.
+const maxCatchUp = 100 * time.Millisecond
 
 // next returns how many customers have come since the last call.
 func (c *arrivals) next(elapsed time.Duration) int {
-	since := min(elapsed-c.last, maxGap)
+	since := min(elapsed-c.last, maxCatchUp)
 	c.last = elapsed
 	c.part += c.day.at(elapsed).demand * since.Seconds()
 	n := int(c.part)

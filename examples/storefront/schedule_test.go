@@ -36,10 +36,10 @@ func TestScheduleScalesWithTheRun(t *testing.T) {
 func TestBegunReturnsThePhasesSoFar(t *testing.T) {
 	day := newSchedule(10 * time.Second)
 
-	require.Len(t, day.begun(0), 1)
-	require.Len(t, day.begun(10*time.Second), 6)
+	require.Len(t, day.begunPhases(0), 1)
+	require.Len(t, day.begunPhases(10*time.Second), 6)
 	require.Equal(t, event{at: 2200 * time.Millisecond, text: "failing: the service fails every other call"},
-		day.begun(3 * time.Second)[2])
+		day.begunPhases(3 * time.Second)[2])
 }
 
 func TestArrivalsFollowTheDemand(t *testing.T) {

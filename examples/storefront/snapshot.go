@@ -51,7 +51,7 @@ func (l *sampler) sample() snapshot {
 		perSecond: l.shop.customers.Rate(),
 		failing:   failingShare(l.recent.Counts()),
 		sum:       newSummary(l.shop, seen),
-		events:    inOrder(l.day.begun(at), events),
+		events:    inOrder(l.day.begunPhases(at), events),
 		exportsTo: l.telemetry.to, metrics: l.metricsURL(), live: l.pageURL(), config: l.settings.path,
 	}
 	f.sum.OTelExports = l.telemetry.exporter.taken.Load()

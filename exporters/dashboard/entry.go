@@ -149,7 +149,7 @@ func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, chang
 		at: at.UnixMilli(), calls: e.current.totals(), state: now.name,
 		value: toFloat32(value), p50: toFloat32(e.extra.p50), p99: toFloat32(e.extra.p99), reset: e.callsReset,
 	})
-	e.followTrouble(at)
+	e.recordTroubleStart(at)
 	if e.statesReset {
 		e.tracker = stateTracker{}
 	}
@@ -163,8 +163,8 @@ func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, chang
 // maxEntryChanges is how many changes of state each entry remembers.
 const maxEntryChanges = 32
 
-// remember stores a change of state.
-func (e *entry) remember(c changeEvent) {
+// storeChange stores a change of state.
+func (e *entry) storeChange(c changeEvent) {
 	e.changes = append(e.changes, c)
 	if old := len(e.changes) - maxEntryChanges; old > 0 {
 		e.changes = append(e.changes[:0], e.changes[old:]...)

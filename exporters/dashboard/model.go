@@ -80,7 +80,7 @@ func (m *model) apply(at time.Time, extras map[subject]extra) *update {
 		if c, changed := e.advance(at, extras); changed {
 			event := changeEvent{c, m.seq, subject, e.id}
 			m.changes = append(m.changes, event)
-			e.remember(event)
+			e.storeChange(event)
 		}
 	}
 	m.limitChanges()

@@ -50,8 +50,8 @@ const (
 // not trouble.
 const fewestCalls = 10
 
-// trouble returns the worst trouble of an entry, or "".
-func (e *entry) trouble(at time.Time) string {
+// worstTrouble returns the worst trouble of an entry, or "".
+func (e *entry) worstTrouble(at time.Time) string {
 	b := e.extra.breaker
 	calls := e.current.windowSuccesses + e.current.windowFailures
 	switch {
@@ -71,13 +71,13 @@ func (e *entry) trouble(at time.Time) string {
 	return ""
 }
 
-// followTrouble notes since when an entry has had trouble.
-func (e *entry) followTrouble(at time.Time) {
+// recordTroubleStart notes since when an entry has had trouble.
+func (e *entry) recordTroubleStart(at time.Time) {
 	if len(e.history.points) > 1 && !e.callsReset && e.current.limitRefused > e.limitRefused {
 		e.limitedAt = at
 	}
 	e.limitRefused = e.current.limitRefused
-	now := e.trouble(at)
+	now := e.worstTrouble(at)
 	if (now == "") != (e.troubled == "") {
 		e.troubleSince = at
 		e.troubleAtLeast = len(e.history.points) <= 2

@@ -128,8 +128,8 @@ type extras struct {
 	notices  []string
 }
 
-// wrap wraps the sources.
-func (x *extras) wrap(sources []stat.Source) []stat.Source {
+// wrapSources wraps the sources.
+func (x *extras) wrapSources(sources []stat.Source) []stat.Source {
 	wrapped := make([]stat.Source, len(sources))
 	for n, s := range sources {
 		if s != nil {

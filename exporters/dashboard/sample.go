@@ -177,8 +177,8 @@ func (r *sample) kind() string {
 	return ""
 }
 
-// severity ranks states. A higher one is worse.
-func severity(state string) int {
+// stateSeverity ranks states. A higher one is worse.
+func stateSeverity(state string) int {
 	switch state {
 	case "firing", "open", "forced_open":
 		return 3
@@ -194,7 +194,7 @@ func severity(state string) int {
 func (r *sample) state() stateStats {
 	var worst stateStats
 	for _, s := range r.states {
-		if s.count > 0 && (worst.name == "" || severity(s.name) > severity(worst.name)) {
+		if s.count > 0 && (worst.name == "" || stateSeverity(s.name) > stateSeverity(worst.name)) {
 			worst = s
 		}
 	}

@@ -33,13 +33,15 @@ func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 		next: make(chan struct{}), last: &update{},
 	}
 	var err error
-	s.set, err = read.New(s.model.newMetric, s.extras.wrap(sources)...)
+	s.set, err = read.New(s.model.newMetric, s.extras.wrapSources(sources)...)
 	return s, err
 }
 
-func (s *sampler) add(sources []stat.Source) error { return s.set.Add(s.extras.wrap(sources)...) }
+func (s *sampler) add(sources []stat.Source) error {
+	return s.set.Add(s.extras.wrapSources(sources)...)
+}
 
-func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.extras.wrap(sources)...) }
+func (s *sampler) remove(sources []stat.Source) { s.set.Remove(s.extras.wrapSources(sources)...) }
 
 // latest returns an update that is not older than the interval.
 func (s *sampler) latest(ctx context.Context) (*update, error) {

@@ -36,10 +36,10 @@ func (t *stateTracker) advance(stages []stateStats, now stateStats, at time.Time
 	t.since, t.atMost = at, false
 	if spent := now.spent - before.lastStats(now.name).spent; now.spent > 0 {
 		// If the state was entered once, from another state, all of its added time is since then.
-		t.since = at.Add(-seconds(spent))
+		t.since = at.Add(-secondsToDuration(spent))
 		t.atMost = before.state == now.name || timesEntered(entered, now.name) != 1
 	}
-	return change{at: t.since, atMost: t.atMost, from: before.state, to: now.name, by: withoutOneEntering(entered, now.name)}, true
+	return change{at: t.since, atMost: t.atMost, from: before.state, to: now.name, by: removeOneEntering(entered, now.name)}, true
 }
 
 // enteredSince returns the states entered since the last sample, and how often. ok is false if a
@@ -79,7 +79,7 @@ func stateStart(stages []stateStats, now stateStats, at time.Time) (since time.T
 			once = once || s.name != now.name && s.entered == 0 && s.spent > 0
 		}
 	}
-	return at.Add(-seconds(now.spent)), !once
+	return at.Add(-secondsToDuration(now.spent)), !once
 }
 
 func timesEntered(list []stateStats, name string) float64 {
@@ -91,8 +91,8 @@ func timesEntered(list []stateStats, name string) float64 {
 	return 0
 }
 
-// withoutOneEntering removes one entering of the state from the list.
-func withoutOneEntering(list []stateStats, name string) (rest []stateStats) {
+// removeOneEntering removes one entering of the state from the list.
+func removeOneEntering(list []stateStats, name string) (rest []stateStats) {
 	for _, s := range list {
 		if s.name == name {
 			s.entered--
@@ -104,4 +104,4 @@ func withoutOneEntering(list []stateStats, name string) (rest []stateStats) {
 	return rest
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+func secondsToDuration(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

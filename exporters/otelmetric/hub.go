@@ -175,8 +175,8 @@ func (h *hub) remove(sources []stat.Source) {
 	}
 }
 
-// end ends a registration. It removes the callback after the last one.
-func (h *hub) end(r *Registration) error {
+// endRegistration ends a registration. It removes the callback after the last one.
+func (h *hub) endRegistration(r *Registration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.registrations, r)

@@ -94,5 +94,5 @@ func (r *Registration) Unregister() error {
 	}
 	r.sources = nil
 	r.hub.remove(gone)
-	return r.hub.end(r)
+	return r.hub.endRegistration(r)
 }

@@ -17,7 +17,7 @@ var units = map[string]string{
 	"Cel": "celsius", "Hz": "hertz", "1": "", "%": "percent",
 }
 
-var perUnits = map[string]string{
+var perUnitWords = map[string]string{
 	"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year",
 }
 
@@ -26,15 +26,15 @@ var perUnits = map[string]string{
 func metricName(i *stat.Instrument) string {
 	tokens := splitWords(i.Name)
 	unit, per, _ := strings.Cut(i.Unit, "/")
-	tokens = appendMissing(tokens, unitWord(unit, units))
-	if word := unitWord(per, perUnits); word != "" {
-		tokens = appendMissing(tokens, "per_"+word)
+	tokens = appendIfMissing(tokens, unitWord(unit, units))
+	if word := unitWord(per, perUnitWords); word != "" {
+		tokens = appendIfMissing(tokens, "per_"+word)
 	}
 	switch {
 	case i.Kind == stat.Counter:
-		tokens = moveLast(tokens, "total")
+		tokens = moveToEnd(tokens, "total")
 	case i.Kind == stat.Gauge && i.Unit == "1":
-		tokens = moveLast(tokens, "ratio")
+		tokens = moveToEnd(tokens, "ratio")
 	}
 	return escapeDigit(strings.Join(tokens, "_"), "_")
 }
@@ -95,14 +95,14 @@ func isAlphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-func appendMissing(tokens []string, word string) []string {
+func appendIfMissing(tokens []string, word string) []string {
 	if word == "" || slices.Contains(tokens, word) {
 		return tokens
 	}
 	return append(tokens, word)
 }
 
-func moveLast(tokens []string, word string) []string {
+func moveToEnd(tokens []string, word string) []string {
 	return append(slices.DeleteFunc(tokens, func(t string) bool { return t == word }), word)
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// nativeCounts records values in a native histogram of Prometheus and returns the counts of its
+// nativeBucketCounts records values in a native histogram of Prometheus and returns the counts of its
 // buckets.
-func nativeCounts(t *testing.T, values []float64) map[int]int64 {
+func nativeBucketCounts(t *testing.T, values []float64) map[int]int64 {
 	t.Helper()
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "h", Help: "h.", NativeHistogramBucketFactor: math.Exp2(1.0 / 8), NativeHistogramZeroThreshold: prometheus.NativeHistogramZeroThresholdZero,
@@ -64,7 +64,7 @@ func TestIndexEqualsPrometheusBucket(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, len(values), 100_000)
-		require.Equal(t, nativeCounts(t, values), countsByIndex(values))
+		require.Equal(t, nativeBucketCounts(t, values), countsByIndex(values))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestIndexEqualsPrometheusBucketAtEveryBound(t *testing.T) {
 	for i := latency.Lowest - 1; i <= latency.Lowest+latency.Buckets; i++ {
 		bound := latency.Bound(i)
 		for _, v := range []float64{math.Nextafter(bound, 0), bound, math.Nextafter(bound, math.Inf(1))} {
-			require.Equal(t, nativeCounts(t, []float64{v}), countsByIndex([]float64{v}), "%v", v)
+			require.Equal(t, nativeBucketCounts(t, []float64{v}), countsByIndex([]float64{v}), "%v", v)
 		}
 	}
 }

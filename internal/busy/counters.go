@@ -65,8 +65,8 @@ func (c *counters) maxUncounted() int64 {
 	return c.counts[c.lowestIndex()]
 }
 
-func (c *counters) foundAt(i int) found {
-	f := found{hash: c.hashes[i], atLeast: c.counts[i] - c.errors[i], atMost: c.counts[i]}
+func (c *counters) foundAt(i int) foundKey {
+	f := foundKey{hash: c.hashes[i], atLeast: c.counts[i] - c.errors[i], atMost: c.counts[i]}
 	if c.texts != nil {
 		f.text = c.texts[i]
 	}

@@ -7,7 +7,7 @@ func (s *Sketch[K]) Turn() {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		p.begin(p.period + 1)
+		p.beginPeriod(p.period + 1)
 		p.period--
 		p.mu.Unlock()
 	}

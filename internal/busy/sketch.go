@@ -26,11 +26,11 @@ const (
 // All methods are safe for concurrent use. The methods of a nil Sketch do nothing.
 type Sketch[K comparable] struct {
 	epoch time.Time
-	parts [parts]part
+	parts [parts]sketchPart
 }
 
-// part is a sketch of a part of the keys.
-type part struct {
+// sketchPart is a sketch of a part of the keys.
+type sketchPart struct {
 	mu                sync.Mutex
 	show              bool
 	period            int64 // number of the present period
@@ -86,10 +86,10 @@ func (s *Sketch[K]) Add(key K) {
 func (s *Sketch[K]) period() int64 { return int64(time.Since(s.epoch) / Period) }
 
 // count counts a refusal of a key, unless the key is new and its text is needed.
-func (p *part) count(hash uint64, period int64) (counted bool) {
+func (p *sketchPart) count(hash uint64, period int64) (counted bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(period)
+	p.beginPeriod(period)
 	if p.present.increment(hash) {
 		return true
 	}
@@ -101,10 +101,10 @@ func (p *part) count(hash uint64, period int64) (counted bool) {
 }
 
 // insert counts a refusal of a key that count did not find.
-func (p *part) insert(hash uint64, period int64, text string) {
+func (p *sketchPart) insert(hash uint64, period int64, text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(period)
+	p.beginPeriod(period)
 	if p.present.increment(hash) {
 		return
 	}
@@ -114,8 +114,8 @@ func (p *part) insert(hash uint64, period int64, text string) {
 	p.present.insert(hash, text)
 }
 
-// begin starts the given period, unless the present one is later.
-func (p *part) begin(period int64) {
+// beginPeriod starts the given period, unless the present one is later.
+func (p *sketchPart) beginPeriod(period int64) {
 	switch later := period - p.period; {
 	case later == 1:
 		p.previous, p.present = p.present, nil
@@ -134,11 +134,11 @@ func (s *Sketch[K]) Busiest(limiter string, n int) []Key {
 	if s == nil || n <= 0 {
 		return nil
 	}
-	var all []found
+	var all []foundKey
 	for i := range s.parts {
 		all = s.parts[i].appendKeys(all, s.period())
 	}
-	slices.SortFunc(all, func(a, b found) int {
+	slices.SortFunc(all, func(a, b foundKey) int {
 		return cmp.Or(cmp.Compare(b.atLeast, a.atLeast), cmp.Compare(b.atMost, a.atMost), cmp.Compare(a.hash, b.hash))
 	})
 	keys := make([]Key, min(n, len(all)))
@@ -152,8 +152,8 @@ func (s *Sketch[K]) Busiest(limiter string, n int) []Key {
 	return keys
 }
 
-// found is an entry of a part, with its bounds.
-type found struct {
+// foundKey is an entry of a part, with its bounds.
+type foundKey struct {
 	hash            uint64
 	text            string
 	atLeast, atMost int64
@@ -161,10 +161,10 @@ type found struct {
 
 // appendKeys appends all keys of the part. If only one of the two periods has a key, the key was
 // refused in the other period at most as often as the least refused key of that other period.
-func (p *part) appendKeys(to []found, period int64) []found {
+func (p *sketchPart) appendKeys(to []foundKey, period int64) []foundKey {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(period)
+	p.beginPeriod(period)
 	before := p.previous
 	if before == nil {
 		before = &counters{}

@@ -15,8 +15,8 @@ import (
 // maxText is the maximum number of bytes of a key that are shown.
 const maxText = 64
 
-// textOf returns the text of a key, cut to maxText bytes and an ellipsis. A text that is not valid UTF-8,
-// such as a hash, is written in hexadecimal. The result is never empty.
+// textOf returns the text of a key, cut to maxText bytes and an ellipsis. A text that is not valid
+// UTF-8, such as a hash, is written in hexadecimal. The result is never empty.
 func textOf[K comparable](key K) string {
 	s, ok := any(key).(string)
 	if !ok {
@@ -40,9 +40,9 @@ func textOf[K comparable](key K) string {
 	return strings.Clone(text) // it may be part of a longer string
 }
 
-// secret is the key of the hashes that are shown. It is drawn for each process. So an attacker who
-// hashes all possible addresses cannot tell which address belongs to a shown hash.
-var secret = sync.OnceValue(func() []byte {
+// hashSecret is the key of the hashes that are shown. It is drawn for each process. So hashing all
+// possible addresses does not tell which of them belongs to a shown hash.
+var hashSecret = sync.OnceValue(func() []byte {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
 	return key
@@ -50,7 +50,7 @@ var secret = sync.OnceValue(func() []byte {
 
 // nameOf returns the text for a key that is not shown: 48 bits of an HMAC-SHA256 of its hash.
 func nameOf(hash uint64) string {
-	mac := hmac.New(sha256.New, secret())
+	mac := hmac.New(sha256.New, hashSecret())
 	_ = binary.Write(mac, binary.LittleEndian, hash)
 	return "#" + hex.EncodeToString(mac.Sum(nil)[:6])
 }

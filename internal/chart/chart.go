@@ -1,5 +1,5 @@
-// Package chart draws lines as SVG, for light and dark pages: one chart on logarithmic scales, or small
-// charts side by side on linear ones. The programs in bench and proving draw with it.
+// Package chart draws lines as SVG, for light and dark pages: one chart on logarithmic scales, or
+// small charts side by side on linear ones. The programs in bench and proving draw with it.
 package chart
 
 import (
@@ -32,8 +32,9 @@ const (
 	left, right, top, bottom = 64, 24, 64, 48
 )
 
-// style uses no color of the page: the background is part of the chart, and follows the color scheme of the
-// reader. The line colors are those of Okabe and Ito, which color-blind people can distinguish.
+// style uses no color of the page: the background is part of the chart, and follows the color
+// scheme of the reader. The line colors are those of Okabe and Ito, which color-blind people can
+// distinguish.
 const style = `<style>
 text { font: 12px system-ui, sans-serif; fill: #333 }
 .panel { fill: #fff } .grid { stroke: #ddd } .title { font-size: 14px; font-weight: 600 }
@@ -133,5 +134,5 @@ func round(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-// log returns the logarithm in which a scale is linear.
-func log(v float64) float64 { return math.Log10(max(v, 1e-9)) }
+// clampedLog returns the logarithm in which a scale is linear.
+func clampedLog(v float64) float64 { return math.Log10(max(v, 1e-9)) }

@@ -16,7 +16,7 @@ type scale struct {
 func emptyScale(from, to float64) scale { return scale{math.Inf(1), math.Inf(-1), from, to} }
 
 // extend extends the scale to v.
-func (s *scale) extend(v float64) { s.lo, s.hi = min(s.lo, log(v)), max(s.hi, log(v)) }
+func (s *scale) extend(v float64) { s.lo, s.hi = min(s.lo, clampedLog(v)), max(s.hi, clampedLog(v)) }
 
 // toPowersOfTen extends the scale to powers of ten at both ends. It covers at least one.
 func (s scale) toPowersOfTen() scale {
@@ -30,7 +30,7 @@ func (s scale) toPowersOfTen() scale {
 
 // pixel returns the pixel of a value.
 func (s scale) pixel(v float64) float64 {
-	return s.from + (log(v)-s.lo)/(s.hi-s.lo)*(s.to-s.from)
+	return s.from + (clampedLog(v)-s.lo)/(s.hi-s.lo)*(s.to-s.from)
 }
 
 // grid draws a line for each power of ten.

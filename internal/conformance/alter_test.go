@@ -22,7 +22,7 @@ func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			altered := 0
-			for _, seq := range read(t, filepath.Join("testdata", name+suffix)) {
+			for _, seq := range read(t, filepath.Join("testdata", name+traceSuffix)) {
 				steps := replayOne(t, p, seq).steps
 				if len(steps) == 0 || random.IntN(testenv.Repeat(3, 20)) > 0 {
 					continue

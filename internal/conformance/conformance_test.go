@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const suffix = ".jsonl.gz"
+const traceSuffix = ".jsonl.gz"
 
 // replayers holds the replayer for each file that weir is compared with.
 var replayers = map[string]replayer{
@@ -51,11 +51,11 @@ var noReplayer = map[string]string{
 
 func TestWeirEqualsTheReferences(t *testing.T) {
 	folder := cmp.Or(os.Getenv("WEIR_TRACES"), "testdata")
-	files, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
+	files, err := filepath.Glob(filepath.Join(folder, "*"+traceSuffix))
 	require.NoError(t, err)
 	require.NotEmpty(t, files, folder)
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), suffix)
+		name := strings.TrimSuffix(filepath.Base(file), traceSuffix)
 		t.Run(name, func(t *testing.T) {
 			sequences := read(t, file)
 			p, ok := replayers[name]
@@ -115,17 +115,17 @@ func (s *summary) requireReasons(t *testing.T) {
 }
 
 func (s *summary) String(name string) string {
-	left, reasons := describe(s.left)
+	left, reasons := describeCounts(s.left)
 	text := fmt.Sprintf("%s: replayed %d of %d sequences, %d steps, skipped %d%s, mismatches %d",
 		name, s.sequences-left, s.sequences, s.steps, left, reasons, len(s.mismatches))
-	if steps, reasons := describe(s.partly); steps > 0 {
+	if steps, reasons := describeCounts(s.partly); steps > 0 {
 		text += fmt.Sprintf("\n%s: of these steps %d compared in part%s", name, steps, reasons)
 	}
 	return text
 }
 
-// describe returns the sum of counts by reason, and the reasons as text.
-func describe(counts map[divergence]int) (total int, reasons string) {
+// describeCounts returns the sum of counts by reason, and the reasons as text.
+func describeCounts(counts map[divergence]int) (total int, reasons string) {
 	var parts []string
 	for _, d := range slices.Sorted(maps.Keys(counts)) {
 		total += counts[d]

@@ -53,7 +53,7 @@ func (f *funnelReplay) step(s funnelStep) {
 	f.seed(s)
 	room := math.Min(f.left+f.pending(s.At), f.capacity) // as it should be
 	if p := f.pending(s.At); p >= 1-f.slack {
-		f.credit(s, p)
+		f.addFreedRoom(s, p)
 	}
 	ok := f.left >= float64(s.Quota)
 	if math.Abs(f.left-float64(s.Quota)) <= f.slack && f.slack > 0 && s.OK != nil && *s.OK != ok {
@@ -80,9 +80,9 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 }
 
-// credit adds the room that has been freed since the last request. If rounding decides whether
+// addFreedRoom adds the room that has been freed since the last request. If rounding decides whether
 // there is a credit, it follows the reference.
-func (f *funnelReplay) credit(s funnelStep, pending float64) {
+func (f *funnelReplay) addFreedRoom(s funnelStep, pending float64) {
 	if pending < 1+f.slack && f.slack > 0 && s.Time != nil && *s.Time < s.At-1000 {
 		f.noteDivergence(floatEdge)
 		return

@@ -26,7 +26,7 @@ var resilience4jReplayer = replaying("i now_ms op permit dur_ns class bad ms to 
 		r.skipRest(refusedRate)
 		return nil
 	}
-	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jEnds(r.seq.Steps)}
+	x := &r4jReplay{run: r, c: c, now: time.UnixMilli(c.Start), permits: map[int]*r4jPermit{}, ends: r4jFinishes(r.seq.Steps)}
 	x.weir = breaker.NewAt("cb", config, x.now.Truncate(time.Second)) // windows of the reference are aligned to whole seconds
 	overrider.ResetAt(x.weir, x.now)
 	x.state, x.evidence = "CLOSED", x.window()
@@ -68,8 +68,8 @@ type r4jPermit struct {
 	used  bool
 }
 
-// r4jEnds finds the step that finishes each permit.
-func r4jEnds(steps []json.RawMessage) map[int]r4jStep {
+// r4jFinishes finds the step that finishes each permit.
+func r4jFinishes(steps []json.RawMessage) map[int]r4jStep {
 	ends := map[int]r4jStep{}
 	for _, raw := range slices.Backward(steps) {
 		var s r4jStep
@@ -143,8 +143,8 @@ func (x *r4jReplay) acquire(s r4jStep) {
 	checkSame(x.run, "ok", s.OK, err == nil)
 }
 
-// backdate acquires the permit again at such a time that the call takes as long as the trace says, because in some traces
-// the durations are invented.
+// backdate acquires the permit again at such a time that the call takes as long as the trace says,
+// because in some traces the durations are invented.
 func (x *r4jReplay) backdate(s r4jStep) {
 	end, ok := x.ends[s.I]
 	if !ok {
@@ -280,10 +280,11 @@ func (x *r4jReplay) compare(s r4jStep) {
 	checkSame(x.run, "events", s.Events, x.events)
 }
 
-// TestMostOfResilience4jReplays requires that four in five of the sequences without overlapping calls replay completely.
+// TestMostOfResilience4jReplays requires that four in five of the sequences without overlapping
+// calls replay completely.
 func TestMostOfResilience4jReplays(t *testing.T) {
 	replayed, all := 0, 0
-	for _, seq := range read(t, "testdata/resilience4j"+suffix) {
+	for _, seq := range read(t, "testdata/resilience4j"+traceSuffix) {
 		var c r4jConfig
 		require.NoError(t, json.Unmarshal(seq.Config, &c))
 		if c.Discipline != "sequential" && c.Discipline != "scripted" {

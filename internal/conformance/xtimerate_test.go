@@ -36,8 +36,8 @@ var xtimeRateReplayer = replaying("t_ns op n ref limit", func(r *run, c rateConf
 	return x.step
 })
 
-// rateReplay replays a sequence. weir is nil while it is skipped, and is then replaced by a bucket with the level of the
-// reference.
+// rateReplay replays a sequence. weir is nil while it is skipped, and is then replaced by a bucket
+// with the level of the reference.
 type rateReplay struct {
 	*run
 	reference    rateLimiter
@@ -101,8 +101,8 @@ func (x *rateReplay) seed() {
 	x.weir = bucket(c, x.reference.limit, x.reference.last, float64(c.Burst)-x.reference.tokens)
 }
 
-// slack returns how many tokens weir and the reference may differ by: floats are rounded, and times truncated to a
-// nanosecond.
+// slack returns how many tokens weir and the reference may differ by: floats are rounded, and times
+// truncated to a nanosecond.
 func (x *rateReplay) slack() float64 { return 1e-6 + 2e-9*x.fastest }
 
 func (x *rateReplay) allow(s rateStep) {
@@ -112,11 +112,11 @@ func (x *rateReplay) allow(s rateStep) {
 		return
 	}
 	level := bridge.TokensAt(x.weir, nanoTime(s.At))
-	x.agree(s, level, reference.ok, x.weir.TakeAt(nanoTime(s.At), s.N).OK)
+	x.decisionsAgree(s, level, reference.ok, x.weir.TakeAt(nanoTime(s.At), s.N).OK)
 }
 
-// agree compares two decisions on a request for s.N tokens.
-func (x *rateReplay) agree(s rateStep, level float64, reference, weir bool) bool {
+// decisionsAgree compares two decisions on a request for s.N tokens.
+func (x *rateReplay) decisionsAgree(s rateStep, level float64, reference, weir bool) bool {
 	switch {
 	case reference == weir:
 		return true
@@ -141,7 +141,7 @@ func (x *rateReplay) reserve(s rateStep) {
 	}
 	weir := bridge.ReserveAt(x.weir, nanoTime(s.At), s.N, limiter.Never).(*limiter.Reservation)
 	x.reservations[s.Ref] = rateReservation{weir, s.At + int64(weir.Delay)}
-	if !x.agree(s, math.NaN(), reference.ok, weir.OK) || !weir.OK {
+	if !x.decisionsAgree(s, math.NaN(), reference.ok, weir.OK) || !weir.OK {
 		return
 	}
 	if bound := 1 + x.slack()/x.reference.limit*1e9; math.Abs(float64(reference.delay(s.At)-int64(weir.Delay))) > bound {

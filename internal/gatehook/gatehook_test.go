@@ -38,22 +38,22 @@ func TestNoEscapeKeepsAValueOnTheStack(t *testing.T) {
 	}), "without NoEscape the value is allocated")
 }
 
-// A goroutine starts with a small stack. Deep recursion moves the stack while each frame holds a pointer
-// that went through NoEscape.
+// A goroutine starts with a small stack. Deep recursion moves the stack while each frame holds a
+// pointer that went through NoEscape.
 func TestNoEscapeSurvivesAMovedStack(t *testing.T) {
 	done := make(chan int)
-	go func() { done <- recurse(10_000) }()
+	go func() { done <- growStack(10_000) }()
 	require.Equal(t, 10_000, <-done)
 }
 
-func recurse(depth int) int {
+func growStack(depth int) int {
 	if depth == 0 {
 		runtime.GC() // which may shrink the stack
 		return 0
 	}
 	var v value
 	p := gatehook.NoEscape(&v)
-	below := recurse(depth - 1)
+	below := growStack(depth - 1)
 	setValue(p, below+1)
 	return v.a
 }

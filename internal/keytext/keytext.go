@@ -36,26 +36,26 @@ func sizeByReflection[K comparable](key K) int {
 	if v.Kind() == reflect.String {
 		return min(v.Len(), MaxKey+1)
 	}
-	return textIn(v)
+	return textBytes(v)
 }
 
-// textIn returns the bytes of text that a value, its fields and its elements refer to.
-func textIn(v reflect.Value) (n int) {
+// textBytes returns the bytes of text that a value, its fields and its elements refer to.
+func textBytes(v reflect.Value) (n int) {
 	switch v.Kind() { //nolint:exhaustive // the other kinds refer to no text
 	case reflect.String:
 		n = v.Len()
 	case reflect.Interface:
 		if !v.IsNil() {
-			n = int(v.Elem().Type().Size()) + textIn(v.Elem())
+			n = int(v.Elem().Type().Size()) + textBytes(v.Elem())
 		}
 	case reflect.Struct:
 		for _, field := range v.Fields() {
-			n += textIn(field)
+			n += textBytes(field)
 		}
 	case reflect.Array:
 		if k := v.Type().Elem().Kind(); k >= reflect.Array { // numbers refer to nothing
 			for i := range v.Len() {
-				n += textIn(v.Index(i))
+				n += textBytes(v.Index(i))
 			}
 		}
 	}

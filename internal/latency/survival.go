@@ -70,7 +70,7 @@ func (e *Estimate) Chance(d time.Duration) float64 {
 
 // Record counts a call that ended at the time, with an answer or without one.
 func (s *Survival) Record(at int64, took time.Duration, answered bool) {
-	s.update(at)
+	s.updateIfDue(at)
 	counts := &s.generations[s.present.Load()&1]
 	i := bucketOf(max(int64(took), 0))
 	if answered {
@@ -82,7 +82,7 @@ func (s *Survival) Record(at int64, took time.Duration, answered bool) {
 
 // Estimate returns the estimate at the time. It may be 100 ms old.
 func (s *Survival) Estimate(at int64) *Estimate {
-	s.update(at)
+	s.updateIfDue(at)
 	return s.estimate.Load()
 }
 
@@ -95,8 +95,9 @@ func (s *Survival) Forget() {
 	s.estimate.Store(new(Estimate))
 }
 
-// update makes the estimate anew if that is due, or if the time has gone back by more than a span.
-func (s *Survival) update(at int64) {
+// updateIfDue makes the estimate anew if that is due, or if the time has gone back by more than a
+// span.
+func (s *Survival) updateIfDue(at int64) {
 	if due := s.updateAt.Load(); at < due && due-at <= generationSpan && s.estimate.Load() != nil {
 		return
 	}
@@ -105,15 +106,15 @@ func (s *Survival) update(at int64) {
 		return // another call does it
 	}
 	defer s.mu.Unlock()
-	s.advance(at)
-	s.estimate.Store(s.read())
+	s.advanceGeneration(at)
+	s.estimate.Store(s.currentEstimate())
 	s.updateAt.Store(at + updateEvery)
 }
 
-// advance begins the generation of the time. It does nothing for a time of the generation before,
-// which is the time of a late call. If the time is more than one generation away, it clears both
-// generations, because no count is of the last 10 s.
-func (s *Survival) advance(at int64) {
+// advanceGeneration begins the generation of the time. It does nothing for a time of the generation
+// before, which is the time of a late call. If the time is more than one generation away, it clears
+// both generations, because no count is of the last 10 s.
+func (s *Survival) advanceGeneration(at int64) {
 	n := at / generationSpan
 	if at%generationSpan < 0 {
 		n--
@@ -129,8 +130,8 @@ func (s *Survival) advance(at int64) {
 	s.present.Store(n)
 }
 
-// read returns the estimate of the present counts.
-func (s *Survival) read() *Estimate {
+// currentEstimate returns the estimate of the present counts.
+func (s *Survival) currentEstimate() *Estimate {
 	var answered, cut [Buckets]int64
 	known := int64(0) // the calls that had an answer before the end of the bucket, or are known to have had none
 	for i := range Buckets {

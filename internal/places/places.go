@@ -38,7 +38,7 @@ func (p *Places) After(next time.Time) time.Duration {
 	now := time.Since(p.epoch)
 	first := max(next.Sub(p.epoch), now)
 	if !p.claim() {
-		return p.between(first) - now
+		return p.momentAfter(first) - now
 	}
 	return p.Take(first, time.Duration(p.interval.Load())) - now
 }
@@ -68,8 +68,8 @@ func (p *Places) Take(first, interval time.Duration) time.Duration {
 	}
 }
 
-// between returns a moment from first to the last one that was given.
-func (p *Places) between(first time.Duration) time.Duration {
+// momentAfter returns a moment from first to the last one that was given.
+func (p *Places) momentAfter(first time.Duration) time.Duration {
 	last := time.Duration(p.next.Load() - p.interval.Load())
 	return first + p.even.Next(min(max(last-first, 0), Horizon))
 }

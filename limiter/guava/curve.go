@@ -2,8 +2,8 @@ package guava
 
 import "math"
 
-// curve is the arithmetic of Guava's SmoothRateLimiter: each request waits for the cost of the one before,
-// and unused permits are stored.
+// curve is the arithmetic of Guava's SmoothRateLimiter: each request waits for the cost of the one
+// before, and unused permits are stored.
 //
 // Times are in microseconds and are rounded where Guava rounds. Products are converted to float64, so
 // that the compiler does not fuse them with an addition, which would round differently.
@@ -64,13 +64,13 @@ func (c *curve) storeInterval() float64 {
 	return c.interval
 }
 
-// request makes a request for n permits. It may proceed at the value that next had before the
+// takePermits makes a request for n permits. It may proceed at the value that next had before the
 // request.
-func (c *curve) request(now int64, n float64) {
+func (c *curve) takePermits(now int64, n float64) {
 	c.advance(now)
 	fromStored := math.Min(n, c.stored)
 	fresh := n - fromStored
-	c.next = add(c.next, add(c.costOfStored(fromStored), micros(fresh*c.interval)))
+	c.next = addMicros(c.next, addMicros(c.costOfStored(fromStored), wholeMicros(fresh*c.interval)))
 	c.stored -= fromStored
 }
 
@@ -83,22 +83,22 @@ func (c *curve) costOfStored(n float64) (cost int64) {
 	if above := c.stored - c.threshold; above > 0 {
 		k := math.Min(above, n)
 		length := c.intervalAt(above) + c.intervalAt(above-k)
-		cost = micros(k * length / 2)
+		cost = wholeMicros(k * length / 2)
 		n -= k
 	}
-	return add(cost, micros(c.interval*n))
+	return addMicros(cost, wholeMicros(c.interval*n))
 }
 
 // intervalAt returns the height of the line at a number of permits above the threshold.
 func (c *curve) intervalAt(above float64) float64 { return c.interval + float64(above*c.slope) }
 
-// micros returns x without its fraction, or the longest time if x is too large or a NaN.
-func micros(x float64) int64 {
+// wholeMicros returns x without its fraction, or the longest time if x is too large or a NaN.
+func wholeMicros(x float64) int64 {
 	if x < math.MaxInt64 {
 		return int64(x)
 	}
 	return math.MaxInt64
 }
 
-// add returns a+b, at most the longest time. b must be at least 0.
-func add(a, b int64) int64 { return a + min(b, math.MaxInt64-max(a, 0)) }
+// addMicros returns a+b, at most the longest time. b must be at least 0.
+func addMicros(a, b int64) int64 { return a + min(b, math.MaxInt64-max(a, 0)) }

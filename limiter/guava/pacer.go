@@ -43,13 +43,13 @@ type lastRequest struct {
 
 func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 	p := &pacer{epoch: epoch, curve: c}
-	p.queue = bridge.NewQueue(source{p}, maxWaiters)
+	p.queue = bridge.NewQueue(queueSource{p}, maxWaiters)
 	p.curve.setRate(0, bridge.PerSecond(r))
 	return p
 }
 
-// Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise. There is
-// no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
+// Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise.
+// There is no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
 func (p *pacer) Take(n int) limiter.Result { return p.TakeAt(time.Now(), n) }
 
 // TakeAt is Take at the time t.
@@ -60,7 +60,7 @@ func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
 	wait := p.waitAfter(at, 0)
 	r := limiter.Result{OK: n >= 0 && wait == 0 && !waiters, Limit: math.MaxInt, RetryAfter: wait}
 	if r.OK && n > 0 {
-		p.charge(at, n)
+		p.chargeRequest(at, n)
 	}
 	if r.ResetAfter = p.waitAfter(at, 0); r.ResetAfter == 0 && !waiters {
 		r.Remaining = math.MaxInt
@@ -74,8 +74,8 @@ func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-// Refund undoes a request for n permits made a moment ago. If other requests were made since, the next
-// request may go n intervals earlier.
+// Refund undoes a request for n permits made a moment ago. If other requests were made since, the
+// next request may go n intervals earlier.
 func (p *pacer) Refund(n int) {
 	if n < 1 {
 		return
@@ -85,7 +85,7 @@ func (p *pacer) Refund(n int) {
 		p.curve = p.last.before
 	} else {
 		now := floorMicros(p.now())
-		back := micros(float64(n) * p.curve.interval)
+		back := wholeMicros(float64(n) * p.curve.interval)
 		if least := min(p.curve.next, now); back < p.curve.next-least {
 			p.curve.next -= back
 		} else {
@@ -97,18 +97,19 @@ func (p *pacer) Refund(n int) {
 	p.queue.WakeFirst()
 }
 
-// Wait waits until earlier requests are paid for, and charges n permits to the next request. Waiters are
-// served in order of arrival. The errors are those of limiter.TokenBucket.Wait.
+// Wait waits until earlier requests are paid for, and charges n permits to the next request.
+// Waiters are served in order of arrival. The errors are those of limiter.TokenBucket.Wait.
 func (p *pacer) Wait(ctx context.Context, n int) error { return p.WaitAtMost(ctx, n, limiter.Never) }
 
-// WaitAtMost is like Wait but returns a *limiter.LimitedError at once if the wait would exceed maxWait.
+// WaitAtMost is like Wait but returns a *limiter.LimitedError at once if the wait would exceed
+// maxWait.
 func (p *pacer) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
 	return p.queue.Wait(ctx, n, maxWait)
 }
 
-// Reserve charges n permits and returns how long the caller must wait before it goes. If that exceeds
-// maxWait, or n is below 1, ok is false and nothing is charged. A reservation goes before the callers that
-// wait in the queue.
+// Reserve charges n permits and returns how long the caller must wait before it goes. If that
+// exceeds maxWait, or n is below 1, ok is false and nothing is charged. A reservation goes before
+// the callers that wait in the queue.
 func (p *pacer) Reserve(n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	return p.reserve(p.now(), n, maxWait)
 }
@@ -134,7 +135,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(at)
+	p.startAt(at)
 	p.curve.setRate(floorMicros(at), bridge.PerSecond(r))
 	return nil
 }
@@ -142,45 +143,45 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begin(at)
+	p.startAt(at)
 	wait = timeUntil(p.curve.next, time.Duration(floorMicros(at))*time.Microsecond)
 	if n < 1 || wait > max(maxWait, 0) {
 		return 0, false
 	}
-	p.charge(at, n)
+	p.chargeRequest(at, n)
 	return wait, true
 }
 
-// begin moves the start of the pacer to the first time it is given, if that is before its creation.
-func (p *pacer) begin(at time.Duration) {
+// startAt moves the start of the pacer to the first time it is given, if that is before its creation.
+func (p *pacer) startAt(at time.Duration) {
 	if !p.begun {
 		p.begun = true
 		p.curve.next = min(p.curve.next, floorMicros(at))
 	}
 }
 
-// charge makes a request for n permits. The caller holds the lock.
-func (p *pacer) charge(at time.Duration, n int) {
+// chargeRequest makes a request for n permits. The caller holds the lock.
+func (p *pacer) chargeRequest(at time.Duration, n int) {
 	before := p.curve
-	p.curve.request(floorMicros(at), float64(n))
+	p.curve.takePermits(floorMicros(at), float64(n))
 	p.last = lastRequest{n: n, before: before, after: p.curve}
 }
 
 // waitAfter returns how long a request must wait if others take ahead permits first. The caller
 // holds the lock.
 func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
-	p.begin(at)
+	p.startAt(at)
 	after := p.curve
 	if ahead > 0 {
-		after.request(floorMicros(at), float64(ahead))
+		after.takePermits(floorMicros(at), float64(ahead))
 	}
 	return timeUntil(after.next, at)
 }
 
-// source has the methods of a pacer that its queue uses.
-type source struct{ *pacer }
+// queueSource has the methods of a pacer that its queue uses.
+type queueSource struct{ *pacer }
 
-func (s source) Acquire(n int) (retryAfter time.Duration, ok bool) {
+func (s queueSource) Acquire(n int) (retryAfter time.Duration, ok bool) {
 	if n < 1 {
 		return limiter.Never, false
 	}
@@ -190,11 +191,11 @@ func (s source) Acquire(n int) (retryAfter time.Duration, ok bool) {
 	if retryAfter = s.waitAfter(at, 0); retryAfter > 0 {
 		return retryAfter, false
 	}
-	s.charge(at, n)
+	s.chargeRequest(at, n)
 	return 0, true
 }
 
-func (s source) Predict(ahead int64, n int) (retryAfter time.Duration, ok bool) {
+func (s queueSource) Predict(ahead int64, n int) (retryAfter time.Duration, ok bool) {
 	if n < 1 {
 		return limiter.Never, false
 	}
@@ -214,8 +215,8 @@ const (
 
 func clampTime(at time.Duration) time.Duration { return min(max(at, firstTime), lastTime) }
 
-// timeUntil returns the time from at until a time in microseconds: 0 if that has passed, Never if it is
-// too late.
+// timeUntil returns the time from at until a time in microseconds: 0 if that has passed, Never if
+// it is too late.
 func timeUntil(next int64, at time.Duration) time.Duration {
 	if next > int64(lastTime)/1000 {
 		return limiter.Never

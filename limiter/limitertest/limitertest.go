@@ -1,4 +1,5 @@
-// Package limitertest tests implementations of limiter.TimedLimiter. All limiters of package limiter pass it.
+// Package limitertest tests implementations of limiter.TimedLimiter. All limiters of package
+// limiter pass it.
 //
 // To test your own limiter, call Run in a test:
 //
@@ -54,10 +55,10 @@ func Run(t *testing.T, s Subject) {
 		t.Fatalf("limitertest: Seeds is %d, want at least 1", s.Seeds)
 	}
 	for name, check := range map[string]func(*run){
-		"starts full": (*run).startsFull, "peeks change nothing": (*run).peeks, "invalid requests are refused": (*run).invalid,
-		"refusals change nothing": (*run).refusals, "remaining tokens can be taken": (*run).remaining,
-		"RetryAfter holds": (*run).retry, "ResetAfter holds": (*run).reset, "refunds": (*run).refunds,
-		"never allows too many": (*run).bound, "times that go back": (*run).stale, "many at once": (*run).together,
+		"starts full": (*run).testStartsFull, "peeks change nothing": (*run).testPeeks, "invalid requests are refused": (*run).testInvalid,
+		"refusals change nothing": (*run).testRefusals, "remaining tokens can be taken": (*run).testRemaining,
+		"RetryAfter holds": (*run).testRetryAfter, "ResetAfter holds": (*run).testResetAfter, "refunds": (*run).testRefunds,
+		"never allows too many": (*run).testBound, "times that go back": (*run).testStaleTimes, "many at once": (*run).testConcurrentCalls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range s.Seeds {
@@ -94,8 +95,8 @@ func (r *run) take(n int) limiter.Result {
 	return result
 }
 
-// pass advances the time at random, sometimes by a long time.
-func (r *run) pass() {
+// advanceTime advances the time at random, sometimes by a long time.
+func (r *run) advanceTime() {
 	switch step := int64(r.Step); r.random.IntN(8) {
 	case 0:
 	case 1:
@@ -105,133 +106,133 @@ func (r *run) pass() {
 	}
 }
 
-// some returns a random number of tokens, from 1 to Limit.
-func (r *run) some() int { return 1 + r.random.IntN(r.Limit) }
+// randomTokens returns a random number of tokens, from 1 to Limit.
+func (r *run) randomTokens() int { return 1 + r.random.IntN(r.Limit) }
 
-func (r *run) must(ok bool, format string, args ...any) {
+func (r *run) require(ok bool, format string, args ...any) {
 	r.Helper()
 	if !ok {
 		r.Fatalf("at %s: %s", r.at, fmt.Sprintf(format, args...))
 	}
 }
 
-func (r *run) startsFull() {
+func (r *run) testStartsFull() {
 	result := r.take(0)
-	r.must(result == limiter.Result{OK: true, Limit: r.Limit, Remaining: r.Limit}, "a new limiter answers %+v", result)
-	r.must(r.take(r.Limit).OK, "a new limiter refuses %d tokens", r.Limit)
+	r.require(result == limiter.Result{OK: true, Limit: r.Limit, Remaining: r.Limit}, "a new limiter answers %+v", result)
+	r.require(r.take(r.Limit).OK, "a new limiter refuses %d tokens", r.Limit)
 	result = r.take(1)
-	r.must(!result.OK && result.Remaining == 0, "an empty limiter answers %+v", result)
+	r.require(!result.OK && result.Remaining == 0, "an empty limiter answers %+v", result)
 }
 
-func (r *run) peeks() {
+func (r *run) testPeeks() {
 	for range 200 {
-		r.pass()
+		r.advanceTime()
 		before := r.take(0)
-		r.must(before.OK && before.RetryAfter == 0, "a peek answers %+v", before)
-		r.must(r.take(0) == before, "a peek has changed the state")
-		r.take(r.some())
+		r.require(before.OK && before.RetryAfter == 0, "a peek answers %+v", before)
+		r.require(r.take(0) == before, "a peek has changed the state")
+		r.take(r.randomTokens())
 	}
 }
 
-func (r *run) invalid() {
+func (r *run) testInvalid() {
 	for range 50 {
-		r.pass()
+		r.advanceTime()
 		before := r.take(0)
 		for _, n := range []int{-1, -1 << 31, r.Limit + 1, 1<<31 - 1} {
 			result := r.take(n)
-			r.must(!result.OK && result.RetryAfter == limiter.Never, "Take(%d) answers %+v", n, result)
+			r.require(!result.OK && result.RetryAfter == limiter.Never, "Take(%d) answers %+v", n, result)
 		}
-		r.must(r.take(0) == before, "an invalid request has changed the state")
-		r.take(r.some())
+		r.require(r.take(0) == before, "an invalid request has changed the state")
+		r.take(r.randomTokens())
 	}
 }
 
-func (r *run) refusals() {
+func (r *run) testRefusals() {
 	for range 200 {
-		r.pass()
+		r.advanceTime()
 		before := r.take(0)
-		if !r.take(r.some()).OK {
-			r.must(r.take(0) == before, "a refusal has changed the state")
+		if !r.take(r.randomTokens()).OK {
+			r.require(r.take(0) == before, "a refusal has changed the state")
 		}
 	}
 }
 
-func (r *run) remaining() {
+func (r *run) testRemaining() {
 	for range 200 {
-		r.pass()
+		r.advanceTime()
 		before := r.take(0).Remaining
 		if before < r.Limit {
-			r.must(!r.take(before+1).OK, "Take(%d) is allowed although only %d remain", before+1, before)
+			r.require(!r.take(before+1).OK, "Take(%d) is allowed although only %d remain", before+1, before)
 		}
 		if before > 0 {
 			n := 1 + r.random.IntN(before)
 			result := r.take(n)
-			r.must(result.OK && result.Remaining == before-n, "Take(%d) answers %+v although %d remain", n, result, before)
+			r.require(result.OK && result.Remaining == before-n, "Take(%d) answers %+v although %d remain", n, result, before)
 		}
 	}
 }
 
-func (r *run) retry() {
+func (r *run) testRetryAfter() {
 	for range 300 {
-		r.pass()
-		n := r.some()
+		r.advanceTime()
+		n := r.randomTokens()
 		result := r.take(n)
 		if result.OK {
-			r.must(result.RetryAfter == 0, "an allowed request has RetryAfter %s", result.RetryAfter)
+			r.require(result.RetryAfter == 0, "an allowed request has RetryAfter %s", result.RetryAfter)
 			continue
 		}
-		r.must(result.RetryAfter > 0 && result.RetryAfter < limiter.Never, "a refusal has RetryAfter %s", result.RetryAfter)
+		r.require(result.RetryAfter > 0 && result.RetryAfter < limiter.Never, "a refusal has RetryAfter %s", result.RetryAfter)
 		if r.random.IntN(2) == 0 {
 			continue
 		}
 		r.at += result.RetryAfter - 1
 		if early := r.take(n); early.OK {
-			r.must(!r.Exact, "Take(%d) succeeds before RetryAfter", n)
+			r.require(!r.Exact, "Take(%d) succeeds before RetryAfter", n)
 			continue
 		}
 		r.at++
-		r.must(r.take(n).OK, "Take(%d) is refused again after RetryAfter %s", n, result.RetryAfter)
+		r.require(r.take(n).OK, "Take(%d) is refused again after RetryAfter %s", n, result.RetryAfter)
 	}
 }
 
-func (r *run) reset() {
+func (r *run) testResetAfter() {
 	for range 100 {
-		r.pass()
-		result := r.take(r.some())
-		r.must(result.ResetAfter >= 0 && (result.ResetAfter == 0) == (result.Remaining == r.Limit), "an answer is %+v", result)
+		r.advanceTime()
+		result := r.take(r.randomTokens())
+		r.require(result.ResetAfter >= 0 && (result.ResetAfter == 0) == (result.Remaining == r.Limit), "an answer is %+v", result)
 		if r.random.IntN(4) == 0 {
 			r.at += result.ResetAfter
-			r.must(r.take(0).Remaining == r.Limit, "%d remain after ResetAfter", r.take(0).Remaining)
+			r.require(r.take(0).Remaining == r.Limit, "%d remain after ResetAfter", r.take(0).Remaining)
 		}
 	}
 }
 
-func (r *run) refunds() {
+func (r *run) testRefunds() {
 	for range 100 {
-		r.pass()
-		before, n := r.take(0), r.some()
+		r.advanceTime()
+		before, n := r.take(0), r.randomTokens()
 		if r.take(n).OK {
 			r.l.Refund(n)
 			after := r.take(0).Remaining
-			r.must(after == before.Remaining, "%d remain after Take(%d) and its Refund, not %d", after, n, before.Remaining)
+			r.require(after == before.Remaining, "%d remain after Take(%d) and its Refund, not %d", after, n, before.Remaining)
 		}
-		r.take(r.some())
+		r.take(r.randomTokens())
 	}
 	for _, n := range []int{r.Limit, 1<<31 - 1, 0, -1, -1 << 31} {
 		r.l.Refund(n)
-		r.must(r.take(0).Remaining == r.Limit, "%d remain after a Refund of everything, and of %d", r.take(0).Remaining, n)
+		r.require(r.take(0).Remaining == r.Limit, "%d remain after a Refund of everything, and of %d", r.take(0).Remaining, n)
 	}
-	r.must(r.take(r.Limit).OK && !r.take(1).OK, "refunds have filled the limiter beyond Limit")
+	r.require(r.take(r.Limit).OK && !r.take(1).OK, "refunds have filled the limiter beyond Limit")
 }
 
-func (r *run) bound() {
+func (r *run) testBound() {
 	for range 300 {
 		last := r.at
-		if r.pass(); r.random.IntN(3) == 0 { // prefer boundaries, where bounds are weakest
+		if r.advanceTime(); r.random.IntN(3) == 0 { // prefer boundaries, where bounds are weakest
 			edge := r.at - r.at%r.Step + time.Duration(r.random.IntN(3))*(r.Step-1)
 			r.at = max(edge, last)
 		}
-		for n := r.some(); n > 0 && !r.take(n).OK; n /= 2 {
+		for n := r.randomTokens(); n > 0 && !r.take(n).OK; n /= 2 {
 		}
 	}
 	r.withinBound(r.admitted)
@@ -244,25 +245,25 @@ func (r *run) withinBound(admitted []admission) {
 		for _, last := range admitted[i:] {
 			sum += last.n
 			most := r.Most(last.at - first.at)
-			r.must(sum <= most, "%d tokens were allowed within %s from %s, want at most %d", sum, last.at-first.at, first.at, most)
+			r.require(sum <= most, "%d tokens were allowed within %s from %s, want at most %d", sum, last.at-first.at, first.at, most)
 		}
 	}
 }
 
-// stale uses times that go back and forth. No part of the span may add tokens twice.
-func (r *run) stale() {
+// testStaleTimes uses times that go back and forth. No part of the span may add tokens twice.
+func (r *run) testStaleTimes() {
 	span := r.Step * time.Duration(3*r.Limit)
 	admitted := 0
 	for range 500 {
 		r.at = time.Duration(r.random.Int64N(int64(span)))
-		if n := r.some(); r.take(n).OK {
+		if n := r.randomTokens(); r.take(n).OK {
 			admitted += n
 		}
 	}
-	r.must(admitted <= r.Most(span), "%d tokens were allowed within %s, want at most %d", admitted, span, r.Most(span))
+	r.require(admitted <= r.Most(span), "%d tokens were allowed within %s, want at most %d", admitted, span, r.Most(span))
 }
 
-func (r *run) together() {
+func (r *run) testConcurrentCalls() {
 	var admitted atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
@@ -277,5 +278,5 @@ func (r *run) together() {
 		})
 	}
 	all.Wait()
-	r.must(admitted.Load() == int64(r.Limit), "%d tokens were allowed at the same time, want %d", admitted.Load(), r.Limit)
+	r.require(admitted.Load() == int64(r.Limit), "%d tokens were allowed at the same time, want %d", admitted.Load(), r.Limit)
 }

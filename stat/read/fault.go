@@ -78,7 +78,7 @@ func firstFault(lists ...[]newSeries) error {
 func (f *newSeries) err() error {
 	switch {
 	case f.fault == duplicate:
-		return fmt.Errorf("stat: two different series are %s: each source needs a name of its own", describe(f.cleaned))
+		return fmt.Errorf("stat: two different series are %s: each source needs a name of its own", seriesText(f.cleaned))
 	case f.fault == unknown:
 		return fmt.Errorf("stat: the instrument %s is not one of those that the set was made with", f.series.Instrument.Name)
 	case f.series == nil || f.series.Instrument == nil:
@@ -91,8 +91,8 @@ func (f *newSeries) err() error {
 		f.series.Instrument.Name, len(f.series.Values), len(f.series.Instrument.Attrs))
 }
 
-// describe returns the series as text.
-func describe(s *stat.Series) string {
+// seriesText returns the series as text.
+func seriesText(s *stat.Series) string {
 	pairs := make([]string, len(s.Values))
 	for n, key := range s.Instrument.Attrs {
 		pairs[n] = fmt.Sprintf("%s=%.64q", key, s.Values[n])

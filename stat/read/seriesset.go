@@ -37,7 +37,7 @@ func observeHistograms(s stat.Source, yield func(*stat.Series, stat.Histogram) b
 // read reads the sources and yields their series. A reading that yield has stopped has not seen all
 // series, so it leaves the table as it is.
 func (h *seriesSet[T, V]) read(yield func(T, V) bool) {
-	r := h.begin(yield)
+	r := h.beginReading(yield)
 	defer h.end(r)
 	list := *h.members.list.Load()
 	h.readMembers(r, list)
@@ -145,7 +145,7 @@ func (h *seriesSet[T, V]) seriesOf(m *member) map[*stat.Series]bool {
 	return series
 }
 
-func (h *seriesSet[T, V]) begin(yield func(T, V) bool) *reading[T, V] {
+func (h *seriesSet[T, V]) beginReading(yield func(T, V) bool) *reading[T, V] {
 	r, ok := h.idle.Get().(*reading[T, V])
 	if !ok {
 		r = &reading[T, V]{}

@@ -85,21 +85,21 @@ func newTab(t *testing.T) *tab {
 	ctx, cancel := chromedp.NewContext(chrome.ctx)
 	t.Cleanup(cancel) // closes the tab
 	b := &tab{t: t, ctx: ctx}
-	require.NoError(t, chromedp.Listen(ctx, b.noteEvent))
+	require.NoError(t, chromedp.Listen(ctx, b.handleEvent))
 	t.Cleanup(b.checkConsole)
 	b.setSize(1440, 900)
 	b.setColorScheme("light")
 	return b
 }
 
-// chromium returns the path of the browser. Debian starts it by a script that prints warnings, so the program
-// itself is preferred.
+// chromium returns the path of the browser. Debian starts it by a script that prints warnings, so
+// the program itself is preferred.
 func chromium(t *testing.T) string {
 	t.Helper()
 	return testenv.Program(t, "/usr/lib/chromium/chromium", "chromium", "chromium-browser", "google-chrome")
 }
 
-func (b *tab) noteEvent(event any) {
+func (b *tab) handleEvent(event any) {
 	if b.t.Context().Err() != nil { // the test is over, and the server has closed the stream of the page
 		return
 	}

@@ -59,12 +59,12 @@ func serve(t *testing.T, p protocol, handler http.Handler) *server {
 	return s
 }
 
-// order says which of weirhttp and otelhttp is the outer transport.
-type order string
+// wrapOrder says which of weirhttp and otelhttp is the outer transport.
+type wrapOrder string
 
 const (
-	otelOutside order = "otelhttp outside"
-	weirOutside order = "weirhttp outside"
+	otelOutside wrapOrder = "otelhttp outside"
+	weirOutside wrapOrder = "weirhttp outside"
 )
 
 // tracedClient is a client with both, and the recorded spans.
@@ -75,11 +75,11 @@ type tracedClient struct {
 	spans  *tracetest.SpanRecorder
 }
 
-func newTracedClient(o order, base http.RoundTripper, gate *weir.Gate) *tracedClient {
+func newTracedClient(o wrapOrder, base http.RoundTripper, gate *weir.Gate) *tracedClient {
 	return newTracedClientOf(o, weirhttp.TransportConfig{Base: base}, gate)
 }
 
-func newTracedClientOf(o order, c weirhttp.TransportConfig, gate *weir.Gate) *tracedClient {
+func newTracedClientOf(o wrapOrder, c weirhttp.TransportConfig, gate *weir.Gate) *tracedClient {
 	s := &tracedClient{spans: tracetest.NewSpanRecorder()}
 	s.tracer = trace.NewTracerProvider(trace.WithSpanProcessor(s.spans))
 	otel := func(inner http.RoundTripper) http.RoundTripper {
@@ -118,16 +118,16 @@ func (s *tracedClient) refused(name string) (all []bool) {
 	return all
 }
 
-func inBothOrders(t *testing.T, test func(*testing.T, protocol, order)) {
+func inBothOrders(t *testing.T, test func(*testing.T, protocol, wrapOrder)) {
 	for _, p := range []protocol{http1, http2} {
-		for _, o := range []order{otelOutside, weirOutside} {
+		for _, o := range []wrapOrder{otelOutside, weirOutside} {
 			t.Run(string(p)+" "+string(o), func(t *testing.T) { test(t, p, o) })
 		}
 	}
 }
 
-// text reads the body of a response.
-func text(resp *http.Response, err error) (string, error) {
+// bodyText reads the body of a response.
+func bodyText(resp *http.Response, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,8 @@ import (
 	"github.com/weir-go/weir/weirhttp"
 )
 
-// badService returns a handler that fails, panics, breaks off and stalls in turn, and sometimes works.
+// badService returns a handler that fails, panics, breaks off and stalls in turn, and sometimes
+// works.
 func badService() http.HandlerFunc {
 	var turn atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -39,11 +40,11 @@ func badService() http.HandlerFunc {
 	}
 }
 
-// TestLoadLeavesNothingBehind runs clients that disconnect, time out, do not read responses, upload and stream,
-// on a server that fails, stalls and breaks connections. When they are done, no connection, permit or
-// goroutine may be left.
+// TestLoadLeavesNothingBehind runs clients that disconnect, time out, do not read responses, upload
+// and stream, on a server that fails, stalls and breaks connections. When they are done, no
+// connection, permit or goroutine may be left.
 func TestLoadLeavesNothingBehind(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, p protocol, o order) {
+	inBothOrders(t, func(t *testing.T, p protocol, o wrapOrder) {
 		s := serve(t, p, badService())
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{Active: true, FailureRate: 0.7, Cooldown: time.Millisecond, ProbeTimeout: time.Hour}})
 		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
@@ -59,7 +60,7 @@ func TestLoadLeavesNothingBehind(t *testing.T) {
 					case call%3 == 0:
 						_ = resp.Body.Close()
 					default:
-						_, _ = text(resp, nil)
+						_, _ = bodyText(resp, nil)
 					}
 					cancel()
 				}

@@ -23,12 +23,12 @@ import (
 )
 
 func TestRefusalIsRecordedOnASpan(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, p protocol, o order) {
+	inBothOrders(t, func(t *testing.T, p protocol, o wrapOrder) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 		gate := weir.New("shop", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 2, Cooldown: time.Hour}})
 		client := newTracedClient(o, s.Client().Transport, gate)
 		for i := range 4 {
-			_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
+			_, err := bodyText(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 			if i < 2 {
 				require.NoError(t, err)
 			} else {
@@ -51,7 +51,7 @@ func TestRefusalIsRecordedOnASpan(t *testing.T) {
 }
 
 func TestTraceContextAndBodiesPassThrough(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, p protocol, o order) {
+	inBothOrders(t, func(t *testing.T, p protocol, o wrapOrder) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/there" {
 				http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
@@ -62,11 +62,11 @@ func TestTraceContextAndBodiesPassThrough(t *testing.T) {
 		}))
 		gate := weir.New("shop", weir.Config{})
 		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
-		got, err := text(client.sendInSpan(t, http.MethodPost, s.URL, strings.NewReader("sent twice")))
+		got, err := bodyText(client.sendInSpan(t, http.MethodPost, s.URL, strings.NewReader("sent twice")))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true sent twice", got)
 
-		got, err = text(client.sendInSpan(t, http.MethodPost, s.URL+"/there", io.MultiReader(strings.NewReader("streamed"))))
+		got, err = bodyText(client.sendInSpan(t, http.MethodPost, s.URL+"/there", io.MultiReader(strings.NewReader("streamed"))))
 		require.NoError(t, err)
 		require.Equal(t, string(p)+" true streamed", got)
 		require.Equal(t, window.Counts{Successes: 3}, gate.Breaker().Counts())
@@ -74,7 +74,7 @@ func TestTraceContextAndBodiesPassThrough(t *testing.T) {
 }
 
 func TestBrokenBodyIsNoticed(t *testing.T) {
-	inBothOrders(t, func(t *testing.T, p protocol, o order) {
+	inBothOrders(t, func(t *testing.T, p protocol, o wrapOrder) {
 		s := serve(t, p, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "some")
@@ -83,14 +83,14 @@ func TestBrokenBodyIsNoticed(t *testing.T) {
 		}))
 		gate := weir.New("shop", weir.Config{})
 		client := newTracedClientOf(o, weirhttp.TransportConfig{Base: s.Client().Transport, CountBodyFailures: true}, gate)
-		_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
+		_, err := bodyText(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 		require.Error(t, err)
 		require.Equal(t, int64(1), gate.Totals().Failures)
 	})
 }
 
 func TestUpgradedConnectionIsWritable(t *testing.T) {
-	for _, o := range []order{otelOutside, weirOutside} {
+	for _, o := range []wrapOrder{otelOutside, weirOutside} {
 		s := serve(t, http1, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "Upgrade")
 			w.Header().Set("Upgrade", "echo")
@@ -131,7 +131,7 @@ func TestServerRefusalIsRecordedOnItsSpan(t *testing.T) {
 		otelhttp.WithTracerProvider(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))))
 	client := newTracedClient(weirOutside, s.Client().Transport, weir.New("shop", weir.Config{}))
 	for range 2 {
-		_, err := text(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
+		_, err := bodyText(client.sendInSpan(t, http.MethodGet, s.URL, http.NoBody))
 		require.NoError(t, err)
 	}
 	s.Close() // the spans have ended

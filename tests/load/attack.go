@@ -15,8 +15,8 @@ import (
 // partsPerRun is the number of alternating parts of the two runs of a pair.
 const partsPerRun = 10
 
-// answers are the responses of a rig.
-type answers struct {
+// responseCounts are the responses of a rig.
+type responseCounts struct {
 	metrics  vegeta.Metrics
 	requests int
 	allowed  int
@@ -25,7 +25,7 @@ type answers struct {
 }
 
 // attack sends requests to the rig for the duration, and counts the responses.
-func (c config) attack(r *loadServer, pacer vegeta.Pacer, d time.Duration, into *answers) {
+func (c config) attack(r *loadServer, pacer vegeta.Pacer, d time.Duration, into *responseCounts) {
 	workers := uint64(c.workers)
 	attacker := vegeta.NewAttacker(vegeta.Client(r.client), vegeta.Workers(workers), vegeta.MaxWorkers(workers))
 	target := vegeta.NewStaticTargeter(vegeta.Target{Method: http.MethodGet, URL: r.url})
@@ -43,7 +43,7 @@ func (c config) attack(r *loadServer, pacer vegeta.Pacer, d time.Duration, into 
 
 // compare runs a pair as fast as possible, in alternating slices.
 func (c config) compare(out io.Writer, pair [2]*loadServer) error {
-	var results [2]answers
+	var results [2]responseCounts
 	for range partsPerRun {
 		for i, r := range pair {
 			c.attack(r, vegeta.Rate{}, c.duration/partsPerRun, &results[i])
@@ -69,10 +69,11 @@ func (c config) compare(out io.Writer, pair [2]*loadServer) error {
 // tolerance is the allowed relative error of the number of allowed requests.
 const tolerance = 0.01
 
-// measure offers three times as many requests as the limit allows. On a busy machine requests are sent late, and reach
-// the limit later still. A bucket that is full meanwhile loses the tokens that it cannot hold.
+// measure offers three times as many requests as the limit allows. On a busy machine requests are
+// sent late, and reach the limit later still. A bucket that is full meanwhile loses the tokens that
+// it cannot hold.
 func (c config) measure(out io.Writer, r *loadServer) error {
-	var t answers
+	var t responseCounts
 	c.attack(r, vegeta.Rate{Freq: 3 * rate, Per: time.Second}, c.duration, &t)
 	most := burst + rate*t.metrics.Latest.Sub(t.metrics.Earliest).Seconds()
 	least := t.fewestAllowed() - rate*t.metrics.Latencies.Max.Seconds()
@@ -86,7 +87,7 @@ func (c config) measure(out io.Writer, r *loadServer) error {
 
 // fewestAllowed returns how many requests a token bucket allows if each reaches it at the moment at
 // which it is sent.
-func (t *answers) fewestAllowed() (n float64) {
+func (t *responseCounts) fewestAllowed() (n float64) {
 	slices.SortFunc(t.sent, time.Time.Compare)
 	tokens := float64(burst)
 	for i, at := range t.sent {

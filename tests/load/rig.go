@@ -63,10 +63,10 @@ func (r *loadServer) count(_ net.Conn, s http.ConnState) {
 	}
 }
 
-func unguarded(base http.RoundTripper) http.RoundTripper { return base }
+func unguardedTransport(base http.RoundTripper) http.RoundTripper { return base }
 
 func (c config) bareServer(name string) *loadServer {
-	return c.newLoadServer(name, http.HandlerFunc(sayHello), unguarded)
+	return c.newLoadServer(name, http.HandlerFunc(sayHello), unguardedTransport)
 }
 
 // guardedServer uses all three kinds of middleware, and two policies that never refuse.
@@ -77,7 +77,7 @@ func (c config) guardedServer(name string) *loadServer {
 		{Name: "second", Rate: limiter.Per(1e6, time.Second), Burst: 1e6, By: weirhttp.ByIP}, {Name: "day", Rate: limiter.Per(1e9, 24*time.Hour), Burst: 1e9, By: weirhttp.ByIP},
 	}})
 	shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
-	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguarded)
+	r := c.newLoadServer(name, shed(limit.Handler(weirhttp.Guard(weirhttp.One(weir.Join("handler", weir.Parts{Breaker: b})), weirhttp.GuardConfig{})(http.HandlerFunc(sayHello)))), unguardedTransport)
 	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) }, func() int64 { return metricOf(b, "weir.breaker.call.active") })
 	return r
 }
@@ -87,7 +87,7 @@ func (c config) limitedServer(name string) *loadServer {
 	limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{
 		{Name: "second", Rate: limiter.Per(float64(rate), time.Second), Burst: burst, By: weirhttp.ByIP},
 	}})
-	r := c.newLoadServer(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(sayHello))), unguarded)
+	r := c.newLoadServer(name, weirhttp.Shed(flight, weirhttp.ShedConfig{})(limit.Handler(http.HandlerFunc(sayHello))), unguardedTransport)
 	r.inUse = append(r.inUse, func() int64 { return int64(flight.InFlight()) })
 	return r
 }

@@ -25,7 +25,7 @@ type object struct {
 	build func() any
 }
 
-var rate = limiter.PerSecond(100)
+var testRate = limiter.PerSecond(100)
 
 var objects = []object{
 	{"`window.Counter`", 500, func() any { return window.NewCounter(window.Config{}) }},
@@ -45,7 +45,7 @@ var objects = []object{
 	}},
 	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
-	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate}) }},
+	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Second}) }},
 	{"`limiter.SlidingWindow`", 550, func() any {
 		return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Second})
@@ -54,19 +54,19 @@ var objects = []object{
 		return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Second, Buckets: 100})
 	}},
 	{"`limiter.SlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
-	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: rate}) }},
-	{"`guava.SmoothBursty`", 600, func() any { return guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: rate}) }},
+	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: testRate}) }},
+	{"`guava.SmoothBursty`", 600, func() any { return guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: testRate}) }},
 	{"`guava.SmoothWarmingUp`", 600, func() any {
-		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Second})
+		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: testRate, WarmUp: time.Second})
 	}},
 	{"`inflight.Limiter`", 272, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, sharedBucket)
 	}},
-	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: rate}) }},
+	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: testRate}) }},
 }
 
-var sharedBucket = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate})
+var sharedBucket = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate})
 
 func fullLog(n int) *limiter.SlidingLog {
 	l := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: n, Window: time.Hour}, t0)

@@ -15,8 +15,8 @@ type probeRule func(failures, successes int) string
 
 const reopens, recovers = "reopens", "recovers"
 
-// afterAll decides by the rate of a number of results.
-func afterAll(probes int) probeRule {
+// ruleAfterAll decides by the rate of a number of results.
+func ruleAfterAll(probes int) probeRule {
 	return func(failures, successes int) string {
 		switch {
 		case failures+successes < probes:
@@ -28,9 +28,9 @@ func afterAll(probes int) probeRule {
 	}
 }
 
-// afterARun is like afterAll, but for a breaker that a run of failures has opened.
-func afterARun(probes int) probeRule {
-	all := afterAll(probes)
+// ruleAfterRun is like ruleAfterAll, but for a breaker that a run of failures has opened.
+func ruleAfterRun(probes int) probeRule {
+	all := ruleAfterAll(probes)
 	return func(failures, successes int) string {
 		if failures > 0 && successes == 0 {
 			return reopens
@@ -39,10 +39,10 @@ func afterARun(probes int) probeRule {
 	}
 }
 
-// sequential is Wald's sequential probability ratio test between 20 % and 80 %. Each result changes
-// the logarithm of the ratio by ±ln 4, so the test ends when failures and successes differ by bound,
-// or after the given number of results.
-func sequential(bound, most int) probeRule {
+// sequentialRule is Wald's sequential probability ratio test between 20 % and 80 %. Each result
+// changes the logarithm of the ratio by ±ln 4, so the test ends when failures and successes differ
+// by bound, or after the given number of results.
+func sequentialRule(bound, most int) probeRule {
 	return func(failures, successes int) string {
 		switch d := failures - successes; {
 		case d >= bound:
@@ -52,13 +52,13 @@ func sequential(bound, most int) probeRule {
 		case failures+successes < most:
 			return ""
 		}
-		return afterAll(most)(failures, successes)
+		return ruleAfterAll(most)(failures, successes)
 	}
 }
 
-// chances returns the probability that the rule lets the breaker recover, and how many probes it takes
-// on average, if a share of the calls fails, each by itself.
-func (r probeRule) chances(failing float64) (recovery, probes float64) {
+// probabilities returns the probability that the rule lets the breaker recover, and how many probes
+// it takes on average, if a share of the calls fails, each by itself.
+func (r probeRule) probabilities(failing float64) (recovery, probes float64) {
 	type results struct{ failures, successes int }
 	open := map[results]float64{{}: 1}
 	for n := 1; len(open) > 0 && n < 500; n++ {
@@ -91,15 +91,15 @@ func sequentialTable() string {
 		name string
 		rule probeRule
 	}{
-		{"3 probes", afterAll(3)},
-		{"3 probes after a run of failures", afterARun(3)},
-		{"5 probes", afterAll(5)},
-		{"sequential test", sequential(2, 1000)},
-		{"sequential test, at most 3", sequential(2, 3)},
-		{"sequential test, at most 5", sequential(2, 5)},
+		{"3 probes", ruleAfterAll(3)},
+		{"3 probes after a run of failures", ruleAfterRun(3)},
+		{"5 probes", ruleAfterAll(5)},
+		{"sequential test", sequentialRule(2, 1000)},
+		{"sequential test, at most 3", sequentialRule(2, 3)},
+		{"sequential test, at most 5", sequentialRule(2, 5)},
 	} {
-		recovery, bad := c.rule.chances(0.8)
-		recovered, good := c.rule.chances(0.2)
+		recovery, bad := c.rule.probabilities(0.8)
+		recovered, good := c.rule.probabilities(0.2)
 		table += row(c.name, formatProbability(recovery), formatProbability(1-recovered), fmt.Sprintf("%.1f, %.1f", bad, good))
 	}
 	return table
@@ -108,9 +108,9 @@ func sequentialTable() string {
 // TestProbesAreJudgedAsInTheTable plays every sequence of results of three probes.
 func TestProbesAreJudgedAsInTheTable(t *testing.T) {
 	for _, byRun := range []bool{false, true} {
-		rule := afterAll(3)
+		rule := ruleAfterAll(3)
 		if byRun {
-			rule = afterARun(3)
+			rule = ruleAfterRun(3)
 		}
 		for sequence := range 8 {
 			b, at := openBreaker(t, byRun)
@@ -137,8 +137,8 @@ func TestProbesAreJudgedAsInTheTable(t *testing.T) {
 	}
 }
 
-// openBreaker returns a breaker whose cooldown is over, opened by its failure rate or by a run of rare
-// failures.
+// openBreaker returns a breaker whose cooldown is over, opened by its failure rate or by a run of
+// rare failures.
 func openBreaker(t *testing.T, byRun bool) (b *breaker.Breaker, at time.Time) {
 	t.Helper()
 	c, gap := breaker.Config{FailureRun: breaker.Off}, time.Millisecond

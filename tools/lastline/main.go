@@ -20,13 +20,13 @@ func main() {
 		last = lines.Text()
 		fmt.Println(last)
 	}
-	if err := errors.Join(lines.Err(), judge(last, os.Args[1:])); err != nil {
+	if err := errors.Join(lines.Err(), checkLastLine(last, os.Args[1:])); err != nil {
 		fmt.Fprintln(os.Stderr, "lastline:", err)
 		os.Exit(1)
 	}
 }
 
-func judge(line string, names []string) error {
+func checkLastLine(line string, names []string) error {
 	var fields map[string]float64
 	if err := json.Unmarshal([]byte(line), &fields); err != nil {
 		return fmt.Errorf("%q is not an object of numbers: %w", line, err)

@@ -89,7 +89,7 @@ func packagesByModule(list []modules.Module, files []string, exists func(dir str
 		if path.Ext(file) != ".go" || strings.Contains(file, "testdata/") || !exists(dir) {
 			continue
 		}
-		module := owner(list, dir)
+		module := owningModule(list, dir)
 		name := "."
 		if dir != module {
 			name = "./" + strings.TrimPrefix(dir, strings.TrimPrefix(module+"/", "./"))
@@ -101,8 +101,8 @@ func packagesByModule(list []modules.Module, files []string, exists func(dir str
 	return packages
 }
 
-// owner returns the directory of the innermost module that contains dir.
-func owner(list []modules.Module, dir string) string {
+// owningModule returns the directory of the innermost module that contains dir.
+func owningModule(list []modules.Module, dir string) string {
 	innermost := "."
 	for _, m := range list {
 		inside := dir == m.Dir || strings.HasPrefix(dir, m.Dir+"/")

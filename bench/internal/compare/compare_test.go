@@ -12,8 +12,9 @@ import (
 	"github.com/weir-go/weir/bench/internal/rows"
 )
 
-// idle returns a side that allocates the given number of objects per operation, and does nothing else.
-func idle(objects int) rows.Side {
+// idleSide returns a side that allocates the given number of objects per operation, and does
+// nothing else.
+func idleSide(objects int) rows.Side {
 	return rows.Side{Name: "idle", Does: "nothing", Make: func() measure.Loop {
 		return func(n int) int {
 			var keep *[64]byte
@@ -26,10 +27,10 @@ func idle(objects int) rows.Side {
 	}}
 }
 
-var plan = measure.Plan{Rounds: 2, Each: time.Microsecond, Allocs: 100}
+var quickPlan = measure.Plan{Rounds: 2, Each: time.Microsecond, Allocs: 100}
 
 func TestRunMeasuresEachModeAndAllocations(t *testing.T) {
-	o, err := compare.Run(plan, rows.Row{Name: "row", Weir: idle(0), Peer: idle(3)}, measure.Modes()...)
+	o, err := compare.Run(quickPlan, rows.Row{Name: "row", Weir: idleSide(0), Peer: idleSide(3)}, measure.Modes()...)
 	require.NoError(t, err)
 	require.Len(t, o.In, 3)
 	require.Len(t, o.In[2].Ratio, 2)
@@ -38,7 +39,7 @@ func TestRunMeasuresEachModeAndAllocations(t *testing.T) {
 
 func TestRunFloorMeasuresEachMode(t *testing.T) {
 	for _, side := range rows.Floors() {
-		floor, err := compare.RunFloor(plan, side, measure.Serial, measure.Threads)
+		floor, err := compare.RunFloor(quickPlan, side, measure.Serial, measure.Threads)
 		require.NoError(t, err)
 		require.Len(t, floor.Costs, 2)
 		require.Positive(t, floor.Costs[1].Median, floor.Name)
@@ -65,6 +66,6 @@ func TestMissedNamesEachBound(t *testing.T) {
 
 func TestARowWithUnexpectedResultsIsAnError(t *testing.T) {
 	lazy := rows.Side{Name: "lazy", Make: func() measure.Loop { return func(int) int { return 0 } }}
-	_, err := compare.Run(plan, rows.Row{Name: "row", Weir: idle(0), Peer: lazy}, measure.Serial)
+	_, err := compare.Run(quickPlan, rows.Row{Name: "row", Weir: idleSide(0), Peer: lazy}, measure.Serial)
 	require.EqualError(t, err, "row, serial: peer: 0 of 16 operations had the expected result")
 }

@@ -1,8 +1,8 @@
 // Package guard detects a doubled cost, on any machine, even a busy one.
 //
 // It compares the fastest of many short turns of weir with a floor of the machine, and with another
-// library. A machine with a slow clock changes the first ratio, and one with slow locks changes the second.
-// So a cost counts as too high only if both ratios are too high. A cost that is too high is
+// library. A machine with a slow clock changes the first ratio, and one with slow locks changes the
+// second. So a cost counts as too high only if both ratios are too high. A cost that is too high is
 // measured again, and must be too high each time, because noise comes and goes, but a doubled cost
 // stays.
 package guard
@@ -38,15 +38,15 @@ func (f Finding) String() string {
 // maxNotice bounds the factor that Notices returns, so that a doubled cost is always detected.
 const maxNotice = 1.9
 
-// margin is the factor between a measured ratio and its bound.
-const margin = 1.6
+// boundMargin is the factor between a measured ratio and its bound.
+const boundMargin = 1.6
 
 func (f Finding) verdict() string {
 	switch {
 	case f.Slower():
 		return "TOO SLOW"
 	case f.Notices() > maxNotice:
-		return fmt.Sprintf("ok, but a doubled cost would pass: lower the bounds to %.2f and %.2f", margin*f.Floor, margin*f.Peer)
+		return fmt.Sprintf("ok, but a doubled cost would pass: lower the bounds to %.2f and %.2f", boundMargin*f.Floor, boundMargin*f.Peer)
 	}
 	return fmt.Sprintf("ok, detects × %.2f", f.Notices())
 }

@@ -19,8 +19,8 @@ type Comparison struct {
 	Weir  []float64 // ns
 	Peer  []float64 // ns
 	Ratio []float64 // Weir / Peer
-	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the peer. It is
-	// for information, and only for [Threads].
+	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the peer.
+	// It is for information, and only for [Threads].
 	Minimum []float64
 	Canary  []float64 // see [Canary]; only for [Threads]
 }
@@ -29,13 +29,13 @@ type Comparison struct {
 // fastest of many short turns ran undisturbed, even on a busy machine. Best has no error bound.
 func (c Comparison) Best() float64 { return slices.Min(c.Weir) / slices.Min(c.Peer) }
 
-// Compare lets the two sides take turns. On two threads it also runs the canary and, if minimum is not
-// nil, measures the machine's part of weir's operation.
+// Compare lets the two sides take turns. On two threads it also runs the canary and, if minimum is
+// not nil, measures the machine's part of weir's operation.
 func (p Plan) Compare(m Mode, weir, peer, minimum Loop) (c Comparison, err error) {
 	counts := [2]int{}
 	for i, loop := range []Loop{weir, peer} {
 		if counts[i], err = m.CountFor(loop, p.Each); err != nil {
-			return c, side(i, err)
+			return c, sideError(i, err)
 		}
 	}
 	runtime.GC()
@@ -75,16 +75,16 @@ func (p Plan) Cost(m Mode, loop Loop) (Spread, error) {
 func (c *Comparison) round(m Mode, counts [2]int, weir, peer Loop) error {
 	a, err := m.Cost(weir, counts[0])
 	if err != nil {
-		return side(0, err)
+		return sideError(0, err)
 	}
 	b, err := m.Cost(peer, counts[1])
 	if err != nil {
-		return side(1, err)
+		return sideError(1, err)
 	}
 	c.Weir, c.Peer, c.Ratio = append(c.Weir, a), append(c.Peer, b), append(c.Ratio, a/b)
 	return nil
 }
 
-func side(i int, err error) error {
+func sideError(i int, err error) error {
 	return fmt.Errorf("%s: %w", [...]string{"weir", "peer"}[i], err)
 }

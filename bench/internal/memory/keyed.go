@@ -37,8 +37,8 @@ func groupOfInts(n int) func() any {
 	}
 }
 
-// withNames returns a function that adds n names to a new collection.
-func withNames(n int, open func() (whole any, add func(name string))) func() any {
+// addNames returns a function that adds n names to a new collection.
+func addNames(n int, open func() (whole any, add func(name string))) func() any {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprint("user:", i)
@@ -53,14 +53,14 @@ func withNames(n int, open func() (whole any, add func(name string))) func() any
 }
 
 func groupOfNames(n int) func() any {
-	return withNames(n, func() (any, func(string)) {
+	return addNames(n, func() (any, func(string)) {
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 10, MaxKeys: 2 * n})
 		return g, func(name string) { g.Get(name).Take(1) }
 	})
 }
 
 func throttledMap(n int) func() any {
-	return withNames(n, func() (any, func(string)) {
+	return addNames(n, func() (any, func(string)) {
 		store, err := memstore.NewCtx(0)
 		if err != nil {
 			panic(err)
@@ -74,7 +74,7 @@ func throttledMap(n int) func() any {
 }
 
 func syncMap(n int) func() any {
-	return withNames(n, func() (any, func(string)) {
+	return addNames(n, func() (any, func(string)) {
 		all := new(sync.Map)
 		return all, func(name string) { all.Store(name, rate.NewLimiter(rate.Every(time.Hour), 10)) }
 	})

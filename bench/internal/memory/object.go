@@ -77,11 +77,11 @@ func singleObjects() []Object {
 		{"limiter.SlidingWindow, 10 parts", 1000, 0, repeat(func() any {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute})
 		})},
-		{"limiter.SlidingLog, full with 100", 1000, 0, repeat(func() any { return fullLog(100) })},
+		{"limiter.SlidingLog, full with 100", 1000, 0, repeat(func() any { return newFullLog(100) })},
 		{"inflight.Limiter", 1000, 0, repeat(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
 		{"x/time/rate.Limiter", 1000, 0, repeat(func() any { return rate.NewLimiter(1, 1) })},
 		{"weir.Gate", 1000, 0, repeat(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},
-		{"alert rule over five minutes", 1000, 0, rules},
+		{"alert rule over five minutes", 1000, 0, newRules},
 	}
 }
 
@@ -112,14 +112,14 @@ func afterOneRecord(c window.CallsConfig) any {
 	return w
 }
 
-func fullLog(limit int) any {
+func newFullLog(limit int) any {
 	l := limiter.NewSlidingLog(limiter.WindowConfig{Limit: limit, Window: time.Hour})
 	for l.Take(1).OK {
 	}
 	return l
 }
 
-func rules(n int) func() any {
+func newRules(n int) func() any {
 	calls := window.NewCalls(window.CallsConfig{})
 	all := make([]alert.Rule, n)
 	for i := range all {

@@ -25,13 +25,13 @@ type Cost struct {
 // if neighbours share no cache line.
 func (c Cost) Slowdown() float64 { return c.Next.Median / c.Apart.Median }
 
-// sharing is the slowdown from which two objects count as sharing a cache line. With two free cores
-// the noise is below a tenth, and words that share a line cost four times as much.
-const sharing = 1.3
+// sharingSlowdown is the slowdown from which two objects count as sharing a cache line. With two
+// free cores the noise is below a tenth, and words that share a line cost four times as much.
+const sharingSlowdown = 1.3
 
 // Sharing returns "share a line" if the slowdown shows a shared cache line, and otherwise "".
 func (c Cost) Sharing() string {
-	if c.Slowdown() < sharing {
+	if c.Slowdown() < sharingSlowdown {
 		return ""
 	}
 	return "share a line"

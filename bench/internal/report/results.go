@@ -59,9 +59,9 @@ func (r Results) Write(w io.Writer) error {
 func (r Results) FloorTable() string {
 	t := table{head: []string{"floor", "serial ns", "2 threads ns", "8 goroutines ns"}}
 	for _, f := range r.Floors {
-		cells := []string{code(f.Side)}
+		cells := []string{sideText(f.Side)}
 		for _, cost := range f.Costs {
-			cells = append(cells, figure(cost.Median))
+			cells = append(cells, formatNumber(cost.Median))
 		}
 		t.add(cells...)
 	}
@@ -93,14 +93,14 @@ func comparison(o compare.Outcome) []string {
 	for i, m := range o.Modes {
 		c := o.In[i]
 		ratio := measure.SpreadOf(c.Ratio)
-		costs := figure(measure.SpreadOf(c.Weir).Median) + " / " + figure(measure.SpreadOf(c.Peer).Median)
+		costs := formatNumber(measure.SpreadOf(c.Weir).Median) + " / " + formatNumber(measure.SpreadOf(c.Peer).Median)
 		switch m {
 		case measure.Goroutines8:
 			cells = append(cells, ratio.String())
 		case measure.Threads:
-			cells = append(cells, costs, fmt.Sprintf("%s (%.2f)", ratio, ratio.Worst), boundAnd(o, i))
+			cells = append(cells, costs, fmt.Sprintf("%s (%.2f)", ratio, ratio.Worst), boundAndVerdict(o, i))
 		default:
-			cells = append(cells, costs, ratio.String(), boundAnd(o, i))
+			cells = append(cells, costs, ratio.String(), boundAndVerdict(o, i))
 		}
 	}
 	return append(cells, fmt.Sprintf("%d / %d", o.Allocs.Weir, o.Allocs.Peer))
@@ -115,7 +115,7 @@ func (r Results) FleetTable() string {
 	for _, o := range r.Fleet {
 		cells := []string{o.Name}
 		for i, c := range o.In {
-			cells = append(cells, perSecond(c.Weir)+" / "+perSecond(c.Peer), measure.SpreadOf(c.Ratio).String(), boundAnd(o, i))
+			cells = append(cells, perSecond(c.Weir)+" / "+perSecond(c.Peer), measure.SpreadOf(c.Ratio).String(), boundAndVerdict(o, i))
 		}
 		t.add(cells...)
 	}
@@ -134,8 +134,8 @@ func perSecond(ns []float64) string {
 	return fmt.Sprintf("%.0f", math.Round(1e7/measure.SpreadOf(ns).Median)*100)
 }
 
-// boundAnd returns the bound, and the verdict unless the bound is reached.
-func boundAnd(o compare.Outcome, i int) string {
+// boundAndVerdict returns the bound, and the verdict unless the bound is reached.
+func boundAndVerdict(o compare.Outcome, i int) string {
 	switch v := o.Verdict(i); v {
 	case measure.NoBound:
 		return ""
@@ -150,12 +150,12 @@ func boundAnd(o compare.Outcome, i int) string {
 func (r Results) SideTable() string {
 	t := table{words: true, head: []string{"comparison", "weir", "peer", "note"}}
 	for _, o := range slices.Concat(r.Outcomes, r.Fleet) {
-		t.add(o.Name, code(o.Weir), code(o.Peer), o.Why)
+		t.add(o.Name, sideText(o.Weir), sideText(o.Peer), o.Why)
 	}
 	return t.String()
 }
 
-func code(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
+func sideText(s rows.Side) string { return "`" + s.Name + "`: " + s.Does }
 
 // Slower returns the comparisons in which the peer is faster in any mode.
 func (r Results) Slower() (slower []compare.Outcome) {
@@ -172,7 +172,7 @@ func (r Results) Slower() (slower []compare.Outcome) {
 func (r Results) NeighbourTable() string {
 	t := table{head: []string{"two threads work on", "alone, ns", "same object, ns", "neighbours, ns", "far apart, ns", "neighbours / far apart", ""}}
 	for _, n := range r.Neighbours {
-		t.add(n.Name, figure(n.Alone), figure(n.Same.Median), figure(n.Next.Median), figure(n.Apart.Median), fmt.Sprintf("%.2f", n.Slowdown()), n.Sharing())
+		t.add(n.Name, formatNumber(n.Alone), formatNumber(n.Same.Median), formatNumber(n.Next.Median), formatNumber(n.Apart.Median), fmt.Sprintf("%.2f", n.Slowdown()), n.Sharing())
 	}
 	return t.String()
 }
@@ -185,7 +185,7 @@ func (r Results) MemoryTable() string {
 		if m.Bound > 0 {
 			limit = fmt.Sprintf("%.0f", m.Bound)
 		}
-		t.add(m.Name, figure(m.Bytes), limit)
+		t.add(m.Name, formatNumber(m.Bytes), limit)
 	}
 	return t.String()
 }

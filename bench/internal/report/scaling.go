@@ -25,7 +25,7 @@ func scalingRow(c scale.Curve, sizes int) []string {
 	for i := range sizes {
 		cell := ""
 		if i < len(c.Points) {
-			cell = figure(c.Points[i].Cost)
+			cell = formatNumber(c.Points[i].Cost)
 		}
 		cells = append(cells, cell)
 	}

@@ -22,7 +22,7 @@ func Header(w io.Writer) error {
 func FloorLines(w io.Writer, f compare.Floor, modes ...measure.Mode) error {
 	var b strings.Builder
 	for i, m := range modes {
-		fmt.Fprintf(&b, "%-42s %-24s %9s\n", "floor: "+f.Name, m, figure(f.Costs[i].Median))
+		fmt.Fprintf(&b, "%-42s %-24s %9s\n", "floor: "+f.Name, m, formatNumber(f.Costs[i].Median))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -33,7 +33,7 @@ func Lines(w io.Writer, o compare.Outcome) error {
 	var b strings.Builder
 	for i, m := range o.Modes {
 		weir, peer, ratio := measure.SpreadOf(o.In[i].Weir), measure.SpreadOf(o.In[i].Peer), measure.SpreadOf(o.In[i].Ratio)
-		fmt.Fprintf(&b, columns, o.Name, m, figure(weir.Median), figure(peer.Median), ratio, formatBound(o.Bound(m)), remark(o, i))
+		fmt.Fprintf(&b, columns, o.Name, m, formatNumber(weir.Median), formatNumber(peer.Median), ratio, formatBound(o.Bound(m)), remark(o, i))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -67,8 +67,8 @@ func formatBound(v float64) string {
 	return fmt.Sprintf("%.2f", v)
 }
 
-// figure formats v with three digits, and as a whole number from 100 on.
-func figure(v float64) string {
+// formatNumber formats v with three digits, and as a whole number from 100 on.
+func formatNumber(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)
 	}

@@ -23,24 +23,24 @@ func FleetModes() []measure.Mode {
 	return []measure.Mode{measure.Serial, measure.Goroutines8, measure.Goroutines64}
 }
 
-// ample is a rate and a burst above the number of decisions that Redis can make per second.
-const ample = 1_000_000
+// ampleRate is a rate and a burst above the number of decisions that Redis can make per second.
+const ampleRate = 1_000_000
 
 // Fleet returns the comparisons of decisions on Redis. Each caller has its own key, unless the row
 // is about one key. With a nil Redis the rows can be listed but not run.
 func Fleet(r *Redis) []Row {
 	bucket := r.takes("one token bucket per key; concurrent decisions share one script call",
-		fleet.TokenBucket{Rate: limiter.PerSecond(ample), Burst: ample}, 0, true, separateKeys)
+		fleet.TokenBucket{Rate: limiter.PerSecond(ampleRate), Burst: ampleRate}, 0, true, separateKeys)
 	return []Row{
 		{
 			Name: "fleet: token bucket", Goroutines8: 1 / 1.15, Goroutines64: 1 / 2.,
-			Weir: bucket, Peer: r.redisRate("GCRA; one script call per decision", redis_rate.PerSecond(ample), true, separateKeys),
+			Weir: bucket, Peer: r.redisRate("GCRA; one script call per decision", redis_rate.PerSecond(ampleRate), true, separateKeys),
 			Why: "both use the server's clock; weir gives the time to retry to the microsecond, and pipelines concurrent decisions",
 		},
 		{
 			Name: "fleet: hot key, leased", Goroutines8: 1 / 20., Goroutines64: 1 / 20.,
-			Weir: r.takes("one key; leases up to 1,000 tokens from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ample), Burst: 100 * ample}, 1000, true, sameKey),
-			Peer: r.redisRate("one key; one script call per decision", redis_rate.PerSecond(ample), true, sameKey),
+			Weir: r.takes("one key; leases up to 1,000 tokens from Redis in advance", fleet.TokenBucket{Rate: limiter.PerSecond(100 * ampleRate), Burst: 100 * ampleRate}, 1000, true, sameKey),
+			Peer: r.redisRate("one key; one script call per decision", redis_rate.PerSecond(ampleRate), true, sameKey),
 			Why:  "leased tokens need no round trip; the limit is then exact up to the size of the lease, as documented",
 		},
 		{
@@ -127,7 +127,7 @@ func (r *Redis) throttled() Side {
 	return Side{"throttled RateLimitCtx", "GCRA by compare-and-swap", func() measure.Loop {
 		store, err := goredisstore.NewCtx(r.client, r.newName())
 		must(err)
-		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(ample), MaxBurst: ample})
+		l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerSec(ampleRate), MaxBurst: ampleRate})
 		must(err)
 		l.SetMaxCASAttemptsLimit(unlimitedCAS)
 		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
@@ -139,7 +139,7 @@ func (r *Redis) throttled() Side {
 
 func (r *Redis) fixed() Side {
 	return Side{"fleet.FixedWindow", "one counter per window, by one script", func() measure.Loop {
-		l := r.limiter(fleet.FixedWindow{Limit: plenty, Window: time.Second}, 0)
+		l := r.limiter(fleet.FixedWindow{Limit: ampleBurst, Window: time.Second}, 0)
 		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			got, err := l.Take(ctx, key, 1)
 			return err == nil && got.OK
@@ -151,7 +151,7 @@ func (r *Redis) ulule() Side {
 	return Side{"ulule Get", "one counter per window, by one script", func() measure.Loop {
 		store, err := ululeredis.NewStoreWithOptions(r.client, ulule.StoreOptions{Prefix: r.newName()})
 		must(err)
-		l := ulule.New(store, ulule.Rate{Period: time.Second, Limit: plenty})
+		l := ulule.New(store, ulule.Rate{Period: time.Second, Limit: ampleBurst})
 		return askLoop(separateKeys(), func(ctx context.Context, key string) bool {
 			got, err := l.Get(ctx, key)
 			return err == nil && !got.Reached

@@ -36,8 +36,8 @@ func gates() []Row {
 		},
 		{
 			Name: "gate: Rate and MaxConcurrent, against Rate and half a reading", Serial: 1, Floor: true,
-			Weir: gateInFlight(weir.Config{MaxConcurrent: 100, Rate: limiter.PerSecond(1e8), Burst: plenty}),
-			Peer: gateAndReadings(weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty}, 1),
+			Weir: gateInFlight(weir.Config{MaxConcurrent: 100, Rate: limiter.PerSecond(1e8), Burst: ampleBurst}),
+			Peer: gateAndReadings(weir.Config{Rate: limiter.PerSecond(1e8), Burst: ampleBurst}, 1),
 			Why:  "at a ratio of 1, a slot costs half a reading of the clock",
 		},
 		{
@@ -85,7 +85,7 @@ func gateAndReadings(c weir.Config, mask int) Side {
 
 func gateDo() Side {
 	return Side{"weir.Do", "token bucket and breaker with slow calls; two clock readings", func() measure.Loop {
-		g := weir.New("bench", weir.Config{Rate: limiter.PerSecond(1e8), Burst: plenty, Breaker: breaker.Config{SlowCall: time.Second}})
+		g := weir.New("bench", weir.Config{Rate: limiter.PerSecond(1e8), Burst: ampleBurst, Breaker: breaker.Config{SlowCall: time.Second}})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for range n {
@@ -100,7 +100,7 @@ func gateDo() Side {
 
 func rateAndGobreaker() Side {
 	return Side{"x/time/rate Allow + gobreaker Execute", "three locks, three time.Now", func() measure.Loop {
-		l, b := rate.NewLimiter(1e8, plenty), rollingGobreaker(0.5)
+		l, b := rate.NewLimiter(1e8, ampleBurst), rollingGobreaker(0.5)
 		return func(n int) (right int) {
 			for range n {
 				if !l.Allow() {
@@ -117,7 +117,7 @@ func rateAndGobreaker() Side {
 
 func failsafeBoth() Side {
 	return Side{"failsafe.With(limiter, breaker).Get", "a bursty limiter and a time window", func() measure.Loop {
-		executor := failsafe.With(ratelimiter.NewBursty[int](plenty, time.Hour), failsafeTimed())
+		executor := failsafe.With(ratelimiter.NewBursty[int](ampleBurst, time.Hour), failsafeTimed())
 		return func(n int) (right int) {
 			for range n {
 				if v, err := executor.Get(succeedBare); err == nil {

@@ -28,20 +28,20 @@ func keyed(keys int) []Row {
 	}
 }
 
-// quotaFor returns the time per token, and a burst so high that no call is refused. With many keys a
-// token takes an hour, so that all keys stay in use. With one hot key it takes a second: that key
-// needs a larger burst, and throttled counts the time for the whole burst in nanoseconds, which
-// would overflow with an hour per token.
-func quotaFor(keys int) (every time.Duration, burst int) {
+// quotaPerKey returns the time per token, and a burst so high that no call is refused. With many
+// keys a token takes an hour, so that all keys stay in use. With one hot key it takes a second:
+// that key needs a larger burst, and throttled counts the time for the whole burst in nanoseconds,
+// which would overflow with an hour per token.
+func quotaPerKey(keys int) (every time.Duration, burst int) {
 	if keys == 1 {
-		return time.Second, plenty
+		return time.Second, ampleBurst
 	}
 	return time.Hour, 1 << 20
 }
 
 func groupTakes(keys int) Side {
 	return Side{"Group.Get + Take", "one token bucket per key, a bounded number of keys, in 64 shards with one mutex per shard", func() measure.Loop {
-		every, burst := quotaFor(keys)
+		every, burst := quotaPerKey(keys)
 		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, every), Burst: burst, MaxKeys: 2 * keys})
 		return walkKeys(keys, func(name string) bool { return g.Get(name).Take(1).OK })
 	}}
@@ -49,7 +49,7 @@ func groupTakes(keys int) Side {
 
 func throttledTakes(keys int) Side {
 	return Side{"throttled RateLimitCtx", "GCRA on a map in memory, with an unbounded number of keys", func() measure.Loop {
-		l, ctx := throttledLimiter(quotaFor(keys)), context.Background()
+		l, ctx := throttledLimiter(quotaPerKey(keys)), context.Background()
 		return walkKeys(keys, func(name string) bool {
 			limited, _, err := l.RateLimitCtx(ctx, name, 1)
 			return !limited && err == nil
@@ -59,7 +59,7 @@ func throttledTakes(keys int) Side {
 
 func syncMapTakes(keys int) Side {
 	return Side{"sync.Map of x/time/rate", "one limiter per key, with an unbounded number of keys", func() measure.Loop {
-		every, burst := quotaFor(keys)
+		every, burst := quotaPerKey(keys)
 		var limiters sync.Map
 		return walkKeys(keys, func(name string) bool {
 			l, found := limiters.Load(name)

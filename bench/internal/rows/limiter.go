@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// plenty is a burst that is never used up in a comparison.
-const plenty = 1 << 30
+// ampleBurst is a burst that is never used up in a comparison.
+const ampleBurst = 1 << 30
 
 // limiters compares the token bucket with x/time/rate, the usual choice.
 func limiters() []Row {
@@ -45,7 +45,7 @@ func limiters() []Row {
 
 func bucketTakes(r limiter.Rate) Side {
 	return Side{"TokenBucket.Take", "one CAS; returns five numbers; exact in the long run", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: plenty})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: r, Burst: ampleBurst})
 		return func(n int) (right int) {
 			for range n {
 				if b.Take(1).OK {
@@ -74,7 +74,7 @@ func bucketRefuses() Side {
 
 func rateAllows(perSecond float64) Side {
 	return Side{"x/time/rate Allow", "a token bucket under a mutex; returns a bool", func() measure.Loop {
-		l := rate.NewLimiter(rate.Limit(perSecond), plenty)
+		l := rate.NewLimiter(rate.Limit(perSecond), ampleBurst)
 		return func(n int) (right int) {
 			for range n {
 				if l.Allow() {

@@ -51,7 +51,7 @@ func otherLimiters() []Row {
 
 func bucketWaits() Side {
 	return Side{"TokenBucket.Wait", "one CAS; checks the context", func() measure.Loop {
-		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9), Burst: plenty})
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9), Burst: ampleBurst})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for range n {
@@ -94,7 +94,7 @@ func uberTakes() Side {
 
 func jujuTakes() Side {
 	return Side{"juju TakeAvailable", "a token bucket under a mutex", func() measure.Loop {
-		b := ratelimit.NewBucket(time.Nanosecond, plenty)
+		b := ratelimit.NewBucket(time.Nanosecond, ampleBurst)
 		return func(n int) (right int) {
 			for range n {
 				right += int(b.TakeAvailable(1))
@@ -122,7 +122,7 @@ func throttledLimiter(every time.Duration, burst int) *throttled.GCRARateLimiter
 // everything.
 func sethvargoTakes() Side {
 	return Side{"sethvargo memorystore Take", "the tokens of one hour, with one mutex per key", func() measure.Loop {
-		store, err := memorystore.New(&memorystore.Config{Tokens: plenty, Interval: time.Hour})
+		store, err := memorystore.New(&memorystore.Config{Tokens: ampleBurst, Interval: time.Hour})
 		must(err)
 		ctx := context.Background()
 		return func(n int) (right int) {
@@ -138,7 +138,7 @@ func sethvargoTakes() Side {
 
 func ululeTakes() Side {
 	return Side{"ulule memory Get", "the requests of one hour, counted in a sync.Map", func() measure.Loop {
-		l := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Hour, Limit: plenty})
+		l := ulule.New(memory.NewStore(), ulule.Rate{Period: time.Hour, Limit: ampleBurst})
 		ctx := context.Background()
 		return func(n int) (right int) {
 			for range n {

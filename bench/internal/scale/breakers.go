@@ -12,7 +12,7 @@ import (
 // breakers varies the number of members of a group of breakers.
 func (t timer) breakers() Experiment {
 	return Experiment{
-		File: "breakers", Title: "A group of n breakers", X: "members", Y: "ns", Sizes: decades(1, 100_000),
+		File: "breakers", Title: "A group of n breakers", X: "members", Y: "ns", Sizes: powersOfTen(1, 100_000),
 		Lines: []Line{
 			{Name: "Get + Run", Says: fit.Constant, Cost: t.getAndRun},
 			{Name: "Group.Observe", Says: fit.Linear, Cost: t.observeGroup},

@@ -12,7 +12,7 @@ import (
 // buckets varies the number of buckets of a window of ten seconds.
 func (t timer) buckets() Experiment {
 	return Experiment{
-		File: "buckets", Title: "A window of 10 s in n buckets", X: "buckets", Y: "ns", Sizes: decades(10, 10_000),
+		File: "buckets", Title: "A window of 10 s in n buckets", X: "buckets", Y: "ns", Sizes: powersOfTen(10, 10_000),
 		Lines: []Line{
 			{Name: "Calls.Record", Says: fit.Constant, Cost: t.record},
 			{Name: "Calls.Counts", Says: fit.Constant, Cost: t.counts},

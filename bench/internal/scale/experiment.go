@@ -77,18 +77,18 @@ func (e Experiment) Chart(curves []Curve) chart.Chart {
 // timer measures points.
 type timer struct{ each time.Duration }
 
-// parts is the number of turns per point. The fastest counts, because other programs only ever make a turn
-// slower.
-const parts = 7
+// turnsPerPoint is the number of turns per point. The fastest counts, because other programs only
+// ever make a turn slower.
+const turnsPerPoint = 7
 
 // quickest returns the nanoseconds per operation in the fastest turn.
 func (t timer) quickest(loop measure.Loop) (float64, error) {
-	n, err := measure.Serial.CountFor(loop, t.each/parts)
+	n, err := measure.Serial.CountFor(loop, t.each/turnsPerPoint)
 	if err != nil {
 		return 0, err
 	}
 	var costs []float64
-	for range parts {
+	for range turnsPerPoint {
 		ns, err := measure.Serial.Cost(loop, n)
 		if err != nil {
 			return 0, err
@@ -98,8 +98,8 @@ func (t timer) quickest(loop measure.Loop) (float64, error) {
 	return slices.Min(costs), nil
 }
 
-// decades returns the powers of ten from first to last.
-func decades(first, last int) (sizes []int) {
+// powersOfTen returns the powers of ten from first to last.
+func powersOfTen(first, last int) (sizes []int) {
 	for n := first; n <= last; n *= 10 {
 		sizes = append(sizes, n)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// enough is a burst that is never used up in an experiment.
-const enough = 1 << 30
+// ampleBurst is a burst that is never used up in an experiment.
+const ampleBurst = 1 << 30
 
-// keys varies the number of keys of a keyed limiter. The map of throttled takes too much memory for the
-// largest size.
+// keys varies the number of keys of a keyed limiter. The map of throttled takes too much memory for
+// the largest size.
 func (t timer) keys() Experiment {
 	return Experiment{
-		File: "keys", Title: "A decision on one of n live keys", X: "live keys", Y: "ns per decision", Sizes: decades(1, 10_000_000),
+		File: "keys", Title: "A decision on one of n live keys", X: "live keys", Y: "ns per decision", Sizes: powersOfTen(1, 10_000_000),
 		Lines: []Line{
 			{Name: "limiter.Group", Says: fit.Constant, Cost: t.groupKeys},
 			{Name: "throttled's map", Says: fit.Constant, Upto: 1_000_000, Cost: t.throttledKeys},
@@ -32,7 +32,7 @@ func (t timer) keys() Experiment {
 }
 
 func (t timer) groupKeys(keys int) (float64, error) {
-	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: enough, MaxKeys: 2 * keys})
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: ampleBurst, MaxKeys: 2 * keys})
 	for key := range keys {
 		g.Get(key).Take(1)
 	}
@@ -44,7 +44,7 @@ func (t timer) throttledKeys(keys int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(1, time.Second), MaxBurst: enough})
+	l, err := throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{MaxRate: throttled.PerDuration(1, time.Second), MaxBurst: ampleBurst})
 	if err != nil {
 		return 0, err
 	}

@@ -12,7 +12,7 @@ import (
 // rules varies the number of rules of a monitor.
 func (t timer) rules() Experiment {
 	return Experiment{
-		File: "rules", Title: "One evaluation of n alert rules", X: "rules", Y: "ns per evaluation", Sizes: decades(1, 10_000),
+		File: "rules", Title: "One evaluation of n alert rules", X: "rules", Y: "ns per evaluation", Sizes: powersOfTen(1, 10_000),
 		Lines: []Line{{Name: "Monitor.Evaluate", Says: fit.Linear, Cost: t.evaluate}},
 		Why:   "Each rule samples its source and reads its span with one subtraction, so an evaluation has a constant cost per rule, whatever the spans are.",
 	}

@@ -12,7 +12,7 @@ import (
 // sources varies the number of breakers that an exporter reads.
 func (t timer) sources() Experiment {
 	return Experiment{
-		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns per scrape", Sizes: decades(1, 10_000),
+		File: "sources", Title: "One scrape of n breakers", X: "sources", Y: "ns per scrape", Sizes: powersOfTen(1, 10_000),
 		Lines: []Line{{Name: "read.Set.Observe", Says: fit.Linear, Cost: t.scrape}},
 		Why: "A scrape reads each of a breaker's series once. " +
 			"An exporter caches its form of a series by the address of the series, so it formats nothing twice.",

@@ -16,7 +16,7 @@ import (
 // waiters varies the number of callers that wait for a limiter.
 func (t timer) waiters() Experiment {
 	return Experiment{
-		File: "waiters", Title: "A queue of n callers", X: "waiters", Y: "ns per waiter", Sizes: decades(1, 100_000),
+		File: "waiters", Title: "A queue of n callers", X: "waiters", Y: "ns per waiter", Sizes: powersOfTen(1, 100_000),
 		Lines: []Line{
 			{Name: "join and be served", Says: fit.Constant, Cost: t.queue(serveWaiters)},
 			{Name: "join and give up", Says: fit.Constant, Cost: t.queue(giveUp)},
@@ -27,22 +27,22 @@ func (t timer) waiters() Experiment {
 	}
 }
 
-// release ends the wait of all callers.
-type release func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
+// endWaits ends the wait of all callers.
+type endWaits func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
 
 func serveWaiters(b *limiter.TokenBucket, _ context.CancelFunc, size int) { b.Refund(size) }
 
 func giveUp(_ *limiter.TokenBucket, cancel context.CancelFunc, _ int) { cancel() }
 
 // queue returns a function that measures the cost per waiter of a queue with size waiters.
-func (t timer) queue(end release) func(size int) (float64, error) {
+func (t timer) queue(end endWaits) func(size int) (float64, error) {
 	return func(size int) (float64, error) {
 		return t.medianPerWaiter(size, func() error { return wait(size, end) })
 	}
 }
 
 // wait starts size waiting callers, and then ends all their waits.
-func wait(size int, end release) error {
+func wait(size int, end endWaits) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Duration(1<<40)), Burst: size})
 	b.Take(size)
 	named := limiter.NewJoint(limiter.JointConfig{Name: "bench"}, b)
@@ -88,7 +88,7 @@ func (t timer) channel(size int) (float64, error) {
 // medianPerWaiter runs try for about t.each and returns the median time divided by size.
 func (t timer) medianPerWaiter(size int, try func() error) (float64, error) {
 	var costs []float64
-	for end := time.Now().Add(t.each); len(costs) < parts || time.Now().Before(end); {
+	for end := time.Now().Add(t.each); len(costs) < turnsPerPoint || time.Now().Before(end); {
 		began := time.Now()
 		if err := try(); err != nil {
 			return 0, err

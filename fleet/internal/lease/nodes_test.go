@@ -16,9 +16,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// bound is an upper bound of the grants of all nodes in any span, including the m·Max tokens of
+// grantBound is an upper bound of the grants of all nodes in any span, including the m·Max tokens of
 // leases.
-type bound interface {
+type grantBound interface {
 	allow(at time.Time, n int) bool
 }
 
@@ -132,11 +132,11 @@ func TestInAnySpanAFleetAllowsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 	for _, nodes := range []int{3, 10} {
 		rate, burst := 150*nodes, 100*nodes // enough for some of the requests, but not for all
 		spare := nodes * baseConfig.Max
-		for name, model := range map[string]func() (limiter.Limiter, bound){
-			"token bucket": func() (limiter.Limiter, bound) {
+		for name, model := range map[string]func() (limiter.Limiter, grantBound){
+			"token bucket": func() (limiter.Limiter, grantBound) {
 				return bucket(float64(rate), burst), rateBound{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
 			},
-			"sliding log": func() (limiter.Limiter, bound) {
+			"sliding log": func() (limiter.Limiter, grantBound) {
 				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &spanBound{most: burst + spare, span: time.Second}
 			},
 		} {

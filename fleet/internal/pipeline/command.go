@@ -81,8 +81,8 @@ func (d *Decision) arguments(verb, script string, calls []*call) []any {
 	return args
 }
 
-// distribute gives each caller its part of the reply.
-func (c *command) distribute() {
+// distributeReply gives each caller its part of the reply.
+func (c *command) distributeReply() {
 	answer, err := c.Result()
 	for i, m := range c.calls {
 		m.answer, m.err, m.shared, m.addr = answer, err, len(c.calls) > 1, c.addr

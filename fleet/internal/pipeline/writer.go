@@ -122,7 +122,7 @@ func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err 
 			c.sendText = true
 		case redis.HasErrorPrefix(err, "CROSSSLOT") && m.shared:
 			w.merges.Store(false) // a proxy, or a server in cluster mode behind a plain client
-		case w.slotMoving(err) && w.pauseBeforeRetry(ctx, pause, c.due):
+		case w.isSlotMoving(err) && w.pauseBeforeRetry(ctx, pause, c.due):
 			pause, retried = min(2*pause, longestPause), err
 		case led && m.addr != "": // without led, another caller may still write to m
 			return answer, led, &ServerError{Addr: m.addr, Err: err}
@@ -132,8 +132,8 @@ func (w *Writer) do(ctx context.Context, c call) (answer []int64, led bool, err 
 	}
 }
 
-// slotMoving reports whether a command was not executed because its slot is being moved.
-func (w *Writer) slotMoving(err error) bool {
+// isSlotMoving reports whether a command was not executed because its slot is being moved.
+func (w *Writer) isSlotMoving(err error) bool {
 	if redis.IsTryAgainError(err) {
 		return true
 	}
@@ -169,7 +169,7 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		return nil, false, ErrUnsent
 	}
 	if w.queue.join(c) {
-		w.lead(ctx, c)
+		w.sendWithQueue(ctx, c)
 		return c.answer, true, c.err
 	}
 	// Leaders usually came earlier and are due earlier, so they end the wait in time. A call that
@@ -184,7 +184,7 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 	case s := <-c.wake:
 		switch {
 		case s == becomeLeader:
-			w.lead(ctx, c)
+			w.sendWithQueue(ctx, c)
 		case c.nextLeader:
 			w.queue.passLane()
 		}
@@ -200,8 +200,8 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 	}
 }
 
-// lead sends the command of c with those of the queue, and then passes the lane on.
-func (w *Writer) lead(ctx context.Context, c *call) {
+// sendWithQueue sends the command of c with those of the queue, and then passes the lane on.
+func (w *Writer) sendWithQueue(ctx context.Context, c *call) {
 	batch := w.queue.takeBatch(c)
 	for _, m := range batch {
 		m.err = errAborted // replaced unless send panics
@@ -220,7 +220,7 @@ func (w *Writer) lead(ctx context.Context, c *call) {
 	commands := w.commands(ctx, batch)
 	w.send(ctx, commands)
 	for _, cmd := range commands {
-		cmd.distribute()
+		cmd.distributeReply()
 	}
 }
 

@@ -2,5 +2,5 @@ package redistest
 
 import "syscall"
 
-// orphans returns attributes that kill the server if the test process is killed without cleanup.
-func orphans() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
+// killWithParent returns attributes that kill the server if the test process is killed without cleanup.
+func killWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// orphans returns nil: only Linux can kill orphaned processes.
-func orphans() *syscall.SysProcAttr { return nil }
+// killWithParent returns nil: only Linux can kill a process whose parent has ended.
+func killWithParent() *syscall.SysProcAttr { return nil }

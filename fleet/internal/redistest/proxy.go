@@ -134,8 +134,8 @@ func (p *Proxy) link(listener net.Listener, client net.Conn) {
 	p.links[l] = alive
 	p.mu.Unlock()
 	if alive {
-		go p.carry(l, server, client, true)
-		p.carry(l, client, server, false)
+		go p.copyData(l, server, client, true)
+		p.copyData(l, client, server, false)
 	}
 	l.close()
 	p.mu.Lock()
@@ -143,9 +143,9 @@ func (p *Proxy) link(listener net.Listener, client net.Conn) {
 	p.mu.Unlock()
 }
 
-// carry copies from one side to the other until the end, or until a reply
+// copyData copies from one side to the other until the end, or until a reply
 // is to be lost.
-func (p *Proxy) carry(l *link, to, from net.Conn, up bool) {
+func (p *Proxy) copyData(l *link, to, from net.Conn, up bool) {
 	defer l.close()
 	buffer := make([]byte, 64<<10)
 	for {
@@ -153,7 +153,7 @@ func (p *Proxy) carry(l *link, to, from net.Conn, up bool) {
 		if err != nil {
 			return
 		}
-		swallow, cut, delay := p.fate(up)
+		swallow, cut, delay := p.dropOrDelay(up)
 		if cut {
 			return
 		}
@@ -169,8 +169,8 @@ func (p *Proxy) carry(l *link, to, from net.Conn, up bool) {
 	}
 }
 
-// fate decides what happens to one piece of data.
-func (p *Proxy) fate(up bool) (swallow, cut bool, delay time.Duration) {
+// dropOrDelay decides what happens to one piece of data.
+func (p *Proxy) dropOrDelay(up bool) (swallow, cut bool, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	swallow = up && p.up || !up && p.down

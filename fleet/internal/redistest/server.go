@@ -44,8 +44,8 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// patience is the longest wait for a server.
-const patience = 20 * time.Second
+// maxServerWait is the longest wait for a server.
+const maxServerWait = 20 * time.Second
 
 // Start starts a server that keeps nothing on disk.
 func Start(t TB) *Server { t.Helper(); return Options{}.Start(t) }
@@ -59,7 +59,7 @@ func (o Options) Start(t TB) *Server {
 	}
 	t.Cleanup(func() {
 		s.Kill()
-		if log, err := os.ReadFile(s.path("log")); err == nil && t.Failed() {
+		if log, err := os.ReadFile(s.filePath("log")); err == nil && t.Failed() {
 			t.Logf("log of %s:\n%s", s.Addr(), log)
 		}
 	})
@@ -108,7 +108,7 @@ func (s *Server) launch() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.process = exec.Command(binary(s.t), s.args()...) //nolint:noctx // it outlives the test's context, to be stopped in its cleanup
-	s.process.SysProcAttr = orphans()
+	s.process.SysProcAttr = killWithParent()
 	if err := s.process.Start(); err != nil {
 		s.t.Fatalf("%s does not start: %v", s.process.Path, err)
 	}
@@ -120,7 +120,7 @@ func (s *Server) args() []string {
 		port, secure = "0", port
 	}
 	args := []string{
-		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--logfile", s.path("log"), "--save", "",
+		"--bind", "127.0.0.1", "--port", port, "--dir", s.dir, "--logfile", s.filePath("log"), "--save", "",
 		"--appendonly", "no", "--appendfsync", "always", "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0",
 	}
 	if s.options.AppendOnly {
@@ -130,8 +130,8 @@ func (s *Server) args() []string {
 		args = append(args, "--requirepass", s.options.Password, "--masterauth", s.options.Password)
 	}
 	if s.options.TLS {
-		args = append(args, "--tls-port", secure, "--tls-cert-file", s.path("cert"), "--tls-key-file", s.path("key"),
-			"--tls-ca-cert-file", s.path("cert"), "--tls-auth-clients", "no")
+		args = append(args, "--tls-port", secure, "--tls-cert-file", s.filePath("cert"), "--tls-key-file", s.filePath("key"),
+			"--tls-ca-cert-file", s.filePath("cert"), "--tls-auth-clients", "no")
 	}
 	return append(args, s.options.Args...)
 }
@@ -157,7 +157,7 @@ func (s *Server) signal(sig syscall.Signal) {
 // Do runs a command and returns its reply as text.
 func (s *Server) Do(command ...any) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxServerWait)
 	defer cancel()
 	c := redis.NewClient(s.Options())
 	defer func() { _ = c.Close() }()
@@ -214,7 +214,7 @@ func (s *Server) AwaitReplica() {
 // Promote turns a replica into a master.
 func (s *Server) Promote() { s.t.Helper(); s.Do("REPLICAOF", "NO", "ONE") }
 
-func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *Server) filePath(name string) string { return filepath.Join(s.dir, name) }
 
 // await returns when the condition holds.
 func (s *Server) await(what string, holds func(context.Context, *redis.Client) bool) {
@@ -223,15 +223,15 @@ func (s *Server) await(what string, holds func(context.Context, *redis.Client) b
 	o.MaxRetries, o.DialTimeout = -1, time.Second
 	c := redis.NewClient(o)
 	defer func() { _ = c.Close() }()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), maxServerWait)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds(ctx, c) {
 		select {
 		case <-ctx.Done():
-			log, _ := os.ReadFile(s.path("log"))
-			s.t.Fatalf("%s: waited %v until %s; the log:\n%s", s.Addr(), patience, what, log)
+			log, _ := os.ReadFile(s.filePath("log"))
+			s.t.Fatalf("%s: waited %v until %s; the log:\n%s", s.Addr(), maxServerWait, what, log)
 		case <-tick.C:
 		}
 	}
@@ -244,7 +244,7 @@ func freePort(t TB) int {
 	t.Helper()
 	for range 100 {
 		port := 10_000 + rand.IntN(10_000)
-		if listenable(port) && listenable(port+10_000) {
+		if canListen(port) && canListen(port+10_000) {
 			return port
 		}
 	}
@@ -252,7 +252,7 @@ func freePort(t TB) int {
 	return 0
 }
 
-func listenable(port int) bool {
+func canListen(port int) bool {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return false

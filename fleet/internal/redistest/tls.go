@@ -40,7 +40,7 @@ func (s *Server) certify() *tls.Config {
 
 func (s *Server) write(name string, block pem.Block) {
 	s.t.Helper()
-	s.must(os.WriteFile(s.path(name), pem.EncodeToMemory(&block), 0o600))
+	s.must(os.WriteFile(s.filePath(name), pem.EncodeToMemory(&block), 0o600))
 }
 
 func (s *Server) must(err error) {

@@ -21,19 +21,19 @@ func designs() []sim.Maker {
 	return []sim.Maker{
 		sim.None(),
 		sim.Informed(),
-		design("weir", func() caller { return weir(inflight.Config{Adaptive: true}) }),
-		design("weir, always bounding", func() caller {
-			return weir(inflight.Config{Adaptive: true, Queue: inflight.Queue{Target: 50 * time.Millisecond}})
+		designMaker("weir", func() caller { return weirCaller(inflight.Config{Adaptive: true}) }),
+		designMaker("weir, always bounding", func() caller {
+			return weirCaller(inflight.Config{Adaptive: true, Queue: inflight.Queue{Target: 50 * time.Millisecond}})
 		}),
-		design("AIMD", func() caller { return bounded(newAIMD()) }),
-		design("gradient", func() caller { return bounded(newGradient()) }),
-		design("gradient2", func() caller {
+		designMaker("AIMD", func() caller { return boundedCaller(newAIMD()) }),
+		designMaker("gradient", func() caller { return boundedCaller(newGradient()) }),
+		designMaker("gradient2", func() caller {
 			return concurrencyLimits(limit.NewDefaultGradient2Limit("service", limit.NoopLimitLogger{}, nil))
 		}),
-		design("Vegas", func() caller {
+		designMaker("Vegas", func() caller {
 			return concurrencyLimits(limit.NewDefaultVegasLimit("service", limit.NoopLimitLogger{}, nil))
 		}),
-		design("failsafe", failsafeLimiter),
+		designMaker("failsafe", failsafeLimiter),
 	}
 }
 
@@ -45,7 +45,7 @@ var errNoSlot = errors.New("designs: no slot is free")
 // guard makes a sim.Guard of a caller.
 type guard struct{ call caller }
 
-func design(name string, newCaller func() caller) sim.Maker {
+func designMaker(name string, newCaller func() caller) sim.Maker {
 	return sim.Maker{Name: name, Config: name, New: func(sim.Setting) sim.Guard { return guard{newCaller()} }}
 }
 
@@ -55,12 +55,12 @@ func (g guard) Refusal(err error) (time.Duration, bool) { return 0, errors.Is(er
 
 func (g guard) Openings() int { return 0 }
 
-func weir(c inflight.Config) caller {
+func weirCaller(c inflight.Config) caller {
 	l := inflight.New(c)
 	return func(ctx context.Context, f func(context.Context) error) error {
 		if c.Queue.Target == 0 {
 			if slot, ok := l.TryAcquire(); ok {
-				return end(ctx, &slot, f)
+				return endSlot(ctx, &slot, f)
 			}
 			return errNoSlot
 		}
@@ -68,18 +68,18 @@ func weir(c inflight.Config) caller {
 		if err != nil {
 			return errNoSlot
 		}
-		return end(ctx, &slot, f)
+		return endSlot(ctx, &slot, f)
 	}
 }
 
-func end(ctx context.Context, slot *inflight.Slot, f func(context.Context) error) error {
+func endSlot(ctx context.Context, slot *inflight.Slot, f func(context.Context) error) error {
 	err := f(ctx)
 	slot.Done(ctx, err)
 	return err
 }
 
-// concurrencyLimits has the windows of NewDefaultLimiterWithDefaults. All errors are lost calls, as for
-// the gRPC client of the library.
+// concurrencyLimits has the windows of NewDefaultLimiterWithDefaults. All errors are lost calls, as
+// for the gRPC client of the library.
 func concurrencyLimits(algorithm core.Limit) caller {
 	const window = int64(time.Second)
 	l, err := limiters.NewDefaultLimiter(algorithm, window, window, int64(100*time.Microsecond), 100,

@@ -1,13 +1,13 @@
-// Command designs compares designs in front of the simulated services of the proving ground, and prints
-// a Markdown table:
+// Command designs compares designs in front of the simulated services of the proving ground, and
+// prints a Markdown table:
 //
 //	go run -C proving ./cmd/designs
 //	go run -C proving ./cmd/designs -first 1 -seeds 10 -only "^fleet-return$"
 //	go run -C proving ./cmd/designs -of cooldowns
 //
-// The designs are those of an adaptive bound on calls in flight, each alone, or breakers with several
-// cooldowns. A cell has the medians of the first two figures of the scenario, or on a good day the calls
-// refused per million. See docs/designs.md.
+// The designs are those of an adaptive bound on calls in flight, each alone, or breakers with
+// several cooldowns. A cell has the medians of the first two figures of the scenario, or on a good
+// day the calls refused per million. See docs/designs.md.
 package main
 
 import (
@@ -38,9 +38,9 @@ func main() {
 	}
 }
 
-// sets are the designs that are compared with each other, and a pattern for the scenarios in which
-// they differ.
-var sets = map[string]struct {
+// designSets are the designs that are compared with each other, and a pattern for the scenarios in
+// which they differ.
+var designSets = map[string]struct {
 	designs func() []sim.Maker
 	shown   string
 }{
@@ -65,7 +65,7 @@ func run(args []string, w io.Writer) error {
 	if *seeds == 0 {
 		return errors.New("-seeds must be at least 1")
 	}
-	set, ok := sets[*of]
+	set, ok := designSets[*of]
 	if !ok {
 		return fmt.Errorf("-of is %q, must be bounds or cooldowns", *of)
 	}
@@ -107,7 +107,7 @@ func write(w io.Writer, results []report.Result) error {
 		for _, b := range r.Broken {
 			return fmt.Errorf("%s, %s, seed %d: %s", r.Scenario.Name, b.Guard, b.Seed, b.Reason)
 		}
-		fmt.Fprintf(w, "| %s: %s |", r.Scenario.Name, heads(r.Scenario))
+		fmt.Fprintf(w, "| %s: %s |", r.Scenario.Name, columnHeads(r.Scenario))
 		for _, row := range r.Rows {
 			fmt.Fprintf(w, " %s |", formatCell(r.Scenario, row))
 		}
@@ -126,7 +126,7 @@ func columns(s scenario.Scenario) []scenario.Column {
 	return s.Shown[:2]
 }
 
-func heads(s scenario.Scenario) string {
+func columnHeads(s scenario.Scenario) string {
 	var titles []string
 	for _, c := range columns(s) {
 		titles = append(titles, strings.TrimSpace(c.Title+" "+c.Unit))

@@ -71,9 +71,9 @@ func TestEveryDesignPassesResultsOn(t *testing.T) {
 
 // refusals makes calls with the given latency, rate and total time, and returns how many were
 // refused.
-func refusals(b bound, latency, every, long time.Duration, failed bool) (refused int) {
+func refusals(b adaptiveBound, latency, every, long time.Duration, failed bool) (refused int) {
 	const deadline = time.Second
-	call := bounded(b)
+	call := boundedCaller(b)
 	results := make(chan error)
 	n := int(long / every)
 	for range n {
@@ -105,7 +105,7 @@ func refusals(b bound, latency, every, long time.Duration, failed bool) (refused
 }
 
 func TestOwnDesignsFollowTheLatency(t *testing.T) {
-	for name, b := range map[string]bound{"AIMD": newAIMD(), "gradient": newGradient()} {
+	for name, b := range map[string]adaptiveBound{"AIMD": newAIMD(), "gradient": newGradient()} {
 		synctest.Test(t, func(t *testing.T) {
 			require.Zero(t, refusals(b, 50*time.Millisecond, 10*time.Millisecond, 20*time.Second, false), name)
 			require.Zero(t, refusals(b, time.Millisecond, 10*time.Millisecond, time.Second, true), "%s: early failures", name)

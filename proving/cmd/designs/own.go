@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// The designs of this file were tried for package inflight and were not built. They begin with the same
-// limit, and learn from the same calls: those that were answered, and those that failed late. A cut
-// starts from at most the number of calls in flight, or twice that number, because a limit that is
-// not used up says nothing about the service.
+// The designs of this file were tried for package inflight and were not built. They begin with the
+// same limit, and learn from the same calls: those that were answered, and those that failed late.
+// A cut starts from at most the number of calls in flight, or twice that number, because a limit
+// that is not used up says nothing about the service.
 
-// bound computes a limit from the calls that have ended. A lock guards it.
-type bound interface {
+// adaptiveBound computes a limit from the calls that have ended. A lock guards it.
+type adaptiveBound interface {
 	// ended records a call and the number of calls in flight including it, and returns the new
 	// limit.
 	ended(latency float64, failed bool, inFlight int) (limit float64)
@@ -24,8 +24,8 @@ const (
 	mostCalls  = 1e6
 )
 
-// bounded refuses calls above a bound.
-func bounded(b bound) caller {
+// boundedCaller refuses calls above a bound.
+func boundedCaller(b adaptiveBound) caller {
 	var (
 		mu       sync.Mutex
 		inFlight int
@@ -49,10 +49,11 @@ func bounded(b bound) caller {
 	}
 }
 
-// aimd adds 1/limit to the limit for each call while more than half of the limit is in use. It lowers the limit by a tenth when the mean
-// latency of the last calls is above three times the usual one, or when a call fails late. That is
-// TCP's rule (Jacobson, "Congestion Avoidance and Control", 1988) with latency in place of lost
-// packets, and with the factor of Netflix's AIMDLimit.
+// aimd adds 1/limit to the limit for each call while more than half of the limit is in use. It
+// lowers the limit by a tenth when the mean latency of the last calls is above three times the
+// usual one, or when a call fails late. That is TCP's rule (Jacobson, "Congestion Avoidance and
+// Control", 1988) with latency in place of lost packets, and with the factor of Netflix's
+// AIMDLimit.
 type aimd struct {
 	usual  mean
 	recent mean

@@ -21,24 +21,24 @@ type guard struct {
 	wrap func(http.Handler) (http.Handler, error)
 }
 
-// guards returns the guards in the order of the table. All but the first keep the documented defaults of
-// their libraries, except for a limit, a bound of the queue and its target.
+// guards returns the guards in the order of the table. All but the first keep the documented
+// defaults of their libraries, except for a limit, a bound of the queue and its target.
 func guards() []guard {
 	return []guard{
 		{"none", func(h http.Handler) (http.Handler, error) { return h, nil }},
-		{"weir, fixed: Limit 10, no queue", shed(inflight.Config{Limit: servers})},
-		{"weir, fixed: Limit 10, queue with Target 20ms", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: queue})},
-		{"weir, fixed: the same, oldest first", shed(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
-		{"weir, adaptive, queue with Target 20ms", shed(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: queue})},
-		{"weir, adaptive, the same, Interval 100ms", shed(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: shortInterval})},
+		{"weir, fixed: Limit 10, no queue", shedHandler(inflight.Config{Limit: servers})},
+		{"weir, fixed: Limit 10, queue with Target 20ms", shedHandler(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: queue})},
+		{"weir, fixed: the same, oldest first", shedHandler(inflight.Config{Limit: servers, MaxWaiters: 1000, Queue: oldestFirst})},
+		{"weir, adaptive, queue with Target 20ms", shedHandler(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: queue})},
+		{"weir, adaptive, the same, Interval 100ms", shedHandler(inflight.Config{Adaptive: true, MaxWaiters: 1000, Queue: shortInterval})},
 		{"failsafe-go adaptive limiter", func(h http.Handler) (http.Handler, error) {
 			return failsafehttp.NewHandler(h, adaptivelimiter.NewWithDefaults[*http.Response]()), nil
 		}},
 		{"failsafe-go adaptive limiter, queue 2 to 3", func(h http.Handler) (http.Handler, error) {
 			return failsafehttp.NewHandler(h, adaptivelimiter.NewBuilder[*http.Response]().WithQueueing(2, 3).Build()), nil
 		}},
-		{"go-concurrency-limits, Vegas", vegas},
-		{"go-concurrency-limits, Gradient2", gradient2},
+		{"go-concurrency-limits, Vegas", vegasHandler},
+		{"go-concurrency-limits, Gradient2", gradient2Handler},
 	}
 }
 
@@ -48,29 +48,30 @@ var (
 	oldestFirst   = inflight.Queue{Target: 20 * time.Millisecond, OldestFirst: true}
 )
 
-func shed(c inflight.Config) func(http.Handler) (http.Handler, error) {
+func shedHandler(c inflight.Config) func(http.Handler) (http.Handler, error) {
 	return func(h http.Handler) (http.Handler, error) {
 		return weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{})(h), nil
 	}
 }
 
-func vegas(h http.Handler) (http.Handler, error) {
+func vegasHandler(h http.Handler) (http.Handler, error) {
 	l, err := limiters.NewDefaultLimiterWithDefaults("vegas", strategy.NewSimpleStrategy(servers), limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance)
-	return limited(h, l), err
+	return limitedHandler(h, l), err
 }
 
-// gradient2 has the windows of NewDefaultLimiterWithDefaults.
-func gradient2(h http.Handler) (http.Handler, error) {
+// gradient2Handler has the windows of NewDefaultLimiterWithDefaults.
+func gradient2Handler(h http.Handler) (http.Handler, error) {
 	l, err := limiters.NewDefaultLimiter(
 		limit.NewDefaultGradient2Limit("gradient2", limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance),
 		int64(time.Second), int64(time.Second), int64(100*time.Microsecond), 100,
 		strategy.NewSimpleStrategy(servers), limit.NoopLimitLogger{}, core.EmptyMetricRegistryInstance,
 	)
-	return limited(h, l), err
+	return limitedHandler(h, l), err
 }
 
-// limited refuses requests that the limiter has no token for, as the library's gRPC interceptors do.
-func limited(h http.Handler, l core.Limiter) http.Handler {
+// limitedHandler refuses requests that the limiter has no token for, as the library's gRPC
+// interceptors do.
+func limitedHandler(h http.Handler, l core.Limiter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, ok := l.Acquire(r.Context())
 		if !ok {

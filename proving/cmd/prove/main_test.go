@@ -90,6 +90,6 @@ func TestNumbersHaveThreeDigits(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0", 7: "7", 1.239: "1.24", 12.34: "12.3", 99.96: "100", 123.4: "123", 1234567: "1234567", 0.001: "0.001",
 	} {
-		require.Equal(t, want, number(x))
+		require.Equal(t, want, numberText(x))
 	}
 }

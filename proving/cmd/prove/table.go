@@ -25,26 +25,26 @@ func printTable(out io.Writer, c config.Config, s scenario.Scenario, rows scenar
 	for _, column := range s.Shown {
 		fmt.Fprint(w, strings.TrimSpace(column.Title+" "+column.Unit))
 		for _, r := range rows {
-			fmt.Fprintf(w, "\t%s", spread(r.Spread(column)))
+			fmt.Fprintf(w, "\t%s", spreadText(r.Spread(column)))
 		}
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }
 
-// spread is a median with its range.
-func spread(s scenario.Spread) string {
+// spreadText is a median with its range.
+func spreadText(s scenario.Spread) string {
 	switch {
 	case math.IsNaN(s.Median):
 		return "–"
 	case s.Low == s.High:
-		return number(s.Median)
+		return numberText(s.Median)
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(s.Median), number(s.Low), number(s.High))
+	return fmt.Sprintf("%s (%s–%s)", numberText(s.Median), numberText(s.Low), numberText(s.High))
 }
 
-// number prints three digits, and "never" for a time that did not come.
-func number(x float64) string {
+// numberText prints three digits, and "never" for a time that did not come.
+func numberText(x float64) string {
 	switch {
 	case math.IsInf(x, 1):
 		return "never"

@@ -152,8 +152,8 @@ func (d *decoder) seeds(c *Config) {
 	}
 }
 
-// invalid adds the errors of a Validate, for what is at path. Each begins with packages and fields, as
-// in "weir: Breaker: breaker: FailureRate is 2".
+// invalid adds the errors of a Validate, for what is at path. Each begins with packages and fields,
+// as in "weir: Breaker: breaker: FailureRate is 2".
 func (d *decoder) invalid(path string, err error) {
 	if err == nil {
 		return
@@ -165,27 +165,27 @@ func (d *decoder) invalid(path string, err error) {
 			if !more || strings.Contains(prefix, " ") {
 				break
 			}
-			if inner := plain(at + "." + prefix); d.places[inner].line > 0 {
+			if inner := normalizedName(at + "." + prefix); d.places[inner].line > 0 {
 				at = inner
 			}
 			text = rest
 		}
-		d.locate(at, strings.ReplaceAll(text, "Clients", "load"))
+		d.addLocatedFault(at, strings.ReplaceAll(text, "Clients", "load"))
 	}
 }
 
-// locate adds a fault whose text begins with the name of a field in the object at path. A field
-// that the file does not have is at the line of what it belongs to.
-func (d *decoder) locate(path, text string) {
+// addLocatedFault adds a fault whose text begins with the name of a field in the object at path. A
+// field that the file does not have is at the line of what it belongs to.
+func (d *decoder) addLocatedFault(path, text string) {
 	field, rest, _ := strings.Cut(text, " ")
-	if p, known := d.places[strings.TrimPrefix(plain(path+"."+field), ".")]; known {
+	if p, known := d.places[strings.TrimPrefix(normalizedName(path+"."+field), ".")]; known {
 		d.faults = append(d.faults, fault{p.line, p.path + " " + rest})
 		return
 	}
 	if path != "" {
-		text = d.places[plain(path)].path + ": " + text
+		text = d.places[normalizedName(path)].path + ": " + text
 	}
-	d.faults = append(d.faults, fault{d.places[plain(path)].line, text})
+	d.faults = append(d.faults, fault{d.places[normalizedName(path)].line, text})
 }
 
 // err returns an error with all faults in the order of their lines, or nil if there are none.

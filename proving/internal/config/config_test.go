@@ -11,7 +11,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-const good = `
+const goodFile = `
 title: a test
 service: {servers: 4, time: constant 20ms, queue: 8, error_rate: 2%}
 load:
@@ -37,7 +37,7 @@ seed: 7
 `
 
 func TestAFileBecomesAWorldAndGuards(t *testing.T) {
-	c, err := config.Read("a.yaml", strings.NewReader(good))
+	c, err := config.Read("a.yaml", strings.NewReader(goodFile))
 	require.NoError(t, err)
 	require.Equal(t, "a test", c.Title)
 	require.Equal(t, [2]uint64{3, 7}, [2]uint64{c.Seeds, c.Seed})
@@ -109,7 +109,7 @@ func TestTimesOfTheServiceAreDistributions(t *testing.T) {
 		"bimodal 5ms 200ms 10%":  sim.Bimodal(5*time.Millisecond, 200*time.Millisecond, 0.1),
 		"bimodal 5ms 200ms 0.10": sim.Bimodal(5*time.Millisecond, 200*time.Millisecond, 0.1),
 	} {
-		c, err := config.Read("a.yaml", strings.NewReader(strings.Replace(good, "constant 20ms", text, 1)))
+		c, err := config.Read("a.yaml", strings.NewReader(strings.Replace(goodFile, "constant 20ms", text, 1)))
 		require.NoError(t, err, text)
 		require.Equal(t, want.Name, c.World.Service.Time.Name)
 		for _, u := range []float64{0, 0.05, 0.5, 0.99} {

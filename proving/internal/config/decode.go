@@ -46,8 +46,8 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	if _, known := d.places[plain(path)]; !known {
-		d.places[plain(path)] = place{n.Line, path}
+	if _, known := d.places[normalizedName(path)]; !known {
+		d.places[normalizedName(path)] = place{n.Line, path}
 	}
 	text, isText := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr())
 	switch kind := v.Kind(); {
@@ -66,10 +66,10 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 	case kind == reflect.Slice:
 		d.decodeSlice(n, v, path)
 	case n.Kind != yaml.ScalarNode || n.Tag == "!!null":
-		d.fault(n, path, "must be %s", example(v))
+		d.fault(n, path, "must be %s", exampleValue(v))
 	default:
 		if err := setScalar(v, n.Value); err != nil {
-			d.fault(n, path, "is %q, must be %s", n.Value, example(v))
+			d.fault(n, path, "is %q, must be %s", n.Value, exampleValue(v))
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 	var known []string
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		if f.IsExported() && !f.Anonymous {
-			fields[plain(f.Name)] = f
+			fields[normalizedName(f.Name)] = f
 			known = append(known, snake(f.Name))
 		}
 	}
@@ -91,7 +91,7 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		inner := strings.TrimPrefix(path+"."+key.Value, ".")
-		f, ok := fields[plain(key.Value)]
+		f, ok := fields[normalizedName(key.Value)]
 		switch {
 		case !ok:
 			slices.Sort(known)
@@ -100,7 +100,7 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 			d.fault(key, inner, "is there twice")
 		default:
 			seen[f.Name] = true
-			d.places[plain(inner)] = place{key.Line, inner}
+			d.places[normalizedName(inner)] = place{key.Line, inner}
 			d.decode(value, v.FieldByIndex(f.Index), inner)
 		}
 	}
@@ -156,8 +156,8 @@ func setScalar(v reflect.Value, text string) (err error) {
 	return err
 }
 
-// example returns an example of a value of v's type, as written in a file.
-func example(v reflect.Value) string {
+// exampleValue returns an example of a value of v's type, as written in a file.
+func exampleValue(v reflect.Value) string {
 	switch {
 	case v.Type() == duration:
 		return "a duration such as 500ms, 5s or 1m30s"
@@ -171,8 +171,8 @@ func example(v reflect.Value) string {
 	return "a text"
 }
 
-// plain returns a path or a name in the form in which two spellings of a key are equal.
-func plain(path string) string {
+// normalizedName returns a path or a name in the form in which two spellings of a key are equal.
+func normalizedName(path string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(path))
 }
 

@@ -23,7 +23,7 @@ func (d *decoder) makers(doc *document) []sim.Maker {
 	rows := []sim.Maker{sim.None()}
 	add := func(path string, m sim.Maker) {
 		if slices.ContainsFunc(rows, func(r sim.Maker) bool { return r.Name == m.Name }) {
-			line := d.places[plain(path)].line
+			line := d.places[normalizedName(path)].line
 			d.faults = append(d.faults, fault{line, fmt.Sprintf("%s is named %q, like another one", path, m.Name)})
 		}
 		rows = append(rows, m)
@@ -44,7 +44,7 @@ func (d *decoder) makers(doc *document) []sim.Maker {
 		path := fmt.Sprintf("beside[%d]", i)
 		at := slices.IndexFunc(peers, func(m sim.Maker) bool { return m.Name == name })
 		if at < 0 {
-			d.faults = append(d.faults, fault{d.places[plain(path)].line, fmt.Sprintf(
+			d.faults = append(d.faults, fault{d.places[normalizedName(path)].line, fmt.Sprintf(
 				"%s is %q, must be one of %s", path, name, names(peers))})
 			continue
 		}

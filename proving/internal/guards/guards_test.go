@@ -26,7 +26,7 @@ func hang(ctx context.Context) error {
 
 const timeout = 500 * time.Millisecond
 
-var setting = sim.Setting{World: sim.World{Clients: []sim.Client{{Timeout: timeout}}}}
+var testSetting = sim.Setting{World: sim.World{Clients: []sim.Client{{Timeout: timeout}}}}
 
 // inBubble runs test for each guard in a bubble of its own. A goroutine that a guard leaves behind
 // fails it.
@@ -34,7 +34,7 @@ func inBubble(t *testing.T, test func(*testing.T, sim.Maker, sim.Guard)) {
 	for _, m := range guards.All() {
 		t.Run(m.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := m.New(setting)
+				g := m.New(testSetting)
 				test(t, m, g)
 				if c, ok := g.(interface{ Close() }); ok {
 					c.Close()
@@ -44,11 +44,11 @@ func inBubble(t *testing.T, test func(*testing.T, sim.Maker, sim.Guard)) {
 	}
 }
 
-// seen holds the outcomes of some calls.
-type seen struct{ good, failed, refused int }
+// outcomeCounts holds the outcomes of some calls.
+type outcomeCounts struct{ good, failed, refused int }
 
 // call calls f n times, 10 ms apart, with a deadline for each call, and waits for all results.
-func call(t *testing.T, g sim.Guard, n int, f func(context.Context) error) (s seen) {
+func call(t *testing.T, g sim.Guard, n int, f func(context.Context) error) (s outcomeCounts) {
 	results := make(chan error, n)
 	for range n {
 		go func() {
@@ -75,7 +75,7 @@ func call(t *testing.T, g sim.Guard, n int, f func(context.Context) error) (s se
 
 func TestAHealthyServiceGetsAllCalls(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ sim.Maker, g sim.Guard) {
-		require.Equal(t, seen{good: 300}, call(t, g, 300, succeed))
+		require.Equal(t, outcomeCounts{good: 300}, call(t, g, 300, succeed))
 		require.Zero(t, g.Openings())
 	})
 }
@@ -116,7 +116,7 @@ func TestAnOutageIsNoticedAndItsEndToo(t *testing.T) {
 			require.Equal(t, !isThrottle(m), g.Openings() > 0)
 			time.Sleep(2 * time.Minute) // the longest default is a minute
 			call(t, g, 200, succeed)
-			require.Equal(t, seen{good: 100}, call(t, g, 100, succeed))
+			require.Equal(t, outcomeCounts{good: 100}, call(t, g, 100, succeed))
 		})
 	}
 }
@@ -151,9 +151,9 @@ func TestEachProcessDrawsItsOwnNumbersFromTheSeed(t *testing.T) {
 		if m.Name != "go-zero" && m.Name != "aegis, tuned" {
 			continue
 		}
-		refusals := func(seed uint64, process int) (s seen) {
+		refusals := func(seed uint64, process int) (s outcomeCounts) {
 			synctest.Test(t, func(t *testing.T) {
-				g := m.New(sim.Setting{World: setting.World, Seed: seed, Process: process})
+				g := m.New(sim.Setting{World: testSetting.World, Seed: seed, Process: process})
 				s = call(t, g, 3000, fail)
 			})
 			return s

@@ -56,24 +56,24 @@ func hystrixCommand(name, about string, config func(sim.Client) hystrix.CommandC
 // hystrixCommands makes the names of commands unique, because hystrix never removes them.
 var hystrixCommands atomic.Int64
 
-// runHystrix runs f. hystrix ignores an error that is context.DeadlineExceeded, but not one that wraps
-// it, as the errors of net/http do.
+// runHystrix runs f. hystrix ignores an error that is context.DeadlineExceeded, but not one that
+// wraps it, as the errors of net/http do.
 func runHystrix(command string, f func() error) error {
 	err := hystrix.Do(command, func() error {
 		if err := f(); err != nil {
-			return &wrapped{err}
+			return &wrappedError{err}
 		}
 		return nil
 	}, nil)
-	if w, ok := err.(*wrapped); ok { //nolint:errorlint // runHystrix itself has made the outermost error
+	if w, ok := err.(*wrappedError); ok { //nolint:errorlint // runHystrix itself has made the outermost error
 		return w.error
 	}
 	return err
 }
 
-type wrapped struct{ error }
+type wrappedError struct{ error }
 
-func (w *wrapped) Unwrap() error { return w.error }
+func (w *wrappedError) Unwrap() error { return w.error }
 
 // hystrixGuard ends the goroutines of its circuit.
 type hystrixGuard struct {

@@ -27,7 +27,7 @@ func makerOf(t *testing.T, name string) sim.Maker {
 // hystrix does not count an error that is context.DeadlineExceeded, unlike one that wraps it.
 func TestHystrixCountsTheDeadlinesOfCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := makerOf(t, "hystrix-go").New(setting)
+		g := makerOf(t, "hystrix-go").New(testSetting)
 		for range 30 { // never ten in flight, which hystrix refuses
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			err := g.Call(ctx, hang)
@@ -45,7 +45,7 @@ func TestHystrixCountsTheDeadlinesOfCallers(t *testing.T) {
 // would never let a call through.
 func TestGoZeroLetsACallThroughPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := makerOf(t, "go-zero").New(setting)
+		g := makerOf(t, "go-zero").New(testSetting)
 		began, longest := time.Now(), time.Duration(0)
 		last := began
 		for time.Since(began) < 2*time.Minute {
@@ -65,7 +65,7 @@ func TestARefusalSaysWhenToRetryIfTheLibraryKnows(t *testing.T) {
 		"gobreaker": 0, "sentinel": 0,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := makerOf(t, name).New(setting)
+			g := makerOf(t, name).New(testSetting)
 			var err error
 			for range 100 {
 				err = errors.Join(g.Call(t.Context(), fail))
@@ -83,7 +83,7 @@ func TestARefusalSaysWhenToRetryIfTheLibraryKnows(t *testing.T) {
 // A gate with a throttle has the bound on calls in flight of its config too.
 func TestAGateWithAThrottleHasItsBound(t *testing.T) {
 	for _, config := range []weir.Config{{MaxConcurrent: 1}, {MaxConcurrent: 1, Adaptive: true}, {Adaptive: true, MaxWait: time.Second}} {
-		g := guards.GateWithThrottle("gate", "a gate", config, throttle.Config{}).New(setting)
+		g := guards.GateWithThrottle("gate", "a gate", config, throttle.Config{}).New(testSetting)
 		require.NoError(t, g.Call(t.Context(), func(context.Context) error {
 			err := g.Call(t.Context(), succeed)
 			_, refused := g.Refusal(err)

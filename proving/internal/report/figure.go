@@ -24,8 +24,8 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.2g", v)
 }
 
-// spread formats a median with its range.
-func spread(s scenario.Spread) string {
+// spreadText formats a median with its range.
+func spreadText(s scenario.Spread) string {
 	median, low, high := figure(s.Median), figure(s.Low), figure(s.High)
 	if low == high {
 		return median
@@ -33,16 +33,16 @@ func spread(s scenario.Spread) string {
 	return fmt.Sprintf("%s (%s–%s)", median, low, high)
 }
 
-// head is the head of a column.
-func head(c scenario.Column) string {
+// columnHead is the head of a column.
+func columnHead(c scenario.Column) string {
 	if c.Unit == "" {
 		return c.Title
 	}
 	return c.Title + ", " + c.Unit
 }
 
-// limit formats the bound of a goal.
-func limit(v Verdict) string {
+// boundText formats the bound of a goal.
+func boundText(v Verdict) string {
 	switch {
 	case math.IsInf(v.Bound, 0):
 		return "no bound"
@@ -52,8 +52,8 @@ func limit(v Verdict) string {
 	return "≤ " + figure(v.Bound)
 }
 
-// word says whether a goal was reached.
-func word(v Verdict) string {
+// verdictWord says whether a goal was reached.
+func verdictWord(v Verdict) string {
 	if v.Reached {
 		return "reached"
 	}

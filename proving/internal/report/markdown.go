@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// paragraph writes a paragraph of Markdown in lines of at most 100 characters.
-func paragraph(b *strings.Builder, text string) { b.WriteString(wrap(text, "") + "\n\n") }
+// writeParagraph writes a paragraph of Markdown in lines of at most 100 characters.
+func writeParagraph(b *strings.Builder, text string) { b.WriteString(wrap(text, "") + "\n\n") }
 
-// item writes an item of a list.
-func item(b *strings.Builder, text string) { b.WriteString("- " + wrap(text, "  ") + "\n") }
+// writeItem writes an item of a list.
+func writeItem(b *strings.Builder, text string) { b.WriteString("- " + wrap(text, "  ") + "\n") }
 
 // wrap breaks a text into lines of at most 100 characters. All but the first begin with the indent.
 func wrap(text, indent string) string {

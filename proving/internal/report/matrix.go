@@ -43,7 +43,7 @@ func (m Matrix) Run(progress func(Result)) []Result {
 	harmless := newHarmless(m)
 	for i := range m.order() {
 		results[i] = m.run(m.Scenarios[i])
-		harmless.learn(results[i])
+		harmless.learnGoodDay(results[i])
 		harmless.mark(results[i].Rows)
 		progress(results[i])
 	}
@@ -144,8 +144,8 @@ func newHarmless(m Matrix) harmless {
 	return h
 }
 
-// learn takes the result of a good day into account.
-func (h harmless) learn(r Result) {
+// learnGoodDay takes the result of a good day into account.
+func (h harmless) learnGoodDay(r Result) {
 	if h.fixed || !r.Scenario.GoodDay {
 		return
 	}

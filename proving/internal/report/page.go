@@ -29,7 +29,7 @@ func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# How well guards protect\n\n")
 	b.WriteString("<!-- Written by make proving. -->\n\n")
-	paragraph(&b, pageIntro)
+	writeParagraph(&b, pageIntro)
 	p.writeReading(&b)
 	p.writeSummary(&b)
 	p.writeRows(&b)
@@ -69,13 +69,13 @@ func (p Page) writeReading(b *strings.Builder) {
 			"[protection/figures.csv](protection/figures.csv).",
 		"Charts show the run of the first seed, in calls per second by their beginning. The trouble is shaded.",
 	} {
-		paragraph(b, text)
+		writeParagraph(b, text)
 	}
 	made := fmt.Sprintf("These figures were made at commit %s with %s. Seeds 1 to 20 are for tuning.", p.Commit, seeds)
 	if len(p.Seeds) < enoughSeeds {
 		made += fmt.Sprintf(" They are preliminary: a full run has %d seeds.", enoughSeeds)
 	}
-	paragraph(b, made)
+	writeParagraph(b, made)
 	b.WriteString("| module | version |\n|---|---|\n")
 	for _, v := range p.Versions {
 		name, version, _ := strings.Cut(v, " ")
@@ -97,22 +97,22 @@ func (p Page) writeSummary(b *strings.Builder) {
 				reached++
 			}
 			fmt.Fprintf(&table, "| [%s](#%s) | %s | %s | %s | %s | %s |\n",
-				r.Scenario.Name, anchor(r.Scenario.Title), v.Goal.Text, v.Guard, mark(v), spread(v.Figure), limit(v))
+				r.Scenario.Name, anchor(r.Scenario.Title), v.Goal.Text, v.Guard, verdictMark(v), spreadText(v.Figure), boundText(v))
 		}
 	}
-	paragraph(b, fmt.Sprintf("%d of %d goals are reached.", reached, all))
+	writeParagraph(b, fmt.Sprintf("%d of %d goals are reached.", reached, all))
 	b.WriteString(table.String() + "\n")
 	b.WriteString("### Where weir loses\n\n")
-	paragraph(b, "In these scenarios a harmless library, or no guard at all, has a better figure than weir in the first column of the table:")
+	writeParagraph(b, "In these scenarios a harmless library, or no guard at all, has a better figure than weir in the first column of the table:")
 	for _, r := range p.Results {
 		if loss, ok := r.Loss(); ok {
-			item(b, fmt.Sprintf("[%s](#%s): %s.", r.Scenario.Title, anchor(r.Scenario.Title), lossText(loss)))
+			writeItem(b, fmt.Sprintf("[%s](#%s): %s.", r.Scenario.Title, anchor(r.Scenario.Title), lossText(loss)))
 		}
 	}
 	b.WriteString("\n")
 }
 
-func mark(v Verdict) string {
+func verdictMark(v Verdict) string {
 	if v.Reached {
 		return "reached"
 	}
@@ -129,11 +129,11 @@ func (p Page) writeRows(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	if !recommended {
-		paragraph(b, "The README recommends no other gate than `weir.Config{}` today, so its row stands for both.")
+		writeParagraph(b, "The README recommends no other gate than `weir.Config{}` today, so its row stands for both.")
 	}
-	paragraph(b, "Not in the tables:")
+	writeParagraph(b, "Not in the tables:")
 	for _, l := range p.Left {
-		item(b, l.Name+": "+l.Reason+".")
+		writeItem(b, l.Name+": "+l.Reason+".")
 	}
 	b.WriteString("\n")
 }
@@ -141,17 +141,17 @@ func (p Page) writeRows(b *strings.Builder) {
 // writeSection writes one scenario.
 func writeSection(b *strings.Builder, r Result) {
 	fmt.Fprintf(b, "## %s\n\n", r.Scenario.Title)
-	paragraph(b, r.Scenario.Text)
+	writeParagraph(b, r.Scenario.Text)
 	fmt.Fprintf(b, "![%s](protection/%s.svg)\n\n", r.Scenario.Title, r.Scenario.Name)
 	writeTable(b, cells(r))
 	for _, v := range r.Verdicts() {
-		item(b, fmt.Sprintf("%s, %s: %s. It is %s, the goal is %s.", v.Goal.Text, v.Guard, mark(v), spread(v.Figure), limit(v)))
+		writeItem(b, fmt.Sprintf("%s, %s: %s. It is %s, the goal is %s.", v.Goal.Text, v.Guard, verdictMark(v), spreadText(v.Figure), boundText(v)))
 	}
 	if loss, ok := r.Loss(); ok {
-		item(b, "**weir loses**: "+lossText(loss)+".")
+		writeItem(b, "**weir loses**: "+lossText(loss)+".")
 	}
 	for _, broken := range r.Broken {
-		item(b, fmt.Sprintf("%s is missing: with seed %d, %s.", broken.Guard, broken.Seed, broken.Reason))
+		writeItem(b, fmt.Sprintf("%s is missing: with seed %d, %s.", broken.Guard, broken.Seed, broken.Reason))
 	}
 	b.WriteString("\n")
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// drawn are the guards with a chart, in order.
-var drawn = []string{
+// drawnGuards are the guards with a chart, in order.
+var drawnGuards = []string{
 	"none", guards.Weir, guards.Recommended, "gobreaker, tuned", "failsafe limiter", "oracle",
 }
 
@@ -21,7 +21,7 @@ func Picture(r Result) chart.Panels {
 		return p
 	}
 	world := r.Scenario.World(sim.NewDraw(r.Seeds[0]))
-	for _, name := range drawn {
+	for _, name := range drawnGuards {
 		row, ok := r.row(name)
 		if !ok || !slices.ContainsFunc(row.Runs[0].Series, func(s sim.Second) bool { return s.Offered > 0 }) {
 			continue
@@ -34,8 +34,8 @@ func Picture(r Result) chart.Panels {
 	return p
 }
 
-// lines returns the curves of a series, from the end of the warmup to the last whole second. Each point
-// is the mean of as many seconds as it takes to have at most 100 points.
+// lines returns the curves of a series, from the end of the warmup to the last whole second. Each
+// point is the mean of as many seconds as it takes to have at most 100 points.
 func lines(series []sim.Second, w sim.World) []chart.Line {
 	const most = 100
 	step := (len(series) + most - 1) / most

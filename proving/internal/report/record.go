@@ -95,8 +95,8 @@ func (rec *Record) read(line string) error {
 	return nil
 }
 
-// Lost returns what has been lost in the scenarios of a short run: goals of the record that are missed
-// by more than their range over the seeds.
+// Lost returns what has been lost in the scenarios of a short run: goals of the record that are
+// missed by more than their range over the seeds.
 func (rec Record) Lost(results []Result) (lost []string) {
 	for _, k := range rec.Reached {
 		i := slices.IndexFunc(results, func(r Result) bool { return r.Scenario.Name == k.Scenario })
@@ -126,5 +126,5 @@ func (k Kept) lostIn(r Result) string {
 	if v.Reached || missedBy <= tolerance && !math.IsInf(missedBy, 0) {
 		return ""
 	}
-	return fmt.Sprintf("%s, the goal is %s, and it was %s", spread(v.Figure), limit(v), spread(k.Figure))
+	return fmt.Sprintf("%s, the goal is %s, and it was %s", spreadText(v.Figure), boundText(v), spreadText(k.Figure))
 }

@@ -36,7 +36,7 @@ func TestRecordsThatAreDamagedAreErrors(t *testing.T) {
 }
 
 func TestRecordHasTheGoalsThatWereReached(t *testing.T) {
-	rec := report.NewRecord(run(matrix(sim.None(), weir(), maker("strict", true, refuser{}))))
+	rec := report.NewRecord(run(matrix(sim.None(), weir(), maker("strict", true, refusingGuard{}))))
 	require.Equal(t, []string{"none", "weir"}, rec.Harmless)
 	var goals []string
 	for _, k := range rec.Reached {
@@ -48,7 +48,7 @@ func TestRecordHasTheGoalsThatWereReached(t *testing.T) {
 func TestABrokenGuardLosesItsGoals(t *testing.T) {
 	rec := report.NewRecord(run(matrix(sim.None(), weir())))
 	require.Empty(t, rec.Lost(run(matrix(sim.None(), weir()))))
-	for _, broken := range []sim.Guard{refuser{}, panicker{}} {
+	for _, broken := range []sim.Guard{refusingGuard{}, panicker{}} {
 		lost := rec.Lost(run(matrix(sim.None(), maker(guards.Weir, false, broken))))
 		require.Len(t, lost, 2)
 		require.Contains(t, lost[0], "outage: weir: half is good: ")

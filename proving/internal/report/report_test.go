@@ -19,17 +19,17 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// refuser is a guard that refuses everything.
-type refuser struct{}
+// refusingGuard is a guard that refuses everything.
+type refusingGuard struct{}
 
 var errNo = errors.New("no")
 
-func (refuser) Call(context.Context, func(context.Context) error) error { return errNo }
-func (refuser) Refusal(err error) (time.Duration, bool)                 { return 0, errors.Is(err, errNo) }
-func (refuser) Openings() int                                           { return 0 }
+func (refusingGuard) Call(context.Context, func(context.Context) error) error { return errNo }
+func (refusingGuard) Refusal(err error) (time.Duration, bool)                 { return 0, errors.Is(err, errNo) }
+func (refusingGuard) Openings() int                                           { return 0 }
 
 // panicker is a guard that panics.
-type panicker struct{ refuser }
+type panicker struct{ refusingGuard }
 
 func (panicker) Call(context.Context, func(context.Context) error) error { panic("division by zero") }
 
@@ -105,11 +105,11 @@ func TestMatrixHasAllRowsInOrder(t *testing.T) {
 }
 
 func TestLibrariesThatRefuseOnAGoodDayAreNotPeers(t *testing.T) {
-	results := run(matrix(sim.None(), maker("strict", true, refuser{}), maker("gentle", true, sim.None().New(sim.Setting{})), weir()))
+	results := run(matrix(sim.None(), maker("strict", true, refusingGuard{}), maker("gentle", true, sim.None().New(sim.Setting{})), weir()))
 	for _, r := range results {
 		require.Equal(t, []bool{true, false, true, true}, harmless(r), r.Scenario.Name)
 	}
-	m := matrix(sim.None(), maker("strict", true, refuser{}))
+	m := matrix(sim.None(), maker("strict", true, refusingGuard{}))
 	m.Harmless = []string{"strict"}
 	require.Equal(t, []bool{false, true}, harmless(run(m)[0]), "a record decides")
 }
@@ -135,7 +135,7 @@ func TestBrokenGuardsAreNamedAndHaveNoRow(t *testing.T) {
 func TestVerdictsBindWeir(t *testing.T) {
 	results := run(matrix(sim.None(), weir()))
 	require.Equal(t, []string{"half is good weir true", "all is good weir false"}, verdicts(results[0]))
-	own := maker(guards.Recommended, false, refuser{})
+	own := maker(guards.Recommended, false, refusingGuard{})
 	results = run(matrix(sim.None(), weir(), own))
 	require.Equal(t, []string{
 		"half is good weir true", "half is good weir, recommended false", "all is good weir false", "all is good weir, recommended false",
@@ -157,7 +157,7 @@ func verdicts(r report.Result) (all []string) {
 }
 
 func TestLossesAreSaid(t *testing.T) {
-	results := run(matrix(sim.None(), sim.Oracle(), maker(guards.Weir, false, refuser{})))
+	results := run(matrix(sim.None(), sim.Oracle(), maker(guards.Weir, false, refusingGuard{})))
 	loss, ok := results[1].Loss()
 	require.True(t, ok)
 	require.Equal(t, "none", loss.Guard)
@@ -191,7 +191,7 @@ func TestPageIsTheSameForTheSameSeeds(t *testing.T) {
 }
 
 func TestPageSaysWhatItShows(t *testing.T) {
-	text := page(t, run(matrix(sim.None(), weir(), maker("a|b", true, refuser{}))))
+	text := page(t, run(matrix(sim.None(), weir(), maker("a|b", true, refusingGuard{}))))
 	for _, want := range []string{
 		"commit abc with 3 seeds, 1 to 3", "| example.com/peer | v1.2.3 |", "- absent: it needs a kernel.",
 		"## An outage", "![An outage](protection/outage.svg)", "| guard | good, % |", "| a\\|b † | 0 |",
@@ -218,7 +218,7 @@ func TestTextHasTheTableAndTheGoals(t *testing.T) {
 
 func TestAllFiguresOfAllRowsAreWritten(t *testing.T) {
 	var out bytes.Buffer
-	results := run(matrix(sim.None(), maker("refuser", true, refuser{})))
+	results := run(matrix(sim.None(), maker("refuser", true, refusingGuard{})))
 	require.NoError(t, report.Page{Results: results}.WriteFigures(&out))
 	rows, err := csv.NewReader(&out).ReadAll()
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestAllFiguresOfAllRowsAreWritten(t *testing.T) {
 }
 
 func TestPicturesAreWellFormed(t *testing.T) {
-	results := run(matrix(sim.None(), sim.Oracle(), weir(), maker("other", true, refuser{})))
+	results := run(matrix(sim.None(), sim.Oracle(), weir(), maker("other", true, refusingGuard{})))
 	for _, r := range results {
 		var b bytes.Buffer
 		p := report.Picture(r)

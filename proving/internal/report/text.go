@@ -19,7 +19,7 @@ func Text(w io.Writer, r Result) error {
 		fmt.Fprintf(&b, "  %s: seed %d could not be simulated: %s\n", broken.Guard, broken.Seed, broken.Reason)
 	}
 	for _, v := range r.Verdicts() {
-		fmt.Fprintf(&b, "  %-7s %s: %s: %s, %s\n", word(v), v.Guard, v.Goal.Text, spread(v.Figure), limit(v))
+		fmt.Fprintf(&b, "  %-7s %s: %s: %s, %s\n", verdictWord(v), v.Guard, v.Goal.Text, spreadText(v.Figure), boundText(v))
 	}
 	if loss, ok := r.Loss(); ok {
 		fmt.Fprintf(&b, "  weir loses: %s\n", lossText(loss))
@@ -32,7 +32,7 @@ func Text(w io.Writer, r Result) error {
 func cells(r Result) [][]string {
 	all := [][]string{{"guard"}}
 	for _, c := range r.Scenario.Shown {
-		all[0] = append(all[0], head(c))
+		all[0] = append(all[0], columnHead(c))
 	}
 	for _, row := range r.Rows {
 		name := row.Guard.Name
@@ -41,7 +41,7 @@ func cells(r Result) [][]string {
 		}
 		line := []string{name}
 		for _, c := range r.Scenario.Shown {
-			line = append(line, spread(row.Spread(c)))
+			line = append(line, spreadText(row.Spread(c)))
 		}
 		all = append(all, line)
 	}

@@ -88,15 +88,15 @@ func (r Result) Loss() (Loss, bool) {
 		if !(row.Guard.Peer && row.Harmless) && row.Guard.Name != sim.None().Name {
 			continue
 		}
-		if m := row.Spread(c).Median; better(m, loss.Best, c.More) {
+		if m := row.Spread(c).Median; isBetter(m, loss.Best, c.More) {
 			loss.Guard, loss.Best = row.Guard.Name, m
 		}
 	}
 	return loss, loss.Guard != ""
 }
 
-// better reports whether a is better than b by more than 1 %, which is less than the seeds differ.
-func better(a, b float64, more bool) bool {
+// isBetter reports whether a is better than b by more than 1 %, which is less than the seeds differ.
+func isBetter(a, b float64, more bool) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return false
 	}

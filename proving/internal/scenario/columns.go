@@ -23,15 +23,15 @@ type Column struct {
 
 // The figures of the tables. Shares are of the calls that were offered.
 var (
-	good      = share("good", func(f sim.Figures) (int, int) { return f.Good, f.Offered }, true)
-	failed    = share("failed", func(f sim.Figures) (int, int) { return f.Failed, f.Offered }, false)
-	refused   = share("refused", func(f sim.Figures) (int, int) { return f.Refused, f.Offered }, false)
-	goodAfter = share("good after", func(f sim.Figures) (int, int) { return f.GoodAfter, f.OfferedAfter }, true)
+	good      = shareColumn("good", func(f sim.Figures) (int, int) { return f.Good, f.Offered }, true)
+	failed    = shareColumn("failed", func(f sim.Figures) (int, int) { return f.Failed, f.Offered }, false)
+	refused   = shareColumn("refused", func(f sim.Figures) (int, int) { return f.Refused, f.Offered }, false)
+	goodAfter = shareColumn("good after", func(f sim.Figures) (int, int) { return f.GoodAfter, f.OfferedAfter }, true)
 
-	goodMeanwhile    = share("good meanwhile", func(f sim.Figures) (int, int) { return f.GoodMeanwhile, f.OfferedMeanwhile }, true)
-	failedMeanwhile  = share("failed meanwhile", func(f sim.Figures) (int, int) { return f.FailedMeanwhile, f.OfferedMeanwhile }, false)
-	refusedMeanwhile = share("refused meanwhile", func(f sim.Figures) (int, int) { return f.RefusedMeanwhile, f.OfferedMeanwhile }, false)
-	sentMeanwhile    = share("sent meanwhile", func(f sim.Figures) (int, int) { return f.SentMeanwhile, f.OfferedMeanwhile }, false)
+	goodMeanwhile    = shareColumn("good meanwhile", func(f sim.Figures) (int, int) { return f.GoodMeanwhile, f.OfferedMeanwhile }, true)
+	failedMeanwhile  = shareColumn("failed meanwhile", func(f sim.Figures) (int, int) { return f.FailedMeanwhile, f.OfferedMeanwhile }, false)
+	refusedMeanwhile = shareColumn("refused meanwhile", func(f sim.Figures) (int, int) { return f.RefusedMeanwhile, f.OfferedMeanwhile }, false)
+	sentMeanwhile    = shareColumn("sent meanwhile", func(f sim.Figures) (int, int) { return f.SentMeanwhile, f.OfferedMeanwhile }, false)
 
 	wasted = Column{Title: "wasted work", Unit: "%", Of: func(f sim.Figures) float64 {
 		return 100 * ratio(float64(f.Wasted), float64(f.Worked))
@@ -69,8 +69,8 @@ func AllColumns() []Column {
 	}
 }
 
-// share returns a figure in percent of some calls.
-func share(title string, of func(sim.Figures) (part, all int), more bool) Column {
+// shareColumn returns a figure in percent of some calls.
+func shareColumn(title string, of func(sim.Figures) (part, all int), more bool) Column {
 	return Column{Title: title, Unit: "%", More: more, Of: func(f sim.Figures) float64 {
 		part, all := of(f)
 		return 100 * ratio(float64(part), float64(all))

@@ -16,11 +16,11 @@ func semian() []Scenario {
 		phases("semian-spike-100", "a spike of 100 %", 20, quietPhases(3), failingPhases(1), quietPhases(3)),
 		phases("semian-spikes", "spikes of 20, 60 and 100 %", 20,
 			quietPhases(3), failingPhases(0.20), quietPhases(3), failingPhases(0.60), quietPhases(3), failingPhases(1), quietPhases(3)),
-		phases("semian-sustained", "20 % for five minutes", 30, quietPhases(4), failingPhases(repeat(10, 0.20)...), quietPhases(4)),
+		phases("semian-sustained", "20 % for five minutes", 30, quietPhases(4), failingPhases(repeatRates(10, 0.20)...), quietPhases(4)),
 		phases("semian-gradual", "a gradual rise to 5 %", 60, quietPhases(1),
 			failingPhases(0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05), quietPhases(1)),
-		phases("semian-near-target", "1.2 %, hardly more than usual", 30, quietPhases(1), failingPhases(repeat(4, 0.012)...), quietPhases(1)),
-		phases("semian-oscillating", "2 and 6 % in turn", 10, quietPhases(2), failingPhases(repeat(9, 0.02, 0.06)...), quietPhases(2)),
+		phases("semian-near-target", "1.2 %, hardly more than usual", 30, quietPhases(1), failingPhases(repeatRates(4, 0.012)...), quietPhases(1)),
+		phases("semian-oscillating", "2 and 6 % in turn", 10, quietPhases(2), failingPhases(repeatRates(9, 0.02, 0.06)...), quietPhases(2)),
 		slowService(),
 		slowQuery(),
 	}
@@ -58,11 +58,11 @@ func phases(name, title string, each float64, spans ...[]float64) Scenario {
 // usualErrorRate is the error rate of a phase without a fault.
 const usualErrorRate = 0.01
 
-func quietPhases(n int) []float64 { return repeat(n, usualErrorRate) }
+func quietPhases(n int) []float64 { return repeatRates(n, usualErrorRate) }
 
 func failingPhases(rates ...float64) []float64 { return rates }
 
-func repeat(n int, rates ...float64) (all []float64) {
+func repeatRates(n int, rates ...float64) (all []float64) {
 	for range n {
 		all = append(all, rates...)
 	}

@@ -30,7 +30,7 @@ type attempt struct {
 	pending bool  // the answer waits for the suspended process
 	answer  error
 
-	place // in the service
+	attemptRecord // in the service
 }
 
 func newAttempt(k *call, number int) *attempt {
@@ -46,8 +46,8 @@ func newAttempt(k *call, number int) *attempt {
 	return a
 }
 
-// before orders attempts by their call.
-func (a *attempt) before(b *attempt) bool {
+// isBefore orders attempts by their call.
+func (a *attempt) isBefore(b *attempt) bool {
 	return cmp.Or(
 		cmp.Compare(a.call.client.index, b.call.client.index),
 		cmp.Compare(a.call.user, b.call.user),
@@ -105,9 +105,9 @@ func (a *attempt) run(p *process) {
 		r.fail(errors.New("the guard returned no error for an attempt that failed"))
 		return
 	}
-	r.tally.attempted(a, opened)
+	r.tally.addAttempt(a, opened)
 	a.call.attempted(a, result)
-	r.notify()
+	r.notifyDriver()
 }
 
 // send sends the attempt to the service. It is the function that the guard calls.
@@ -124,7 +124,7 @@ func (a *attempt) send(ctx context.Context) error {
 	a.sent, a.sentAt = true, r.now()
 	r.service.pending++
 	r.push(event{at: a.sentAt, kind: enter, attempt: a})
-	r.notify()
+	r.notifyDriver()
 	r.mu.Unlock()
 
 	if ctx == context.Context(&a.ctx) {
@@ -139,7 +139,7 @@ func (a *attempt) send(ctx context.Context) error {
 	defer r.mu.Unlock()
 	if !a.over { // the guard has a timeout of its own
 		a.end(ctx.Err())
-		r.notify()
+		r.notifyDriver()
 	}
 	return a.err
 }
@@ -154,8 +154,8 @@ func (a *attempt) end(err error) {
 	a.done <- struct{}{}
 }
 
-// answered is called by the service with its answer.
-func (a *attempt) answered(err error) {
+// deliverAnswer is called by the service with its answer.
+func (a *attempt) deliverAnswer(err error) {
 	c := a.call.client
 	switch {
 	case a.over:

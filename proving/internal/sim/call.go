@@ -62,7 +62,7 @@ func (k *call) attempted(a *attempt, e ending) {
 		p.budget = min(p.budget+k.client.Budget, fullBudget)
 	}
 	if k.user != openLoop {
-		k.client.think(k.user, k.index+1, now)
+		k.client.scheduleNext(k.user, k.index+1, now)
 	}
 }
 

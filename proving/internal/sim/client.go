@@ -48,7 +48,7 @@ func (c *client) start() {
 	}
 	for user := range c.Processes * c.Users {
 		c.run.coming++
-		c.think(user, 0, c.From)
+		c.scheduleNext(user, 0, c.From)
 	}
 }
 
@@ -65,7 +65,7 @@ func (c *client) arriveAfter(index int, t time.Duration) {
 		}
 		rate := c.rateAt(t)
 		if at := float64(t) + due/rate*float64(time.Second); at < float64(turn) {
-			c.push(event{at: time.Duration(at), kind: arrive, index: c.index, attempt: newAttempt(k, 0)})
+			c.scheduleCall(event{at: time.Duration(at), kind: arrive, index: c.index, attempt: newAttempt(k, 0)})
 			return
 		}
 		due -= rate * (turn - t).Seconds()
@@ -93,16 +93,16 @@ func (c *client) arrive(first *attempt) {
 	c.arriveAfter(first.call.index+1, now)
 }
 
-// think schedules the next call of a user of a closed loop.
-func (c *client) think(user, index int, now time.Duration) {
+// scheduleNext schedules the next call of a user of a closed loop.
+func (c *client) scheduleNext(user, index int, now time.Duration) {
 	k := newCall(c, user, index)
 	k.process = c.first + user%c.Processes
 	at := now + Exponential(c.Think).At(k.random.next())
-	c.push(event{at: at, kind: begin, attempt: newAttempt(k, 0)})
+	c.scheduleCall(event{at: at, kind: begin, attempt: newAttempt(k, 0)})
 }
 
-// push schedules the next call, if it begins before the client ends.
-func (c *client) push(e event) {
+// scheduleCall schedules the next call, if it begins before the client ends.
+func (c *client) scheduleCall(e event) {
 	if e.at >= c.To {
 		c.run.coming--
 		return

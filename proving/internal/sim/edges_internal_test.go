@@ -83,7 +83,7 @@ func TestASecondThatTheSpanCutsOffIsNone(t *testing.T) {
 		}
 	}
 	all := func(s step) bool { return s.good == s.offered }
-	require.Equal(t, 9*sec, s.first(10*sec, all))
-	require.Equal(t, time.Duration(-1), s.first(9900*ms, all))
+	require.Equal(t, 9*sec, s.firstSecond(10*sec, all))
+	require.Equal(t, time.Duration(-1), s.firstSecond(9900*ms, all))
 	require.Equal(t, new(step), s.at(-1), "before the moment")
 }

@@ -59,7 +59,7 @@ func (e event) before(f event) bool {
 	case e.attempt == nil || f.attempt == nil:
 		return e.index < f.index
 	}
-	return e.attempt.before(f.attempt)
+	return e.attempt.isBefore(f.attempt)
 }
 
 // events is a binary heap with the next event first. container/heap would cost twice as much.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cold is the state of a cache that a fault has emptied.
-type cold struct {
+// coldState is the state of a cache that a fault has emptied.
+type coldState struct {
 	fault  int
 	served int // since the end of the fault
 }
@@ -41,8 +41,8 @@ func (f *Fault) nextChange(t time.Duration) (at time.Duration, ok bool) {
 // at reports whether the fault is at the host with this index.
 func (f *Fault) at(host int) bool { return f.Host == 0 || f.Host == host+1 }
 
-// toggle begins or ends a fault.
-func (s *service) toggle(i int) {
+// toggleFault begins or ends a fault.
+func (s *service) toggleFault(i int) {
 	f := &s.run.world.Faults[i]
 	now := s.run.now()
 	if at, ok := f.nextChange(now); ok {
@@ -51,9 +51,9 @@ func (s *service) toggle(i int) {
 	was := s.inForce[i]
 	s.inForce[i] = f.holds(now)
 	if f.Cold > 1 && was != s.inForce[i] {
-		s.cold = slices.DeleteFunc(s.cold, func(c cold) bool { return c.fault == i })
+		s.cold = slices.DeleteFunc(s.cold, func(c coldState) bool { return c.fault == i })
 		if was {
-			s.cold = append(s.cold, cold{fault: i})
+			s.cold = append(s.cold, coldState{fault: i})
 		}
 	}
 	for n := range s.hosts {
@@ -102,7 +102,7 @@ func (s *service) setConditions(n int) {
 	if h.down && !wasDown {
 		s.reset(h)
 	}
-	s.fill(h)
+	s.startWaiting(h)
 }
 
 // changeHung stops the work on a host that begins to hang, and resumes the work on a host that no
@@ -157,8 +157,8 @@ func (s *service) coldness(host int) float64 {
 	return slower
 }
 
-// warm notes that a host has served an attempt.
-func (s *service) warm(host int) {
+// noteWarm notes that a host has served an attempt.
+func (s *service) noteWarm(host int) {
 	for i := range s.cold {
 		if s.run.world.Faults[s.cold[i].fault].at(host) {
 			s.cold[i].served++

@@ -11,7 +11,7 @@ func (s *service) startOf(h *host) time.Duration {
 	if h.mayStart() {
 		return now
 	}
-	ends := make(times, 0, len(h.working)+1)
+	ends := make(timeHeap, 0, len(h.working)+1)
 	for _, a := range h.working {
 		ends = append(ends, a.ends)
 	}
@@ -34,14 +34,14 @@ func (s *service) startOf(h *host) time.Duration {
 	return start
 }
 
-// times is a heap of times with the first one on top.
-type times []time.Duration
+// timeHeap is a heap of times with the first one on top.
+type timeHeap []time.Duration
 
-func (t times) Len() int           { return len(t) }
-func (t times) Less(i, j int) bool { return t[i] < t[j] }
-func (t times) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
-func (t *times) Push(x any)        { *t = append(*t, x.(time.Duration)) }
-func (t *times) Pop() any {
+func (t timeHeap) Len() int           { return len(t) }
+func (t timeHeap) Less(i, j int) bool { return t[i] < t[j] }
+func (t timeHeap) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *timeHeap) Push(x any)        { *t = append(*t, x.(time.Duration)) }
+func (t *timeHeap) Pop() any {
 	h := *t
 	last := h[len(h)-1]
 	*t = h[:len(h)-1]

@@ -122,13 +122,13 @@ func TestAGuardMayHoldCallsBack(t *testing.T) {
 func TestAGuardIsClosedAtTheEnd(t *testing.T) {
 	w := World{Service: healthyService, Clients: []Client{{Rate: 100, Processes: 3, Timeout: sec}}, For: 2 * sec}
 	closed := 0
-	Run(w, Maker{Name: "closes", New: func(Setting) Guard { return closer{None().New(Setting{}), &closed} }}, 1)
+	Run(w, Maker{Name: "closes", New: func(Setting) Guard { return closingGuard{None().New(Setting{}), &closed} }}, 1)
 	require.Equal(t, 3, closed)
 }
 
-type closer struct {
+type closingGuard struct {
 	Guard
 	closed *int
 }
 
-func (c closer) Close() { *c.closed++ }
+func (c closingGuard) Close() { *c.closed++ }

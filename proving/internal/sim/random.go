@@ -9,20 +9,20 @@ type random uint64
 func randomFor(key ...uint64) random {
 	var r random
 	for _, k := range key {
-		r = random(mix(uint64(r) ^ mix(k+golden)))
+		r = random(mixBits(uint64(r) ^ mixBits(k+goldenStep)))
 	}
 	return r
 }
 
-const golden = 0x9e3779b97f4a7c15
+const goldenStep = 0x9e3779b97f4a7c15
 
 // next returns a number from 0 to 1, 1 excluded.
 func (r *random) next() float64 {
-	*r += golden
-	return float64(mix(uint64(*r))>>11) / (1 << 53)
+	*r += goldenStep
+	return float64(mixBits(uint64(*r))>>11) / (1 << 53)
 }
 
-func mix(z uint64) uint64 {
+func mixBits(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31

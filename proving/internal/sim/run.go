@@ -18,7 +18,7 @@ func Run(world World, maker Maker, seed uint64) Figures {
 	r := &run{world: world, guardName: maker.Name, seed: seed}
 	err := inBubble(func() {
 		r.prepare(maker)
-		r.drive()
+		r.handleEvents()
 		r.closeGuards()
 	})
 	if r.failure != nil {
@@ -53,8 +53,8 @@ type run struct {
 	failure   error
 }
 
-// patience is how long a simulation waits, after its end, for calls that have not returned.
-const patience = time.Hour
+// maxReturnWait is how long a simulation waits, after its end, for calls that have not returned.
+const maxReturnWait = time.Hour
 
 // prepare creates the guards and schedules the events of the world.
 func (r *run) prepare(maker Maker) {
@@ -66,7 +66,7 @@ func (r *run) prepare(maker Maker) {
 		}
 	}
 	r.began = time.Now() // some guards move the clock when they are made
-	r.timer = time.NewTimer(patience)
+	r.timer = time.NewTimer(maxReturnWait)
 	r.tally = newTally(&r.world)
 	r.service = newService(r)
 	r.push(event{at: r.world.Warmup, kind: mark, index: markWarm})
@@ -74,14 +74,14 @@ func (r *run) prepare(maker Maker) {
 		r.push(event{at: r.world.Trouble.From, kind: mark, index: markTrouble})
 		r.push(event{at: r.world.Trouble.To, kind: mark, index: markAfter})
 	}
-	r.push(event{at: r.world.For + patience, kind: overdue})
+	r.push(event{at: r.world.For + maxReturnWait, kind: overdue})
 	for _, c := range r.clients {
 		c.start()
 	}
 }
 
-// drive handles events until all calls and all attempts have ended.
-func (r *run) drive() {
+// handleEvents handles events until all calls and all attempts have ended.
+func (r *run) handleEvents() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for r.failure == nil && !r.finished() {
@@ -89,11 +89,11 @@ func (r *run) drive() {
 		for !r.woken && r.sleep() {
 			r.handle(r.events.pop())
 		}
-		r.unlocked(synctest.Wait)
+		r.callUnlocked(synctest.Wait)
 	}
 }
 
-func (r *run) unlocked(f func()) {
+func (r *run) callUnlocked(f func()) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	f()
@@ -114,7 +114,7 @@ func (r *run) sleep() bool {
 	}
 	r.sleeping = true
 	r.timer.Reset(wait)
-	r.unlocked(func() { <-r.timer.C })
+	r.callUnlocked(func() { <-r.timer.C })
 	r.sleeping = false
 	return !r.woken
 }
@@ -124,12 +124,12 @@ func (r *run) finished() bool { return r.live == 0 && r.coming == 0 && r.service
 
 func (r *run) now() time.Duration { return time.Since(r.began) }
 
-// push adds an event. A goroutine other than the driver calls notify too.
+// push adds an event. A goroutine other than the driver calls notifyDriver too.
 func (r *run) push(e event) { r.events.push(e) }
 
-// notify signals the driver that a goroutine has changed something. This is needed only for a
+// notifyDriver signals the driver that a goroutine has changed something. This is needed only for a
 // goroutine that a guard has woken: the driver waits for all others anyway.
-func (r *run) notify() {
+func (r *run) notifyDriver() {
 	r.woken = true
 	if r.sleeping {
 		r.timer.Reset(0)
@@ -140,7 +140,7 @@ func (r *run) fail(err error) {
 	if r.failure == nil {
 		r.failure = err
 	}
-	r.notify()
+	r.notifyDriver()
 }
 
 func (r *run) handle(e event) {
@@ -148,7 +148,7 @@ func (r *run) handle(e event) {
 	case mark:
 		r.sample(e.index)
 	case toggle:
-		r.service.toggle(e.index)
+		r.service.toggleFault(e.index)
 	case finish:
 		r.service.finished(e.attempt)
 	case fail:
@@ -164,14 +164,14 @@ func (r *run) handle(e event) {
 	case arrive:
 		r.clients[e.index].arrive(e.attempt)
 	case overdue:
-		r.fail(fmt.Errorf("%d calls have not returned %v after the end", r.live, patience))
+		r.fail(fmt.Errorf("%d calls have not returned %v after the end", r.live, maxReturnWait))
 	}
 }
 
 // sample notes how often the guards have opened.
 func (r *run) sample(index int) {
 	openings := 0
-	r.unlocked(func() { // a guard may have locks of its own
+	r.callUnlocked(func() { // a guard may have locks of its own
 		for _, p := range r.processes {
 			n := p.guard.Openings()
 			openings += n

@@ -11,7 +11,7 @@ type service struct {
 	run     *run
 	hosts   []*host
 	inForce []bool // the faults
-	cold    []cold
+	cold    []coldState
 	pending int // attempts that were sent and are not over for the service
 }
 
@@ -39,8 +39,8 @@ type errorRate struct {
 // slowdown multiplies the time of a share of the attempts.
 type slowdown struct{ times, share float64 }
 
-// place is the service's record of an attempt.
-type place struct {
+// attemptRecord is the service's record of an attempt.
+type attemptRecord struct {
 	index   int           // in host.working
 	ends    time.Duration // when the server will have finished
 	left    time.Duration // the remaining work, while the host hangs
@@ -93,7 +93,7 @@ func (s *service) enter(a *attempt) {
 		h.queue = append(h.queue, a)
 	default:
 		s.leave(a)
-		a.answered(&unavailable{"queue is full", s.RetryAfter})
+		a.deliverAnswer(&unavailable{"queue is full", s.RetryAfter})
 	}
 }
 
@@ -152,10 +152,10 @@ func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) 
 }
 
 // bounded converts a time that may be too long for a time.Duration.
-func bounded(d float64) time.Duration { return time.Duration(min(d, float64(longest))) }
+func bounded(d float64) time.Duration { return time.Duration(min(d, float64(endlessTime))) }
 
-// longest is a duration longer than any simulation.
-const longest = 365 * 24 * time.Hour
+// endlessTime is a duration longer than any simulation.
+const endlessTime = 365 * 24 * time.Hour
 
 func (s *service) schedule(a *attempt, after time.Duration) {
 	a.ends = s.run.now() + after
@@ -166,13 +166,13 @@ func (s *service) schedule(a *attempt, after time.Duration) {
 func (s *service) finished(a *attempt) {
 	h := s.hosts[a.host]
 	s.stop(h, a, a.works)
-	s.warm(a.host)
+	s.noteWarm(a.host)
 	if a.fails {
-		a.answered(errFailed)
+		a.deliverAnswer(errFailed)
 	} else {
-		a.answered(nil)
+		a.deliverAnswer(nil)
 	}
-	s.fill(h)
+	s.startWaiting(h)
 }
 
 // stop removes an attempt from its server, and records the time that the server has worked on it.
@@ -183,7 +183,7 @@ func (s *service) stop(h *host, a *attempt, worked time.Duration) {
 	h.working[len(h.working)-1] = nil
 	h.working = h.working[:len(h.working)-1]
 	s.leave(a)
-	s.run.tally.worked(a, worked)
+	s.run.tally.addWork(a, worked)
 }
 
 // failed answers an attempt that found its host down.
@@ -198,11 +198,11 @@ func (s *service) failed(a *attempt) {
 		}
 		err = &unavailable{"unavailable", retryAfter}
 	}
-	a.answered(err)
+	a.deliverAnswer(err)
 }
 
-// fill starts waiting attempts while there are free servers.
-func (s *service) fill(h *host) {
+// startWaiting starts waiting attempts while there are free servers.
+func (s *service) startWaiting(h *host) {
 	for len(h.queue) > 0 && h.mayStart() {
 		a := h.queue[0]
 		h.queue[0] = nil

@@ -23,9 +23,9 @@ func (s *steps) at(t time.Duration) *step {
 	return &(*s)[i]
 }
 
-// first returns the start of the first second that is found good, ends within the span and has a
-// call, or -1 if there is none.
-func (s *steps) first(span time.Duration, good func(step) bool) time.Duration {
+// firstSecond returns the start of the first second that is found good, ends within the span and
+// has a call, or -1 if there is none.
+func (s *steps) firstSecond(span time.Duration, good func(step) bool) time.Duration {
 	const perSecond = int(time.Second / stepLength)
 	for i := range *s {
 		from := time.Duration(i) * stepLength

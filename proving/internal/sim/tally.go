@@ -106,8 +106,8 @@ func (y *tally) sent(a *attempt) {
 	y.protect.at(a.sentAt-y.world.Trouble.From).sent++
 }
 
-// attempted counts the end of an attempt for its caller.
-func (y *tally) attempted(a *attempt, opened bool) {
+// addAttempt counts the end of an attempt for its caller.
+func (y *tally) addAttempt(a *attempt, opened bool) {
 	if !a.sent || !y.counts(a.sentAt) {
 		return
 	}
@@ -134,8 +134,8 @@ func (y *tally) refusal(now time.Duration) {
 	}
 }
 
-// worked counts the work of a server on an attempt.
-func (y *tally) worked(a *attempt, work time.Duration) {
+// addWork counts the work of a server on an attempt.
+func (y *tally) addWork(a *attempt, work time.Duration) {
 	if !y.counts(a.sentAt) {
 		return
 	}
@@ -153,8 +153,8 @@ func (y *tally) figures() Figures {
 	f.Crowd = largestShare(y.sends)
 	f.UntilProtected, f.UntilBack = -1, -1
 	if w := y.world; w.Trouble != (Span{}) {
-		f.UntilProtected = y.protect.first(w.Trouble.To-w.Trouble.From, func(s step) bool { return 2*s.sent <= s.offered })
-		f.UntilBack = y.back.first(w.For-w.Trouble.To, func(s step) bool { return 5*s.good >= 4*s.offered })
+		f.UntilProtected = y.protect.firstSecond(w.Trouble.To-w.Trouble.From, func(s step) bool { return 2*s.sent <= s.offered })
+		f.UntilBack = y.back.firstSecond(w.For-w.Trouble.To, func(s step) bool { return 5*s.good >= 4*s.offered })
 	}
 	if n := len(y.waits); n > 0 {
 		slices.Sort(y.waits)

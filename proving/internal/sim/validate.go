@@ -10,7 +10,7 @@ import (
 // Validate returns an error that names all invalid fields, or nil if there are none.
 func (w World) Validate() error {
 	var v faults
-	v.check(w.For > 0 && w.For <= longest, "For is %v, must be positive and at most %v", w.For, longest)
+	v.check(w.For > 0 && w.For <= endlessTime, "For is %v, must be positive and at most %v", w.For, endlessTime)
 	v.check(w.Warmup >= 0 && w.Warmup <= w.For, "Warmup is %v, must be from 0 to For", w.Warmup)
 	if w.Trouble != (Span{}) {
 		v.span("Trouble", w.Trouble)
@@ -37,7 +37,7 @@ func (v *faults) check(ok bool, format string, args ...any) {
 }
 
 func (v *faults) span(name string, s Span) {
-	v.check(s.From >= 0 && s.From < s.To && s.To <= longest, "%s is from %v to %v, must end after it begins",
+	v.check(s.From >= 0 && s.From < s.To && s.To <= endlessTime, "%s is from %v to %v, must end after it begins",
 		name, s.From, s.To)
 }
 
@@ -46,7 +46,7 @@ func (v *faults) checkShare(name string, x float64) {
 }
 
 func (v *faults) checkNotNegative(name string, d time.Duration) {
-	v.check(d >= 0 && d <= longest, "%s is %v, must be from 0 to %v", name, d, longest)
+	v.check(d >= 0 && d <= endlessTime, "%s is %v, must be from 0 to %v", name, d, endlessTime)
 }
 
 func (v *faults) service(s *Service) {
@@ -76,7 +76,7 @@ func (v *faults) client(name string, c *Client) {
 	v.check(c.Processes >= 0, "%s.Processes is %d, must be at least 0", name, c.Processes)
 	v.check(c.Rate >= 0 && c.Rate <= 1e6, "%s.Rate is %v, must be from 0 to 1e6", name, c.Rate)
 	v.check(c.Rate > 0 || c.Users > 0 && c.Think > 0, "%s needs a Rate, or Users and Think", name)
-	v.check(c.Timeout > 0 && c.Timeout <= longest, "%s.Timeout is %v, must be positive", name, c.Timeout)
+	v.check(c.Timeout > 0 && c.Timeout <= endlessTime, "%s.Timeout is %v, must be positive", name, c.Timeout)
 	v.checkShare(name+".HurriedShare", c.HurriedShare)
 	v.check(c.HurriedShare == 0 || c.Hurried > 0, "%s.Hurried is %v, must be positive", name, c.Hurried)
 	v.check(c.Retries >= 0 && c.Retries <= 1000, "%s.Retries is %d, must be from 0 to 1000", name, c.Retries)

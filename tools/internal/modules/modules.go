@@ -56,12 +56,12 @@ func List(ctx context.Context, root string) ([]Module, error) {
 	return modules, nil
 }
 
-// tools are the programs that users do not install by their version, but add to their own module with
-// go get -tool. Their modules may have replace directives.
-var tools = []string{Core + "/weirconfig/cmd/weirconfig"}
+// toolPaths are the programs that users do not install by their version, but add to their own
+// module with go get -tool. Their modules may have replace directives.
+var toolPaths = []string{Core + "/weirconfig/cmd/weirconfig"}
 
 // IsTool reports whether a program is added to the module of a user.
-func IsTool(program string) bool { return slices.Contains(tools, program) }
+func IsTool(program string) bool { return slices.Contains(toolPaths, program) }
 
 // Released reports whether users can require the module, so that it gets a tag with every release.
 func (m Module) Released() bool { return !slices.Contains(notReleased, m.Dir) }
@@ -74,9 +74,9 @@ func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	return Run(ctx, dir, nil, "git", args...)
 }
 
-// Run runs a program in the directory dir and returns what it prints, without the final newline. The
-// environment is extended by env. The error of a program that fails contains what it wrote to standard
-// error.
+// Run runs a program in the directory dir and returns what it prints, without the final newline.
+// The environment is extended by env. The error of a program that fails contains what it wrote to
+// standard error.
 func Run(ctx context.Context, dir string, env []string, program string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)

@@ -43,7 +43,7 @@ func editGoMod(name, version string) error {
 			return "", err
 		}
 		for _, r := range file.Require {
-			if !ours(r.Mod.Path) {
+			if !isOurs(r.Mod.Path) {
 				continue
 			}
 			if err := file.AddRequire(r.Mod.Path, version); err != nil {
@@ -55,7 +55,7 @@ func editGoMod(name, version string) error {
 	})
 }
 
-func ours(module string) bool {
+func isOurs(module string) bool {
 	return module == modules.Core || strings.HasPrefix(module, modules.Core+"/")
 }
 

@@ -13,18 +13,18 @@ import (
 	"github.com/weir-go/weir/tools/internal/smallrepo"
 )
 
-func green(context.Context) error { return nil }
+func passingCI(context.Context) error { return nil }
 
 // release makes a release and returns what it prints.
 func release(t *testing.T, dir, version string) string {
 	t.Helper()
 	var out strings.Builder
-	require.NoError(t, releases.Release{Root: dir, Version: version, Green: green}.Make(t.Context(), &out))
+	require.NoError(t, releases.Release{Root: dir, Version: version, Green: passingCI}.Make(t.Context(), &out))
 	return out.String()
 }
 
-// state returns all that a release could change: the commits, the tags and the files.
-func state(t *testing.T, dir string) string {
+// repositoryState returns all that a release could change: the commits, the tags and the files.
+func repositoryState(t *testing.T, dir string) string {
 	t.Helper()
 	return smallrepo.Git(t, dir, "for-each-ref") + smallrepo.Git(t, dir, "rev-parse", "HEAD") +
 		smallrepo.Git(t, dir, "status", "--porcelain") + smallrepo.Git(t, dir, "stash", "list")
@@ -63,18 +63,18 @@ func TestAToolMayBeInAModuleWithAReplaceDirective(t *testing.T) {
 func TestASecondRunChangesNothing(t *testing.T) {
 	dir := smallrepo.New(t)
 	first := release(t, dir, "v0.1.0")
-	before := state(t, dir)
+	before := repositoryState(t, dir)
 	red := releases.Release{Root: dir, Version: "v0.1.0", Green: func(context.Context) error { return errors.New("not asked") }}
 	var second strings.Builder
 	require.NoError(t, red.Make(t.Context(), &second))
 	require.Equal(t, first, second.String())
-	require.Equal(t, before, state(t, dir))
+	require.Equal(t, before, repositoryState(t, dir))
 
 	smallrepo.Write(t, dir, "weir.go", "package weir\n")
 	smallrepo.Commit(t, dir)
-	before = state(t, dir)
+	before = repositoryState(t, dir)
 	release(t, dir, "v0.1.0")
-	require.Equal(t, before, state(t, dir), "nor does it after the release, on later commits")
+	require.Equal(t, before, repositoryState(t, dir), "nor does it after the release, on later commits")
 }
 
 func TestARunThatWasInterruptedIsFinished(t *testing.T) {
@@ -178,18 +178,18 @@ func TestAReleaseThatFailsChangesNothing(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare(t, dir)
 			}
-			r := releases.Release{Root: dir, Version: "v0.1.0", Green: green}
+			r := releases.Release{Root: dir, Version: "v0.1.0", Green: passingCI}
 			if c.version != "" {
 				r.Version = c.version
 			}
 			if c.green != nil {
 				r.Green = c.green
 			}
-			before := state(t, dir)
+			before := repositoryState(t, dir)
 			err := r.Make(t.Context(), io.Discard)
 			require.Error(t, err)
 			require.ErrorContains(t, err, c.want)
-			require.Equal(t, before, state(t, dir))
+			require.Equal(t, before, repositoryState(t, dir))
 		})
 	}
 }
