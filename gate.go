@@ -249,8 +249,8 @@ const minRetryAfter = time.Millisecond
 // they contain no time.
 //
 // Callers that are refused at once should not all retry at the same moment, so each of them is told
-// a different one. The rate limit of a gate spreads the moments, one per token: see
-// limiter.LimitedError. A half-open or recovering breaker spreads them within a second: see
+// a different one. A rate limit tells each of them the moment at which one more token is there: see
+// limiter.LimitedError. A half-open or recovering breaker spreads the moments over a second: see
 // breaker.OpenError. Call RetryAfter once per refusal.
 func RetryAfter(err error) time.Duration {
 	var e interface{ RetryAfter() time.Duration }

@@ -215,7 +215,8 @@ func moduleDirs(t *testing.T) []string {
 	return dirs
 }
 
-// goList runs go list in the module in dir. It returns the words of each line by the first word.
+// goList runs go list in the module in dir. It returns the words of each line of the output, in a
+// map by the first word of the line.
 func goList(t *testing.T, dir string, args ...string) map[string][]string {
 	t.Helper()
 	packages := map[string][]string{}

@@ -59,7 +59,7 @@ func (all *waits) remove(w *waitTerms) {
 	}
 }
 
-// adopt gives all waits the terms of the setups that their gates have now.
+// adopt applies the present configs of the gates to all calls that wait.
 func (all *waits) adopt() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

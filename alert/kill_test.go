@@ -110,7 +110,7 @@ func (k *killedProcess) start() *exec.Cmd {
 }
 
 // receiversKnow reports whether the named receivers know whether a rule fires. If rule is negative,
-// they must know it of all rules.
+// it reports whether they know this about every rule.
 func (k *killedProcess) receiversKnow(rule int, names ...string) bool {
 	for _, name := range names {
 		firing := k.books.firing(name)

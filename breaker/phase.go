@@ -198,7 +198,8 @@ func (p *phase) reopenedUntil() time.Duration {
 }
 
 // askedUntil returns the time before which the service asked not to be called. For a breaker that
-// opens at the given time, it is made later by a share of the wait. drawn decides that share.
+// opens at the given time, it is made later by a share of the wait. The share is computed from the
+// random number drawn.
 func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
 	return stretchTime(time.Duration(p.live.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
 }

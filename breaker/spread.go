@@ -29,7 +29,8 @@ func (s *evenSequence) next(d time.Duration) time.Duration {
 func (c *Config) maxStretch() float64 { return valueOr(c.CooldownJitter, 0.1, 0) }
 
 // stretchTime returns the time until which a service asked all its clients to wait, made later by a
-// share of the wait. The share is from 0 to below jitter, and drawn decides which.
+// share of the wait. The share is at least 0 and less than jitter. It is computed from the random
+// number drawn.
 func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Duration {
 	if asked <= at || jitter == 0 {
 		return asked

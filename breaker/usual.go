@@ -12,10 +12,10 @@ import (
 // (Ma, Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013). So one machine
 // word is enough to store it.
 //
-// Durations are sampled, because timing a call needs a reading of the clock at its beginning, which a
-// closed breaker otherwise saves. The breaker times calls for a while when it begins or closes, every
-// usualEvery after that, and when the deadline of a call has passed. For that it replaces its phase
-// with one that times calls.
+// Durations are sampled, because timing a call needs a reading of the clock at its beginning, which
+// a closed breaker otherwise saves. The breaker times calls for a while in three cases: when it is
+// created or closes, whenever usualEvery has passed since then, and when the deadline of a call has
+// passed. To do so, it replaces its phase with one that times calls.
 //
 // If a service fails because it becomes slow, its slow answers must not become usual. The calls
 // that have a short deadline end before these slow answers arrive, and only these answers would

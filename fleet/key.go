@@ -10,9 +10,9 @@ import (
 // this process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
 const maxKey = 256
 
-// keyTag returns what stands for a key in Redis, between braces, so that a Cluster puts all Redis keys
-// with the same tag into one slot. A tag is never empty and contains no closing brace, because a
-// Cluster ignores such braces. Different keys have different tags.
+// keyTag returns the text that stands for a key between the braces of a Redis key. A Cluster puts
+// all Redis keys with the same tag into one slot. A tag is never empty and contains no closing
+// brace, because a Cluster ignores such braces. Different keys have different tags.
 func keyTag(key string) string {
 	switch {
 	case len(key) > maxKey:

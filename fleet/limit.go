@@ -32,7 +32,7 @@ type limitSpec struct {
 	cost tokenCost
 	cell *cellLimit
 
-	// sharedBy is nil unless keys with the same result are counted together.
+	// sharedBy is Shared.By or its default. It is nil for the limits of single keys.
 	sharedBy func(key string) string
 	// Limits with an equal scope count the same keys together.
 	scope int

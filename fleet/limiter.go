@@ -96,8 +96,8 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
 }
 
 // RefundAt is like Refund, for tokens taken by a call of Take that began at the given time. It
-// gives back only what still counts: nothing if the window has passed, and to a bucket no more than
-// has not been refilled since.
+// gives back only tokens that still count: none if the window has passed, and to a bucket only
+// those that have not been refilled since.
 func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, max(time.Since(taken), 0))
 }
@@ -168,8 +168,8 @@ func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Dura
 	return joinErrors(errs)
 }
 
-// tokensReturned forgets refusals that may no longer hold because tokens have returned to the
-// key, and has its waiters ask again. If there is a Shared limit, it does so for all keys.
+// tokensReturned forgets refusals that may no longer hold because tokens have returned to the key,
+// and makes its waiters ask again. If there is a Shared limit, it does so for all keys.
 func (l *Limiter) tokensReturned(k requestKey) {
 	if l.shared {
 		l.denied.ForgetAll()

@@ -44,8 +44,8 @@ func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGro
 	return groups
 }
 
-// refundAges returns the age to use for each limit when n tokens are given back that were taken
-// age ago with these results.
+// refundAges returns, for each limit, the age to use when n tokens are given back. The tokens were
+// taken age ago, with these results.
 //
 // A log or a window needs the true age. A bucket needs the time for which it has been full since
 // then, because only tokens that arrived while it was full were lost.

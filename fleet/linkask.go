@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// ask calls f with the server that has the key and the time until which it may take, if the
-// server's breaker allows it. The error is that of ctx or a *StoreError.
+// ask calls f with the server that has the key, if the server's breaker allows it. f gets the time
+// by which it must return. The error is that of ctx or a *StoreError.
 func (l *Link) ask(ctx context.Context, key string, f func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -101,8 +101,8 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 	return e
 }
 
-// failedAddr returns the address of the server an error comes from: that of the first server, or
-// that to which it redirected.
+// failedAddr returns the address of the server an error comes from: the server that was asked, or
+// the one to which that server redirected.
 func failedAddr(err error, first string) string {
 	if e, ok := errors.AsType[*pipeline.ServerError](err); ok && first != anyAddr {
 		return e.Addr

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
-// askFunc requests numbers from a server, at the latest until due. led reports that the caller led
-// the batch of commands in which this one was sent.
+// askFunc requests numbers from a server, and returns by the time due. led reports that the caller
+// led the batch of commands in which this one was sent.
 type askFunc func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
 
 // eval runs a script once. Everything that limiters ask Redis goes through eval, decide or command.

@@ -118,8 +118,8 @@ func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 	}
 }
 
-// While Redis is unavailable, about one decision per second asks it, however many there are. It is
-// found soon after it is back.
+// While Redis is unavailable, it is asked about once per second, however many decisions there are.
+// Soon after it is back, it decides again.
 func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 	t.Parallel()
 	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})

@@ -11,8 +11,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Redis grants the limit and becomes unavailable. This node, with a share of 1, then grants its
-// bucket and what arrives in the span: the bound stated in Config.Share, and not much less.
+// Redis grants the whole limit and becomes unavailable. Then this node, with a share of 1, grants a
+// full bucket and the tokens that arrive in the span. The sum is at most the bound stated in
+// Config.Share, and not much less.
 func TestBoundOfFailLocal(t *testing.T) {
 	t.Parallel()
 	const limit, span = 60, 2 * time.Second

@@ -23,8 +23,8 @@ var (
 	throttleScript = newScript("throttle")
 )
 
-// decision returns a script that decides about each of its keys separately, and answers so many
-// numbers per key.
+// decision returns a script that decides about each of its keys separately, and replies with the
+// given number of values per key.
 func (s *script) decision(answers int) *pipeline.Decision {
 	return &pipeline.Decision{Text: s.text, SHA: s.sha, Answers: answers}
 }

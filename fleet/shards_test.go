@@ -25,8 +25,8 @@ var (
 	frailInUse   sync.Mutex
 )
 
-// stoppableCluster returns a Cluster that tests stop servers of, one test at a time. Each leaves it
-// as it was.
+// stoppableCluster returns a Cluster whose servers tests may stop. Only one test uses it at a time,
+// and leaves it as it was.
 func stoppableCluster(t *testing.T) *redistest.Cluster {
 	frailInUse.Lock()
 	t.Cleanup(frailInUse.Unlock)

@@ -38,7 +38,7 @@ type Shared struct {
 	By func(key string) string
 }
 
-// Scopes of limits. Each Shared limit with a By has one of its own, from scopeFirstBy on.
+// Scopes of limits. Each Shared limit with a By has a scope of its own, from scopeFirstBy on.
 const (
 	scopeKey = iota
 	scopeAllKeys

@@ -138,7 +138,7 @@ func TestWaiterIsWokenAfterAnUndoneGrant(t *testing.T) {
 		if !strings.Contains(fmt.Sprint(cmd.Args()...), "woken:{%}") || asked.Add(1) != 2 {
 			return
 		}
-		// It has been looked at, and 3 of the tenant's 4 are taken.
+		// The limit for all keys has been peeked at, and 3 of the 4 tokens of the tenant are taken.
 		go func() { waits <- b.Wait(t.Context(), "one/b", 2) }()
 		require.Never(t, func() bool { return len(waits) > 0 }, 100*ms, 10*ms)
 		r, err := b.Take(t.Context(), "two/c", 2)

@@ -13,7 +13,8 @@ import (
 // request in the window takes up to 130 bytes in Redis. RetryAfter is the shortest possible wait,
 // accurate to a microsecond.
 //
-// It does what Redisson's RRateLimiter does. Package redisson has the rest of that.
+// It does what Redisson's RRateLimiter does. Package redisson adds the other features of
+// RRateLimiter.
 type SlidingLog struct {
 	// Limit is the maximum number of tokens in any window, from 1 to 2^31-1. Required.
 	Limit int
@@ -25,7 +26,7 @@ type SlidingLog struct {
 const logScript = "slidinglog"
 
 // rateLifetime is how long Redis keeps a rate set by package redisson after the last use of its
-// key. A longer window keeps it for the length of the window.
+// key. If the window is longer, Redis keeps the rate for the length of the window.
 const rateLifetime = 24 * time.Hour
 
 func (g SlidingLog) compile() (limitSpec, error) {

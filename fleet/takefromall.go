@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// attempt is the progress of one request at one group.
+// attempt is one request at one group of limits, with what is known of its decision so far.
 type attempt struct {
 	*limitGroup
 	results   []limiter.Result

@@ -19,8 +19,8 @@ import (
 //	cl.throttle 15 30 60
 //	shared token-bucket 1000/s
 //
-// The rate of a bucket is in the form of [limiter.ParseRate]. Of a window, the text has Limit and
-// Window. An option that is left out has its default. cl.throttle is the limit of package
+// The rate of a bucket is in the form of [limiter.ParseRate]. The text of a window has its Limit
+// and its Window. An option that is left out has its default. cl.throttle is the limit of package
 // rediscell. A Shared limit with a By and a limit of package redisson have no text.
 type Limits []Limit
 

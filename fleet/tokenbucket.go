@@ -16,8 +16,9 @@ import (
 // up to a microsecond. A full bucket takes no space in Redis.
 //
 // It is a GCRA that counts in microseconds and a fraction, by the server's clock. The fraction is
-// exact while Burst times the denominator of a token's cost in µs is below 2^53, as for 3/s, 7/min
-// or 10 in 13s. Otherwise a token costs up to Burst/2^53 µs more, and never less. Keys keep their missing tokens if the rate or the burst changes.
+// exact if Burst times the denominator of a token's cost in µs is below 2^53, as it is for 3/s,
+// 7/min or 10 in 13s. Otherwise a token costs up to Burst/2^53 µs more, and never less. Keys keep
+// their missing tokens if the rate or the burst changes.
 type TokenBucket struct {
 	// Rate is how fast tokens arrive. It must be finite. Required.
 	Rate limiter.Rate

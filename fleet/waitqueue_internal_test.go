@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Leaving the end of a queue takes as long as leaving its beginning, so many waiters that give up
-// at once cost no more each than a few.
+// Leaving the end of a queue takes as long as leaving its beginning. So if many waiters give up at
+// once, each of them takes no longer than if only a few give up.
 func TestLeavingAQueueTakesConstantTime(t *testing.T) {
 	leaving := func(waiters int) time.Duration {
 		l := &waitQueues{}

@@ -17,7 +17,8 @@ import (
 // A service may also have become slow for reasons other than load. Then a lower limit does not make
 // it faster, and only loses throughput. Each cut of the limit shows which is the case. If the
 // latency stays nearly the same although the limit is less than half of what it was, the limit is
-// doubled for a trial. If the latency stays the same again, it is the usual latency from now on.
+// doubled for a trial. If the latency stays the same during the trial too, it does not come from
+// load, and counts as the usual latency from now on.
 type round struct {
 	since           time.Duration // when it began
 	settled         bool          // no more calls are in flight than the limit

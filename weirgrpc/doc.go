@@ -78,10 +78,10 @@
 //
 // A stream has one outcome: that of its first message, or of its end if that comes first. So a long
 // stream does not occupy a probe slot, and a stream that has sent a message is a success however it
-// ends. A client's stream that is never read has its outcome when its context is done or its
-// connection is closed. Until then it occupies its slot of weir.Config.MaxConcurrent or Adaptive, and
-// its probe slot for breaker.Config.ProbeTimeout at most. Adaptive learns from the time until the
-// outcome, so use it for services whose streams begin to answer at once.
+// ends. A client's stream that is never read gets its outcome when its context is done or its
+// connection is closed. Until then it occupies its slot of weir.Config.MaxConcurrent or Adaptive,
+// and its probe slot for breaker.Config.ProbeTimeout at most. Adaptive learns from the time until
+// the outcome, so use it for services whose streams begin to answer at once.
 //
 // # With other interceptors
 //

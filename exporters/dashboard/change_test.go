@@ -164,8 +164,8 @@ func TestReplacedSourceIsNotAChange(t *testing.T) {
 	}
 }
 
-// A source that takes the name of another has earlier calls and changes of its own. They are
-// neither a current rate nor current changes.
+// If a source takes the name of another, its totals include its own earlier calls and changes. The
+// page must show them neither as a current rate nor as current changes.
 func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})
@@ -194,7 +194,7 @@ func TestReplacedSourceStartsWithoutHistory(t *testing.T) {
 	})
 }
 
-// The same for a limiter that is added to the row of a breaker.
+// The same holds for a limiter that is added to the row of a breaker.
 func TestLimiterAddedToABreakersRowStartsWithoutHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bank := breaker.New("bank", breaker.Config{Cooldown: 5 * time.Second, Recovery: breaker.Off})

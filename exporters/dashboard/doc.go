@@ -23,8 +23,8 @@
 // The page costs nothing while it is not open, and the package starts no goroutine. While it is
 // open, the requests read the sources, once per [Config].Interval for all clients together. They
 // stop when the last tab is closed or hidden. The charts therefore begin when the page is opened.
-// Incidents do not: each breaker remembers when it opened first, and its last eight incidents. It writes
-// them only when it opens or closes.
+// Incidents may have begun before, because each breaker remembers when it opened first, and its
+// last eight incidents. It stores this only when it opens or closes, so calls do not become slower.
 // Each sample of a source takes about 64 bytes and is kept for [Config].History.
 //
 // # Endpoints
@@ -54,9 +54,10 @@
 //
 //	Explain() string
 //
-// such as a breaker or a gate, says why it refuses calls: the reason on the first line, and one of its
-// last failures on each further line. Messages of errors are shown: see breaker.Config.DescribeFailure.
-// Of a group, the members with series of their own have latencies and reasons.
+// such as a breaker or a gate, says why it refuses calls: the reason on the first line, and one of
+// its last failures on each further line. Messages of errors are shown: see
+// breaker.Config.DescribeFailure. Members of a group have latencies and reasons if they have series
+// of their own.
 //
 // An incident lasts from the first opening of a breaker until it has closed: probes, and openings
 // because of them, are part of it. A source needs attention in these cases:

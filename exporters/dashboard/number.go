@@ -15,8 +15,8 @@ type number struct {
 // missingNumber is the number without a value.
 var missingNumber = number{}
 
-// roundedNumber returns a measured value with four significant digits, so that a row does not change by
-// less. A value that is not finite is missing.
+// roundedNumber returns a measured value with four significant digits, so that a smaller difference
+// does not count as a change of the row. A value that is not finite is missing.
 func roundedNumber(value float64) number {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return missingNumber

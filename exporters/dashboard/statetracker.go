@@ -91,7 +91,7 @@ func timesEntered(list []stateStats, name string) float64 {
 	return 0
 }
 
-// removeOneEntering removes one entering of the state from the list.
+// removeOneEntering returns the list with the state entered once less.
 func removeOneEntering(list []stateStats, name string) (rest []stateStats) {
 	for _, s := range list {
 		if s.name == name {

@@ -54,7 +54,7 @@ type eventWriter struct {
 // disconnected or does not read, or if a wrapper of the ResponseWriter cannot flush. The page then
 // polls snapshots.
 func (e eventWriter) send(name string, data []byte) error {
-	// If the ResponseWriter has no deadlines, that of the server applies.
+	// If the ResponseWriter cannot set deadlines, the write deadline of the server applies.
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	var event bytes.Buffer
 	event.Grow(len(data) + 32)

@@ -124,7 +124,7 @@ func attributeValue(v slog.Value) attribute.Value {
 	return attribute.StringValue(v.String())
 }
 
-// severity converts a level. Levels and severities have the same distances.
+// severity converts a level. The number of a severity is that of the level plus a constant.
 func severity(l slog.Level) log.Severity {
 	s := int(l) + int(log.SeverityInfo)
 	return log.Severity(min(max(s, int(log.SeverityTrace1)), int(log.SeverityFatal4)))

@@ -153,7 +153,8 @@ func (o *observer) register(provider metric.MeterProvider) error {
 	return err
 }
 
-// callback never returns an error, for which a periodic reader would discard the whole collection.
+// callback never returns an error, because a periodic reader would then discard the whole
+// collection.
 func (o *observer) callback(_ context.Context, to metric.Observer) error {
 	if o.active.Load() {
 		for l, value := range o.set.Observe {

@@ -28,7 +28,7 @@ import (
 // As the only limit of a [fleet.Limiter], it answers as redis-cell 0.4.0 and later does. If the
 // server has the module, the module decides, and otherwise a script that does the same steps. Both
 // store the same values, so one can continue where the other stopped. A key does not store its
-// limit, so limiters of the same name with different such limits share their keys. Next to other
+// limit, so limiters of the same name share their keys even if these limits differ. Next to other
 // limits, it stands for the [fleet.TokenBucket] of the same rate.
 //
 // It differs from redis-cell in three ways. A refusal never says to retry in 0 seconds, as
@@ -52,8 +52,8 @@ type Reply struct {
 	Limit int64
 	// Remaining is how many tokens can be taken now.
 	Remaining int64
-	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed or
-	// will never be.
+	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed, or can
+	// never be allowed.
 	RetryAfter int64
 	// ResetAfter is the time in seconds until Remaining equals Limit.
 	ResetAfter int64

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// Pause is compared with the times of all calls. It may lack up to a second at the beginning.
+// The test compares the result of Pause with the times of all calls. It may lack up to a second at
+// the beginning.
 func TestAPauseIsATimeWithoutCalls(t *testing.T) {
 	const second = time.Second
 	r := rand.New(rand.NewPCG(1, 2))

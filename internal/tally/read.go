@@ -78,8 +78,8 @@ func (c *Calls) LifetimeLatency() (l latency.Snapshot) {
 }
 
 // counts joins the readings of the three counters. They were read one after another, the slow calls
-// first. So a slow call can be without its call only if the window began between the two
-// readings. That is why counts bounds the slow calls by the calls.
+// first. So a slow call that is counted as slow but not as a call is possible only if the window
+// began between the two readings. That is why counts bounds the slow calls by the calls.
 func (c *Calls) counts(slows, all, other Pair) Counts {
 	slows.Calls = min(slows.Calls, all.Calls)
 	return Counts{

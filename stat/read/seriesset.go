@@ -97,8 +97,9 @@ func (h *seriesSet[T, V]) check(shown []newSeries) {
 }
 
 // checkConflicts sets the fault of each collected series whose ID another series of the set has. An
-// ID belongs to the series that had it at the last reading, or was added since, as long as the first
-// member that showed it is in the set and still shows it. To know that, such members are read again.
+// ID belongs to the series that had it at the last reading, or that was added with it since. It
+// does so as long as the first member that showed the series is in the set and still shows it. To
+// find that out, such members are read again.
 func (h *seriesSet[T, V]) checkConflicts(shown []newSeries) {
 	live := map[*member]map[*stat.Series]bool{}
 	for n := range shown {

@@ -55,7 +55,8 @@ func sameBuckets(a, b stat.Histogram) bool {
 	return a.Schema == b.Schema && a.ZeroThreshold == b.ZeroThreshold
 }
 
-// addHistogram adds h to the sum, whose Counts it owns.
+// addHistogram adds h to the sum. It may change the Counts of the sum, and does not change those of
+// h.
 func addHistogram(sum *stat.Histogram, h stat.Histogram) {
 	sum.Zero += h.Zero
 	sum.Sum += h.Sum
@@ -86,8 +87,8 @@ type deltas struct {
 	at   time.Time
 }
 
-// since returns what came since the last collection, which ends at now. A series that is new, or whose
-// totals fell, begins with its totals.
+// since returns the values that came between the last collection and now. A series that is new, or
+// whose totals fell, begins with its totals.
 func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) iter.Seq2[series, stat.Histogram] {
 	return func(yield func(series, stat.Histogram) bool) {
 		d.mu.Lock()

@@ -20,8 +20,8 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// tryAgainServer replies TRYAGAIN to the first write, succeeds for some writes, both after a delay, and
-// hangs after that.
+// tryAgainServer replies TRYAGAIN to the first write and executes the next ones, each after a
+// delay. After that it hangs.
 type tryAgainServer struct {
 	pause    time.Duration
 	answered int64 // besides the first

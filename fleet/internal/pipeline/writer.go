@@ -172,8 +172,9 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		w.sendWithQueue(ctx, c)
 		return c.answer, true, c.err
 	}
-	// Leaders usually came earlier and are due earlier, so they end the wait in time. A call that
-	// was sent before stands behind callers that came later, and needs a timer.
+	// A leader usually came earlier than the callers behind it and is due earlier, so it ends their
+	// wait in time. But a call that is sent again stands behind callers that came later, so it needs a
+	// timer.
 	var late <-chan time.Time
 	if left < w.queue.fullTime {
 		timer := time.NewTimer(left)
@@ -212,9 +213,9 @@ func (w *Writer) sendWithQueue(ctx context.Context, c *call) {
 			m.wake <- answered
 		}
 	}()
-	// A batch has until its leader is due, even if the leader's context ends: the other callers
-	// have not given up, and a reply that comes too late for one caller says nothing about the
-	// server.
+	// A batch may take until its leader is due, even if the leader's context ends, because the other
+	// callers have not given up. Also, a reply that comes too late for one caller says nothing about
+	// the server.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.due)
 	defer cancel()
 	commands := w.commands(ctx, batch)

@@ -76,8 +76,8 @@ func (c *Cluster) Migrate(slot int, from, to *Server) {
 }
 
 // Settle moves a slot to a node and returns once all nodes agree. The node claims the slot with a
-// new epoch, as it does at the end of a real migration: without one, an older message of the
-// previous owner would give the slot back to it.
+// new epoch, as it does at the end of a real migration. Without a new epoch, an older message of
+// the previous owner would give the slot back to that owner.
 func (c *Cluster) Settle(slot int, to *Server) {
 	c.t.Helper()
 	id := to.Do("CLUSTER", "MYID")
@@ -96,7 +96,7 @@ func (c *Cluster) Settle(slot int, to *Server) {
 }
 
 // owner returns the id of the node that owns a slot, according to another node. It is empty if that
-// knows none.
+// other node knows no owner.
 func (c *Cluster) owner(slot int, asked *Server) string {
 	c.t.Helper()
 	for line := range strings.Lines(asked.Do("CLUSTER", "NODES")) {
