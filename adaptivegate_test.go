@@ -19,7 +19,7 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// adaptiveGates returns gates with an adaptive bound of each origin.
+// adaptiveGates returns gates with an adaptive bound, made in all ways in which a gate can be made.
 func adaptiveGates() map[string]*weir.Gate {
 	c := weir.Config{Adaptive: true}
 	tokens := weir.Config{Adaptive: true, Rate: limiter.PerSecond(1e6)}

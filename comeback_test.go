@@ -48,7 +48,8 @@ func retryAsTold(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.D
 	return tries, waits
 }
 
-// mostTriesTogether returns the most tries in 10 ms, without the first ones.
+// mostTriesTogether returns the largest number of tries within 10 ms, without the tries of the
+// first 10 ms.
 func mostTriesTogether(tries []time.Duration) (most int) {
 	for i, first := range tries {
 		if first < 10*time.Millisecond {

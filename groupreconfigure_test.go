@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// gatesOfEveryKind returns a group and gates of it that were made before a change: of a key that it
-// has, of one that was evicted, of one that was forgotten, and of one without room.
+// gatesOfEveryKind returns a group, and four of its gates that were made before a change: for a key
+// in the group, for an evicted key, for a forgotten key, and for a key without room.
 func gatesOfEveryKind(t *testing.T, c weir.Config) (*weir.Group[string], map[string]*weir.Gate) {
 	c.Breaker.ConsecutiveFailures = 1
 	g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 2, MaxSeries: breaker.Off})

@@ -186,8 +186,8 @@ func TestAHopelessCallTakesNothing(t *testing.T) {
 	})
 }
 
-// TestACallThatBecomesHopelessGivesEverythingBack has its deadline used up by the remote and by a
-// wait.
+// TestACallThatBecomesHopelessGivesEverythingBack makes calls whose deadline is used up by the
+// remote and by a wait.
 func TestACallThatBecomesHopelessGivesEverythingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 500})

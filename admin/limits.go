@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// limits are the limits of an object. Those that it does not have are 0.
+// limits are the limits of an object. Limits that the object does not have are 0.
 type limits struct {
 	rate          limiter.Rate
 	burst         int // as configured: 0 is the default

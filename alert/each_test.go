@@ -46,16 +46,16 @@ func TestKeysOfAnyComparableType(t *testing.T) {
 	for _, c := range []struct {
 		got, want []string
 	}{
-		{onlyLabels(keysOf(t, "panic", 7, 12)), []string{"12", "7"}},
-		{onlyLabels(keysOf(t, "panic", shardKey{"eu", 1}, shardKey{"us", 2})), []string{"{eu 1}", "{us 2}"}},
-		{onlyLabels(keysOf(t, "panic", [2]string{"GET", "a.example"})), []string{"[GET a.example]"}},
-		{onlyLabels(keysOf[any](t, "panic", 1, "b", nil)), []string{"1", "<nil>", "b"}},
+		{labelsOnly(keysOf(t, "panic", 7, 12)), []string{"12", "7"}},
+		{labelsOnly(keysOf(t, "panic", shardKey{"eu", 1}, shardKey{"us", 2})), []string{"{eu 1}", "{us 2}"}},
+		{labelsOnly(keysOf(t, "panic", [2]string{"GET", "a.example"})), []string{"[GET a.example]"}},
+		{labelsOnly(keysOf[any](t, "panic", 1, "b", nil)), []string{"1", "<nil>", "b"}},
 	} {
 		require.Equal(t, c.want, c.got)
 	}
 }
 
-func onlyLabels(labels []string, _ float64) []string { return labels }
+func labelsOnly(labels []string, _ float64) []string { return labels }
 
 func TestKeysWithEqualTextsAreOneMemberAndAnError(t *testing.T) {
 	labels, errors := keysOf[any](t, "same_key_text", 1, "1", int64(1), 2)

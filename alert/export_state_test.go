@@ -22,7 +22,7 @@ func ReadStateFile(content []byte) (again []byte, err error) {
 	}
 	for _, entries := range s.Notifiers {
 		q := newQueue(0)
-		r := restoring{trackers: found, now: s.At}
+		r := queueRestorer{trackers: found, now: s.At}
 		q.restore(r.entries(entries))
 		q.update(nil, s.At)
 		q.nextBatch(maxBatch, s.At)

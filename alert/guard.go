@@ -49,8 +49,8 @@ type outcome struct {
 	stack []byte // of the panic
 }
 
-// call runs fn until it returns, or ctx is done and the grace has passed. If the outcome has a
-// fault, fn may still be running, and what it writes must not be read.
+// call runs fn until it returns, or until ctx is done and gracePeriod has passed. If the outcome
+// has a fault, fn may still be running, and what it writes must not be read.
 func (g *guard) call(ctx context.Context, fn func()) outcome {
 	if !g.begin() {
 		return outcome{fault: hung}

@@ -68,8 +68,8 @@ func (s *savedState) trackers(now time.Time) (all []*tracker) {
 	return all
 }
 
-// restoring makes the entries of a queue from those of a state file.
-type restoring struct {
+// queueRestorer makes the entries of a queue from those of a state file.
+type queueRestorer struct {
 	trackers    map[string]*tracker // by the ID of the alert
 	ownSilences bool
 	now         time.Time
@@ -78,7 +78,7 @@ type restoring struct {
 // entries returns the entries of a queue. A state is due unless it is known that the notifier got
 // it. A due state may have been in flight when the process ended, so the notifier may have got it
 // nevertheless. A state that a silence held back was not in flight.
-func (r *restoring) entries(saved []savedEntry) map[string]*entry {
+func (r *queueRestorer) entries(saved []savedEntry) map[string]*entry {
 	entries := map[string]*entry{}
 	for _, s := range saved {
 		if e := r.restoreEntry(&s); e != nil {
@@ -102,12 +102,12 @@ func (r *restoring) entries(saved []savedEntry) map[string]*entry {
 }
 
 // wasHeld reports whether the latest evaluation did not queue the alert, because it was silenced.
-func (r *restoring) wasHeld(t *tracker) bool {
+func (r *queueRestorer) wasHeld(t *tracker) bool {
 	return t.phase == firing && t.silenced && !r.ownSilences
 }
 
 // restoreEntry returns an entry, or nil if nothing is due and the alert no longer exists.
-func (r *restoring) restoreEntry(s *savedEntry) *entry {
+func (r *queueRestorer) restoreEntry(s *savedEntry) *entry {
 	e := &entry{toldFiring: s.ToldFiring, notified: s.Notified, reported: true, changedAt: r.now}
 	t := r.trackers[s.ID]
 	switch {
@@ -139,7 +139,7 @@ func (r *restoring) restoreEntry(s *savedEntry) *entry {
 func (d *deliverer) restore(saved []savedEntry, trackers map[string]*tracker, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	r := restoring{trackers, d.queue.ownSilences, now}
+	r := queueRestorer{trackers, d.queue.ownSilences, now}
 	d.restored = r.entries(saved)
 }
 

@@ -118,11 +118,12 @@
 //
 // # Last failures
 //
-// A breaker keeps its last 8 failures since it closed: see [FailedCall]. When its calls open it,
-// the Change and the OpenError of the opening get a copy, as LastFailures. The copy never changes.
-// LogChanges logs them, and [Breaker.Explain] returns them as text, for an alert or a status page.
-// Of a burst of failures the breaker keeps the first 8, and then one in each millisecond.
-// Successes, ignored calls and late results are not kept. Slow calls are kept only if they failed.
+// A breaker keeps its last 8 failures since it closed: see [FailedCall]. When calls open the
+// breaker, the Change and the OpenErrors of this opening get a copy of these failures in their
+// field LastFailures. The copy never changes. LogChanges logs them, and [Breaker.Explain] returns
+// them as text, for an alert or a status page. Of a burst of failures the breaker keeps the first
+// 8, and then one in each millisecond. Successes, ignored calls and late results are not kept. Slow
+// calls are kept only if they failed.
 //
 // The message of an error may contain data that the client library put there: addresses, URLs with
 // their queries, the text of a server's answer. The breaker keeps no requests, responses or other

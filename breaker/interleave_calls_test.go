@@ -101,7 +101,8 @@ func modelYield(times int) {
 	}
 }
 
-// runAll makes all calls on eight goroutines. Meanwhile it repeats each function of others.
+// runAll makes all calls on eight goroutines. While they run, it calls each function of others
+// again and again.
 func (c *modelCallers) runAll(seed uint64, call func(*rand.Rand), others ...func(*rand.Rand)) {
 	c.done = make(chan struct{})
 	var callers, rest sync.WaitGroup

@@ -29,8 +29,8 @@ func documentedRights(t *testing.T) []string {
 	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
 }
 
-// A user with the rights listed in the package comment can do everything. Without any one of the
-// rights before those of Calls, something fails.
+// A user with the rights listed in the package comment can do everything. If one of the rights that
+// are listed before the rights for Calls is missing, some method fails.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
 	direct := newClient(t, s)

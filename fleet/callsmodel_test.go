@@ -80,7 +80,7 @@ func (n *modelNode) localTime(now time.Duration) time.Duration { return now - n.
 
 func calls(c window.Counts) int64 { return c.Calls() + c.Ignored + c.Refused }
 
-// step advances time. Nodes count calls, capture them and send them meanwhile.
+// step advances time. During that time, nodes count calls, capture them and send them.
 func (m *fleetModel) step(faults bool) {
 	m.advance(time.Duration(m.rand.Int64N(int64(250 * time.Millisecond))).Truncate(time.Microsecond))
 	for _, n := range m.nodes {

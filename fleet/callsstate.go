@@ -152,7 +152,7 @@ func (s *nodeState) serverTime(at time.Duration) time.Duration {
 	return s.latest.server + at - s.latest.asked
 }
 
-// snapshot returns how the window will be from now on.
+// snapshot returns the state from which the window is computed from now on.
 func (s *nodeState) snapshot(now time.Duration, sources []callSource) *snapshot {
 	server := s.serverTime(now)
 	snap := &snapshot{

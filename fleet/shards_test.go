@@ -192,8 +192,8 @@ func TestConnectWhileAMasterIsUnavailable(t *testing.T) {
 	}
 }
 
-// A slot moves between servers under load. Its keys move one by one, so for some time those of one
-// decision are on two servers.
+// A slot moves between servers under load. Its keys move one by one, so for some time the keys of
+// one decision are on two servers.
 func TestASlotThatMovesUnderLoadLosesNoDecision(t *testing.T) {
 	t.Parallel()
 	c := stoppableCluster(t)

@@ -179,8 +179,8 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 }
 
 // Half of the calls fail at once, and the others are twice as many as the service can answer. The
-// failures do not count as fast answers, so a good call takes about half of the latency that counts
-// as slow, as without failures.
+// failures do not count as fast answers. So a good call takes about half of the latency that counts
+// as slow, as it does without failures.
 func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
 		m.advance(30 * time.Second)

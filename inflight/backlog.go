@@ -42,8 +42,8 @@ type backlog struct {
 const relapse = 2
 
 // newestFirstAfter times Target is the wait of the oldest caller of a tenant from which the newest
-// caller of the tenant is served first. With a smaller factor, the longest waits would grow at 95 %
-// of what a service can do.
+// caller of the tenant is served first. With a smaller factor, the longest waits would grow if a
+// service gets 95 % of the calls that it can serve.
 const newestFirstAfter = 3
 
 // class holds the waiters of one priority.

@@ -64,9 +64,9 @@ type rule struct {
 	// When is the condition under which the value is bad, such as above 5%, below 10 or above
 	// 250ms. Required, except for tripped.
 	When condition
-	// Resolve is the condition under which a firing alert resolves. It points the other way than
-	// When and does not overlap with it. Default none: the alert resolves as soon as When no longer
-	// holds.
+	// Resolve is the condition under which a firing alert resolves. It compares in the opposite
+	// direction to When, and no value meets both. Default none: the alert resolves as soon as When no
+	// longer holds.
 	Resolve condition
 	// Span is the time span of the value. Required, except for tripped. For burn_rate it is the
 	// long span.

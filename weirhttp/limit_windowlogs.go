@@ -128,7 +128,7 @@ func (t *windowLogs) forgetAll() {
 }
 
 // evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer
-// keys are in use. It reports whether it evicted one.
+// keys are in use. It reports whether it evicted a key.
 func (t *windowLogs) evictIdle(at int64) (evicted bool) {
 	for range 2 {
 		e := t.oldest

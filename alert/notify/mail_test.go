@@ -30,8 +30,8 @@ func mailConfig(s *mailServer) notify.MailConfig {
 	}
 }
 
-// inMailTest runs a test with a server.
-func inMailTest(t *testing.T, test func(*testing.T, *mailServer)) {
+// withMailServer runs a test with a server.
+func withMailServer(t *testing.T, test func(*testing.T, *mailServer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newMailServer(t)
@@ -43,7 +43,7 @@ func inMailTest(t *testing.T, test func(*testing.T, *mailServer)) {
 
 func TestMailIsSentOverTLS(t *testing.T) {
 	for server, implicit := range map[string]bool{mailHost + ":587": false, mailHost + ":25": false, mailHost + ":465": true} {
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			s.implicit = implicit
 			c := mailConfig(s)
 			c.Server = server
@@ -72,7 +72,7 @@ func TestMailIsSentOverTLS(t *testing.T) {
 }
 
 func TestMailsAboutOneAlertAreAThread(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		m := notify.NewMail(mailConfig(s))
 		for range 2 {
 			require.NoError(t, m.Notify(t.Context(), firingAlert()))
@@ -96,7 +96,7 @@ func TestMailsAboutOneAlertAreAThread(t *testing.T) {
 }
 
 func TestMailAboutSeveralAlerts(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		var alerts []alert.Alert
 		for i := range 64 {
 			a := firingAlert()
@@ -122,7 +122,7 @@ func TestMailAboutSeveralAlerts(t *testing.T) {
 
 // Names, keys and summaries may come from strangers.
 func TestMailHasNoHeadersFromAlerts(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		m := notify.NewMail(mailConfig(s))
 		for _, evil := range []string{
 			"x\r\nBcc: evil@evil.example", "x\nBcc: evil@evil.example", "x\rBcc: evil@evil.example", "x\r\n\r\nbody", "\r\n.\r\nMAIL FROM:<x>",
@@ -152,7 +152,7 @@ func TestMailHasNoHeadersFromAlerts(t *testing.T) {
 }
 
 func TestMailRecipients(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		c := mailConfig(s)
 		c.To = nil
 		for i := range 100 {
@@ -170,7 +170,7 @@ func TestMailRecipients(t *testing.T) {
 
 func TestMailLogins(t *testing.T) {
 	for auth, want := range map[string]string{"LOGIN": "LOGIN weir " + secret, "login plain": "PLAIN weir " + secret, "XOAUTH2": "", "": ""} {
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			s.auth = auth
 			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 			if want == "" {
@@ -182,7 +182,7 @@ func TestMailLogins(t *testing.T) {
 			require.Equal(t, []string{want}, s.logins)
 		})
 	}
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		c := mailConfig(s)
 		c.User, c.Password, c.NoTLS = "", "", true
 		s.noStartTLS = true
@@ -193,7 +193,7 @@ func TestMailLogins(t *testing.T) {
 }
 
 func TestMailIsNotSentWithoutTrustedTLS(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		s.noStartTLS = true
 		err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 		require.EqualError(t, err, "alert: not delivered: the server does not offer STARTTLS")
@@ -202,7 +202,7 @@ func TestMailIsNotSentWithoutTrustedTLS(t *testing.T) {
 		func(c *notify.MailConfig) { c.TLS = nil },
 		func(c *notify.MailConfig) { c.Server = "other.example:587" },
 	} {
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			c := mailConfig(s)
 			change(&c)
 			err := notify.NewMail(c).Notify(t.Context(), firingAlert())
@@ -237,7 +237,7 @@ func TestMailConfigIsChecked(t *testing.T) {
 }
 
 func TestMailSecretsAppearNowhere(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		c := mailConfig(s)
 		c.Name, c.User, c.To = "pager", secret, []string{secret + "@x.example"}
 		s.answers = map[string]string{"AUTH": "535 no user " + secret}

@@ -21,7 +21,7 @@ func TestMailServerThatRefuses(t *testing.T) {
 		"DATA": "DATA", ".": "the message",
 	} {
 		for code, refused := range map[int]bool{421: false, 450: false, 500: true, 554: true} {
-			inMailTest(t, func(t *testing.T, s *mailServer) {
+			withMailServer(t, func(t *testing.T, s *mailServer) {
 				s.answers = map[string]string{command: fmt.Sprint(code, " "+secret)}
 				if command == "EHLO" {
 					s.answers["HELO"] = s.answers["EHLO"]
@@ -43,7 +43,7 @@ func TestMailServerThatRefuses(t *testing.T) {
 
 func TestMailServerThatHangsOrDropsTheConnection(t *testing.T) {
 	for command, mayHaveArrived := range map[string]bool{"greeting": false, "EHLO": false, "AUTH": false, "MAIL": false, "RCPT": false, "DATA": false, ".": true} {
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			s.silent = command
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
@@ -59,7 +59,7 @@ func TestMailServerThatHangsOrDropsTheConnection(t *testing.T) {
 		if command == "greeting" {
 			continue
 		}
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			s.drop = command
 			err := notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert())
 			var failed *alert.DeliveryError
@@ -71,7 +71,7 @@ func TestMailServerThatHangsOrDropsTheConnection(t *testing.T) {
 }
 
 func TestMailIsDeliveredThoughTheServerSaysNoGoodbye(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		s.silent = "QUIT"
 		began := time.Now()
 		require.NoError(t, notify.NewMail(mailConfig(s)).Notify(t.Context(), firingAlert()))
@@ -82,7 +82,7 @@ func TestMailIsDeliveredThoughTheServerSaysNoGoodbye(t *testing.T) {
 
 func TestMailStopsWhenItsContextIsCanceled(t *testing.T) {
 	for _, command := range []string{"greeting", "DATA", "."} {
-		inMailTest(t, func(t *testing.T, s *mailServer) {
+		withMailServer(t, func(t *testing.T, s *mailServer) {
 			s.silent = command
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
@@ -95,7 +95,7 @@ func TestMailStopsWhenItsContextIsCanceled(t *testing.T) {
 
 // A monitor over a server that is down for ten minutes. Alerts of 100 hosts arrive in few mails.
 func TestMailsOfAMonitor(t *testing.T) {
-	inMailTest(t, func(t *testing.T, s *mailServer) {
+	withMailServer(t, func(t *testing.T, s *mailServer) {
 		hosts := map[string]int{}
 		for i := range 100 {
 			hosts[fmt.Sprint("h", i)] = i

@@ -67,8 +67,8 @@
 //   - Its service has asked not to be called.
 //   - Its window has at least 10 calls, and half of the failures or slow calls that would open it.
 //
-// The page knows of limits and of closed breakers only from its own samples, so it says "or earlier" if
-// they were in trouble when it was opened.
+// The page knows of limits and of closed breakers only from its own samples, so for trouble that
+// was there when the page was opened, it says "or earlier".
 //
 // A source with the method
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-go/weir/stat/read"
 )
 
-// sampler reads the sources for all requests. The first request to find that a sample is due reads
-// them on its goroutine; others wait for that until their context is done. A source that blocks
-// delays new samples and nothing else.
+// sampler reads the sources for all requests. The first request that finds that a sample is due
+// reads the sources on its own goroutine. Other requests wait for this sample, or until their
+// context is done. A source that blocks delays new samples and nothing else.
 type sampler struct {
 	interval time.Duration
 	set      *read.Set[*metric]

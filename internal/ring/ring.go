@@ -78,8 +78,8 @@ func (r *Ring) Row(b int64) []atomic.Int64 {
 	return r.rows[i+1 : i+r.columns : i+r.columns]
 }
 
-// find returns the start of the oldest row whose bucket is b or later. Rows that are overwritten
-// meanwhile mislead it, but it returns: the reader's check then fails.
+// find returns the start of the oldest row whose bucket is b or later. If rows are overwritten
+// during the search, the result may be wrong. The check of the reader then fails.
 func (r *Ring) find(b int64) int64 {
 	head := r.head.Load()
 	found := r.rowStart(head, 0)

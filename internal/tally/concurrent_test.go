@@ -166,7 +166,8 @@ func atTheSameTime[T any](rounds int, prepare func() T, one, other, after func(T
 }
 
 // TestTheLaterOfTwoCallsCountsBoth records a success and a failure at the same time in a clean
-// window. Each reads the window unless it is clean, so one of them must have read both calls.
+// window. Each of the two goroutines then reads the window, unless the window is clean. So at least
+// one of them must have read both calls.
 func TestTheLaterOfTwoCallsCountsBoth(t *testing.T) {
 	type pair struct {
 		c    *tally.Calls

@@ -53,8 +53,8 @@ func (s *breakerState) open(returned int64) {
 	s.opened = returned
 }
 
-// refusesOverlapping reports whether Allow may refuse because it read the clock earlier than the Record
-// that opened the breaker did, and found it open later.
+// refusesOverlapping reports whether Allow may refuse because it overlaps with the Record that
+// opened the breaker: Allow read the clock earlier than this Record, and looked at the state later.
 func (s *breakerState) refusesOverlapping(e *event) bool {
 	return e.asks && s.state == breaker.Open && e.called < s.opened
 }

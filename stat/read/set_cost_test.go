@@ -147,8 +147,8 @@ func (b blockingSource) Observe(func(*stat.Series, float64) bool) {
 	}
 }
 
-// TestAnOvertakenReadingForgetsNoNewSource ends a reading that began before a source was added after another one
-// that has read the source.
+// TestAnOvertakenReadingForgetsNoNewSource begins a reading, adds a source, reads the set a second
+// time, and only then ends the first reading.
 func TestAnOvertakenReadingForgetsNoNewSource(t *testing.T) {
 	slowOne := &pausingSource{reached: make(chan struct{}), leave: make(chan struct{})}
 	s := newSet(t, newFakeSource(slowCallsPoint("a", 1)), slowOne)

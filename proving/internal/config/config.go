@@ -175,7 +175,7 @@ func (d *decoder) invalid(path string, err error) {
 }
 
 // addLocatedFault adds a fault whose text begins with the name of a field in the object at path. A
-// field that the file does not have is at the line of what it belongs to.
+// field that is missing in the file gets the line of the object that it belongs to.
 func (d *decoder) addLocatedFault(path, text string) {
 	field, rest, _ := strings.Cut(text, " ")
 	if p, known := d.places[strings.TrimPrefix(normalizedName(path+"."+field), ".")]; known {

@@ -38,7 +38,8 @@ func TestTheSameSeedGivesTheSameFigures(t *testing.T) {
 }
 
 // Guards that use the random numbers of the whole process show different figures in each run with
-// the same seed. These figures differ by no more than those of ten seeds.
+// the same seed. These figures differ from run to run by no more than the figures of ten seeds
+// differ.
 func TestFiguresOfOneSeedDifferLessThanThoseOfTen(t *testing.T) {
 	for _, m := range guards.All() {
 		if !m.Draws {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/sim"
 )
 
-// goodDays: nothing is wrong that a guard should refuse calls for.
+// goodDays: the service has no trouble for which a guard should refuse calls.
 func goodDays() []Scenario {
 	all := []Scenario{
 		failingDay("good-day-5-rare", 0.05, 1, time.Hour),

@@ -6,12 +6,12 @@ import "time"
 // attempts. An attempt is a try that the guard let through to the service.
 type Figures struct {
 	Offered, Good, Failed, Refused int // calls, by their end
-	// OfferedMeanwhile and so on are those that began while the service was in trouble.
+	// OfferedMeanwhile and the next three count the calls that began while the service was in trouble.
 	OfferedMeanwhile, GoodMeanwhile, FailedMeanwhile, RefusedMeanwhile int
 	// GoodAfter and OfferedAfter count the calls that began after the trouble.
 	OfferedAfter, GoodAfter int
 	// Sent counts the attempts that reached the service before the end of the run. SentMeanwhile counts
-	// those that reached it while it was in trouble.
+	// the attempts that reached the service while it was in trouble.
 	Sent, SentMeanwhile int
 	// Answered, Erroneous and Abandoned are the attempts sent, by their end for the caller: a good
 	// answer, an error of the service, or none in time.

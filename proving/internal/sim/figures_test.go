@@ -88,7 +88,7 @@ func TestAGuardThatLetsAllThrough(t *testing.T) {
 	require.Zero(t, f.Refused)
 	require.Equal(t, f.OfferedMeanwhile, f.SentMeanwhile)
 	require.Equal(t, f.OfferedMeanwhile, f.FailedMeanwhile)
-	// Those that the outage finds in service fail too: 200 per second for 50 ms.
+	// Calls that are being served when the outage begins fail too: 200 per second for 50 ms.
 	require.InDelta(t, f.OfferedMeanwhile+10, f.Failed, 13)
 	require.Equal(t, f.OfferedMeanwhile, f.BadSentBeforeOpen)
 	require.Negative(t, f.UntilProtected)
