@@ -15,7 +15,7 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// In other breakers results of calls from before the opening change the breaker.
+// Other breakers are changed by the results of calls that began before the breaker opened.
 func TestScenarioA19_LateResultsChangeNothing(t *testing.T) {
 	for _, late := range []breaker.Outcome{breaker.Success, breaker.Failure, breaker.Ignored} {
 		t.Run(late.String(), func(t *testing.T) {

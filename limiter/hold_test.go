@@ -67,8 +67,8 @@ func adjustableLimiters(r limiter.Rate, burst int) map[string]adjustableLimiter 
 	}
 }
 
-// The rate changes before, during and after the hold. Nothing is allowed before the hold ends, and
-// one token right then.
+// The rate changes before, during and after the hold. No token is allowed before the hold ends, and
+// one token is allowed at that moment.
 func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 	rates := []limiter.Rate{limiter.PerSecond(1000), limiter.PerSecond(3), limiter.Per(1, time.Hour), limiter.Unlimited(), limiter.Per(1, 24*hour)}
 	for _, from := range rates {

@@ -22,31 +22,31 @@ func (w *randomTest) addReservedBucket() {
 	const interval, burst = 100 * ms, 10
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, interval), Burst: burst})
 	o := newLevelOracle(interval, burst)
-	var standing []openReservation
+	var openReservations []openReservation
 	s := &testedLimiter{limiterNode: &limiterNode{name: "reserved", of: o, most: func() int { return burst }}, unending: true}
 	s.reserve = func() {
 		at := w.now()
-		standing = slices.DeleteFunc(standing, func(r openReservation) bool { return r.due < at })
+		openReservations = slices.DeleteFunc(openReservations, func(r openReservation) bool { return r.due < at })
 		switch w.IntN(5) {
 		case 0, 1:
-			if len(standing) > 0 {
-				i := w.IntN(len(standing))
-				w.cancelReservation(b, o, standing[i])
-				standing = slices.Delete(standing, i, i+1)
+			if len(openReservations) > 0 {
+				i := w.IntN(len(openReservations))
+				w.cancelReservation(b, o, openReservations[i])
+				openReservations = slices.Delete(openReservations, i, i+1)
 			}
 		case 2:
 			for range 3 {
 				if r, ok := w.reserve(b, o, limiter.Never, len(s.queue) > 0); ok {
-					standing = append(standing, r)
+					openReservations = append(openReservations, r)
 				}
 			}
-			for len(standing) > 1+w.IntN(2) {
-				i := w.IntN(len(standing))
-				w.cancelReservation(b, o, standing[i])
-				standing = slices.Delete(standing, i, i+1)
+			for len(openReservations) > 1+w.IntN(2) {
+				i := w.IntN(len(openReservations))
+				w.cancelReservation(b, o, openReservations[i])
+				openReservations = slices.Delete(openReservations, i, i+1)
 			}
-			if len(standing) > 0 && len(s.queue) == 0 { // a request at a time to act gets no promised token
-				w.sleep(standing[len(standing)-1].due - at)
+			if len(openReservations) > 0 && len(s.queue) == 0 { // a request at a time to act gets no promised token
+				w.sleep(openReservations[len(openReservations)-1].due - at)
 				w.checkResults()
 				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {
 					o.take(w.now(), left)
@@ -54,7 +54,7 @@ func (w *randomTest) addReservedBucket() {
 			}
 		default:
 			if r, ok := w.reserve(b, o, w.randomTime(), len(s.queue) > 0); ok {
-				standing = append(standing, r)
+				openReservations = append(openReservations, r)
 			}
 		}
 		w.checkSpans(o, interval, burst)

@@ -122,8 +122,8 @@ func newWindowSeries(name string) *windowSeries {
 	}
 }
 
-// decided is a limiter.Limiter that returns a result that is known already. A limiter.Joint, which
-// knows no keys, counts the results of all keys through it. The lock of the logs guards result.
+// decided is a limiter.Limiter that returns a result that is known already. Through it a
+// limiter.Joint counts the results of all keys together. The lock of the logs guards result.
 type decided struct{ result limiter.Result }
 
 func (d *decided) Take(n int) limiter.Result {

@@ -90,8 +90,8 @@ func (m *alertmanager) get(path string, into any) bool {
 	return err == nil && response.StatusCode == http.StatusOK && (into == nil || json.Unmarshal(body, into) == nil)
 }
 
-// known returns the fingerprints of the active alerts.
-func (m *alertmanager) known() (fingerprints []string) {
+// activeFingerprints returns the fingerprints of the active alerts.
+func (m *alertmanager) activeFingerprints() (fingerprints []string) {
 	var alerts []struct{ Fingerprint string }
 	m.get("/api/v2/alerts?active=true", &alerts)
 	for _, a := range alerts {
@@ -174,7 +174,7 @@ func TestWithAlertmanager(t *testing.T) {
 	shop.down.Store(true)
 	require.Eventually(t, func() bool { return len(receiver.statuses()) == 1 }, 20*time.Second, 20*time.Millisecond, "the alert arrives")
 	id := monitor.Alerts()[0].ID
-	require.Equal(t, []string{id}, server.known(), "the ID is Alertmanager's fingerprint")
+	require.Equal(t, []string{id}, server.activeFingerprints(), "the ID is Alertmanager's fingerprint")
 	require.Equal(t, id, receiver.last().Alerts[0].Fingerprint)
 
 	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats send no further notification")
@@ -183,12 +183,12 @@ func TestWithAlertmanager(t *testing.T) {
 	require.Eventually(t, func() bool { return sink.Breaker().Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
 	server.start()
 	began := time.Now()
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 40*time.Second, 20*time.Millisecond, "Alertmanager has the alert again")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 40*time.Second, 20*time.Millisecond, "Alertmanager has the alert again")
 	t.Logf("known again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), sink.Breaker().State())
 
 	shop.down.Store(false)
 	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
-	require.Empty(t, server.known())
+	require.Empty(t, server.activeFingerprints())
 
 	cancel()
 	ending, done := context.WithTimeout(t.Context(), 10*time.Second)
@@ -216,17 +216,17 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	down, one := process("") // the default instance
 	blip, other := process("web-2:1")
 	down.Store(true)
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first process fires")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 20*time.Second, 20*time.Millisecond, "the first process fires")
 	id := one.Alerts()[0].ID
-	require.Equal(t, []string{id}, server.known())
+	require.Equal(t, []string{id}, server.activeFingerprints())
 
 	blip.Store(true)
-	require.Eventually(t, func() bool { return len(server.known()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second process fires")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 2 }, 20*time.Second, 20*time.Millisecond, "the second process fires")
 	require.NotEqual(t, id, other.Alerts()[0].ID)
 	blip.Store(false)
-	require.Eventually(t, func() bool { return len(server.known()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second resolves")
-	require.Never(t, func() bool { return len(server.known()) != 1 || server.known()[0] != id }, 3*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 20*time.Second, 20*time.Millisecond, "the second resolves")
+	require.Never(t, func() bool { return len(server.activeFingerprints()) != 1 || server.activeFingerprints()[0] != id }, 3*time.Second, 50*time.Millisecond,
 		"the first goes on")
 	down.Store(false)
-	require.Eventually(t, func() bool { return len(server.known()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first resolves")
+	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 0 }, 20*time.Second, 20*time.Millisecond, "the first resolves")
 }

@@ -79,8 +79,9 @@ func (r *Registration) Remove(sources ...stat.Source) {
 	r.hub.remove(gone)
 }
 
-// Unregister removes all sources of this registration and ends it. The error is that of the
-// provider, when its last registration ends. A second call does nothing.
+// Unregister removes all sources of this registration and ends it. Unregister returns an error of
+// the provider if this was the last registration of the provider and the provider fails to remove
+// the callback. A second call does nothing.
 func (r *Registration) Unregister() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -146,8 +146,9 @@ func (c *Calls) updateStreak(o Outcome) int64 {
 	return 0
 }
 
-// badCalls changes with every failure and every slow call, which are never in stripes. It repeats
-// after 2³² of them. That is harmless: Record has not reported clean for any of those.
+// badCalls changes with every failure and every slow call, which are never in stripes. The number
+// repeats after 2³² such calls. That is harmless, because Record reports clean for none of these
+// calls.
 func (c *Calls) badCalls() uint32 {
 	return uint32(c.counters[callsCounter].Word()>>32) + uint32(c.counters[slowCounter].Word())
 }

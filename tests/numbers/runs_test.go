@@ -119,7 +119,8 @@ func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 	}
 }
 
-// TestARunOpensAfterAsManyCallsAsTheTableSays fails all calls at the traffic of each row.
+// TestARunOpensAfterAsManyCallsAsTheTableSays makes as many calls per second as each row says,
+// which all fail.
 func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
 	for _, w := range windowSizes {
 		every := 10 * time.Second / time.Duration(w.calls)

@@ -14,8 +14,8 @@ type Matrix struct {
 	Scenarios []scenario.Scenario
 	Guards    []sim.Maker
 	Seeds     []uint64
-	// Harmless names the guards that reach the goals of all good days. If it is nil, it follows from
-	// the good days among the scenarios.
+	// Harmless names the guards that reach the goals of all good days. If Harmless is nil, the good
+	// days among the scenarios show which guards these are.
 	Harmless []string
 	// Workers is how many simulations run at a time, at least 1.
 	Workers int
