@@ -56,7 +56,7 @@ func (r *rules) opensWithFewer(e *evidence, n int64) bool {
 	if _, reached := r.rateReached(calls, e.slow); reached {
 		return true
 	}
-	return r.run.Reached(e.run.WithFewer(n), calls.Calls/busyShare)
+	return r.run.Reached(e.run.FewerFailures(n), calls.Calls/busyShare)
 }
 
 // leastWhere returns the least n from 1 to most for which ok is true, and whether there is one. If

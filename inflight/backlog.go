@@ -41,9 +41,9 @@ type backlog struct {
 // pauses now and then. CoDel, too, drops more at once if it was dropping shortly before.
 const relapse = 2
 
-// newestFirstAfter times Target is the wait of the oldest caller of a tenant from which the newest
-// caller of the tenant is served first. With a smaller factor, the longest waits would grow if a
-// service gets 95 % of the calls that it can serve.
+// newestFirstAfter is a multiple of the Target. If the oldest caller of a tenant has waited longer,
+// the newest caller of the tenant is served first. With a smaller multiple, the longest waits would
+// grow if a service gets 95 % of the calls that it can serve.
 const newestFirstAfter = 3
 
 // class holds the waiters of one priority.

@@ -32,7 +32,7 @@ func TestThrottleIgnoresACallWhoseClassifierPanics(t *testing.T) {
 // A call whose probability of a refusal is p is refused if a random number from [0, 1) is below p.
 func TestThrottleRefusesWhereTheRandomNumberIsBelowTheProbability(t *testing.T) {
 	for number, refuses := range map[float64]bool{0: true, math.Nextafter(0.5, 0): true, 0.5: false, 0.9: false} {
-		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).WithRandom(func() float64 { return number }, infiniteInterval)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).SetRandom(func() float64 { return number }, infiniteInterval)
 		recordResults(t, th, t0, 0, 1)
 		require.InDelta(t, 0.5, th.RefusalRateAt(t0), 0, "one failure: 1/(1+1)")
 		_, err := th.AllowAt(t0)

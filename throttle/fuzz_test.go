@@ -19,7 +19,7 @@ func FuzzThrottle(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, counted bool, k uint8) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		c := throttle.Config{K: 1 + float64(k)/16, MinCalls: 5, CountRefused: counted, MaxRefusal: 0.95}
-		th := throttle.NewAt("t", c, t0).WithRandom(r.Float64, infiniteInterval)
+		th := throttle.NewAt("t", c, t0).SetRandom(r.Float64, infiniteInterval)
 		var happened [3]map[int64]float64 // by result and by bucket of a second
 		for i := range happened {
 			happened[i] = map[int64]float64{}

@@ -60,7 +60,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 		{1.5, 40, 60, 40.0 / 101},
 		{1e300, 1, 99, 0},
 	} {
-		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).WithRandom(seededRandom(), infiniteInterval)
+		th := throttle.NewAt("t", throttle.Config{K: c.k, MaxRefusal: 1}, t0).SetRandom(seededRandom(), infiniteInterval)
 		recordResults(t, th, t0, c.good, c.bad)
 		require.InDelta(t, c.want, th.RefusalRateAt(t0), 1e-12, "K %v, %d good, %d bad", c.k, c.good, c.bad)
 
@@ -80,7 +80,7 @@ func TestThrottleRefusesWithTheProbabilityOfTheFormula(t *testing.T) {
 func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 	var runs [2]string
 	for i := range runs {
-		th := throttle.NewAt("t", throttle.Config{}, t0).WithRandom(seededRandom(), time.Second)
+		th := throttle.NewAt("t", throttle.Config{}, t0).SetRandom(seededRandom(), time.Second)
 		recordResults(t, th, t0, 10, 50)
 		for range 200 {
 			_, err := th.AllowAt(t0)
@@ -94,7 +94,7 @@ func TestThrottleRefusesTheSameCallsWithTheSameSeed(t *testing.T) {
 
 func TestThrottleRefusesNothingBelowMinCalls(t *testing.T) {
 	for least, calls := range map[int]int{0: 20, 7: 7, 1: 1} {
-		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).WithRandom(alwaysBelow, infiniteInterval)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: least}, t0).SetRandom(alwaysBelow, infiniteInterval)
 		for n := range calls {
 			p, err := th.AllowAt(t0)
 			require.NoError(t, err, "MinCalls %d after %d failures", least, n)
@@ -109,7 +109,7 @@ func TestThrottleCountsItsOwnRefusalsOnlyIfConfigured(t *testing.T) {
 	for _, counted := range []bool{false, true} {
 		refuse := 0.0
 		c := throttle.Config{CountRefused: counted, MaxRefusal: 1}
-		th := throttle.NewAt("t", c, t0).WithRandom(func() float64 { return refuse }, infiniteInterval)
+		th := throttle.NewAt("t", c, t0).SetRandom(func() float64 { return refuse }, infiniteInterval)
 		recordResults(t, th, t0, 10, 20)
 		require.InDelta(t, 10.0/31, th.RefusalRateAt(t0), 1e-12)
 		for range 70 {
@@ -135,7 +135,7 @@ func TestThrottleBoundsTheProbability(t *testing.T) {
 
 func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
 	for every, want := range map[time.Duration]int{time.Second: 10, 100 * time.Millisecond: 100, infiniteInterval: 0} {
-		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).WithRandom(alwaysBelow, every)
+		th := throttle.NewAt("t", throttle.Config{Window: time.Hour}, t0).SetRandom(alwaysBelow, every)
 		recordResults(t, th, t0, 0, 20)
 		passed, last := 0, t0
 		for at := t0; !at.After(t0.Add(10 * time.Second)); at = at.Add(time.Millisecond) {
@@ -150,7 +150,7 @@ func TestThrottleLetsOneCallPassEachInterval(t *testing.T) {
 
 func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 	dice := 0.0
-	th := throttle.NewAt("t", throttle.Config{}, t0).WithRandom(func() float64 { return dice }, time.Second)
+	th := throttle.NewAt("t", throttle.Config{}, t0).SetRandom(func() float64 { return dice }, time.Second)
 	recordResults(t, th, t0, 0, 20)
 	allowed := func(after time.Duration) bool {
 		_, err := th.AllowAt(t0.Add(after))
@@ -173,7 +173,7 @@ func TestThrottleCountsAPassByChanceAsThePassOfTheInterval(t *testing.T) {
 func runOutage(t *testing.T, c throttle.Config, seconds int) (during float64, after []float64) {
 	t.Helper()
 	const perSecond, down = 100, 30
-	th := throttle.NewAt("t", c, t0).WithRandom(seededRandom(), time.Second)
+	th := throttle.NewAt("t", c, t0).SetRandom(seededRandom(), time.Second)
 	for s := range down + seconds {
 		made := 0
 		for i := range perSecond {
@@ -211,7 +211,7 @@ func TestThrottleRecoversAfterAnOutage(t *testing.T) {
 
 func TestThrottleRefusesNothingAfterASilence(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).WithRandom(alwaysBelow, infiniteInterval)
+		th := throttle.NewAt("t", throttle.Config{CountRefused: counted}, t0).SetRandom(alwaysBelow, infiniteInterval)
 		recordResults(t, th, t0, 0, 20)
 		for range 500 {
 			_, err := th.AllowAt(t0)

@@ -50,7 +50,7 @@ func TestReconfigureChangesTheProbabilityOfARefusal(t *testing.T) {
 // recordOne records a call that ended with an error or nil, whether or not a call would be refused.
 func recordOne(t *testing.T, th *throttle.Throttle, err error) {
 	t.Helper()
-	th.WithRandom(func() float64 { return 1 }, time.Hour) // refuses none
+	th.SetRandom(func() float64 { return 1 }, time.Hour) // refuses none
 	permit, refused := th.Allow()
 	require.NoError(t, refused)
 	require.True(t, permit.Done(bg(), err))

@@ -50,7 +50,7 @@ func TestThrottleRunsAndClassifies(t *testing.T) {
 }
 
 func TestThrottleRefusalsCallNothingAndMatch(t *testing.T) {
-	th := throttle.New("search", throttle.Config{}).WithRandom(alwaysBelow, infiniteInterval)
+	th := throttle.New("search", throttle.Config{}).SetRandom(alwaysBelow, infiniteInterval)
 	for range 20 {
 		_ = th.Run(bg(), fail)
 	}
@@ -91,7 +91,7 @@ func TestThrottlePermitCountsOnce(t *testing.T) {
 
 func TestThrottleOnTheRealClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := throttle.New("t", throttle.Config{}).WithRandom(alwaysBelow, time.Second)
+		th := throttle.New("t", throttle.Config{}).SetRandom(alwaysBelow, time.Second)
 		for range 20 {
 			require.ErrorIs(t, th.Run(bg(), fail), errDown)
 		}
@@ -109,7 +109,7 @@ func TestThrottleOnTheRealClock(t *testing.T) {
 
 func TestThrottleShowsItsMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		th := throttle.New("t", throttle.Config{}).WithRandom(alwaysBelow, time.Second)
+		th := throttle.New("t", throttle.Config{}).SetRandom(alwaysBelow, time.Second)
 		want := map[string]float64{
 			"calls success": 0, "calls failure": 0, "calls ignored": 0, "calls refused": 0,
 			"window.calls success": 0, "window.calls failure": 0, "window.calls ignored": 0, "window.calls refused": 0,
@@ -172,7 +172,7 @@ func TestThrottleCallsAllocateNothing(t *testing.T) {
 // Every call is either made and counted, or refused and counted.
 func TestThrottleAmidTraffic(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		th := throttle.New("t", throttle.Config{CountRefused: counted, Window: 10 * time.Millisecond}).WithRandom(rand.Float64, time.Millisecond)
+		th := throttle.New("t", throttle.Config{CountRefused: counted, Window: 10 * time.Millisecond}).SetRandom(rand.Float64, time.Millisecond)
 		const callers, calls = 8, 5000
 		var wg sync.WaitGroup
 		made := make([]int64, callers)

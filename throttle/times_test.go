@@ -13,7 +13,7 @@ import (
 )
 
 func TestAThrottleOfThePackageWorksOnTheClockOfATest(t *testing.T) {
-	th := throttle.New("t", throttle.Config{MinCalls: 5}).WithRandom(alwaysBelow, time.Second)
+	th := throttle.New("t", throttle.Config{MinCalls: 5}).SetRandom(alwaysBelow, time.Second)
 	synctest.Test(t, func(t *testing.T) {
 		for range 5 {
 			require.ErrorIs(t, th.Run(bg(), fail), errDown)
@@ -29,7 +29,7 @@ func TestAThrottleOfThePackageWorksOnTheClockOfATest(t *testing.T) {
 
 func TestAStaleTimeIsNotTakenForNow(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0), t0.Add(-time.Hour), t0, t0.Add(999 * time.Millisecond)} {
-		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).WithRandom(alwaysBelow, time.Second)
+		th := throttle.NewAt("t", throttle.Config{MinCalls: 1}, t0).SetRandom(alwaysBelow, time.Second)
 		p, err := th.AllowAt(t0)
 		require.NoError(t, err)
 		require.True(t, p.RecordAt(t0, window.Failure))

@@ -37,8 +37,8 @@ func (n Run) Calls() int64 { return int64(uint32(n)) }
 // Failures returns the number of failed calls.
 func (n Run) Failures() int64 { return int64(n >> 32) }
 
-// WithFewer returns the run in which up to k of the failures are successes.
-func (n Run) WithFewer(k int64) Run { return n - Run(min(k, n.Failures()))<<32 }
+// FewerFailures returns the run in which up to k of the failures are successes.
+func (n Run) FewerFailures(k int64) Run { return n - Run(min(k, n.Failures()))<<32 }
 
 func (n Run) successes() int64 { return n.Calls() - n.Failures() }
 

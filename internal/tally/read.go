@@ -44,10 +44,10 @@ func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Co
 // later bucket.
 func (c *Calls) NewestBucket() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
 
-// Pause returns the latest time, of at least a second, in which no call was recorded: the pause that the
-// offset ends, or else the latest one before. The time before the first call is a pause that begins at
-// math.MinInt64. A pause may have begun up to a second before from. A tally over the last calls knows no pauses, and returns
-// all time up to the offset.
+// Pause returns the latest time, of at least a second, in which no call was recorded: the pause
+// that the offset ends, or else the latest one before. The time before the first call is a pause
+// that begins at math.MinInt64. The returned from may be up to a second too late. A tally over the
+// last calls knows no pauses, and returns all time up to the offset.
 func (c *Calls) Pause(at time.Duration) (from, to time.Duration) {
 	if c.last != nil {
 		return math.MinInt64, at

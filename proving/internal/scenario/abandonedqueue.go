@@ -13,7 +13,7 @@ func abandonedQueue() Scenario {
 		Title: "A queue that callers have given up on",
 		Text: "The service has a long queue and serves calls in order, also those whose callers have left. It hangs " +
 			"for 5 s at 200 calls per second and 90 % of the capacity. Afterwards it is as fast as before, but works " +
-			"only on calls that have timed out. Without a guard that can last for minutes. The figures meanwhile speak " +
+			"only on calls that have timed out. Without a guard, this can last for minutes. The figures meanwhile speak " +
 			"of the 60 s after the hang.",
 		World: func(d sim.Draw) sim.World {
 			w := steadyWorld(d, 200, 0.9)

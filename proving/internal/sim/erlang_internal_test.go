@@ -73,7 +73,7 @@ func requireInInterval(t *testing.T, what string, expected, widest float64, valu
 	require.InDelta(t, expected, mean, half, what)
 }
 
-const tooLong = "takes up to 10 s: make test-long runs it"
+const skipReason = "takes up to 10 s: make test-long runs it"
 
 func TestWaitingAgreesWithErlang(t *testing.T) {
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func TestWaitingAgreesWithErlang(t *testing.T) {
 				calls, warmup = 40_000, 10_000
 			}
 			if testing.Short() && calls > 8_000 || !runLong && (calls > 8_000 || test.servers != 4) {
-				t.Skip(tooLong)
+				t.Skip(skipReason)
 			}
 			var waiting, waits []float64
 			for seed := range uint64(seeds) {
@@ -136,7 +136,7 @@ func TestLossAgreesWithErlang(t *testing.T) {
 		t.Run(fmt.Sprintf("%d servers, load %v, room for %d", q.servers, q.load, q.room), func(t *testing.T) {
 			t.Parallel()
 			if !runLong && q.servers == 16 {
-				t.Skip(tooLong)
+				t.Skip(skipReason)
 			}
 			var lost []float64
 			for seed := range uint64(seeds) {
