@@ -275,7 +275,7 @@ func TestEachKeyHasItsOwnAdaptiveBound(t *testing.T) {
 		require.Equal(t, 1, limitOf(g))
 
 		require.True(t, g.Forget("slow"))
-		require.Equal(t, 50, limitOf(g.Get("slow")), "it learns anew")
+		require.Equal(t, 50, limitOf(g.Get("slow")), "it learns again from the start")
 		require.Equal(t, 50, limitOf(g))
 
 		require.NoError(t, g.Reconfigure(weir.Config{Adaptive: true, MaxConcurrent: 3}))

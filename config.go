@@ -47,7 +47,7 @@ type Config struct {
 	//
 	// A refused call takes no token, no slot and no probe, and does not count as a failure. If a
 	// call waits for its token or slot, its deadline is checked again afterwards. One hopeless call
-	// per second is allowed as a test. If that call succeeds, the estimate begins anew.
+	// per second is allowed as a test. If that call succeeds, the estimate starts again.
 	//
 	// RefuseHopeless does not need Breaker.Latency. It costs about four readings of the clock per
 	// call, an allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.

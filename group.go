@@ -63,7 +63,7 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
 // If a key was evicted or forgotten and is used again, its adaptive bound and its estimate for
-// RefuseHopeless begin anew. No hopeless call is refused for a key that has no room in the group.
+// RefuseHopeless start again. No hopeless call is refused for a key that has no room in the group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets

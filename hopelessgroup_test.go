@@ -81,12 +81,12 @@ func TestEachKeyHasItsOwnEstimate(t *testing.T) {
 		require.NoError(t, g.Reconfigure(weir.Config{}))
 		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0))
 		require.NoError(t, g.Reconfigure(c))
-		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the estimate begins anew")
+		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the estimate starts again")
 		learnLatency(t, g.Get("slow"))
 		makeTestCall(t, g.Get("slow"))
 		require.ErrorIs(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), weir.ErrRefused)
 		require.True(t, g.Forget("slow"))
-		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the key begins anew")
+		require.NoError(t, callWithDeadline(g.Get("slow"), 10*time.Millisecond, 0), "the key starts again")
 	})
 }
 

@@ -134,7 +134,7 @@ func TestACallNeverWaitsLongerThanTheSmallestMaxWait(t *testing.T) {
 	})
 }
 
-// A call that waits for a slot has a token, which it gives back when it has to wait anew.
+// A call that waits for a slot has a token, which it gives back when it has to wait again.
 func TestACallThatWaitsAnewKeepsNoToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 5, MaxConcurrent: 1, MaxWait: time.Minute}

@@ -68,7 +68,7 @@ func (all *waits) adopt() {
 	}
 }
 
-// adopt makes the call wait anew if its gate has another limiter or another bound now. If MaxWait
+// adopt makes the call wait again if its gate has another limiter or another bound now. If MaxWait
 // is shorter now, adopt makes the call stop waiting in time.
 func (w *waitTerms) adopt() {
 	s := w.setup.Gate.setup.Load()

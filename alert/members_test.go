@@ -32,8 +32,8 @@ func newMemberWithHistory() *memberWithHistory {
 
 func (v *memberWithHistory) LifetimeLatency() window.Latency { return v.Latency }
 
-// valuesOverCalls lists all values over calls, with conditions that the history of a
-// memberWithHistory meets.
+// valuesOverCalls lists all values that are computed from calls. Each has a condition that the
+// history of a memberWithHistory meets.
 func valuesOverCalls() map[string]func(*memberWithHistory) alert.Value {
 	return map[string]func(*memberWithHistory) alert.Value{
 		"FailureRate": func(v *memberWithHistory) alert.Value { return alert.FailureRate(v, 5*time.Minute) },

@@ -22,10 +22,10 @@ import (
 func TestAReplacedRuleKeepsItsSamples(t *testing.T) {
 	const s = time.Second
 	for name, c := range map[string]struct {
-		value func(of *totals) alert.Value
-		kept  float64 // with the same source and parameters
-		anew  float64 // with another source
-		other func(of *totals) alert.Value
+		value     func(of *totals) alert.Value
+		kept      float64 // with the same source and parameters
+		restarted float64 // with another source
+		other     func(of *totals) alert.Value
 	}{
 		"failure rate": {
 			func(of *totals) alert.Value { return alert.FailureRate(of, time.Minute) }, 10. / 11, 0,
@@ -73,7 +73,7 @@ func TestAReplacedRuleKeepsItsSamples(t *testing.T) {
 				return metricsOf(monitor)["weir.alert.value|r|"]
 			}
 			require.InDelta(t, c.kept, measured(c.value), 1e-9)
-			require.InDelta(t, c.anew, measured(c.other), 1e-9)
+			require.InDelta(t, c.restarted, measured(c.other), 1e-9)
 		})
 	}
 }
@@ -262,8 +262,8 @@ func reconfigureWhileRunning(t *testing.T, n int, seed uint64) {
 	})
 }
 
-// forgetRemoved deletes what removed receivers have heard. A receiver that is added again begins
-// anew.
+// forgetRemoved deletes what removed receivers have heard. A receiver that is added again has heard
+// nothing.
 func (r *reloadTest) forgetRemoved(c alert.Config) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

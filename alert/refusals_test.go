@@ -162,7 +162,7 @@ func TestInvalidCountsAreNotRefusals(t *testing.T) {
 		v.require(t, s, 0)
 		c.value = 103
 		v.require(t, 2*s, 3)
-		c.value = 2 // the counter began anew
+		c.value = 2 // the counter started again
 		v.require(t, 3*s, 5)
 	}
 }

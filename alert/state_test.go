@@ -62,13 +62,13 @@ var stateCases = map[string]struct {
 	"For is counted from the first bad sample": {alert.Rule{When: aboveFive, For: 10 * s}, []stateStep{
 		{0, sampleOf(6), "pending"}, {9 * s, sampleOf(6), "pending"}, {10 * s, sampleOf(6), "firing"},
 	}},
-	"one good sample while pending begins For anew": {alert.Rule{When: aboveFive, For: 10 * s}, []stateStep{
+	"one good sample while pending starts For again": {alert.Rule{When: aboveFive, For: 10 * s}, []stateStep{
 		{0, sampleOf(6), "pending"}, {9 * s, sampleOf(5), "inactive"}, {10 * s, sampleOf(6), "pending"}, {19 * s, sampleOf(6), "pending"}, {20 * s, sampleOf(6), "firing"},
 	}},
 	"KeepFiring is counted from the first good sample": {alert.Rule{When: aboveFive, KeepFiring: 10 * s}, []stateStep{
 		{0, sampleOf(6), "firing"}, {5 * s, sampleOf(1), "firing"}, {14 * s, sampleOf(1), "firing"}, {15 * s, sampleOf(1), "resolved"},
 	}},
-	"a bad sample begins KeepFiring anew": {alert.Rule{When: aboveFive, KeepFiring: 10 * s}, []stateStep{
+	"a bad sample starts KeepFiring again": {alert.Rule{When: aboveFive, KeepFiring: 10 * s}, []stateStep{
 		{0, sampleOf(6), "firing"}, {5 * s, sampleOf(1), "firing"}, {14 * s, sampleOf(6), "firing"}, {15 * s, sampleOf(1), "firing"}, {24 * s, sampleOf(1), "firing"}, {25 * s, sampleOf(1), "resolved"},
 	}},
 	"a resolved alert is kept for 15 minutes": {alert.Rule{When: aboveFive}, []stateStep{
@@ -157,7 +157,7 @@ func TestAlertDoesNotEndBeforeItStarts(t *testing.T) {
 }
 
 // stateModel is a simple implementation of the states: it keeps all verdicts and computes the state
-// anew each time, beginning with the first verdict.
+// each time from the first verdict on.
 type stateModel struct {
 	rule  alert.Rule
 	times []time.Duration

@@ -2,7 +2,7 @@ package alert
 
 import "time"
 
-// maxDown is how long a process may be down until its pending alerts start anew, as in Prometheus.
+// maxDown is how long a process may be down until its pending alerts start again, as in Prometheus.
 const maxDown = time.Hour
 
 // restoreState continues with the alerts of the state file, at the first evaluation that can read

@@ -23,7 +23,7 @@ type Value struct {
 	// previous group knew if both groups have members of the same kind.
 	startGroup func(before any) (s sampler, group any)
 	// Values with equal ids can share a sampler: see Monitor.Reconfigure. The id is nil if the
-	// value has to begin anew, or if its sampler remembers nothing.
+	// value has to start again, or if its sampler remembers nothing.
 	id any
 }
 

@@ -105,7 +105,7 @@ func TestTheWholeCycle(t *testing.T) {
 		time.Sleep(time.Second)
 		run(t, b, 3, succeed)
 		require.Equal(t, breaker.Closed, b.State(), "the probes succeeded")
-		require.Zero(t, b.Counts(), "a closed breaker begins anew")
+		require.Zero(t, b.Counts(), "a closed breaker starts again")
 
 		require.Equal(t, []transition{
 			{1, 0, breaker.Closed, breaker.Open, 10, "failure rate 50% of 20 calls, limit 50%"},

@@ -70,7 +70,7 @@
 // This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of
 // the calls fail by chance, each independently of the others, at least a million calls lie between
 // two openings on average (Lorden 1971). docs/numbers.md has the exact numbers, and the numbers for
-// failures that come in bursts. Config.FailureRun sets the length of the run and switches it off.
+// failures that come in clusters. Config.FailureRun sets the length of the run and switches it off.
 //
 // A run is strong evidence that the service is down, so few probes are made after it. If the first
 // probe fails, the breaker opens again. From then on, at least seven calls are refused before the

@@ -53,7 +53,7 @@ func (m *counterChecker) read(t *testing.T, g *breaker.Group[string], calls, mem
 	return groupMetrics(g)
 }
 
-// The first call whose key finds no room raises no counter by more than this call.
+// The first call of a key that has no room raises each counter by at most that one call.
 func TestGroupCountsNoTimeOfUnguardedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Breaker: breaker.Config{MinCalls: 1}})

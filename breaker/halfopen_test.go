@@ -40,7 +40,7 @@ func TestTheHalfOpenTimeoutRunsFromTheFirstProbe(t *testing.T) {
 	const hour = 3_600_000
 	require.Equal(t, breaker.HalfOpen, b.StateAt(modelTimeAt(hour)), "there was no call")
 	requireAllowed(t, b, hour)
-	requireAllowed(t, b, hour+900) // does not begin the timeout anew
+	requireAllowed(t, b, hour+900) // does not start the timeout again
 	err := modelMakeCall(b, hour+999, breaker.Success)
 	var e *breaker.OpenError
 	require.ErrorAs(t, err, &e)

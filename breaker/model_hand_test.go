@@ -32,7 +32,7 @@ func (m *modelBreaker) release(t time.Duration) {
 	}
 	switch s.state {
 	case breaker.HalfOpen:
-		s.until = modelNever // its probes begin anew
+		s.until = modelNever // its probes start again
 	case breaker.Recovering:
 		s.state = m.afterProbes()
 	default:
@@ -64,7 +64,7 @@ func (m *modelBreaker) setStay(s modelStay) {
 	switch {
 	case m.under != nil:
 		m.under = &s
-	case s.state == old.state: // the state begins anew, which is not a change
+	case s.state == old.state: // the state starts again, which is not a change
 		m.begin(s)
 	default:
 		m.enter(s, "hand", s.reason, window.Counts{})

@@ -38,7 +38,7 @@ func TestTheSameStateAgainIsNotATransition(t *testing.T) {
 	seen := observe(b)
 	require.InDelta(t, 1, seen["transitions open"], 0)
 	require.InDelta(t, 1, seen["state open"], 0)
-	require.Greater(t, seen["open.remaining "], 3700.0, "but the time is anew")
+	require.Greater(t, seen["open.remaining "], 3700.0, "but the time starts again")
 }
 
 func TestTheShareOfSlowCallsIsShownWhereThereAreAny(t *testing.T) {

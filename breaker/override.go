@@ -46,7 +46,7 @@ func (b *Breaker) override(p *phase, s State, at time.Duration, reason string) {
 
 // Release lifts the override. The breaker is then in the state that it would be in without the
 // override: the override does not lengthen the cooldown of an open breaker. A half-open breaker
-// begins its probes anew, and a recovering one begins with the smallest share. A closed breaker
+// starts its probes again, and a recovering one begins with the smallest share. A closed breaker
 // judges only calls after Release. Without an override Release does nothing.
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
@@ -124,7 +124,7 @@ func (b *Breaker) setStay(p *phase, s stay, reason string) {
 		return
 	}
 	next.complete(b)
-	if p.state == s.state { // the state begins anew, but that is not a transition
+	if p.state == s.state { // the state starts again, but that is not a transition
 		next.entered = p.entered
 		b.phase.Store(next)
 		return

@@ -12,7 +12,7 @@ import (
 // before, calls in flight count, and a window of the same shape keeps its calls. A window of a
 // different shape begins empty, and Totals are kept. Calls in flight when SlowCall, Latency or
 // HungCalls is switched on are neither timed nor counted as hung, because their beginning was not
-// recorded. If HalfOpenTimeout is changed, it begins anew with the next probe. c.Initial is
+// recorded. If HalfOpenTimeout is changed, it starts again with the next probe. c.Initial is
 // ignored. If c.Refuse is not empty, it forces the breaker open, and an empty c.Refuse ends that.
 // If c is not valid, Reconfigure returns the error of c.Validate and changes nothing.
 func (b *Breaker) Reconfigure(c Config) error { return b.reconfigureAt(time.Now(), c) }

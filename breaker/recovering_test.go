@@ -194,7 +194,7 @@ func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	require.Zero(t, r.makeCalls(8, breaker.Success))
 	r.ReleaseAt(after(r.now))
 	require.Equal(t, breaker.Recovering, r.state())
-	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "it begins anew")
+	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "it starts again")
 	require.NoError(t, r.ReconfigureAt(after(r.now), breaker.Config{Recovery: breaker.Off}))
 	require.Equal(t, breaker.Closed, r.state())
 }

@@ -136,7 +136,7 @@ func TestScenarioB54_RoundsCountUntilItCloses(t *testing.T) {
 	}
 	s.now = s.now.Add(10 * time.Second)
 	s.do("0 SE .. open")
-	require.Equal(t, breaker.HalfOpen, s.b.StateAt(s.now.Add(time.Second)), "begun anew")
+	require.Equal(t, breaker.HalfOpen, s.b.StateAt(s.now.Add(time.Second)), "started again")
 }
 
 func TestScenarioB64_WaitsNearTheEndOfTime(t *testing.T) {

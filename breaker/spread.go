@@ -9,7 +9,7 @@ import (
 
 // evenSequence is a sequence of numbers that fill a range evenly, however many of them are used:
 // the multiples of the golden ratio, modulo 1 (Weyl 1916; Knuth, The Art of Computer Programming,
-// volume 3, section 6.4). Random numbers would leave gaps and lumps. A nil evenSequence has only
+// volume 3, section 6.4). Random numbers would leave gaps and clusters. A nil evenSequence has only
 // zeros.
 type evenSequence struct{ state atomic.Uint64 }
 

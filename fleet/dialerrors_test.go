@@ -32,7 +32,7 @@ func TestLinksOfAClientShareAHook(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		dialed := func() int64 {
 			connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
-			if name == "Ring" { // a shard that comes anew gets all hooks
+			if name == "Ring" { // a shard that is added again gets all hooks
 				ring.SetAddrs(map[string]string{})
 				ring.SetAddrs(shards())
 			}

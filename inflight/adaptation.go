@@ -129,11 +129,11 @@ func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 // recordIgnored records that a call has ended whose result says nothing about the service.
 func (a *adaptation) recordIgnored() { a.useless += a.every }
 
-// recordLeft records that a call has ended because its caller cancelled it. Callers may cancel for
-// reasons that have nothing to do with the service, and some calls always last until their caller
-// cancels them. So the call counts as a late failure, which is evidence of a service that hangs,
-// only if it was slow and no other call has succeeded since it began.
-func (a *adaptation) recordLeft(latency time.Duration) {
+// recordCancelled records that a call has ended because its caller cancelled it. Callers may cancel
+// for reasons that have nothing to do with the service, and some calls always last until their
+// caller cancels them. So the call counts as a late failure, which is evidence of a service that
+// hangs, only if it was slow and no other call has succeeded since it began.
+func (a *adaptation) recordCancelled(latency time.Duration) {
 	if float64(latency) > a.usual.slow() && a.now-latency > a.lastSuccess {
 		a.recordEnd(latency, true)
 		return

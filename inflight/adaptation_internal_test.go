@@ -234,7 +234,7 @@ func FuzzAdaptation(f *testing.F) {
 			case 0:
 				a.limitReached()
 			case 1:
-				a.recordLeft(times[r.IntN(len(times))])
+				a.recordCancelled(times[r.IntN(len(times))])
 			case 2:
 				a.setEvery(float64(uint64(1) << r.IntN(10)))
 			default:

@@ -69,7 +69,7 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
 	case ignored:
 		a.adaptation.recordIgnored()
 	case left:
-		a.adaptation.recordLeft(now - start)
+		a.adaptation.recordCancelled(now - start)
 	default:
 		a.adaptation.recordEnd(now-start, e == failed)
 	}

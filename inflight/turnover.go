@@ -7,9 +7,9 @@ import (
 
 // turnover estimates, from the number of calls that have ended, how often a slot is released while
 // all slots are in use. resume is called when the first caller starts to wait, and pause when no
-// caller waits any more. Only the time between them counts. Before the first caller waits, all time
-// counts. The estimate costs nothing for calls that get a slot at once: neither their starts nor
-// their ends read the clock.
+// caller waits any more. Only the time between them counts. Before the first call of resume, all of
+// the time counts. The estimate costs nothing for calls that get a slot at once: neither their
+// starts nor their ends read the clock.
 type turnover struct {
 	mu    sync.Mutex
 	since time.Duration

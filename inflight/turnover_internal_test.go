@@ -9,7 +9,7 @@ import (
 
 func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 	const ms = time.Millisecond
-	var to turnover
+	var turnover turnover
 	for _, step := range []struct {
 		at    time.Duration
 		ended int64
@@ -29,7 +29,7 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 		{10 * time.Hour, 30, 1, time.Second, "the most"},
 		{10 * time.Hour, 31, 1 << 40, time.Second, "the most"},
 	} {
-		require.Equal(t, step.want, to.untilFree(step.at, step.ended, step.place), step.why)
+		require.Equal(t, step.want, turnover.untilFree(step.at, step.ended, step.place), step.why)
 	}
 }
 
@@ -37,22 +37,22 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 // free slot.
 func TestTurnoverCountsOnlyWhileCallersWait(t *testing.T) {
 	const ms = time.Millisecond
-	var to turnover
-	to.resume(10*time.Second, 10)
-	require.Equal(t, time.Second, to.untilFree(10*time.Second, 10, 1), "nothing better is known")
-	require.Equal(t, 5*ms, to.untilFree(10*time.Second+50*ms, 20, 1), "ten calls suffice")
-	to.pause(10*time.Second+60*ms, 22)
-	to.pause(time.Minute, 30) // no caller waits any more, again
-	require.Equal(t, 5*ms, to.untilFree(time.Hour, 40, 1), "60ms for 12 calls")
-	to.resume(2*time.Hour, 50)
-	require.Equal(t, 10*ms, to.untilFree(2*time.Hour+40*ms, 48, 1), "100ms for 10 calls")
-	require.Equal(t, 10*ms, to.untilFree(2*time.Hour+80*ms, 49, 1), "the last span counts")
+	var turnover turnover
+	turnover.resume(10*time.Second, 10)
+	require.Equal(t, time.Second, turnover.untilFree(10*time.Second, 10, 1), "nothing better is known")
+	require.Equal(t, 5*ms, turnover.untilFree(10*time.Second+50*ms, 20, 1), "ten calls suffice")
+	turnover.pause(10*time.Second+60*ms, 22)
+	turnover.pause(time.Minute, 30) // no caller waits any more, again
+	require.Equal(t, 5*ms, turnover.untilFree(time.Hour, 40, 1), "60ms for 12 calls")
+	turnover.resume(2*time.Hour, 50)
+	require.Equal(t, 10*ms, turnover.untilFree(2*time.Hour+40*ms, 48, 1), "100ms for 10 calls")
+	require.Equal(t, 10*ms, turnover.untilFree(2*time.Hour+80*ms, 49, 1), "the last span counts")
 }
 
 func TestTurnoverWithAClockThatWentBack(t *testing.T) {
 	const ms = time.Millisecond
-	var to turnover
-	require.Equal(t, 10*ms, to.untilFree(time.Second, 100, 1))
-	require.Equal(t, 10*ms, to.untilFree(-time.Hour, 110, 1))
-	require.Equal(t, 20*ms, to.untilFree(-time.Hour+200*ms, 120, 1))
+	var turnover turnover
+	require.Equal(t, 10*ms, turnover.untilFree(time.Second, 100, 1))
+	require.Equal(t, 10*ms, turnover.untilFree(-time.Hour, 110, 1))
+	require.Equal(t, 20*ms, turnover.untilFree(-time.Hour+200*ms, 120, 1))
 }

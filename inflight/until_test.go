@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// shop is a service behind a limiter, which handles a fixed number of calls at the same time.
-type shop struct {
+// loadedService is a service behind a limiter, which handles a fixed number of calls at the same time.
+type loadedService struct {
 	t       *testing.T
 	limiter *inflight.Limiter
 	random  *rand.Rand
@@ -25,19 +25,19 @@ type shop struct {
 	errors  map[inflight.Caller][]float64 // of the estimates, as shares of the time that was waited
 }
 
-func newShop(t *testing.T, seed uint64, q inflight.Queue) *shop {
-	s := &shop{t: t, random: rand.New(rand.NewPCG(seed, 5)), errors: map[inflight.Caller][]float64{}}
+func newLoadedService(t *testing.T, seed uint64, q inflight.Queue) *loadedService {
+	s := &loadedService{t: t, random: rand.New(rand.NewPCG(seed, 5)), errors: map[inflight.Caller][]float64{}}
 	s.limiter = inflight.New(inflight.Config{Limit: 4, Queue: q})
 	return s
 }
 
 // call makes a call of about 20 ms.
-func (s *shop) call(c inflight.Caller) {
+func (s *loadedService) call(c inflight.Caller) {
 	took := 15*ms + time.Duration(s.random.Int64N(int64(10*ms)))
 	s.all.Go(func() { s.handle(c, took) })
 }
 
-func (s *shop) handle(c inflight.Caller, took time.Duration) {
+func (s *loadedService) handle(c inflight.Caller, took time.Duration) {
 	slot, err := s.limiter.AcquireFor(s.t.Context(), c)
 	require.NoError(s.t, err)
 	time.Sleep(took)
@@ -45,7 +45,7 @@ func (s *shop) handle(c inflight.Caller, took time.Duration) {
 }
 
 // refusal returns the error of a caller that cannot wait.
-func (s *shop) refusal(c inflight.Caller) *inflight.FullError {
+func (s *loadedService) refusal(c inflight.Caller) *inflight.FullError {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 1)
 	defer cancel()
 	_, err := s.limiter.AcquireFor(ctx, c)
@@ -56,7 +56,7 @@ func (s *shop) refusal(c inflight.Caller) *inflight.FullError {
 
 // compareTimes compares two times: when a refused caller is told to expect a slot, and when an equal
 // caller that waits gets one.
-func (s *shop) compareTimes(c inflight.Caller) {
+func (s *loadedService) compareTimes(c inflight.Caller) {
 	until := s.refusal(c).Until
 	began := time.Now()
 	s.all.Go(func() {
@@ -74,7 +74,7 @@ func (s *shop) compareTimes(c inflight.Caller) {
 
 // requireMedians fails unless the estimates for every caller were right within a share, in the
 // median.
-func (s *shop) requireMedians(within float64, callers ...inflight.Caller) {
+func (s *loadedService) requireMedians(within float64, callers ...inflight.Caller) {
 	s.t.Helper()
 	for _, c := range callers {
 		all := s.errors[c]
@@ -94,7 +94,7 @@ func callersOfEachPriority() (all []inflight.Caller) {
 // Bursts of 20 to 60 calls of all priorities come, 8 of 10 of them low or background.
 func TestARefusedCallerLearnsWhenOneOfItsPriorityGetsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, 1, inflight.Queue{})
+		s := newLoadedService(t, 1, inflight.Queue{})
 		callers := callersOfEachPriority()
 		for i := range 80 {
 			for range 20 + s.random.IntN(41) {
@@ -113,7 +113,7 @@ func TestARefusedCallerLearnsWhenOneOfItsPriorityGetsASlot(t *testing.T) {
 // One tenant has ten times as many waiters as the other, and half of its weight.
 func TestARefusedCallerLearnsWhenOneOfItsTenantGetsASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, 2, inflight.Queue{TenantWeight: func(name string) float64 { return float64(len(name)) }})
+		s := newLoadedService(t, 2, inflight.Queue{TenantWeight: func(name string) float64 { return float64(len(name)) }})
 		large, small := inflight.Caller{Tenant: "a"}, inflight.Caller{Tenant: "bb"}
 		for i := range 40 {
 			for j := range 44 {
@@ -132,7 +132,7 @@ func TestARefusedCallerLearnsWhenOneOfItsTenantGetsASlot(t *testing.T) {
 // calls the estimate is too early then.
 func TestUntilUnderSteadyLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, 3, inflight.Queue{})
+		s := newLoadedService(t, 3, inflight.Queue{})
 		callers := callersOfEachPriority()
 		for i := range 20_000 {
 			time.Sleep(time.Duration(s.random.ExpFloat64() * float64(time.Second) / 190))
@@ -150,7 +150,7 @@ func TestUntilUnderSteadyLoad(t *testing.T) {
 // Calls take five times as long as in the burst before.
 func TestUntilFollowsTheRateOfReleases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t, 4, inflight.Queue{})
+		s := newLoadedService(t, 4, inflight.Queue{})
 		for _, took := range []time.Duration{20 * ms, 100 * ms} {
 			for range 40 {
 				s.all.Go(func() { s.handle(inflight.Caller{}, took) })

@@ -26,7 +26,7 @@ type GroupConfig[K comparable] struct {
 	Tiers []Tier
 	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits above,
 	// and a too large index means the last tier. TierOf is called once per decision and must be fast. A
-	// key whose tier changes begins anew in the new tier. Required with Tiers, and not allowed without.
+	// key whose tier changes starts again in the new tier. Required with Tiers, and not allowed without.
 	TierOf func(key K) int
 	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all keys,
 	// and is a [stat.Source]. No key becomes a label of a metric. Default no name and no statistics.

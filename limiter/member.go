@@ -3,7 +3,7 @@ package limiter
 import "time"
 
 // member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
-// it. The type foreign turns any other limiter into a member.
+// it. An externalLimiter makes a member of any other limiter.
 type member interface {
 	Limiter
 	// peek returns the answer that Take(n) would give at t if ahead other tokens were taken first.
@@ -31,7 +31,7 @@ func asMember(l Limiter) member {
 	if m, ok := l.(member); ok {
 		return m
 	}
-	return foreign{l}
+	return externalLimiter{l}
 }
 
 func (j *Joint) peek(t time.Time, ahead int64, n int) Result {
@@ -98,11 +98,11 @@ func periodOf(l any) time.Duration {
 	return 0
 }
 
-// foreign is a limiter from outside this package.
-type foreign struct{ Limiter }
+// externalLimiter is a limiter from outside this package.
+type externalLimiter struct{ Limiter }
 
 // peek ignores the tokens ahead: other limiters cannot take them into account.
-func (f foreign) peek(t time.Time, _ int64, n int) Result {
+func (f externalLimiter) peek(t time.Time, _ int64, n int) Result {
 	r := f.tryTake(t, 0)
 	if n < 0 || r.Remaining < n { // a refusal changes nothing, and says when to retry
 		if r = f.tryTake(t, n); r.OK {
@@ -112,14 +112,14 @@ func (f foreign) peek(t time.Time, _ int64, n int) Result {
 	return r
 }
 
-func (f foreign) tryTake(t time.Time, n int) Result {
+func (f externalLimiter) tryTake(t time.Time, n int) Result {
 	if timed, ok := f.Limiter.(TimedLimiter); ok {
 		return timed.TakeAt(t, n)
 	}
 	return f.Take(n)
 }
 
-func (f foreign) RefundAt(taken time.Time, n int) {
+func (f externalLimiter) RefundAt(taken time.Time, n int) {
 	if r, ok := f.Limiter.(interface{ RefundAt(time.Time, int) }); ok {
 		r.RefundAt(taken, n)
 	} else {
@@ -127,15 +127,15 @@ func (f foreign) RefundAt(taken time.Time, n int) {
 	}
 }
 
-func (f foreign) Hold(d time.Duration) {
+func (f externalLimiter) Hold(d time.Duration) {
 	if h, ok := f.Limiter.(holder); ok {
 		h.Hold(d)
 	}
 }
 
-func (f foreign) putBack(n int)                             { f.Refund(n) }
-func (foreign) isShadow() bool                              { return false }
-func (foreign) record(r Result, _ int) Result               { return r }
-func (foreign) refusedByJoint(time.Time, int, Result, bool) {}
-func (foreign) subscribe(wakeup)                            {}
-func (foreign) unsubscribe(wakeup)                          {}
+func (f externalLimiter) putBack(n int)                             { f.Refund(n) }
+func (externalLimiter) isShadow() bool                              { return false }
+func (externalLimiter) record(r Result, _ int) Result               { return r }
+func (externalLimiter) refusedByJoint(time.Time, int, Result, bool) {}
+func (externalLimiter) subscribe(wakeup)                            {}
+func (externalLimiter) unsubscribe(wakeup)                          {}

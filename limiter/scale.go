@@ -18,7 +18,7 @@ const (
 // Otherwise the errors of a rounded interval would add up. So the interval is not rounded, and the
 // time is converted instead: a token costs a power of two units, and a nanosecond is worth between
 // one and two units (less only for buckets of many slow tokens). Each reading of the time is
-// rounded anew, so rounding errors do not add up.
+// rounded again, so rounding errors do not add up.
 type scale struct {
 	cost  int64         // units per token
 	plain bool          // the unit is the nanosecond
@@ -84,8 +84,8 @@ func (s *scale) untilConverted(u int64, at time.Duration) time.Duration {
 }
 
 // timeOf returns the first time whose position is u or later. A multiplication finds that time if a
-// unit is shorter than a nanosecond. Otherwise a multiplication would not be exact, and timeOf
-// divides.
+// unit is shorter than a nanosecond. For longer units, timeOf divides, because a multiplication
+// would not be exact.
 func (s *scale) timeOf(u int64) int64 {
 	if s.up.whole == 0 {
 		return s.up.quotient(u)

@@ -23,9 +23,9 @@ const readEvery = 2 * time.Second
 //
 // A file that cannot be read or applied changes nothing, and counts as a refused update: see
 // [Set.Notice]. Watch logs the error to Config.Logger: once while the content or the error stays
-// the same, and once more for each SIGHUP. It also logs each update. If the file cannot be read
-// only once, for example because an editor is replacing it, this is no error. The set must have
-// been made of a file that [Load] has read.
+// the same, and once more for each SIGHUP. It also logs each update. One failure to read the file
+// is no error: an editor may be replacing the file. The set must have been made of a file that
+// [Load] has read.
 func (s *Set) Watch(ctx context.Context) error {
 	s.mu.RLock()
 	file := s.setup.file

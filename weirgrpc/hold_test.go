@@ -24,8 +24,8 @@ import (
 	"github.com/weir-go/weir/weirgrpc"
 )
 
-// everyGates returns gates of each kind. None refuses a call unless it is held.
-func everyGates() map[string]gateFunc {
+// gatesOfEachKind returns gates of each kind. No gate refuses a call until the gate is held.
+func gatesOfEachKind() map[string]gateFunc {
 	rate := weir.Config{Rate: limiter.PerSecond(1000)}
 	in := func(s breaker.State) weir.Config { return weir.Config{Breaker: breaker.Config{Initial: s}} }
 	small := weir.NewGroup[string]("shop", weir.GroupConfig{MaxKeys: 1})
@@ -72,12 +72,12 @@ func busyShop(wait time.Duration, served *int) *service {
 
 func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 	lenient := func(error) breaker.Outcome { return breaker.Success }
-	for name := range everyGates() {
+	for name := range gatesOfEachKind() {
 		for method, ask := range methodCalls {
 			for _, classify := range []func(error) breaker.Outcome{nil, lenient} {
 				synctest.Test(t, func(t *testing.T) {
 					served := 0
-					client := weirgrpc.NewClient(everyGates()[name], weirgrpc.ClientConfig{Classify: classify})
+					client := weirgrpc.NewClient(gatesOfEachKind()[name], weirgrpc.ClientConfig{Classify: classify})
 					cc := serve(t, inMemory(), busyShop(30*time.Second, &served), nil, client)
 					require.NotErrorIs(t, ask(t.Context(), cc), weir.ErrRefused)
 					for range 3 {

@@ -8,7 +8,7 @@ type noticer interface {
 	Notice() string
 }
 
-// The most notices of the page, and bytes of a notice.
+// The largest number of notices that the page shows, and the largest number of bytes of a notice.
 const (
 	maxNotices = 8
 	maxNotice  = 2000

@@ -37,7 +37,7 @@ type observer struct {
 	registration metric.Registration
 }
 
-// hubs maps providers to their hubs. It keeps neither of them alive.
+// hubs has the hub of each provider. It keeps neither of them alive.
 var hubs = struct {
 	mu    sync.Mutex
 	byKey map[providerKey]weak.Pointer[hub]

@@ -15,7 +15,7 @@ const (
 	floatEdge            divergence = "float at an edge"
 	cancelledTwice       divergence = "cancelled twice"
 	cancelledAfterChange divergence = "cancelled after a change of the rate"
-	lumpCredit           divergence = "credited in lumps"
+	wholeQuotas          divergence = "credited in whole quotas"
 	excessCredit         divergence = "full funnel credits too much"
 	partialRoom          divergence = "less than one drop of room"
 	earlierReservation   divergence = "reservation from before a divergence"
@@ -50,7 +50,7 @@ var divergences = map[divergence]string{
 	floatEdge:            "the reference counts in float64 and tolerates a nanosecond, weir is exact: differences within 1e-6 of a token, of calls two nanoseconds apart, or within a nanosecond of the time at which a reservation may act",
 	cancelledTwice:       "the reference credits each Cancel of a reservation, weir only the first",
 	cancelledAfterChange: "after a change of the rate, the reference computes what a reservation still owes from times at the old rate, and can give back many times what it took; weir never gives back more",
-	lumpCredit:           "the reference credits only whole quotas, and so refuses requests that the withheld part would cover",
+	wholeQuotas:          "the reference credits only whole quotas, and so refuses requests that the withheld part would cover",
 	excessCredit:         "a full reference does not move its time until a whole quota has leaked, and then credits more than there was room for",
 	partialRoom:          "the reference allows a drop if there is room for a part of it, and so holds up to one more than its burst",
 	earlierReservation:   "after a divergence a new bucket takes over the reference's level, but not its earlier reservations",

@@ -117,7 +117,7 @@ func (f *funnelReplay) compare(s funnelStep, room float64, ok bool) {
 	case weir == ok && should > level && should-level < 1+f.slack && ok && quota > 0:
 		f.noteDivergence(excessCredit)
 	case weir && !ok && quota <= room+f.slack:
-		f.noteDivergence(lumpCredit)
+		f.noteDivergence(wholeQuotas)
 	case math.Abs(room-quota) <= f.slack+1e-6:
 		f.noteDivergence(floatEdge)
 	default:

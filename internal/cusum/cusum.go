@@ -23,7 +23,7 @@ const (
 	success Run = 1
 	failure Run = 1<<32 | 1
 
-	// longestRun is the number of calls after which a run begins anew, so that no half overflows. If
+	// longestRun is the number of calls after which a run starts again, so that no half overflows. If
 	// failures last that long without reaching Least, only the failure rate of the window
 	// can detect them.
 	longestRun = 1 << 31

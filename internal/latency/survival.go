@@ -13,7 +13,7 @@ const (
 	generationSpan = int64(5 * time.Second)
 	// updateEvery is how old an estimate may be.
 	updateEvery = int64(100 * time.Millisecond)
-	// Improbable is the chance below which an answer in time is improbable.
+	// Improbable is the chance below which an answer in time counts as improbable.
 	Improbable = 0.05
 	// Evidence is the number of calls that an estimate for a time needs. A call counts if it is known
 	// whether it had an answer within that time. If the chance of an answer is Improbable or more, that
@@ -95,7 +95,7 @@ func (s *Survival) Forget() {
 	s.estimate.Store(new(Estimate))
 }
 
-// updateIfDue makes the estimate anew if that is due, or if the time has gone back by more than a
+// updateIfDue computes the estimate again if that is due, or if the time has gone back by more than a
 // span.
 func (s *Survival) updateIfDue(at int64) {
 	if due := s.updateAt.Load(); at < due && due-at <= generationSpan && s.estimate.Load() != nil {

@@ -43,8 +43,8 @@ func (p *Places) After(next time.Time) time.Duration {
 	return p.Take(first, time.Duration(p.interval.Load())) - now
 }
 
-// claim reports whether there is a refused caller that has not asked yet, and counts that caller as
-// having asked.
+// claim reports whether a refused caller has not yet asked when to come back, and notes that one
+// more caller has asked.
 func (p *Places) claim() bool {
 	for n := p.refused.Load(); n > 0; n = p.refused.Load() {
 		if p.refused.CompareAndSwap(n, n-1) {

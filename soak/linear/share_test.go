@@ -50,7 +50,7 @@ func (s *shareState) nextRound(oneOf int) {
 	s.oneOf, s.round, s.good = oneOf, s.round+1, 0
 }
 
-// shareModel models which calls pass. Results count in the totals whatever the round.
+// shareModel models which calls pass. Results of earlier rounds count in the totals too.
 func shareModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return shareState{oneOf: 8, skipped: 7, given: map[int64]int{}} },

@@ -157,7 +157,7 @@ func TestAThousandSourcesStaySmall(t *testing.T) {
 	t.Logf("%d elements", elements)
 	require.Less(t, elements, 1500)
 
-	// A search renders the table anew.
+	// A search renders the table again.
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("input").focus()`))
 	begin := eval[float64](b, "performance.now()")
 	b.press("9", "9", "9")

@@ -13,12 +13,13 @@ import (
 	"github.com/weir-go/weir/internal/cusum"
 )
 
-// failureProcess is a process in which calls fail in lumps, as a Markov chain: the probability that
-// a call fails after a failed call, and after one that succeeded.
+// failureProcess is a process in which failures come in clusters, as a Markov chain: the
+// probability that a call fails after a failed call, and after one that succeeded.
 type failureProcess struct{ again, first float64 }
 
-// lumpedFailures returns failures that are a share of all calls and come in lumps of a mean length.
-func lumpedFailures(share, length float64) failureProcess {
+// clusteredFailures returns failures that are a share of all calls and come in clusters of a mean
+// length.
+func clusteredFailures(share, length float64) failureProcess {
 	return failureProcess{again: 1 - 1/length, first: share / (1 - share) / length}
 }
 
@@ -53,12 +54,12 @@ var windowSizes = []struct {
 
 // runsTable returns how many calls lie between two openings by chance if 20 % of the calls fail.
 func runsTable() string {
-	table := headerRow("calls in a window of 10 s", "run", "each by itself", "lumps of 2", "of 3", "of 5", "of 10")
+	table := headerRow("calls in a window of 10 s", "run", "each by itself", "clusters of 2", "of 3", "of 5", "of 10")
 	for _, w := range windowSizes {
 		limit := 10 + w.calls/6
 		cells := []any{w.text, limit, formatCalls(independentFailures(0.2).callsUntil(limit))}
 		for _, length := range []float64{2, 3, 5, 10} {
-			cells = append(cells, formatCalls(lumpedFailures(0.2, length).callsUntil(limit)))
+			cells = append(cells, formatCalls(clusteredFailures(0.2, length).callsUntil(limit)))
 		}
 		table += row(cells...)
 	}
@@ -92,7 +93,7 @@ func formatCalls(n float64) string {
 // and with random calls that the rule of the breaker judges.
 func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 	require.InDelta(t, 1/0.2, independentFailures(0.2).callsUntil(1), 1e-9)
-	require.InDelta(t, 1/0.2+1/0.04, independentFailures(0.2).callsUntil(2), 1e-9, "a success after the first failure begins anew")
+	require.InDelta(t, 1/0.2+1/0.04, independentFailures(0.2).callsUntil(2), 1e-9, "a success after the first failure starts again")
 	for limit := 1; limit < 30; limit++ {
 		power, exact := 1.0, independentFailures(0.2).callsUntil(limit)
 		for range limit {
@@ -102,7 +103,7 @@ func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 		require.InEpsilon(t, 5.0/3*(4.0/3*(power-1)-float64(limit)), exact, 1e-9)
 	}
 	r := rand.New(rand.NewPCG(6, 7))
-	for _, f := range []failureProcess{independentFailures(0.2), independentFailures(0.6), lumpedFailures(0.2, 2), lumpedFailures(0.2, 5)} {
+	for _, f := range []failureProcess{independentFailures(0.2), independentFailures(0.6), clusteredFailures(0.2, 2), clusteredFailures(0.2, 5)} {
 		const trials, limit = 3000, 4
 		rule, calls := cusum.NewRule(1e9/2, limit), 0
 		for range trials {
@@ -131,8 +132,8 @@ func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
 	}
 }
 
-// TestALumpShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s for an hour.
-func TestALumpShorterThanASixthOfTheWindowOpensNothing(t *testing.T) {
+// TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s for an hour.
+func TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing(t *testing.T) {
 	b, now := breaker.NewAt("b", breaker.Config{}, t0), t0
 	for now.Before(t0.Add(time.Hour)) {
 		permit, err := b.AllowAt(now)

@@ -139,7 +139,7 @@ func splitComments(marks ...string) func(text string) []block {
 	}
 }
 
-// lineJoiner joins lines that follow each other to blocks. An empty line ends a block.
+// lineJoiner joins lines that follow each other into blocks. An empty line ends a block.
 type lineJoiner struct {
 	done    []block
 	current block

@@ -73,7 +73,7 @@ func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 
 		(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{1}, Sum: 1}
 		got = dataPoints(t, r, metricdata.DeltaTemporality)
-		require.Equal(t, uint64(1), got[0].Count, "it was made anew")
+		require.Equal(t, uint64(1), got[0].Count, "it was made again")
 		require.True(t, got[0].StartTime.Equal(created))
 		*source = nil
 		require.Empty(t, dataPoints(t, r, metricdata.DeltaTemporality))

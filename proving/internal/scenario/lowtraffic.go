@@ -12,7 +12,7 @@ func everyFiveSeconds() Scenario {
 		Name:  "low-traffic-5s",
 		Title: "Low traffic: a call every 5 s",
 		Text: "The service fails for ten minutes, in which 120 calls are offered. A rule that needs 20 calls within ten " +
-			"seconds never speaks.",
+			"seconds never opens a breaker here.",
 		World: func(d sim.Draw) sim.World { return rareCalls(d, 5*time.Second, 10*time.Minute) },
 		Shown: []Column{sentMeanwhile, badSent, openings, goodAfter, backAfter},
 		Goals: append(lowTrafficGoals(),
