@@ -24,11 +24,11 @@ func All() []Case {
 	}
 }
 
-// repeat returns a function that calls one n times.
-func repeat(one func() measure.Loop) func(n int) []measure.Loop {
+// repeat returns a function that calls newLoop n times and returns the loops.
+func repeat(newLoop func() measure.Loop) func(n int) []measure.Loop {
 	return func(n int) (loops []measure.Loop) {
 		for range n {
-			loops = append(loops, one())
+			loops = append(loops, newLoop())
 		}
 		return loops
 	}
