@@ -65,10 +65,12 @@ func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breake
 	if g.throttle == nil {
 		return g.acquireTokens(ctx, now, permit)
 	}
-	if _, err := g.throttle.Allow(); err != nil { // its permit holds nothing; throttleListener records the outcome
+	if _, err := g.throttle.Allow(); err != nil {
+		// its permit holds nothing; throttleListener records the outcome
 		return err
 	}
-	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0) // a call with a slot gets bothListeners instead
+	// a call with a slot gets bothListeners instead
+	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0)
 	return g.acquireTokens(ctx, now, permit)
 }
 
@@ -117,8 +119,8 @@ func (g *setup) acquireFromRemote(ctx context.Context, permit *breaker.Permit) e
 	return g.acquireSlot(ctx, now, permit)
 }
 
-// acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the call.
-// The breaker may have opened since it was checked, and the deadline may be too near by now.
+// acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the
+// call. The breaker may have opened since it was checked, and the deadline may be too near by now.
 func (g *setup) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
 	err := g.recheckHopeless(ctx, now)
 	if err == nil {

@@ -86,8 +86,8 @@ func (s *service) addServers() {
 // result counts calls by how they ended.
 type result struct{ good, failed, refused atomic.Int64 }
 
-// makeLoad makes 250 calls per second for the given time, each with a deadline of a second, and waits
-// for all of them to end.
+// makeLoad makes 250 calls per second for the given time, each with a deadline of a second, and
+// waits for all of them to end.
 func (s *service) makeLoad(g *weir.Gate, random *rand.Rand, d time.Duration) *result {
 	r := new(result)
 	var wg sync.WaitGroup

@@ -112,8 +112,8 @@ func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
 	return &next.err
 }
 
-// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which the
-// callers of such calls should retry, or nil if the rate of the limiter is not known.
+// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
+// the callers of such calls should retry, or nil if the rate of the limiter is not known.
 func (g *setup) retryPlaces() *places.Places {
 	interval := bridge.Interval(g.limiter)
 	if interval <= 0 {

@@ -25,7 +25,8 @@ func retryAsTold(t *testing.T, g *weir.Gate, callers int) (tries, waits []time.D
 	began := time.Now()
 	for i := range callers {
 		wg.Go(func() {
-			time.Sleep(time.Duration(i) * time.Microsecond) // so the callers begin in the same order in each run
+			// so the callers begin in the same order in each run
+			time.Sleep(time.Duration(i) * time.Microsecond)
 			for {
 				permit, err := g.Allow(t.Context())
 				mu.Lock()
@@ -77,7 +78,8 @@ func TestRefusedCallersComeBackAtTheRateOfTheLimit(t *testing.T) {
 				t.Logf("%s %v: %d tries, %d at most in 10 ms, median %v, last %v", name, c.Burst, len(tries), mostTriesTogether(tries), waits[500], waits[999])
 				require.LessOrEqual(t, len(tries), 2500, "%s: each caller is refused 1.5 times at most, on average", name)
 				require.LessOrEqual(t, mostTriesTogether(tries), 50, "%s: no 10 ms has more than 5 %% of the callers", name)
-				// The first token of a window comes back after the window and a tenth of it, and 900 callers take 9s.
+				// The first token of a window comes back after the window and a tenth of it, and
+				// 900 callers take 9s.
 				require.LessOrEqual(t, waits[999], 11*time.Second, "%s: 1,000 tokens take 10 s", name)
 				time.Sleep(time.Hour)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Config configures a [Gate]. The zero value has a breaker with its defaults and no limit. For a gate
-// with another limiter, a remote limit or a throttle see [Join].
+// Config configures a [Gate]. The zero value has a breaker with its defaults and no limit. For a
+// gate with another limiter, a remote limit or a throttle see [Join].
 type Config struct {
 	// Rate is the rate at which calls are allowed. Default no limit.
 	Rate limiter.Rate
@@ -22,11 +22,12 @@ type Config struct {
 	// takes its slot after its token. A call without a slot gives its token back, and is refused
 	// with an *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
 	MaxConcurrent int
-	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent. The
-	// gate learns from the durations of the calls, and from their outcomes as the breaker gets them:
-	// see package inflight. While calls take about as long as usual, it refuses none. Once most calls
-	// take several times as long or time out, it allows only as many at once as the service answers
-	// in about four times the usual time. Soon after the service has recovered it refuses none again.
+	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent.
+	// The gate learns from the durations of the calls, and from their outcomes as the breaker gets
+	// them: see package inflight. While calls take about as long as usual, it refuses none. Once
+	// most calls take several times as long or time out, it allows only as many at once as the
+	// service answers in about four times the usual time. Soon after the service has recovered it
+	// refuses none again.
 	//
 	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
 	// late, and then refuses all calls. Adaptive costs about 800 bytes, and two readings of the
@@ -47,7 +48,8 @@ type Config struct {
 	//
 	// A refused call takes no token, no slot and no probe, and does not count as a failure. If a
 	// call waits for its token or slot, its deadline is checked again afterwards. One hopeless call
-	// per second is allowed as a test. If that call succeeds, the estimate starts again.
+	// per second is allowed as a test. If that call succeeds, the gate forgets the estimate and
+	// learns a new one.
 	//
 	// RefuseHopeless does not need Breaker.Latency. It costs about four readings of the clock per
 	// call, an allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.

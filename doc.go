@@ -24,7 +24,8 @@
 // limit occupies no probe slot.
 //
 // The error of a refused call matches [ErrRefused], and breaker.ErrOpen, limiter.ErrLimited or
-// inflight.ErrFull, or it is a [HopelessError]. It says why the call was refused, and [RetryAfter] returns when to retry.
+// inflight.ErrFull, or it is a [HopelessError]. It says why the call was refused, and [RetryAfter]
+// returns when to retry.
 //
 // [DoOr] calls a fallback if a call is refused:
 //
@@ -41,8 +42,8 @@
 // [Join] makes a gate of a breaker and limits that you have made yourself. One of them can be a
 // limit that a fleet of processes shares.
 //
-// The parts can be used without a gate: package breaker has circuit breakers, package limiter has rate
-// limiters, package inflight bounds calls in flight, package window counts calls in moving windows, and
-// package alert evaluates alert rules. The exporters are separate modules. This module depends on the
-// standard library only.
+// The parts can be used without a gate: package breaker has circuit breakers, package limiter has
+// rate limiters, package inflight bounds calls in flight, package window counts calls in moving
+// windows, and package alert evaluates alert rules. The exporters are separate modules. This module
+// depends on the standard library only.
 package weir

@@ -35,7 +35,8 @@ func TestEveryExportedTypeHasARunnableExample(t *testing.T) {
 // The package example, which comes first on the page, shows a complete use of the package.
 func TestEveryPackageHasAPackageExample(t *testing.T) {
 	for _, pkg := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(moduleImports))) {
-		if path.Base(pkg) == "internal" || pkg == redistestPath || pkg == "cmd/weir-rules" || pkg == "weirconfig/cmd/weirconfig" || pkg == "exporters/prom/mixin" { // tests and programs
+		if path.Base(pkg) == "internal" || pkg == redistestPath || pkg == "cmd/weir-rules" || pkg == "weirconfig/cmd/weirconfig" || pkg == "exporters/prom/mixin" {
+			// tests and programs
 			continue
 		}
 		_, shown := typesAndExamples(t, pkg)

@@ -48,10 +48,11 @@ type Gate struct {
 		refused()
 	}
 	admissions *admissions
-	places     *atomic.Pointer[places.Places] // the moments at which refused calls may retry; nil until one is refused
-	waits      *waits                         // nil for a gate of Join, which is not reconfigured
-	keyed      interface{ current() *Gate }   // nil for a gate that is not in a group
-	own        *ownParts                      // nil for a gate of Join or of a group
+	// the moments at which refused calls may retry; nil until one is refused
+	places *atomic.Pointer[places.Places]
+	waits  *waits                       // nil for a gate of Join, which is not reconfigured
+	keyed  interface{ current() *Gate } // nil for a gate that is not in a group
+	own    *ownParts                    // nil for a gate of Join or of a group
 
 	first setup // at first setup points to it, which saves an allocation
 }
@@ -61,19 +62,22 @@ type Gate struct {
 type setup struct {
 	*Gate
 
-	onlyBreaker bool                 // there is nothing besides the breaker and inFlight
-	counting    bool                 // inFlight counts the calls that get a slot at once
-	chances     *chances             // nil if hopeless calls are not refused
-	bucket      *limiter.TokenBucket // the limiter, if its epoch and that of the breaker are the gate's
-	limiter     limiter.Limiter      // nil if there is none
-	timed       limiter.TimedLimiter // the limiter, if it has this type
-	remote      limiter.Remote       // nil if there is none
-	throttle    *throttle.Throttle   // nil if there is none
+	onlyBreaker bool     // there is nothing besides the breaker and inFlight
+	counting    bool     // inFlight counts the calls that get a slot at once
+	chances     *chances // nil if hopeless calls are not refused
+	// the limiter, if its epoch and that of the breaker are the gate's
+	bucket   *limiter.TokenBucket
+	limiter  limiter.Limiter      // nil if there is none
+	timed    limiter.TimedLimiter // the limiter, if it has this type
+	remote   limiter.Remote       // nil if there is none
+	throttle *throttle.Throttle   // nil if there is none
 
 	inFlight *inflight.Limiter                  // nil if there is none
 	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
-	ownSlots gatehook.Listener[breaker.Outcome] // slots, if inFlight is fixed and no other gate shares it
-	ownWord  *atomic.Uint64                     // the word of inFlight, and its limit; nil if ownSlots is nil
+	// slots, if inFlight is fixed and no other gate shares it
+	ownSlots gatehook.Listener[breaker.Outcome]
+	// the word of inFlight, and its limit; nil if ownSlots is nil
+	ownWord  *atomic.Uint64
 	ownLimit *atomic.Uint32
 
 	longestWait time.Duration // MaxWait

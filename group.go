@@ -29,8 +29,8 @@ type GroupConfig struct {
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
 	// if that is less.
 	MaxSeries int
-	// MaxOpen is the largest share of the keys whose breakers may be open at once, above 0 and at most
-	// 1: see breaker.GroupConfig. Default 0: no bound.
+	// MaxOpen is the largest share of the keys whose breakers may be open at once, above 0 and at
+	// most 1: see breaker.GroupConfig. Default 0: no bound.
 	MaxOpen float64
 	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and
 	// keeps their texts. Otherwise it returns hashes of them. Default false.
@@ -62,8 +62,9 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // [breaker.Group]. Its token bucket is evicted separately, when the bucket is full again: see
 // [limiter.Group]. A Group starts no goroutine and no timer.
 //
-// If a key was evicted or forgotten and is used again, its adaptive bound and its estimate for
-// RefuseHopeless start again. No hopeless call is refused for a key that has no room in the group.
+// If a key was evicted or forgotten and is used again, it learns its adaptive bound and its
+// estimate for RefuseHopeless again. No hopeless call is refused for a key that has no room in the
+// group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets

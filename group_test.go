@@ -137,7 +137,8 @@ func TestGroupConfigNamesAllFaults(t *testing.T) {
 func TestGroupHistogramHasWaitsOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute}})
-		for _, key := range []string{"a", "a", "b", "b"} { // the second call of each key waits a second
+		for _, key := range []string{"a", "a", "b", "b"} {
+			// the second call of each key waits a second
 			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
 		}
 		shown := 0

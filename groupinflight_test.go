@@ -152,7 +152,8 @@ func stormOfKeys(t *testing.T, adaptive bool) {
 				}
 				_ = gate.Run(t.Context(), func(context.Context) error {
 					defer flying[key].Add(-1)
-					if n := flying[key].Add(1); n > bound+bound { // those without room share another bound
+					if n := flying[key].Add(1); n > bound+bound {
+						// those without room share another bound
 						t.Errorf("key %d has %d calls in flight", key, n)
 					}
 					return nil

@@ -77,7 +77,8 @@ func TestAGroupGetsAndLosesABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, gates := gatesOfEveryKind(t, weir.Config{})
 		for name, gate := range gates {
-			require.NoError(t, gate.Run(bg(), func(context.Context) error { // before there is a bound
+			require.NoError(t, gate.Run(bg(), func(context.Context) error {
+				// before there is a bound
 				require.NoError(t, g.Reconfigure(weir.Config{MaxConcurrent: 1}))
 				return gate.Run(bg(), func(context.Context) error {
 					require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull, name)
@@ -113,7 +114,8 @@ func TestCallsThatWaitAtAKeyFollowReconfigure(t *testing.T) {
 			took time.Duration
 		}{
 			{weir.Config{}, nil, time.Second}, // no rate: at once
-			{weir.Config{Rate: limiter.Per(1, 30*time.Minute), Burst: 1, MaxWait: 3 * time.Hour}, nil, 30 * time.Minute}, // a faster one
+			// a faster one
+			{weir.Config{Rate: limiter.Per(1, 30*time.Minute), Burst: 1, MaxWait: 3 * time.Hour}, nil, 30 * time.Minute},
 			{shorter, weir.ErrRefused, time.Minute},
 		} {
 			g := hosts(weir.GroupConfig{Gate: slow})

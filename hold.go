@@ -21,7 +21,8 @@ type holdTable[K comparable] struct {
 	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
 	max  int
 
-	refusals *busy.Sketch[K] // the keys that limits or holds refuse; nil if the gate is not in a group
+	// the keys that limits or holds refuse; nil if the gate is not in a group
+	refusals *busy.Sketch[K]
 
 	mu   sync.RWMutex
 	ends map[K]int64

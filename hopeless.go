@@ -62,8 +62,8 @@ func (c *chances) mayTest(at int64) bool {
 }
 
 // testOf is the listener of a hopeless call that is allowed as a test. The success of such a call
-// is so improbable that the estimate must be wrong, so the estimate starts again. Without that, the
-// gate would refuse calls until it has forgotten the calls of a slow time.
+// is so improbable that the estimate must be wrong, so the gate forgets it and learns a new one.
+// Without that, the gate would refuse calls until it has forgotten the calls of a slow time.
 type testOf chances
 
 // Ended implements [gatehook.Listener].

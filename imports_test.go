@@ -109,8 +109,8 @@ func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	require.Empty(t, unused, "allowed imports that no file has")
 }
 
-// matchingEntry returns the entry of the list that matches the import path or package name, or "" if
-// there is none.
+// matchingEntry returns the entry of the list that matches the import path or package name, or ""
+// if there is none.
 func matchingEntry(row []string, imported string) string {
 	for _, entry := range row {
 		below, all := strings.CutSuffix(entry, "/...")

@@ -77,7 +77,8 @@ func (g *setup) takeSlotFast(permit *breaker.Permit) bool {
 	return ok
 }
 
-// acquireSlotFast acquires the slot of a call that has its token and the permit of a closed breaker.
+// acquireSlotFast acquires the slot of a call that has its token and the permit of a closed
+// breaker.
 func (g *setup) acquireSlotFast(ctx context.Context, permit *breaker.Permit) error {
 	if g.ownSlots != nil {
 		hooks.Tell(gatehook.NoEscape(permit), g.ownSlots, 0)
@@ -204,8 +205,8 @@ func (l *lease) Ended(start time.Duration, o breaker.Outcome) {
 	runtime.KeepAlive(l) // l must be reachable during Stop
 }
 
-// releaseIfForgotten releases the slot of the permit when the garbage collector finds that the permit
-// is not used any more.
+// releaseIfForgotten releases the slot of the permit when the garbage collector finds that the
+// permit is not used any more.
 func releaseIfForgotten(permit *breaker.Permit) {
 	listener, start := hooks.Told(gatehook.NoEscape(permit))
 	of := listener

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// A key is forgotten between the moment at which a call looks for the gate of the key and the moment at
-// which it has a slot of that gate. The call returns that slot and takes one of the gate that the key has
-// now, so that the key never has more calls than its bound.
+// A key is forgotten between the moment at which a call looks for the gate of the key and the
+// moment at which it has a slot of that gate. The call returns that slot and takes one of the gate
+// that the key has now, so that the key never has more calls than its bound.
 func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 	for name, take := range map[string]func(g *Gate, p *breaker.Permit, forget func()) (slot, bool){
 		"at once": func(g *Gate, p *breaker.Permit, forget func()) (slot, bool) {

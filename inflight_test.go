@@ -122,7 +122,8 @@ func TestEverySlotComesBack(t *testing.T) {
 
 // A second call finds the only slot occupied.
 func TestACallWithoutASlotIsRefusedAndHasTakenNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // in which no time passes, so that no bucket is filled meanwhile
+	synctest.Test(t, func(t *testing.T) {
+		// in which no time passes, so that no bucket is filled meanwhile
 		for kind, g := range everyGate() {
 			if callsInFlight(g) < 0 || strings.Contains(kind, "time to wait") {
 				continue
@@ -272,7 +273,8 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 	taken := weir.New("g", weir.Config{MaxConcurrent: 1})
 	permit, err := taken.Allow(ctx)
 	require.NoError(t, err)
-	synctest.Test(t, func(*testing.T) { // in which no time passes, so that all refusals share an error
+	synctest.Test(t, func(*testing.T) {
+		// in which no time passes, so that all refusals share an error
 		_ = taken.Run(ctx, succeed)
 		require.Zero(t, testing.AllocsPerRun(1000, func() { _ = taken.Run(ctx, succeed) }), "refused")
 	})

@@ -26,16 +26,17 @@ type Parts struct {
 	// Breaker and Limiter have allowed the call. If it returns an error, the call is not made, and
 	// the error does not match ErrRefused. Default no limit.
 	Remote limiter.Remote
-	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker, so it
-	// does not count calls that Breaker refuses, and before Limiter, so a call that it refuses spends
-	// no token. The outcome recorded with the gate's permit is also recorded with Throttle. A throttle
-	// has the same metrics as a breaker, so the two need different names. Default none.
+	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker,
+	// so it does not count calls that Breaker refuses, and before Limiter, so a call that it
+	// refuses spends no token. The outcome recorded with the gate's permit is also recorded with
+	// Throttle. A throttle has the same metrics as a breaker, so the two need different names.
+	// Default none.
 	Throttle *throttle.Throttle
 	// InFlight bounds the calls in flight of all gates that share it: see Config.MaxConcurrent.
 	// Default no bound.
 	InFlight *inflight.Limiter
-	// RefuseHopeless refuses calls whose deadlines are too near: see Config.RefuseHopeless. Each gate
-	// has its own estimate. Default false.
+	// RefuseHopeless refuses calls whose deadlines are too near: see Config.RefuseHopeless. Each
+	// gate has its own estimate. Default false.
 	RefuseHopeless bool
 	// MaxWait is the longest time that a call waits for Limiter, Remote and InFlight together: see
 	// Config.MaxWait. It requires that Limiter and Remote, if set, are a limiter.WaitLimiter. If a

@@ -30,8 +30,8 @@ type configPeriod struct {
 // admission is a call that the gate allowed. It took its token at the time token or later.
 type admission struct{ token, at time.Duration }
 
-// callWait is the time from the moment at which a call came until it was made or gave up. During that
-// time it may have held a token while it waited for a slot.
+// callWait is the time from the moment at which a call came until it was made or gave up. During
+// that time it may have held a token while it waited for a slot.
 type callWait struct{ from, to time.Duration }
 
 // reconfigureTest is a gate that is reconfigured at random, with callers, and an oracle that knows

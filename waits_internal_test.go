@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// The config changes between the moment at which a call finds no slot and the moment at which it begins to
-// wait.
+// The config changes between the moment at which a call finds no slot and the moment at which it
+// begins to wait.
 func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 	const ms = time.Millisecond
 	for name, c := range map[string]struct {

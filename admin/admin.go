@@ -15,14 +15,15 @@ import (
 
 // Config configures a Handler.
 type Config struct {
-	// Authorize returns the name of the user who sends the request, for the log and the history, or an
-	// error if that user may not do the action. An empty name means that the request has no valid
-	// credentials: the answer is 401, and 403 for an error with a name. A panic refuses the request.
-	// Authorize is called before the body is read, from any number of goroutines. The address of the
-	// client is no credential, because browsers on that machine can be made to send requests. Required.
+	// Authorize returns the name of the user who sends the request, for the log and the history, or
+	// an error if that user may not do the action. An empty name means that the request has no
+	// valid credentials: the answer is 401, and 403 for an error with a name. A panic refuses the
+	// request. Authorize is called before the body is read, from any number of goroutines. The
+	// address of the client is no credential, because browsers on that machine can be made to send
+	// requests. Required.
 	Authorize func(r *http.Request, a Action) (user string, err error)
-	// Logger gets an event for each action, each end of a timed action and each refused request. Default
-	// slog.Default().
+	// Logger gets an event for each action, each end of a timed action and each refused request.
+	// Default slog.Default().
 	Logger *slog.Logger
 	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions.
 	// Pages of the handler's own origin may always send them. Default none.
@@ -31,8 +32,8 @@ type Config struct {
 
 // Action describes what a request wants to do.
 type Action struct {
-	// Verb is force, release, reset, hold, drain, limits, silence, unsilence, test, or read for requests
-	// that change nothing.
+	// Verb is force, release, reset, hold, drain, limits, silence, unsilence, test, or read for
+	// requests that change nothing.
 	Verb string
 	// Kind and Name are the kind and the name of the object, as the request's query gives them. The
 	// object may not exist. Kind may be empty. Both are empty for requests that read more than one

@@ -1,5 +1,5 @@
-// Package admin serves an HTTP API that lists gates, breakers, limiters, throttles, alert monitors and other
-// objects, and acts on them while the program runs:
+// Package admin serves an HTTP API that lists gates, breakers, limiters, throttles, alert monitors
+// and other objects, and acts on them while the program runs:
 //
 //	ops, err := admin.New(admin.Config{Authorize: authorize}, payments, hosts, downloads, monitor)
 //	if err != nil {
@@ -73,17 +73,18 @@
 //	…
 //	err = health.Drain(ctx, server.Shutdown) // when the program is told to stop
 //
-// The program is ready while breakers are open, unless HealthConfig.NotReady names them. Otherwise all its
-// instances would leave service together as soon as a dependency fails. What they can do without the
-// dependency would be lost too: see https://github.com/resilience4j/resilience4j/issues/607. Do not restart
-// a program for an open breaker either: use neither path for a liveness probe.
+// The program is ready while breakers are open, unless HealthConfig.NotReady names them. Otherwise
+// all its instances would leave service together as soon as a dependency fails. What they can do
+// without the dependency would be lost too: see
+// https://github.com/resilience4j/resilience4j/issues/607. Do not restart a program for an open
+// breaker either: use neither path for a liveness probe.
 //
 // # Who may do what
 //
 // Config.Authorize decides, and New fails without it. The origin of each request is checked as by
-// [http.CrossOriginProtection], and a body must have the Content-Type application/json, so no other website
-// can act through the browser of a user. Bodies are at most 16 kB and must arrive within 10 seconds. A user
-// has 10 requests per second, and 32 are served at once.
+// [http.CrossOriginProtection], and a body must have the Content-Type application/json, so no other
+// website can act through the browser of a user. Bodies are at most 16 kB and must arrive within 10
+// seconds. A user has 10 requests per second, and 32 are served at once.
 //
 // Each action is logged with its user as an event weir.admin.action. The history of an object has
 // its last 20 actions. If an action causes a [breaker.Change], the Reason of the change names the

@@ -73,7 +73,8 @@ func ExampleConfig() {
 // act on.
 func ExampleHandler() {
 	payments := weir.New("payments", weir.Config{})
-	authorize := func(*http.Request, admin.Action) (string, error) { return "alice", nil } // only for this example
+	// only for this example
+	authorize := func(*http.Request, admin.Action) (string, error) { return "alice", nil }
 	ops, err := admin.New(admin.Config{Authorize: authorize}, payments, payments.Breaker())
 	if err != nil {
 		log.Fatal(err)

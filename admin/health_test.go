@@ -60,8 +60,8 @@ func TestAnOpenBreakerDoesNotMakeTheProgramNotReady(t *testing.T) {
 	require.True(t, got.Objects[0].Tripped)
 }
 
-// A half-open breaker needs requests for its probes, so a program that waited for the breaker to close would
-// never be ready again.
+// A half-open breaker needs requests for its probes, so a program that waited for the breaker to
+// close would never be ready again.
 func TestOnlyNamedBreakersThatAreOpenMakeTheProgramNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		database, mail := weir.New("database", weir.Config{}), weir.New("mail", weir.Config{})

@@ -13,10 +13,11 @@ type healthDetails struct {
 
 // objectHealth is the entry of one object in the answer to GET details.
 type objectHealth struct {
-	Kind          string         `json:"kind"`
-	Name          string         `json:"name"`
-	State         string         `json:"state,omitempty"`
-	States        map[string]int `json:"states,omitempty"` // of a group, the number of members in each
+	Kind  string `json:"kind"`
+	Name  string `json:"name"`
+	State string `json:"state,omitempty"`
+	// of a group, the number of members in each
+	States        map[string]int `json:"states,omitempty"`
 	Tripped       bool           `json:"tripped,omitempty"`
 	InFlight      *int           `json:"in_flight,omitempty"`
 	MaxConcurrent int            `json:"max_concurrent,omitempty"`

@@ -67,7 +67,8 @@ func TestActionsOnPolicies(t *testing.T) {
 		k := newHandlerTest(t, limit)
 		serve := limit.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		ask := func() int {
-			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", http.NoBody) // of 192.0.2.1
+			// of 192.0.2.1
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", http.NoBody)
 			r.Header.Set("Key", "bob")
 			w := httptest.NewRecorder()
 			serve.ServeHTTP(w, r)
@@ -182,7 +183,8 @@ func TestObjectsOfTheSameName(t *testing.T) {
 	k.sendAction("reset", "name=x&kind=policy", "")
 }
 
-// One test message of a monitor is sent at a time. It delays no other action, however long it takes.
+// One test message of a monitor is sent at a time. It delays no other action, however long it
+// takes.
 func TestATestMessageDelaysNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Instance: "web-1", Notify: []alert.Notifier{alert.Func("hangs", func(ctx context.Context, _ alert.Alert) error {

@@ -10,8 +10,8 @@ import (
 // object is a JSON object of the description.
 type object = map[string]any
 
-// describe returns the OpenAPI description of the handler, made of the table of routes and of the types of
-// the answers. https://spec.openapis.org/oas/v3.1.0
+// describe returns the OpenAPI description of the handler, made of the table of routes and of the
+// types of the answers. https://spec.openapis.org/oas/v3.1.0
 func describe() object {
 	paths := object{}
 	for _, r := range routes() {

@@ -20,8 +20,9 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// sessionHandler serves the objects of the session in docs/admin.md. The test calls it directly, because the
-// connections of a server would leave goroutines behind for a while, and other tests count goroutines.
+// sessionHandler serves the objects of the session in docs/admin.md. The test calls it directly,
+// because the connections of a server would leave goroutines behind for a while, and other tests
+// count goroutines.
 func sessionHandler(t *testing.T) http.Handler {
 	monitor := alert.NewMonitor(alert.Config{Instance: "web-1", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}}, alert.Rule{
 		Name: "payments fail", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page",

@@ -59,7 +59,8 @@ func TestAnActionInProgressRefusesAnother(t *testing.T) {
 	var k *handlerTest
 	var inner answer
 	b := breaker.New("b", breaker.Config{OnChange: func(breaker.Change) {
-		inner = k.send("POST", "/release?name=b", "") // stands for another user while a callback hangs
+		// stands for another user while a callback hangs
+		inner = k.send("POST", "/release?name=b", "")
 	}})
 	k = newHandlerTest(t, b)
 	k.sendAction("force", "name=b", `{"state":"open"}`)

@@ -11,7 +11,8 @@ const (
 	firstPause    = time.Second
 	maxPause      = 30 * time.Second // shorter than any sensible Repeat
 	maxAskedPause = time.Hour        // the longest pause that a receiver may ask for
-	refusedPause  = time.Second      // after a refusal, if the next alert was refused before or none is left
+	// after a refusal, if the next alert was refused before or none is left
+	refusedPause = time.Second
 )
 
 // backoff computes pauses with "full jitter": each pause is drawn uniformly from zero to a bound

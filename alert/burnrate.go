@@ -57,8 +57,8 @@ func lowestBurnRate(views []view, slo float64, t time.Time) measurement {
 // BurnRateRules returns the two rules of chapter 5 of the Site Reliability Workbook that page for
 // an objective:
 //
-//   - name + " burn 14.4x" fires when 2 % of a month's error budget is spent within an hour: 14.4 times
-//     too fast over 1h and over 5m.
+//   - name + " burn 14.4x" fires when 2 % of a month's error budget is spent within an hour: 14.4
+//     times too fast over 1h and over 5m.
 //   - name + " burn 6x" fires when 5 % of that budget is spent within six hours: 6 times too fast
 //     over 6h and over 30m.
 //

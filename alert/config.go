@@ -26,16 +26,16 @@ type Config struct {
 	// rules are one alert to a receiver such as Alertmanager: a healthy process would resolve the
 	// alert that another process fired. Choose a name that the process keeps when it restarts. Then
 	// it can resolve the alerts that it fired before the restart. Two monitors of one process need
-	// different instances, or rules with different names. "-" omits the label. Default the host name
-	// and the process ID, as in "web-1:4711".
+	// different instances, or rules with different names. "-" omits the label. Default the host
+	// name and the process ID, as in "web-1:4711".
 	Instance string
-	// StateFile is the path of a file that keeps the alerts when the process restarts, even if it was
-	// killed. The restarted process does not notify an incident again, and does not lose its resolve.
-	// A notification that the process has not recorded when it ends, at most one batch per notifier,
-	// may be sent twice. The file has at most 16 MiB. It requires an Instance. Only one process at a
-	// time uses the file: a second process logs an error and runs without the file until the first
-	// process ends (Unix only). If the file cannot be written, alerts are delivered nevertheless.
-	// Default none.
+	// StateFile is the path of a file that keeps the alerts when the process restarts, even if it
+	// was killed. The restarted process does not notify an incident again, and does not lose its
+	// resolve. A notification that the process has not recorded when it ends, at most one batch per
+	// notifier, may be sent twice. The file has at most 16 MiB. It requires an Instance. Only one
+	// process at a time uses the file: a second process logs an error and runs without the file
+	// until the first process ends (Unix only). If the file cannot be written, alerts are delivered
+	// nevertheless. Default none.
 	StateFile string
 	// Logger receives the failures of rules and notifiers. Default slog.Default().
 	Logger *slog.Logger

@@ -38,8 +38,9 @@ type deliverer struct {
 type deliveryStats struct {
 	attempts, delivered, superseded, refusals, dropped, silenced int64
 	failed                                                       [len(errorKinds)]int64
-	pending, alerts                                              int // undelivered, and all in the queue
-	lastSuccess                                                  time.Time
+	// undelivered, and all in the queue
+	pending, alerts int
+	lastSuccess     time.Time
 }
 
 // receiver is the notifier of a deliverer, and the function that calls it. It never changes.

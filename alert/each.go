@@ -101,7 +101,8 @@ func (g *group[K, M]) update() (result outcome) {
 		if w, known := g.watched[key]; known && w.member == member {
 			watched[key] = w
 			labels[w.label] = true
-		} else if len(added) <= maxMembers { // one member above the maximum is enough to see that there are too many
+		} else if len(added) <= maxMembers {
+			// one member above the maximum is enough to see that there are too many
 			added[key] = member
 		}
 	}

@@ -44,7 +44,8 @@ const maxRunning = 4
 // outcome is how a guarded call ended.
 type outcome struct {
 	fault faultKind
-	key   string // the label "key" of the member whose value failed; empty if no member's value failed
+	// the label "key" of the member whose value failed; empty if no member's value failed
+	key   string
 	value any    // the value of the panic
 	stack []byte // of the panic
 }

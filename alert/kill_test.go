@@ -175,7 +175,8 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 				waitAtMost(k.books.got, 200*time.Millisecond)
 			}
 		}
-		waitAtMost(nil, rand.N(5*time.Millisecond)) // anywhere in the evaluation, the write or the delivery
+		// anywhere in the evaluation, the write or the delivery
+		waitAtMost(nil, rand.N(5*time.Millisecond))
 		require.NoError(t, c.Process.Kill())
 		_ = c.Wait()
 		for _, name := range names {

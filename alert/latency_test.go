@@ -50,7 +50,8 @@ func TestQuantileOverItsOwnSpan(t *testing.T) {
 	near(60*s, 100*time.Millisecond)
 	near(119*s, 100*time.Millisecond)
 	calls.record(0, 3*time.Second)
-	near(121*s, 100*time.Millisecond) // the first call has left the window, the nine others have not
+	// the first call has left the window, the nine others have not
+	near(121*s, 100*time.Millisecond)
 	near(180*s, 3*time.Second)
 	near(239*s, 3*time.Second)
 	v.requireNone(t, 250*s)

@@ -68,7 +68,8 @@ const maxInstructions = 2 * maxMatcherBytes
 
 // compileWhole compiles a regular expression that has to match the whole text.
 func compileWhole(text string) (*regexp.Regexp, error) {
-	parsed, err := syntax.Parse(text, syntax.Perl) // checked alone, so that no ) in it ends the group below
+	// checked alone, so that no ) in it ends the group below
+	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, errors.New("the regular expression is invalid")
 	}

@@ -10,12 +10,13 @@ import (
 // maxUnreported others. It has neither a lock nor a clock. Except for update, every step takes
 // constant time.
 type queue struct {
-	repeat     time.Duration // 0 for never
-	retry      time.Duration // from a refusal to the next attempt
-	entries    map[string]*entry
-	due        *list.List // entries to deliver now, the longest waiting first
-	refused    *list.List // entries to try again later, the earliest first
-	unreported *list.List // entries still to deliver that the monitor no longer reports, the oldest first
+	repeat  time.Duration // 0 for never
+	retry   time.Duration // from a refusal to the next attempt
+	entries map[string]*entry
+	due     *list.List // entries to deliver now, the longest waiting first
+	refused *list.List // entries to try again later, the earliest first
+	// entries still to deliver that the monitor no longer reports, the oldest first
+	unreported *list.List
 
 	held        *list.List // entries to deliver once no silence matches them
 	ownSilences bool       // the receiver silences alerts itself, so no Silence applies
@@ -38,14 +39,15 @@ type entry struct {
 	inFlight     bool          // being delivered
 	silenced     bool          // a silence matches, and the latest state is Firing
 	toldFiring   bool          // the receiver has, or may have, heard that the alert fires
-	toldStart    time.Time     // StartsAt of the last alert that the receiver got; zero if that is not known
-	notified     bool          // the receiver has, or may have, heard of the alert
-	reported     bool          // the latest evaluation has the alert
-	alone        bool          // to be sent alone, because it may have made a batch fail
-	failures     int           // of batches with the alert since its last delivery
-	refusedAt    time.Time     // the first refusal since its last delivery
-	retryAt      time.Time     // after a refusal
-	changedAt    time.Time     // the evaluation at which the state changed or was repeated
+	// StartsAt of the last alert that the receiver got; zero if that is not known
+	toldStart time.Time
+	notified  bool      // the receiver has, or may have, heard of the alert
+	reported  bool      // the latest evaluation has the alert
+	alone     bool      // to be sent alone, because it may have made a batch fail
+	failures  int       // of batches with the alert since its last delivery
+	refusedAt time.Time // the first refusal since its last delivery
+	retryAt   time.Time // after a refusal
+	changedAt time.Time // the evaluation at which the state changed or was repeated
 
 	restoredDue, restoredHeld bool // restored from a state file: the list that the entry belongs to
 }

@@ -39,8 +39,8 @@ func (r *queueRun) evaluate() {
 	r.update(r.all(), r.now)
 }
 
-// all returns the alerts, some of them silenced if the run has silences. A silence lasts for several
-// evaluations.
+// all returns the alerts, some of them silenced if the run has silences. A silence lasts for
+// several evaluations.
 func (r *queueRun) all() (all []Alert) {
 	for id, a := range r.alerts {
 		if r.silences && r.random.IntN(4) == 0 {

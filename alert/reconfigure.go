@@ -14,9 +14,9 @@ import (
 //
 // A rule with the Name of a previous rule replaces it: its alerts stay pending or firing, and the
 // new conditions apply from the next evaluation on. The rule keeps its samples if its Value has the
-// same source, spans and parameters. Otherwise it starts again with an empty count. The same holds for the
-// members of an [Each]. Alerts with another Severity, Label or Instance are different alerts: a
-// firing alert resolves with its old labels and fires with the new ones.
+// same source, spans and parameters. Otherwise it starts again with an empty count. The same holds
+// for the members of an [Each]. Alerts with another Severity, Label or Instance are different
+// alerts: a firing alert resolves with its old labels and fires with the new ones.
 //
 // If a rule is removed, its pending alerts end, and its firing alerts resolve and are notified. A
 // new rule begins without samples.

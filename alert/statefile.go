@@ -141,7 +141,8 @@ func readState(path string) (*savedState, error) {
 	return s, nil
 }
 
-// writeState replaces a state file. After a crash at any moment, there is the old file or the new one.
+// writeState replaces a state file. After a crash at any moment, there is the old file or the new
+// one.
 func writeState(path string, content []byte) error {
 	next := path + ".tmp"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {

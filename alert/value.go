@@ -49,8 +49,8 @@ type sampling struct {
 	group  any // of a value with members
 }
 
-// beginSampling begins to sample the value. It continues the previous sampling if that is of an equal
-// value.
+// beginSampling begins to sample the value. It continues the previous sampling if that is of an
+// equal value.
 func (v Value) beginSampling(before *sampling) *sampling {
 	if before != nil && v.id != nil && v.id == before.id {
 		return before

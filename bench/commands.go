@@ -41,7 +41,8 @@ func compareMain(w io.Writer, s settings) error {
 	return errors.Join(err, missedBounds(outcomes, nil))
 }
 
-// measureFloors writes the head of the table, and measures the selected costs of the machine itself.
+// measureFloors writes the head of the table, and measures the selected costs of the machine
+// itself.
 func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compare.Floor, err error) {
 	if err := report.Header(w); err != nil {
 		return nil, err

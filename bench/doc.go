@@ -9,9 +9,10 @@
 // selects rows by name.
 //
 // The two sides of a comparison take turns. The result is the median of the ratios of neighboring
-// turns, with the interval that benchstat gives. compare and quick fail if a ratio is above its bound by
-// more than the interval. On two threads they fail only if a canary shows that two cores are free. Each
-// loop counts its successful operations, and a loop that did not do its work is an error.
+// turns, with the interval that benchstat gives. compare and quick fail if a ratio is above its
+// bound by more than the interval. On two threads they fail only if a canary shows that two cores
+// are free. Each loop counts its successful operations, and a loop that did not do its work is an
+// error.
 //
 // The rows whose names begin with "fleet: " start their own redis-server, on a unix socket. Without
 // redis-server, compare and results fail unless -only leaves these rows out.

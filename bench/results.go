@@ -33,7 +33,8 @@ func writeResults(w io.Writer, s settings) error {
 }
 
 func runComparisons(w io.Writer, s settings, r *report.Results) (err error) {
-	if r.Fleet, err = runFleetRows(w, s); err != nil { // first, so that a missing Redis is noticed at the start
+	if r.Fleet, err = runFleetRows(w, s); err != nil {
+		// first, so that a missing Redis is noticed at the start
 		return err
 	}
 	if r.Floors, err = measureFloors(w, s, measure.Modes()...); err != nil {

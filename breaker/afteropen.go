@@ -12,7 +12,8 @@ func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
 	key := &f
 	b.changes.watch(key)
 	for b.phase.Load().state == evicted {
-		if !b.changes.unwatch(key) { // f was called: the eviction was undone, and the breaker has opened or was forgotten
+		if !b.changes.unwatch(key) {
+			// f was called: the eviction was undone, and the breaker has opened or was forgotten
 			return func() bool { return false }
 		}
 		b = b.forCalls()

@@ -91,8 +91,8 @@ func (b *Breaker) refusal(p *phase) *OpenError {
 	if p.state != Open || !b.clock.StartsElsewhere() {
 		return p.refusal
 	}
-	// The clock may have moved to the first time given to an At method: see NewAt. An error that was
-	// made before that has the wrong Until.
+	// The clock may have moved to the first time given to an At method: see NewAt. An error that
+	// was made before that has the wrong Until.
 	until := b.date(p.until)
 	if p.refusal.Until.Equal(until) {
 		return p.refusal

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Breaker stops calls to a service that fails. Make one with [New]: the zero value does not work. All
-// methods may be called from any number of goroutines.
+// Breaker stops calls to a service that fails. Make one with [New]: the zero value does not work.
+// All methods may be called from any number of goroutines.
 type Breaker struct {
 	name     string
 	clock    clock.Clock
@@ -30,7 +30,8 @@ type Breaker struct {
 	changes       *changeQueue
 	makeSeries    sync.Once
 	series        *series
-	longestShown  perState[atomic.Int64] // the longest time in each state that was reported to observers
+	// the longest time in each state that was reported to observers
+	longestShown perState[atomic.Int64]
 
 	failures  atomic.Pointer[failureRing] // nil until a call fails
 	exemplars atomic.Pointer[exemplars]   // nil until a call may become an exemplar
@@ -43,8 +44,8 @@ type Breaker struct {
 	refused striped.Counter // far from phase, because refused calls write it and read phase
 }
 
-// New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics. New
-// panics with the error of c.Validate if there is one.
+// New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics.
+// New panics with the error of c.Validate if there is one.
 func New(name string, c Config) *Breaker { return NewAt(name, c, time.Now()) }
 
 // NewAt is New for a breaker that begins at t0 and uses the times given to its At methods, for
@@ -89,11 +90,11 @@ func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Br
 }
 
 // Run calls fn unless the breaker refuses the call, records the result and returns the error of fn.
-// If the call is refused, fn is not called and the error is an [*OpenError]. If ctx is done already,
-// Run returns the error of ctx and counts nothing.
+// If the call is refused, fn is not called and the error is an [*OpenError]. If ctx is done
+// already, Run returns the error of ctx and counts nothing.
 //
-// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has cancelled
-// ctx, and the panic propagates. Run panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
+// cancelled ctx, and the panic propagates. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err error) {
 	mustNotBeNil(fn == nil)
 	if err = ctx.Err(); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// cancelErrors are errors of cancelled calls, from clients that do not return the error of the context.
+// cancelErrors are errors of cancelled calls, from clients that do not return the error of the
+// context.
 var cancelErrors = map[string]error{
 	"the context's own":          context.Canceled,
 	"wrapped":                    fmt.Errorf("get: %w", context.Canceled),
@@ -50,8 +51,8 @@ var cancellableForms = map[string]func(ask func(error) breaker.Outcome) (call fu
 	},
 }
 
-// classifiedCall creates a breaker with a classifier. It returns a function that makes a call through
-// the breaker, and the counts of the breaker.
+// classifiedCall creates a breaker with a classifier. It returns a function that makes a call
+// through the breaker, and the counts of the breaker.
 type classifiedCall = func(func(error) breaker.Outcome) (func(ctx, func(ctx) error), func() window.Counts)
 
 func classifiedByConfig(call func(ctx, *breaker.Breaker, func(ctx) error)) classifiedCall {
@@ -84,7 +85,8 @@ func TestACancelledCallThatSucceedsIsASuccess(t *testing.T) {
 			want    window.Counts
 		}{
 			{breaker.Success, window.Counts{Successes: 1}},
-			{breaker.Failure, window.Counts{Ignored: 1}}, // the cancellation may have caused this value
+			// the cancellation may have caused this value
+			{breaker.Failure, window.Counts{Ignored: 1}},
 			{breaker.Ignored, window.Counts{Ignored: 1}},
 		} {
 			call, counts := judge(func(error) breaker.Outcome { return c.verdict })

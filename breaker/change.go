@@ -18,12 +18,12 @@ type Change struct {
 	Key string
 	// At is when the transition was due. For HalfOpen it is the end of the cooldown.
 	At time.Time
-	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in the
-	// state Shadow would have opened, and Closed if GroupConfig.MaxOpen prevented an opening.
+	// From is the state that ended, and To the state that began. Both are Shadow if a breaker in
+	// the state Shadow would have opened, and Closed if GroupConfig.MaxOpen prevented an opening.
 	From, To State
-	// Reason is the cause in words, with the numbers that led to it, such as "failure rate 57% of 40
-	// calls, limit 50%" or "the cooldown of 5s is over". Explain and OpenError.Reason say why the breaker
-	// opened, also while it is half-open.
+	// Reason is the cause in words, with the numbers that led to it, such as "failure rate 57% of
+	// 40 calls, limit 50%" or "the cooldown of 5s is over". Explain and OpenError.Reason say why
+	// the breaker opened, also while it is half-open.
 	Reason string
 	// Counts are the calls that caused the transition. They are zero if calls did not cause it.
 	Counts window.Counts
@@ -32,8 +32,8 @@ type Change struct {
 	// known: see the package comment.
 	Margin string
 	// LastFailures are the last failures before a breaker opened because of its calls, the oldest
-	// first. The errors of all calls that this opening refuses share the slice: do not change it. See
-	// Config.KeepFailures.
+	// first. The errors of all calls that this opening refuses share the slice: do not change it.
+	// See Config.KeepFailures.
 	LastFailures []FailedCall
 
 	seq    uint64 // 1 for the first transition of the breaker, and one more for each transition
@@ -69,8 +69,9 @@ const maxQueued = 64
 // returned.
 type changeQueue struct {
 	callback atomic.Pointer[func(Change)] // points to nil for none
-	cause    context.Context              // of the call that is being judged under the lock of the breaker, or nil
-	dropped  atomic.Int64
+	// of the call that is being judged under the lock of the breaker, or nil
+	cause   context.Context
+	dropped atomic.Int64
 
 	mu         sync.Mutex
 	seq        uint64

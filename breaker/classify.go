@@ -23,8 +23,8 @@ const (
 // DefaultClassify classifies errors if Config.Classify is not set:
 //
 //   - nil is a success.
-//   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter refused
-//     the call, so the service never saw it.
+//   - An error that matches weir.ErrRefused is ignored: an inner breaker, throttle or limiter
+//     refused the call, so the service never saw it.
 //   - Every other error is a failure, including a deadline that has passed. The breaker ignores
 //     some failures after a deadline all the same: see Config.CountDeadlines.
 func DefaultClassify(err error) Outcome {
@@ -42,12 +42,12 @@ func DefaultClassify(err error) Outcome {
 //	Classify: breaker.Classifier(weirgrpc.DefaultClassify).Accept(errNotFound)
 type Classifier func(err error) Outcome
 
-// Accept returns a Classifier for which errors that match one of errs are successes. Use it for errors
-// of a service that works, such as "not found". DefaultClassify classifies all other errors.
+// Accept returns a Classifier for which errors that match one of errs are successes. Use it for
+// errors of a service that works, such as "not found". DefaultClassify classifies all other errors.
 func Accept(errs ...error) Classifier { return Classifier(DefaultClassify).Accept(errs...) }
 
-// Ignore returns a Classifier that ignores errors that match one of errs. DefaultClassify classifies
-// all other errors.
+// Ignore returns a Classifier that ignores errors that match one of errs. DefaultClassify
+// classifies all other errors.
 func Ignore(errs ...error) Classifier { return Classifier(DefaultClassify).Ignore(errs...) }
 
 // FailOn returns a Classifier for which errors that match one of errs are failures. Refusals are
@@ -63,8 +63,8 @@ func FailOn(errs ...error) Classifier {
 	}
 }
 
-// Accept returns a Classifier for which errors that match one of errs are successes. c classifies all
-// other errors.
+// Accept returns a Classifier for which errors that match one of errs are successes. c classifies
+// all other errors.
 func (c Classifier) Accept(errs ...error) Classifier { return c.except(errs, Success) }
 
 // Ignore returns a Classifier that ignores errors that match one of errs. c classifies all other

@@ -12,13 +12,14 @@ import (
 // Off disables a limit or a time, in the fields of Config and GroupConfig that allow it.
 const Off = -1
 
-// Config configures a [Breaker]. The zero value is ready to use. Several breakers may share a Config.
+// Config configures a [Breaker]. The zero value is ready to use. Several breakers may share a
+// Config.
 type Config struct {
-	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0 and
-	// at most 1, or Off for never. Default 0.5.
+	// FailureRate is the share of failed calls in the window at which the breaker opens, above 0
+	// and at most 1, or Off for never. Default 0.5.
 	FailureRate float64
-	// SlowCall is the duration above which a call is slow. It costs a second reading of the clock per
-	// call. Default 0: no call is slow.
+	// SlowCall is the duration above which a call is slow. It costs a second reading of the clock
+	// per call. Default 0: no call is slow.
 	SlowCall time.Duration
 	// SlowRate is the share of slow calls in the window at which the breaker opens, above 0 and at
 	// most 1, or Off for never. Default 0.5 if SlowCall is set.
@@ -27,17 +28,18 @@ type Config struct {
 	// second reading of the clock and two atomic adds per call, and 44 kB from the first call on.
 	// Default false.
 	Latency bool
-	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that a
-	// service that hangs opens the breaker before the first call returns. A closed or recovering
-	// breaker checks this when a call begins. So a call that hangs is noticed by the first call that
-	// begins more than 2 × SlowCall + 1s after it began, for every window. If no call began for that
-	// long, the process may have been suspended. Then a call that hangs is noticed by the first call
-	// that begins more than half a second plus half of SlowCall after the call that ended the pause.
-	// Probes of a half-open breaker have ProbeTimeout instead. HungCalls costs two atomic adds per
-	// call, and memory for 40 counters, or 80 if calls hang. Default false.
+	// HungCalls counts a call in flight for longer than SlowCall as slow before it returns, so that
+	// a service that hangs opens the breaker before the first call returns. A closed or recovering
+	// breaker checks this when a call begins. So a call that hangs is noticed by the first call
+	// that begins more than 2 × SlowCall + 1s after it began, for every window. If no call began
+	// for that long, the process may have been suspended. Then a call that hangs is noticed by the
+	// first call that begins more than half a second plus half of SlowCall after the call that
+	// ended the pause. Probes of a half-open breaker have ProbeTimeout instead. HungCalls costs two
+	// atomic adds per call, and memory for 40 counters, or 80 if calls hang. Default false.
 	HungCalls bool
-	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit is
-	// counted forever. It costs a reading of the clock and two atomic adds per call. Default false.
+	// Active counts the calls in flight for the metric weir.breaker.call.active. A forgotten permit
+	// is counted forever. It costs a reading of the clock and two atomic adds per call. Default
+	// false.
 	Active bool
 	// ConsecutiveFailures is the number of consecutive failures at which the breaker opens, however
 	// far apart they are and whatever MinCalls is. Default 0: never.
@@ -46,18 +48,18 @@ type Config struct {
 	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
 	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
 	// one failure for every six calls in the window. A run does not count slow calls. Default:
-	// FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by chance at
-	// 40 % of FailureRate, they open the breaker less than once in a million calls. With the other
-	// defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
+	// FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by chance
+	// at 40 % of FailureRate, they open the breaker less than once in a million calls. With the
+	// other defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
 	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
 	// panics, the result counts and the panic propagates. Default none.
 	Trip func(window.Counts) (reason string, trip bool)
-	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result while the
-	// breaker is closed, they are compared with the same rates as the breaker's own counts. Both kinds
-	// of counts can open it. Shared counts must not include calls before the breaker closed. A
-	// negative count is taken as 0. Default none.
+	// SharedCounts returns counts from elsewhere, such as those of a fleet. At each result while
+	// the breaker is closed, they are compared with the same rates as the breaker's own counts.
+	// Both kinds of counts can open it. Shared counts must not include calls before the breaker
+	// closed. A negative count is taken as 0. Default none.
 	SharedCounts func() window.Counts
 	// MinCalls is the number of calls in the window below which no rate is compared, at least 1.
 	// Default 20.
@@ -73,38 +75,38 @@ type Config struct {
 	// enough. Default 0: the window is a time span.
 	LastCalls int
 
-	// Cooldown is the time that the breaker stays open before it lets probes through, or Off for none.
-	// Default 1s.
+	// Cooldown is the time that the breaker stays open before it lets probes through, or Off for
+	// none. Default 1s.
 	Cooldown time.Duration
-	// CooldownFactor is how many times longer each cooldown is than the one before, as long as probes
-	// fail, from 1 to 100. Default 1.
+	// CooldownFactor is how many times longer each cooldown is than the one before, as long as
+	// probes fail, from 1 to 100. Default 1.
 	CooldownFactor float64
-	// MaxCooldown is the longest cooldown that CooldownFactor leads to, at least Cooldown. Default 5m,
-	// or Cooldown if that is longer.
+	// MaxCooldown is the longest cooldown that CooldownFactor leads to, at least Cooldown. Default
+	// 5m, or Cooldown if that is longer.
 	MaxCooldown time.Duration
-	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to 1,
-	// so that the breakers of a fleet do not probe at the same time. A wait that a service asks for is
-	// lengthened by up to the same share: see MaxRetryAfter and weir.Gate.Hold. Off disables both. Default 0 for
-	// cooldowns, and 0.1 for waits that a service asks for.
+	// CooldownJitter is the largest share by which each cooldown is shortened at random, from 0 to
+	// 1, so that the breakers of a fleet do not probe at the same time. A wait that a service asks
+	// for is lengthened by up to the same share: see MaxRetryAfter and weir.Gate.Hold. Off disables
+	// both. Default 0 for cooldowns, and 0.1 for waits that a service asks for.
 	CooldownJitter float64
 	// MaxRetryAfter is the longest wait that a failing service may ask for, or Off to ignore such
 	// waits. A service asks by an error with a method RetryAfter() time.Duration, or by
-	// Permit.SetRetryAfter. A breaker that opens then stays open for at least the wait, and longer by
-	// up to CooldownJitter of the wait: a service asks all its clients at once, and they should not
-	// all come back at once. Default 1m.
+	// Permit.SetRetryAfter. A breaker that opens then stays open for at least the wait, and longer
+	// by up to CooldownJitter of the wait: a service asks all its clients at once, and they should
+	// not all come back at once. Default 1m.
 	MaxRetryAfter time.Duration
 
 	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
-	// MinCalls or Probes results, whichever is less, the same rates close or open it. If FailureRate
-	// is Off, the first failure opens it. If a run of failures has opened the breaker, a
-	// failure before the first success opens it again. Default 3.
+	// MinCalls or Probes results, whichever is less, the same rates close or open it. If
+	// FailureRate is Off, the first failure opens it. If a run of failures has opened the breaker,
+	// a failure before the first success opens it again. Default 3.
 	Probes int
 	// ProbeTimeout is the time after which the slot of a probe without a result is given to another
 	// call. Default 10s.
 	ProbeTimeout time.Duration
-	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again. The
-	// time does not begin without a call: the next call after the cooldown is a probe, however late it
-	// comes. Default 0: never.
+	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again.
+	// The time does not begin without a call: the next call after the cooldown is a probe, however
+	// late it comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
 	// Recovery is how long calls must go well after the probes have succeeded until the breaker
@@ -116,10 +118,10 @@ type Config struct {
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.
 	// Default Closed.
 	Initial State
-	// Refuse makes the breaker refuse all calls, including calls of keys without room in a group: it
-	// is forced open. The text is the reason that the errors show, of at most 1,024 bytes, such as
-	// "maintenance until 18:00". Force, Release, OpenFor and Reset take effect only when Reconfigure
-	// has made Refuse empty. Default none.
+	// Refuse makes the breaker refuse all calls, including calls of keys without room in a group:
+	// it is forced open. The text is the reason that the errors show, of at most 1,024 bytes, such
+	// as "maintenance until 18:00". Force, Release, OpenFor and Reset take effect only when
+	// Reconfigure has made Refuse empty. Default none.
 	Refuse string
 
 	// Classify returns the outcome of a call that returned the given error or nil. It runs outside
@@ -138,26 +140,28 @@ type Config struct {
 	//     failure matches too: if one call guards calls to several services, give each service its
 	//     own breaker.
 	//
-	// When an errgroup cancels its context on the first error, the calls that end later are ignored.
-	// To classify all of them, give each call a context that the errgroup does not cancel.
+	// When an errgroup cancels its context on the first error, the calls that end later are
+	// ignored. To classify all of them, give each call a context that the errgroup does not cancel.
 	Classify func(err error) Outcome
 
-	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones when it
-	// opens, or Off for none. Once there are that many, a new failure replaces the oldest, but at most
-	// once per millisecond. See the package comment for what is kept of each. Default 8.
+	// KeepFailures is how many failures the breaker keeps, from 1 to 100, to show the last ones
+	// when it opens, or Off for none. Once there are that many, a new failure replaces the oldest,
+	// but at most once per millisecond. See the package comment for what is kept of each. Default
+	// 8.
 	KeepFailures int
 	// DescribeFailure may change what is kept of a failed call, such as add the trace ID of ctx as
 	// Note, or clear a Message that has secrets. f has Kind and Message, but not Time and Duration.
 	// err is nil if the call did not return, or returned a value that is a failure. DescribeFailure
-	// is not called for outcomes that Permit.Record records, which come without ctx and error. It runs
-	// outside all locks. A panic is recovered: then f is kept without Message and Note. Default none.
+	// is not called for outcomes that Permit.Record records, which come without ctx and error. It
+	// runs outside all locks. A panic is recovered: then f is kept without Message and Note.
+	// Default none.
 	DescribeFailure func(ctx context.Context, err error, f *FailedCall)
 
-	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if the
-	// call has no trace that is sampled: see otelweir.Trace. With Latency, some calls, at most one per
-	// second for each bucket, become exemplars of their durations. A call without a ctx, or with an ID
-	// of more than 64 bytes, does not become an exemplar. Trace runs outside all locks. A panic is
-	// recovered. Default none.
+	// Trace returns the IDs of the trace and the span of a call, in hexadecimal digits, or "" if
+	// the call has no trace that is sampled: see otelweir.Trace. With Latency, some calls, at most
+	// one per second for each bucket, become exemplars of their durations. A call without a ctx, or
+	// with an ID of more than 64 bytes, does not become an exemplar. Trace runs outside all locks.
+	// A panic is recovered. Default none.
 	Trace func(ctx context.Context) (traceID, spanID string)
 
 	// CountDeadlines counts a failure after a deadline also if the deadline was shorter than a
@@ -165,10 +169,10 @@ type Config struct {
 	// failures are ignored: see the package comment. Default false.
 	CountDeadlines bool
 
-	// OnChange is called for every transition, one at a time and in order. The goroutine that causes
-	// the transition calls it, outside all locks, so it may call any method of the breaker. While it
-	// runs, up to 64 further transitions wait; more are dropped and counted. A panic in OnChange is
-	// recovered, logged and counted. Default none.
+	// OnChange is called for every transition, one at a time and in order. The goroutine that
+	// causes the transition calls it, outside all locks, so it may call any method of the breaker.
+	// While it runs, up to 64 further transitions wait; more are dropped and counted. A panic in
+	// OnChange is recovered, logged and counted. Default none.
 	OnChange func(Change)
 }
 

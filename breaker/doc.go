@@ -8,8 +8,8 @@
 //	})
 //	if errors.Is(err, breaker.ErrOpen) { … } // refused: the call was not made
 //
-// By default every error is a failure, except errors of cancelled and refused calls. Config.Classify
-// changes that:
+// By default every error is a failure, except errors of cancelled and refused calls.
+// Config.Classify changes that:
 //
 //	var users = breaker.New("users", breaker.Config{Classify: breaker.Accept(sql.ErrNoRows)})
 //
@@ -25,10 +25,10 @@
 //
 // # States
 //
-// A breaker counts the results of its calls in a moving window. When enough calls fail, it opens and
-// refuses all calls until the cooldown is over. Then it is half-open: it lets a few calls through as
-// probes. If they succeed, it is recovering: it lets a share of the calls through, which grows while
-// they go well. If Config.Recovery is Off, it closes at once.
+// A breaker counts the results of its calls in a moving window. When enough calls fail, it opens
+// and refuses all calls until the cooldown is over. Then it is half-open: it lets a few calls
+// through as probes. If they succeed, it is recovering: it lets a share of the calls through, which
+// grows while they go well. If Config.Recovery is Off, it closes at once.
 //
 //	         failures reach a limit            cooldown over
 //	Closed ───────────────────────► Open ───────────────────────► HalfOpen
@@ -80,9 +80,9 @@
 //
 // # Other limits
 //
-// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures, on the
-// result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it and Reset
-// closes it by hand. Reconfigure changes its Config.
+// A breaker can also open on the rate of slow calls, on calls that hang, on consecutive failures,
+// on the result of Config.Trip, and on counts that a fleet shares: see [Config]. OpenFor opens it
+// and Reset closes it by hand. Reconfigure changes its Config.
 //
 // # Deadlines that say nothing
 //
@@ -156,9 +156,9 @@
 // all calls pass next.
 //
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
-// numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls pass
-// and no round has failed for Recovery. It opens when the share is smallest and no round was good for
-// Recovery, or when calls hang and Config.HungCalls is set.
+// numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls
+// pass and no round has failed for Recovery. It opens when the share is smallest and no round was
+// good for Recovery, or when calls hang and Config.HungCalls is set.
 //
 // # When refused callers come back
 //
@@ -190,23 +190,23 @@
 //
 //	user, err := breaker.Do(ctx, tenants.Get(id), fetchUser)
 //
-// A fault of the caller, such as a lost network or a wrong certificate, makes the calls of all keys fail,
-// and all their breakers open. GroupConfig.MaxOpen bounds the share of keys that may be open at once, as
-// max_ejection_percent does in Envoy:
+// A fault of the caller, such as a lost network or a wrong certificate, makes the calls of all keys
+// fail, and all their breakers open. GroupConfig.MaxOpen bounds the share of keys that may be open
+// at once, as max_ejection_percent does in Envoy:
 //
 //   - MaxOpen is a share of all keys that the group has, with or without calls. One key may always
 //     open.
 //   - A key is open from its opening until it closes. It keeps its place while it is half-open or
-//     recovering, because it refuses calls then, and may open again. A key that is forgotten gives its
-//     place back.
-//   - A key that may not open stays closed, counts its calls, and is judged at each result. So it opens at
-//     the first result after a place is free, if the rules still say so. Config.OnChange gets a Change
-//     from Closed to Closed with the reason, at most once per Cooldown, or per second if that is longer.
-//     The metric weir.breaker.group.prevented_openings counts these.
+//     recovering, because it refuses calls then, and may open again. A key that is forgotten gives
+//     its place back.
+//   - A key that may not open stays closed, counts its calls, and is judged at each result. So it
+//     opens at the first result after a place is free, if the rules still say so. Config.OnChange
+//     gets a Change from Closed to Closed with the reason, at most once per Cooldown, or per second
+//     if that is longer. The metric weir.breaker.group.prevented_openings counts these.
 //   - MaxOpen does not bind keys that are opened by hand, by Force, Release, OpenFor or
 //     Config.Initial. They take places too. The state Shadow does not take MaxOpen into account.
-//   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until enough
-//     of them have closed.
+//   - If MaxOpen or the number of keys falls, open keys stay open, and no other key opens until
+//     enough of them have closed.
 //
 // MaxOpen is off by default: in an outage of all services, the keys that may not open would keep
 // sending calls to services that are down.
@@ -224,11 +224,11 @@
 //     has ended changes nothing and counts in the metric weir.breaker.late_results.
 //   - Failures before the breaker closed do not count after it closed.
 //   - If a call panics, it counts as a failure and the panic propagates.
-//   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner breaker,
-//     throttle or limiter refused is ignored, whatever Config.Classify returns.
+//   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner
+//     breaker, throttle or limiter refused is ignored, whatever Config.Classify returns.
 //   - RetryAfter of a refusal is never 0, so a caller that sleeps for it between retries does not
 //     spin.
 //   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
-//     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory, except
-//     about 1 kB when samples begin or end. No goroutine or timer is started.
+//     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory,
+//     except about 1 kB when samples begin or end. No goroutine or timer is started.
 package breaker

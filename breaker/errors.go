@@ -12,24 +12,25 @@ import (
 // error itself is an [*OpenError]. ErrOpen matches weir.ErrRefused too.
 var ErrOpen error = sentinel.RefusalError("breaker: open")
 
-// OpenError is the error of a refused call. It matches ErrOpen and weir.ErrRefused. All calls that the
-// same opening refuses share one OpenError: do not change it.
+// OpenError is the error of a refused call. It matches ErrOpen and weir.ErrRefused. All calls that
+// the same opening refuses share one OpenError: do not change it.
 type OpenError struct {
 	// Name is the name of the breaker.
 	Name string
 	// Key is the key of a member of a Group, as text.
 	Key string
-	// State is Open, ForcedOpen, HalfOpen if no probe was due or all were in flight, or Recovering if
-	// only a share of the calls passes.
+	// State is Open, ForcedOpen, HalfOpen if no probe was due or all were in flight, or Recovering
+	// if only a share of the calls passes.
 	State State
 	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or
 	// Config.Refuse.
 	Reason string
-	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier. It is zero
-	// for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number of calls.
+	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier. It is
+	// zero for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number
+	// of calls.
 	Until time.Time
-	// Margin and LastFailures are those of the Change in which the breaker opened. They are empty if
-	// it was opened by hand.
+	// Margin and LastFailures are those of the Change in which the breaker opened. They are empty
+	// if it was opened by hand.
 	Margin       string
 	LastFailures []FailedCall
 

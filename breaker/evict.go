@@ -23,9 +23,9 @@ func (r *rules) timeToEmpty() time.Duration {
 // evict makes b forward everything to its successor, if b counts as idle in its group. It reports
 // whether it did.
 //
-// Results are recorded without a lock. So evict checks b again after it has stored the evicted phase,
-// and record checks for that phase after it has counted the result: at least one of the two sees the
-// other.
+// Results are recorded without a lock. So evict checks b again after it has stored the evicted
+// phase, and record checks for that phase after it has counted the result: at least one of the two
+// sees the other.
 func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	if !b.mu.TryLock() {
 		return false // it is in use
@@ -65,7 +65,8 @@ func (b *Breaker) evictAnyState(t time.Time) {
 // Consecutive failures and runs of failures that are older than the window do not matter. The lock
 // is held.
 func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong bool) bool {
-	asNew := p.isUnchanged(at) && p.state == r.config.Initial // Group.Reconfigure may have changed Initial
+	// Group.Reconfigure may have changed Initial
+	asNew := p.isUnchanged(at) && p.state == r.config.Initial
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
 		return false
 	}

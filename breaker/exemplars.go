@@ -29,8 +29,8 @@ const (
 // maxTraceID is the longest ID that is kept, in bytes. OpenTelemetry's have 32 hexadecimal digits.
 const maxTraceID = 64
 
-// keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is due. It
-// calls a function of the user, so no lock is held.
+// keepExemplar keeps a call whose duration was counted, if its trace is known and an exemplar is
+// due. It calls a function of the user, so no lock is held.
 func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration) {
 	if ctx == unknownContext {
 		return

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Explain returns in words why the breaker refuses calls: the reason, the margin, and the last failures,
-// the newest first, on one line each. It returns "" unless Tripped returns true. Of each
+// Explain returns in words why the breaker refuses calls: the reason, the margin, and the last
+// failures, the newest first, on one line each. It returns "" unless Tripped returns true. Of each
 // failure it shows what FailedCall.String returns.
 func (b *Breaker) Explain() string {
 	p := b.forReads().phase.Load()

@@ -18,10 +18,10 @@ type FailedCall struct {
 	// Duration is how long the call took, or 0 if it was not timed. All calls are timed if
 	// Config.SlowCall is set.
 	Duration time.Duration
-	// Kind is the Go type of the error, such as "*net.OpError", in at most 100 bytes. Wrappers made by
-	// packages fmt and errors do not count: if there is nothing else, Kind is "error". It is "panic" if
-	// the call panicked or called runtime.Goexit, "result" if it returned no error but a value that is
-	// a failure, and "recorded" if Permit.Record recorded it.
+	// Kind is the Go type of the error, such as "*net.OpError", in at most 100 bytes. Wrappers made
+	// by packages fmt and errors do not count: if there is nothing else, Kind is "error". It is
+	// "panic" if the call panicked or called runtime.Goexit, "result" if it returned no error but a
+	// value that is a failure, and "recorded" if Permit.Record recorded it.
 	Kind string
 	// Message is the text of the error, in at most 200 bytes.
 	Message string

@@ -97,7 +97,8 @@ func testReconfigureKeepsTheLatestFailuresThatFit(t *testing.T) {
 		messages(refusal(t, b).LastFailures))
 }
 
-// TestABurstOfFailuresIsNotDescribed makes many failures at once. The texts of most of them are not read.
+// TestABurstOfFailuresIsNotDescribed makes many failures at once. The texts of most of them are not
+// read.
 func TestABurstOfFailuresIsNotDescribed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		described := 0
@@ -178,8 +179,8 @@ func TestKeptFailuresAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// TestTheLastFailuresOfManyGoroutines records failures from many goroutines, in an order that a lock
-// decides, and compares those that are kept with the last ones of that order.
+// TestTheLastFailuresOfManyGoroutines records failures from many goroutines, in an order that a
+// lock decides, and compares those that are kept with the last ones of that order.
 func TestTheLastFailuresOfManyGoroutines(t *testing.T) {
 	synctest.Test(t, testTheLastFailuresOfManyGoroutines)
 }
@@ -223,8 +224,8 @@ func testTheLastFailuresOfManyGoroutines(t *testing.T) {
 	}
 }
 
-// TestFailuresAreWholeWhileTheBreakerOpens records failures from many goroutines while the breaker opens
-// and closes. Each failure that is shown must be one that was recorded, whole.
+// TestFailuresAreWholeWhileTheBreakerOpens records failures from many goroutines while the breaker
+// opens and closes. Each failure that is shown must be one that was recorded, whole.
 func TestFailuresAreWholeWhileTheBreakerOpens(t *testing.T) {
 	b := breaker.New("b", breaker.Config{ConsecutiveFailures: 20, Cooldown: breaker.Off, Probes: 1, Recovery: breaker.Off, OnChange: func(c breaker.Change) {
 		for _, f := range c.LastFailures {

@@ -48,7 +48,8 @@ func TestScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 		require.Equal(t, int64(1), b.StatsNow().Dropped)
 
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = b.Run(bg(), succeed) }) // two changes; the callback of the first ends the goroutine
+		// two changes; the callback of the first ends the goroutine
+		wg.Go(func() { _ = b.Run(bg(), succeed) })
 		wg.Wait()
 		require.Equal(t, breaker.HalfOpen, seen[4])
 		time.Sleep(10 * time.Second) // ProbeTimeout releases the slot of the probe
@@ -58,8 +59,8 @@ func TestScenarioA40_CallbacksMayDoAnything(t *testing.T) {
 	})
 }
 
-// A callback that blocks delays only the caller that runs it. The queue is bounded, dropped changes are
-// counted, and queued changes are delivered however the callback ends.
+// A callback that blocks delays only the caller that runs it. The queue is bounded, dropped changes
+// are counted, and queued changes are delivered however the callback ends.
 func TestABlockedCallbackBlocksNoOtherCaller(t *testing.T) {
 	for name, c := range map[string]struct {
 		end     func()

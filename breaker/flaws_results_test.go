@@ -33,7 +33,8 @@ func TestScenarioA19_LateResultsChangeNothing(t *testing.T) {
 				time.Sleep(time.Until(until))
 				require.Equal(t, breaker.HalfOpen, b.State())
 
-				probe := holdPermits(t, b, 2) // while half-open: no verdict, and no slot acquired or released
+				// while half-open: no verdict, and no slot acquired or released
+				probe := holdPermits(t, b, 2)
 				for _, p := range early[4:8] {
 					require.False(t, p.Record(late))
 				}

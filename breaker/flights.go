@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// flights counts the calls in flight by the time they began, to find calls that hang. It lasts as long
-// as a closed phase: a call that hung before the breaker opened does not count after it closed.
+// flights counts the calls in flight by the time they began, to find calls that hang. It lasts as
+// long as a closed phase: a call that hung before the breaker opened does not count after it
+// closed.
 //
 // Time is divided into slices, each with a counter that is reused len(counters) slices later. A
 // slice is at most half a second plus half of SlowCall long, so that a call is found to hang soon.
@@ -57,7 +58,8 @@ const unwatchedSlice = -1
 // graceAfterPause is how long the calls in flight of a process that was suspended may take to end.
 const graceAfterPause = 500 * time.Millisecond
 
-// newFlights returns nil if Config.HungCalls is not set. The methods of a nil flights count nothing.
+// newFlights returns nil if Config.HungCalls is not set. The methods of a nil flights count
+// nothing.
 func newFlights(r *rules) *flights {
 	c := &r.config
 	if !c.HungCalls {
@@ -192,13 +194,14 @@ func (f *flights) countHung(at time.Duration) (calls int64, first bool) {
 	if at-f.resumed < graceAfterPause {
 		until = f.paused
 	}
-	from := min(at-f.kept, f.until-f.slow) // a slow call counts at least once, however late the next call is
+	// a slow call counts at least once, however late the next call is
+	from := min(at-f.kept, f.until-f.slow)
 	f.until = until
 	return f.count(from, until-f.slow), true
 }
 
-// count returns the number of calls in flight whose slice ended after from and not after to. The lock is
-// held.
+// count returns the number of calls in flight whose slice ended after from and not after to. The
+// lock is held.
 func (f *flights) count(from, to time.Duration) (calls int64) {
 	include := func(slice, n int64) {
 		if end := time.Duration(slice+1) * f.width; end > from && end <= to {

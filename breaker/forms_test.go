@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// allCallForms lists every way to make a call through a breaker. Each returns the error of fn, and the
-// value 7 if the form has a value.
+// allCallForms lists every way to make a call through a breaker. Each returns the error of fn, and
+// the value 7 if the form has a value.
 var allCallForms = map[string]func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error){
 	"Run": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) { return 0, b.Run(c, fn) },
 	"Do": func(c ctx, b *breaker.Breaker, fn func(ctx) error) (any, error) {

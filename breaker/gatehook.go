@@ -37,9 +37,9 @@ var _ = func() bool {
 // admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
 func (b *Breaker) admit(m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
 
-// admitAfter fills in a zero permit if the breaker is closed and counts no calls in flight, and reports
-// whether it did. d is the time since t0 of NewAt. If admitAfter reports false, nothing was refused or
-// counted, and admitAt decides.
+// admitAfter fills in a zero permit if the breaker is closed and counts no calls in flight, and
+// reports whether it did. d is the time since t0 of NewAt. If admitAfter reports false, nothing was
+// refused or counted, and admitAt decides.
 func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 	p := b.phase.Load()
 	if !p.fast || p.timed && !b.clock.IsOffset(d) {
@@ -77,8 +77,8 @@ func (b *Breaker) checkAt(t time.Time) error {
 	return b.check(b.at(t))
 }
 
-// refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts the
-// refusal.
+// refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts
+// the refusal.
 func (b *Breaker) refuseFor(reason string) error {
 	b = b.forCalls()
 	return b.refuse(&OpenError{
@@ -86,8 +86,8 @@ func (b *Breaker) refuseFor(reason string) error {
 	})
 }
 
-// gatePlace returns where a group of gates keeps the gate of a member, or nil for a breaker that is not
-// in a group.
+// gatePlace returns where a group of gates keeps the gate of a member, or nil for a breaker that is
+// not in a group.
 func (b *Breaker) gatePlace() gatehook.Place {
 	if b.member == nil || b.member.group == nil {
 		return nil

@@ -124,8 +124,8 @@ func (g *Group[K]) getAt(t time.Time, key K) *Breaker {
 }
 
 // Reconfigure replaces the Config of all keys, including keys added later, and any Config that
-// [Breaker.Reconfigure] has set. Breakers keep their states and calls as described there. If c is not
-// valid, Reconfigure returns the error of c.Validate and changes nothing.
+// [Breaker.Reconfigure] has set. Breakers keep their states and calls as described there. If c is
+// not valid, Reconfigure returns the error of c.Validate and changes nothing.
 func (g *Group[K]) Reconfigure(c Config) error { return g.reconfigureAt(time.Now(), c) }
 
 // reconfigureAt is Reconfigure at the time t.
@@ -133,7 +133,8 @@ func (g *Group[K]) reconfigureAt(t time.Time, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	g.rules.Store(newRules(c.orDefault())) // set first, so that all members with the old rules are in the lists below
+	// set first, so that all members with the old rules are in the lists below
+	g.rules.Store(newRules(c.orDefault()))
 	g.unguarded.setGroupRules(func() *rules { return unguardedRules(g.rules.Load().config) }, t)
 	for _, b := range g.All() {
 		b.setGroupRules(g.rules.Load, t)

@@ -25,7 +25,8 @@ func countedCalls[K comparable](g *Group[K]) (n int) {
 	return n
 }
 
-// A result that is recorded while its breaker is evicted counts once, for the breaker that the key has then.
+// A result that is recorded while its breaker is evicted counts once, for the breaker that the key
+// has then.
 func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
@@ -70,7 +71,8 @@ func TestAResultCountsOnceWhileItsBreakerIsEvicted(t *testing.T) {
 	t.Logf("evicted in %d of %d rounds", first, rounds)
 }
 
-// A call that was recorded while its breaker was evicted is passed on only if the eviction has missed it.
+// A call that was recorded while its breaker was evicted is passed on only if the eviction has
+// missed it.
 func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off}, t0)
@@ -87,7 +89,8 @@ func TestOnlyAResultThatTheEvictionHasMissedIsPassedOn(t *testing.T) {
 	}
 }
 
-// A refusal that is counted after its breaker was evicted counts for the breaker that the key has then.
+// A refusal that is counted after its breaker was evicted counts for the breaker that the key has
+// then.
 func TestARefusalThatTheEvictionHasNotSeenIsPassedOn(t *testing.T) {
 	g := NewGroup[int]("g", GroupConfig{MaxKeys: 1, MaxSeries: Off})
 	b := g.Get(0)

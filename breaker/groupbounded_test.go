@@ -28,7 +28,8 @@ func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
 	for step := range steps {
 		at += time.Duration(r.ExpFloat64() * float64(60*time.Millisecond))
 		key := fmt.Sprint(int(r.ExpFloat64() * 30))
-		u := after(at.Truncate(c.Window / 10)) // so that the buckets of all breakers begin at the same times
+		// so that the buckets of all breakers begin at the same times
+		u := after(at.Truncate(c.Window / 10))
 		b := g.GetAt(u, key)
 		if b.StateAt(u) == breaker.ForcedClosed {
 			continue
@@ -167,7 +168,8 @@ func TestGroupPassesNewKeysUnguardedWhenNoMemberCanGo(t *testing.T) {
 // Many keys have one call each, one key every 2 ms, so at most the last 5,000 have a call in their
 // windows.
 func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the garbage collector has no processor of its own
+	// the garbage collector has no processor of its own
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const most, failing = 10_000, 12_000
 	keys := testenv.Repeat(1_000_000, 25_000)
 	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{}, t0)

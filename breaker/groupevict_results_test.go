@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 )
 
-// The result of a call that began before its breaker was evicted counts for the breaker that the key has
-// when the call ends.
+// The result of a call that began before its breaker was evicted counts for the breaker that the
+// key has when the call ends.
 func TestGroupCountsTheResultOfACallThatOutlivesItsBreaker(t *testing.T) {
 	g := newEvictableGroup(2, breaker.Config{MinCalls: 2})
 	old := g.GetAt(t0, "a")
@@ -90,8 +90,8 @@ func TestGroupLosesNoCallToAnEviction(t *testing.T) {
 	require.InDelta(t, 50, calls, 0)
 }
 
-// A result is late if the breaker that the key has now has opened and closed since the call began, also in
-// the state Shadow.
+// A result is late if the breaker that the key has now has opened and closed since the call began,
+// also in the state Shadow.
 func TestGroupCountsNoResultFromBeforeTheBreakerOpened(t *testing.T) {
 	for _, initial := range []breaker.State{breaker.Closed, breaker.Shadow} {
 		t.Run(string(initial), func(t *testing.T) {

@@ -175,7 +175,8 @@ func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
 		"Record":      func(_ *breaker.Breaker, old *breaker.Permit) { old.RecordAt(time.Time{}, breaker.Failure) },
 		"Reset":       func(b *breaker.Breaker, _ *breaker.Permit) { b.ResetAt(time.Time{}) },
 		"Reconfigure": func(b *breaker.Breaker, _ *breaker.Permit) { _ = b.ReconfigureAt(time.Time{}, breaker.Config{}) },
-		"Check": func(b *breaker.Breaker, _ *breaker.Permit) { // the key has a breaker that was not used yet
+		"Check": func(b *breaker.Breaker, _ *breaker.Permit) {
+			// the key has a breaker that was not used yet
 			_ = b.CheckAt(time.Time{})
 		},
 	} {

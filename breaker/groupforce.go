@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// groupOverride is an override of all keys of a group, which lies over the overrides of single keys.
+// groupOverride is an override of all keys of a group, which lies over the overrides of single
+// keys.
 type groupOverride[K comparable] struct {
 	state atomic.Pointer[State] // of new keys; nil if there is none
 
@@ -29,7 +30,8 @@ func (g *Group[K]) forceAll(s State, reason string) {
 	o.changing.Lock()
 	defer o.changing.Unlock()
 	before := o.currentOverride()
-	o.state.Store(&s) // stored first, so that the loop finds the keys that were added without this override
+	// stored first, so that the loop finds the keys that were added without this override
+	o.state.Store(&s)
 	owned := map[K]State{}
 	for key, b := range g.All() {
 		own := g.ownOverride(b, before)
@@ -65,7 +67,8 @@ func (g *Group[K]) releaseAll(reason string) {
 			continue
 		}
 		own := o.own[key]
-		if b.isUnchanged() { // the breaker did not change since forceAll, or its key was forgotten meanwhile
+		if b.isUnchanged() {
+			// the breaker did not change since forceAll, or its key was forgotten meanwhile
 			own = g.ownOverride(b, s)
 		}
 		if own != "" {
@@ -114,7 +117,8 @@ func (b *Breaker) forceUnguarded(s State, reason string) {
 	b.changes.deliver()
 }
 
-// forcedPhase returns the first phase of a breaker that begins in the override s instead of phase p.
+// forcedPhase returns the first phase of a breaker that begins in the override s instead of phase
+// p.
 func (p *phase) forcedPhase(s State) *phase {
 	if p.state == s {
 		return p

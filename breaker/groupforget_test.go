@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A forgotten key starts with a new breaker, whatever the state of its old one, also for callers that kept
-// the old one.
+// A forgotten key starts with a new breaker, whatever the state of its old one, also for callers
+// that kept the old one.
 func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	for name, prepare := range map[string]func(*breaker.Breaker){
 		"closed":      func(*breaker.Breaker) {},
@@ -70,8 +70,8 @@ func TestGroupCountsTheResultOfACallThatOutlivesForget(t *testing.T) {
 	require.EqualValues(t, 1, g.Get("a").Counts().Failures)
 }
 
-// Forgetting keys, with or without series of their own, makes no counter fall or jump, and loses no call of
-// the sums.
+// Forgetting keys, with or without series of their own, makes no counter fall or jump, and loses no
+// call of the sums.
 func TestGroupCountersOnlyGrowWhenKeysAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 6, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})

@@ -12,12 +12,14 @@ const otherKey = "_other"
 
 // observerState is the state of a group that only its observers use.
 type observerState[K comparable] struct {
-	name    string
-	others  summableSeries
-	own     map[string]*ownSeries[K] // by the text of the key
-	moved   sum                      // correction of _other: plus what it showed of members before they got their present own series, minus what only ended series showed
-	highest sum                      // the highest counters of _other that were shown
-	members []*member[K]             // reused by collect
+	name   string
+	others summableSeries
+	own    map[string]*ownSeries[K] // by the text of the key
+	// correction of _other: plus what it showed of members before they got their present own
+	// series, minus what only ended series showed
+	moved   sum
+	highest sum          // the highest counters of _other that were shown
+	members []*member[K] // reused by collect
 }
 
 func (w *observerState[K]) init(name string, t0 time.Time) {
@@ -83,7 +85,8 @@ func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []own
 	w := &g.observers
 	others = w.others.emptySum()
 	add(&w.others, &others, g.unguarded)
-	clear(others.values[:3*stateCount]) // the unguarded breaker belongs to no key, so its state does not count
+	// the unguarded breaker belongs to no key, so its state does not count
+	clear(others.values[:3*stateCount])
 	members := w.members[:0]
 	for i := range g.shards {
 		s := &g.shards[i]

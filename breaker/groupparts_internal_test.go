@@ -30,7 +30,8 @@ func TestTheDefaultOfMaxSeries(t *testing.T) {
 	require.Equal(t, 7, GroupConfig{MaxSeries: 7}.orDefault().MaxSeries)
 }
 
-// A new key checks a bounded number of members of a large shard, and the next key continues from there.
+// A new key checks a bounded number of members of a large shard, and the next key continues from
+// there.
 func TestAShardChecksABoundedNumberOfMembers(t *testing.T) {
 	t0 := time.Now()
 	g := NewGroupAt[int]("g", GroupConfig{MaxKeys: 100_000, MaxSeries: Off}, t0)

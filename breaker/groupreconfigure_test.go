@@ -125,8 +125,8 @@ func TestGroupReconfigureIncludesMembersAddedMeanwhile(t *testing.T) {
 	}
 }
 
-// OnChange may reconfigure the group while the group is reconfigured. All members have the later Config then,
-// and no member is kept from being evicted.
+// OnChange may reconfigure the group while the group is reconfigured. All members have the later
+// Config then, and no member is kept from being evicted.
 func TestGroupReconfigureWithinAnother(t *testing.T) {
 	var g *breaker.Group[string]
 	last, again := breaker.Config{MinCalls: 2}, 0
@@ -150,7 +150,8 @@ func TestGroupReconfigureWithinAnother(t *testing.T) {
 	evictAll(g, after(time.Hour))
 }
 
-// A call that began before its group timed calls has no duration, even if its breaker was evicted since.
+// A call that began before its group timed calls has no duration, even if its breaker was evicted
+// since.
 func TestGroupTimesNoCallThatBeganBefore(t *testing.T) {
 	for name, c := range map[string]breaker.Config{
 		"Latency":                 {Latency: true},

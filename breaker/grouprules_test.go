@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// One call per minute closes the breaker of a recovered service, even if HalfOpenTimeout is shorter and the
-// breaker was evicted meanwhile.
+// One call per minute closes the breaker of a recovered service, even if HalfOpenTimeout is shorter
+// and the breaker was evicted meanwhile.
 func TestGroupProbesAfterACooldownHoweverRareCallsAre(t *testing.T) {
 	g := newEvictableGroup(2, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: 3, HalfOpenTimeout: 10 * time.Second, Probes: 1})
 	old := g.GetAt(t0, "a")
@@ -59,7 +59,8 @@ func TestGroupInShadowReportsWhatARealGroupDoes(t *testing.T) {
 			p, err := a.AllowAt(u)
 			q, none := b.AllowAt(u)
 			require.NoError(t, none)
-			addKeys(live, u, 6) // the new keys evict a, while its first call of the minute is in flight
+			// the new keys evict a, while its first call of the minute is in flight
+			addKeys(live, u, 6)
 			addKeys(shadow, u, 6)
 			if err != nil {
 				refused++

@@ -81,8 +81,8 @@ func TestGroupReassignsTheSeriesOfAbandonedOpenBreakers(t *testing.T) {
 	})
 }
 
-// A key with series of its own is not evicted until it was idle for ten minutes and a key in use gets its
-// series.
+// A key with series of its own is not evicted until it was idle for ten minutes and a key in use
+// gets its series.
 func TestGroupKeepsAKeyWithSeriesOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: 1, Breaker: breaker.Config{Latency: true}})

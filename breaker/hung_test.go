@@ -53,11 +53,13 @@ func TestHungCallsAreNoticedAfterTwiceSlowCallAndASecond(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 8))
 				bound := 2*c.SlowCall + time.Second
 				b := breaker.New("b", c)
-				time.Sleep(time.Duration(r.Int64N(int64(3 * bound)))) // so that the calls begin anywhere in a time slice
+				// so that the calls begin anywhere in a time slice
+				time.Sleep(time.Duration(r.Int64N(int64(3 * bound))))
 				run(t, b, int(seed), succeed)
 				beginHungCalls(t, b, 40)
 				began := time.Now()
-				for n := r.IntN(20); n > 0; n-- { // other calls, which a breaker that has opened refuses
+				for n := r.IntN(20); n > 0; n-- {
+					// other calls, which a breaker that has opened refuses
 					time.Sleep(min(time.Duration(r.Int64N(int64(bound/8))), time.Until(began.Add(bound))))
 					_ = b.Run(bg(), succeed)
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelCallers is many goroutines that call through one breaker while other goroutines change the breaker.
-// It counts the result of every call itself.
+// modelCallers is many goroutines that call through one breaker while other goroutines change the
+// breaker. It counts the result of every call itself.
 type modelCallers struct {
 	breaker *breaker.Breaker
 	calls   int           // of each goroutine
@@ -23,7 +23,8 @@ type modelCallers struct {
 
 	made, refused, uncounted atomic.Int64
 	counted                  [3]atomic.Int64 // by outcome
-	ran                      [3]atomic.Int64 // by outcome: calls through Run, which does not say whether they counted
+	// by outcome: calls through Run, which does not say whether they counted
+	ran [3]atomic.Int64
 }
 
 // outcome draws the outcome of a call.
@@ -136,7 +137,8 @@ func modelConfigs(tell func(breaker.Change)) []breaker.Config {
 	c := breaker.Config{MinCalls: 5, Cooldown: 200 * time.Microsecond, Probes: 3, Recovery: 2 * time.Millisecond, OnChange: tell}
 	slow, last, quick := c, c, c
 	slow.SlowCall, slow.HungCalls, slow.Window = 40*time.Microsecond, true, 20*time.Millisecond
-	slow.Trip = func(c window.Counts) (string, bool) { // lets other goroutines run between the reading and the opening
+	slow.Trip = func(c window.Counts) (string, bool) {
+		// lets other goroutines run between the reading and the opening
 		modelYield(20)
 		return "a handful", c.Calls() >= 4
 	}

@@ -46,7 +46,8 @@ func (w *modelWatch) check(t *testing.T, b *breaker.Breaker) {
 		if c.Seq() == last.Seq()+1 {
 			require.Equal(t, last.To, c.From, "%v after %v", c, last)
 		}
-		says := c.From == c.To || last.From == last.To // in shadow mode: such a change begins no state, and has the time of its call
+		// in shadow mode: such a change begins no state, and has the time of its call
+		says := c.From == c.To || last.From == last.To
 		require.True(t, says || !c.At.Before(last.At), "%d, %v, was due %v before %d, %v", c.Seq(), c, last.At.Sub(c.At), last.Seq(), last)
 		require.True(t, modelIsLegal(c, w.halfOpenTimeout), "%v, by %v", c, c.Origin())
 		require.True(t, modelIsSound(c.Counts), "%v: %+v", c, c.Counts)

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// TestEveryCallHasOneOutcomeHoweverTheyInterleave makes calls from eight goroutines while two goroutines
-// force, release, open, reset and reconfigure the breaker. No call is lost or counted twice, and every
-// change is delivered in order.
+// TestEveryCallHasOneOutcomeHoweverTheyInterleave makes calls from eight goroutines while two
+// goroutines force, release, open, reset and reconfigure the breaker. No call is lost or counted
+// twice, and every change is delivered in order.
 func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 	lateInAll := int64(0)
 	for seed := range uint64(12) {
@@ -60,8 +60,8 @@ func TestEveryCallHasOneOutcomeHoweverTheyInterleave(t *testing.T) {
 	require.Positive(t, lateInAll)
 }
 
-// TestDisabledCountsNothingHoweverCallsInterleave is the same test with an override under which results
-// are neither counted nor late.
+// TestDisabledCountsNothingHoweverCallsInterleave is the same test with an override under which
+// results are neither counted nor late.
 func TestDisabledCountsNothingHoweverCallsInterleave(t *testing.T) {
 	watch := &modelWatch{halfOpenTimeout: true}
 	configs := modelConfigs(watch.record)
@@ -124,9 +124,9 @@ func (c *probesInFlight) makeCall(t *testing.T, b *breaker.Breaker, rnd *rand.Ra
 	p.Record(o)
 }
 
-// TestNeverMoreProbesThanSlotsHoweverCallsInterleave uses a breaker that is never closed, so that every call
-// that passes is a probe, and counts the probes in flight for each half-open stay. Every stay begins
-// with a change, and only HalfOpen lets calls pass here.
+// TestNeverMoreProbesThanSlotsHoweverCallsInterleave uses a breaker that is never closed, so that
+// every call that passes is a probe, and counts the probes in flight for each half-open stay. Every
+// stay begins with a change, and only HalfOpen lets calls pass here.
 func TestNeverMoreProbesThanSlotsHoweverCallsInterleave(t *testing.T) {
 	configs := probeConfigs(4)
 	for seed := range uint64(3) {

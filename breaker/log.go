@@ -5,9 +5,9 @@ import "log/slog"
 // eventName is the value of the attribute event.name, for logs that have event names.
 const eventName = "weir.breaker.transition"
 
-// LogChanges returns a function for Config.OnChange that logs each change: as a warning if the breaker
-// opens or would open, and as information otherwise. It logs with Change.Context, so that a record has
-// the trace of the call that caused the change. Several breakers may share the function.
+// LogChanges returns a function for Config.OnChange that logs each change: as a warning if the
+// breaker opens or would open, and as information otherwise. It logs with Change.Context, so that a
+// record has the trace of the call that caused the change. Several breakers may share the function.
 // LogChanges panics if logger is nil.
 //
 // The attributes are:
@@ -20,8 +20,8 @@ const eventName = "weir.breaker.transition"
 //   - weir.breaker.changed_at: Change.At.
 //   - weir.breaker.seq, which numbers the changes of the breaker from 1 on.
 //   - weir.breaker.calls and weir.breaker.failures, if calls caused the change.
-//   - weir.breaker.margin and weir.breaker.last_failures, if the change has them: a text, and a list
-//     of texts, the oldest first.
+//   - weir.breaker.margin and weir.breaker.last_failures, if the change has them: a text, and a
+//     list of texts, the oldest first.
 func LogChanges(logger *slog.Logger) func(Change) {
 	if logger == nil {
 		panic("breaker: LogChanges: the logger is nil")

@@ -33,7 +33,8 @@ func lastReason(t *testing.T, changes []breaker.Change, from, to breaker.State) 
 func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 	const opened = "failure rate 100% of 1 calls, limit 50%"
 	for name, c := range map[string]struct {
-		open func(t *testing.T, b *breaker.Breaker) // opens the breaker, and waits until the cooldown or wait is over
+		// opens the breaker, and waits until the cooldown or wait is over
+		open func(t *testing.T, b *breaker.Breaker)
 		want string
 	}{
 		"cooldown": {func(_ *testing.T, b *breaker.Breaker) {
@@ -81,7 +82,8 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 						require.Contains(t, b.Explain(), opened, "the reason of the opening is still told")
 						require.Contains(t, reportOf(t, b).Reason, opened)
 					}
-					if !strings.Contains(name, "hand") && !strings.Contains(name, "override") { // Release begins an incident
+					if !strings.Contains(name, "hand") && !strings.Contains(name, "override") {
+						// Release begins an incident
 						require.Equal(t, opened, reportOf(t, b).Cause)
 					}
 					return context.Canceled
@@ -126,7 +128,8 @@ func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 		began := time.Now()
 		time.Sleep(5 * time.Second)
 		for range 2 {
-			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled }) // half-open
+			// half-open
+			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled })
 			r := reportOf(t, b)
 			require.Equal(t, began, r.Began)
 			require.Equal(t, "initial state", r.Cause)

@@ -48,8 +48,8 @@ func (b *Breaker) joinPlaces(s *openPlaces) {
 	b.updatePlace(b.phase.Load())
 }
 
-// updatePlace takes a place if b refuses calls in phase p, and gives it back if b does not. The lock is
-// held.
+// updatePlace takes a place if b refuses calls in phase p, and gives it back if b does not. The
+// lock is held.
 func (b *Breaker) updatePlace(p *phase) {
 	refuses := p.passes == noCalls || p.passes == onlyProbes || p.passes == shareOfCalls
 	if b.places == nil || refuses == b.placed {
@@ -73,8 +73,8 @@ func (b *Breaker) takePlace() bool {
 	return true
 }
 
-// stayClosed reports that a breaker did not open because there is no place. It does so at most once per
-// cooldown, which is how often the breaker could have opened. The lock is held.
+// stayClosed reports that a breaker did not open because there is no place. It does so at most once
+// per cooldown, which is how often the breaker could have opened. The lock is held.
 func (b *Breaker) stayClosed(p *phase, at time.Duration, why cause, counts window.Counts) {
 	p.live.byRun.Store(false)
 	at = p.latest(at)

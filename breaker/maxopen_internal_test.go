@@ -114,8 +114,8 @@ func TestPlacesAreNeverExceeded(t *testing.T) {
 	}
 }
 
-// Many goroutines open, close, force and forget keys. No place is lost, and calls alone never open more
-// keys than the bound.
+// Many goroutines open, close, force and forget keys. No place is lost, and calls alone never open
+// more keys than the bound.
 func TestConcurrentOpeningsKeepTheBound(t *testing.T) {
 	for _, byHand := range []bool{false, true} {
 		c := Config{ConsecutiveFailures: 1, MinCalls: 1000, Cooldown: time.Hour}

@@ -15,7 +15,9 @@ type membership struct {
 // memberGroup has the methods of a group that its breakers use.
 type memberGroup interface {
 	get(t time.Time) *Breaker // Group.Get for the key of the breaker
-	peek() *Breaker           // like get, but adds no key: if the group has no such key, peek returns a new breaker that the group does not keep
+	// like get, but adds no key: if the group has no such key, peek returns a new breaker that the
+	// group does not keep
+	peek() *Breaker
 	rules() *rules
 }
 
@@ -39,10 +41,13 @@ type member[K comparable] struct {
 	key    K
 	number int64 // the number of keys that the group had added when it added this one
 
-	usedAt     time.Time // when the group last found that used was set; guarded by the lock of the shard
-	pinned     bool      // has series of its own; written under the locks of the shard and the observers
-	callsShown int64     // the calls counted when _other last included it; guarded by the lock of the observers
-	shown      bool      // _other has included it; guarded by the lock of the observers
+	// when the group last found that used was set; guarded by the lock of the shard
+	usedAt time.Time
+	// has series of its own; written under the locks of the shard and the observers
+	pinned bool
+	// the calls counted when _other last included it; guarded by the lock of the observers
+	callsShown int64
+	shown      bool // _other has included it; guarded by the lock of the observers
 }
 
 func (m *member[K]) get(t time.Time) *Breaker { return m.shard.group.getAt(t, m.key) }
@@ -72,8 +77,8 @@ func (m *member[K]) unpin() {
 	m.pinned = false
 }
 
-// evict evicts the member if it is idle and was not used since the last check, and reports whether it
-// did. The lock of the shard is held.
+// evict evicts the member if it is idle and was not used since the last check, and reports whether
+// it did. The lock of the shard is held.
 func (m *member[K]) evict(r *rules, t time.Time) bool {
 	switch {
 	case m.pinned:

@@ -106,7 +106,8 @@ func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
 	switch m.stay.state {
 	case breaker.Open:
 		e.Until = t0.Add(m.stay.until)
-	case breaker.HalfOpen: // when a slot falls free, or when the next cooldown ends if HalfOpenTimeout ends first
+	case breaker.HalfOpen:
+		// when a slot falls free, or when the next cooldown ends if HalfOpenTimeout ends first
 		if spared {
 			break
 		}

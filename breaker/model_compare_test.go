@@ -41,7 +41,8 @@ func (r *modelRun) equalErrors(verb string, want *breaker.OpenError, err error) 
 		r.fail(verb, *want, err)
 	}
 	its := breaker.Facts(*got)
-	if want.State == breaker.HalfOpen && its.Until.After(want.Until) { // Until is the latest time: a slot may fall free sooner
+	if want.State == breaker.HalfOpen && its.Until.After(want.Until) {
+		// Until is the latest time: a slot may fall free sooner
 		its.Until = want.Until
 	}
 	if !reflect.DeepEqual(its, *want) {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The shortest form of each fault that the model and the interleaving tests have found. Times are in
-// milliseconds after t0.
+// The shortest form of each fault that the model and the interleaving tests have found. Times are
+// in milliseconds after t0.
 
 func modelTimeAt(n int) time.Time { return t0.Add(time.Duration(n) * ms) }
 
@@ -60,7 +60,8 @@ func TestRegressionTheCountsOfAnOpeningAreThoseOfCalls(t *testing.T) {
 func TestRegressionAHalfOpenErrorSaysWhenASlotFallsFree(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 1, Probes: 1, ProbeTimeout: time.Second, Cooldown: 10 * ms}, t0)
 	require.NoError(t, modelMakeCall(b, 0, breaker.Failure))
-	_, err := b.AllowAt(modelTimeAt(60_000)) // half-open for almost a minute, and this is the first call
+	// half-open for almost a minute, and this is the first call
+	_, err := b.AllowAt(modelTimeAt(60_000))
 	require.NoError(t, err)
 	err = modelMakeCall(b, 60_001, breaker.Success)
 	var e *breaker.OpenError
@@ -186,7 +187,8 @@ func TestRegressionNothingWouldBeRefusedBeforeItBegan(t *testing.T) {
 func TestRegressionACallTooStaleToWatchIsNotAHungCall(t *testing.T) {
 	c := breaker.Config{SlowCall: 100 * ms, SlowRate: 0.3, HungCalls: true, MinCalls: 2, Window: time.Second}
 	b := breaker.NewAt("b", c, t0)
-	p, err := b.AllowAt(modelTimeAt(5_050)) // takes over the counter of the time slice that is 40 slices earlier
+	// takes over the counter of the time slice that is 40 slices earlier
+	p, err := b.AllowAt(modelTimeAt(5_050))
 	require.NoError(t, err)
 	require.True(t, p.RecordAt(modelTimeAt(5_050), breaker.Success))
 	stale, err := b.AllowAt(modelTimeAt(1_050))

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelRun is a breaker and its model. After each step everything that both show must be equal, at the time of
-// the step and at a later time.
+// modelRun is a breaker and its model. After each step everything that both show must be equal, at
+// the time of the step and at a later time.
 type modelRun struct {
 	t     testing.TB
 	name  string

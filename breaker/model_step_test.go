@@ -16,7 +16,8 @@ func (r *modelRun) step() {
 		r.counts["3 rounds or more"]++
 	}
 	at := r.nextTime()
-	if r.now-20*time.Second > r.model.stay.until { // otherwise the model would list thousands of rounds
+	if r.now-20*time.Second > r.model.stay.until {
+		// otherwise the model would list thousands of rounds
 		r.allow(r.now)
 	}
 	switch n := r.draw(100); {

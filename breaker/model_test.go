@@ -9,8 +9,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// modelBreaker is a naive breaker, written from the documentation: one call at a time, a list of all
-// results, and every count computed from that list when it is needed. Times are offsets from t0.
+// modelBreaker is a naive breaker, written from the documentation: one call at a time, a list of
+// all results, and every count computed from that list when it is needed. Times are offsets from
+// t0.
 //
 // The rules for times are as follows. A time is compared with deadlines as it was given. So a call
 // at a stale time is refused if it would have been refused at that time. A result or a state that

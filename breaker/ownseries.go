@@ -18,7 +18,8 @@ const maxIdle = 10 * time.Minute
 type ownSeries[K comparable] struct {
 	member *member[K]
 	summableSeries
-	before sum           // what _other showed of the member before it got these series; never changed
+	// what _other showed of the member before it got these series; never changed
+	before sum
 	totals window.Totals // when the series were last checked
 	usedAt time.Time     // when a call or a refusal was last found
 }
@@ -58,8 +59,8 @@ func seriesCandidates[K comparable](members []*member[K]) (some []*member[K]) {
 	return some
 }
 
-// assign gives series to a member, unless it was evicted meanwhile. Calls that _other has shown stay
-// with _other, so that no counter falls.
+// assign gives series to a member, unless it was evicted meanwhile. Calls that _other has shown
+// stay with _other, so that no counter falls.
 func (w *observerState[K]) assign(m *member[K], now time.Time) bool {
 	if !m.pin() {
 		return false

@@ -7,15 +7,16 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never changes.
+// endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never
+// changes.
 type endedWindows struct {
 	recent  []endedTally
 	counts  tally.Counts    // the calls of earlier tallies
 	latency *window.Latency // the durations of earlier tallies; nil for none
 }
 
-// endedTally is a tally that a goroutine may still record to, if it loaded the phase before the tally
-// ended.
+// endedTally is a tally that a goroutine may still record to, if it loaded the phase before the
+// tally ended.
 type endedTally struct {
 	tally *tally.Calls
 	at    time.Duration

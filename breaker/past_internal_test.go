@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// A breaker that is reconfigured between two window shapes all day keeps its totals, and only the tallies of
-// the last minute.
+// A breaker that is reconfigured between two window shapes all day keeps its totals, and only the
+// tallies of the last minute.
 func TestWindowsThatHaveEndedAreSummedUp(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	b := NewAt("b", Config{Latency: true}, at)

@@ -25,13 +25,13 @@ import (
 //
 //	defer permit.Done(ctx, err)
 //
-// because Go evaluates err at the defer statement, where it is still nil: every call would count as a
-// success.
+// because Go evaluates err at the defer statement, where it is still nil: every call would count as
+// a success.
 //
-// A permit belongs to the state in which it was acquired: a result that is recorded after the breaker
-// has left that state changes nothing. Do not copy a permit after its first use. Forgetting a permit
-// is safe: a closed breaker misses one call, and a half-open breaker reuses the probe slot after
-// Config.ProbeTimeout. The zero Permit is used up.
+// A permit belongs to the state in which it was acquired: a result that is recorded after the
+// breaker has left that state changes nothing. Do not copy a permit after its first use. Forgetting
+// a permit is safe: a closed breaker misses one call, and a half-open breaker reuses the probe slot
+// after Config.ProbeTimeout. The zero Permit is used up.
 type Permit struct {
 	breaker     *Breaker
 	phase       *phase
@@ -44,9 +44,10 @@ type Permit struct {
 	slot        int32                      // HalfOpen: the slot of the probe
 	slotUse     uint32                     // HalfOpen: the number of that use of the slot
 	returned    bool                       // the function of Run, Do or DoResult has returned
-	recorded    bool                       // set by Run, Do and DoResult, which do not share the permit
-	active      bool                       // the call is counted in Breaker.active
-	used        atomic.Bool
+	// set by Run, Do and DoResult, which do not share the permit
+	recorded bool
+	active   bool // the call is counted in Breaker.active
+	used     atomic.Bool
 }
 
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
@@ -66,9 +67,9 @@ func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 var unknownContext context.Context
 
 // Record records the outcome of the call and reports whether it counted. It does not count if the
-// permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired has
-// ended. The metric weir.breaker.late_results counts results that come after their state has ended.
-// Any goroutine may call Record.
+// permit is used up, if the breaker is Disabled, or if the state in which the permit was acquired
+// has ended. The metric weir.breaker.late_results counts results that come after their state has
+// ended. Any goroutine may call Record.
 func (m *Permit) Record(o Outcome) bool {
 	return m.markUsed() && m.breaker.record(unknownContext, m, o, unread, nil)
 }
@@ -78,10 +79,10 @@ func (m *Permit) RecordAt(t time.Time, o Outcome) bool {
 	return m.markUsed() && m.breaker.record(unknownContext, m, o, m.breaker.at(t), nil)
 }
 
-// Done records the outcome of a call that was made with ctx and returned err, and reports whether it
-// counted, as Record does. Config.Classify returns the outcome. If the call is a failure and err has a
-// method RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel ctx: errors
-// under a cancelled context are ignored. Do not defer Done: see [Permit].
+// Done records the outcome of a call that was made with ctx and returned err, and reports whether
+// it counted, as Record does. Config.Classify returns the outcome. If the call is a failure and err
+// has a method RetryAfter, Done passes its result to SetRetryAfter. Call Done before you cancel
+// ctx: errors under a cancelled context are ignored. Do not defer Done: see [Permit].
 func (m *Permit) Done(ctx context.Context, err error) bool {
 	if !m.markUsed() {
 		return false
@@ -99,8 +100,8 @@ func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
 	return m.recordDescribed(ctx, err, o, kindResult)
 }
 
-// Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call other
-// methods of the permit until Run returns. Run panics if the permit is used up or fn is nil.
+// Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call
+// other methods of the permit until Run returns. Run panics if the permit is used up or fn is nil.
 func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error {
 	mustNotBeNil(fn == nil)
 	if m.breaker == nil || m.recorded || m.used.Load() {

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// callEndings lists every way to make and end a call. Each calls during while the call is in flight.
+// callEndings lists every way to make and end a call. Each calls during while the call is in
+// flight.
 var callEndings = map[string]func(b *breaker.Breaker, during func()){
 	"Run": func(b *breaker.Breaker, during func()) {
 		_ = b.Run(bg(), func(context.Context) error { during(); return errDown })

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// phase is one stay in a state. A phase is complete before it is published by one store of a pointer,
-// and never changes afterwards, except for what is atomic in it. A permit refers to the phase that let
-// its call through, so a result that comes after that phase is recognized.
+// phase is one stay in a state. A phase is complete before it is published by one store of a
+// pointer, and never changes afterwards, except for what is atomic in it. A permit refers to the
+// phase that let its call through, so a result that comes after that phase is recognized.
 type phase struct {
 	stay
 	behavior       // of the state
@@ -31,12 +31,13 @@ type phase struct {
 	live     *mutableState // what changes while the phase lasts
 	timing
 
-	tally          *tally.Calls
-	past           endedWindows // the windows that Reconfigure has ended, as part of the totals
-	floor          tally.Counts // the totals of tally when the phase began: calls before it do not count
-	failuresBefore int64        // the failures of the breaker when the phase began
-	refusedBefore  int64        // the calls that the breaker had refused when the phase began
-	incidents      *incidents   // nil before the first opening
+	tally *tally.Calls
+	past  endedWindows // the windows that Reconfigure has ended, as part of the totals
+	// the totals of tally when the phase began: calls before it do not count
+	floor          tally.Counts
+	failuresBefore int64      // the failures of the breaker when the phase began
+	refusedBefore  int64      // the calls that the breaker had refused when the phase began
+	incidents      *incidents // nil before the first opening
 
 	spent   perState[time.Duration] // the time spent in each state before the phase
 	entered perState[int64]         // the transitions into each state, this phase included
@@ -46,8 +47,11 @@ type phase struct {
 type stay struct {
 	state State
 	since time.Duration
-	until time.Duration // Open: end of the cooldown; HalfOpen: end of HalfOpenTimeout, once there was a probe
-	wait  time.Duration // Open: the length of the wait that ends at until. After Release, a stay may begin in the middle of it.
+	// Open: end of the cooldown; HalfOpen: end of HalfOpenTimeout, once there was a probe
+	until time.Duration
+	// Open: the length of the wait that ends at until. After Release, a stay may begin in the
+	// middle of it.
+	wait time.Duration
 }
 
 // endlessStay returns a stay that time does not end.
@@ -72,18 +76,22 @@ type recovery struct {
 
 // mutableState holds the fields that change while a phase lasts. The phases of one epoch share it.
 type mutableState struct {
-	retryAt atomic.Int64                  // the time before which the service asked not to be called
+	// the time before which the service asked not to be called
+	retryAt atomic.Int64
 	run     cusum.Counter                 // Closed: the run of failures
 	byRun   atomic.Bool                   // Closed: the run opens the breaker
 	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
 	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
 	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
-	spread  evenSequence                  // HalfOpen, Recovering: spreads the waits that refused calls are told
-	drawn   uint64                        // a number computed from the time at which the phase began
+	// HalfOpen, Recovering: spreads the waits that refused calls are told
+	spread evenSequence
+	// a number computed from the time at which the phase began
+	drawn uint64
 	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
 	// by Breaker.mu
 	prevented time.Duration
-	seen      int64 // evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
+	// evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
+	seen int64
 }
 
 // derive computes fields from the state, the rules and the breaker.
@@ -150,7 +158,8 @@ func (p *phase) next(s stay) *phase {
 func (p *phase) timedOut(at time.Duration) bool { return at >= p.until && p.until != math.MaxInt64 }
 
 // stayAt returns the stay at the given time. When the time of an open phase is over, the breaker is
-// half-open, and when the time of a half-open phase is over, it is open, whether a call is made or not.
+// half-open, and when the time of a half-open phase is over, it is open, whether a call is made or
+// not.
 func (p *phase) stayAt(at time.Duration) stay {
 	if !p.timedOut(at) {
 		return p.stay
@@ -218,8 +227,8 @@ func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duratio
 	return now, spent, entered
 }
 
-// latest returns the given time, or the newest time that the phase has seen if that is later: a stale
-// time moves no deadline.
+// latest returns the given time, or the newest time that the phase has seen if that is later: a
+// stale time moves no deadline.
 func (p *phase) latest(at time.Duration) time.Duration {
 	return max(at, p.since, p.tally.NewestBucket())
 }

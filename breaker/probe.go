@@ -84,7 +84,8 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 	if abandoned {
 		b.abandoned.Add(1)
 	}
-	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 { // the first probe starts the timeout
+	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 {
+		// the first probe starts the timeout
 		timed := *p
 		timed.until = addClamped(p.latest(at), timeout)
 		b.phase.Store(&timed)

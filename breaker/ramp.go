@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// 1/leastShare is the smallest share of calls that a recovering breaker lets through. A recovering
-	// breaker begins with that share.
+	// 1/leastShare is the smallest share of calls that a recovering breaker lets through. A
+	// recovering breaker begins with that share.
 	leastShare = 8
 	// maxRampPause is the longest time for which a recovering breaker lets no call through.
 	maxRampPause = time.Second
@@ -33,7 +33,8 @@ type ramp struct {
 	limited bool          // a call was refused in this round
 	results window.Counts
 
-	goodAt, failedAt time.Duration // the ends of the last good and the last failed round, or the beginning of the ramp
+	// the ends of the last good and the last failed round, or the beginning of the ramp
+	goodAt, failedAt time.Duration
 }
 
 // newRamp returns a ramp that lets the first call through.
@@ -82,8 +83,8 @@ func (r *ramp) resultsNeeded(minCalls int64, at, longest time.Duration) int64 {
 	return size
 }
 
-// isOverdue reports whether all calls of the round have passed for longer than the timeout and their
-// results are still not enough.
+// isOverdue reports whether all calls of the round have passed for longer than the timeout and
+// their results are still not enough.
 func (r *ramp) isOverdue(at, timeout time.Duration, size int64) bool {
 	return r.passed >= size && at-r.fullAt >= timeout
 }

@@ -2,8 +2,8 @@ package breaker
 
 import "math/bits"
 
-// rate is a share in parts of a billion. Comparing it with counts in whole numbers is exact: 57 of 100
-// calls reach 57 %, and 49.6 % never reaches 50 %.
+// rate is a share in parts of a billion. Comparing it with counts in whole numbers is exact: 57 of
+// 100 calls reach 57 %, and 49.6 % never reaches 50 %.
 type rate int64
 
 const wholeRate rate = 1_000_000_000

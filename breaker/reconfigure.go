@@ -27,8 +27,8 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 	return nil
 }
 
-// setConfig is Reconfigure with a valid Config for a breaker that is in no group. It leaves the delivery
-// of the changes to its caller.
+// setConfig is Reconfigure with a valid Config for a breaker that is in no group. It leaves the
+// delivery of the changes to its caller.
 func (b *Breaker) setConfig(c any) (deliver func()) {
 	t, r := time.Now(), newRules(c.(Config).orDefault())
 	b.mu.Lock()
@@ -88,7 +88,8 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	}
 	if p.under != nil {
 		under := *p.under
-		under.rules, under.stay = r, p.under.stayAt(at) // transitions that were due by the old rules are kept
+		// transitions that were due by the old rules are kept
+		under.rules, under.stay = r, p.under.stayAt(at)
 		if under.state == HalfOpen && otherTimeout {
 			under.until = math.MaxInt64
 		}

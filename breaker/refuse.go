@@ -21,7 +21,8 @@ func (p *phase) refuseAfter(other *phase) {
 	}
 }
 
-// followRefuse begins or ends the refusal of all calls after the rules have changed. The lock is held.
+// followRefuse begins or ends the refusal of all calls after the rules have changed. The lock is
+// held.
 func (b *Breaker) followRefuse(old *rules, at time.Duration) {
 	p := b.phase.Load()
 	before, now := old.config.Refuse, p.rules.config.Refuse
@@ -45,7 +46,8 @@ func (b *Breaker) followRefuse(old *rules, at time.Duration) {
 	}
 }
 
-// keepForcedOpen changes why a breaker is forced open, and the override that follows. The lock is held.
+// keepForcedOpen changes why a breaker is forced open, and the override that follows. The lock is
+// held.
 func (b *Breaker) keepForcedOpen(p *phase, replaced State, reason string) {
 	next := *p
 	next.replaced, next.reason = replaced, reason
@@ -61,7 +63,8 @@ func (b *Breaker) replaceOverride(p *phase, s State) {
 	b.phase.Store(&next)
 }
 
-// stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse ends.
+// stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse
+// ends.
 func (b *Breaker) stateWithoutRefuse() State {
 	p := b.forReads().phase.Load()
 	switch {
@@ -73,8 +76,8 @@ func (b *Breaker) stateWithoutRefuse() State {
 	return p.under.state
 }
 
-// overrideWithoutRefuse returns the override of the breaker, or the one that follows when Config.Refuse
-// ends, "" for none.
+// overrideWithoutRefuse returns the override of the breaker, or the one that follows when
+// Config.Refuse ends, "" for none.
 func (b *Breaker) overrideWithoutRefuse() State {
 	if s := b.stateWithoutRefuse(); s.isOverride() {
 		return s

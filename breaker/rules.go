@@ -22,8 +22,8 @@ type rules struct {
 	callNeeds
 }
 
-// callNeeds says what must be done for each call. Each phase has a copy of it, so that a call loads one
-// pointer less.
+// callNeeds says what must be done for each call. Each phase has a copy of it, so that a call loads
+// one pointer less.
 type callNeeds struct {
 	timed    bool // the beginning of the call is recorded
 	measured bool // the duration of the call is counted

@@ -68,13 +68,14 @@ func TestTheDefaultRunHasAsManyFailuresAsTheRateNeeds(t *testing.T) {
 		config breaker.Config
 		want   int // failures one minute apart, or 0 for never
 	}{
-		"defaults":                  {breaker.Config{}, 10},
-		"a low MinCalls":            {breaker.Config{MinCalls: 2}, 10},
-		"a high MinCalls":           {breaker.Config{MinCalls: 100}, 50},
-		"a low rate":                {breaker.Config{FailureRate: 0.1}, 9},
-		"a high rate":               {breaker.Config{FailureRate: 0.9}, 18},
-		"a rate of one":             {breaker.Config{FailureRate: 1}, 20},
-		"a rate of one, few calls":  {breaker.Config{FailureRate: 1, MinCalls: 5}, 16}, // 0.4¹⁶ is 4 in 10⁷
+		"defaults":        {breaker.Config{}, 10},
+		"a low MinCalls":  {breaker.Config{MinCalls: 2}, 10},
+		"a high MinCalls": {breaker.Config{MinCalls: 100}, 50},
+		"a low rate":      {breaker.Config{FailureRate: 0.1}, 9},
+		"a high rate":     {breaker.Config{FailureRate: 0.9}, 18},
+		"a rate of one":   {breaker.Config{FailureRate: 1}, 20},
+		// 0.4¹⁶ is 4 in 10⁷
+		"a rate of one, few calls":  {breaker.Config{FailureRate: 1, MinCalls: 5}, 16},
 		"set":                       {breaker.Config{FailureRun: 4}, 4},
 		"off":                       {breaker.Config{FailureRun: breaker.Off}, 0},
 		"without a rate":            {breaker.Config{FailureRate: breaker.Off}, 0},
@@ -177,7 +178,8 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 func TestARateSparesNoCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off, MinCalls: 1, Probes: 1})
-		recordMinutely(t, b, 10, breaker.Failure) // the first opens it, and each of the others is a probe
+		// the first opens it, and each of the others is a probe
+		recordMinutely(t, b, 10, breaker.Failure)
 		require.Equal(t, breaker.HalfOpen, b.State())
 	})
 }

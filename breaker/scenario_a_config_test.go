@@ -62,7 +62,8 @@ func TestScenarioA43_Reconfigure(t *testing.T) {
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))
 	s.do("6 AAS ..r half_open", "6 ggg ... closed")
 
-	c.LastCalls, c.Window, c.MinCalls = 3, 0, 3 // a different window begins empty, and totals are kept
+	// a different window begins empty, and totals are kept
+	c.LastCalls, c.Window, c.MinCalls = 3, 0, 3
 	before := s.b.Totals()
 	s.do("6 AE .. closed")
 	require.NoError(t, s.b.ReconfigureAt(s.now, c))

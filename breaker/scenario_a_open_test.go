@@ -102,8 +102,8 @@ func TestScenarioA31_ARefusedCallHoldsNothing(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.State())
 }
 
-// A service that answers "bad request" works. Classify decides whether such an answer closes a half-open
-// breaker, and Accept makes it a success.
+// A service that answers "bad request" works. Classify decides whether such an answer closes a
+// half-open breaker, and Accept makes it a success.
 func TestScenarioA32_AProbeWithABadRequest(t *testing.T) {
 	errBadRequest := errors.New("bad request")
 	for _, c := range []struct {

@@ -15,7 +15,8 @@ func TestScenarioB09B10B11_FourProbes(t *testing.T) {
 	s.b.OpenForAt(s.now, 0)
 	s.do("5 AAAAS ....r half_open -1 0 0 0 1") // four new probes
 	s.held = s.held[4:]
-	s.do("5 S r half_open", "5 i . half_open", "5 A . half_open") // one slot is released, so the next probe passes
+	// one slot is released, so the next probe passes
+	s.do("5 S r half_open", "5 i . half_open", "5 A . half_open")
 }
 
 func TestScenarioB12_ProbesThatFail(t *testing.T) {
@@ -40,7 +41,8 @@ func TestScenarioB15B16_IgnoredProbes(t *testing.T) {
 func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	c := configWithoutSlow()
 	c.HalfOpenTimeout = time.Second
-	s := runScript(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open") // there is no call
+	// there is no call
+	s := runScript(t, c, "0 EEEEE ..... open", "5.5 - - half_open", "3600 - - half_open")
 	s.do("3600 A . half_open", "3600.999 - - half_open", "3601 - - open", "3605.999 S r open 100 0 5 5 1", "3606.2 SSS ... half_open", "3606.9 S . closed")
 	var at []time.Duration
 	for _, change := range s.told.changes() {
@@ -49,7 +51,8 @@ func TestScenarioB27_HalfOpenWithoutAVerdict(t *testing.T) {
 	require.Equal(t, []time.Duration{0, secondsOf(5), secondsOf(3601), secondsOf(3606), secondsOf(3606.9)}, at)
 	s = runScript(t, c, "0 EEEEE ..... open", "5.5 A . half_open", "6.5 - - open", "11.5 - - half_open", "11.6 g ! half_open")
 	require.Equal(t, []breaker.State{breaker.Open, breaker.HalfOpen, breaker.Open, breaker.HalfOpen}, s.changes())
-	runScript(t, c, "0 EEEEE ..... open", "5.5 SE .. half_open -1 1 2 1 0", "11.5 - - half_open -1 0 0 0 0") // another round
+	// another round
+	runScript(t, c, "0 EEEEE ..... open", "5.5 SE .. half_open -1 1 2 1 0", "11.5 - - half_open -1 0 0 0 0")
 }
 
 func TestScenarioB30_NoTimerForHalfOpen(t *testing.T) {
@@ -85,8 +88,10 @@ func TestScenarioB70_OneProbePerWindow(t *testing.T) {
 
 func TestScenarioB83B84B85_ProbesThatEndOddly(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, MinCalls: 5, Probes: 1, Cooldown: 5 * time.Second, ProbeTimeout: 2 * time.Second}
-	s := runScript(t, c, "0 EEEEE ..... open", "5 A . half_open", "5 i . half_open -1 0 0 0 0") // the caller gave up
-	s.do("5 A . half_open", "6.9 S r half_open", "7 S . closed", "7 b ! closed -1 0 0 0 0")     // never reported in time
+	// the caller gave up
+	s := runScript(t, c, "0 EEEEE ..... open", "5 A . half_open", "5 i . half_open -1 0 0 0 0")
+	// never reported in time
+	s.do("5 A . half_open", "6.9 S r half_open", "7 S . closed", "7 b ! closed -1 0 0 0 0")
 	s.do("7 A . closed")
 	s.b.ResetAt(s.now)
 	s.do("7 b ! closed -1 0 0 0 0") // reported after a reset

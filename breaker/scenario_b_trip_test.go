@@ -70,7 +70,8 @@ func TestScenarioB37_OneFailureOfTwo(t *testing.T) {
 }
 
 func TestScenarioB38_Configs(t *testing.T) {
-	s := runScript(t, breaker.Config{LastCalls: 5, MinCalls: 6}, "0 EEEE .... closed", "0 E . open") // judged after five
+	// judged after five
+	s := runScript(t, breaker.Config{LastCalls: 5, MinCalls: 6}, "0 EEEE .... closed", "0 E . open")
 	require.Equal(t, "failure rate 100% of 5 calls, limit 50%", s.told.changes()[0].Reason)
 	require.NoError(t, breaker.Config{Window: 10 * time.Second, MinCalls: 100}.Validate())
 	require.Error(t, breaker.Config{FailureRate: 1.01}.Validate())
@@ -120,7 +121,8 @@ func TestScenarioB74_FailuresInARow(t *testing.T) {
 	require.Equal(t, "3 failures in a row, limit 3", s.told.changes()[0].Reason)
 	require.Equal(t, "a probe failed", s.told.changes()[2].Reason)
 
-	runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open") // five, not four
+	// five, not four
+	runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, FailureRate: 1}, "0 EEEE .... closed", "0 E . open")
 }
 
 func TestScenarioB76_RowsAndRates(t *testing.T) {
@@ -128,8 +130,9 @@ func TestScenarioB76_RowsAndRates(t *testing.T) {
 	s := runScript(t, c, "0 EEE ... open") // both at once
 	require.Contains(t, s.told.changes()[0].Reason, "failure rate 100% of 3 calls")
 	s.do("1 E . open", "2.9 S r open", "3 S . closed") // the wait grew
-	s.do("203 SE .. closed", "203 E . open")           // after a long idle time three calls are needed again
-	s.do("204 A . half_open", "209 b . open")          // a probe slower than the wait counts
+	// after a long idle time three calls are needed again
+	s.do("203 SE .. closed", "203 E . open")
+	s.do("204 A . half_open", "209 b . open") // a probe slower than the wait counts
 	require.Error(t, breaker.Config{Recovery: breaker.Off, ConsecutiveFailures: -2}.Validate())
 }
 

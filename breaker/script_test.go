@@ -18,9 +18,9 @@ import (
 //
 //	seconds  calls  answers  state  [failure rate, successes, calls, failures, refused]
 //
-// as in "5.5 EES ..r open 66.7 0 2 2 1": at 5.5 s two calls fail, and a third one is refused that would
-// have succeeded. Then the breaker is open and has these counts. A rate of −1 means too few calls to
-// judge. The calls are
+// as in "5.5 EES ..r open 66.7 0 2 2 1": at 5.5 s two calls fail, and a third one is refused that
+// would have succeeded. Then the breaker is open and has these counts. A rate of −1 means too few
+// calls to judge. The calls are
 //
 //	S E I   succeeds, fails, is ignored, at once
 //	s e     the same, one second longer than SlowCall

@@ -136,8 +136,10 @@ func (r *shadowRun) compare() {
 			break // the shadow's go further back: it has only these
 		}
 		c.From, c.To, c.Reason = breaker.Shadow, breaker.Shadow, "would open: "+c.Reason
-		c = c.WithSeq(would[i].Seq())                    // only openings are numbered in shadow mode
-		c.LastFailures, would[i].LastFailures = nil, nil // the calls that the shadow refuses may fail too
+		// only openings are numbered in shadow mode
+		c = c.WithSeq(would[i].Seq())
+		// the calls that the shadow refuses may fail too
+		c.LastFailures, would[i].LastFailures = nil, nil
 		if !reflect.DeepEqual(would[i], c) {
 			r.fail("an opening", c, would[i])
 		}

@@ -14,7 +14,9 @@ const neverFull = math.MinInt64
 const (
 	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
 	maxShards    = 256
-	maxChecks    = 2 * keysPerShard // the largest number of checks to find a member that can be evicted: each member is checked twice
+	// the largest number of checks to find a member that can be evicted: each member is checked
+	// twice
+	maxChecks = 2 * keysPerShard
 )
 
 // shard is a part of the keys of a group.
@@ -28,7 +30,8 @@ type shard[K comparable] struct {
 	hand    int          // the member that was checked last
 	evicted sum          // the counts of evicted members
 
-	fullAt atomic.Int64 // the last time at which no member could be evicted, as offset from Group.epoch, or neverFull
+	// the last time at which no member could be evicted, as offset from Group.epoch, or neverFull
+	fullAt atomic.Int64
 }
 
 // find returns the breaker of the key, or nil.

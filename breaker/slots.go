@@ -61,8 +61,8 @@ func (ps *probeSlots) findFree(at time.Duration, limit int) int {
 	return free
 }
 
-// occupy occupies slot i until the given time. It returns the number of the use, and reports whether
-// another probe left the slot without a result.
+// occupy occupies slot i until the given time. It returns the number of the use, and reports
+// whether another probe left the slot without a result.
 func (ps probeSlots) occupy(i int, until time.Duration) (use uint32, abandoned bool) {
 	s := &ps[i]
 	abandoned = s.state == slotOccupied
@@ -71,7 +71,8 @@ func (ps probeSlots) occupy(i int, until time.Duration) (use uint32, abandoned b
 	return s.use, abandoned
 }
 
-// leaveSlot sets the state of slot i after its probe, unless another probe occupies the slot by now.
+// leaveSlot sets the state of slot i after its probe, unless another probe occupies the slot by
+// now.
 func (ps probeSlots) leaveSlot(i int32, use uint32, state slotState) {
 	if s := &ps[i]; s.state == slotOccupied && s.use == use {
 		s.state = state

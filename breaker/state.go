@@ -11,19 +11,19 @@ const (
 	Closed       State = "closed"        // calls pass and are counted
 	Open         State = "open"          // calls are refused until the cooldown is over
 	HalfOpen     State = "half_open"     // a few calls pass as probes, and their results decide
-	Recovering   State = "recovering"    // a share of the calls passes, and their results decide how large it is
+	Recovering   State = "recovering"    // a share of the calls passes, which their results change
 	ForcedOpen   State = "forced_open"   // override: calls are refused until Release
-	ForcedClosed State = "forced_closed" // override: calls pass and are counted, and nothing opens the breaker
+	ForcedClosed State = "forced_closed" // override: calls pass and are counted; nothing opens it
 	Disabled     State = "disabled"      // override: calls pass and are not counted
-	Shadow       State = "shadow"        // override: calls pass, and the calls that would be refused are counted
+	Shadow       State = "shadow"        // override: calls pass; those it would refuse are counted
 )
 
-// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker passes
-// everything on to the breaker that its key has now.
+// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker
+// passes everything on to the breaker that its key has now.
 const evicted State = "evicted"
 
-// stateMachine is the state machine: it describes the behavior of a breaker in each state. The package
-// comment has the same table, with what ends each state.
+// stateMachine is the state machine: it describes the behavior of a breaker in each state. The
+// package comment has the same table, with what ends each state.
 var stateMachine = map[State]behavior{
 	Closed:       {passes: allCalls, results: judgeResults, counts: showWindow},
 	Open:         {passes: noCalls, counts: showOpening},

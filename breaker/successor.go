@@ -36,8 +36,8 @@ func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Durati
 	return next, offset
 }
 
-// latestTime returns the time of an offset, or of the eviction of b if the offset is stale: the clock of
-// a new breaker must not begin at a stale time.
+// latestTime returns the time of an offset, or of the eviction of b if the offset is stale: the
+// clock of a new breaker must not begin at a stale time.
 func (b *Breaker) latestTime(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
 
 // recordLate records a result whose phase is not in effect any more, or whose breaker was evicted.
@@ -58,9 +58,9 @@ func (b *Breaker) recordLate(ctx context.Context, m *Permit, o Outcome, at time.
 	return b.recordWithSuccessor(ctx, m, o, at, p.epoch == m.phase.epoch+1, f)
 }
 
-// missedByEviction is called after a call was counted. It reports whether the breaker was evicted, and
-// whether the eviction has missed the call, which the caller must then pass on. If several calls are
-// counted at this moment, it does not matter which of them were missed.
+// missedByEviction is called after a call was counted. It reports whether the breaker was evicted,
+// and whether the eviction has missed the call, which the caller must then pass on. If several
+// calls are counted at this moment, it does not matter which of them were missed.
 func (b *Breaker) missedByEviction() (gone, missed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,8 @@ func (b *Breaker) missedByEviction() (gone, missed bool) {
 	return true, true
 }
 
-// callsCounted returns the number of calls that were counted up to phase p, including refused calls.
+// callsCounted returns the number of calls that were counted up to phase p, including refused
+// calls.
 func (b *Breaker) callsCounted(p *phase) int64 {
 	c := p.totals()
 	return c.Successes + c.Failures + c.Ignored + int64(b.refused.Load())
@@ -89,11 +90,13 @@ func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome,
 	n := Permit{breaker: next, phase: next.phase.Load(), retryAfter: m.retryAfter, flight: unwatchedSlice, start: offset - (at - m.start)}
 	inTime = inTime && n.phase.passes == allCalls && n.phase.epoch == 0
 	if s := n.phase.shadow; s != nil && (m.shadowPhase != nil || m.phase.state != Shadow) {
-		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 { // the shadow would have let the call through
+		if sp := s.phase.Load(); sp.state == Closed && sp.epoch == 0 {
+			// the shadow would have let the call through
 			n.shadowPhase = sp
 		}
 	}
-	if !m.phase.timed || n.phase.measured && !m.phase.measured { // the start of the call is not known
+	if !m.phase.timed || n.phase.measured && !m.phase.measured {
+		// the start of the call is not known
 		n.phase, n.shadowPhase = n.phase.untimedPhase(), n.shadowPhase.untimedPhase()
 	}
 	if !inTime {
@@ -123,9 +126,9 @@ func (m *membership) rulesFor(c Config) *rules {
 	return newRules(c)
 }
 
-// setGroupRules gives the breaker the rules of its group, unless it was evicted. It loads them under the
-// lock of the breaker, so that each member gets the rules of the latest Reconfigure, even if two run at
-// the same time or one runs in the OnChange of the other.
+// setGroupRules gives the breaker the rules of its group, unless it was evicted. It loads them
+// under the lock of the breaker, so that each member gets the rules of the latest Reconfigure, even
+// if two run at the same time or one runs in the OnChange of the other.
 func (b *Breaker) setGroupRules(groupRules func() *rules, t time.Time) {
 	b.mu.Lock()
 	r := groupRules()

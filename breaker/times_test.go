@@ -158,8 +158,8 @@ func TestFailuresAtStaleTimesOpenToo(t *testing.T) {
 	require.Equal(t, breaker.Open, b.StateAt(t0))
 }
 
-// A clock that steps forward by a year ends the window and the cooldown once. Calls at the old times are stale
-// then, and still count.
+// A clock that steps forward by a year ends the window and the cooldown once. Calls at the old
+// times are stale then, and still count.
 func TestAClockThatStepsByAYear(t *testing.T) {
 	b := breaker.NewAt("b", breaker.Config{MinCalls: 5, SlowCall: time.Second, HungCalls: true}, t0)
 	for range 4 {

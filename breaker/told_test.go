@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Every method that finds a transition due delivers the change, and does not leave that to the next call.
+// Every method that finds a transition due delivers the change, and does not leave that to the next
+// call.
 func TestEveryCallAfterACooldownDeliversTheChange(t *testing.T) {
 	var told []breaker.State
 	c := breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, HalfOpenTimeout: 2 * time.Second, OnChange: func(c breaker.Change) { told = append(told, c.To) }}

@@ -12,7 +12,8 @@ import (
 type cause struct {
 	reason string
 	origin string
-	margin string          // how many fewer failures or slow calls would not have opened the breaker
+	// how many fewer failures or slow calls would not have opened the breaker
+	margin string
 	ctx    context.Context // of the call that is the cause, if that is known
 }
 
@@ -51,8 +52,8 @@ func (b *Breaker) advance(at time.Duration) *phase {
 	return p
 }
 
-// trip opens the breaker because of the calls of a closed phase, unless another call did so first or
-// MaxOpen members of its group are open.
+// trip opens the breaker because of the calls of a closed phase, unless another call did so first
+// or MaxOpen members of its group are open.
 func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
 	now := b.phase.Load()

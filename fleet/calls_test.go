@@ -86,7 +86,8 @@ func requireSoon(t *testing.T, holds func() bool, what ...any) {
 func TestCallsOfAllNodesAreCountedByEach(t *testing.T) {
 	l := connect(t)
 	nodes := []member{join(t, l, fastFlushes), join(t, l, fastFlushes), join(t, l, fastFlushes)}
-	for _, n := range nodes { // calls that were counted before a node's first answer are not in its Totals
+	for _, n := range nodes {
+		// calls that were counted before a node's first answer are not in its Totals
 		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for i, n := range nodes {

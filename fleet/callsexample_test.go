@@ -33,7 +33,8 @@ func ExampleCalls() {
 		shared := fleet.NewCalls(link, "payments", fleet.CallsConfig{})
 		payments := breaker.New("payments", breaker.Config{
 			SharedCounts: shared.Counts,
-			OnChange:     func(breaker.Change) { shared.Forget() }, // calls before the change do not count
+			// calls before the change do not count
+			OnChange: func(breaker.Change) { shared.Forget() },
 		})
 		shared.Follow(payments)
 		return shared, payments
@@ -45,7 +46,8 @@ func ExampleCalls() {
 
 	works := func(context.Context) error { return nil }
 	fails := func(context.Context) error { return errors.New("no answer") }
-	for n := range 15 { // half of the calls fail, but neither node alone has 20 calls, the default MinCalls
+	for n := range 15 {
+		// half of the calls fail, but neither node alone has 20 calls, the default MinCalls
 		charge := fails
 		if n%2 == 1 {
 			charge = works

@@ -60,8 +60,8 @@ func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) 
 
 func microsText(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// headValues is the number of values in a reply before the buckets, and valuesPerBucket is the number
-// of values of each bucket.
+// headValues is the number of values in a reply before the buckets, and valuesPerBucket is the
+// number of values of each bucket.
 const headValues, valuesPerBucket = 16, 7
 
 func validLength(reply []int64) bool {

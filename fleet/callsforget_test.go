@@ -89,7 +89,8 @@ func TestAFailoverDoesNotChangeTheRatesOfTotals(t *testing.T) {
 	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals())
 
 	sharedServer().Do("RESTORE", keyOf(t), "0", stale, "REPLACE")
-	a.Count(window.Counts{Successes: 90, Failures: 9}) // more successes than were forgotten, and fewer failures
+	// more successes than were forgotten, and fewer failures
+	a.Count(window.Counts{Successes: 90, Failures: 9})
 	s.wait(time.Second)
 	s.exchange(a, b)
 	require.Equal(t, window.Totals{Successes: 110, Failures: 20}, b.Totals(), "calls that cannot be told apart are all left out")

@@ -43,7 +43,8 @@ func TestEveryNodeKnowsOfACallWithinAnInterval(t *testing.T) {
 		requireSoon(t, func() bool { return n.Flushes() > 0 })
 	}
 	for round := range int64(4) {
-		<-time.After(time.Duration(round) * slowFlushes.Interval / 8) // each begins at a different point between two flushes
+		// each begins at a different point between two flushes
+		<-time.After(time.Duration(round) * slowFlushes.Interval / 8)
 		for _, n := range nodes {
 			n.record(window.Failure, 1)
 		}

@@ -30,7 +30,8 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, process.Start())
 	counted, flushes := int64(0), int64(0)
-	atFlush := map[int64]int64{} // the calls counted when the process first printed this number of flushes
+	// the calls counted when the process first printed this number of flushes
+	atFlush := map[int64]int64{}
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, err := fmt.Sscanf(lines.Text(), "counted %d, %d flushes", &counted, &flushes); err != nil {

@@ -30,13 +30,14 @@ type fleetModel struct {
 
 type modelNode struct {
 	*fleet.CallsNode
-	id       int
-	epoch    time.Duration // when its clock began, by the server's clock
-	counted  int64
-	flushed  map[int64]int64 // calls by number of the flush
-	arrived  int64           // number of its latest flush that the server accepted
-	delay    time.Duration   // how long the latest answered request took to the server; below 0 for none
-	pending  *flushInFlight  // the flush whose reply it waits for
+	id      int
+	epoch   time.Duration // when its clock began, by the server's clock
+	counted int64
+	flushed map[int64]int64 // calls by number of the flush
+	arrived int64           // number of its latest flush that the server accepted
+	// how long the latest answered request took to the server; below 0 for none
+	delay    time.Duration
+	pending  *flushInFlight // the flush whose reply it waits for
 	deadline time.Duration
 }
 

@@ -101,7 +101,8 @@ func TestExpiredNodesAreForgotten(t *testing.T) {
 	addNodes(t, c, key, 0, 1000, s.now-keep-time.Minute)
 	addNodes(t, c, key, 1000, 1000, s.now+365*24*time.Hour)
 	addNodes(t, c, key, 2000, 1000, s.now-keep+time.Minute)
-	const more = 150 // each looks at 50 of 3,000 nodes, so 60 look at all; 60 more because the key is rebuilt
+	// each looks at 50 of 3,000 nodes, so 60 look at all; 60 more because the key is rebuilt
+	const more = 150
 	for range more {
 		n := s.node()
 		n.Count(failedCounts(1))

@@ -21,8 +21,8 @@ func (c *Calls) Run(ctx context.Context) error {
 		return fmt.Errorf("fleet: Run of Calls %q is already running", c.name)
 	}
 	defer c.running.Unlock()
-	// Exchanges have a goroutine of their own, so that calls are captured on time even if an exchange
-	// takes long.
+	// Exchanges have a goroutine of their own, so that calls are captured on time even if an
+	// exchange takes long.
 	due := make(chan struct{}, 1)
 	var exchanges sync.WaitGroup
 	exchanges.Go(func() {

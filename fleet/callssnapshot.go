@@ -18,12 +18,13 @@ type callSource struct {
 // snapshot is one node's view of the window at one moment. It also says how the counts expire if
 // Redis does not answer again. It is immutable.
 type snapshot struct {
-	sources   []callSource
-	captured  callCounts    // the part of the sources' calls that is in remaining
-	others    callCounts    // calls of the other nodes since this one began
-	start     time.Duration // when the newest bucket began
-	width     time.Duration // of a bucket
-	remaining []callCounts  // remaining[i]: the counts still in the window when i more buckets have begun
+	sources  []callSource
+	captured callCounts    // the part of the sources' calls that is in remaining
+	others   callCounts    // calls of the other nodes since this one began
+	start    time.Duration // when the newest bucket began
+	width    time.Duration // of a bucket
+	// remaining[i]: the counts still in the window when i more buckets have begun
+	remaining []callCounts
 }
 
 // windowAt returns the calls in the window at a time.

@@ -126,7 +126,9 @@ func (s *nodeState) receive(r *serverReply) {
 	s.late += max(r.late-before.late, 0)
 	if sameKey && r.asked-before.asked <= s.span {
 		now, then := r.total.minus(r.own), before.total.minus(before.own)
-		if now.isAtLeast(then) { // otherwise a failover has lost some, and new calls cannot be distinguished from old ones
+		if now.isAtLeast(then) {
+			// otherwise a failover has lost some, and new calls cannot be distinguished from old
+			// ones
 			s.others = s.others.plus(now.minus(then))
 		}
 		return

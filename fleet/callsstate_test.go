@@ -77,8 +77,8 @@ func TestOldCallsOfAHealedNodeDoNotCount(t *testing.T) {
 	s.requireWindow(failedCounts(9), cut)
 
 	s.exchange(cut, other)
-	// Of twenty seconds of failures, those of the last five count in the window. The others count as
-	// Late only.
+	// Of twenty seconds of failures, those of the last five count in the window. The others count
+	// as Late only.
 	s.requireWindow(window.Counts{Successes: 9, Failures: 9}, cut, other)
 	require.Equal(t, window.Totals{Successes: 40, Failures: 9}, other.Totals())
 	require.Equal(t, window.Totals{Successes: 10, Failures: 40}, cut.Totals(), "only the others' calls in the window are new")

@@ -23,7 +23,8 @@ func (b *cellBackend) take(ctx context.Context, k requestKey, n int, at time.Tim
 		if !redis.HasErrorPrefix(err, "unknown command") {
 			return []limiter.Result{r}, err
 		}
-		b.link.hasCell.Store(false) // the address leads to a different server now, which has executed nothing
+		// the address leads to a different server now, which has executed nothing
+		b.link.hasCell.Store(false)
 	}
 	n = int(max(min(int64(n), b.limit+1), -b.limit))
 	r, err = b.runScript(ctx, k.tag, n, b.interval*time.Duration(n), at)

@@ -20,7 +20,8 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 	defer cancel()
 	info, err := n.do(ctx, "info", "server").Text()
-	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") { // without the right to ask, the version is not checked
+	if err != nil && !redis.HasErrorPrefix(err, "NOPERM") {
+		// without the right to ask, the version is not checked
 		return err
 	}
 	if major := majorVersion(info); major > 0 && major < 6 {
@@ -29,7 +30,8 @@ func (l *Link) checkServer(ctx context.Context, n *node, key string, due time.Ti
 	if _, plain := l.client.(*redis.Client); plain && isClusterNode(info) {
 		return &StoreError{link: l.name, Fault: faultMoved, final: true}
 	}
-	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1" // decisions report other errors
+	// decisions report other errors
+	const attempt = "redis.call('TIME') redis.call('GET', KEYS[1]) return 1"
 	if err := n.do(ctx, "eval", attempt, 1, key).Err(); err != nil && faultOf(err) == faultDenied {
 		return err
 	}

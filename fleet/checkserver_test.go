@@ -19,7 +19,8 @@ func TestTheModuleIsFoundWhenTheServerAnswersAgain(t *testing.T) {
 		f.setReply("command", "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n")
 		f.commands()
 		throttle := newLimiter(l, "cell", seedLimit, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
-		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1) // finds the module; the script still decides
+		// finds the module; the script still decides
+		_, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
 		require.NoError(t, err, name)
 		reply, err := rediscell.Throttle(t.Context(), throttle, "user:42", 1)
 		require.NoError(t, err, name)

@@ -12,9 +12,9 @@ import (
 type Config struct {
 	// Link is the Redis that stores the limits. Required.
 	Link *Link
-	// Limits are the limits of each key, 1 to 10 of them. A request takes its tokens from all of them,
-	// or it is refused and takes from none. If there are several, Redis identifies each by its
-	// position: keep their order. Use [Shared] for a limit of several keys together. Required.
+	// Limits are the limits of each key, 1 to 10 of them. A request takes its tokens from all of
+	// them, or it is refused and takes from none. If there are several, Redis identifies each by
+	// its position: keep their order. Use [Shared] for a limit of several keys together. Required.
 	Limits Limits
 
 	// OnOutage is the policy that decides while Redis is unavailable. Required.
@@ -24,10 +24,10 @@ type Config struct {
 	//
 	// The node limits each key by a token bucket that is full at first. Its rate is Share times the
 	// rate of the limit. Its burst is at least 1, and otherwise Share times the most tokens one
-	// request can take. In any window the node therefore allows up to twice its share, in addition to
-	// what Redis allowed before and after. With shares of 1 in total, a SlidingLog or a SlidingWindow
-	// allows up to three times its Limit in a Window around an outage, a FixedWindow four times its
-	// Limit, and a TokenBucket twice what it allows otherwise.
+	// request can take. In any window the node therefore allows up to twice its share, in addition
+	// to what Redis allowed before and after. With shares of 1 in total, a SlidingLog or a
+	// SlidingWindow allows up to three times its Limit in a Window around an outage, a FixedWindow
+	// four times its Limit, and a TokenBucket twice what it allows otherwise.
 	Share float64
 	// MaxKeys is the maximum number of keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
@@ -38,12 +38,12 @@ type Config struct {
 	// MaxDenied is the maximum number of keys whose refusals are remembered, at 200 bytes each plus
 	// the key. Off remembers none. Default 10,000.
 	//
-	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for 10s
-	// at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated if
-	// Redis would refuse too, with one exception: another process, or another limiter of the same
-	// name, may give tokens back, reset the key or raise its limit. Such a change is noticed only when
-	// the time has passed. A change through this limiter is noticed at once. If there is no room, the
-	// refusal that ends first is forgotten.
+	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
+	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
+	// if Redis would refuse too, with one exception: another process, or another limiter of the
+	// same name, may give tokens back, reset the key or raise its limit. Such a change is noticed
+	// only when the time has passed. A change through this limiter is noticed at once. If there is
+	// no room, the refusal that ends first is forgotten.
 	MaxDenied int
 	// MaxLease is the maximum number of tokens per key that this node takes from Redis in advance,
 	// to hand them out without a round trip each, from 2 to 1,000,000. Default no leases.

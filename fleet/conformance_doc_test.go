@@ -70,7 +70,9 @@ func grantsAt(list []docGrant, at time.Time, window time.Duration) (rest []docGr
 // of the document.
 func TestSlidingLogDecidesAsTheDocuments(t *testing.T) {
 	l := connect(t)
-	for name, want := range map[string][3]int{ // steps; grants beyond the limit, and refusals of what fits, by the document: as for local limiters
+	for name, want := range map[string][3]int{
+		// steps; grants beyond the limit, and refusals of what fits, by the document: as for local
+		// limiters
 		"doc-zset002": {1420, 73, 283}, "doc-lua004": {1424, 28, 0}, "doc-handmade003": {1804, 29, 23},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +96,8 @@ type docReplay struct {
 	limiter *fleet.Limiter
 	config  docConfig
 	log     []docGrant // of the document
-	key     string     // "" after a difference: the next step starts a new key with the grants in log
+	// "" after a difference: the next step starts a new key with the grants in log
+	key string
 }
 
 // step makes the request of a step, and reports whether the document's program allowed too much or

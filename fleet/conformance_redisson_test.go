@@ -95,7 +95,8 @@ func (r *rateLimiter) log(s redissonStep, span int64) (log []logEntry) {
 	return liveEntries(log, s.Now, span)
 }
 
-// liveEntries returns the entries of a log that count, with those of the same time sorted by weight.
+// liveEntries returns the entries of a log that count, with those of the same time sorted by
+// weight.
 func liveEntries(log []logEntry, now, span int64) (rest []logEntry) {
 	for _, e := range log {
 		if e.at > now-span {
@@ -207,7 +208,8 @@ func TestSlidingLogNeverGrantsTooMuchWhereRedissonDoes(t *testing.T) {
 			}
 			switch s.Op {
 			case "tryAcquire":
-				now := max(s.Now, latest) // of what was granted: a clock that is behind takes nothing out of the window
+				// of what was granted: a clock that is behind takes nothing out of the window
+				now := max(s.Now, latest)
 				result, used := r.take(s, s.Permits), m.used(now)
 				fits := used+int64(s.Permits) <= int64(m.limit)
 				require.False(t, result.OK && !fits, "%s, step %d: %d are used of %d: %+v", c.Name, i, used, m.limit, s)

@@ -102,8 +102,8 @@ func (c *threeNodes) requireAgreement() int64 {
 	return c.nodes[0].Counts().Failures
 }
 
-// awaitFlushes waits until each node has flushed three times more: the first flush may have begun before,
-// and the second may repeat one without a reply.
+// awaitFlushes waits until each node has flushed three times more: the first flush may have begun
+// before, and the second may repeat one without a reply.
 func (c *threeNodes) awaitFlushes() {
 	c.t.Helper()
 	for _, n := range c.nodes {

@@ -62,10 +62,10 @@ var faults = []string{
 type StoreError struct {
 	// Fault is the kind of error, as in the metric weir.limiter.backend.errors.
 	//
-	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection, breaker
-	// (Redis was not asked, because it has failed too often), loading, readonly, masterdown,
-	// clusterdown, moved, oom, busy and server. moved matches ErrServer instead if the server says that
-	// it belongs to a Cluster.
+	// These match ErrUnavailable: timeout (Redis may have decided nevertheless), connection,
+	// breaker (Redis was not asked, because it has failed too often), loading, readonly,
+	// masterdown, clusterdown, moved, oom, busy and server. moved matches ErrServer instead if the
+	// server says that it belongs to a Cluster.
 	//
 	// foreign matches ErrForeign. version, auth and tls match ErrServer, but auth and tls match
 	// ErrUnavailable if they occur after Connect.

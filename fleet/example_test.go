@@ -31,7 +31,8 @@ func ExampleConnect() {
 
 	link, err := fleet.Connect(context.Background(), "limits", client, fleet.LinkConfig{Timeout: 50 * time.Millisecond})
 	if err != nil {
-		fmt.Println(err) // too old, access denied, or a bad certificate; if Redis is unavailable, err is nil
+		// too old, access denied, or a bad certificate; if Redis is unavailable, err is nil
+		fmt.Println(err)
 		return
 	}
 	for addr, b := range link.Breakers() {

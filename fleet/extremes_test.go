@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// limitsOfEachKind lists limits of every kind, each of 50 tokens per hour, and several limits together.
+// limitsOfEachKind lists limits of every kind, each of 50 tokens per hour, and several limits
+// together.
 var limitsOfEachKind = map[string][]fleet.Limit{
 	"bucket":          {fleet.TokenBucket{Rate: limiter.Per(50, time.Hour), Burst: 50}},
 	"bucket of parts": {fleet.TokenBucket{Rate: limiter.Per(50, 3601*time.Second+1), Burst: 50}},

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeServer is a server whose replies the test chooses, for replies that are hard to get from a real
-// server.
+// fakeServer is a server whose replies the test chooses, for replies that are hard to get from a
+// real server.
 type fakeServer struct {
 	*testing.T
 	addr string

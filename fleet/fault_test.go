@@ -29,7 +29,8 @@ type fault struct {
 	replica bool
 	happens func(s faultyServer)
 
-	forgets   int  // how often Redis may forget the taken tokens; each time, another burst may be allowed
+	// how often Redis may forget the taken tokens; each time, another burst may be allowed
+	forgets   int
 	outage    bool // whether Redis is unavailable meanwhile, for long enough to open the breaker
 	unnoticed bool // whether no caller may notice
 }

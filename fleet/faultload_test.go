@@ -84,8 +84,8 @@ type faultLoad struct {
 	took    time.Duration
 }
 
-// countingLimiter is a limiter with a limit that is never reached. Redis must report exactly the granted
-// tokens as taken.
+// countingLimiter is a limiter with a limit that is never reached. Redis must report exactly the
+// granted tokens as taken.
 const countingLimiter = "counting"
 
 // newFaultLoad connects to a faulty Redis.

@@ -69,7 +69,8 @@ func TestALimitThatChangesKeepsWhatWasTaken(t *testing.T) {
 	}{
 		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Hour}, 2},
 		{fleet.FixedWindow{Limit: 10, Window: time.Minute}, fleet.FixedWindow{Limit: 12, Window: time.Hour}, 2},
-		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Minute}, 12}, // starts again
+		// starts again
+		{fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.FixedWindow{Limit: 12, Window: time.Minute}, 12},
 	} {
 		key := newKey()
 		_, err := newLimiter(l, "changed", c.before, errorOnOutage).TakeAt(t.Context(), at, key, 10)

@@ -184,7 +184,8 @@ func TestLeaseWorksWhileRedisIsUnavailable(t *testing.T) {
 
 func TestTakeWithLeasesEndsWithinTheTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond // a second Timeout would end 1.5 s after the first
+	// a second Timeout would end 1.5 s after the first
+	const timeout, slack = 1500 * time.Millisecond, 1200 * time.Millisecond
 	s := redistest.Start(t)
 	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
 	b := newLimiter(l, "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1000}, fleet.Config{OnOutage: fleet.FailClosed, MaxLease: 10})

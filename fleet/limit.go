@@ -93,8 +93,8 @@ func (ns namespace) checkLength(reply []int64, err error, want int) error {
 	return err
 }
 
-// combineResults returns the result of several limits together. The policy for outages has decided if it
-// has decided for one of them.
+// combineResults returns the result of several limits together. The policy for outages has decided
+// if it has decided for one of them.
 func combineResults(results []Result) Result {
 	all := results[0]
 	for _, r := range results[1:] {

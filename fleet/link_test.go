@@ -168,7 +168,8 @@ func TestBreakerOpensForASilentServer(t *testing.T) {
 	var l *fleet.Link
 	var b *fleet.Limiter
 	var sent []string
-	testenv.Undisturbed(time.Second/2, func() { // without a processor, the Timeout would be over before a command is sent
+	testenv.Undisturbed(time.Second/2, func() {
+		// without a processor, the Timeout would be over before a command is sent
 		l = connectTo(t, f.client(), fleet.LinkConfig{Timeout: time.Second, Breaker: breaker.Config{Cooldown: time.Minute}})
 		b = newBucket(l, errorOnOutage)
 		f.commands()

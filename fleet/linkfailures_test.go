@@ -102,7 +102,8 @@ func TestWhichRepliesAreFailuresOfTheServer(t *testing.T) {
 		t.Run(answer, func(t *testing.T) {
 			f := newFakeServer(t, map[string]string{"evalsha": answer + "\r\n"})
 			c := fleet.LinkConfig{Timeout: longTimeout, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Minute}}
-			if strings.HasPrefix(answer, "-TRYAGAIN") { // the command is sent again for most of the Timeout
+			if strings.HasPrefix(answer, "-TRYAGAIN") {
+				// the command is sent again for most of the Timeout
 				c.Timeout = 2 * time.Second
 			}
 			l := connectTo(t, f.client(), c)
@@ -153,7 +154,8 @@ func TestServerThatIsBackIsFoundSoon(t *testing.T) {
 // Callers that waited for the failed refill of another caller have only the rest of the Timeout.
 func TestALeaseThatFailsCostsNoSecondTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout, slack = 2 * time.Second, 1200 * time.Millisecond // a second Timeout would end 1.6 s after the first
+	// a second Timeout would end 1.6 s after the first
+	const timeout, slack = 2 * time.Second, 1200 * time.Millisecond
 	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
 	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })

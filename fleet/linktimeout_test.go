@@ -16,8 +16,8 @@ import (
 
 const decisionTimeout = 100 * ms
 
-// delays are causes of long waits. Each changes the options of a client, and returns what to do with
-// the client before the test.
+// delays are causes of long waits. Each changes the options of a client, and returns what to do
+// with the client before the test.
 var delays = map[string]func(*testing.T, *redistest.Server, *redis.Options) func(*redis.Client){
 	"a pool that others have taken": func(t *testing.T, _ *redistest.Server, o *redis.Options) func(*redis.Client) {
 		o.PoolSize = 1
@@ -43,7 +43,8 @@ var delays = map[string]func(*testing.T, *redistest.Server, *redis.Options) func
 	"a server that is slow": func(t *testing.T, s *redistest.Server, o *redis.Options) func(*redis.Client) {
 		proxy := redistest.NewProxy(t, s.Addr())
 		o.Addr = proxy.Addr()
-		return func(*redis.Client) { proxy.Delay(decisionTimeout / 3) } // each round trip takes two thirds of the Timeout, and more than one is needed
+		// each round trip takes two thirds of the Timeout, and more than one is needed
+		return func(*redis.Client) { proxy.Delay(decisionTimeout / 3) }
 	},
 }
 

@@ -58,8 +58,9 @@ func newClient(t testing.TB, s *redistest.Server) *redis.Client {
 	return c
 }
 
-// timeoutSlack is how much longer than its Timeout a call may take, by testenv.Running. It is less than the
-// read timeout of a client, 3 s, so that a call that waits for the client's own timeout is found.
+// timeoutSlack is how much longer than its Timeout a call may take, by testenv.Running. It is less
+// than the read timeout of a client, 3 s, so that a call that waits for the client's own timeout is
+// found.
 const timeoutSlack = 2 * time.Second
 
 // longTimeout is a Timeout that a test reaches only if something hangs.

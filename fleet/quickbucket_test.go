@@ -65,7 +65,8 @@ func TestQuickScriptRejectsUnknownValues(t *testing.T) {
 // has written.
 func TestValuesOfTheQuickScript(t *testing.T) {
 	l, c := connect(t), newClient(t, sharedServer())
-	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} { // the last in ms is more than 32 bits
+	for _, every := range []time.Duration{time.Second, time.Hour, 30 * 24 * time.Hour} {
+		// the last in ms is more than 32 bits
 		b := newLimiter(l, "written", fleet.TokenBucket{Rate: limiter.Per(1, every), Burst: 2}, fleet.Config{OnOutage: fleet.FailError})
 		require.True(t, b.Quick())
 		for range 10 {

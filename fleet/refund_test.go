@@ -88,7 +88,8 @@ func TestALeaseThatIsGivenBackLateGivesBackOnlyWhatStillCounts(t *testing.T) {
 				require.NoError(t, err)
 				from = r.From
 			}
-			waitFor(span + span/10 + 20*ms) // until all has come back, and then the beginning of a window
+			// until all has come back, and then the beginning of a window
+			waitFor(span + span/10 + 20*ms)
 			at := time.Now()
 			waitFor(at.Truncate(span).Add(span + 5*ms).Sub(at))
 			requireTake(t, taken, plain.Take, "user", limit)

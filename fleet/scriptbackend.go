@@ -58,10 +58,11 @@ const replayExtraMillis = int64(time.Hour / time.Millisecond)
 
 // request is the input of a script.
 type request struct {
-	n    int             // tokens to take; negative to give back
-	at   time.Time       // zero for the server's time
-	peek bool            // answer for n, but take nothing
-	ages []time.Duration // the time since the tokens were taken: one for all limits, or one per limit
+	n    int       // tokens to take; negative to give back
+	at   time.Time // zero for the server's time
+	peek bool      // answer for n, but take nothing
+	// the time since the tokens were taken: one for all limits, or one per limit
+	ages []time.Duration
 }
 
 // age returns the age argument of the script.

@@ -13,8 +13,8 @@ import (
 // request in the window takes up to 130 bytes in Redis. RetryAfter is the shortest possible wait,
 // accurate to a microsecond.
 //
-// It does what Redisson's RRateLimiter does. Package redisson adds the other features of
-// RRateLimiter.
+// It does what Redisson's RRateLimiter does. Package redisson adds limits per client, and rates
+// that are set while the limiter is in use.
 type SlidingLog struct {
 	// Limit is the maximum number of tokens in any window, from 1 to 2^31-1. Required.
 	Limit int

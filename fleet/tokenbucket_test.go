@@ -73,7 +73,8 @@ func (o *oracle) take(now int64, n int64) limiter.Result {
 	at := big.NewRat(now, 1)
 	start := o.full
 	late := new(big.Rat).Sub(at, start)
-	if late.Sign() > 0 && (o.cost.IsInt() || late.Cmp(big.NewRat(1, 1)) > 0) { // within the µs it counts from where it was full
+	if late.Sign() > 0 && (o.cost.IsInt() || late.Cmp(big.NewRat(1, 1)) > 0) {
+		// within the µs it counts from where it was full
 		start = at
 	}
 	most := new(big.Rat).Add(at, o.times(o.burst))

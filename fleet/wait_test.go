@@ -171,7 +171,8 @@ func TestWaitWithoutRedis(t *testing.T) {
 	require.NoError(t, newBucket(l, fleet.Config{OnOutage: fleet.FailOpen}).Wait(t.Context(), "user", 1))
 	require.ErrorIs(t, newBucket(l, errorOnOutage).Wait(t.Context(), "user", 1), fleet.ErrUnavailable)
 	f := newFakeServer(t, map[string]string{"evalsha": "-LOADING Redis is loading the dataset in memory\r\n"})
-	l = connectTo(t, f.client(), fleet.LinkConfig{Timeout: 50 * ms}) // so that it asks more than once
+	// so that it asks more than once
+	l = connectTo(t, f.client(), fleet.LinkConfig{Timeout: 50 * ms})
 	ctx, cancel := context.WithTimeout(t.Context(), 150*ms)
 	defer cancel()
 	closed := newBucket(l, fleet.Config{OnOutage: fleet.FailClosed})

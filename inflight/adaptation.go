@@ -179,8 +179,8 @@ func evidenceWeight(late, slow bool) float64 {
 	return -1
 }
 
-// addEvidence adds to the score. It starts to bound the calls if the score is enough and the calls in
-// flight will take long too. If they will not, the slow calls were slow by chance, or the
+// addEvidence adds to the score. It starts to bound the calls if the score is enough and the calls
+// in flight will take long too. If they will not, the slow calls were slow by chance, or the
 // congestion has ended.
 func (a *adaptation) addEvidence(weight, latency float64) {
 	a.score = min(max(a.score+weight, 0), enough)

@@ -23,14 +23,16 @@ type round struct {
 	since           time.Duration // when it began
 	settled         bool          // no more calls are in flight than the limit
 	area, completed float64       // the adaptation's area and completed() when it settled
-	n, failed       float64       // timed calls that have begun and ended in it, and late failures among them
-	sum             float64       // of the latencies of these calls
-	highest         int           // the highest number of calls in flight
-	lastHit         time.Duration // when the limit was last reached, in any round
-	cut             observation   // before the limit was cut; its limit is 0 if the limit was not cut
-	trial           trial
-	beforeDoubling  observation // before the limit was doubled
-	lastTrial       time.Duration
+	// timed calls that have begun and ended in it, and late failures among them
+	n, failed float64
+	sum       float64       // of the latencies of these calls
+	highest   int           // the highest number of calls in flight
+	lastHit   time.Duration // when the limit was last reached, in any round
+	// before the limit was cut; its limit is 0 if the limit was not cut
+	cut            observation
+	trial          trial
+	beforeDoubling observation // before the limit was doubled
+	lastTrial      time.Duration
 }
 
 // trial is a step of the test whether the service is slow for reasons other than load. Each step

@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// usualLatency estimates the latency while the service is healthy: its mean and variance over about a
-// minute. It learns nothing while most calls are slow, so that it does not grow with an overload.
+// usualLatency estimates the latency while the service is healthy: its mean and variance over about
+// a minute. It learns nothing while most calls are slow, so that it does not grow with an overload.
 type usualLatency struct {
 	n        int     // calls seen, at most knownAfter
 	mean     float64 // in ns
 	variance float64
-	healthy  float64 // the mean, or its value before an adaptation mistook congestion for the usual latency
-	late     float64 // share of late failures
+	// the mean, or its value before an adaptation mistook congestion for the usual latency
+	healthy float64
+	late    float64 // share of late failures
 
 	high int // recent calls above half of slow minus those below, from 0 to 2*maxHigh
 	last time.Duration

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// adaptive adds a lock and a clock to an adaptation, and stores the limit where the limiter reads it.
+// adaptive adds a lock and a clock to an adaptation, and stores the limit where the limiter reads
+// it.
 type adaptive struct {
 	epoch time.Time
 	limit *atomic.Uint32

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// server does ten calls at once, which take 20 ms on average in exponential times, behind a limiter.
-// Further calls wait in it.
+// server does ten calls at once, which take 20 ms on average in exponential times, behind a
+// limiter. Further calls wait in it.
 type server struct {
 	t       *testing.T
 	limiter *inflight.Limiter

@@ -24,16 +24,18 @@ import (
 // until there has been no waiter for the time Target. A single moment without waiters is not
 // enough: it happens at any load, because waits are short while the backlog is overloaded.
 type backlog struct {
-	config  Queue
-	length  int
-	joined  []time.Duration // the time since which callers wait in order of arrival, if there is a Target
+	config Queue
+	length int
+	// the time since which callers wait in order of arrival, if there is a Target
+	joined  []time.Duration
 	classes [priorities]class
 	pass    float64 // of the class that was served last
 
 	overloaded bool
-	late       time.Duration // the time since which all served waiters had waited for longer than Target
-	emptied    time.Duration // when the last waiter left
-	relapse    time.Duration // until when the last overload is remembered
+	// the time since which all served waiters had waited for longer than Target
+	late    time.Duration
+	emptied time.Duration // when the last waiter left
+	relapse time.Duration // until when the last overload is remembered
 }
 
 // relapse is the number of intervals for which an overload is remembered after it has ended. During
@@ -70,7 +72,8 @@ type tenant struct {
 type waiter struct {
 	caller Caller
 	since  time.Duration
-	wake   chan struct{} // receives when the waiter may have to leave earlier; closed when it has a slot or has to leave
+	// receives when the waiter may have to leave earlier; closed when it has a slot or has to leave
+	wake chan struct{}
 
 	// Guarded by the lock of the queue.
 	state  waiterState

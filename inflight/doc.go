@@ -45,9 +45,9 @@
 // refuses none. So the limiter does not wait for slow or failed calls before it bounds the calls.
 // The limit begins at 20, and is raised as long as calls take less than about twice as long as
 // usual. Tests with ten simulated servers, calls of 20 ms and a Target of 20 ms keep these bounds:
-//   - Under 1.5 to 10 times the load that the servers can take, at least 90 % of what they can do is
-//     done from 2 s on. An answered call takes at most 80 ms in the median, and the limit is between
-//     5 and 50.
+//   - Under 1.5 to 10 times the load that the servers can take, at least 90 % of what they can do
+//     is done from 2 s on. An answered call takes at most 80 ms in the median, and the limit is
+//     between 5 and 50.
 //   - One second after the capacity was halved, at least 90 % of the rest is used. One second after
 //     it was restored, nothing is refused.
 //   - Nothing is refused at 85 % of what the servers can take.

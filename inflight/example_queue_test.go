@@ -36,8 +36,8 @@ func ExampleCaller() {
 	// payment: <nil>
 }
 
-// In an overload, callers wait for at most 20ms. The large customer gets three times as many slots as
-// each of the others.
+// In an overload, callers wait for at most 20ms. The large customer gets three times as many slots
+// as each of the others.
 func ExampleQueue() {
 	l := inflight.New(inflight.Config{Limit: 200, MaxWaiters: 1000, Queue: inflight.Queue{
 		Target: 20 * time.Millisecond,

@@ -45,9 +45,9 @@ func New(c Config) *Limiter {
 //
 // If ctx is done, Acquire returns its error. If the deadline of ctx passes during the wait, Acquire
 // returns a *[FullError] that matches context.DeadlineExceeded. If MaxWaiters callers wait already,
-// either Acquire returns a *[FullError] at once, or another waiter gets one and leaves: see [Queue].
-// In shadow mode Acquire returns at once. If no slot is free, it then returns a slot that is not
-// counted.
+// either Acquire returns a *[FullError] at once, or another waiter gets one and leaves: see
+// [Queue]. In shadow mode Acquire returns at once. If no slot is free, it then returns a slot that
+// is not counted.
 func (l *Limiter) Acquire(ctx context.Context) (slot Slot, err error) {
 	err = l.acquire(ctx, &slot, Caller{})
 	return
@@ -74,8 +74,8 @@ func (l *Limiter) acquire(ctx context.Context, slot *Slot, c Caller) error {
 	return err
 }
 
-// TryAcquire is like Acquire but does not wait: if there is no slot, or a caller waits for one, ok is
-// false and the slot is the zero Slot. In shadow mode ok is always true.
+// TryAcquire is like Acquire but does not wait: if there is no slot, or a caller waits for one, ok
+// is false and the slot is the zero Slot. In shadow mode ok is always true.
 func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 	ok = l.tryAcquire(&slot)
 	if !ok {
@@ -132,9 +132,9 @@ func (l *Limiter) tryRaise() bool {
 	return a != nil && word&waiting == 0 && a.tryRaise(int(word&flyBits))
 }
 
-// Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns an
-// error as Acquire does. If fn panics or calls runtime.Goexit, the slot is released and the panic
-// propagates.
+// Run calls fn with a slot, and returns the error of fn. If there is no slot, Run waits or returns
+// an error as Acquire does. If fn panics or calls runtime.Goexit, the slot is released and the
+// panic propagates.
 func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err error) {
 	if fn == nil {
 		panic("inflight: the function to call is nil")

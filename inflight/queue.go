@@ -57,8 +57,8 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (he
 	return err == nil, err
 }
 
-// join puts a caller into the queue, and returns the longest time that it may wait. It returns nil if
-// the queue is full.
+// join puts a caller into the queue, and returns the longest time that it may wait. It returns nil
+// if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q, now := &l.queue, time.Since(l.epoch)
 	q.mu.Lock()

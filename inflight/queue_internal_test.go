@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A slot is released after a caller found none and before it joins the queue. No later release would wake
-// the caller.
+// A slot is released after a caller found none and before it joins the queue. No later release
+// would wake the caller.
 func TestACallerThatJoinsWhenASlotIsFreeGetsIt(t *testing.T) {
 	l := New(Config{Limit: 1})
 	held, _ := l.TryAcquire()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Queue configures in which order callers wait, and for how long. The zero value serves them in order
-// of arrival within their priority and tenant, for as long as their contexts allow.
+// Queue configures in which order callers wait, and for how long. The zero value serves them in
+// order of arrival within their priority and tenant, for as long as their contexts allow.
 //
 // With a Target the queue is controlled by the time spent in it, as in CoDel (Nichols and Jacobson,
 // Controlling Queue Delay, 2012), in the form for requests by Maurer (Fail at Scale, 2015). The
@@ -35,8 +35,8 @@ type Queue struct {
 	Interval time.Duration
 	// OldestFirst serves callers always in order of arrival. Default false.
 	OldestFirst bool
-	// Shares are the parts of the free slots that each priority gets while all of them wait, from 1e-6
-	// to 1e6. Only their ratios matter. Default 8, 4, 2 and 1, from Critical to Background.
+	// Shares are the parts of the free slots that each priority gets while all of them wait, from
+	// 1e-6 to 1e6. Only their ratios matter. Default 8, 4, 2 and 1, from Critical to Background.
 	Shares map[Priority]float64
 	// TenantWeight returns how many slots a tenant gets compared with others, from 1e-6 to 1e6. A
 	// result outside counts as 1. It is called under a lock, so it must return quickly and must not

@@ -16,12 +16,12 @@ import (
 // Queue would have let them wait. A change of Target or Interval begins a new Interval. If Shadow
 // is switched on, waiting callers are allowed at once.
 //
-// A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that becomes
-// adaptive begins with the number of calls in flight, but with at least 50, or 20 if Queue.Target is
-// set, and at most Limit. Its calls in flight are not timed.
+// A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that
+// becomes adaptive begins with the number of calls in flight, but with at least 50, or 20 if
+// Queue.Target is set, and at most Limit. Its calls in flight are not timed.
 //
-// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has another
-// Name, it returns an error and changes nothing.
+// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has
+// another Name, it returns an error and changes nothing.
 func (l *Limiter) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Slot is the right to have one call in flight. Do not copy a slot after its first use. The zero Slot
-// belongs to no limiter, and Done does nothing for it.
+// Slot is the right to have one call in flight. Do not copy a slot after its first use. The zero
+// Slot belongs to no limiter, and Done does nothing for it.
 //
 // A slot that is forgotten stays occupied. Release it in a deferred function, so that a panic does
 // not leave it occupied, or use [Limiter.Run].
@@ -45,7 +45,8 @@ func (s *Slot) end(e ending) {
 
 // endCall releases the slot of a call that began at start.
 func (l *Limiter) endCall(start time.Duration, e ending) {
-	if a := l.adaptive.Load(); a != nil { // before the release, which serves the waiters of a higher limit too
+	if a := l.adaptive.Load(); a != nil {
+		// before the release, which serves the waiters of a higher limit too
 		a.end(start, l.InFlight(), e)
 	}
 	if l.state.release() {

@@ -31,8 +31,8 @@ const (
 	sumShift = gatehook.SlotBits
 )
 
-// occupy takes a slot unless callers wait, and returns the calls in flight then, or 0 if there is no
-// slot.
+// occupy takes a slot unless callers wait, and returns the calls in flight then, or 0 if there is
+// no slot.
 func (s *slots) occupy(limit *atomic.Uint32) (inFlight uint32) {
 	for {
 		old := s.word.Load()

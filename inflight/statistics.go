@@ -26,7 +26,8 @@ const (
 // *statistics, whose methods count nothing.
 type statistics struct {
 	shadow atomic.Bool
-	counts [instrument.LimiterOutcomes]atomic.Int64 // except those allowed at once, which the slots count
+	// except those allowed at once, which the slots count
+	counts [instrument.LimiterOutcomes]atomic.Int64
 	near   atomic.Int64
 	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
 	series *instrument.LimiterSeries
@@ -48,8 +49,8 @@ func (s *statistics) count(outcome int) {
 	}
 }
 
-// countNearLimit counts a call that got a slot without a wait while most of the limit is in use. The
-// type slots counts all calls that get a slot without a wait.
+// countNearLimit counts a call that got a slot without a wait while most of the limit is in use.
+// The type slots counts all calls that get a slot without a wait.
 func (s *statistics) countNearLimit(inFlight uint32, limit *atomic.Uint32) {
 	if s != nil && 5*inFlight > 4*limit.Load() {
 		s.near.Add(1)
@@ -97,8 +98,8 @@ func (s *statistics) recordWait(took time.Duration) {
 	waits.Record(took)
 }
 
-// Stats returns the statistics, which are zero if the limiter has no name. A request is a call here,
-// and a token is a slot: see [limiter.Stats].
+// Stats returns the statistics, which are zero if the limiter has no name. A request is a call
+// here, and a token is a slot: see [limiter.Stats].
 func (l *Limiter) Stats() limiter.Stats {
 	s := l.statistics
 	if s == nil {

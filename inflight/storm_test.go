@@ -27,8 +27,8 @@ func (f *flightCounter) run(ctx context.Context, slot *inflight.Slot) {
 	slot.Done(ctx, nil)
 }
 
-// Callers acquire slots in all ways and give up at any moment, while the limit changes. No more calls
-// than the highest limit are ever in flight, every waiter returns, and no slot is lost.
+// Callers acquire slots in all ways and give up at any moment, while the limit changes. No more
+// calls than the highest limit are ever in flight, every waiter returns, and no slot is lost.
 func TestStorm(t *testing.T) {
 	const callers, rounds, highest = 16, 300, 4
 	l := inflight.New(inflight.Config{Limit: highest, MaxWaiters: callers, Name: "storm"})

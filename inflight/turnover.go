@@ -63,8 +63,8 @@ func (t *turnover) untilFree(now time.Duration, ended int64, place float64) time
 	return time.Duration(min(float64(mean)*place, float64(longestRetry)))
 }
 
-// update returns the mean time between two ends of calls. If no call has ended since the last span, it
-// returns the time that has passed: the next end is not expected sooner.
+// update returns the mean time between two ends of calls. If no call has ended since the last span,
+// it returns the time that has passed: the next end is not expected sooner.
 func (t *turnover) update(now time.Duration, ended int64) time.Duration {
 	if t.paused {
 		now, ended = t.pausedAt, t.endedAt

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// loadedService is a service behind a limiter, which handles a fixed number of calls at the same time.
+// loadedService is a service behind a limiter, which handles a fixed number of calls at the same
+// time.
 type loadedService struct {
 	t       *testing.T
 	limiter *inflight.Limiter
@@ -54,8 +55,8 @@ func (s *loadedService) refusal(c inflight.Caller) *inflight.FullError {
 	return full
 }
 
-// compareTimes compares two times: when a refused caller is told to expect a slot, and when an equal
-// caller that waits gets one.
+// compareTimes compares two times: when a refused caller is told to expect a slot, and when an
+// equal caller that waits gets one.
 func (s *loadedService) compareTimes(c inflight.Caller) {
 	until := s.refusal(c).Until
 	began := time.Now()
@@ -128,8 +129,8 @@ func TestARefusedCallerLearnsWhenOneOfItsTenantGetsASlot(t *testing.T) {
 	})
 }
 
-// At 95 % of what the service can do, calls of higher priority come while others wait. For background
-// calls the estimate is too early then.
+// At 95 % of what the service can do, calls of higher priority come while others wait. For
+// background calls the estimate is too early then.
 func TestUntilUnderSteadyLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLoadedService(t, 3, inflight.Queue{})

@@ -76,7 +76,8 @@ func TestANewBucketIsFullAtAnyTime(t *testing.T) {
 			require.Equal(t, 2, r.Remaining, "%s at %s", how, at)
 		}
 	}
-	runSteps(t, newBucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"}) // the fastest rate has the shortest life
+	// the fastest rate has the shortest life
+	runSteps(t, newBucket(limiter.Per(4, 1), 8), step{-250 * year, 8, "ok"})
 }
 
 func TestSlowBucketsAreExact(t *testing.T) {

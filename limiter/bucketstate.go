@@ -31,8 +31,9 @@ type bucketState struct {
 
 // Special positions of full.
 const (
-	alwaysFull = firstPosition        // the bucket is full at all times
-	replaced   = lastPosition + 1<<61 // another state has replaced this one; larger than any real position
+	alwaysFull = firstPosition // the bucket is full at all times
+	// another state has replaced this one; larger than any real position
+	replaced = lastPosition + 1<<61
 )
 
 func newBucketState(r Rate, burst int) *bucketState {

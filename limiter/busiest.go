@@ -9,12 +9,13 @@ package limiter
 type BusyKey struct {
 	// Limiter is the name of the limiter or policy that has refused the key.
 	Limiter string
-	// Key is "#" and 12 hexadecimal digits of a hash of the key, or the first 64 bytes of the key if
-	// ShowKeys is set. All limiters of a process have the same hash for equal keys of the same type. The
-	// hash differs in each process, so that a key cannot be found by hashing all possible ones.
+	// Key is "#" and 12 hexadecimal digits of a hash of the key, or the first 64 bytes of the key
+	// if ShowKeys is set. All limiters of a process have the same hash for equal keys of the same
+	// type. The hash differs in each process, so that a key cannot be found by hashing all possible
+	// ones.
 	Key string
-	// AtLeast and AtMost are bounds of how many requests of the key were refused, or would have been
-	// refused without shadow mode.
+	// AtLeast and AtMost are bounds of how many requests of the key were refused, or would have
+	// been refused without shadow mode.
 	AtLeast, AtMost int64
 }
 

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and reservations
-// keep their promised tokens. If r is invalid, SetRate returns an error and changes nothing.
+// SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and
+// reservations keep their promised tokens. If r is invalid, SetRate returns an error and changes
+// nothing.
 func (b *TokenBucket) SetRate(r Rate) error { return b.setRateAt(time.Since(b.epoch), r) }
 
-// SetBurst changes the most tokens in the bucket. Tokens beyond the new burst are lost; a larger burst
-// fills at the rate. If n is invalid, SetBurst returns an error and changes nothing. There is no default:
-// 0 is invalid.
+// SetBurst changes the most tokens in the bucket. Tokens beyond the new burst are lost; a larger
+// burst fills at the rate. If n is invalid, SetBurst returns an error and changes nothing. There is
+// no default: 0 is invalid.
 func (b *TokenBucket) SetBurst(n int) error { return b.setBurstAt(time.Since(b.epoch), n) }
 
 func (b *TokenBucket) setRateAt(at time.Duration, r Rate) error {
@@ -33,7 +34,8 @@ func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 	return nil
 }
 
-// setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the default.
+// setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the
+// default.
 func (b *TokenBucket) setLimits(r Rate, burst int) {
 	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
 		if old.rate == r && old.configuredBurst == burst {

@@ -36,7 +36,8 @@ func TestSetRateAppliesToWaiters(t *testing.T) { // scenario 32
 		require.NoError(t, b.SetRate(limiter.PerSecond(10)))
 		time.Sleep(250 * ms)
 		require.NoError(t, b.SetRate(limiter.PerSecond(1)))
-		l.requireResults(arrival{"a", 100 * ms, nil}, arrival{"b", 200 * ms, nil}, // half a token is missing then
+		// half a token is missing then
+		l.requireResults(arrival{"a", 100 * ms, nil}, arrival{"b", 200 * ms, nil},
 			arrival{"c", 750 * ms, nil}, arrival{"d", 1750 * ms, nil}, arrival{"e", 2750 * ms, nil})
 	})
 }

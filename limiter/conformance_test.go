@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter/limitertest"
 )
 
-// Every limiter passes limitertest, which includes scenario 8 (RetryAfter is enough and minimal) and
-// scenario 47 (no window holds more than its limit).
+// Every limiter passes limitertest, which includes scenario 8 (RetryAfter is enough and minimal)
+// and scenario 47 (no window holds more than its limit).
 func TestConformance(t *testing.T) {
 	for name, s := range map[string]limitertest.Subject{
 		"TokenBucket":           bucketSubject(limiter.PerSecond(1), 5, 1, sec),

@@ -1,4 +1,5 @@
-// Package limiter limits the rate of calls. For a bound on the calls in flight see package inflight.
+// Package limiter limits the rate of calls. For a bound on the calls in flight see package
+// inflight.
 //
 // A limiter hands out tokens or refuses, and says when to try again:
 //
@@ -9,7 +10,8 @@
 //	}
 //
 // A request over the limit can be refused (Take), wait in order of arrival (Wait), or be diverted
-// (weir.DoOr). Wait returns at once if the tokens cannot be there before the deadline of its context:
+// (weir.DoOr). Wait returns at once if the tokens cannot be there before the deadline of its
+// context:
 //
 //	ctx, cancel := context.WithTimeout(ctx, time.Second)
 //	defer cancel()
@@ -25,8 +27,8 @@
 //
 // # Choosing a limiter
 //
-// In this table L is the limit and W its window. For a token bucket, L is its burst and R the tokens
-// added in a window.
+// In this table L is the limit and W its window. For a token bucket, L is its burst and R the
+// tokens added in a window.
 //
 //	purpose                                 limiter        most tokens in any W      memory              decision
 //	a rate that allows bursts               TokenBucket    L + R                     500 B               lock-free
@@ -57,7 +59,7 @@
 //
 // # Errors and cost
 //
-// Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused. Take does not
-// allocate, except when a [SlidingLog] grows or a [Group] meets a new key. Only limiters with a name keep
-// statistics.
+// Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused. Take
+// does not allocate, except when a [SlidingLog] grows or a [Group] meets a new key. Only limiters
+// with a name keep statistics.
 package limiter

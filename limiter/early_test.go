@@ -86,7 +86,8 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 	} {
 		b := newBucket(r, 3)
 		runSteps(t, b, step{years*year - 24*hour, 3, "ok"}, step{years * year, 3, "ok"},
-			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"}) // its last tokens were added before
+			// its last tokens were added before
+			step{200 * year, 3, "ok"}, step{290 * year, 1, "refused"})
 	}
 }
 

@@ -22,12 +22,13 @@ type Reason string
 const (
 	// NoTokens means that there are too few tokens now.
 	NoTokens Reason = "no tokens left"
-	// OverLimit means that the request is for more tokens than the limiter can ever have, or for less
-	// than 0.
+	// OverLimit means that the request is for more tokens than the limiter can ever have, or for
+	// less than 0.
 	OverLimit Reason = "more than the limit"
 	// QueueFull means that no more callers may wait. It matches ErrQueueFull.
 	QueueFull Reason = "queue is full"
-	// PastDue means that the deadline of the context is too early. It matches context.DeadlineExceeded.
+	// PastDue means that the deadline of the context is too early. It matches
+	// context.DeadlineExceeded.
 	PastDue Reason = "deadline cannot be met"
 	// WaitTooLong means that the wait would exceed the maximum given to WaitAtMost.
 	WaitTooLong Reason = "wait longer than wanted"
@@ -35,8 +36,8 @@ const (
 	Held Reason = "the service asked to wait"
 )
 
-// LimitedError is the error for a refused request. It matches [ErrLimited] and weir.ErrRefused, and the
-// error that its Reason names.
+// LimitedError is the error for a refused request. It matches [ErrLimited] and weir.ErrRefused, and
+// the error that its Reason names.
 type LimitedError struct {
 	// Name is the name of the limiter, or "".
 	Name string

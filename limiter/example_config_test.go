@@ -24,7 +24,8 @@ func ExampleWindowConfig_countRefused() {
 	// false
 }
 
-// A token comes back when its whole part has left the window, so smaller parts bring it back sooner.
+// A token comes back when its whole part has left the window, so smaller parts bring it back
+// sooner.
 func ExampleWindowConfig_buckets() {
 	for _, parts := range []int{10, 60} {
 		l := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute, Buckets: parts}, noon)

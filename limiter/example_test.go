@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// These examples pass times, so that their output is always the same. In a service, use the functions without At.
+// These examples pass times, so that their output is always the same. In a service, use the
+// functions without At.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func ExampleTokenBucket() {
@@ -48,8 +49,8 @@ func ExampleRate() {
 	// Output: 200/s 7/1m 10/13s 1/100ms
 }
 
-// A funnel lets a user reply 15 times, and then once every two seconds. It is a token bucket in other words: the free
-// space of the funnel is the tokens of the bucket.
+// A funnel lets a user reply 15 times, and then once every two seconds. It is a token bucket in
+// other words: the free space of the funnel is the tokens of the bucket.
 func ExampleTokenBucket_funnel() {
 	funnels := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.PerSecond(0.5), Burst: 15}, noon)
 	isActionAllowed := func(user, action string) bool {
@@ -253,7 +254,8 @@ func ExampleGroup_name() {
 func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
-	ann := limiter.NewJoint(limiter.JointConfig{}, users.Get("ann"), daily) // her own limit and that of all users
+	// her own limit and that of all users
+	ann := limiter.NewJoint(limiter.JointConfig{}, users.Get("ann"), daily)
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }

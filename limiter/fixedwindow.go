@@ -27,7 +27,8 @@ func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
 	if phase < 0 {
 		phase += c.Window
 	}
-	begin := -phase + firstPosition/c.Window*c.Window // long before t0, because TakeAt may be called with an earlier time
+	// long before t0, because TakeAt may be called with an earlier time
+	begin := -phase + firstPosition/c.Window*c.Window
 	return &FixedWindow{newWindowLimiter(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})}
 }
 

@@ -134,7 +134,8 @@ func FuzzWindows(f *testing.F) {
 			return
 		}
 		width := (time.Duration(span) + time.Duration(buckets) - 1) / time.Duration(buckets)
-		grid := time.Duration(start.UnixNano() % int64(span)) // the time between the start and the window before it
+		// the time between the start and the window before it
+		grid := time.Duration(start.UnixNano() % int64(span))
 		for name, c := range map[string]struct {
 			l    limiter.TimedLimiter
 			from func(at time.Duration) time.Duration // the time from which tokens count

@@ -38,10 +38,11 @@ type Group[K comparable] struct {
 	shards     []shard[K]
 	queues     keyQueues[K]
 
-	mu     sync.Mutex               // held while limits are changed
-	tiers  []atomic.Pointer[limits] // the first is that of the group itself
-	first  atomic.Pointer[Tier]     // the values that tiers[0] was made of
-	shared []*TokenBucket           // by tier, the bucket of all keys without room, if Overflow is ShareNew
+	mu    sync.Mutex               // held while limits are changed
+	tiers []atomic.Pointer[limits] // the first is that of the group itself
+	first atomic.Pointer[Tier]     // the values that tiers[0] was made of
+	// by tier, the bucket of all keys without room, if Overflow is ShareNew
+	shared []*TokenBucket
 }
 
 // NewGroup returns a group without keys. It panics with the error of c.Validate if c is invalid.
@@ -87,9 +88,9 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 // Get returns the limiter of the key. It does not remember the key, and allocates nothing.
 func (g *Group[K]) Get(key K) Keyed[K] { return Keyed[K]{group: g, key: key} }
 
-// All yields the remembered keys and their limiters, in no particular order. These are the keys in use
-// and the idle keys not yet forgotten. Keys added during the iteration may be missing. No lock is held
-// while the loop body runs.
+// All yields the remembered keys and their limiters, in no particular order. These are the keys in
+// use and the idle keys not yet forgotten. Keys added during the iteration may be missing. No lock
+// is held while the loop body runs.
 func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
 	return func(yield func(K, Keyed[K]) bool) {
 		for i := range g.shards {
@@ -105,8 +106,8 @@ func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
 // Len returns the number of remembered keys, including idle keys not yet forgotten.
 func (g *Group[K]) Len() int { return int(g.keyCount.Load()) }
 
-// Forget makes the bucket of the key full, ends its hold, and reports whether the key was remembered or
-// held.
+// Forget makes the bucket of the key full, ends its hold, and reports whether the key was
+// remembered or held.
 func (g *Group[K]) Forget(key K) bool {
 	var p keyPosition[K]
 	g.locate(&p, key)
@@ -135,8 +136,8 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 	return known
 }
 
-// Observe yields the metrics of the group (see [stat.Source]), or nothing if it has no name. It locks
-// each part of the group for a moment.
+// Observe yields the metrics of the group (see [stat.Source]), or nothing if it has no name. It
+// locks each part of the group for a moment.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observeCounts(yield) ||
 		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) {

@@ -56,7 +56,8 @@ func TestGroupLimitsEachKey(t *testing.T) {
 	require.Equal(t, 2, g.Len())
 }
 
-// Scenario 65: memory is bounded, new keys give no old key a second burst, and idle keys are evicted.
+// Scenario 65: memory is bounded, new keys give no old key a second burst, and idle keys are
+// evicted.
 func TestGroupIsBounded(t *testing.T) {
 	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 10_000})
 	runSteps(t, keyLimiter{g, "exhausted"}, step{0, 1, "ok"})

@@ -48,8 +48,8 @@ func (s *shard[K]) dropExpiredHold(tier int, at time.Duration) {
 	if h == noHold || h.remaining(at) > 0 || t.limits.counted != 0 && h.floor >= t.limits.idle(at) {
 		return
 	}
-	// After the hold, no bucket is full before h.floor. This must also hold for a request that states
-	// an earlier time.
+	// After the hold, no bucket is full before h.floor. This must also hold for a request that
+	// states an earlier time.
 	t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
 	for i := range t.table.slots {
 		if slot := &t.table.slots[i]; slot.hasKey() {

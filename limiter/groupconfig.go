@@ -24,18 +24,20 @@ type GroupConfig[K comparable] struct {
 	MaxWaiters int
 	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
 	Tiers []Tier
-	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits above,
-	// and a too large index means the last tier. TierOf is called once per decision and must be fast. A
-	// key whose tier changes starts again in the new tier. Required with Tiers, and not allowed without.
+	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits
+	// above, and a too large index means the last tier. TierOf is called once per decision and must
+	// be fast. A key whose tier changes is a new key in the new tier. Required with Tiers, and not
+	// allowed without.
 	TierOf func(key K) int
-	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all keys,
-	// and is a [stat.Source]. No key becomes a label of a metric. Default no name and no statistics.
+	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all
+	// keys, and is a [stat.Source]. No key becomes a label of a metric. Default no name and no
+	// statistics.
 	Name string
 	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
 	// Default false.
 	Shadow bool
-	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and keeps
-	// their texts. Otherwise it returns hashes of them. Requires a Name. Default false.
+	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and
+	// keeps their texts. Otherwise it returns hashes of them. Requires a Name. Default false.
 	ShowKeys bool
 }
 

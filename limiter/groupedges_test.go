@@ -33,7 +33,8 @@ func TestTierOfOutOfRangeMeansTheNearestTier(t *testing.T) {
 }
 
 func TestGroupRemembersExactlyMaxKeys(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1003}, start) // eight shards of different sizes
+	// eight shards of different sizes
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1003}, start)
 	for key := range 5000 {
 		g.Get(key).TakeAt(start, 1)
 	}

@@ -106,7 +106,8 @@ func TestIdleKeysOfAllShardsAreEvicted(t *testing.T) {
 		}
 		require.LessOrEqual(t, g.Len(), keys)
 	}
-	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of keys that are new too") // about 16 of 5,000, and 76 once in 400 runs
+	// about 16 of 5,000, and 76 once in 400 runs
+	require.Less(t, refused, 5*keys/20, "32 slots are seldom full of keys that are new too")
 }
 
 func TestANaNKeyHasNoRoom(t *testing.T) {

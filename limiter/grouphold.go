@@ -72,8 +72,8 @@ func (g *Group[K]) ownHold(p *keyPosition[K]) hold {
 func (g *Group[K]) dropExpiredHolds(s *shard[K], at time.Duration, limit int) {
 	for key, h := range s.holds {
 		if t := &s.tiers[h.tier]; h.remaining(at) == 0 && (t.limits.counted == 0 || h.floor < t.limits.idle(at)) {
-			// After the hold, the bucket is not full before h.floor. This must also hold for a request
-			// that states an earlier time.
+			// After the hold, the bucket is not full before h.floor. This must also hold for a
+			// request that states an earlier time.
 			t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
 			if b, known := t.table.find(g.hash(key)|1, key, alwaysFull); known {
 				b.full = max(b.full, h.floor)

@@ -77,7 +77,8 @@ func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration
 	case !room && g.overflow == ShareNew:
 		return g.shared[tier].WaitAtMost(ctx, n, maxWait)
 	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
-		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait) // is decided at once
+		// is decided at once
+		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
 	}
 	q := g.queues.acquire(key, g)
 	defer g.queues.release(key, q)

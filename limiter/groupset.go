@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Reconfigure changes Rate, Burst, Tiers, Shadow and ShowKeys. Keys keep their tokens and holds, as with
-// [TokenBucket.SetRate] and [TokenBucket.SetBurst], and the statistics are kept. TierOf is not changed. If
-// c is invalid or differs in another field, or in the number of Tiers, Reconfigure returns an error and
-// changes nothing.
+// Reconfigure changes Rate, Burst, Tiers, Shadow and ShowKeys. Keys keep their tokens and holds, as
+// with [TokenBucket.SetRate] and [TokenBucket.SetBurst], and the statistics are kept. TierOf is not
+// changed. If c is invalid or differs in another field, or in the number of Tiers, Reconfigure
+// returns an error and changes nothing.
 func (g *Group[K]) Reconfigure(c GroupConfig[K]) error {
 	return g.reconfigureAt(time.Since(g.epoch), c)
 }

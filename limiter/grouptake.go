@@ -2,8 +2,8 @@ package limiter
 
 import "time"
 
-// take takes n tokens of the key, unless callers wait for them. It does not count the request in the
-// statistics.
+// take takes n tokens of the key, unless callers wait for them. It does not count the request in
+// the statistics.
 func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
 	if q := g.queues.of(key); q != nil && q.waitingTokens.Load() != 0 {
 		g.peek(r, at, key, 0, n)

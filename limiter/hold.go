@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Hold refuses all requests for d. Then there is one token, and more are added at the rate. Call it when the
-// service behind the limiter asks to wait. A change of the rate or the burst does not change the end of a
-// Hold, nor does a Refund or a shorter Hold. Reservations made before remain valid.
+// Hold refuses all requests for d. Then there is one token, and more are added at the rate. Call it
+// when the service behind the limiter asks to wait. A change of the rate or the burst does not
+// change the end of a Hold, nor does a Refund or a shorter Hold. Reservations made before remain
+// valid.
 func (b *TokenBucket) Hold(d time.Duration) { b.holdAt(time.Since(b.epoch), d) }
 
 func (b *TokenBucket) holdAt(at, d time.Duration) {
@@ -26,7 +27,9 @@ func (b *TokenBucket) holdAt(at, d time.Duration) {
 // during the hold. After the hold, floor bounds the number of tokens.
 type hold struct {
 	until time.Duration
-	floor int64 // the position at which a bucket with one token at until is full; no held bucket is full earlier
+	// the position at which a bucket with one token at until is full; no held bucket is full
+	// earlier
+	floor int64
 }
 
 var noHold = hold{until: math.MinInt64, floor: alwaysFull}

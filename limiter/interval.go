@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// intervalOf returns the time after which a limiter has one token more, on average, or 0 if that is not
-// known.
+// intervalOf returns the time after which a limiter has one token more, on average, or 0 if that is
+// not known.
 func intervalOf(l any) time.Duration {
 	if p, ok := l.(interface{ interval() time.Duration }); ok {
 		return p.interval()

@@ -175,7 +175,8 @@ func (j *Joint) addWaiting(calls int) {
 	j.waiting += calls
 	switch {
 	case before == 0:
-		w := make(wakeup, 1) // a new one, because earlier waiters may have been in another testing/synctest bubble
+		// a new one, because earlier waiters may have been in another testing/synctest bubble
+		w := make(wakeup, 1)
 		j.queue.setChanged(w)
 		for _, m := range j.members {
 			m.subscribe(w)
@@ -192,7 +193,9 @@ func (j *Joint) addWaiting(calls int) {
 func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 	var few [4]Result
 	answers := few[:0]
-	if len(j.members) > 1 { // peek first: tokens that are taken and put back would be missing for other callers meanwhile
+	if len(j.members) > 1 {
+		// peek first: tokens that are taken and put back would be missing for other callers
+		// meanwhile
 		for _, m := range j.members {
 			answers = append(answers, m.peek(t, 0, n))
 		}

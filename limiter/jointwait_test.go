@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// changingLimiter is a limiter without tokens for an hour, together with a change that makes a token
-// available.
+// changingLimiter is a limiter without tokens for an hour, together with a change that makes a
+// token available.
 type changingLimiter struct {
 	limiter.TimedLimiter
 	change func()

@@ -17,8 +17,8 @@ type Keyed[K comparable] struct {
 	key   K
 }
 
-// Take takes n tokens of the key, or none if there are fewer. In shadow mode the result is always OK,
-// with the numbers of the refusal if no tokens were taken.
+// Take takes n tokens of the key, or none if there are fewer. In shadow mode the result is always
+// OK, with the numbers of the refusal if no tokens were taken.
 func (k Keyed[K]) Take(n int) (r Result) {
 	k.group.take(&r, time.Since(k.group.epoch), k.key, n)
 	if k.group.statistics == nil {

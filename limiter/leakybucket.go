@@ -129,8 +129,8 @@ func (b *LeakyBucket) predictAt(at time.Duration, ahead int64, n int) Result {
 	return b.answer(at, ahead, n)
 }
 
-// answer returns the answer to a request for n tokens that comes after requests for ahead tokens. The
-// caller holds the lock.
+// answer returns the answer to a request for n tokens that comes after requests for ahead tokens.
+// The caller holds the lock.
 func (b *LeakyBucket) answer(at time.Duration, ahead int64, n int) Result {
 	at = b.pace.clamp(at)
 	next := max(b.next, b.pace.units(at))

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Limiter decides whether a request may go now. All limiters of this package implement it, and other
-// packages can implement it too; package limitertest tests an implementation.
+// Limiter decides whether a request may go now. All limiters of this package implement it, and
+// other packages can implement it too; package limitertest tests an implementation.
 //
-// Implementations must be safe for concurrent use and must not block. A limiter can have more methods: those
-// of [TimedLimiter], those of [WaitLimiter], or
+// Implementations must be safe for concurrent use and must not block. A limiter can have more
+// methods: those of [TimedLimiter], those of [WaitLimiter], or
 //
 //	Hold(d time.Duration)
 //
@@ -18,8 +18,8 @@ import (
 type Limiter interface {
 	// Take takes n tokens, or none if there are fewer.
 	Take(n int) Result
-	// Refund gives back n tokens that were taken a moment ago. It never fills the limiter beyond its
-	// limit. If n is below 1, it does nothing.
+	// Refund gives back n tokens that were taken a moment ago. It never fills the limiter beyond
+	// its limit. If n is below 1, it does nothing.
 	Refund(n int)
 }
 
@@ -36,11 +36,11 @@ type TimedLimiter interface {
 
 // WaitLimiter is a limiter whose callers can wait for tokens.
 type WaitLimiter interface {
-	// Wait takes n tokens as soon as there are that many, in order of arrival. If it returns an error,
-	// it has taken nothing: ctx is done, or the wait cannot succeed (see [LimitedError]).
+	// Wait takes n tokens as soon as there are that many, in order of arrival. If it returns an
+	// error, it has taken nothing: ctx is done, or the wait cannot succeed (see [LimitedError]).
 	Wait(ctx context.Context, n int) error
-	// WaitAtMost is like Wait but returns an error at once if the wait would exceed maxWait. It also
-	// returns after maxWait if the limiter changes during the wait.
+	// WaitAtMost is like Wait but returns an error at once if the wait would exceed maxWait. It
+	// also returns after maxWait if the limiter changes during the wait.
 	WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
 }
 

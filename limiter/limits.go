@@ -9,11 +9,13 @@ import (
 type limits struct {
 	scale
 	capacity int64 // burst, in units
-	counted  uint  // burst, or 0 if nothing is counted because the rate is unlimited or the burst is Off
-	burst    int
+	// burst, or 0 if nothing is counted because the rate is unlimited or the burst is Off
+	counted uint
+	burst   int
 }
 
-// newLimits returns the limits for a valid rate. A burst of 0 means the default, and Off means no tokens.
+// newLimits returns the limits for a valid rate. A burst of 0 means the default, and Off means no
+// tokens.
 func newLimits(r Rate, burst int) limits {
 	switch {
 	case r == Unlimited():
@@ -92,8 +94,8 @@ func (l *limits) peekCounted(r *Result, at time.Duration, full, ahead int64, n i
 	}
 }
 
-// takeFrom fills in the answer to a request for n tokens from a bucket that is full at a position and held by
-// h, and returns the new position.
+// takeFrom fills in the answer to a request for n tokens from a bucket that is full at a position
+// and held by h, and returns the new position.
 func (l *limits) takeFrom(r *Result, at time.Duration, full int64, h hold, n int) int64 {
 	if uint(n)-1 >= l.counted {
 		l.peek(r, at, full, h, 0, n)

@@ -59,7 +59,8 @@ func (j *Joint) putBack(n int) {
 
 func (j *Joint) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	j.recordRefusal(r, n)
-	if j.queue.waitingTokens.Load() == 0 { // otherwise it was refused because callers wait, not because of the limits
+	if j.queue.waitingTokens.Load() == 0 {
+		// otherwise it was refused because callers wait, not because of the limits
 		j.tellRefused(t, n, nil, waited)
 	}
 }

@@ -180,7 +180,8 @@ func TestTheCountOfRefusedTokensNeverWrapsAround(t *testing.T) {
 	l := namedJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
 	for i := range 3 {
 		require.False(t, l.Take(math.MaxInt).OK)
-		want := min(float64(i+1)*math.MaxInt, math.MaxInt64) // on a 32-bit machine the sum does not reach the maximum
+		// on a 32-bit machine the sum does not reach the maximum
+		want := min(float64(i+1)*math.MaxInt, math.MaxInt64)
 		require.InDelta(t, want, readMetrics(t, l)["weir.limiter.tokens refused"], 0)
 	}
 }

@@ -6,8 +6,8 @@ type Overflow string
 
 // The values of Overflow.
 const (
-	// RefuseNew refuses requests of a new key, including those that would wait, until another key is
-	// idle. The RetryAfter is an estimate.
+	// RefuseNew refuses requests of a new key, including those that would wait, until another key
+	// is idle. The RetryAfter is an estimate.
 	RefuseNew Overflow = "refuse-new"
 	// PassNew allows requests of a new key without counting them.
 	PassNew Overflow = "pass-new"

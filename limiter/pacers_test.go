@@ -78,7 +78,8 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(2), Capacity: 6})
 		l := newCallers(t, b)
-		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} { // scenario 44: of seven at once, the last waits 3 s
+		for _, who := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+			// scenario 44: of seven at once, the last waits 3 s
 			l.start(t.Context(), who, 1)
 		}
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// build creates all limiters. Some are part of Joints, and some are also used through a Joint of one.
+// build creates all limiters. Some are part of Joints, and some are also used through a Joint of
+// one.
 func (w *randomTest) build() {
 	w.grain = []time.Duration{ms, 1}[w.seed%2]
 	log := w.addWindow("log", limiter.WindowConfig{Limit: 6, Window: 2 * sec})

@@ -45,7 +45,8 @@ func (w *randomTest) addReservedBucket() {
 				w.cancelReservation(b, o, openReservations[i])
 				openReservations = slices.Delete(openReservations, i, i+1)
 			}
-			if len(openReservations) > 0 && len(s.queue) == 0 { // a request at a time to act gets no promised token
+			if len(openReservations) > 0 && len(s.queue) == 0 {
+				// a request at a time to act gets no promised token
 				w.sleep(openReservations[len(openReservations)-1].due - at)
 				w.checkResults()
 				if left := b.Take(0).Remaining; left > 0 && b.Take(left).OK {

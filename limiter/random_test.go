@@ -31,8 +31,8 @@ func TestEveryVerbOfEveryLimiterAgainstAnOracle(t *testing.T) {
 		operations, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	}
-	// With more threads, waiters of two Joints that wake at the same time may refuse each other, and
-	// then give back the oldest tokens of a window.
+	// With more threads, waiters of two Joints that wake at the same time may refuse each other,
+	// and then give back the oldest tokens of a window.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	began := time.Now()
 	seeds := []uint64{1566} // once failed

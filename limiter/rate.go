@@ -78,7 +78,8 @@ func (r Rate) tokensPerSecond() int {
 // Ratio returns the rate as whole events per whole number of nanoseconds. A rate too slow for that
 // becomes one event per longest Duration. The rate must be valid and not Unlimited.
 func (r Rate) Ratio() (events int64, period time.Duration) {
-	for r.events >= math.MaxInt64 { // at most 2^65 events in 2^63 ns, so halving both loses nothing that matters
+	for r.events >= math.MaxInt64 {
+		// at most 2^65 events in 2^63 ns, so halving both loses nothing that matters
 		r.events, r.per = r.events/2, r.per/2
 	}
 	p, q := simplestFraction(r.events, math.MaxInt64/int64(r.per))
@@ -94,7 +95,8 @@ func (r Rate) Ratio() (events int64, period time.Duration) {
 // simplestFraction returns the first convergent p/q of the continued fraction of x whose quotient
 // is x, or the last one with a q of at most bound. x is above 0 and below 2^63.
 func simplestFraction(x float64, bound int64) (p, q int64) {
-	const exact = 1 << 53 // integers up to this are exact as float64, so their quotient is correctly rounded
+	// integers up to this are exact as float64, so their quotient is correctly rounded
+	const exact = 1 << 53
 	p, q = int64(x), 1
 	oldP, oldQ := int64(1), int64(0)
 	for rest := x - math.Floor(x); rest > 0 && float64(p)/float64(q) != x; {

@@ -2,19 +2,19 @@ package limiter
 
 import "context"
 
-// Remote is a limit kept outside this process, such as a limit that all machines of a fleet share. Unlike
-// a [Limiter], it may block, and it may fail to decide.
+// Remote is a limit kept outside this process, such as a limit that all machines of a fleet share.
+// Unlike a [Limiter], it may block, and it may fail to decide.
 //
-// Implementations must be safe for concurrent use. They can also have the methods of [WaitLimiter], so
-// that callers can wait, and a method
+// Implementations must be safe for concurrent use. They can also have the methods of [WaitLimiter],
+// so that callers can wait, and a method
 //
 //	Refund(ctx context.Context, n int) error
 //
 // which gives back n tokens that were taken a moment ago for a call that was not made.
 type Remote interface {
-	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is done
-	// or the implementation gives up. A refusal is a Result that is not OK. An error means that there is
-	// no decision: it is neither a refusal nor a failure of the service behind the limit, so no breaker
-	// counts it.
+	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is
+	// done or the implementation gives up. A refusal is a Result that is not OK. An error means
+	// that there is no decision: it is neither a refusal nor a failure of the service behind the
+	// limit, so no breaker counts it.
 	Take(ctx context.Context, n int) (Result, error)
 }

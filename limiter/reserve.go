@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Reservation is the right to act later with tokens taken now. Its Result says whether the tokens were
-// reserved. To act, wait for Delay first. To give up the right, call Cancel.
+// Reservation is the right to act later with tokens taken now. Its Result says whether the tokens
+// were reserved. To act, wait for Delay first. To give up the right, call Cancel.
 type Reservation struct {
 	Result
 
@@ -58,7 +58,8 @@ func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) 
 	return r
 }
 
-// reserve fills in the reservation. The caller holds the lock of the bucket, so the state is not replaced.
+// reserve fills in the reservation. The caller holds the lock of the bucket, so the state is not
+// replaced.
 func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 	if uint(r.n) > s.counted || s.counted == 0 {
 		r.due = at

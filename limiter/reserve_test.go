@@ -88,8 +88,8 @@ func TestCancelKeepsTokensPromisedToLaterReservations(t *testing.T) {
 	reserve(t, b, 0, 1, 4*tick) // not at the same time as the third
 }
 
-// In whatever order reservations are cancelled, the tokens taken and those of the other reservations
-// never exceed the limit.
+// In whatever order reservations are cancelled, the tokens taken and those of the other
+// reservations never exceed the limit.
 func TestCancelsGiveBackNoPromisedTokens(t *testing.T) {
 	b := newBucket(limiter.PerSecond(1), 10)
 	runSteps(t, b, step{0, 10, "ok"})

@@ -10,9 +10,9 @@ const Never time.Duration = math.MaxInt64
 
 // Result is the answer of a limiter: the five numbers of redis-cell's CL.THROTTLE as Go types.
 //
-// A request for 0 tokens reads the state and changes nothing. It is OK unless tokens are owed, a caller
-// waits, or the limiter is held. A request for more than Limit tokens, or for less than 0, is refused
-// with RetryAfter Never and changes nothing.
+// A request for 0 tokens reads the state and changes nothing. It is OK unless tokens are owed, a
+// caller waits, or the limiter is held. A request for more than Limit tokens, or for less than 0,
+// is refused with RetryAfter Never and changes nothing.
 type Result struct {
 	// OK reports whether the tokens were taken.
 	OK bool
@@ -21,16 +21,16 @@ type Result struct {
 	// Remaining is how many tokens can be taken right after this answer.
 	Remaining int
 	// RetryAfter is how long to wait until the same request can succeed, if no other caller takes
-	// tokens: 0 if OK, Never if it cannot succeed, and above 0 otherwise. A limiter whose RetryAfter is
-	// minimal refuses a request that comes one nanosecond earlier. While callers wait, RetryAfter
-	// includes the tokens that they want; for a window it is then an estimate.
+	// tokens: 0 if OK, Never if it cannot succeed, and above 0 otherwise. A limiter whose
+	// RetryAfter is minimal refuses a request that comes one nanosecond earlier. While callers
+	// wait, RetryAfter includes the tokens that they want; for a window it is then an estimate.
 	RetryAfter time.Duration
 	// ResetAfter is how long it takes until Remaining is Limit again, if no tokens are taken.
 	ResetAfter time.Duration
 }
 
-// refuseBehindWaiters turns r, the predicted answer behind all waiters, into the answer of a Take that
-// does not wait.
+// refuseBehindWaiters turns r, the predicted answer behind all waiters, into the answer of a Take
+// that does not wait.
 func refuseBehindWaiters(r *Result, n int) {
 	r.Remaining = 0
 	if n > 0 && r.OK {

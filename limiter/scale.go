@@ -18,7 +18,7 @@ const (
 // Otherwise the errors of a rounded interval would add up. So the interval is not rounded, and the
 // time is converted instead: a token costs a power of two units, and a nanosecond is worth between
 // one and two units (less only for buckets of many slow tokens). Each reading of the time is
-// rounded again, so rounding errors do not add up.
+// rounded by itself, so rounding errors do not add up.
 type scale struct {
 	cost  int64         // units per token
 	plain bool          // the unit is the nanosecond
@@ -43,7 +43,9 @@ func newScale(r Rate, burst int) scale {
 	}
 	s := scale{cost: cost, up: fraction(worth, uint64(period), true), down: fraction(uint64(period), worth, false)}
 	if s.up.whole == 1 && cost > 1 {
-		s.slack = 1 // without it, requests at exactly the rate, rounded up to nanoseconds, would come too early after a late request
+		// without it, requests at exactly the rate, rounded up to nanoseconds, would come too early
+		// after a late request
+		s.slack = 1
 	}
 	s.first = time.Duration(firstPosition / (s.up.whole + 1))
 	s.last = time.Duration(lastPosition / (s.up.whole + 1))
@@ -64,8 +66,8 @@ func (s *scale) units(at time.Duration) int64 {
 	return s.up.times(int64(at))
 }
 
-// until returns the time from at to the first time whose position is u or later: 0 if at is such a time,
-// Never if there is none.
+// until returns the time from at to the first time whose position is u or later: 0 if at is such a
+// time, Never if there is none.
 func (s *scale) until(u int64, at time.Duration) time.Duration {
 	if s.plain && u <= lastPosition {
 		return max(time.Duration(u)-at, 0)

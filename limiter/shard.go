@@ -8,11 +8,12 @@ import (
 
 // shard is a part of the keys of a Group, under one lock.
 type shard[K comparable] struct {
-	mu        sync.Mutex
-	tiers     []tierTable[K]
-	held      bool          // there may be holds
-	holds     map[K]keyHold // of the keys that are held
-	unpaid    map[K]int64   // by key, the tokens that shadow mode allowed since the key last took some
+	mu    sync.Mutex
+	tiers []tierTable[K]
+	held  bool          // there may be holds
+	holds map[K]keyHold // of the keys that are held
+	// by key, the tokens that shadow mode allowed since the key last took some
+	unpaid    map[K]int64
 	evictions int64
 	all       []hold   // by tier, the hold of all keys; nil if there is none
 	_         [64]byte // keeps the locks of two shards on different cache lines
@@ -76,8 +77,8 @@ func (s *shard[K]) keys() (keys []K) {
 	return keys
 }
 
-// acquireLocked takes n tokens of a key. It reports false if there is no room for the key. The caller
-// holds the lock of the shard.
+// acquireLocked takes n tokens of a key. It reports false if there is no room for the key. The
+// caller holds the lock of the shard.
 func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration, n int) bool {
 	t, h := p.tierTable(), noHold
 	if p.shard.held {

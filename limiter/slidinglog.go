@@ -17,8 +17,8 @@ import (
 // The zero value does not work: use NewSlidingLog.
 type SlidingLog struct{ *windowLimiter }
 
-// NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c is
-// invalid.
+// NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c
+// is invalid.
 func NewSlidingLog(c WindowConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
 
 // NewSlidingLogAt is like NewSlidingLog, for use with TakeAt from t0 on.
@@ -58,7 +58,8 @@ func (l *logCounter) advance(at time.Duration) int64 {
 func (l *logCounter) covers(at time.Duration) bool { return l.newest-at < l.window }
 
 func (l *logCounter) add(n int64) {
-	l.refund(l.total - l.expired + n - l.limit) // if refused requests count, only the latest Limit tokens matter
+	// if refused requests count, only the latest Limit tokens matter
+	l.refund(l.total - l.expired + n - l.limit)
 	l.total += n
 	if last := len(l.log) - 1; last >= l.skip && l.log[last].at == l.newest {
 		l.log[last].total = l.total

@@ -21,8 +21,8 @@ import (
 // work: use NewSlidingWindow.
 type SlidingWindow struct{ *windowLimiter }
 
-// NewSlidingWindow returns a limiter with no tokens taken. It panics with the error of c.Validate if c
-// is invalid.
+// NewSlidingWindow returns a limiter with no tokens taken. It panics with the error of c.Validate
+// if c is invalid.
 func NewSlidingWindow(c WindowConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
 
 // NewSlidingWindowAt is like NewSlidingWindow, for use with TakeAt from t0 on.

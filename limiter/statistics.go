@@ -13,7 +13,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Stats counts the requests to a limiter since it was created. A request for 0 tokens is not counted.
+// Stats counts the requests to a limiter since it was created. A request for 0 tokens is not
+// counted.
 type Stats struct {
 	// Allowed is the number of requests allowed at once.
 	Allowed int64
@@ -25,7 +26,8 @@ type Stats struct {
 	Cancelled int64
 	// Shadowed is the number of requests that shadow mode allowed although the limit was reached.
 	Shadowed int64
-	// Near is the number of tokens, not requests, taken when more than 80 % of the limit was in use.
+	// Near is the number of tokens, not requests, taken when more than 80 % of the limit was in
+	// use.
 	Near int64
 	// Waiting is the number of requests waiting now.
 	Waiting int64
@@ -37,16 +39,19 @@ const nearShare = 0.8
 // statistics counts the requests to a limiter with a name. A limiter without a name has a nil
 // *statistics, whose methods do nothing.
 type statistics struct {
-	name         string
-	shadow       atomic.Bool
-	allOrNothing bool                              // Remaining is either 0 or Limit, so nothing counts as near
-	current      func() (Result, time.Duration)    // the state of the limiter and its period; takes nothing
-	counts       [outcomes]requestCount            // by outcome
-	near         atomic.Int64                      // tokens
-	waiting      atomic.Int64                      // requests
-	unpaid       atomic.Int64                      // tokens allowed by shadow mode since a request last took some
-	waits        atomic.Pointer[latency.Histogram] // nil until a request has waited
-	series       *instrument.LimiterSeries
+	name   string
+	shadow atomic.Bool
+	// Remaining is either 0 or Limit, so nothing counts as near
+	allOrNothing bool
+	// the state of the limiter and its period; takes nothing
+	current func() (Result, time.Duration)
+	counts  [outcomes]requestCount // by outcome
+	near    atomic.Int64           // tokens
+	waiting atomic.Int64           // requests
+	// tokens allowed by shadow mode since a request last took some
+	unpaid atomic.Int64
+	waits  atomic.Pointer[latency.Histogram] // nil until a request has waited
+	series *instrument.LimiterSeries
 }
 
 // newStatistics returns the statistics of a limiter, or nil if the name is empty.
@@ -157,7 +162,8 @@ func (s *statistics) recordNearLimit(r Result, n int) {
 	if r.Limit == math.MaxInt || s.allOrNothing {
 		return
 	}
-	threshold := nearShare * float64(r.Limit) * (1 + 0x1p-50) // float rounding must not move 0.8 of 10 below 8
+	// float rounding must not move 0.8 of 10 below 8
+	threshold := nearShare * float64(r.Limit) * (1 + 0x1p-50)
 	if beyond := r.Limit - r.Remaining - int(math.Floor(threshold)); beyond > 0 {
 		s.near.Add(int64(min(n, beyond)))
 	}

@@ -54,7 +54,8 @@ func newBucket(r limiter.Rate, burst int) *limiter.TokenBucket {
 	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: r, Burst: burst}, start)
 }
 
-// offerEvenly makes n requests for one token, evenly over a span, and returns how many were allowed.
+// offerEvenly makes n requests for one token, evenly over a span, and returns how many were
+// allowed.
 func offerEvenly(l limiter.TimedLimiter, n int, over time.Duration) (allowed int) {
 	for i := range n {
 		if l.TakeAt(start.Add(time.Duration(float64(over)/float64(n)*float64(i))), 1).OK {

@@ -60,8 +60,8 @@ func (t *table[K]) find(hash uint64, key K, idle int64) (s *slot[K], found bool)
 
 const minSlots = 8
 
-// isCrowded reports whether the table needs a rebuild before a key takes an empty slot, to keep searches
-// short.
+// isCrowded reports whether the table needs a rebuild before a key takes an empty slot, to keep
+// searches short.
 func (t *table[K]) isCrowded() bool { return t.taken >= len(t.slots)*3/4 }
 
 // put stores a new bucket in a slot that find returned. It reports whether it evicted a key.
@@ -78,8 +78,8 @@ func (t *table[K]) put(s *slot[K], bucket slot[K]) (evicted bool) {
 	return evicted
 }
 
-// rebuild moves the keys that are not idle to a new array with room for more, and returns the number of
-// evicted keys.
+// rebuild moves the keys that are not idle to a new array with room for more, and returns the
+// number of evicted keys.
 func (t *table[K]) rebuild(idle int64) (evicted int) {
 	keys := 0
 	for i := range t.slots {

@@ -32,7 +32,8 @@ type waitQueue struct {
 	first, last *waiter
 	length      int
 	timer       *time.Timer // of the first waiter
-	changed     wakeup      // received by the first waiter when a limiter behind this one has changed; often nil
+	// received by the first waiter when a limiter behind this one has changed; often nil
+	changed     wakeup
 	subscribers []wakeup
 }
 

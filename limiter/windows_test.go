@@ -84,7 +84,8 @@ func TestRefusedRequestsDoNotCount(t *testing.T) {
 func TestCountRefusedLocksOutACallerThatKeepsAsking(t *testing.T) {
 	log := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: sec, CountRefused: true}, start)
 	runSteps(t, log, step{0, 2, "ok"},
-		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"}, // one of the two at 0 still counts, and this one
+		// one of the two at 0 still counts, and this one
+		step{900 * ms, 1, "refused 0/2 retry 100ms reset 1s"},
 		step{1000 * ms, 2, "refused 0/2 retry 1s reset 1s"},
 		step{1900 * ms, 1, "refused 0/2 retry 100ms reset 1s"},
 		step{2900 * ms, 2, "ok"})
@@ -133,7 +134,8 @@ func TestWindowsWait(t *testing.T) {
 				l.start(t.Context(), who, 1)
 			}
 			l.all.Wait()
-			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name) // scenario 44, with a burst
+			// scenario 44, with a burst
+			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name)
 			time.Sleep(time.Until(l.began.Add(7 * sec)))
 			require.NoError(t, w.WaitAtMost(t.Context(), 1, 0), name)
 			time.Sleep(sec)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/proving/internal/guards"
+	"github.com/weir-go/weir/proving/internal/report"
 	"github.com/weir-go/weir/proving/internal/scenario"
 	"github.com/weir-go/weir/proving/internal/sim"
 )
@@ -72,6 +73,24 @@ func TestWholeWritesThePageTheChartsAndTheRecord(t *testing.T) {
 		require.Contains(t, page, "protection/"+sc.Name+".svg")
 		require.Contains(t, read(t, s.docs, "protection", "figures.csv"), "\n"+sc.Name+",")
 		require.Contains(t, read(t, s.docs, "protection", sc.Name+".svg"), "</svg>")
+	}
+}
+
+// The next run writes the texts of the code, so a text that is changed in docs/protection.md alone
+// would be lost.
+func TestTheWrittenPageHasTheTextsOfTheCode(t *testing.T) {
+	joinLines := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	page := joinLines(read(t, "..", "docs", "protection.md"))
+	var withoutRuns strings.Builder
+	require.NoError(t, report.Page{Guards: guards.All(), Left: guards.Left()}.Write(&withoutRuns))
+	// The rows of a table and the items of a list are compared one by one.
+	for text := range strings.SplitSeq(regexp.MustCompile(`\n([|-])`).ReplaceAllString(withoutRuns.String(), "\n\n$1"), "\n\n") {
+		if !strings.HasPrefix(text, "These figures were made at commit") && text != "0 of 0 goals are reached." {
+			require.Contains(t, page, joinLines(text))
+		}
+	}
+	for _, sc := range scenario.All() {
+		require.Contains(t, page, "## "+sc.Title+" "+joinLines(sc.Text), sc.Name)
 	}
 }
 

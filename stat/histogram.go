@@ -7,14 +7,14 @@ import (
 )
 
 // Histogram is a distribution of values over exponential buckets, which are those of Prometheus's
-// native histograms and of OpenTelemetry's exponential histograms. It is a plain value. A receiver may
-// keep it, and nothing changes its Counts. The zero value means no values.
+// native histograms and of OpenTelemetry's exponential histograms. It is a plain value. A receiver
+// may keep it, and nothing changes its Counts. The zero value means no values.
 type Histogram struct {
-	// Schema is Prometheus's schema and OpenTelemetry's scale, from −4 to 8. There are 2^Schema buckets
-	// per power of two.
+	// Schema is Prometheus's schema and OpenTelemetry's scale, from −4 to 8. There are 2^Schema
+	// buckets per power of two.
 	Schema int
-	// Offset is Prometheus's number of the bucket Counts[0]. Bucket i holds values above base^(i−1) and
-	// up to base^i, where base is 2^(2^−Schema). OpenTelemetry numbers it i−1.
+	// Offset is Prometheus's number of the bucket Counts[0]. Bucket i holds values above base^(i−1)
+	// and up to base^i, where base is 2^(2^−Schema). OpenTelemetry numbers it i−1.
 	Offset int
 	// Counts is the number of values per bucket, in ascending order.
 	Counts []int64
@@ -64,7 +64,8 @@ func (h Histogram) Below(bounds []float64) iter.Seq2[float64, int64] {
 	}
 }
 
-// lastBucketUpTo returns the number of the last bucket whose upper bound is at most b, which is above
+// lastBucketUpTo returns the number of the last bucket whose upper bound is at most b, which is
+// above
 // 0. If b is a power of two, no rounding error can choose the bucket beside it.
 func lastBucketUpTo(b float64, schema int) int {
 	frac, exp := math.Frexp(b)

@@ -30,8 +30,8 @@ type HistogramSource interface {
 	Histograms(yield func(s *Series, h Histogram) bool)
 }
 
-// Instrument describes a metric. It is made once, shared by all sources that have the metric, and not
-// changed afterwards.
+// Instrument describes a metric. It is made once, shared by all sources that have the metric, and
+// not changed afterwards.
 type Instrument struct {
 	// Name is the name in OpenTelemetry's form: lower case, with dots between its parts.
 	Name string
@@ -50,8 +50,8 @@ type Instrument struct {
 }
 
 // Series is one line of a metric: an instrument with a value for each attribute. A source makes its
-// series once and yields the same pointers, so an exporter may cache what it prepares for a series by
-// its address.
+// series once and yields the same pointers, so an exporter may cache what it prepares for a series
+// by its address.
 type Series struct {
 	// Instrument is the metric.
 	Instrument *Instrument
@@ -63,10 +63,10 @@ type Series struct {
 	Created time.Time
 }
 
-// Series returns a series of the instrument, created now, with a value for each attribute. It replaces
-// bytes that are not UTF-8 by U+FFFD. It cuts a weir.group.key of more than 1,024 bytes, which may
-// come from an untrusted client, and ends it with a hash of the whole, so that keys stay distinct. It
-// panics if the number of values is not that of the attributes.
+// Series returns a series of the instrument, created now, with a value for each attribute. It
+// replaces bytes that are not UTF-8 by U+FFFD. It cuts a weir.group.key of more than 1,024 bytes,
+// which may come from an untrusted client, and ends it with a hash of the whole, so that keys stay
+// distinct. It panics if the number of values is not that of the attributes.
 func (i *Instrument) Series(values ...string) *Series {
 	if len(values) != len(i.Attrs) {
 		panic(fmt.Sprintf("stat: %s takes %d attribute values, got %d", i.Name, len(i.Attrs), len(values)))
@@ -96,8 +96,8 @@ func shortenKey(key string) string {
 	return begin[:cut] + end
 }
 
-// ID identifies the series: two series with the same ID are the same line to any backend, so they must
-// not come from two different sources.
+// ID identifies the series: two series with the same ID are the same line to any backend, so they
+// must not come from two different sources.
 func (s *Series) ID() string {
 	return s.Instrument.Name + "\xff" + strings.Join(s.Values, "\xff")
 }

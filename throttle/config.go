@@ -9,11 +9,12 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Config configures a [Throttle]. The zero value is ready to use. Several throttles may share a Config.
+// Config configures a [Throttle]. The zero value is ready to use. Several throttles may share a
+// Config.
 type Config struct {
-	// K is the ratio of calls to accepted calls above which calls are refused, at least 1. With 2 no
-	// call is refused unless more than half of the calls fail. A smaller K sends less to the service,
-	// and refuses calls that the service would have accepted. Default 2.
+	// K is the ratio of calls to accepted calls above which calls are refused, at least 1. With 2
+	// no call is refused unless more than half of the calls fail. A smaller K sends less to the
+	// service, and refuses calls that the service would have accepted. Default 2.
 	K float64
 	// MinCalls is the number of requests in the window below which no call is refused, at least 1.
 	// Default 20.
@@ -24,8 +25,8 @@ type Config struct {
 	// CountRefused, about √N of N calls in a window go to a service that is down, and all calls go
 	// to it one window after it has recovered. Default false.
 	CountRefused bool
-	// MaxRefusal is the highest probability of a refusal, above 0 and at most 1. Whatever it is, one
-	// call per second is allowed. Default 0.99.
+	// MaxRefusal is the highest probability of a refusal, above 0 and at most 1. Whatever it is,
+	// one call per second is allowed. Default 0.99.
 	MaxRefusal float64
 	// Window is the time span whose calls count, from 1ms to 30 days. The window moves in steps of
 	// a tenth of it. Default 10s.

@@ -8,8 +8,8 @@
 //	if errors.Is(err, throttle.ErrRefused) { … } // the call was not made
 //
 // A breaker (package breaker) lets all calls through or none. A [Throttle] lets a share through. It
-// implements client-side adaptive throttling, as described in "Site Reliability Engineering" (O'Reilly,
-// 2016), chapter 21, Handling Overload. It refuses each call with the probability
+// implements client-side adaptive throttling, as described in "Site Reliability Engineering"
+// (O'Reilly, 2016), chapter 21, Handling Overload. It refuses each call with the probability
 //
 //	max(0, (requests − K·accepts) / (requests + 1))
 //

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
-// ErrRefused is matched, through [errors.Is], by every error with which a throttle refuses a call. Such
-// an error also matches weir.ErrRefused, but not breaker.ErrOpen, since other calls are allowed at the
-// same time. weir.RetryAfter returns 1s for such an error: after that time one call is allowed in
-// any case.
+// ErrRefused is matched, through [errors.Is], by every error with which a throttle refuses a call.
+// Such an error also matches weir.ErrRefused, but not breaker.ErrOpen, since other calls are
+// allowed at the same time. weir.RetryAfter returns 1s for such an error: after that time one call
+// is allowed in any case.
 var ErrRefused error = sentinel.RefusalError("throttle: refused")
 
 // refusalError is the error of one throttle.

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// A search service that is called through a throttle, which refuses nothing while the calls succeed.
+// A search service that is called through a throttle, which refuses nothing while the calls
+// succeed.
 func Example() {
 	search := throttle.New("search", throttle.Config{})
 	answered, refused := 0, 0

@@ -9,7 +9,8 @@ import (
 // NewAt is like New, but the throttle begins at t0 and uses the times given to the At functions.
 func NewAt(name string, c Config, t0 time.Time) *Throttle { return newAt(name, c, t0) }
 
-// SetRandom sets the source of random numbers, and how often a call is always allowed. It returns t.
+// SetRandom sets the source of random numbers, and how often a call is always allowed. It returns
+// t.
 func (t *Throttle) SetRandom(random func() float64, every time.Duration) *Throttle {
 	t.random, t.every = random, every
 	return t

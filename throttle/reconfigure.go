@@ -55,8 +55,8 @@ func (s *setting) withConfig(c Config, at time.Duration) *setting {
 	return s.withWindow(c, at)
 }
 
-// withWindow is withConfig for a window that begins empty. Of windows that ended long ago, only the totals are
-// kept.
+// withWindow is withConfig for a window that begins empty. Of windows that ended long ago, only the
+// totals are kept.
 func (s *setting) withWindow(c Config, at time.Duration) *setting {
 	next := newSetting(c)
 	next.past = s.past

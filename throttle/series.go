@@ -44,9 +44,9 @@ func newSeries(name string, began time.Time) *series {
 	return s
 }
 
-// Observe yields the metrics of the throttle, see [stat.Source]. They have the names of the metrics of
-// breakers, so the name of the throttle must differ from the names of the breakers in the process.
-// Observe takes no lock.
+// Observe yields the metrics of the throttle, see [stat.Source]. They have the names of the metrics
+// of breakers, so the name of the throttle must differ from the names of the breakers in the
+// process. Observe takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	t.makeSeries.Do(func() { t.series = newSeries(t.name, t.clock.Epoch) })
 	s, at, now := t.series, t.clock.PeekNow(), t.setting.Load()

@@ -22,9 +22,9 @@ const (
 	alwaysAllowEvery = time.Second
 )
 
-// Throttle refuses a share of the calls to an overloaded service. Make one with [New]: the zero value
-// does not work. All methods may be called from any number of goroutines. Allow and Record neither block
-// nor allocate memory. No goroutine or timer is started.
+// Throttle refuses a share of the calls to an overloaded service. Make one with [New]: the zero
+// value does not work. All methods may be called from any number of goroutines. Allow and Record
+// neither block nor allocate memory. No goroutine or timer is started.
 type Throttle struct {
 	name       string
 	setting    atomic.Pointer[setting]
@@ -54,12 +54,12 @@ func newAt(name string, c Config, t0 time.Time) *Throttle {
 	return t
 }
 
-// Do calls fn unless the throttle refuses the call, records the result and returns what fn returns. If
-// the call is refused, fn is not called and the error matches [ErrRefused]. If ctx is done already, Do
-// returns the error of ctx and counts nothing.
+// Do calls fn unless the throttle refuses the call, records the result and returns what fn returns.
+// If the call is refused, fn is not called and the error matches [ErrRefused]. If ctx is done
+// already, Do returns the error of ctx and counts nothing.
 //
-// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has cancelled
-// ctx, and the panic propagates. Do panics if fn is nil.
+// If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
+// cancelled ctx, and the panic propagates. Do panics if fn is nil.
 func Do[T any](ctx context.Context, t *Throttle, fn func(context.Context) (T, error)) (v T, err error) {
 	mustNotBeNil(fn == nil)
 	if err = t.begin(ctx); err != nil {
@@ -79,8 +79,8 @@ func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) erro
 	return err
 }
 
-// Allow returns a permit for one call, or an error that matches [ErrRefused]. Use the permit up with
-// Record or Done.
+// Allow returns a permit for one call, or an error that matches [ErrRefused]. Use the permit up
+// with Record or Done.
 func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
 
 // Totals returns all calls since the throttle was made.
@@ -99,8 +99,8 @@ func (t *Throttle) begin(ctx context.Context) error {
 	return t.decide(t.clock.Now())
 }
 
-// finish records a call that was made with ctx and returned err, or did not return. If Classify panics,
-// the call is ignored.
+// finish records a call that was made with ctx and returned err, or did not return. If Classify
+// panics, the call is ignored.
 func (t *Throttle) finish(ctx context.Context, err error, returned bool) {
 	o := window.Ignored
 	defer func() { t.record(t.clock.Now(), o) }()

@@ -29,7 +29,8 @@ func (s *Set) closeRemoved(next *setup) (err error) {
 	}
 	for name, c := range s.setup.limits {
 		if _, stays := next.limits[name]; !stays {
-			c.Policies = append(slices.Clone(c.Policies), removedPolicy(c)) // the others keep their quotas
+			// the others keep their quotas
+			c.Policies = append(slices.Clone(c.Policies), removedPolicy(c))
 			err = errors.Join(err, s.limits[name].Reconfigure(c))
 		}
 	}

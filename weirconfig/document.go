@@ -65,8 +65,8 @@ type rule struct {
 	// 250ms. Required, except for tripped.
 	When condition
 	// Resolve is the condition under which a firing alert resolves. It compares in the opposite
-	// direction to When, and no value meets both. Default none: the alert resolves as soon as When no
-	// longer holds.
+	// direction to When, and no value meets both. Default none: the alert resolves as soon as When
+	// no longer holds.
 	Resolve condition
 	// Span is the time span of the value. Required, except for tripped. For burn_rate it is the
 	// long span.

@@ -15,7 +15,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// otherValues are valid values of the fields of a gate or a group that differ from those of baseGate.
+// otherValues are valid values of the fields of a gate or a group that differ from those of
+// baseGate.
 var otherValues = map[string]string{
 	"rate": "7/s", "burst": "3", "max_wait": "3s", "max_concurrent": "4", "adaptive": "true", "refuse_hopeless": "true",
 	"max_keys": "50", "max_series": "3", "max_open": "0.5", "show_keys": "true",

@@ -55,8 +55,8 @@ func nearestWord(word string, known []string) string {
 	return found
 }
 
-// editDistance returns the number of bytes that are added, removed or replaced between a and b, where
-// two neighbors that are swapped count once (optimal string alignment).
+// editDistance returns the number of bytes that are added, removed or replaced between a and b,
+// where two neighbors that are swapped count once (optimal string alignment).
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

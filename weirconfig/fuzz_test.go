@@ -43,7 +43,8 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		var value any
 		if yaml.Unmarshal([]byte(text), &value) != nil {
-			return // the library cannot convert some texts to values, such as a date that does not exist
+			// the library cannot convert some texts to values, such as a date that does not exist
+			return
 		}
 		again, err := json.Marshal(value)
 		if err != nil {

@@ -163,7 +163,8 @@ func TestEachChangeOfAGateIsInEffect(t *testing.T) {
 			key: key, exercise: exerciseGate,
 			before: "gates: {a: {" + configWith("") + "}}", after: "gates: {a: {" + configWith(key) + "}}",
 		}
-		if key == "breaker.refuse" { // without writeObjects: a breaker that is made with refuse has entered no state
+		if key == "breaker.refuse" {
+			// without writeObjects: a breaker that is made with refuse has entered no state
 			c.exercise = func(t *testing.T, s *Set, trace *strings.Builder) { makeCalls(t, s.Gate("a"), trace) }
 		}
 		if slices.Contains(onlyNewFields, key) {

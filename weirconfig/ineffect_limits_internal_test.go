@@ -54,7 +54,8 @@ func exerciseLimit(t *testing.T, s *Set, trace *strings.Builder) {
 		sleep(50 * time.Millisecond)
 	}
 	for _, key := range s.Limit("a").Busiest(100) {
-		if key.Limiter == "" || !strings.Contains(key.Key, ".") { // a hash, which differs in each process and limit
+		if key.Limiter == "" || !strings.Contains(key.Key, ".") {
+			// a hash, which differs in each process and limit
 			key.Key = "hashed"
 		}
 		fmt.Fprintln(trace, key)

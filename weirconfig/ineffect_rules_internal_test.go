@@ -61,8 +61,8 @@ func withRecorder(trace *strings.Builder) Config {
 	})}}
 }
 
-// exerciseRule evaluates the rule while the services of three gates fail for some time, and then have
-// no calls.
+// exerciseRule evaluates the rule while the services of three gates fail for some time, and then
+// have no calls.
 func exerciseRule(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
 	for second := range 250 {

@@ -19,8 +19,8 @@ import (
 	"github.com/weir-go/weir/weirconfig"
 )
 
-// configPeriod is the time during which an object had a config. One period ends at the moment when the
-// next begins, so both configs are in effect at the moment of an update.
+// configPeriod is the time during which an object had a config. One period ends at the moment when
+// the next begins, so both configs are in effect at the moment of an update.
 type configPeriod struct {
 	from, to   time.Duration
 	removed    bool

@@ -37,7 +37,8 @@ type Config struct {
 // Set has the objects of a file. All methods are safe for concurrent use. The zero value does not
 // work: use New.
 type Set struct {
-	*objects // a pointer, so that a printed copy of a Set has its method Format, and no lock is copied
+	// a pointer, so that a printed copy of a Set has its method Format, and no lock is copied
+	*objects
 }
 
 // objects are the objects of a set and their configs.

@@ -78,8 +78,8 @@ func newSetup(f *File, c Config, old *setup) (*setup, error) {
 	return next, nil
 }
 
-// invalidConfigError returns the error for a function that made a config invalid. It does not show the
-// values of the config, because they may be secret.
+// invalidConfigError returns the error for a function that made a config invalid. It does not show
+// the values of the config, because they may be secret.
 func (f File) invalidConfigError(function, name string) error {
 	return fmt.Errorf("weirconfig: the config of %q in %s is invalid after Config.%s has changed it: call Validate there for the reason",
 		name, f.name, function)

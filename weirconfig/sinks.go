@@ -168,7 +168,8 @@ func (s sink) problem() (err error) {
 	return nil
 }
 
-// addMissing adds a fault about a required field, unless the value of the field has a fault already.
+// addMissing adds a fault about a required field, unless the value of the field has a fault
+// already.
 func (d *decoder) addMissing(path, key string) {
 	if at, known := d.places[join(path, key)]; !known || !at.bad {
 		d.fault(d.places[path].line, path, "%s is missing", key)

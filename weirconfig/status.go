@@ -58,8 +58,8 @@ func (s *status) noteResult(err error) error {
 	return nil
 }
 
-// Observe yields the metrics of the file: how many updates were applied and refused, whether the last
-// one was refused, and since when the configuration is in effect.
+// Observe yields the metrics of the file: how many updates were applied and refused, whether the
+// last one was refused, and since when the configuration is in effect.
 func (s *Set) Observe(yield func(*stat.Series, float64) bool) {
 	s.status.mu.Lock()
 	refused := 0.0

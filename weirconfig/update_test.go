@@ -211,7 +211,8 @@ func TestUpdatesUnderLoad(t *testing.T) {
 		require.Greater(t, float64(allowed.Load()), 25*time.Since(began).Seconds())
 		slices.SortFunc(times, time.Time.Compare)
 		for i, from := range times {
-			for j, to := range times[i:] { // a call that gets no slot gives its token back: five wait at most
+			for j, to := range times[i:] {
+				// a call that gets no slot gives its token back: five wait at most
 				require.LessOrEqual(t, float64(j+1), 20+5+100*to.Sub(from).Seconds(), "from %v to %v", from, to)
 			}
 		}

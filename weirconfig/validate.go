@@ -88,8 +88,8 @@ var (
 	goName      = regexp.MustCompile(`\b[A-Z][A-Za-z]*\b`)
 )
 
-// addInvalid adds the faults in err, which a Validate has returned for the object at path, of type t.
-// Each error begins with the names of packages, then prefix, then in most cases a field, as in
+// addInvalid adds the faults in err, which a Validate has returned for the object at path, of type
+// t. Each error begins with the names of packages, then prefix, then in most cases a field, as in
 // "breaker: FailureRate is 2, must be …".
 func (d *decoder) addInvalid(path string, t reflect.Type, err error, prefix string) {
 	if err == nil {

@@ -16,7 +16,8 @@ import (
 func TestASignalAppliesTheFileAtOnce(t *testing.T) {
 	w := watchFile(t, `gates: {a: {}}`)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, syscall.SIGHUP) // without this, the signal would end the test if Watch has not begun
+	// without this, the signal would end the test if Watch has not begun
+	signal.Notify(received, syscall.SIGHUP)
 	defer signal.Stop(received)
 	w.write(t, `gates: {a: {}, b: {}}`)
 	began := time.Now()

@@ -22,8 +22,8 @@ import (
 // classifyAllAsFailures classifies everything as a failure.
 func classifyAllAsFailures(error) breaker.Outcome { return breaker.Failure }
 
-// cancelTexts lists texts of errors that a cancelled call may return. They come from gRPC, a proxy, a
-// reset stream or an interceptor.
+// cancelTexts lists texts of errors that a cancelled call may return. They come from gRPC, a proxy,
+// a reset stream or an interceptor.
 var cancelTexts = []error{
 	context.Canceled, io.ErrUnexpectedEOF, errors.New("hedge: the other was faster"),
 	status.Error(codes.Canceled, "context canceled"), status.Error(codes.Unavailable, "transport is closing"),

@@ -23,7 +23,8 @@ func TestCodesAreClassified(t *testing.T) {
 		codes.Unavailable: breaker.Failure, codes.DataLoss: breaker.Failure,
 		17: breaker.Failure, 1 << 31: breaker.Failure,
 	}
-	for c := codes.Canceled; c <= codes.Unauthenticated; c++ { // codes that are not in the map are successes
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		// codes that are not in the map are successes
 		require.Equal(t, want[c], weirgrpc.DefaultClassify(status.Error(c, "")), c)
 		require.Equal(t, want[c], weirgrpc.DefaultClassify(fmt.Errorf("wrapped: %w", status.Error(c, ""))), c)
 	}

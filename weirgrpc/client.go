@@ -21,9 +21,9 @@ type ClientConfig struct {
 	Classify func(err error) breaker.Outcome
 	// MaxRetryAfter is the longest wait that a server can ask for with a RetryInfo. A RetryInfo is
 	// obeyed if the call failed, and always with the codes Unavailable and ResourceExhausted. The
-	// gate then refuses calls for that time and up to a tenth longer (see weir.Gate.Hold). A breaker that opens stays open
-	// at least as long, up to its own MaxRetryAfter. breaker.Off ignores waits that servers ask for.
-	// Default 1min.
+	// gate then refuses calls for that time and up to a tenth longer (see weir.Gate.Hold). A
+	// breaker that opens stays open at least as long, up to its own MaxRetryAfter. breaker.Off
+	// ignores waits that servers ask for. Default 1min.
 	MaxRetryAfter time.Duration
 	// OnRefusal is called for each refused call, before its caller gets the error: see
 	// [LogRefusedCalls]. Default none.

@@ -46,16 +46,16 @@
 //
 // # Refusals
 //
-// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and breaker.ErrOpen,
-// limiter.ErrLimited or inflight.ErrFull. As a status it is Unavailable if a breaker is open or a
-// throttle refuses the call, ResourceExhausted if a limit is reached or the service has asked to wait,
-// and DeadlineExceeded if the deadline is too near.
+// The error of a refused call is a [*RefusedError]. It matches weir.ErrRefused, and
+// breaker.ErrOpen, limiter.ErrLimited or inflight.ErrFull. As a status it is Unavailable if a
+// breaker is open or a throttle refuses the call, ResourceExhausted if a limit is reached or the
+// service has asked to wait, and DeadlineExceeded if the deadline is too near.
 //
 // The status has details for clients in any language: a google.rpc.ErrorInfo and, if the wait is
 // known, a google.rpc.RetryInfo. The domain of the ErrorInfo is "github.com/weir-go/weir", its
-// reason is BREAKER_OPEN, LIMITED, HELD, THROTTLED or HOPELESS, and its metadata has the name of the breaker
-// or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which gRPC's own
-// retries obey.
+// reason is BREAKER_OPEN, LIMITED, HELD, THROTTLED or HOPELESS, and its metadata has the name of
+// the breaker or limiter. A server also sends the wait in the trailer grpc-retry-pushback-ms, which
+// gRPC's own retries obey.
 //
 // If OpenTelemetry records a span for the context of the call, a refusal adds an event weir.refusal
 // to that span, and sets the span's attribute weir.refused to true. On a client, this is the span

@@ -190,7 +190,8 @@ func TestServerSendsPushback(t *testing.T) {
 		"a hold":                    {weirgrpc.Guard(weirgrpc.One(held)), 3_500_000, 3_600_000},
 		"more than an int32":        {weirgrpc.Limit(year), math.MaxInt32, math.MaxInt32},
 		"what is never let through": {weirgrpc.Limit(bucket("none", limiter.Per(1, time.Hour), limiter.Off)), -1, -1},
-		"a breaker forced open":     {weirgrpc.Guard(weirgrpc.One(forced)), 1000, 1000}, // its cooldown
+		// its cooldown
+		"a breaker forced open": {weirgrpc.Guard(weirgrpc.One(forced)), 1000, 1000},
 	} {
 		for method, said := range pushbackTrailers(t, c.rule) {
 			require.Len(t, said, 1, "%s %s", name, method)

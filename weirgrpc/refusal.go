@@ -25,8 +25,8 @@ import (
 //
 // It is a gRPC status: Unavailable if a breaker is open or a throttle refuses the call,
 // ResourceExhausted if a limit is reached or the service has asked to wait, DeadlineExceeded if the
-// deadline is too near (see weir.HopelessError). It has an ErrorInfo, and a RetryInfo if the wait is
-// known. In this process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen,
+// deadline is too near (see weir.HopelessError). It has an ErrorInfo, and a RetryInfo if the wait
+// is known. In this process it also matches what Err matches: weir.ErrRefused, and breaker.ErrOpen,
 // limiter.ErrLimited or inflight.ErrFull. A client of a server gets only the status.
 type RefusedError struct {
 	// Method is the full name of the method.

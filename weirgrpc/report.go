@@ -16,14 +16,14 @@ import (
 )
 
 // LogRefusedCalls returns a function for ClientConfig.OnRefusal and ServerConfig.OnRefusal that
-// logs refusals at level Info, with the context of the call. It logs up to 10 records per second, and
-// up to one per second of the same breaker or limiter, key and reason. Each record has the number of
-// refusals that were not logged since the last. The function can be used by several clients and
-// servers. LogRefusedCalls panics if logger is nil.
+// logs refusals at level Info, with the context of the call. It logs up to 10 records per second,
+// and up to one per second of the same breaker or limiter, key and reason. Each record has the
+// number of refusals that were not logged since the last. The function can be used by several
+// clients and servers. LogRefusedCalls panics if logger is nil.
 //
 // The attributes are event.name, which is weir.refusal; those of spans (see the package
-// documentation); rpc.method; error.message; and weir.log.left_out, the number of refusals that were
-// not logged. Package weirhttp uses the same words.
+// documentation); rpc.method; error.message; and weir.log.left_out, the number of refusals that
+// were not logged. Package weirhttp uses the same words.
 func LogRefusedCalls(logger *slog.Logger) func(context.Context, *RefusedError) {
 	if logger == nil {
 		panic(errors.New("weirgrpc: LogRefusedCalls needs a logger"))

@@ -23,7 +23,8 @@ type sampled struct {
 	name, key string // key is the method of the call if the key is not known
 }
 
-// sample reports whether to log a refusal, and how many were left out since the last that was logged.
+// sample reports whether to log a refusal, and how many were left out since the last that was
+// logged.
 func (s *sampler) sample(c sampled) (leftOut int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,7 +71,8 @@ func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 			first <- err
 		}()
 		synctest.Wait()
-		ctx, cancel := context.WithCancel(t.Context()) // a deadline would end the wait on the server too
+		// a deadline would end the wait on the server too
+		ctx, cancel := context.WithCancel(t.Context())
 		var waiting int
 		time.AfterFunc(100*time.Millisecond, func() {
 			waiting = int(flight.Stats().Waiting)

@@ -231,7 +231,8 @@ func TestUploadShorterThanItsLengthIsNotAFailure(t *testing.T) {
 	req := newPost(t, server.URL, io.MultiReader(strings.NewReader("some")))
 	req.ContentLength = 10
 	_, err := weirhttp.NewTransport(weirhttp.One(gate), weirhttp.TransportConfig{Base: server.Client().Transport}).RoundTrip(req)
-	require.Error(t, err) // about the length, or about the connection that net/http closes concurrently
+	// about the length, or about the connection that net/http closes concurrently
+	require.Error(t, err)
 	require.Equal(t, breaker.Ignored, onlyOutcome(gate))
 }
 

@@ -81,7 +81,8 @@ func TestByHostOfAPlainHostAllocatesNothing(t *testing.T) {
 // and requests to hosts without room are not guarded.
 func TestFloodOfHostsIsBoundedAndEvictsNoFailingHost(t *testing.T) {
 	const most = 1000
-	gate := weir.Config{Breaker: breaker.Config{FailureRun: breaker.Off, Cooldown: time.Hour}} // longer than the flood
+	// longer than the flood
+	gate := weir.Config{Breaker: breaker.Config{FailureRun: breaker.Off, Cooldown: time.Hour}}
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: gate, MaxKeys: most, MaxSeries: 10})
 	base := baseFunc(func(req *http.Request) (*http.Response, error) {
 		if req.URL.Host == "down.example" {

@@ -13,11 +13,12 @@ import (
 
 // quota is a Policy in use. Its keys survive a Reconfigure.
 type quota struct {
-	policy   Policy
-	byIP     bool     // Policy.By is ByIP, and there is no Remote
-	item     string   // of RateLimit-Policy; empty for a Remote
-	keys     keyTable // nil for a Remote
-	networks keyTable // for clients whose keys have no room in keys; nil if they are refused or pass
+	policy Policy
+	byIP   bool     // Policy.By is ByIP, and there is no Remote
+	item   string   // of RateLimit-Policy; empty for a Remote
+	keys   keyTable // nil for a Remote
+	// for clients whose keys have no room in keys; nil if they are refused or pass
+	networks keyTable
 
 	refusals *busy.Sketch[quotaKey] // the refusals of a Remote; nil if keys counts the refusals
 }

@@ -29,7 +29,8 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		if !result.OK {
 			return nil
 		}
-		if result.RetryAfter <= 0 { // above 0, shadow mode has allowed a refused request and taken nothing
+		if result.RetryAfter <= 0 {
+			// above 0, shadow mode has allowed a refused request and taken nothing
 			a.remote = limit
 		}
 	}
@@ -54,7 +55,8 @@ func (d *decision) refundRemotes(ctx context.Context) {
 		if r, ok := d.answers[i].remote.(interface {
 			Refund(ctx context.Context, n int) error
 		}); ok {
-			_ = r.Refund(context.WithoutCancel(ctx), d.cost) // an error only means that tokens are lost
+			// an error only means that tokens are lost
+			_ = r.Refund(context.WithoutCancel(ctx), d.cost)
 		}
 	}
 }

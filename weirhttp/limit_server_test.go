@@ -161,7 +161,8 @@ func TestClientThatDisconnectsDuringAnUploadIsIgnored(t *testing.T) {
 			fmt.Fprint(upload, "some of it")
 			<-begun
 			leave()
-			_ = upload.CloseWithError(context.Canceled) // net/http may wait until its last read of the body returns
+			// net/http may wait until its last read of the body returns
+			_ = upload.CloseWithError(context.Canceled)
 		}()
 		_, err = server.Client().Do(r)
 		require.ErrorIs(t, err, context.Canceled)

@@ -135,7 +135,8 @@ func (l *windowLog) isIdle(c windowLimit, at int64) bool {
 	return len(l.spans) == 0 || at-l.spans[len(l.spans)-1].last >= c.window
 }
 
-// boundedOffset returns the time since an epoch, bounded so that sums with a window do not overflow.
+// boundedOffset returns the time since an epoch, bounded so that sums with a window do not
+// overflow.
 func boundedOffset(at, epoch time.Time) int64 {
 	return min(max(int64(at.Sub(epoch)), math.MinInt64/4), math.MaxInt64/4)
 }

@@ -59,7 +59,8 @@ func (w *windowTable) refund(at time.Time, key quotaKey, n int) {
 	w.logs.refund(boundedOffset(at, w.logs.epoch), key, int64(n))
 }
 
-// drain takes n tokens, or all if there are fewer. It returns false if there is no room for the key.
+// drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
+// key.
 func (w *windowTable) drain(key quotaKey, n int) (room bool) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()

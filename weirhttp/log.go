@@ -17,14 +17,14 @@ import (
 // LogRefusedCalls returns a function for TransportConfig.OnRefusal that logs refusals at level
 // Warn, with the context of the request, so that a log handler can add the trace. It logs up to 10
 // records per second, and up to one per second of the same breaker or limiter, key and reason. Each
-// record has the number of refusals that were not logged since the last. The function can be used by
-// several transports. LogRefusedCalls panics if logger is nil.
+// record has the number of refusals that were not logged since the last. The function can be used
+// by several transports. LogRefusedCalls panics if logger is nil.
 //
 // The attributes are those of the span events of package otelweir, and of weirgrpc.LogRefusedCalls:
 //
 //   - event.name: weir.refusal.
-//   - weir.refusal.reason: open, limited, held (the service asked to wait), throttled or hopeless (the
-//     deadline is too near).
+//   - weir.refusal.reason: open, limited, held (the service asked to wait), throttled or hopeless
+//     (the deadline is too near).
 //   - weir.breaker.name and weir.breaker.state, or weir.limiter.name.
 //   - weir.group.key, if a breaker of a group refused the request.
 //   - weir.retry_after: the wait in seconds, if it is known.
@@ -53,10 +53,10 @@ func LogRefusedCalls(logger *slog.Logger) func(*http.Request, *RefusedError) {
 // It logs as many records as [LogRefusedCalls]. The function can be used by several handlers.
 // LogRefusedRequests panics if logger is nil.
 //
-// The attributes are those of LogRefusedCalls, but instead of weir.host and http.request.method they
-// are http.response.status_code, client.address and http.route. weir.limiter.name has the names of
-// all policies that refused the request. There is an error.message if there was an error. The keys
-// of clients are not logged, because they may be secret.
+// The attributes are those of LogRefusedCalls, but instead of weir.host and http.request.method
+// they are http.response.status_code, client.address and http.route. weir.limiter.name has the
+// names of all policies that refused the request. There is an error.message if there was an error.
+// The keys of clients are not logged, because they may be secret.
 func LogRefusedRequests(logger *slog.Logger) func(*http.Request, Refusal) {
 	log := newRefusalLog(logger, slog.LevelInfo, "request refused")
 	return func(r *http.Request, f Refusal) {

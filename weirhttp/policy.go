@@ -27,7 +27,8 @@ const (
 //     once, and then as many as Rate allows. So in some windows a client makes Burst more requests
 //     than Rate says. A key takes about 120 bytes.
 //   - Limit and Window allow at most Limit requests in any Window, wherever it begins. If Limit is
-//     above 16, requests can count for up to 1/16 of Window longer. Each key takes 300 to 700 bytes.
+//     above 16, requests can count for up to 1/16 of Window longer. Each key takes 300 to 700
+//     bytes.
 //   - Remote is a limit outside this process, such as one of package fleet.
 type Policy struct {
 	// Name is the name in headers, problems and metrics: 1 to 64 printable ASCII characters without
@@ -172,7 +173,8 @@ func (p Policy) keepsKeysIn(q Policy) bool {
 		p.maxKeys() == q.maxKeys() && p.overflow() == q.overflow()
 }
 
-// isUnquotable reports whether a string of a structured field cannot contain the character unescaped.
+// isUnquotable reports whether a string of a structured field cannot contain the character
+// unescaped.
 func isUnquotable(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 
 // validatePolicies returns an error that names all invalid fields of the policies, or nil if there

@@ -17,8 +17,8 @@ type Refusal struct {
 	// Policies has the names of the policies that refused the request, or the name of the Shed's
 	// limiter.
 	Policies []string
-	// Err is the error of the gate of a Guard, of the limiter of a Shed, or of a Remote that came to
-	// no decision. It is nil if a policy refused the request.
+	// Err is the error of the gate of a Guard, of the limiter of a Shed, or of a Remote that came
+	// to no decision. It is nil if a policy refused the request.
 	Err error
 	// RetryAfter is how long the client should wait, or limiter.Never if the request can never
 	// succeed.

@@ -17,7 +17,8 @@ type sampler struct {
 	}
 }
 
-// sample reports whether to log a refusal, and how many were left out since the last that was logged.
+// sample reports whether to log a refusal, and how many were left out since the last that was
+// logged.
 func (s *sampler) sample(c cause) (leftOut int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -84,7 +84,8 @@ func TestOutageOverARealStack(t *testing.T) {
 		most       int
 		refusal    error
 	}{
-		{"without a word", "", 12 + 52, 12 + 60, breaker.ErrOpen}, // a run, and one probe per cooldown
+		// a run, and one probe per cooldown
+		{"without a word", "", 12 + 52, 12 + 60, breaker.ErrOpen},
 		{"saying when to come back", "45", 2, 2, limiter.ErrLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {

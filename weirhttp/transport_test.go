@@ -82,7 +82,8 @@ func TestCloseIdleConnections(t *testing.T) {
 	client.CloseIdleConnections()
 	require.True(t, base.closed)
 
-	weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: alwaysRespond(200)}).CloseIdleConnections() // does nothing
+	// does nothing
+	weirhttp.NewTransport(gatePerHost(weir.Config{}), weirhttp.TransportConfig{Base: alwaysRespond(200)}).CloseIdleConnections()
 }
 
 func TestNewTransportNeedsAGateFunction(t *testing.T) {

@@ -22,7 +22,8 @@ func TestClientTraceWorks(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 		})
 		client, _ := newGuardedClient(server, weir.New("server", weir.Config{}))
-		seen := make(chan string, 3) // in any order: HTTP/2 may report the response before the request
+		// in any order: HTTP/2 may report the response before the request
+		seen := make(chan string, 3)
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			GotConn:              func(httptrace.GotConnInfo) { seen <- "connection" },
 			WroteRequest:         func(httptrace.WroteRequestInfo) { seen <- "request" },

@@ -8,7 +8,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// BenchmarkFloor is the least that counting over time can cost: one clock reading and one atomic add.
+// BenchmarkFloor is the least that counting over time can cost: one clock reading and one atomic
+// add.
 func BenchmarkFloor(b *testing.B) {
 	epoch, total := time.Now(), atomic.Int64{}
 	b.ReportAllocs()

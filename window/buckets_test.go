@@ -9,7 +9,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// bucketsAt returns the buckets at a number of seconds after t0, each with the second at which it begins.
+// bucketsAt returns the buckets at a number of seconds after t0, each with the second at which it
+// begins.
 func bucketsAt(c *window.Counter, second float64) (begins, sums []int64) {
 	for begin, sum := range c.BucketsAt(t0.Add(time.Duration(second * float64(time.Second)))) {
 		begins, sums = append(begins, int64(begin.Sub(t0)/time.Second)), append(sums, sum)
@@ -29,7 +30,8 @@ func TestBucketsHoldWhatWasAddedInEach(t *testing.T) {
 		{6.5, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}},
 		{8, []int64{5, 6, 7, 8}, []int64{32, 64, 0, 0}},
 		{1000, []int64{997, 998, 999, 1000}, []int64{0, 0, 0, 0}},
-		{2, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}}, // an earlier time counts as in the newest bucket
+		// an earlier time counts as in the newest bucket
+		{2, []int64{3, 4, 5, 6}, []int64{8, 16, 32, 64}},
 	} {
 		begins, sums := bucketsAt(c, step.at)
 		require.Equal(t, step.begins, begins, "at %v s", step.at)

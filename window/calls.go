@@ -7,11 +7,11 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// Calls is a moving window over the outcomes of calls, with their lifetime totals. It covers the last
-// span of time, or the last so many calls.
+// Calls is a moving window over the outcomes of calls, with their lifetime totals. It covers the
+// last span of time, or the last so many calls.
 //
-// A window with a name is a [stat.Source]. All methods may be called from any number of goroutines. No
-// call is ever lost. A call counts when it ends, however long it took.
+// A window with a name is a [stat.Source]. All methods may be called from any number of goroutines.
+// No call is ever lost. A call counts when it ends, however long it took.
 //
 // In a window over time, Record and Refuse cost one clock reading and one atomic add. A slow call
 // costs one more atomic add, and Latency two more. The first call of each bucket, and of each
@@ -30,8 +30,8 @@ type Calls struct {
 	metrics *callsMetrics // nil without a name
 }
 
-// NewCalls returns an empty window that uses the real clock. It panics with the error of c.Validate if
-// there is one.
+// NewCalls returns an empty window that uses the real clock. It panics with the error of c.Validate
+// if there is one.
 func NewCalls(c CallsConfig) *Calls { return NewCallsAt(c, time.Now()) }
 
 // NewCallsAt is like [NewCalls], for a window that begins at t0 and uses the times given to the At
@@ -56,7 +56,8 @@ func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
 // Refuse counts a refused call.
 func (c *Calls) Refuse() { c.tally.Refuse(c.clock.Now()) }
 
-// offsetOfCall returns the offset of t, and counts the call as late if t is before the newest bucket.
+// offsetOfCall returns the offset of t, and counts the call as late if t is before the newest
+// bucket.
 func (c *Calls) offsetOfCall(t time.Time) time.Duration {
 	at := c.clock.At(t)
 	if c.metrics != nil && c.metrics.config.Last == 0 && at < c.tally.NewestBucket() {

@@ -17,13 +17,13 @@ type CallsConfig struct {
 	Span time.Duration
 	// Buckets is the number of buckets in the span, from 1 to 100,000, as in [Config]. Default 10.
 	Buckets int
-	// Last makes a window over the last so many successes and failures, from 1 to 100,000, instead of
-	// a span of time. Span and Buckets must then be 0. Default 0: a window over time.
+	// Last makes a window over the last so many successes and failures, from 1 to 100,000, instead
+	// of a span of time. Span and Buckets must then be 0. Default 0: a window over time.
 	Last int
 	// Slow is the duration above which a call counts as slow. Default 0: no call is slow.
 	Slow time.Duration
-	// Latency keeps a histogram of the duration of calls, which takes 36 kB from the first call on. A
-	// window over the last calls cannot keep one. Default false.
+	// Latency keeps a histogram of the duration of calls, which takes 36 kB from the first call on.
+	// A window over the last calls cannot keep one. Default false.
 	Latency bool
 }
 

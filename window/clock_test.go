@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// TestPackageVariablesInABubble uses windows that were made on the real clock in a bubble whose clock begins
-// in the year 2000.
+// TestPackageVariablesInABubble uses windows that were made on the real clock in a bubble whose
+// clock begins in the year 2000.
 func TestPackageVariablesInABubble(t *testing.T) {
 	counter := window.NewCounter(window.Config{Span: time.Minute, Buckets: 6, Edge: window.Interpolated})
 	calls := window.NewCalls(window.CallsConfig{Name: "queue", Span: time.Minute, Buckets: 6, Latency: true})

@@ -25,9 +25,9 @@ type Edge string
 
 // The edges of a window.
 const (
-	Recent       Edge = "recent"       // N buckets, including the current one: never more than the span
+	Recent       Edge = "recent"       // N buckets with the current one: never more than the span
 	Strict       Edge = "strict"       // N+1 buckets: never less than the span, as limits need
-	Interpolated Edge = "interpolated" // Recent plus a share of the oldest bucket: the best estimate
+	Interpolated Edge = "interpolated" // Recent and a share of the oldest bucket: the best estimate
 )
 
 // The bounds of a Config.
@@ -43,8 +43,8 @@ type Config struct {
 	// Span is the length of the window, from 1ms to 30 days. It is rounded up to a multiple of
 	// Buckets, in nanoseconds. Default 10s.
 	Span time.Duration
-	// Buckets is the number of buckets in the span, from 1 to 100,000, each at most an hour long. The
-	// window moves by one bucket at a time, so more buckets make it smoother. Default 10.
+	// Buckets is the number of buckets in the span, from 1 to 100,000, each at most an hour long.
+	// The window moves by one bucket at a time, so more buckets make it smoother. Default 10.
 	Buckets int
 	// Edge selects the buckets that a reading adds up. Default Recent.
 	Edge Edge
@@ -90,8 +90,8 @@ func (c Config) bucketWidth() time.Duration {
 	return (c.Span + n - 1) / n
 }
 
-// mustBeValid returns the config with defaults, and with Span rounded up to whole buckets. It panics
-// if the config is not valid.
+// mustBeValid returns the config with defaults, and with Span rounded up to whole buckets. It
+// panics if the config is not valid.
 func (c Config) mustBeValid() Config {
 	if err := c.Validate(); err != nil {
 		panic(err)

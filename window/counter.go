@@ -12,9 +12,9 @@ import (
 
 // Counter is a moving window over one number: the sum of what was added in the last span of time.
 //
-// All methods may be called from any number of goroutines. No addition is ever lost. Add is wait-free,
-// except that the first one in each bucket takes a lock to move the window on. Readers never write:
-// old buckets leave the window with time, even if nothing is added.
+// All methods may be called from any number of goroutines. No addition is ever lost. Add is
+// wait-free, except that the first one in each bucket takes a lock to move the window on. Readers
+// never write: old buckets leave the window with time, even if nothing is added.
 //
 // Sums wrap around, as int64 does. So Sum is correct as long as the sum of the window fits an
 // int64, however much was added before. The zero value does not work: use NewCounter.
@@ -23,17 +23,18 @@ type Counter struct {
 	config Config
 	ring   *ring.Ring
 	mu     sync.Mutex // held to move the window on
-	_      [64]byte   // fields that every call reads are not on the cache line that every call writes
-	total  atomic.Int64
-	_      [56]byte
+	// fields that every call reads are not on the cache line that every call writes
+	_     [64]byte
+	total atomic.Int64
+	_     [56]byte
 }
 
-// NewCounter returns an empty window that uses the real clock. It panics with the error of c.Validate
-// if there is one.
+// NewCounter returns an empty window that uses the real clock. It panics with the error of
+// c.Validate if there is one.
 func NewCounter(c Config) *Counter { return NewCounterAt(c, time.Now()) }
 
-// NewCounterAt is like [NewCounter], for a window that begins at t0 and uses the times given to the At
-// methods.
+// NewCounterAt is like [NewCounter], for a window that begins at t0 and uses the times given to the
+// At methods.
 func NewCounterAt(c Config, t0 time.Time) *Counter {
 	c = c.mustBeValid()
 	return &Counter{clock: clock.Clock{Epoch: t0}, config: c, ring: c.newRing(1)}

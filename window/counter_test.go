@@ -30,8 +30,8 @@ func trueSum(events []event, at, span time.Duration) (sum int64) {
 	return sum
 }
 
-// FuzzCounterEdges checks for any config and ascending times that Recent never counts more than the exact
-// span holds, that Strict never counts less, and that Interpolated is between them.
+// FuzzCounterEdges checks for any config and ascending times that Recent never counts more than the
+// exact span holds, that Strict never counts less, and that Interpolated is between them.
 func FuzzCounterEdges(f *testing.F) {
 	f.Add(uint32(1000), uint8(10), []byte{1, 10, 2, 250, 3, 99, 1, 1})
 	f.Add(uint32(60_000), uint8(6), []byte{5, 200, 5, 200, 5, 255})
@@ -52,7 +52,8 @@ func FuzzCounterEdges(f *testing.F) {
 				counter.AddAt(t0.Add(now), int64(ops[i]))
 			}
 			look := t0.Add(now + c.Span*time.Duration(ops[i]%16)/40)
-			exact := trueSum(events, look.Sub(t0), counters[window.Recent].Span()) // rounded up to whole buckets
+			// rounded up to whole buckets
+			exact := trueSum(events, look.Sub(t0), counters[window.Recent].Span())
 			recent, strict := counters[window.Recent].SumAt(look), counters[window.Strict].SumAt(look)
 			require.LessOrEqual(t, recent, exact, "recent at %v", look.Sub(t0))
 			require.GreaterOrEqual(t, strict, exact, "strict at %v", look.Sub(t0))
@@ -109,8 +110,8 @@ func TestCounterWithAClockThatGoesBack(t *testing.T) {
 	}
 }
 
-// TestTotalsBeyondInt64 lets the total wrap around, as a sum of nanoseconds of a thousand concurrent calls
-// does after 107 days.
+// TestTotalsBeyondInt64 lets the total wrap around, as a sum of nanoseconds of a thousand
+// concurrent calls does after 107 days.
 func TestTotalsBeyondInt64(t *testing.T) {
 	const minute = int64(60_000 * time.Second)
 	for _, sign := range []int64{1, -1} {

@@ -31,16 +31,16 @@ func (c Counts) FailureRate() float64 { return ratio(c.Failures, c.Calls()) }
 // SlowRate returns the slow share of the calls, in 0..1, or 0 if there were no calls.
 func (c Counts) SlowRate() float64 { return ratio(c.Slow, c.Calls()) }
 
-// Totals are the counts of a lifetime: all numbers except ConsecutiveFailures only grow. It is a type
-// of its own so that the counts of a window cannot be used in its place.
+// Totals are the counts of a lifetime: all numbers except ConsecutiveFailures only grow. It is a
+// type of its own so that the counts of a window cannot be used in its place.
 type Totals Counts
 
 // Calls returns the number of successes and failures.
 func (t Totals) Calls() int64 { return Counts(t).Calls() }
 
-// Minus returns what was counted between old and t, two readings of the same totals. If any number is
-// lower than in old, the totals have started again from 0, and Minus returns all of t. Prometheus's
-// increase does the same.
+// Minus returns what was counted between old and t, two readings of the same totals. If any number
+// is lower than in old, the totals have started again from 0, and Minus returns all of t.
+// Prometheus's increase does the same.
 func (t Totals) Minus(old Totals) Counts {
 	if t.restartedAfter(old) {
 		return fromSums(Counts(t).sums())

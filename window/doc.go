@@ -1,5 +1,5 @@
-// Package window counts what happened in the most recent span of time. Adding costs one clock reading
-// and one atomic add. Reading costs one subtraction, however long the span is.
+// Package window counts what happened in the most recent span of time. Adding costs one clock
+// reading and one atomic add. Reading costs one subtraction, however long the span is.
 //
 //	logins := window.NewCounter(window.Config{Span: time.Minute})
 //	logins.Add(1)
@@ -28,14 +28,14 @@
 //	it began            └───────── last 4 ────────┘  = 195 − 130 = 65
 //
 // So a window is never cleared, a reading costs the same for any span, and lifetime totals come for
-// free. A window moves by whole buckets. [Edge] says which buckets a reading includes, and how far it
-// can be off the exact span.
+// free. A window moves by whole buckets. [Edge] says which buckets a reading includes, and how far
+// it can be off the exact span.
 //
 // # Time
 //
-// Windows made with a constructor like [NewCounter] use the real, monotonic clock. Windows made with
-// one like [NewCounterAt] use the times given to their At methods, for replay and for event time. Do
-// not mix the two in one window.
+// Windows made with a constructor like [NewCounter] use the real, monotonic clock. Windows made
+// with one like [NewCounterAt] use the times given to their At methods, for replay and for event
+// time. Do not mix the two in one window.
 //
 // A time before the newest bucket counts as in that bucket, so a clock that goes back neither loses
 // nor repeats anything. If the first time given is earlier than the creation of the window, the

@@ -60,7 +60,8 @@ func TestLastCountsRefusalsSinceTheOldestCall(t *testing.T) {
 	c.Record(window.Success, 0)
 	c.Record(window.Ignored, 0)
 	require.Equal(t, window.Counts{Successes: 2, Ignored: 1, Refused: 2}, c.Counts())
-	c.Record(window.Success, 0) // the first call leaves the window, and so does the refusal before it
+	// the first call leaves the window, and so does the refusal before it
+	c.Record(window.Success, 0)
 	require.Equal(t, window.Counts{Successes: 2, Ignored: 1, Refused: 1}, c.Counts())
 	require.Equal(t, int64(2), c.Totals().Refused)
 }

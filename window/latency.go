@@ -13,7 +13,8 @@ import (
 // value. The zero value means no calls.
 //
 // The buckets are those of Prometheus's native histograms with schema 3 and of OpenTelemetry's
-// exponential histograms with scale 3. So it is exported without loss, and two of them add up exactly.
+// exponential histograms with scale 3. So it is exported without loss, and two of them add up
+// exactly.
 type Latency struct {
 	// Counts is the number of calls per bucket. See Histogram for the bounds.
 	Counts [bucketCount]int64 `json:"-"`
@@ -64,7 +65,8 @@ func (l Latency) Quantile(q float64) time.Duration {
 	return min(fromSeconds(estimate), l.Max)
 }
 
-// bucketOfQuantile returns the bucket of the quantile q and the number of calls in the buckets below.
+// bucketOfQuantile returns the bucket of the quantile q and the number of calls in the buckets
+// below.
 func (l Latency) bucketOfQuantile(q float64) (index int, below int64, ok bool) {
 	n := l.Count()
 	rank := min(max(int64(math.Ceil(clampShare(q)*float64(n))), 1), n) // a float64 may round n up

@@ -225,7 +225,8 @@ func TestMemory(t *testing.T) {
 // those of the calls. A bucket of the latency begins with the first call in its time, not with the
 // next bucket of the calls.
 func TestLatencyBucketsThatBeginInsideBuckets(t *testing.T) {
-	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0) // 12 buckets of 2.5 s for the latency
+	// 12 buckets of 2.5 s for the latency
+	c := window.NewCallsAt(window.CallsConfig{Span: 30 * time.Second, Buckets: 30, Latency: true}, t0)
 	at := func(seconds float64) time.Time { return t0.Add(time.Duration(seconds * float64(time.Second))) }
 	c.RecordAt(at(2.2), window.Success, time.Millisecond)
 	c.RecordAt(at(2.6), window.Success, time.Second)

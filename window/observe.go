@@ -52,9 +52,9 @@ func (c *Calls) Name() string {
 	return c.metrics.config.Name
 }
 
-// Observe yields the metrics of a window with a name, for exporters: see [stat.Source]. It leaves out
-// values that do not exist: the failure rate and the latency of no calls, and the length in time of a
-// window over the last calls. It takes a lock only for a window over the last calls.
+// Observe yields the metrics of a window with a name, for exporters: see [stat.Source]. It leaves
+// out values that do not exist: the failure rate and the latency of no calls, and the length in
+// time of a window over the last calls. It takes a lock only for a window over the last calls.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 	m := c.metrics
 	if m == nil {

@@ -33,8 +33,8 @@ func (o Outcome) MarshalText() ([]byte, error) {
 	return []byte(outcomeWords[o]), nil
 }
 
-// UnmarshalText sets o to the outcome that the text names. If there is none, it returns an error and
-// leaves o as it is.
+// UnmarshalText sets o to the outcome that the text names. If there is none, it returns an error
+// and leaves o as it is.
 func (o *Outcome) UnmarshalText(text []byte) error {
 	i := slices.Index(outcomeWords, string(text))
 	if i < 0 {

@@ -42,7 +42,8 @@ type View struct {
 // c.Validate if there is one.
 func NewView(c Config) *View { return NewViewAt(c, time.Now()) }
 
-// NewViewAt is like [NewView], for a view that begins at t0 and uses the times given to the At methods.
+// NewViewAt is like [NewView], for a view that begins at t0 and uses the times given to the At
+// methods.
 func NewViewAt(c Config, t0 time.Time) *View {
 	c = c.mustBeValid()
 	return &View{clock: clock.Clock{Epoch: t0}, config: c, ring: c.newRing(sumCount)}

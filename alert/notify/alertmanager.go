@@ -45,8 +45,8 @@ func (m *Alertmanager) NotifyAll(ctx context.Context, alerts []alert.Alert) erro
 	return m.post(ctx, m.url(), body, nil)
 }
 
-// OwnSilences returns true: the silences of the Alertmanager apply, and those of the monitor do not.
-// If the monitor did not repeat a silenced alert, the Alertmanager would resolve it.
+// OwnSilences returns true: the silences of the Alertmanager apply, and those of the monitor do
+// not. If the monitor did not repeat a silenced alert, the Alertmanager would resolve it.
 func (m *Alertmanager) OwnSilences() bool { return true }
 
 // endsAt returns when the alert ends if it is not repeated.

@@ -8,11 +8,11 @@
 // A notifier makes one attempt per call and returns how it ended. The monitor keeps undelivered
 // alerts and repeats attempts with growing pauses, so there is nothing else to start:
 //
-//   - After a status 408, 425, 429 or 5xx the attempt is repeated soon, but not before the time in a
-//     Retry-After header.
+//   - After a status 408, 425, 429 or 5xx the attempt is repeated soon, but not before the time in
+//     a Retry-After header.
 //   - Any other status except 2xx is a refusal. It may be temporary, as when a token has expired. A
-//     refused alert is tried again every 5 minutes, or every Repeat if that is less, and delays no other
-//     alert.
+//     refused alert is tried again every 5 minutes, or every Repeat if that is less, and delays no
+//     other alert.
 //
 // Redirects are not followed. A breaker per notifier stops the attempts while its server is down.
 // It can be exported and watched like other breakers.

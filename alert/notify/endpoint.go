@@ -23,7 +23,8 @@ type endpoint struct {
 	target  func() (url string, header http.Header) // a closure, whose contents fmt cannot print
 	client  *http.Client
 	breaker *breaker.Breaker
-	pace    *limiter.TokenBucket // keeps the rate that the receiver documents; nil: it documents none
+	// keeps the rate that the receiver documents; nil: it documents none
+	pace *limiter.TokenBucket
 
 	pauseAfter429 time.Duration // the shortest pause after the status Too Many Requests
 }
@@ -76,8 +77,8 @@ func encode(message any) ([]byte, error) {
 	return body, nil
 }
 
-// fitMessage returns a message of at most limit bytes, or the shortest one that build can make. build
-// returns the message with texts of at most n characters.
+// fitMessage returns a message of at most limit bytes, or the shortest one that build can make.
+// build returns the message with texts of at most n characters.
 func fitMessage(limit int, build func(n int) any) ([]byte, error) {
 	for n := 4096; ; n /= 2 {
 		body, err := encode(build(n))

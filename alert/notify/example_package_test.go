@@ -24,7 +24,8 @@ func Example() {
 	defer chat.Close()
 
 	payments := weir.New("payments", weir.Config{})
-	slack := notify.NewSlack(notify.Config{URL: chat.URL}) // in a program, the URL of an incoming webhook
+	// in a program, the URL of an incoming webhook
+	slack := notify.NewSlack(notify.Config{URL: chat.URL})
 	monitor := alert.NewMonitor(
 		alert.Config{Notify: []alert.Notifier{slack}},
 		alert.Rule{

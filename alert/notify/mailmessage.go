@@ -39,7 +39,8 @@ func mailMessage(c MailConfig, alerts []alert.Alert, now time.Time) []byte {
 	header("Subject", mailHeader(mailSubject(alerts)))
 	header("Date", now.Format(time.RFC1123Z))
 	header("Message-ID", "<"+rand.Text()+"@"+domain+">")
-	if len(alerts) == 1 { // the mails about one alert are a thread whose first message does not exist
+	if len(alerts) == 1 {
+		// the mails about one alert are a thread whose first message does not exist
 		header("References", "<weir."+alerts[0].ID+"."+strconv.FormatInt(alerts[0].StartsAt.Unix(), 36)+"@"+domain+">")
 	}
 	header("Auto-Submitted", "auto-generated") // no automatic answers (RFC 3834)

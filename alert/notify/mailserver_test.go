@@ -30,12 +30,13 @@ import (
 type mailServer struct {
 	cert       tls.Certificate
 	roots      *x509.CertPool
-	implicit   bool              // TLS from the first byte on
-	noStartTLS bool              // STARTTLS is not offered
-	auth       string            // the mechanisms offered over TLS
-	answers    map[string]string // by command, or by command and argument, instead of the usual answer
-	drop       string            // the connection ends at this command, or at the end of the text
-	silent     string            // there is no answer to this command
+	implicit   bool   // TLS from the first byte on
+	noStartTLS bool   // STARTTLS is not offered
+	auth       string // the mechanisms offered over TLS
+	// by command, or by command and argument, instead of the usual answer
+	answers map[string]string
+	drop    string // the connection ends at this command, or at the end of the text
+	silent  string // there is no answer to this command
 
 	mu     sync.Mutex
 	faults []string

@@ -48,11 +48,11 @@ func (c HealthConfig) orDefault() HealthConfig {
 // delivers nothing, or a monitor no longer evaluates. The error names every invalid field of c.
 //
 // A breaker is down from the moment it opens until it has closed again. It is down while half-open,
-// recovering or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen fires when a
-// breaker has been down for a minute. BreakerGroupOpen fires once per group, when a member has been
-// down for a minute. For members without series of their own, Prometheus has only counts. The
-// number of members still down is the number that were down a minute ago, minus the number that
-// closed since then.
+// recovering or forced open, but not while forced closed, disabled or in shadow mode. BreakerOpen
+// fires when a breaker has been down for a minute. BreakerGroupOpen fires once per group, when a
+// member has been down for a minute. For members without series of their own, Prometheus has only
+// counts. The number of members still down is the number that were down a minute ago, minus the
+// number that closed since then.
 func Health(c HealthConfig) ([]Rule, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -110,12 +110,14 @@ const flappingKeys = `{{ with printf "topk(5, increase(weir_breaker_transitions_
 	`weir_breaker_state='closed',weir_group_key!~'|_other'}[15m]) >= 3)" $labels.job $labels.instance $labels.weir_breaker_name ` +
 	`| query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
 
-// refusingKeys is a template that lists up to five members that refuse most calls, in all processes.
+// refusingKeys is a template that lists up to five members that refuse most calls, in all
+// processes.
 const refusingKeys = `{{ with printf "topk(5, sum by (weir_group_key) (rate(weir_breaker_calls_total{weir_breaker_name=%q,` +
 	`weir_breaker_outcome='refused',weir_group_key!~'|_other'}[5m])) > 0)" $labels.weir_breaker_name ` +
 	`| query }}, such as{{ range . }} {{ .Labels.weir_group_key }}{{ end }}{{ end }}`
 
-// breakerFlapping counts closings, because a breaker whose probes fail opens many times in one outage.
+// breakerFlapping counts closings, because a breaker whose probes fail opens many times in one
+// outage.
 func breakerFlapping() Rule {
 	return Rule{
 		Alert:  "BreakerFlapping",

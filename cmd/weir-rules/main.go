@@ -9,8 +9,8 @@
 //
 // The rules are BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, LimiterSaturated,
 // NotifierFailing and MonitorStalled. The directory exporters/prom/mixin contains the rules for the
-// default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for the error
-// budget of one service.
+// default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for the
+// error budget of one service.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command alert shows an alert that fires while a service fails, and resolves afterwards. It needs no
-// monitoring server: the alert goes to the log, and through a webhook to an HTTP server, here in this
-// program. A real service would use minutes where this program uses seconds.
+// Command alert shows an alert that fires while a service fails, and resolves afterwards. It needs
+// no monitoring server: the alert goes to the log, and through a webhook to an HTTP server, here in
+// this program. A real service would use minutes where this program uses seconds.
 package main
 
 import (
@@ -54,8 +54,8 @@ func printWebhook(_ http.ResponseWriter, r *http.Request) {
 	fmt.Printf("webhook: %s (%v)\n", body, err)
 }
 
-// pay makes 100 payments per second. From the first second to the third every fifth payment fails: too
-// few to open the breaker, but enough for the alert.
+// pay makes 100 payments per second. From the first second to the third every fifth payment fails:
+// too few to open the breaker, but enough for the alert.
 func pay(ctx context.Context, payments *weir.Gate) {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()

@@ -1,6 +1,6 @@
-// Command alertmanager sends an alert to a Prometheus Alertmanager, which groups, silences and routes
-// it. Start a server with: prometheus-alertmanager --cluster.listen-address=
-// Without a server it shows how an alert that cannot be delivered is retried and counted.
+// Command alertmanager sends an alert to a Prometheus Alertmanager, which groups, silences and
+// routes it. Start a server with: prometheus-alertmanager --cluster.listen-address= Without a
+// server it shows how an alert that cannot be delivered is retried and counted.
 package main
 
 import (

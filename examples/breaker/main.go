@@ -1,5 +1,5 @@
-// Command breaker shows a circuit breaker. A service is down for 1.5 seconds: the breaker opens, probes
-// the service from time to time, and closes when the service is back.
+// Command breaker shows a circuit breaker. A service is down for 1.5 seconds: the breaker opens,
+// probes the service from time to time, and closes when the service is back.
 package main
 
 import (

@@ -1,12 +1,12 @@
-// Command fleet shows three processes that share one limit, one breaker and one alert through Redis or
-// Valkey.
+// Command fleet shows three processes that share one limit, one breaker and one alert through Redis
+// or Valkey.
 //
-// It starts a redis-server, a payment service, and three processes of itself. Each process offers 30
-// payments per second. The shared token bucket allows 60 per second in total. In the middle of the run
-// the service fails. One process alone makes too few calls for its breaker to judge, but the fleet makes
-// enough. The breakers open within a tenth of a second of each other, by the shared counts, and close
-// after the service has recovered. An alert over the same counts fires and resolves. It has the same ID in
-// each process, so that a receiver counts it once.
+// It starts a redis-server, a payment service, and three processes of itself. Each process offers
+// 30 payments per second. The shared token bucket allows 60 per second in total. In the middle of
+// the run the service fails. One process alone makes too few calls for its breaker to judge, but
+// the fleet makes enough. The breakers open within a tenth of a second of each other, by the shared
+// counts, and close after the service has recovered. An alert over the same counts fires and
+// resolves. It has the same ID in each process, so that a receiver counts it once.
 //
 //	fleet                              run for ten seconds
 //	fleet -for 1m -redis host:6379     run slower, on an existing server

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// nodeWord is the first argument of a process of the fleet. The others are the address of Redis and the
-// URL of the service.
+// nodeWord is the first argument of a process of the fleet. The others are the address of Redis and
+// the URL of the service.
 const nodeWord = "node"
 
 const (
@@ -81,7 +81,8 @@ func newNode(link *fleet.Link, url string, out *reporter) *node {
 	n.monitor = alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond, Notify: []alert.Notifier{alert.Func("report", n.alerted)},
-			Instance: "-", // no label instance: all processes evaluate the same counts, so they have one alert
+			// no label instance: all processes evaluate the same counts, so they have one alert
+			Instance: "-",
 		},
 		alert.Rule{
 			Name: "payments fail", Value: alert.FailureRate(n.shared, span), When: alert.Above(0.2), Resolve: alert.Below(0.1),

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startRedis starts a server on a unix socket in a new directory. The server ends with the context. stop
-// ends it and waits.
+// startRedis starts a server on a unix socket in a new directory. The server ends with the context.
+// stop ends it and waits.
 func startRedis(ctx context.Context) (address string, stop func(), err error) {
 	program, err := redisProgram()
 	if err != nil {

@@ -110,8 +110,8 @@ func TestTheManifestFitsTheProgram(t *testing.T) {
 	require.Greater(t, time.Duration(pod.TerminationGracePeriodSeconds)*time.Second, stopTimeout)
 }
 
-// mount does what Kubernetes does with a ConfigMap: the file is a link through ..data, which is replaced
-// in one step.
+// mount does what Kubernetes does with a ConfigMap: the file is a link through ..data, which is
+// replaced in one step.
 func mount(t *testing.T, dir, text string) {
 	t.Helper()
 	data := filepath.Join(dir, "..2026_"+rand.Text())
@@ -148,8 +148,8 @@ func eventually(t *testing.T, holds func() bool, what string) {
 	require.Eventually(t, holds, time.Minute, 20*time.Millisecond, what)
 }
 
-// TestTheProgramInAPod starts the program with the manifest's configuration, changes the configuration, and
-// stops the program while a request is in progress.
+// TestTheProgramInAPod starts the program with the manifest's configuration, changes the
+// configuration, and stops the program while a request is in progress.
 func TestTheProgramInAPod(t *testing.T) {
 	config, _ := readManifest(t)
 	dir, charged, answer := t.TempDir(), make(chan struct{}, 1), make(chan struct{})

@@ -1,5 +1,5 @@
-// Command otel exports the metrics of a gate through the OpenTelemetry SDK, once per second for three
-// seconds.
+// Command otel exports the metrics of a gate through the OpenTelemetry SDK, once per second for
+// three seconds.
 //
 // To export to a collector, use otlpmetrichttp.New(ctx) instead of stdoutmetric.New.
 package main
@@ -23,7 +23,8 @@ import (
 
 func main() {
 	ctx := context.Background()
-	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(sumEncoder{})) // without the encoder it writes JSON
+	// without the encoder it writes JSON
+	exporter, err := stdoutmetric.New(stdoutmetric.WithEncoder(sumEncoder{}))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -54,7 +54,8 @@ func charge(ctx context.Context, order Order) (*Receipt, error) {
 
 var (
 	payments = weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})
-	users    = breaker.New("users-api", breaker.Config{}) // a breaker alone: breaker.Do(ctx, users, fetchUser)
+	// a breaker alone: breaker.Do(ctx, users, fetchUser)
+	users = breaker.New("users-api", breaker.Config{})
 )
 
 func observe(ctx context.Context) error {
@@ -82,7 +83,8 @@ func TestTheDesignedCallsWork(t *testing.T) {
 	prometheus.DefaultRegisterer = registry
 	meters := otel.GetMeterProvider()
 	t.Cleanup(func() { otel.SetMeterProvider(meters) })
-	otel.SetMeterProvider(metric.NewMeterProvider()) // a name can be registered only once per provider
+	// a name can be registered only once per provider
+	otel.SetMeterProvider(metric.NewMeterProvider())
 
 	mux := http.DefaultServeMux
 	t.Cleanup(func() { http.DefaultServeMux = mux })

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// withAdmin adds the admin API of the source to next, at /admin/weir/, for requests that have the token.
-// Without a token there is no admin API.
+// withAdmin adds the admin API of the source to next, at /admin/weir/, for requests that have the
+// token. Without a token there is no admin API.
 func withAdmin(next http.Handler, token string, source stat.Source) (http.Handler, error) {
 	if token == "" {
 		return next, nil

@@ -1,14 +1,14 @@
 // Command storefront runs a small shop, to show weir with real traffic.
 //
-// The shop takes a few hundred orders per second. A payment service charges each order, over HTTP on the
-// loopback interface. During the run there is a rush of customers. Then the service fails half of its
-// calls, then it hangs, and then it recovers. At last an operator lowers the limit.
+// The shop takes a few hundred orders per second. A payment service charges each order, over HTTP
+// on the loopback interface. During the run there is a rush of customers. Then the service fails
+// half of its calls, then it hangs, and then it recovers. At last an operator lowers the limit.
 //
-// All calls go through one gate. Its limiter refuses calls during the rush. Its breaker opens on the
-// failures and closes after them. An alert rule over the same counts fires and resolves. The gate and the
-// rule come from a configuration file, weir.yaml, which can be edited during the run. The metrics are
-// exported through OpenTelemetry. Prometheus can scrape them at the address shown, and a live page is at
-// the same address.
+// All calls go through one gate. Its limiter refuses calls during the rush. Its breaker opens on
+// the failures and closes after them. An alert rule over the same counts fires and resolves. The
+// gate and the rule come from a configuration file, weir.yaml, which can be edited during the run.
+// The metrics are exported through OpenTelemetry. Prometheus can scrape them at the address shown,
+// and a live page is at the same address.
 //
 //	storefront                            run for ten seconds, live on a terminal
 //	storefront -for 1m                    run slower

@@ -31,9 +31,9 @@ type telemetry struct {
 	fault    atomic.Pointer[error] // the latest error
 }
 
-// newTelemetry returns a telemetry whose provider exports the histograms of the sources, and all metrics
-// registered later. It exports over OTLP if the environment has an endpoint, and otherwise to the file. If
-// file is empty it discards the exports.
+// newTelemetry returns a telemetry whose provider exports the histograms of the sources, and all
+// metrics registered later. It exports over OTLP if the environment has an endpoint, and otherwise
+// to the file. If file is empty it discards the exports.
 func newTelemetry(ctx context.Context, every time.Duration, file string, sources ...stat.Source) (*telemetry, error) {
 	t := &telemetry{}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(t.addError))
@@ -79,8 +79,8 @@ func (t *telemetry) open(ctx context.Context, file string) (sdk.Exporter, error)
 	return stdoutmetric.New(stdoutmetric.WithWriter(f))
 }
 
-// addError records errors of the SDK, which the SDK would otherwise print into the live view. It ignores an
-// export that the shutdown cancelled, because one more export follows.
+// addError records errors of the SDK, which the SDK would otherwise print into the live view. It
+// ignores an export that the shutdown cancelled, because one more export follows.
 func (t *telemetry) addError(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.faults.Add(1)

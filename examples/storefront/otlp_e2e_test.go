@@ -91,8 +91,8 @@ func (r *receiver) sum(name, attribute string) map[string]float64 {
 	return values
 }
 
-// TestOTLPReceiverGetsTheCountsOfTheProgram runs the shop for one run, closes it, and compares the last
-// export with the counts of the program.
+// TestOTLPReceiverGetsTheCountsOfTheProgram runs the shop for one run, closes it, and compares the
+// last export with the counts of the program.
 func TestOTLPReceiverGetsTheCountsOfTheProgram(t *testing.T) {
 	r := &receiver{t: t, metrics: map[string]*metrics.Metric{}, scopes: map[string]string{}}
 	server := httptest.NewServer(r)

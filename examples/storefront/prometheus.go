@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// metricsHandler serves the metrics of the sources: for Prometheus at /metrics, and as a live page at
-// /debug/weir/.
+// metricsHandler serves the metrics of the sources: for Prometheus at /metrics, and as a live page
+// at /debug/weir/.
 func metricsHandler(sources ...stat.Source) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(prom.NewCollector(sources...)); err != nil {

@@ -58,7 +58,8 @@ func TestPrometheusHasTheCountsOfTheProgram(t *testing.T) {
 			require.Equal(t, 1.0, p.singleValue(`weir_breaker_state{weir_breaker_state="open"}`))
 			require.InDelta(t, 3600, p.singleValue(`weir_breaker_open_remaining_seconds`), 30)
 			checkRules(t, p)
-			// The gate of the storefront has no bound on calls in flight and no SlowCall, and there is no group.
+			// The gate of the storefront has no bound on calls in flight and no SlowCall, and there
+			// is no group.
 			require.ElementsMatch(t, []string{
 				other, "Slow ratio of the window", "Calls in flight", "Share of the bound in use", "Hopeless calls",
 				"Openings prevented in groups", "Members of groups", "Calls that a full group did not guard",
@@ -114,8 +115,9 @@ func bucketOf(l *window.Latency, q float64) (lower, upper time.Duration) {
 	return 0, 0
 }
 
-// compareQuantiles compares each quantile that Prometheus computes with the bounds of the bucket that
-// holds this quantile in the program. A classic bucket reaches from one power of two to the next.
+// compareQuantiles compares each quantile that Prometheus computes with the bounds of the bucket
+// that holds this quantile in the program. A classic bucket reaches from one power of two to the
+// next.
 func compareQuantiles(t *testing.T, l *window.Latency, classic, native *prometheusServer) {
 	t.Helper()
 	const name = `weir_breaker_call_duration_seconds`

@@ -35,8 +35,8 @@ scrape_configs:
   static_configs: [{targets: [%q]}]
 `
 
-// startPrometheus runs a Prometheus with weir's alert rules that scrapes the target until the end of the
-// test.
+// startPrometheus runs a Prometheus with weir's alert rules that scrapes the target until the end
+// of the test.
 func startPrometheus(t *testing.T, target string, flags ...string) *prometheusServer {
 	t.Helper()
 	path, err := exec.LookPath("prometheus")

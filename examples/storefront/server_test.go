@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestServersBoundTheTimeOfARequest checks the timeouts of the servers. SECURITY.md has the same numbers.
+// TestServersBoundTheTimeOfARequest checks the timeouts of the servers. SECURITY.md has the same
+// numbers.
 func TestServersBoundTheTimeOfARequest(t *testing.T) {
 	s, err := build(t.Context(), runOf(time.Second))
 	require.NoError(t, err)

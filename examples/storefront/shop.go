@@ -24,8 +24,8 @@ func newShop(day schedule, client *paymentClient) *shop {
 	return &shop{day: day, client: client, customers: window.NewCounter(lastSecond())}
 }
 
-// open sells until the context is done, and returns when the last customer has been served. It aborts no
-// call, so each call has an outcome.
+// open sells until the context is done, and returns when the last customer has been served. It
+// aborts no call, so each call has an outcome.
 func (s *shop) open(ctx context.Context, start time.Time) {
 	arriving := arrivals{day: s.day}
 	ticker := time.NewTicker(5 * time.Millisecond)

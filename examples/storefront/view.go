@@ -32,8 +32,8 @@ func newView(out *os.File) view {
 	return newLineView(out)
 }
 
-// show draws snapshots until the context is done. It closes the view even after a panic, so that the
-// terminal is restored.
+// show draws snapshots until the context is done. It closes the view even after a panic, so that
+// the terminal is restored.
 func show(ctx context.Context, v view, l *sampler) {
 	defer func() { v.close(l.sample()) }()
 	ticker := time.NewTicker(v.every())

@@ -10,8 +10,8 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// contentTypes are the content types by extension. The table of package mime depends on the system, and
-// browsers refuse scripts of a different type.
+// contentTypes are the content types by extension. The table of package mime depends on the system,
+// and browsers refuse scripts of a different type.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",

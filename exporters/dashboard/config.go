@@ -24,9 +24,9 @@ type Config struct {
 	// all names, but none for requests over the loopback interface, where DNS rebinding would let a
 	// website read the page.
 	Hosts []string
-	// Admin is the path on the same host at which a handler of package admin for the same sources is
-	// mounted, such as "/admin/weir/". The view of a source then has buttons, whose requests that
-	// handler authorizes. The page itself stays read-only. Default none: no buttons.
+	// Admin is the path on the same host at which a handler of package admin for the same sources
+	// is mounted, such as "/admin/weir/". The view of a source then has buttons, whose requests
+	// that handler authorizes. The page itself stays read-only. Default none: no buttons.
 	Admin string
 }
 
@@ -57,8 +57,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validPath reports whether the path is valid in Config.Admin. A browser reads two slashes at the beginning
-// as another host.
+// validPath reports whether the path is valid in Config.Admin. A browser reads two slashes at the
+// beginning as another host.
 func validPath(path string) bool {
 	u, err := url.Parse(path)
 	return err == nil && path == u.EscapedPath() && strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && strings.HasSuffix(path, "/")

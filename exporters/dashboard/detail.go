@@ -9,23 +9,25 @@ import (
 
 // detail holds everything that the page knows of one entry, as JSON.
 type detail struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`          // not truncated
-	Key       string           `json:"key,omitempty"` // of a member of a group, whose name ends with it
-	Severity  string           `json:"severity,omitempty"`
-	Class     string           `json:"class"` // calls, alert, notifier or other
-	At        int64            `json:"at"`
-	Interval  int64            `json:"interval"` // between samples, in ms
-	Length    int64            `json:"length"`   // of the charts, in ms
-	Row       *tableRow        `json:"row,omitempty"`
-	Alert     *alertRow        `json:"alert,omitempty"`
-	Reopens   number           `json:"reopens"` // seconds until an open breaker becomes half-open
-	Waiting   float64          `json:"waiting"`
-	Available number           `json:"available"`
-	Limit     number           `json:"limit"`
-	InFlight  number           `json:"inFlight"`
-	MaxFlight number           `json:"maxFlight"`     // the highest number of calls in flight
-	Why       string           `json:"why,omitempty"` // why calls are refused: a reason, and failures on a line each
+	ID   string `json:"id"`
+	Name string `json:"name"` // not truncated
+	// of a member of a group, whose name ends with it
+	Key       string    `json:"key,omitempty"`
+	Severity  string    `json:"severity,omitempty"`
+	Class     string    `json:"class"` // calls, alert, notifier or other
+	At        int64     `json:"at"`
+	Interval  int64     `json:"interval"` // between samples, in ms
+	Length    int64     `json:"length"`   // of the charts, in ms
+	Row       *tableRow `json:"row,omitempty"`
+	Alert     *alertRow `json:"alert,omitempty"`
+	Reopens   number    `json:"reopens"` // seconds until an open breaker becomes half-open
+	Waiting   float64   `json:"waiting"`
+	Available number    `json:"available"`
+	Limit     number    `json:"limit"`
+	InFlight  number    `json:"inFlight"`
+	MaxFlight number    `json:"maxFlight"` // the highest number of calls in flight
+	// why calls are refused: a reason, and failures on a line each
+	Why       string           `json:"why,omitempty"`
 	Busiest   []busyRow        `json:"busiest,omitempty"`
 	Incidents []incidentRow    `json:"incidents,omitempty"` // oldest first
 	Settings  []report.Setting `json:"settings,omitempty"`  // the breaker's configuration in effect
@@ -49,11 +51,12 @@ type historyColumns struct {
 
 // metricRow is one series of the entry.
 type metricRow struct {
-	Instrument string     `json:"instrument"`
-	Unit       string     `json:"unit"`
-	Help       string     `json:"help"`
-	Attrs      [][]string `json:"attrs"` // key and value, without the naming attributes and the key of a group
-	Value      number     `json:"value"`
+	Instrument string `json:"instrument"`
+	Unit       string `json:"unit"`
+	Help       string `json:"help"`
+	// key and value, without the naming attributes and the key of a group
+	Attrs [][]string `json:"attrs"`
+	Value number     `json:"value"`
 }
 
 // detail returns the details of the entry with the ID, if there is one.

@@ -74,13 +74,14 @@
 //
 //	Notice() string
 //
-// such as a weirconfig.Set whose file was refused, has a text at the top of the page while that is not
-// empty. At most 8 texts of 2,000 bytes are shown.
+// such as a weirconfig.Set whose file was refused, has a text at the top of the page while that is
+// not empty. At most 8 texts of 2,000 bytes are shown.
 //
 // A source with the method
 //
 //	Busiest(n int) []limiter.BusyKey
 //
-// such as a limiter.Group with a name, a weir.Group, a weirhttp.Limit or a fleet.Limiter, shows the keys
-// that it refused most often in the last minutes, in the view of the limiter. Keys are hashed unless the user shows them.
+// such as a limiter.Group with a name, a weir.Group, a weirhttp.Limit or a fleet.Limiter, shows the
+// keys that it refused most often in the last minutes, in the view of the limiter. Keys are hashed
+// unless the user shows them.
 package dashboard

@@ -92,8 +92,8 @@ type entry struct {
 	id      string
 	metrics []*metric
 
-	// If a series appears or disappears, another source counts under this name. The difference to the
-	// totals before is then neither a rate nor a change of state.
+	// If a series appears or disappears, another source counts under this name. The difference to
+	// the totals before is then neither a rate nor a change of state.
 	callsReset, statesReset bool
 
 	current sample

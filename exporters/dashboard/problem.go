@@ -7,12 +7,13 @@ import (
 	"github.com/weir-go/weir/internal/report"
 )
 
-// problem says what is wrong with a source: since when, why, and what happens next. It is zero for a
-// source without trouble.
+// problem says what is wrong with a source: since when, why, and what happens next. It is zero for
+// a source without trouble.
 type problem struct {
-	Down      number `json:"down,omitzero"` // when the incident began
-	Openings  int    `json:"openings,omitempty"`
-	Cause     string `json:"cause,omitempty"`          // why the breaker opened first in the last incident
+	Down     number `json:"down,omitzero"` // when the incident began
+	Openings int    `json:"openings,omitempty"`
+	// why the breaker opened first in the last incident
+	Cause     string `json:"cause,omitempty"`
 	Reason    string `json:"reason,omitempty"`         // why it opened last
 	LastError string `json:"lastError,omitempty"`      // the last failure, in words
 	Probe     number `json:"probe,omitzero"`           // when the next probe is due
@@ -23,10 +24,11 @@ type problem struct {
 	AtLeast   bool   `json:"troubleAtLeast,omitempty"` // it may have begun before
 	Limit     number `json:"limit,omitzero"`           // of a limiter that refuses calls
 	Period    number `json:"period,omitzero"`          // the seconds to which it refers
-	Free      number `json:"free,omitzero"`            // when the limit has a token again, or the hold ends
-	Slow      number `json:"slow,omitzero"`            // the share of slow calls
-	SlowLimit number `json:"slowLimit,omitzero"`       // the share at which the breaker opens
-	SlowCall  number `json:"slowCall,omitzero"`        // the seconds after which a call is slow
+	// when the limit has a token again, or the hold ends
+	Free      number `json:"free,omitzero"`
+	Slow      number `json:"slow,omitzero"`      // the share of slow calls
+	SlowLimit number `json:"slowLimit,omitzero"` // the share at which the breaker opens
+	SlowCall  number `json:"slowCall,omitzero"`  // the seconds after which a call is slow
 
 	// The last incidents that the breaker remembers, the lasting one included.
 	Incidents  int    `json:"incidents,omitempty"`

@@ -112,16 +112,17 @@ func (x *extras) recordRule(rule *report.Rule) {
 
 // extra holds what the page shows of one entry in addition to its metrics.
 type extra struct {
-	p50, p99 number          // latencies in seconds
-	busiest  []busyRow       // the busiest refused keys
-	why      string          // why it refuses calls: the reason, and the last failures on a line each
-	freeIn   time.Duration   // how long until the limiter has a token; 0 if it has one
-	breaker  *report.Breaker // nil for sources of other packages
-	rule     *report.Rule    // of an alert
+	p50, p99 number    // latencies in seconds
+	busiest  []busyRow // the busiest refused keys
+	// why it refuses calls: the reason, and the last failures on a line each
+	why     string
+	freeIn  time.Duration   // how long until the limiter has a token; 0 if it has one
+	breaker *report.Breaker // nil for sources of other packages
+	rule    *report.Rule    // of an alert
 }
 
-// extras holds the extras of the current sampling. Nothing is recorded while a source is read because
-// it is being added.
+// extras holds the extras of the current sampling. Nothing is recorded while a source is read
+// because it is being added.
 type extras struct {
 	mu       sync.Mutex
 	recorded map[subject]extra // nil between samplings

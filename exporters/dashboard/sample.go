@@ -39,8 +39,9 @@ type totals struct {
 
 // stateStats is a state of a breaker or an alert, and how often it occurred.
 type stateStats struct {
-	name    string
-	count   float64 // 1 for the current state; for a rule with many alerts, how many are in the state
+	name string
+	// 1 for the current state; for a rule with many alerts, how many are in the state
+	count   float64
 	entered float64 // how often it was entered, in total
 	spent   float64 // seconds spent in it, in total; 0 if unknown
 }

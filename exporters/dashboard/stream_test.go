@@ -167,7 +167,8 @@ func TestClientThatDoesNotReadIsDisconnected(t *testing.T) {
 		defer h.Close()
 		conn, err := h.dial(t.Context())
 		require.NoError(t, err)
-		_, err = conn.Write([]byte("GET /debug/weir/stream HTTP/1.1\r\nHost: host\r\n\r\n")) // and reads nothing, ever
+		// and reads nothing, ever
+		_, err = conn.Write([]byte("GET /debug/weir/stream HTTP/1.1\r\nHost: host\r\n\r\n"))
 		require.NoError(t, err)
 		synctest.Wait()
 

@@ -11,16 +11,17 @@ import (
 
 // snapshot is the whole page except the views of single sources.
 type snapshot struct {
-	Title     string                 `json:"title"`
-	Seq       uint64                 `json:"seq"`
-	At        int64                  `json:"at"`
-	Interval  int64                  `json:"interval"` // ms
-	Rows      []tableRow             `json:"rows"`
-	Alerts    []alertRow             `json:"alerts"`
-	Notifiers []notifierRow          `json:"notifiers"`
-	Changes   []changeRow            `json:"changes"` // the oldest first
-	Faults    faults                 `json:"faults"`
-	Trails    map[string][]callRates `json:"trails"` // by row: the calls of the last minute, if there were any
+	Title     string        `json:"title"`
+	Seq       uint64        `json:"seq"`
+	At        int64         `json:"at"`
+	Interval  int64         `json:"interval"` // ms
+	Rows      []tableRow    `json:"rows"`
+	Alerts    []alertRow    `json:"alerts"`
+	Notifiers []notifierRow `json:"notifiers"`
+	Changes   []changeRow   `json:"changes"` // the oldest first
+	Faults    faults        `json:"faults"`
+	// by row: the calls of the last minute, if there were any
+	Trails map[string][]callRates `json:"trails"`
 }
 
 // delta holds the changes since the previous sample.
@@ -35,8 +36,8 @@ type delta struct {
 	Faults    faults        `json:"faults"`
 }
 
-// callRates are calls per second since the previous sample: those that succeeded or were ignored, and
-// those that failed or were refused.
+// callRates are calls per second since the previous sample: those that succeeded or were ignored,
+// and those that failed or were refused.
 type callRates [2]number
 
 // tableRow is a row of the table of sources.
@@ -71,12 +72,13 @@ type alertRow struct {
 	Evaluated number  `json:"evaluated"`
 	Failed    float64 `json:"failed"` // evaluations in total
 	Threshold number  `json:"threshold"`
-	Below     bool    `json:"below,omitempty"`    // the value is bad below the threshold
-	Unit      string  `json:"unit,omitempty"`     // of the value and the threshold
-	Worst     string  `json:"worst,omitempty"`    // the key of the firing member with the worst value
-	Keys      int     `json:"keys,omitempty"`     // how many members fire
-	NoData    string  `json:"noData,omitempty"`   // why the value had no data
-	Silenced  int     `json:"silenced,omitempty"` // how many firing alerts a silence holds back
+	Below     bool    `json:"below,omitempty"` // the value is bad below the threshold
+	Unit      string  `json:"unit,omitempty"`  // of the value and the threshold
+	// the key of the firing member with the worst value
+	Worst    string `json:"worst,omitempty"`
+	Keys     int    `json:"keys,omitempty"`     // how many members fire
+	NoData   string `json:"noData,omitempty"`   // why the value had no data
+	Silenced int    `json:"silenced,omitempty"` // how many firing alerts a silence holds back
 }
 
 type notifierRow struct {
@@ -121,7 +123,8 @@ func (r notifierRow) key() string { return r.ID }
 const (
 	rateSpan  = 10 * time.Second // the span of the rates in the table
 	trailSpan = time.Minute
-	maxName   = 256 // the longest name in a list, in bytes; the view of a source shows the whole name
+	// the longest name in a list, in bytes; the view of a source shows the whole name
+	maxName = 256
 )
 
 func (e *entry) tableRow(at time.Time) tableRow {
@@ -227,8 +230,8 @@ func secondsToMillis(stamp float64) number {
 	return exactNumber(stamp * 1000)
 }
 
-// truncateName shortens a name for a list, in the middle, because names that are alike often differ at
-// their ends.
+// truncateName shortens a name for a list, in the middle, because names that are alike often differ
+// at their ends.
 func truncateName(name string) string {
 	if len(name) <= maxName {
 		return name

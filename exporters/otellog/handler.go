@@ -19,9 +19,9 @@ const eventName = "event.name"
 // provider. It is safe for concurrent use, and its Handle method never returns an error. NewHandler
 // panics if provider is nil.
 //
-// An attribute event.name, in whatever group, becomes the name of the event. A group becomes a prefix of
-// its other attributes' keys, separated by a dot. Times are written as in
-// RFC 3339 and durations in seconds. Values that have no form in OpenTelemetry are written as text.
+// An attribute event.name, in whatever group, becomes the name of the event. A group becomes a
+// prefix of its other attributes' keys, separated by a dot. Times are written as in RFC 3339 and
+// durations in seconds. Values that have no form in OpenTelemetry are written as text.
 func NewHandler(provider log.LoggerProvider) slog.Handler {
 	if provider == nil {
 		panic("otellog: NewHandler: the provider is nil")

@@ -44,7 +44,8 @@ func (exporter) Shutdown(context.Context) error { return nil }
 // Export a gate through the meter provider of the program.
 func Example() {
 	ctx := context.Background()
-	provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(exporter{}))) // or otel.GetMeterProvider()
+	// or otel.GetMeterProvider()
+	provider := sdk.NewMeterProvider(sdk.WithReader(sdk.NewPeriodicReader(exporter{})))
 
 	payments := weir.New("payments", weir.Config{})
 	if _, err := otelmetric.Register(provider, payments); err != nil {

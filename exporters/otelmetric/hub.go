@@ -135,7 +135,8 @@ func (h *hub) restart(sources []stat.Source) error {
 	next.active.Store(true)
 	h.observer = next
 	if old != nil {
-		_ = old.registration.Unregister() // an inactive observer exports nothing, even if this fails
+		// an inactive observer exports nothing, even if this fails
+		_ = old.registration.Unregister()
 	}
 	return nil
 }

@@ -161,7 +161,8 @@ func TestPanickingSourceHidesNoOther(t *testing.T) {
 	bad := newFakeSource(slowCallsPoint("bad", 1))
 	r := register(t, bad, newFakeSource(slowCallsPoint("good", 2)))
 	bad.broken = "lost its lock"
-	for n := range 3 { // collect fails the test if the reader gets an error, which would cost an export
+	for n := range 3 {
+		// collect fails the test if the reader gets an error, which would cost an export
 		require.Equal(t, map[string]float64{
 			"weir.breaker.slow_calls{weir.breaker.name=bad}":  1,
 			"weir.breaker.slow_calls{weir.breaker.name=good}": 2,

@@ -21,7 +21,8 @@ type Collector struct {
 	families map[*stat.Instrument]*family
 	descs    []*prometheus.Desc
 	last     atomic.Int64 // the number of samples of the last scrape
-	err      error        // why the collector cannot be registered; the other fields are not set then
+	// why the collector cannot be registered; the other fields are not set then
+	err error
 }
 
 var _ prometheus.Collector = (*Collector)(nil)

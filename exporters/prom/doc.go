@@ -27,9 +27,9 @@
 //	histogram_quantile(0.99, sum by (le) (rate(weir_breaker_call_duration_seconds_bucket[5m])))  classic, within a factor of 2
 //	histogram_quantile(0.99, sum(rate(weir_breaker_call_duration_seconds[5m])))                  native, within 9 %
 //
-// If breaker.Config.Trace is set, the buckets have exemplars: calls with their trace_id and span_id. They
-// are in protobuf, and in OpenMetrics if promhttp.HandlerOpts has EnableOpenMetrics. Prometheus stores
-// them if it is started with --enable-feature=exemplar-storage.
+// If breaker.Config.Trace is set, the buckets have exemplars: calls with their trace_id and
+// span_id. They are in protobuf, and in OpenMetrics if promhttp.HandlerOpts has EnableOpenMetrics.
+// Prometheus stores them if it is started with --enable-feature=exemplar-storage.
 //
 // # Start times
 //

@@ -37,11 +37,13 @@ const pageBeginning = `# Metrics
 
 <!-- Written by exporters/prom/page_test.go: go test -C exporters/prom . -run TestMetricsPage -update -->
 
-These are the metrics that the library exports. OpenTelemetry uses the names as they stand here. The line
-below each name is what Prometheus calls it. Attributes are labels in Prometheus, with underscores for dots.
+These are the metrics that the library exports. OpenTelemetry uses the names as they stand here. The
+line below each name is what Prometheus calls it. Attributes are labels in Prometheus, with
+underscores for dots.
 
-A counter only grows. An up-down counter grows and shrinks, and can be summed over sources. A gauge is a
-value of the moment and cannot be summed. A distribution is a histogram with exponential buckets.
+A counter only grows. An up-down counter grows and shrinks, and can be summed over sources. A gauge
+is a value of the moment and cannot be summed. A distribution is a histogram with exponential
+buckets.
 `
 
 var pageSections = []struct{ prefix, title string }{

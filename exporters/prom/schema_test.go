@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/internal/latency"
 )
 
-// nativeBucketCounts records values in a native histogram of Prometheus and returns the counts of its
-// buckets.
+// nativeBucketCounts records values in a native histogram of Prometheus and returns the counts of
+// its buckets.
 func nativeBucketCounts(t *testing.T, values []float64) map[int]int64 {
 	t.Helper()
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{

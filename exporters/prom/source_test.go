@@ -97,7 +97,8 @@ func breakerSource(name string) *fakeSource {
 	return f
 }
 
-// sourceOfAllInstruments returns a source with one series per instrument, except those of the exporter.
+// sourceOfAllInstruments returns a source with one series per instrument, except those of the
+// exporter.
 func sourceOfAllInstruments() *fakeSource {
 	f := &fakeSource{}
 	for n, i := range catalogue() {

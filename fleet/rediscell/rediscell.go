@@ -52,8 +52,8 @@ type Reply struct {
 	Limit int64
 	// Remaining is how many tokens can be taken now.
 	Remaining int64
-	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed, or can
-	// never be allowed.
+	// RetryAfter is in seconds, at least 1 for a refusal. It is -1 if the request was allowed, or
+	// can never be allowed.
 	RetryAfter int64
 	// ResetAfter is the time in seconds until Remaining equals Limit.
 	ResetAfter int64

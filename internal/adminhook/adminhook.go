@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Object is an object as package admin sees it. A function that does not apply to the object is nil.
+// Object is an object as package admin sees it. A function that does not apply to the object is
+// nil.
 type Object struct {
 	Kind, Name string
 
@@ -48,7 +49,8 @@ type Quota struct {
 	Check func(n int) error
 }
 
-// Throttle is what an operator can change of a throttle. The values given to Set are valid by Check.
+// Throttle is what an operator can change of a throttle. The values given to Set are valid by
+// Check.
 type Throttle struct {
 	Get   func() (k, maxRefusal float64)
 	Set   func(k, maxRefusal float64)
@@ -83,12 +85,14 @@ type Alert struct {
 type Slots struct {
 	InFlight func() int // in a group, of all keys together
 	Now      func() int // the limit in effect; in a group, the lowest limit of any key
-	Get      func() int // the limit that was configured, which is the highest one of an adaptive bound
-	Set      func(n int) error
+	// the limit that was configured, which is the highest one of an adaptive bound
+	Get func() int
+	Set func(n int) error
 }
 
-// The functions of packages breaker, limiter, inflight, weir, throttle and alert return one of their objects as an Object, or
-// false for any other value. They are set when the packages are initialized.
+// The functions of packages breaker, limiter, inflight, weir, throttle and alert return one of
+// their objects as an Object, or false for any other value. They are set when the packages are
+// initialized.
 var (
 	OfBreaker  func(source any) (Object, bool)
 	OfLimiter  func(source any) (Object, bool)
@@ -98,8 +102,8 @@ var (
 	OfMonitor  func(source any) (Object, bool)
 )
 
-// OfPolicies is set by package weirhttp. It returns the policies of a weirhttp.Limit, or false for any other
-// value.
+// OfPolicies is set by package weirhttp. It returns the policies of a weirhttp.Limit, or false for
+// any other value.
 var OfPolicies func(source any) ([]Object, bool)
 
 // Of calls the functions that are set.

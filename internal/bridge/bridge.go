@@ -1,5 +1,5 @@
-// Package bridge gives other packages of this module access to package limiter beyond its API. Package
-// limiter sets the variables when it is initialized.
+// Package bridge gives other packages of this module access to package limiter beyond its API.
+// Package limiter sets the variables when it is initialized.
 package bridge
 
 import (
@@ -11,9 +11,11 @@ import (
 
 // Source is a limiter as its queue uses it.
 type Source interface {
-	// Acquire takes n tokens without regard to the queue, or returns how long to wait before a retry.
+	// Acquire takes n tokens without regard to the queue, or returns how long to wait before a
+	// retry.
 	Acquire(n int) (retryAfter time.Duration, ok bool)
-	// Predict returns what Acquire would return after ahead other tokens had been taken. It takes nothing.
+	// Predict returns what Acquire would return after ahead other tokens had been taken. It takes
+	// nothing.
 	Predict(ahead int64, n int) (retryAfter time.Duration, ok bool)
 }
 
@@ -28,32 +30,33 @@ type Queue interface {
 	WakeFirst()
 }
 
-// Constructors and functions of package limiter. Parameters of type any stand for types of that package.
+// Constructors and functions of package limiter. Parameters of type any stand for types of that
+// package.
 var (
 	// NewQueue returns a queue of at most maxWaiters callers, or without a bound if that is 0.
 	NewQueue func(s Source, maxWaiters int) Queue
 	// Uncounted returns a limiter.Group[K] as a value with the methods TakeAt and LookAt, each a
-	// func(time.Time, K, int) limiter.Result, which count nothing in its statistics. LookAt returns what
-	// TakeAt would return, and takes nothing.
+	// func(time.Time, K, int) limiter.Result, which count nothing in its statistics. LookAt returns
+	// what TakeAt would return, and takes nothing.
 	Uncounted func(group any) any
-	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for keys that
-	// are part of something large. It must be called before the group is used.
+	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for
+	// keys that are part of something large. It must be called before the group is used.
 	CopyKeys func(group, copied any)
 	// Period returns the time to which the limit of a limiter refers, or 0 if it is not known.
 	Period func(limiter any) time.Duration
-	// GroupFigures returns the number of keys that a limiter.Group has evicted, the limit of a key and the
-	// time to which it refers.
+	// GroupFigures returns the number of keys that a limiter.Group has evicted, the limit of a key
+	// and the time to which it refers.
 	GroupFigures func(group any) (evictions int64, limit int, period time.Duration)
-	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens if it can do
-	// so quickly, and reports whether it has taken them. The time counts from the time given to
+	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens if it can
+	// do so quickly, and reports whether it has taken them. The time counts from the time given to
 	// NewTokenBucketAt. If TakeFast reports false, TakeAt decides.
 	TakeFast any
 	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is like Take,
 	// but for a caller that waits after a refusal. The refusal is not counted, because the wait is
 	// counted. ok is false, and nothing was taken, for a limiter of another package.
 	TakeBeforeWait any
-	// SetLimits is a func(*limiter.TokenBucket, limiter.Rate, int). It is SetRate and SetBurst in one step,
-	// with a valid rate and a valid burst, of which 0 means the default.
+	// SetLimits is a func(*limiter.TokenBucket, limiter.Rate, int). It is SetRate and SetBurst in
+	// one step, with a valid rate and a valid burst, of which 0 means the default.
 	SetLimits any
 	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
 	Interval func(limiter any) time.Duration

@@ -79,7 +79,8 @@ func (s *Sketch[K]) Add(key K) {
 	hash, period := maphash.Comparable(seed, key), s.period()
 	p := &s.parts[hash%parts]
 	if !p.count(hash, period) {
-		p.insert(hash, period, textOf(key)) // not under the lock, because it may call code of the user
+		// not under the lock, because it may call code of the user
+		p.insert(hash, period, textOf(key))
 	}
 }
 

@@ -75,7 +75,8 @@ func TestScalesAreLogarithmic(t *testing.T) {
 	for _, dot := range root.all("circle") {
 		dots = append(dots, dot.attr("cx")+" "+dot.attr("cy"))
 	}
-	// The x axis maps 1 to 64 px and 10 M to 696 px. The y axis maps 10 to 352 px and 1000 to 64 px.
+	// The x axis maps 1 to 64 px and 10 M to 696 px. The y axis maps 10 to 352 px and 1000 to 64
+	// px.
 	require.Equal(t, []string{"64.0 283.3", "334.9 265.3", "696.0 214.6", "64.0 208.0", "334.9 139.3"}, dots)
 }
 

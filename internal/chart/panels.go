@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Panels are small charts of the same size and on the same linear scales, from left to right and from
-// top to bottom. Their lines have the same names in the same order.
+// Panels are small charts of the same size and on the same linear scales, from left to right and
+// from top to bottom. Their lines have the same names in the same order.
 type Panels struct {
 	Title, X, Y string
 	Panels      []Panel

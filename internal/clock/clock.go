@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Clock converts times to offsets from an origin: the time at which its owner was made, or the first
-// time given, if that is earlier or more than MaxOffset later. An earlier first time is usual in
-// tests: the owner is a package variable, and the test has a clock of its own.
+// Clock converts times to offsets from an origin: the time at which its owner was made, or the
+// first time given, if that is earlier or more than MaxOffset later. An earlier first time is usual
+// in tests: the owner is a package variable, and the test has a clock of its own.
 //
 // Set Epoch before the first use. All methods may be called from any number of goroutines.
 type Clock struct {
@@ -17,8 +17,8 @@ type Clock struct {
 	origin atomic.Pointer[time.Time] // nil until a time is given, then &Epoch or a different time
 }
 
-// MaxOffset bounds offsets in both directions. It is 146 years, so that the difference of two offsets
-// never overflows. A time beyond it has the offset MaxOffset or -MaxOffset.
+// MaxOffset bounds offsets in both directions. It is 146 years, so that the difference of two
+// offsets never overflows. A time beyond it has the offset MaxOffset or -MaxOffset.
 const MaxOffset time.Duration = 1<<62 - 1
 
 // StartsAtEpoch reports whether the origin has been chosen and is Epoch. If so, Now returns

@@ -88,8 +88,8 @@ func TestStartsAtEpochOnceATimeIsGiven(t *testing.T) {
 	require.True(t, c.StartsAtEpoch(), "the origin is chosen once")
 }
 
-// TestNowInABubbleThatBeganBeforeTheOwner uses a package variable on the clock of a synctest bubble,
-// which begins in the year 2000.
+// TestNowInABubbleThatBeganBeforeTheOwner uses a package variable on the clock of a synctest
+// bubble, which begins in the year 2000.
 func TestNowInABubbleThatBeganBeforeTheOwner(t *testing.T) {
 	c := &clock.Clock{Epoch: time.Now()}
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-go/weir/internal/testenv"
 )
 
-// TestEveryAlteredOutputIsAMismatch alters one output of one step, and expects a mismatch: in one of
-// 20 sequences, at a random step that weir does not skip, for each output of the step.
+// TestEveryAlteredOutputIsAMismatch alters one output of one step, and expects a mismatch: in one
+// of 20 sequences, at a random step that weir does not skip, for each output of the step.
 func TestEveryAlteredOutputIsAMismatch(t *testing.T) {
 	for name, p := range replayers {
 		t.Run(name, func(t *testing.T) {

@@ -34,8 +34,8 @@ func positiveInt(n number) int {
 // timeGrid is the precision of the times of a sequence from the documents: see testdata/FORMATS.md.
 type timeGrid string
 
-// slack returns how far floats may be off: 0 for multiples of 1/512 s and dyadic rates, otherwise the error of a
-// clock that is read as float64 seconds since 1970.
+// slack returns how far floats may be off: 0 for multiples of 1/512 s and dyadic rates, otherwise
+// the error of a clock that is read as float64 seconds since 1970.
 func (g timeGrid) slack(rate float64) float64 {
 	if g == "exact" {
 		return 0

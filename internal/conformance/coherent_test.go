@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The functions here check that the trace of a breaker is consistent, also where weir skips it: the state, the
-// counts and the events of a step have to agree with each other and with the step before.
+// The functions here check that the trace of a breaker is consistent, also where weir skips it: the
+// state, the counts and the events of a step have to agree with each other and with the step
+// before.
 
 func checkR4jTrace(r *run, c r4jConfig) func(r4jStep) {
 	state, refused := c.Initial, int64(0)

@@ -75,6 +75,25 @@ func TestWeirEqualsTheReferences(t *testing.T) {
 	}
 }
 
+// TestMostOfResilience4jReplays requires that four in five of the sequences without overlapping
+// calls replay completely.
+func TestMostOfResilience4jReplays(t *testing.T) {
+	replayed, all := 0, 0
+	for _, seq := range read(t, "testdata/resilience4j"+traceSuffix) {
+		var c r4jConfig
+		require.NoError(t, json.Unmarshal(seq.Config, &c))
+		if c.Discipline != "sequential" && c.Discipline != "scripted" {
+			continue
+		}
+		all++
+		if r := replayOne(t, resilience4jReplayer, seq); r.left == "" && len(r.mismatches) == 0 {
+			replayed++
+		}
+	}
+	fmt.Fprintf(t.Output(), "resilience4j: %d of %d sequential and scripted sequences replay completely\n", replayed, all)
+	require.GreaterOrEqual(t, replayed*10, all*8)
+}
+
 func replayOne(t *testing.T, p replayer, seq sequence) *run {
 	t.Helper()
 	r := newRun(t, seq)

@@ -25,7 +25,8 @@ type fixedStep struct {
 // FixedWindow. The windows of the counter begin with the first call of a key, those of a
 // FixedWindow lie on a grid, so each window of the counter is moved to one of the grid.
 var fixedCounterReplayer = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
-	span := time.Duration(c.TTL*1000+1) * time.Millisecond // a key lives for its last millisecond too
+	// a key lives for its last millisecond too
+	span := time.Duration(c.TTL*1000+1) * time.Millisecond
 	grid := time.UnixMilli(0)
 	weir := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: c.Max, Window: span}, grid)
 	value, dies := 0, int64(-1)

@@ -80,8 +80,8 @@ func (f *funnelReplay) step(s funnelStep) {
 	}
 }
 
-// addFreedRoom adds the room that has been freed since the last request. If rounding decides whether
-// there is a credit, it follows the reference.
+// addFreedRoom adds the room that has been freed since the last request. If rounding decides
+// whether there is a credit, it follows the reference.
 func (f *funnelReplay) addFreedRoom(s funnelStep, pending float64) {
 	if pending < 1+f.slack && f.slack > 0 && s.Time != nil && *s.Time < s.At-1000 {
 		f.noteDivergence(floatEdge)

@@ -69,7 +69,8 @@ func (g *gbReplay) config() breaker.Config {
 		FailureRun:  breaker.Off,
 		FailureRate: breaker.Off, MinCalls: probes, Window: maxWindow, Buckets: int(maxWindow / time.Hour),
 		Recovery: breaker.Off,
-		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64, // the reference acts after the time, not at it
+		// the reference acts after the time, not at it
+		Cooldown: time.Duration(c.Timeout) + 1, Probes: probes, ProbeTimeout: math.MaxInt64,
 	}
 	if c.Timeout == 0 {
 		config.Cooldown = time.Minute + 1
@@ -87,7 +88,8 @@ func (g *gbReplay) config() breaker.Config {
 	return config
 }
 
-// gbReplay replays a sequence. The reference makes a due transition at its next use, and counts calls when they begin.
+// gbReplay replays a sequence. The reference makes a due transition at its next use, and counts
+// calls when they begin.
 type gbReplay struct {
 	*run
 	c       gbConfig
@@ -98,8 +100,9 @@ type gbReplay struct {
 	clears int64 // when the next use clears the window, 0 means never
 	events []string
 
-	requests, excluded, streak int64 // since the state was entered: begun, excluded, consecutive successes
-	failing                    bool  // the result being recorded is a failure
+	// since the state was entered: begun, excluded, consecutive successes
+	requests, excluded, streak int64
+	failing                    bool // the result being recorded is a failure
 }
 
 // ratio is the rule trip_ratio, which is evaluated after failures only and includes calls in
@@ -211,7 +214,8 @@ func (g *gbReplay) count(s gbStep, before window.Counts) (asked []gbTrip) {
 		g.streak++
 	case "failure":
 		g.streak = 0
-		if g.shown == "closed" && g.c.Trip != "default" { // calls of the default rule were not recorded
+		if g.shown == "closed" && g.c.Trip != "default" {
+			// calls of the default rule were not recorded
 			counts := []int64{g.requests, before.Successes, before.Failures + 1, g.excluded, 0, before.ConsecutiveFailures + 1}
 			asked = append(asked, gbTrip{counts, g.weir.StateAt(g.now(s)) == breaker.Open})
 		}

@@ -10,13 +10,14 @@ import (
 )
 
 type guavaConfig struct {
-	Name     string      `json:"name"`
-	Kind     string      `json:"kind"` // "bursty" or "warmup"
-	Rate     number      `json:"rate"` // a second
-	WarmUp   int64       `json:"warmup_us"`
-	Cold     number      `json:"cold_factor"`
-	Start    int64       `json:"start_us"`
-	Sleeping bool        `json:"sleep_advances"` // one thread that sleeps: the clock moves by each wait
+	Name   string `json:"name"`
+	Kind   string `json:"kind"` // "bursty" or "warmup"
+	Rate   number `json:"rate"` // a second
+	WarmUp int64  `json:"warmup_us"`
+	Cold   number `json:"cold_factor"`
+	Start  int64  `json:"start_us"`
+	// one thread that sleeps: the clock moves by each wait
+	Sleeping bool        `json:"sleep_advances"`
 	Error    *string     `json:"create_error"`
 	Init     *guavaState `json:"init"`
 }

@@ -2,8 +2,8 @@ package conformance_test
 
 import "math"
 
-// guavaLimiter is the arithmetic of Guava's SmoothRateLimiter, float by float. Times are microseconds. Products
-// are converted to float64, so that no compiler fuses them with a sum.
+// guavaLimiter is the arithmetic of Guava's SmoothRateLimiter, float by float. Times are
+// microseconds. Products are converted to float64, so that no compiler fuses them with a sum.
 type guavaLimiter struct {
 	bursty       bool
 	warmup, cold float64

@@ -24,8 +24,8 @@ type leakyStep struct {
 	Water *number `json:"water"`
 }
 
-// leakyBucketReplayer replays the leaky bucket of document 001, which is a meter. All its answers are
-// compared with its code. The correct answers are also compared with a TokenBucket.
+// leakyBucketReplayer replays the leaky bucket of document 001, which is a meter. All its answers
+// are compared with its code. The correct answers are also compared with a TokenBucket.
 var leakyBucketReplayer = replaying("t_ns", func(r *run, c leakyConfig) func(leakyStep) {
 	rate, burst := float64(c.Rate), float64(c.Burst)
 	config := limiter.TokenBucketConfig{Rate: perSecond(rate), Burst: positiveInt(c.Burst)}

@@ -32,7 +32,8 @@ var movingWindowReplayer = replaying("t_ns op value", func(r *run, c movingWindo
 		r.skipRest(refusedWindow)
 		return nil
 	}
-	weir := window.NewCounterAt(shape, nanoTime(c.T0).Truncate(time.Second)) // cells begin at whole seconds
+	// cells begin at whole seconds
+	weir := window.NewCounterAt(shape, nanoTime(c.T0).Truncate(time.Second))
 	reference := printedWindow{window: c.Window, rate: c.Rate, cells: make([]int64, c.Window), lastMoving: c.T0 / 1e9}
 	latest := c.T0
 	return func(s movingWindowStep) {

@@ -102,7 +102,8 @@ func (c r4jConfig) wait(attempt int) int64 {
 	return ms
 }
 
-// isTruncated reports whether weir waits longer, because it does not truncate to whole milliseconds.
+// isTruncated reports whether weir waits longer, because it does not truncate to whole
+// milliseconds.
 func (c r4jConfig) isTruncated(attempt int) bool {
 	if c.Factor == 0 {
 		return false

@@ -58,7 +58,8 @@ var redisCellReplayer = replaying("t_ns max_burst count period_s quantity", func
 			return
 		}
 		if weir == nil || before.MaxBurst != s.MaxBurst || before.Count != s.Count || before.Period != s.Period {
-			weir = s.bucket(limiter.Per(1, s.interval()), owed) // a key stores only this, not its parameters
+			// a key stores only this, not its parameters
+			weir = s.bucket(limiter.Per(1, s.interval()), owed)
 		}
 		before = s
 		s.compare(r, weir.TakeAt(nanoTime(s.At), int(s.Quantity)), owed)

@@ -20,13 +20,15 @@ type sequence struct {
 
 // replayer replays the sequences of one format.
 type replayer struct {
-	inputs []string // the fields of a step that the recorder chose; all others are outputs, and are compared
+	// the fields of a step that the recorder chose; all others are outputs, and are compared
+	inputs []string
 	replay func(r *run)
 }
 
-// replaying returns a replayer. begin sets up weir by a config and returns the function that replays a
-// step. The functions in checks do the same for checks that do not need weir, and go on if weir skips
-// the rest. Keys that C and S do not have are mismatches, so nothing in a trace is ignored.
+// replaying returns a replayer. begin sets up weir by a config and returns the function that
+// replays a step. The functions in checks do the same for checks that do not need weir, and go on
+// if weir skips the rest. Keys that C and S do not have are mismatches, so nothing in a trace is
+// ignored.
 func replaying[C, S any](inputs string, begin func(r *run, c C) func(s S), checks ...func(r *run, c C) func(s S)) replayer {
 	return replayer{inputs: strings.Fields(inputs), replay: func(r *run) {
 		var c C

@@ -24,7 +24,8 @@ type rateBooking struct {
 
 func (l *rateLimiter) tokensAt(t int64) float64 {
 	tokens := l.tokens
-	if elapsed := time.Duration(t - l.last); elapsed > 0 { // 0 s × an infinite limit is NaN, which the recorder shows as 0
+	if elapsed := time.Duration(t - l.last); elapsed > 0 {
+		// 0 s × an infinite limit is NaN, which the recorder shows as 0
 		tokens += rateTokens(elapsed, l.limit)
 	}
 	return math.Min(tokens, float64(l.burst))

@@ -7,25 +7,25 @@
 //
 // The score is also a sum of log-likelihood ratios, divided by a constant. For each failure rate p
 // below the rate there is one rate q above it such that log(q/p) for a failure and log((1−q)/(1−p))
-// for a success are in the same proportion as in the score. Exponent returns log(q/p). For 20 % at a
-// rate of 50 %, q is 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical
+// for a success are in the same proportion as in the score. Exponent returns log(q/p). For 20 % at
+// a rate of 50 %, q is 80 % and a failure is worth log 4. By Lorden (Annals of Mathematical
 // Statistics 42, 1971), a score of h is reached on average once in exp(h × Exponent) calls or less
 // often, if a share p of the calls fails independently.
 package cusum
 
 import "sync/atomic"
 
-// Run is the calls since the score was last 0: all calls in its low half, and the failures in its high
-// half. The zero Run is a score of 0.
+// Run is the calls since the score was last 0: all calls in its low half, and the failures in its
+// high half. The zero Run is a score of 0.
 type Run uint64
 
 const (
 	success Run = 1
 	failure Run = 1<<32 | 1
 
-	// longestRun is the number of calls after which a run starts again, so that no half overflows. If
-	// failures last that long without reaching Least, only the failure rate of the window
-	// can detect them.
+	// longestRun is the number of calls after which a run starts again, so that no half overflows.
+	// If failures last that long without reaching Least, only the failure rate of the window can
+	// detect them.
 	longestRun = 1 << 31
 
 	fixedPointOne = 1_000_000_000
@@ -48,8 +48,8 @@ type Rule struct {
 	least int64
 }
 
-// NewRule returns a rule for a rate in parts of a billion, above 0 and at most 1, and the score that a
-// run must reach, at least 1.
+// NewRule returns a rule for a rate in parts of a billion, above 0 and at most 1, and the score
+// that a run must reach, at least 1.
 func NewRule(rate, least int64) Rule { return Rule{rate, least} }
 
 // Least returns the score that a run must reach.
@@ -62,7 +62,8 @@ func (r Rule) Next(n Run, failed bool) Run {
 		return 0
 	case failed:
 		return n + failure
-	case n.Failures()*(fixedPointOne-r.rate) <= (n.successes()+1)*r.rate+n.Calls(): // the rate was rounded down
+	case n.Failures()*(fixedPointOne-r.rate) <= (n.successes()+1)*r.rate+n.Calls():
+		// the rate was rounded down
 		return 0
 	}
 	return n + success

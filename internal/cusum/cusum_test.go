@@ -15,8 +15,8 @@ import (
 
 const fixedPointOne = 1_000_000_000
 
-// likelihood returns the highest log-likelihood ratio of any number of last calls, at least 0: of the
-// failure rate bad against the rate good.
+// likelihood returns the highest log-likelihood ratio of any number of last calls, at least 0: of
+// the failure rate bad against the rate good.
 func likelihood(calls []bool, good, bad float64) (highest float64) {
 	sum := 0.0
 	for _, failed := range slices.Backward(calls) {
@@ -30,8 +30,8 @@ func likelihood(calls []bool, good, bad float64) (highest float64) {
 	return highest
 }
 
-// TestTheScoreIsALogLikelihoodRatio compares the run after each of random calls with the likelihoods of
-// all calls so far, which is the definition of the cumulative sum.
+// TestTheScoreIsALogLikelihoodRatio compares the run after each of random calls with the
+// likelihoods of all calls so far, which is the definition of the cumulative sum.
 func TestTheScoreIsALogLikelihoodRatio(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, rate := range []float64{0.05, 0.25, 1.0 / 3, 0.5, 0.57, 0.9} {
@@ -116,8 +116,8 @@ func TestALongRunBeginsAnewAndNeverOverflows(t *testing.T) {
 	require.True(t, cusum.NewRule(1, 1).Reached(cusum.Run(1<<31)<<32|1<<31, 0))
 }
 
-// TestCountedTogether adds calls from many goroutines. At a rate of a billionth the first failure begins
-// a run that no success ends, so that all calls after it must be in the run.
+// TestCountedTogether adds calls from many goroutines. At a rate of a billionth the first failure
+// begins a run that no success ends, so that all calls after it must be in the run.
 func TestCountedTogether(t *testing.T) {
 	const goroutines = 4
 	each := testenv.Repeat(100_000, 20_000)

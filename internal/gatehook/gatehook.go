@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// Hooks are functions of breakers of type B, with permits of type P and outcomes of type O. None of them
-// keeps the pointer to a permit, so it may be passed through NoEscape.
+// Hooks are functions of breakers of type B, with permits of type P and outcomes of type O. None of
+// them keeps the pointer to a permit, so it may be passed through NoEscape.
 type Hooks[B, P, O any] struct {
 	// Admit is like Allow, but fills a zero permit in place instead of returning a copy.
 	Admit func(b *B, p *P) error
@@ -21,19 +21,21 @@ type Hooks[B, P, O any] struct {
 	// CheckAt returns the error that AllowAt would return, or nil. It counts the refusal that it
 	// returns, but acquires nothing.
 	CheckAt func(b *B, t time.Time) error
-	// Refuse refuses a call for the given reason, even if b has closed since, and counts the refusal.
+	// Refuse refuses a call for the given reason, even if b has closed since, and counts the
+	// refusal.
 	Refuse func(b *B, reason string) error
-	// AfterOpen calls f(true) once when b next opens, or now if it is open. It calls f(false) instead
-	// if the key of b is forgotten first. The goroutine that changes b calls f, after the change and
-	// outside all locks. f must not block and must not panic. stop cancels the call of f, and reports
-	// whether f was not called.
+	// AfterOpen calls f(true) once when b next opens, or now if it is open. It calls f(false)
+	// instead if the key of b is forgotten first. The goroutine that changes b calls f, after the
+	// change and outside all locks. f must not block and must not panic. stop cancels the call of
+	// f, and reports whether f was not called.
 	AfterOpen func(b *B, f func(opened bool)) (stop func() bool)
 	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, and reports
-	// whether it did. It also does what Tell does with l and a start of 0. If it reports false, nothing
-	// was refused or counted.
+	// whether it did. It also does what Tell does with l and a start of 0. If it reports false,
+	// nothing was refused or counted.
 	AdmitClosed func(b *B, p *P, l Listener[O]) bool
-	// Tell makes p call l once with start and the outcome that is recorded with p, even if that outcome
-	// does not count. It replaces an earlier l. The permit may be zero, and filled in afterwards.
+	// Tell makes p call l once with start and the outcome that is recorded with p, even if that
+	// outcome does not count. It replaces an earlier l. The permit may be zero, and filled in
+	// afterwards.
 	Tell func(p *P, l Listener[O], start time.Duration)
 	// Told returns the arguments of Tell.
 	Told func(p *P) (l Listener[O], start time.Duration)
@@ -42,8 +44,8 @@ type Hooks[B, P, O any] struct {
 	// Reconfigure changes the config of b, which is in no group, to a valid one. The caller calls
 	// deliver, outside all locks, which calls the callback of b if the state has changed.
 	Reconfigure func(b *B, config any) (deliver func())
-	// Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by share
-	// · longest / 2⁶⁴, where longest is the most that b adds.
+	// Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by
+	// share · longest / 2⁶⁴, where longest is the most that b adds.
 	Stretch func(b *B, t time.Time, d time.Duration) (longest time.Duration, share uint64)
 	// Attached returns where a group of gates keeps the gate of b, or nil if b is not in a group.
 	Attached func(b *B) Place
@@ -74,12 +76,12 @@ type Throttles[T, O any] struct {
 // Throttle holds the Throttles of package throttle.
 var Throttle any
 
-// NoEscape returns p and hides it from escape analysis. The compiler assumes that a function that is
-// called through a variable keeps its arguments, so without NoEscape each call of a gate would allocate
-// its permit.
+// NoEscape returns p and hides it from escape analysis. The compiler assumes that a function that
+// is called through a variable keeps its arguments, so without NoEscape each call of a gate would
+// allocate its permit.
 //
-// It must not be inlined: its caller would keep the result as an integer, which is wrong after a call
-// that moves the stack.
+// It must not be inlined: its caller would keep the result as an integer, which is wrong after a
+// call that moves the stack.
 //
 //go:noinline
 //go:nosplit
@@ -89,8 +91,8 @@ func NoEscape[T any](p *T) *T {
 	return (*T)(unsafe.Add(nil, x))
 }
 
-// Replays holds methods that change the state of a breaker at the time t. B is the type of the breaker
-// and S that of its state. Tests that replay recorded behavior use them.
+// Replays holds methods that change the state of a breaker at the time t. B is the type of the
+// breaker and S that of its state. Tests that replay recorded behavior use them.
 type Replays[B, S any] struct {
 	ForceAt   func(b *B, t time.Time, s S)
 	ReleaseAt func(b *B, t time.Time)

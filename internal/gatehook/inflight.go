@@ -12,11 +12,12 @@ type Slots[L, O any] struct {
 	New func(name string, limit int, adaptive bool) *L
 	// Reconfigure changes a bound of New.
 	Reconfigure func(l *L, limit int, adaptive bool)
-	// Word returns the words for TryOccupy of a fixed bound of New. The words stay the same while the
-	// bound is adaptive.
+	// Word returns the words for TryOccupy of a fixed bound of New. The words stay the same while
+	// the bound is adaptive.
 	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
-	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok, the call is
-	// allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal is not counted.
+	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok,
+	// the call is allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal
+	// is not counted.
 	Occupy func(l *L) (start time.Duration, held, ok bool)
 	// OccupyUncounted is like Occupy, but AtOnce does not count the call if the bound has no
 	// statistics.
@@ -33,8 +34,8 @@ type Slots[L, O any] struct {
 	UntimedListener func(l *L) Listener[O]
 	// Of returns the bound of such a listener, or nil for any other.
 	Of func(l Listener[O]) *L
-	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may call it,
-	// also from outside the testing/synctest bubble of l.
+	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may
+	// call it, also from outside the testing/synctest bubble of l.
 	Abandon func(l *L)
 	// AtOnce returns the number of calls that Occupy has given a slot.
 	AtOnce func(l *L) int64

@@ -1,9 +1,9 @@
 // Package instrument defines the instruments of the library: the name, kind, unit and attributes of
 // each metric. docs/metrics.md lists them.
 //
-// They are all defined here, not next to the code that they measure, for two reasons. Several packages
-// show the same metric, such as a limiter and a gate. And an exporter describes all of them before the
-// first source exists.
+// They are all defined here, not next to the code that they measure, for two reasons. Several
+// packages show the same metric, such as a limiter and a gate. And an exporter describes all of
+// them before the first source exists.
 package instrument
 
 import (

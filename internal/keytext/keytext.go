@@ -1,5 +1,5 @@
-// Package keytext bounds the memory that a key of a group takes, whatever its type, and renders it as
-// text.
+// Package keytext bounds the memory that a key of a group takes, whatever its type, and renders it
+// as text.
 package keytext
 
 import (
@@ -70,9 +70,9 @@ func Bounded[K comparable](key K) K {
 	return key
 }
 
-// Own returns the key as a group keeps it. A string is copied, because it may be part of a larger one
-// that would stay in memory with it. A string of more than MaxKey bytes is cut to MaxKey and ends
-// with a hash of the whole.
+// Own returns the key as a group keeps it. A string is copied, because it may be part of a larger
+// one that would stay in memory with it. A string of more than MaxKey bytes is cut to MaxKey and
+// ends with a hash of the whole.
 //
 //go:noinline
 func Own[K comparable](key K) K {

@@ -34,8 +34,8 @@ func TestSizeIsTheTextThatAKeyRefersTo(t *testing.T) {
 	require.Equal(t, int(unsafe.Sizeof(""))+4, keytext.Size(mixedStruct{any: "text"}), "an interface refers to a value of its own")
 }
 
-// FuzzOwn checks the properties of kept keys: they are bounded, keep short keys as they are, tell long
-// keys apart and do not change when they are bounded again.
+// FuzzOwn checks the properties of kept keys: they are bounded, keep short keys as they are, tell
+// long keys apart and do not change when they are bounded again.
 func FuzzOwn(f *testing.F) {
 	f.Add("short", "other", 1)
 	f.Add("a", "b", 300)

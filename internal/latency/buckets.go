@@ -1,4 +1,5 @@
-// Package latency has exponential histograms of durations, over a lifetime and over a moving window.
+// Package latency has exponential histograms of durations, over a lifetime and over a moving
+// window.
 package latency
 
 import (
@@ -28,7 +29,8 @@ var bounds = [bucketsPerPower]float64{
 func Index(seconds float64) int {
 	frac, exp := math.Frexp(seconds)
 	i := 0
-	for half := bucketsPerPower / 2; half > 0; half /= 2 { // binary search for the number of bounds below frac
+	for half := bucketsPerPower / 2; half > 0; half /= 2 {
+		// binary search for the number of bounds below frac
 		if bounds[i+half-1] < frac {
 			i += half
 		}
@@ -56,8 +58,8 @@ func bucketOf(nanos int64) int {
 	return i
 }
 
-// leadingBits returns a number's length in bits and the three bits after its first, which is as fine
-// as the buckets are.
+// leadingBits returns a number's length in bits and the three bits after its first, which is as
+// fine as the buckets are.
 func leadingBits(n int64) int {
 	length := bits.Len64(uint64(n))
 	return length<<3 | int(uint64(n)<<(64-length)>>60&7)

@@ -21,8 +21,8 @@ func TestEveryBoundBelongsToItsOwnBucket(t *testing.T) {
 	}
 }
 
-// TestBoundsAreEighthPowers raises the numbers two units in the last place below and above each bound to the
-// eighth power, exactly. The power of two must be between the results.
+// TestBoundsAreEighthPowers raises the numbers two units in the last place below and above each
+// bound to the eighth power, exactly. The power of two must be between the results.
 func TestBoundsAreEighthPowers(t *testing.T) {
 	eighth := func(x float64) *big.Float {
 		y := new(big.Float).SetPrec(600).SetFloat64(x)
@@ -39,8 +39,8 @@ func TestBoundsAreEighthPowers(t *testing.T) {
 	}
 }
 
-// TestBucketOfEqualsIndex compares the bucket of a duration, found with integers, with the index of its
-// seconds: around every bound, and at random.
+// TestBucketOfEqualsIndex compares the bucket of a duration, found with integers, with the index of
+// its seconds: around every bound, and at random.
 func TestBucketOfEqualsIndex(t *testing.T) {
 	check := func(nanos int64) {
 		if nanos < 0 {

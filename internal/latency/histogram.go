@@ -11,9 +11,10 @@ const (
 	maxNanos = int64(time.Second) << 12
 )
 
-// The columns of a histogram: the buckets, and then these. A duration outside the buckets is counted
-// in its own column only; a Snapshot adds it to the first or the last bucket. The sum is kept in
-// microseconds: in nanoseconds, ten thousand calls of 1s per second would overflow within eleven days.
+// The columns of a histogram: the buckets, and then these. A duration outside the buckets is
+// counted in its own column only; a Snapshot adds it to the first or the last bucket. The sum is
+// kept in microseconds: in nanoseconds, ten thousand calls of 1s per second would overflow within
+// eleven days.
 const (
 	columnSum = Buckets + iota
 	columnUnder
@@ -29,8 +30,8 @@ type Snapshot struct {
 	Under, Over int64
 }
 
-// Histogram counts durations over a lifetime. The zero value is empty. All methods may be called from
-// any number of goroutines.
+// Histogram counts durations over a lifetime. The zero value is empty. All methods may be called
+// from any number of goroutines.
 type Histogram struct {
 	counts [columns]atomic.Int64
 	max    atomic.Int64
@@ -50,8 +51,8 @@ func (h *Histogram) Record(d time.Duration) {
 	}
 	for old := h.max.Load(); ns > old && !h.max.CompareAndSwap(old, ns); old = h.max.Load() {
 	}
-	// The bucket is written last and read first, so a reader that sees the call also sees its part of
-	// the sum and of the maximum.
+	// The bucket is written last and read first, so a reader that sees the call also sees its part
+	// of the sum and of the maximum.
 	h.counts[column].Add(1)
 }
 

@@ -8,25 +8,25 @@ import (
 
 const (
 	// generationSpan is how long calls are counted in one generation. The estimate covers the calls
-	// that ended in the present generation and in the one before it. These are the calls of the last 5
-	// to 10 s.
+	// that ended in the present generation and in the one before it. These are the calls of the
+	// last 5 to 10 s.
 	generationSpan = int64(5 * time.Second)
 	// updateEvery is how old an estimate may be.
 	updateEvery = int64(100 * time.Millisecond)
 	// Improbable is the chance below which an answer in time counts as improbable.
 	Improbable = 0.05
-	// Evidence is the number of calls that an estimate for a time needs. A call counts if it is known
-	// whether it had an answer within that time. If the chance of an answer is Improbable or more, that
-	// many calls in a row go without an answer in less than 5 % of cases.
+	// Evidence is the number of calls that an estimate for a time needs. A call counts if it is
+	// known whether it had an answer within that time. If the chance of an answer is Improbable or
+	// more, that many calls in a row go without an answer in less than 5 % of cases.
 	Evidence = 60
 )
 
 // Survival estimates the chance that a call is answered within a time, from the durations of recent
-// calls. A call that ended without an answer, such as by the deadline of its caller, would have been
-// answered later or never: its duration is censored. The estimate is the product limit of Kaplan and
-// Meier (Nonparametric Estimation from Incomplete Observations, 1958). Of n calls that last until a
-// bucket of durations, d are answered in it. The product of 1 − d/n over the buckets is the share of
-// calls without an answer.
+// calls. A call that ended without an answer, such as by the deadline of its caller, would have
+// been answered later or never: its duration is censored. The estimate is the product limit of
+// Kaplan and Meier (Nonparametric Estimation from Incomplete Observations, 1958). Of n calls that
+// last until a bucket of durations, d are answered in it. The product of 1 − d/n over the buckets
+// is the share of calls without an answer.
 //
 // The estimate is exactly that of durations rounded up to the bounds of their buckets, which are at
 // most 9.1 % higher. A time is rounded up too.
@@ -95,8 +95,8 @@ func (s *Survival) Forget() {
 	s.estimate.Store(new(Estimate))
 }
 
-// updateIfDue computes the estimate again if that is due, or if the time has gone back by more than a
-// span.
+// updateIfDue computes the estimate again if that is due, or if the time has gone back by more than
+// a span.
 func (s *Survival) updateIfDue(at int64) {
 	if due := s.updateAt.Load(); at < due && due-at <= generationSpan && s.estimate.Load() != nil {
 		return
@@ -133,7 +133,8 @@ func (s *Survival) advanceGeneration(at int64) {
 // currentEstimate returns the estimate of the present counts.
 func (s *Survival) currentEstimate() *Estimate {
 	var answered, cut [Buckets]int64
-	known := int64(0) // the calls that had an answer before the end of the bucket, or are known to have had none
+	// the calls that had an answer before the end of the bucket, or are known to have had none
+	known := int64(0)
 	for i := range Buckets {
 		for g := range s.generations {
 			answered[i] += int64(s.generations[g].answered[i].Load())

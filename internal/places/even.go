@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Even is a sequence of numbers that fill a range evenly, however many of them are used: see package
-// breaker. The zero Even is ready for use, and safe for concurrent use.
+// Even is a sequence of numbers that fill a range evenly, however many of them are used: see
+// package breaker. The zero Even is ready for use, and safe for concurrent use.
 type Even struct{ drawn atomic.Uint64 }
 
 // goldenRatio is the golden ratio minus 1, as a share of 2⁶⁴.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Horizon is how much later than the first moment the last one can be. If all moments until then are
-// taken, they are given again from the first one on. So callers that never come back delay the
+// Horizon is how much later than the first moment the last one can be. If all moments until then
+// are taken, they are given again from the first one on. So callers that never come back delay the
 // others by at most that long.
 const Horizon = time.Minute
 
@@ -43,8 +43,8 @@ func (p *Places) After(next time.Time) time.Duration {
 	return p.Take(first, time.Duration(p.interval.Load())) - now
 }
 
-// claim reports whether a refused caller has not yet asked when to come back, and notes that one
-// more caller has asked.
+// claim reports whether some refused caller has not yet asked when to retry. If so, it counts one
+// of them as having asked.
 func (p *Places) claim() bool {
 	for n := p.refused.Load(); n > 0; n = p.refused.Load() {
 		if p.refused.CompareAndSwap(n, n-1) {

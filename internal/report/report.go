@@ -1,7 +1,7 @@
-// Package report carries what the live page shows of breakers, gates, limiters and alert rules beside
-// their metrics: causes, times, keys and configurations. The packages of the objects set the functions
-// when they are initialized. A reading takes no lock that a call takes, except that of a breaker that is
-// recovering.
+// Package report carries what the live page shows of breakers, gates, limiters and alert rules
+// beside their metrics: causes, times, keys and configurations. The packages of the objects set the
+// functions when they are initialized. A reading takes no lock that a call takes, except that of a
+// breaker that is recovering.
 package report
 
 import "time"
@@ -22,7 +22,8 @@ type Breaker struct {
 	Held     time.Duration // of a gate: how long the service has asked not to be called
 	FreeIn   time.Duration // of a gate: how long until its limiter has a token, if it has none
 
-	SlowRate, SlowLimit float64       // the share of slow calls, and that at which the breaker opens; 0 for no limit
+	// the share of slow calls, and that at which the breaker opens; 0 for no limit
+	SlowRate, SlowLimit float64
 	SlowCall            time.Duration // how long a call may take without being slow; 0 for no limit
 	P50, P99            time.Duration // of a member of a group, if it keeps latencies
 
@@ -30,8 +31,8 @@ type Breaker struct {
 	Rules Rules
 }
 
-// Incident is the time from an opening of a breaker until calls pass as usual again. Probes, and openings
-// because of them, are part of it.
+// Incident is the time from an opening of a breaker until calls pass as usual again. Probes, and
+// openings because of them, are part of it.
 type Incident struct {
 	Began, Ended time.Time
 	Openings     int
@@ -62,12 +63,13 @@ type Rule struct {
 	Silenced       int    // how many firing alerts a silence holds back
 }
 
-// The functions of the packages. Each yields what a source of that package says, or nothing for other
-// sources, and reports whether the source is one of that package.
+// The functions of the packages. Each yields what a source of that package says, or nothing for
+// other sources, and reports whether the source is one of that package.
 var (
 	Breakers func(source any, yield func(*Breaker)) (known bool)
 	Gates    func(source any, yield func(*Breaker)) (known bool)
 	Alerts   func(source any, yield func(*Rule)) (known bool)
-	// FreeIn returns how long it takes until a limiter of this module has a free token, 0 if it has one.
+	// FreeIn returns how long it takes until a limiter of this module has a free token, 0 if it has
+	// one.
 	FreeIn func(source any) time.Duration
 )

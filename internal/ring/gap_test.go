@@ -17,8 +17,8 @@ func TestDueAfterAGapLongerThanTheRing(t *testing.T) {
 	require.True(t, r.Due(10_010))
 }
 
-// TestAPauseCostsAsMuchAsAStep measures that a pause longer than the ring costs as much as a step by one bucket,
-// because it does not visit the skipped buckets.
+// TestAPauseCostsAsMuchAsAStep measures that a pause longer than the ring costs as much as a step
+// by one bucket, because it does not visit the skipped buckets.
 func TestAPauseCostsAsMuchAsAStep(t *testing.T) {
 	const reach, advances = 100_000, 2_000
 	r := ring.New(10, reach, 6)

@@ -1,8 +1,8 @@
 // Package ring has the arithmetic of moving windows: prefix sums by bucket of time.
 //
-// A window is kept as totals that only grow, and a ring that remembers the totals at the beginning of
-// each recent bucket. The sum over any recent span is then one subtraction. Time comes as an offset
-// from a moment that the owner chose. There is no clock here, and no lock.
+// A window is kept as totals that only grow, and a ring that remembers the totals at the beginning
+// of each recent bucket. The sum over any recent span is then one subtraction. Time comes as an
+// offset from a moment that the owner chose. There is no clock here, and no lock.
 package ring
 
 import (
@@ -11,12 +11,13 @@ import (
 )
 
 // Ring holds a row of totals for each recent bucket for which the owner called Advance: the totals
-// when the bucket began. A bucket without a row began with the totals of the next bucket that has one,
-// because nothing was added in between. So a pause of any length costs one row.
+// when the bucket began. A bucket without a row began with the totals of the next bucket that has
+// one, because nothing was added in between. So a pause of any length costs one row.
 //
-// One goroutine at a time may call Advance. Any number may read meanwhile. A reading is valid if Newest
-// is the same afterwards as before. Rows are published one at a time, and there is one row more than a
-// reader may ask for. So a reader whose check succeeds has not read the row that was being written.
+// One goroutine at a time may call Advance. Any number may read meanwhile. A reading is valid if
+// Newest is the same afterwards as before. Rows are published one at a time, and there is one row
+// more than a reader may ask for. So a reader whose check succeeds has not read the row that was
+// being written.
 type Ring struct {
 	width   int64
 	reach   int64
@@ -33,7 +34,8 @@ const noBucket = math.MinInt64
 // New returns a ring of zero rows whose newest bucket is that of offset 0. A bucket is width
 // nanoseconds long. Rows can be read as far back as reach buckets before the newest one.
 func New(width int64, reach, columns int) *Ring {
-	n, each := int64(reach)+2, int64(columns)+1 // the newest, reach before it, and the one being written
+	// the newest, reach before it, and the one being written
+	n, each := int64(reach)+2, int64(columns)+1
 	r := &Ring{width: width, reach: int64(reach), columns: each, rows: make([]atomic.Int64, n*each)}
 	for i := int64(1); i < n; i++ {
 		r.rows[i*each].Store(noBucket)
@@ -65,8 +67,8 @@ func (r *Ring) Start(b int64) int64 { return b * r.width }
 // Width returns the length of a bucket in nanoseconds.
 func (r *Ring) Width() int64 { return r.width }
 
-// Newest returns the number of the newest bucket that has a row. Later buckets began with the present
-// totals.
+// Newest returns the number of the newest bucket that has a row. Later buckets began with the
+// present totals.
 func (r *Ring) Newest() int64 { return r.newest.Load() }
 
 // Due reports whether the newest bucket has ended at the offset.
@@ -79,20 +81,24 @@ func (r *Ring) Row(b int64) []atomic.Int64 {
 }
 
 // find returns the start of the oldest row whose bucket is b or later. If rows are overwritten
-// during the search, the result may be wrong. The check of the reader then fails.
+// during the search, the search still ends, but its result may be wrong. The check of the reader
+// then fails.
 func (r *Ring) find(b int64) int64 {
 	head := r.head.Load()
 	found := r.rowStart(head, 0)
-	// If each bucket since b has a row, the row of b is this many rows back. No earlier row is of b.
+	// If each bucket since b has a row, the row of b is this many rows back. No earlier row is of
+	// b.
 	before := min(max(r.rows[found].Load()-b, 0), r.reach)
 	i := r.rowStart(head, before)
-	if before > head && r.rows[i].Load() == noBucket { // the ring is not full yet: the first row is at 0
+	if before > head && r.rows[i].Load() == noBucket {
+		// the ring is not full yet: the first row is at 0
 		before, i = head, 0
 	}
 	if r.rows[i].Load() >= b {
 		return i
 	}
-	// Binary search in rows back from the head: the row at before is earlier than b, that at after is not.
+	// Binary search in rows back from the head: the row at before is earlier than b, that at after
+	// is not.
 	for after := int64(0); before-after > 1; {
 		middle := after + (before-after)/2
 		if i := r.rowStart(head, middle); r.rows[i].Load() >= b {
@@ -113,8 +119,8 @@ func (r *Ring) rowStart(head, back int64) int64 {
 	return i * r.columns
 }
 
-// Advance makes b the newest bucket, which begins with the given totals. It does nothing unless b is
-// after the newest one.
+// Advance makes b the newest bucket, which begins with the given totals. It does nothing unless b
+// is after the newest one.
 func (r *Ring) Advance(b int64, totals []int64) {
 	if b <= r.newest.Load() {
 		return

@@ -65,7 +65,8 @@ func TestUncontendedCounterIsNotStriped(t *testing.T) {
 	require.EqualValues(t, 100_000, c.Word())
 }
 
-// TestEveryStripeCounts empties the pool before each addition, so that each picks a stripe again.
+// TestEveryStripeCounts empties the pool before each addition, so that each addition chooses a
+// stripe.
 func TestEveryStripeCounts(t *testing.T) {
 	var c striped.Counter
 	c.Stripe()

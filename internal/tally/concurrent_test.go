@@ -104,7 +104,8 @@ func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 		}
 		var done atomic.Bool
 		var reading sync.WaitGroup
-		for range 4 { // more readers than processors: one that is preempted between two loads sees the most
+		for range 4 {
+			// more readers than processors: one that is preempted between two loads sees the most
 			reading.Go(func() {
 				for !done.Load() {
 					if calls, slows := c.RatesAndMarkClean(0, &tally.Counts{}, new(cusum.Counter)); slows.Calls*10 > calls.Calls {
@@ -128,9 +129,9 @@ func TestNoSlowCallIsSeenWithoutTheCallsBeforeIt(t *testing.T) {
 	}
 }
 
-// atTheSameTime passes new values to one and other, which run concurrently, and then to after. For each
-// value the two goroutines wait for each other, but only briefly: on a busy machine the other one may be
-// stopped for milliseconds.
+// atTheSameTime passes new values to one and other, which run concurrently, and then to after. For
+// each value the two goroutines wait for each other, but only briefly: on a busy machine the other
+// one may be stopped for milliseconds.
 func atTheSameTime[T any](rounds int, prepare func() T, one, other, after func(T)) {
 	const batch = 200
 	values := make([]T, batch)
@@ -205,9 +206,9 @@ func TestAWindowIsNotMarkedCleanOverABadCall(t *testing.T) {
 	}
 }
 
-// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the checkpoints and rows change under the
-// readers all the time. One bucket in every few gets a failure, so the number of failures in the window of 14
-// buckets is known within one. The ring has no spare row at this size.
+// TestReadersSeeNoTornWindowDuringRolls rolls at every call, so that the checkpoints and rows
+// change under the readers all the time. One bucket in every few gets a failure, so the number of
+// failures in the window of 14 buckets is known within one. The ring has no spare row at this size.
 func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
 	for _, c := range []struct{ step, low, high int64 }{{1, 13, 14}, {5, 2, 3}} {
 		const buckets = 14
@@ -222,7 +223,8 @@ func TestReadersSeeNoTornWindowDuringRolls(t *testing.T) {
 		for range 2 {
 			reading.Go(func() {
 				for !done.Load() {
-					p, _ := calls.Rates(0, &tally.Counts{}) // an earlier offset counts as in the newest bucket
+					// an earlier offset counts as in the newest bucket
+					p, _ := calls.Rates(0, &tally.Counts{})
 					if p.Calls != p.Failures || p.Calls < c.low || p.Calls > c.high {
 						t.Errorf("one failure per %d buckets: the window has %d failures of %d calls, want %d to %d",
 							c.step, p.Failures, p.Calls, c.low, c.high)

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-go/weir/internal/tally"
 )
 
-// TestLastCallsEqualAPlainList records random calls in a window over the last calls and in a list, and
-// compares the window, also from an earlier reading of the totals on.
+// TestLastCallsEqualAPlainList records random calls in a window over the last calls and in a list,
+// and compares the window, also from an earlier reading of the totals on.
 func TestLastCallsEqualAPlainList(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 300 {

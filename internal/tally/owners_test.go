@@ -38,7 +38,8 @@ func fieldsOf[T any](root reflect.Type) (fields []string) {
 			return
 		}
 		switch t.Kind() {
-		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map: // atomic.Pointer[T] has an array of *T
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			// atomic.Pointer[T] has an array of *T
 			visit(t.Elem(), field)
 		case reflect.Struct:
 			if seen[t] {

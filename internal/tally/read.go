@@ -20,7 +20,8 @@ func (c *Calls) Window(at time.Duration, since *Counts) Counts {
 }
 
 // Rates returns the calls with a verdict and the slow calls that Window would return, with the
-// failures among each. Slow calls are read first, so no slow call is seen without the calls before it.
+// failures among each. Slow calls are read first, so no slow call is seen without the calls before
+// it.
 func (c *Calls) Rates(at time.Duration, since *Counts) (all, slows Pair) {
 	if c.last != nil || c.counters[slowCounter].Word() != 0 {
 		slows = c.window(slowCounter, at, since)
@@ -60,8 +61,8 @@ func (c *Calls) Pause(at time.Duration) (from, to time.Duration) {
 	return time.Duration(c.pause[0]), time.Duration(c.pause[1])
 }
 
-// Latency returns the latencies of the calls in the window that ends at the offset. The window moves
-// by a twelfth of its length, or by buckets if they are fewer.
+// Latency returns the latencies of the calls in the window that ends at the offset. The window
+// moves by a twelfth of its length, or by buckets if they are fewer.
 func (c *Calls) Latency(at time.Duration) (l latency.Snapshot) {
 	if w := c.latency.Load(); w != nil {
 		l = w.Last(int64(at))

@@ -61,8 +61,8 @@ func (c *Calls) roll(at int64) {
 // from which a call had to roll.
 func isPause(due, at int64) bool { return due == math.MinInt64 || at-due >= maxAge }
 
-// rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock is
-// held.
+// rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock
+// is held.
 func (c *Calls) rollLatency(at int64) (end int64) {
 	l := c.latency.Load()
 	if l == nil {

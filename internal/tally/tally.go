@@ -24,8 +24,9 @@ const (
 )
 
 // Each counter counts a pair of events, one in its low half and one in its high half, so that one
-// atomic add counts a call and one load reads both numbers as of the same moment. Counters only grow.
-// A carry from the low half into the high half is harmless, because only differences are read.
+// atomic add counts a call and one load reads both numbers as of the same moment. Counters only
+// grow. A carry from the low half into the high half is harmless, because only differences are
+// read.
 const (
 	callsCounter  = iota // calls with a verdict; failures among them
 	slowCounter          // slow calls; failures among them
@@ -39,33 +40,36 @@ const (
 	bothOnes = lowOne | highOne
 )
 
-// maxAge bounds how long a counter may grow before the difference is moved into 64-bit totals. Within
-// that time, neither half of a difference comes to 2³²: a counter takes some 30 million adds per
-// second, and all stripes of one together take fewer than 2 billion.
+// maxAge bounds how long a counter may grow before the difference is moved into 64-bit totals.
+// Within that time, neither half of a difference comes to 2³²: a counter takes some 30 million adds
+// per second, and all stripes of one together take fewer than 2 billion.
 const maxAge = int64(time.Second)
 
-// Calls counts calls in a window over time or over the last calls. All methods may be called from any
-// number of goroutines.
+// Calls counts calls in a window over time or over the last calls. All methods may be called from
+// any number of goroutines.
 //
 // Recording a call takes one comparison and one atomic add, and another add if latency is tracked.
 // The first call of each bucket, and of each second, takes the lock to roll the window on. Readers
 // write nothing and take no lock: they read the checkpoint and the ring between two looks at their
 // numbers, and read again if one of them has changed.
 type Calls struct {
-	slowAbove atomic.Int64  // a call that takes longer is slow, in nanoseconds
-	last      *lastCalls    // the window, if it is LastCalls; of the other fields only streak is used then
-	buckets   int64         // in the window, including the current one
-	rollAt    atomic.Int64  // the offset from which a call must roll first, as the very first call must
-	rolls     atomic.Uint64 // checkpoints[rolls&1] is current
-	ring      *ring.Ring
-	mu        sync.Mutex // held to roll, and to use pause
-	pause     [2]int64   // the offsets of the latest pause: see Pause
-	timed     bool       // latency is tracked
+	slowAbove atomic.Int64 // a call that takes longer is slow, in nanoseconds
+	// the window, if it is LastCalls; of the other fields only streak is used then
+	last    *lastCalls
+	buckets int64 // in the window, including the current one
+	// the offset from which a call must roll first, as the very first call must
+	rollAt atomic.Int64
+	rolls  atomic.Uint64 // checkpoints[rolls&1] is current
+	ring   *ring.Ring
+	mu     sync.Mutex // held to roll, and to use pause
+	pause  [2]int64   // the offsets of the latest pause: see Pause
+	timed  bool       // latency is tracked
 
 	latency     atomic.Pointer[latency.Window] // made by the first roll, if timed: it takes 36 kB
 	cleanMark   atomic.Uint32                  // badCalls when the window was last found clean
 	checkpoints [2]checkpoint
-	_           [64]byte // fields that every call reads are not on the cache line that every call writes
+	// fields that every call reads are not on the cache line that every call writes
+	_ [64]byte
 
 	counters [counterCount]striped.Counter
 	streak   atomic.Int64
@@ -90,8 +94,8 @@ func NewLast(n int, slowAbove time.Duration) *Calls {
 // SetSlow changes the duration above which calls count as slow from now on.
 func (c *Calls) SetSlow(above time.Duration) { c.slowAbove.Store(int64(above)) }
 
-// TrackLatency makes the tally keep a histogram of latencies. It must be called before the first call
-// is recorded.
+// TrackLatency makes the tally keep a histogram of latencies. It must be called before the first
+// call is recorded.
 func (c *Calls) TrackLatency() { c.timed = true }
 
 // Untimed is the duration of a call whose duration is not known. It is in no histogram.
@@ -123,12 +127,13 @@ func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak 
 		c.counters[callsCounter].AddWord(bothOnes)
 	}
 	streak = c.updateStreak(o)
-	// badCalls is read after the call was added. So if a success and a failure are recorded at the same
-	// time, the later call sees the other one, and the caller that records the later call judges both.
+	// badCalls is read after the call was added. So if a success and a failure are recorded at the
+	// same time, the later call sees the other one, and the caller that records the later call
+	// judges both.
 	clean = c.badCalls() == c.cleanMark.Load()
 	if int64(took) > c.slowAbove.Load() {
-		// The slow call is added after the call, and read before it. So a reader that sees a slow call
-		// also sees the call.
+		// The slow call is added after the call, and read before it. So a reader that sees a slow
+		// call also sees the call.
 		c.counters[slowCounter].AddWord(mark)
 		clean = false
 	}

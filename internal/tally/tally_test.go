@@ -98,8 +98,8 @@ func recordBoth(c *tally.Calls, l *plainLog, at time.Duration, kind byte) {
 	l.add(at, one)
 }
 
-// FuzzAgainstPlainLog records the same calls in a tally and in a plain log, at times that advance, stand
-// still, jump by years and go back, and compares every reading.
+// FuzzAgainstPlainLog records the same calls in a tally and in a plain log, at times that advance,
+// stand still, jump by years and go back, and compares every reading.
 func FuzzAgainstPlainLog(f *testing.F) {
 	f.Add(uint16(1000), uint8(10), []byte{0, 0, 1, 1, 9, 200, 40, 0, 3, 120, 1, 255})
 	f.Add(uint16(1), uint8(1), []byte{1, 1, 1, 1, 2, 2})
@@ -171,8 +171,8 @@ func TestExtremeOffsets(t *testing.T) {
 	require.Equal(t, int64(4), c.Window(0, &tally.Counts{}).Successes)
 }
 
-// TestLongBucketsDoNotOverflowAWord adds more than 2³² to both halves of a counter within a bucket, as many
-// processors can in seconds. The difference is moved into the totals once a second.
+// TestLongBucketsDoNotOverflowAWord adds more than 2³² to both halves of a counter within a bucket,
+// as many processors can in seconds. The difference is moved into the totals once a second.
 func TestLongBucketsDoNotOverflowAWord(t *testing.T) {
 	c := tally.New(time.Hour, 2, slowDuration)
 	const perSecond = 1 << 31
@@ -197,9 +197,9 @@ func TestARefusalBeginsABucket(t *testing.T) {
 	require.Zero(t, c.Window(3*time.Second, &tally.Counts{}).Refused)
 }
 
-// TestNoIncrementIsLost records from many goroutines, across bucket edges and idle times longer than the
-// window, while other goroutines read. Every call is a failure, so calls and failures must be equal in
-// every reading.
+// TestNoIncrementIsLost records from many goroutines, across bucket edges and idle times longer
+// than the window, while other goroutines read. Every call is a failure, so calls and failures must
+// be equal in every reading.
 func TestNoIncrementIsLost(t *testing.T) {
 	const writers, calls, width = 8, 20_000, 1000
 	c := tally.New(width, 8, math.MaxInt64)
@@ -243,9 +243,9 @@ func TestNoIncrementIsLost(t *testing.T) {
 	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
 }
 
-// TestScenarioA10_PausesEqualThePlainLog records from many goroutines in rounds. After each round the window
-// must equal a plain log of the calls: across bucket edges, after idle times longer than the window, and at
-// stale times.
+// TestScenarioA10_PausesEqualThePlainLog records from many goroutines in rounds. After each round
+// the window must equal a plain log of the calls: across bucket edges, after idle times longer than
+// the window, and at stale times.
 func TestScenarioA10_PausesEqualThePlainLog(t *testing.T) {
 	for _, striped := range []bool{false, true} {
 		compareAfterRounds(t, striped)
@@ -284,7 +284,8 @@ func compareAfterRounds(t *testing.T, striped bool) {
 			}
 		}
 		want, got := l.window(at, 0), c.Window(at, &tally.Counts{})
-		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0 // the order of the last calls is not known
+		// the order of the last calls is not known
+		want.ConsecutiveFailures, got.ConsecutiveFailures = 0, 0
 		require.Equal(t, want, got)
 		l.calls = l.calls[max(0, len(l.calls)-50_000):]
 	}

@@ -32,8 +32,8 @@ var processClock = sync.OnceValue(func() *runningClock {
 func Running() time.Duration { return processClock().at(time.Now()) }
 
 // Undisturbed calls f. It calls f again if the process got no processor for longer than most
-// meanwhile, up to five times in all. It is for tests of programs that depend on time and cannot run
-// in a synctest bubble.
+// meanwhile, up to five times in all. It is for tests of programs that depend on time and cannot
+// run in a synctest bubble.
 func Undisturbed(most time.Duration, f func()) {
 	for range 5 {
 		began, running := time.Now(), Running()

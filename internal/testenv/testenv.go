@@ -1,9 +1,9 @@
 // Package testenv finds the programs that tests start, such as Redis, and decides what happens to a
 // test whose program is missing.
 //
-// The test is skipped, and the reason names the program. If the environment variable CI is "true" the
-// test fails instead, so that CI cannot pass without it. With the flag -short the test is always
-// skipped. Run make deps to install the programs.
+// The test is skipped, and the reason names the program. If the environment variable CI is "true"
+// the test fails instead, so that CI cannot pass without it. With the flag -short the test is
+// always skipped. Run make deps to install the programs.
 package testenv
 
 import (
@@ -22,8 +22,8 @@ type TB interface {
 	Skip(args ...any)
 }
 
-// Program returns the path of the first of the programs that is installed. If there is none, it skips
-// the test, or fails it in CI.
+// Program returns the path of the first of the programs that is installed. If there is none, it
+// skips the test, or fails it in CI.
 func Program(t TB, names ...string) string {
 	t.Helper()
 	path, reason := findProgram(names)
@@ -39,8 +39,9 @@ func Missing(t TB, what string) {
 	endTest(t, notInstalled(what))
 }
 
-// SkipAll reports whether the tests of a whole package cannot run for lack of a program, and the exit
-// status for TestMain to return then. It writes the reason to out. The flags must have been parsed.
+// SkipAll reports whether the tests of a whole package cannot run for lack of a program, and the
+// exit status for TestMain to return then. It writes the reason to out. The flags must have been
+// parsed.
 func SkipAll(out io.Writer, names ...string) (status int, skip bool) {
 	_, reason := findProgram(names)
 	switch {
@@ -89,8 +90,8 @@ func Repeat(often, seldom int) int {
 	return seldom
 }
 
-// Soak reports whether long tests run whole, as in make soak and make test-long, which set WEIR_SOAK to
-// "true".
+// Soak reports whether long tests run whole, as in make soak and make test-long, which set
+// WEIR_SOAK to "true".
 func Soak() bool { return os.Getenv("WEIR_SOAK") == "true" }
 
 // mustNotSkip reports whether a missing program is a fault of the machine.

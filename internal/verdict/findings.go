@@ -43,7 +43,8 @@ func (f *Findings) Search(err error) {
 func hasFindings(err error) bool {
 	switch err.(type) { //nolint:errorlint // Search unwraps
 	case interface{ Unwrap() error }, interface{ Unwrap() []error },
-		interface{ Is(error) bool }, interface{ As(any) bool }, retryAfterer: // ErrRefused has a method Is
+		// ErrRefused has a method Is
+		interface{ Is(error) bool }, interface{ As(any) bool }, retryAfterer:
 		return true
 	}
 	return false

@@ -5,8 +5,8 @@ import "math"
 // curve is the arithmetic of Guava's SmoothRateLimiter: each request waits for the cost of the one
 // before, and unused permits are stored.
 //
-// Times are in microseconds and are rounded where Guava rounds. Products are converted to float64, so
-// that the compiler does not fuse them with an addition, which would round differently.
+// Times are in microseconds and are rounded where Guava rounds. Products are converted to float64,
+// so that the compiler does not fuse them with an addition, which would round differently.
 type curve struct {
 	interval float64 // between two fresh permits
 	next     int64   // the time from which the next request may proceed
@@ -22,8 +22,8 @@ type curve struct {
 	slope      float64
 }
 
-// setRate changes the rate. The time of the next request does not change, and the stored permits keep
-// their proportion to the maximum.
+// setRate changes the rate. The time of the next request does not change, and the stored permits
+// keep their proportion to the maximum.
 func (c *curve) setRate(now int64, perSecond float64) {
 	c.advance(now)
 	before := c.max
@@ -74,8 +74,8 @@ func (c *curve) takePermits(now int64, n float64) {
 	c.stored -= fromStored
 }
 
-// costOfStored returns what n of the stored permits cost: the area under the line that rises from the
-// threshold on.
+// costOfStored returns what n of the stored permits cost: the area under the line that rises from
+// the threshold on.
 func (c *curve) costOfStored(n float64) (cost int64) {
 	if c.warmUp == 0 {
 		return 0

@@ -14,11 +14,11 @@
 // a [SmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has become
 // cold.
 //
-// Both limiters implement limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in order of
-// arrival, are charged when they are served, and get the same errors. To name or combine them, use
-// limiter.NewJoint.
+// Both limiters implement limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in order
+// of arrival, are charged when they are served, and get the same errors. To name or combine them,
+// use limiter.NewJoint.
 //
-// Time is counted in microseconds, as in Guava, so intervals are cut to whole microseconds: rates drift a
-// little, and single permits at more than a million per second cost nothing. For an exact limit, use a
-// limiter.TokenBucket.
+// Time is counted in microseconds, as in Guava, so intervals are cut to whole microseconds: rates
+// drift a little, and single permits at more than a million per second cost nothing. For an exact
+// limit, use a limiter.TokenBucket.
 package guava

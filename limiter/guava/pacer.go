@@ -119,8 +119,9 @@ func (p *pacer) ReserveAt(t time.Time, n int, maxWait time.Duration) (wait time.
 	return p.reserve(clampTime(t.Sub(p.epoch)), n, maxWait)
 }
 
-// SetRate changes the rate. The wait of the next request does not change, and the stored permits keep
-// their proportion to the maximum. If r is invalid, SetRate returns an error and changes nothing.
+// SetRate changes the rate. The wait of the next request does not change, and the stored permits
+// keep their proportion to the maximum. If r is invalid, SetRate returns an error and changes
+// nothing.
 func (p *pacer) SetRate(r limiter.Rate) error { return p.setRate(p.now(), r) }
 
 // SetRateAt is SetRate at the time t.
@@ -152,7 +153,8 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	return wait, true
 }
 
-// startAt moves the start of the pacer to the first time it is given, if that is before its creation.
+// startAt moves the start of the pacer to the first time it is given, if that is before its
+// creation.
 func (p *pacer) startAt(at time.Duration) {
 	if !p.begun {
 		p.begun = true

@@ -28,15 +28,15 @@ func (c SmoothBurstyConfig) Validate() error {
 	return err
 }
 
-// SmoothBursty is Guava's RateLimiter without a warm-up: a pacer that stores the permits of idle time, up
-// to those of MaxBurst. Stored permits are free.
+// SmoothBursty is Guava's RateLimiter without a warm-up: a pacer that stores the permits of idle
+// time, up to those of MaxBurst. Stored permits are free.
 //
 // All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
 // work: use NewSmoothBursty.
 type SmoothBursty struct{ *pacer }
 
-// NewSmoothBursty returns a pacer without stored permits. It panics with the error of c.Validate if c is
-// invalid.
+// NewSmoothBursty returns a pacer without stored permits. It panics with the error of c.Validate if
+// c is invalid.
 func NewSmoothBursty(c SmoothBurstyConfig) *SmoothBursty { return NewSmoothBurstyAt(c, time.Now()) }
 
 // NewSmoothBurstyAt is like NewSmoothBursty, for use with TakeAt and ReserveAt from t0 on.

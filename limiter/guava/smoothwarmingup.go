@@ -11,13 +11,14 @@ import (
 
 // SmoothWarmingUpConfig configures a [SmoothWarmingUp].
 type SmoothWarmingUpConfig struct {
-	// Rate is the rate at which permits are added once the limiter is warm; not Unlimited. Required.
+	// Rate is the rate at which permits are added once the limiter is warm; not Unlimited.
+	// Required.
 	Rate limiter.Rate
 	// WarmUp is how long the limiter takes to warm up, and to cool down when idle, at least 1µs.
 	// Required.
 	WarmUp time.Duration
-	// ColdFactor is how many times longer the interval between requests is when the limiter is cold, at
-	// least 1. Default 3.
+	// ColdFactor is how many times longer the interval between requests is when the limiter is
+	// cold, at least 1. Default 3.
 	ColdFactor float64
 	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
 	// limiter.ErrQueueFull. Default no bound.
@@ -36,9 +37,9 @@ func (c SmoothWarmingUpConfig) Validate() error {
 	return err
 }
 
-// SmoothWarmingUp is Guava's RateLimiter with a warm-up: a pacer for a service that must not be called at
-// the full rate after idle time, for example because its caches are cold. The more permits are stored, the
-// more each of them costs.
+// SmoothWarmingUp is Guava's RateLimiter with a warm-up: a pacer for a service that must not be
+// called at the full rate after idle time, for example because its caches are cold. The more
+// permits are stored, the more each of them costs.
 //
 //	interval
 //	  cold ┤                 ╱

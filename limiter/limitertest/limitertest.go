@@ -34,8 +34,8 @@ type Subject struct {
 	Most func(span time.Duration) int
 	// Exact requires that the RetryAfter of a refusal is minimal. Default false: it may be longer.
 	Exact bool
-	// Step is about how long it takes until a token comes back. The tests advance the time in steps of
-	// this size. Default 1s.
+	// Step is about how long it takes until a token comes back. The tests advance the time in steps
+	// of this size. Default 1s.
 	Step time.Duration
 	// Seeds is the number of random sequences that each test tries, at least 1. Use fewer for a
 	// limiter that asks a server. Default 12.

@@ -85,8 +85,8 @@ func TestTokenBucket(t *testing.T) {
 	})
 }
 
-// The test of a group models each key as a bucket of its own. All calls have the same time, because a call
-// with an earlier time may find fewer tokens after other keys were evicted.
+// The test of a group models each key as a bucket of its own. All calls have the same time, because
+// a call with an earlier time may find fewer tokens after other keys were evicted.
 func TestLimiterGroup(t *testing.T) {
 	checkModel(t, bucketModel(), func() func(*client) {
 		t0 := time.Now()

@@ -25,8 +25,8 @@ const (
 	reset                  // forgets the failures
 )
 
-// keyModel models a key by one number: its failures are counted together, no matter how many breakers of
-// the key the clients keep and which of them were evicted.
+// keyModel models a key by one number: its failures are counted together, no matter how many
+// breakers of the key the clients keep and which of them were evicted.
 func keyModel() porcupine.Model {
 	return porcupine.Model{
 		Partition: func(history []porcupine.Operation) (parts [][]porcupine.Operation) {
@@ -73,7 +73,8 @@ func TestBreakerGroup(t *testing.T) {
 				held[c.id][in.key] = b
 			}
 			for range c.IntN(3) {
-				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000))) // may evict a breaker without failures
+				// may evict a breaker without failures
+				g.Get(fmt.Sprint("new ", c.id, c.IntN(1000)))
 			}
 			c.do(in, func() any { return doAction(b, in.do) })
 			mu.Lock()

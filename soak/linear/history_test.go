@@ -70,7 +70,8 @@ func recordHistory(seed uint64, step func(*client)) (all []porcupine.Operation) 
 		clients[i] = client{Rand: rand.New(rand.NewPCG(seed, uint64(i))), id: i, began: began}
 		wg.Go(func() {
 			for n := range int64(stepsPerWorker) {
-				// Each step begins when all workers are ready. Otherwise the first would end before the last begins.
+				// Each step begins when all workers are ready. Otherwise the first would end before
+				// the last begins.
 				arrived.Add(1)
 				for spins := 1; arrived.Load() < (n+1)*int64(workers); spins++ {
 					if spins > 20_000 {

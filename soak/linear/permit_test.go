@@ -106,8 +106,8 @@ func (s *breakerState) recordProbe(e *event) {
 	}
 }
 
-// permitModel models which calls are allowed and which results count. A failure is counted at one moment
-// and may open the breaker at a later one, both before Record returns.
+// permitModel models which calls are allowed and which results count. A failure is counted at one
+// moment and may open the breaker at a later one, both before Record returns.
 func permitModel() porcupine.Model {
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{breakerState{given: map[int64]int{}}} },
@@ -178,7 +178,8 @@ func TestPermits(t *testing.T) {
 				return
 			}
 			for number, p := range mine {
-				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)} // more successes and failures than ignored calls
+				// more successes and failures than ignored calls
+				in := &event{permit: number, outcome: breaker.Outcome(c.IntN(5) % 3)}
 				c.doEvent(in, func() any { return p.Record(in.outcome) })
 				delete(mine, number)
 				return

@@ -96,7 +96,8 @@ func TestTheShareOfARecoveringBreaker(t *testing.T) {
 				if c.IntN(2) == 0 {
 					break
 				}
-				in := &event{permit: number, outcome: breaker.Outcome(min(c.IntN(12), 10) / 5)} // successes, failures, and a few ignored calls
+				// successes, failures, and a few ignored calls
+				in := &event{permit: number, outcome: breaker.Outcome(min(c.IntN(12), 10) / 5)}
 				c.do(in, func() any { return p.Record(in.outcome) })
 				delete(mine, number)
 				return

@@ -1,7 +1,7 @@
 // Package read reads the metrics of many sources together. Exporters are built on it.
 //
-// A [Set] reads its sources and yields each live series once, with a form of it that the exporter made
-// when the series first appeared:
+// A [Set] reads its sources and yields each live series once, with a form of it that the exporter
+// made when the series first appeared:
 //
 //	set, err := read.New(func(s *stat.Series) string {
 //		return s.Instrument.Name + "{" + strings.Join(s.Values, ",") + "}"

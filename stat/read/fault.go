@@ -17,7 +17,8 @@ const (
 	repeated        // already yielded in the same reading, which is allowed
 	duplicate       // another live series has its ID
 	unknown         // the set does not know its instrument
-	malformed       // no instrument, not one value per attribute, or a value that backends do not accept
+	// no instrument, not one value per attribute, or a value that backends do not accept
+	malformed
 	faults
 )
 
@@ -32,8 +33,8 @@ type newSeries struct {
 	fault   fault
 }
 
-// check returns the fault of the series by itself, and sets cleaned and id. distribution says whether
-// it came with a histogram.
+// check returns the fault of the series by itself, and sets cleaned and id. distribution says
+// whether it came with a histogram.
 func (f *newSeries) check(known *instruments, own *selfMetrics, distribution bool) fault {
 	s := f.series
 	if s == nil || s.Instrument == nil || len(s.Values) != len(s.Instrument.Attrs) || (s.Instrument.Kind == stat.Distribution) != distribution {
@@ -52,8 +53,8 @@ func (f *newSeries) check(known *instruments, own *selfMetrics, distribution boo
 	return noFault
 }
 
-// firstFault returns an error for the first fault, since the others are mostly the same mistake, and
-// how many others there are.
+// firstFault returns an error for the first fault, since the others are mostly the same mistake,
+// and how many others there are.
 func firstFault(lists ...[]newSeries) error {
 	var first *newSeries
 	others := 0

@@ -9,7 +9,8 @@ import (
 
 const (
 	minSchema, maxSchema = -4, 8
-	maxBucket            = 300_000 // above the buckets of all float64s, and within what backends can count
+	// above the buckets of all float64s, and within what backends can count
+	maxBucket = 300_000
 )
 
 // validValue reports whether backends accept the value. A counter counts up from 0, so no counter

@@ -16,9 +16,9 @@ type member struct {
 	removed atomic.Bool
 }
 
-// members are the sources of a set in the order of their addition. A list that was read never changes:
-// new members are added behind its end, and removed members are marked, and dropped once they are half
-// of the list. So adding and removing cost the same however many members there are.
+// members are the sources of a set in the order of their addition. A list that was read never
+// changes: new members are added behind its end, and removed members are marked, and dropped once
+// they are half of the list. So adding and removing cost the same however many members there are.
 type members struct {
 	list     atomic.Pointer[[]*member]
 	removals atomic.Int64 // how many there have been
@@ -89,8 +89,8 @@ func (m *members) remove(s stat.Source) *member {
 	return one
 }
 
-// canBeFound reports whether the source can be found by ==, which panics for some types and is false
-// for a value that holds a NaN.
+// canBeFound reports whether the source can be found by ==, which panics for some types and is
+// false for a value that holds a NaN.
 func canBeFound(s stat.Source) bool {
 	if s == nil || !reflect.ValueOf(s).Comparable() {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// pendingSeries holds the series that were added after the table was made. The next reading will find
-// them.
+// pendingSeries holds the series that were added after the table was made. The next reading will
+// find them.
 type pendingSeries struct {
 	mu       sync.Mutex
 	byID     map[string]seriesOwner

@@ -7,19 +7,21 @@ import (
 // reading is one pass over the sources. It holds the series that it has found and that the table
 // does not have. One goroutine uses it.
 type reading[T, V any] struct {
-	table       *table[T]
-	yield       func(T, V) bool
-	stopped     bool                       // yield has returned false
-	yieldSeries func(*stat.Series, V) bool // the method add, bound once, because a method value allocates
-	from        *member                    // the member that is being read
-	seen        []bool                     // by slot of the table
-	live        int                        // how many slots are seen
-	reassigned  map[int]*member            // by slot: the member that shows a series whose first member was removed
-	removals    int64                      // of members, when the reading began
-	fresh       []newSeries
-	values      []V                     // of the new series
-	ids         map[string]*stat.Series // of the new series without a fault
-	accepted    int                     // how many those are
+	table   *table[T]
+	yield   func(T, V) bool
+	stopped bool // yield has returned false
+	// the method add, bound once, because a method value allocates
+	yieldSeries func(*stat.Series, V) bool
+	from        *member // the member that is being read
+	seen        []bool  // by slot of the table
+	live        int     // how many slots are seen
+	// by slot: the member that shows a series whose first member was removed
+	reassigned map[int]*member
+	removals   int64 // of members, when the reading began
+	fresh      []newSeries
+	values     []V                     // of the new series
+	ids        map[string]*stat.Series // of the new series without a fault
+	accepted   int                     // how many those are
 }
 
 func (r *reading[T, V]) start(t *table[T], removals int64, yield func(T, V) bool) {

@@ -62,8 +62,8 @@ func (m *selfMetrics) count(list []newSeries) {
 	}
 }
 
-// observeSafely reads a source and recovers its panic, since a faulty source must not hide the others.
-// It logs the first panic only: a source that panics does so at every reading.
+// observeSafely reads a source and recovers its panic, since a faulty source must not hide the
+// others. It logs the first panic only: a source that panics does so at every reading.
 func observeSafely[V any](m *selfMetrics, s stat.Source, observe func(stat.Source, func(*stat.Series, V) bool), yield func(*stat.Series, V) bool) {
 	defer func() {
 		if value := recover(); value != nil && m.panics.Add(1) == 1 {

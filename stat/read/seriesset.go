@@ -181,8 +181,8 @@ func (h *seriesSet[T, V]) readMembers(r *reading[T, V], list []*member) {
 	}
 }
 
-// checkNew sets the fault of each new series of the reading. It runs after all sources were read, so
-// that a new series cannot take the ID of an older one, in whatever order their sources are.
+// checkNew sets the fault of each new series of the reading. It runs after all sources were read,
+// so that a new series cannot take the ID of an older one, in whatever order their sources are.
 func (h *seriesSet[T, V]) checkNew(r *reading[T, V], from int) {
 	for n := from; n < len(r.fresh); n++ {
 		f := &r.fresh[n]

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Set is a set of sources that an exporter reads together. For each live series it keeps a T: what the
-// exporter makes of a series once, such as the text of its line without the value.
+// Set is a set of sources that an exporter reads together. For each live series it keeps a T: what
+// the exporter makes of a series once, such as the text of its line without the value.
 //
 // Make a set with [New]. It is safe for concurrent use. Readings never wait for each other, nor for
 // sources that are added or removed.
@@ -35,7 +35,8 @@ type Set[T any] struct {
 }
 
 // New returns a set of the sources, which it reads once to learn their instruments. A source may be
-// given twice, or be part of another one, as a breaker is part of its gate: each series counts once.
+// given twice, or be part of another one, as a breaker is part of its gate: each series counts
+// once.
 //
 // New returns an error if
 //
@@ -46,8 +47,8 @@ type Set[T any] struct {
 //
 // The set calls form for each new series and keeps the result while the series is live. The series
 // passed to form has valid UTF-8 and an instrument of [Set.Instruments]. Only [Set.Observe] and
-// [Set.Histograms] call form, so it may use what the exporter derives from the instruments after New
-// returns. Concurrent readings call it concurrently.
+// [Set.Histograms] call form, so it may use what the exporter derives from the instruments after
+// New returns. Concurrent readings call it concurrently.
 func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], error) {
 	if err := refuseNil(sources); err != nil {
 		return nil, err
@@ -86,8 +87,8 @@ func (s *Set[T]) addWithoutFault(list []*member, learn func([]newSeries) error) 
 	return nil
 }
 
-// Instruments returns the instruments that the set can show: those of the library, and those that the
-// sources given to [New] had in addition. The list never changes. The caller owns it.
+// Instruments returns the instruments that the set can show: those of the library, and those that
+// the sources given to [New] had in addition. The list never changes. The caller owns it.
 func (s *Set[T]) Instruments() []*stat.Instrument { return slices.Clone(s.instruments.list) }
 
 // Observe reads every source once and yields the T and the value of each live series once, in any
@@ -103,11 +104,12 @@ func (s *Set[T]) Observe(yield func(form T, value float64) bool) { s.values.read
 func (s *Set[T]) Histograms(yield func(form T, h stat.Histogram) bool) { s.histograms.read(yield) }
 
 // Add adds sources, which the next reading shows. It reads each new source once. Its cost does not
-// depend on how many sources there are already. Sources that are in the set already, by ==, are skipped.
+// depend on how many sources there are already. Sources that are in the set already, by ==, are
+// skipped.
 //
 // In the cases in which [New] fails, or if a source has an instrument that is not in
-// [Set.Instruments], Add adds no source and returns an error. It compares with what the other sources
-// showed when they were last read.
+// [Set.Instruments], Add adds no source and returns an error. It compares with what the other
+// sources showed when they were last read.
 func (s *Set[T]) Add(sources ...stat.Source) error {
 	if err := refuseNil(sources); err != nil {
 		return err

@@ -61,8 +61,8 @@ func TestTheCostOfAddAndRemoveDoesNotDependOnOtherSources(t *testing.T) {
 	}
 }
 
-// TestSourcesRemovedWithoutAReadingAreReleased adds and removes sources between two readings. The set must not keep
-// them, nor their series.
+// TestSourcesRemovedWithoutAReadingAreReleased adds and removes sources between two readings. The
+// set must not keep them, nor their series.
 func TestSourcesRemovedWithoutAReadingAreReleased(t *testing.T) {
 	s := newSet(t, newFakeSource(slowCallsPoint("stays", 1)))
 	var source weak.Pointer[fakeSource]

@@ -21,7 +21,8 @@ func TestALaterDuplicateIsSkippedWhileTheFirstIsLive(t *testing.T) {
 	early, late := newFakeSource(), newFakeSource(slowCallsPoint("a", 1))
 	s := newSet(t, early, late)
 	readAll(t, s)
-	early.setPoints(slowCallsPoint("a", 2), slowCallsPoint("b", 3)) // read first, and yet the newer series
+	// read first, and yet the newer series
+	early.setPoints(slowCallsPoint("a", 2), slowCallsPoint("b", 3))
 	for n := range 3 {
 		got, own := readAll(t, s)
 		require.Equal(t, metrics{slowCallsA: 1, slowCallsB: 3}, got)
@@ -98,8 +99,8 @@ func readOnce(t *testing.T, s *read.Set[string], want metrics) {
 	}
 }
 
-// TestConcurrentReadingsAndChanges reads the set concurrently with changes of every kind. No reading may show a
-// series twice or with the value of another, or miss one that is always shown.
+// TestConcurrentReadingsAndChanges reads the set concurrently with changes of every kind. No
+// reading may show a series twice or with the value of another, or miss one that is always shown.
 func TestConcurrentReadingsAndChanges(t *testing.T) {
 	stable := newFakeSource()
 	want := metrics{}

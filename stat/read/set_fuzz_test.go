@@ -162,13 +162,16 @@ func (f *fakeSource) hasSeries(s *stat.Series) bool {
 	return slices.ContainsFunc(f.points, func(p point) bool { return p.series == s })
 }
 
-// FuzzSet applies the same operations to a set and to a naive one: add or remove a source, let it panic from
-// now on or show other series of a pool of valid and invalid ones, or read the set.
+// FuzzSet applies the same operations to a set and to a naive one: add or remove a source, let it
+// panic from now on or show other series of a pool of valid and invalid ones, or read the set.
 func FuzzSet(f *testing.F) {
 	captureLog(f)
-	f.Add([]byte{0, 0b1, 1, 4, 5, 0b10, 6, 4})                     // a second source named a is refused
-	f.Add([]byte{1, 6, 0, 0b1, 4, 5, 0b10, 4, 2, 4})               // a second a appears later, and the first is removed
-	f.Add([]byte{0, 0b1, 1, 4, 2, 5, 0b10, 6, 1, 4})               // the first is added again after its name was taken
+	// a second source named a is refused
+	f.Add([]byte{0, 0b1, 1, 4, 5, 0b10, 6, 4})
+	// a second a appears later, and the first is removed
+	f.Add([]byte{1, 6, 0, 0b1, 4, 5, 0b10, 4, 2, 4})
+	// the first is added again after its name was taken
+	f.Add([]byte{0, 0b1, 1, 4, 2, 5, 0b10, 6, 1, 4})
 	f.Add([]byte{1, 0, 0b11111100, 4, 3, 4, 5, 0b1000, 6, 4, 7})   // every fault, and a panic
 	f.Add([]byte{0, 0b1100, 5, 0b1100, 1, 6, 11, 10, 0b100, 4, 4}) // shared series
 	f.Fuzz(func(t *testing.T, program []byte) {

@@ -79,8 +79,8 @@ func newSet(t *testing.T, sources ...stat.Source) *read.Set[string] {
 	return s
 }
 
-// readAll reads the set once. It returns the values of the sources by name, and those of the set itself that are
-// not 0.
+// readAll reads the set once. It returns the values of the sources by name, and those of the set
+// itself that are not 0.
 func readAll(t *testing.T, s *read.Set[string]) (metrics, own map[string]float64) {
 	t.Helper()
 	metrics, own = map[string]float64{}, map[string]float64{}

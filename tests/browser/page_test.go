@@ -32,7 +32,8 @@ func TestTransitionsAreShownAndAnnounced(t *testing.T) {
 	require.Contains(t, b.text(".aside"), "None since this page was opened.")
 
 	failUntilOpen(t, post)
-	b.waitUntil(statesScript + ` === "post: open,bank: closed"`) // sorted by severity, without a reload
+	// sorted by severity, without a reload
+	b.waitUntil(statesScript + ` === "post: open,bank: closed"`)
 	b.requireText(".change", "post")
 	b.requireText(".chip", "1 open")
 	require.Equal(t, "post is now open", b.text("#spoken"))

@@ -100,7 +100,8 @@ func chromium(t *testing.T) string {
 }
 
 func (b *tab) handleEvent(event any) {
-	if b.t.Context().Err() != nil { // the test is over, and the server has closed the stream of the page
+	if b.t.Context().Err() != nil {
+		// the test is over, and the server has closed the stream of the page
 		return
 	}
 	b.mu.Lock()

@@ -1,15 +1,15 @@
-// Command load sends real requests through weirhttp over loopback. It measures the cost, and checks that limits
-// hold and that nothing is left behind.
+// Command load sends real requests through weirhttp over loopback. It measures the cost, and checks
+// that limits hold and that nothing is left behind.
 //
 //	go run -C tests ./load                   about a minute
 //	go run -C tests ./load -duration 1s      a few seconds
 //
-// It runs a server and a client with weir and without, in alternating slices, so that the machine is the same for both.
-// It offers three times as many requests as a limit allows, and compares the number allowed with the expected one,
-// including the burst. It looks for goroutines, connections and permits that are left behind. It fails if the allowed
-// number is off by more than 1 %, or if anything is left. If the machine is so busy that requests
-// are late, fewer may be allowed: as many as a token bucket allows if each request reaches it at
-// the moment at which it was sent.
+// It runs a server and a client with weir and without, in alternating slices, so that the machine
+// is the same for both. It offers three times as many requests as a limit allows, and compares the
+// number allowed with the expected one, including the burst. It looks for goroutines, connections
+// and permits that are left behind. It fails if the allowed number is off by more than 1 %, or if
+// anything is left. If the machine is so busy that requests are late, fewer may be allowed: as many
+// as a token bucket allows if each request reaches it at the moment at which it was sent.
 package main
 
 import (

@@ -69,7 +69,8 @@ func gateGet(ctx context.Context, g *weir.Gate, get fetch, id int) (*User, error
 //readme:end
 
 // likeRatio and likePeriod behave like WithFailureThresholdRatio(5, 10) and
-// WithFailureThresholdPeriod(5, time.Minute). These count failures, without a minimum number of calls.
+// WithFailureThresholdPeriod(5, time.Minute). These count failures, without a minimum number of
+// calls.
 
 //readme:failsafe-ratio
 var likeRatio = breaker.Config{LastCalls: 10, FailureRate: breaker.Off, Trip: fiveFailures}

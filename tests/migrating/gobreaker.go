@@ -66,8 +66,8 @@ func breakerGet(ctx context.Context, b *breaker.Breaker, get fetch, id int) (*Us
 
 //readme:end
 
-// likeGobreaker has the defaults of gobreaker: the breaker opens at the sixth consecutive failure, for one
-// minute, and one failed probe opens it again.
+// likeGobreaker has the defaults of gobreaker: the breaker opens at the sixth consecutive failure,
+// for one minute, and one failed probe opens it again.
 
 //readme:gobreaker-defaults
 var likeGobreaker = breaker.Config{

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// hystrix counts in a goroutine that never ends. So these tests cannot run in a synctest bubble, and wait
-// for hystrix to open.
+// hystrix counts in a goroutine that never ends. So these tests cannot run in a synctest bubble,
+// and wait for hystrix to open.
 
 func throughHystrix(t *testing.T) *comparedProgram {
 	t.Helper()

@@ -124,7 +124,8 @@ func TestOnlyTheDelayOfRateLimiterDecreases(t *testing.T) {
 	})
 }
 
-// reserveAll takes the whole burst of 10, and then makes two reservations of 5 tokens at a rate of 10.
+// reserveAll takes the whole burst of 10, and then makes two reservations of 5 tokens at a rate of
+// 10.
 func reserveAll(t *testing.T) (peer *rate.Limiter, peerReservations [2]*rate.Reservation, own *limiter.TokenBucket, ownReservations [2]*limiter.Reservation) {
 	t.Helper()
 	peer, own = rate.NewLimiter(10, 10), limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 10})

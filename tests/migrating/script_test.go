@@ -19,7 +19,8 @@ type step struct {
 	err   error // the answer of the service; nil means a user
 }
 
-// comparedProgram is one of the two compared programs. asked counts the calls that reach the service.
+// comparedProgram is one of the two compared programs. asked counts the calls that reach the
+// service.
 type comparedProgram struct {
 	get   func(ctx context.Context, get fetch, id int) (*User, error)
 	asked int

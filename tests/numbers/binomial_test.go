@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// atLeast returns the probability that at least k of n calls fail, if each fails with probability p.
+// atLeast returns the probability that at least k of n calls fail, if each fails with probability
+// p.
 func atLeast(k, n int, p float64) (sum float64) {
 	for i := k; i <= n; i++ {
 		sum += math.Exp(logChoose(n, i) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))

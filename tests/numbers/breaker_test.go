@@ -43,7 +43,8 @@ func probesTable() string {
 	return table
 }
 
-// cooldownsTable returns when a breaker probes a service that stays down, and the load of the probes.
+// cooldownsTable returns when a breaker probes a service that stays down, and the load of the
+// probes.
 func cooldownsTable() string {
 	table := headerRow("Cooldown, factor, cap", "tries again after", "later every", "100 clients with 3 probes send")
 	for _, c := range []breaker.Config{

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTablesOfThePages compares the tables of the pages with computed ones. A comment above each table names
-// it:
+// TestTablesOfThePages compares the tables of the pages with computed ones. A comment above each
+// table names it:
 //
 //	<!-- table: trips -->
 func TestTablesOfThePages(t *testing.T) {

@@ -89,8 +89,8 @@ func formatCalls(n float64) string {
 	return digit + "·10" + superscript(strings.TrimPrefix(exp, "0"))
 }
 
-// TestMeanCallsByHandAndBySimulation compares the exact numbers with a closed form, with Lorden's bound,
-// and with random calls that the rule of the breaker judges.
+// TestMeanCallsByHandAndBySimulation compares the exact numbers with a closed form, with Lorden's
+// bound, and with random calls that the rule of the breaker judges.
 func TestMeanCallsByHandAndBySimulation(t *testing.T) {
 	require.InDelta(t, 1/0.2, independentFailures(0.2).callsUntil(1), 1e-9)
 	require.InDelta(t, 1/0.2+1/0.04, independentFailures(0.2).callsUntil(2), 1e-9, "a success after the first failure starts again")
@@ -126,13 +126,16 @@ func TestARunOpensAfterAsManyCallsAsTheTableSays(t *testing.T) {
 	for _, w := range windowSizes {
 		every := 10 * time.Second / time.Duration(w.calls)
 		limit := float64(10 + w.calls/6)
-		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1 // the next call is refused
-		require.InDelta(t, limit, got, 1+0.05*limit, "%s", w.text)                       // the window may lack a bucket
+		// the next call is refused
+		got := float64(opensAfter(breaker.Config{Cooldown: time.Hour}, every)/every) - 1
+		// the window may lack a bucket
+		require.InDelta(t, limit, got, 1+0.05*limit, "%s", w.text)
 		require.Equal(t, time.Hour, opensAfter(breaker.Config{FailureRun: breaker.Off, MinCalls: 10_000}, every).Truncate(time.Hour))
 	}
 }
 
-// TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s for an hour.
+// TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing fails calls for 1.4 s, every 5 s
+// for an hour.
 func TestAClusterOfFailuresShorterThanASixthOfTheWindowOpensNothing(t *testing.T) {
 	b, now := breaker.NewAt("b", breaker.Config{}, t0), t0
 	for now.Before(t0.Add(time.Hour)) {

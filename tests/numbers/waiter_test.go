@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// TestMemoryOfAWaiter compares goroutines that wait for a limiter with goroutines that wait for a channel,
-// so that the stacks do not count.
+// TestMemoryOfAWaiter compares goroutines that wait for a limiter with goroutines that wait for a
+// channel, so that the stacks do not count.
 func TestMemoryOfAWaiter(t *testing.T) {
 	const n = 2000
 	waiting := func(wait func(ctx context.Context, l *limiter.TokenBucket)) (bytes int64) {

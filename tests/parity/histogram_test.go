@@ -26,8 +26,8 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// Package producer exports the histograms to OpenTelemetry. The test runs in a bubble, so that the number of
-// recorded values is known.
+// Package producer exports the histograms to OpenTelemetry. The test runs in a bubble, so that the
+// number of recorded values is known.
 func TestHistograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		users, idle := breaker.New("users", breaker.Config{Latency: true}), breaker.New("idle", breaker.Config{Latency: true})
@@ -105,7 +105,8 @@ func monitorThatTook(t *testing.T) stat.Source {
 			return nil
 		}),
 	}},
-		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)}, // takes no time
+		// takes no time
+		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)},
 		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool { time.Sleep(200 * time.Millisecond); return true })})
 	m.Evaluate(time.Now())
 	m.Evaluate(time.Now())

@@ -113,8 +113,8 @@ func TestAwkwardTextAndValues(t *testing.T) {
 	requireSameFamilies(t, 3, all)
 }
 
-// The test uses the real types after calls of every kind. It runs in a bubble, so that both exporters read
-// the same time.
+// The test uses the real types after calls of every kind. It runs in a bubble, so that both
+// exporters read the same time.
 func TestGatesAndBreakers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		payments := weir.New("payments", weir.Config{Rate: limiter.PerSecond(5), Burst: 30})
@@ -171,7 +171,8 @@ func requireSameFamilies(t *testing.T, families int, sources ...stat.Source) {
 	}
 }
 
-// gather also drops empty labels, which Prometheus treats as absent, and sorts the metrics by the others.
+// gather also drops empty labels, which Prometheus treats as absent, and sorts the metrics by the
+// others.
 func gather(t *testing.T, g prometheus.Gatherer) []*dto.MetricFamily {
 	t.Helper()
 	families, err := g.Gather()

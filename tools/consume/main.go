@@ -2,8 +2,8 @@
 //
 //	go run -C tools ./consume
 //
-// It makes the release in a copy of the last commit, serves the modules of the copy to the go command
-// from a directory, and then, with an empty module cache and outside the repository:
+// It makes the release in a copy of the last commit, serves the modules of the copy to the go
+// command from a directory, and then, with an empty module cache and outside the repository:
 //
 //   - builds and runs a program that imports every package of the core, and requires that it links
 //     only the core and the standard library,
@@ -59,8 +59,8 @@ func run(ctx context.Context, root string) (err error) {
 	return use(ctx, checkout, version, rest, dir)
 }
 
-// releaseCopy clones the checkout and makes a release in the clone: the one that HEAD is tagged with, or
-// else the next minor version.
+// releaseCopy clones the checkout and makes a release in the clone: the one that HEAD is tagged
+// with, or else the next minor version.
 func releaseCopy(ctx context.Context, root, dir string) (version string, err error) {
 	root, err = filepath.Abs(root)
 	if err != nil {

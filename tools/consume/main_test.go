@@ -11,8 +11,9 @@ import (
 	"github.com/weir-go/weir/tools/internal/smallrepo"
 )
 
-// consume makes a release of the repository in a copy, changes files of the copy, moves the tags there,
-// and uses the result. Modules come from the copy alone, because there is no proxy with others.
+// consume makes a release of the repository in a copy, changes files of the copy, moves the tags
+// there, and uses the result. Modules come from the copy alone, because there is no proxy with
+// others.
 func consume(t *testing.T, repository string, changes map[string]func(text string) string) error {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/tools/internal/modules"
 )
 
-// writeProxy writes the released modules of a checkout to the directory dir, in the layout that the go
-// command reads from a module proxy. The content of a module is taken from its tag.
+// writeProxy writes the released modules of a checkout to the directory dir, in the layout that the
+// go command reads from a module proxy. The content of a module is taken from its tag.
 func writeProxy(ctx context.Context, checkout, version, dir string) error {
 	list, err := modules.List(ctx, checkout)
 	if err != nil {

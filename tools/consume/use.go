@@ -24,7 +24,8 @@ type user struct {
 	env      []string
 }
 
-// use builds and runs all programs. Modules that are not in the checkout come from the proxies in rest.
+// use builds and runs all programs. Modules that are not in the checkout come from the proxies in
+// rest.
 func use(ctx context.Context, checkout, version, rest, dir string) error {
 	proxy := filepath.Join(dir, "proxy")
 	if err := writeProxy(ctx, checkout, version, proxy); err != nil {
@@ -71,8 +72,8 @@ func main() {
 }
 `))
 
-// program builds and runs a program that imports all packages of the modules, and checks what is linked
-// into it.
+// program builds and runs a program that imports all packages of the modules, and checks what is
+// linked into it.
 func (u user) program(ctx context.Context, name string, list ...modules.Module) error {
 	dir := filepath.Join(u.dir, "programs", name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -95,7 +96,8 @@ func (u user) program(ctx context.Context, name string, list ...modules.Module) 
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(text.String()), 0o600); err != nil {
 		return err
 	}
-	all := []string{"list", "-m", "all"} // needs every version in any go.mod, even if no package needs it
+	// needs every version in any go.mod, even if no package needs it
+	all := []string{"list", "-m", "all"}
 	if err := u.runGo(ctx, dir, []string{"mod", "init", "example.com/" + name}, get, []string{"build", "-trimpath", "-o", "program"}, all); err != nil {
 		return err
 	}

@@ -1,11 +1,12 @@
-// Command gotest runs go test in several modules at once and prints their results one package at a time.
+// Command gotest runs go test in several modules at once and prints their results one package at a
+// time.
 //
 //	go run -C tools ./gotest [-jobs 2] [-first dir,dir] [-norace dir,dir] -- [go test flags]
 //
-// It runs go test with the flags and ./... in every module of the checkout above tools. The directories
-// of -first start first, and those of -norace are tested without -race. A package that passes takes one line.
-// A package that fails is printed with all its output. The last lines name what was skipped, and why. The exit
-// status is 1 if anything failed.
+// It runs go test with the flags and ./... in every module of the checkout above tools. The
+// directories of -first start first, and those of -norace are tested without -race. A package that
+// passes takes one line. A package that fails is printed with all its output. The last lines name
+// what was skipped, and why. The exit status is 1 if anything failed.
 package main
 
 import (

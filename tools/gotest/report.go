@@ -77,7 +77,8 @@ func (r *report) countSkipped(reason string) {
 	r.skipped[reason]++
 }
 
-// printPackage prints the result of a package: all its output if it failed, else the line of the result.
+// printPackage prints the result of a package: all its output if it failed, else the line of the
+// result.
 func (r *report) printPackage(e event) {
 	for _, o := range r.output[e.Package] {
 		if m := packageSkipped.FindStringSubmatch(o.Output); m != nil && o.Test == "" {

@@ -80,8 +80,8 @@ func changedFiles(ctx context.Context, root, base string) ([]string, error) {
 	return strings.Fields(changed + "\n" + created), err
 }
 
-// packagesByModule returns the directories of the packages that the files belong to, by the directory
-// of their module. A package whose directory holds no Go file any more is left out.
+// packagesByModule returns the directories of the packages that the files belong to, by the
+// directory of their module. A package whose directory holds no Go file any more is left out.
 func packagesByModule(list []modules.Module, files []string, exists func(dir string) bool) map[string][]string {
 	packages := map[string][]string{}
 	for _, file := range files {

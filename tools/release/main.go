@@ -3,9 +3,9 @@
 //	go run -C tools ./release v0.1.0
 //	go run -C tools ./release -check v0.1.0
 //
-// The first form checks that the tree is clean, that the version may have the changes of the API since
-// the last release, and that make ci passes. It makes the commit and the tags of the release, and prints
-// what is left to do by hand. It pushes nothing. A second run changes nothing.
+// The first form checks that the tree is clean, that the version may have the changes of the API
+// since the last release, and that make ci passes. It makes the commit and the tags of the release,
+// and prints what is left to do by hand. It pushes nothing. A second run changes nothing.
 //
 // The second form checks that the release equals the one that the first form would make. The
 // workflow of releases runs it on every new tag.

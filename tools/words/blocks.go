@@ -76,8 +76,8 @@ func splitGo(text string) (blocks []block) {
 	}
 }
 
-// trimComment returns the text of a line of a comment, or "" for a line of code, which begins with a
-// tab, and for the output of an example.
+// trimComment returns the text of a line of a comment, or "" for a line of code, which begins with
+// a tab, and for the output of an example.
 func trimComment(line string) string {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "//\t") || strings.HasPrefix(strings.ToLower(line), "// output:") {
@@ -107,7 +107,8 @@ func splitMarkdown(text string) []block {
 	return paragraphs.all()
 }
 
-// startsItem reports whether a line begins an item of a list, a row of a table or the target of a link.
+// startsItem reports whether a line begins an item of a list, a row of a table or the target of a
+// link.
 func startsItem(line string) bool {
 	for _, mark := range []string{"- ", "|", "["} {
 		if strings.HasPrefix(line, mark) {

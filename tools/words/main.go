@@ -1,5 +1,5 @@
-// Command words counts the places in comments, messages and documents that are hard to read, and
-// compares the count with a limit.
+// Command words counts the places in comments, messages and documents that are hard to read or too
+// wide, and compares the count with a limit.
 //
 //	go run -C tools ./words -limit words/limit ..
 //
@@ -90,6 +90,7 @@ func scanTree(ctx context.Context, dir string) (places []finding, err error) {
 			return nil, err
 		}
 		places = append(places, scan(name, split(string(text)))...)
+		places = append(places, tooWide(name, string(text))...)
 	}
 	return places, nil
 }
@@ -113,6 +114,9 @@ func summary(places []finding) string {
 	for _, k := range kinds {
 		fmt.Fprintf(&b, "%5d  %s\n", counts[k.name], k.name)
 	}
-	fmt.Fprintf(&b, "%5d  %s\n%5d  in all\n", counts[longSentence], longSentence, len(places))
+	for _, name := range []string{longSentence, wideLine} {
+		fmt.Fprintf(&b, "%5d  %s\n", counts[name], name)
+	}
+	fmt.Fprintf(&b, "%5d  in all\n", len(places))
 	return b.String()
 }

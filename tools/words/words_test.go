@@ -43,6 +43,41 @@ func TestScanFindsTextThatIsHardToRead(t *testing.T) {
 	}
 }
 
+func TestTextBeyondColumn100(t *testing.T) {
+	fits, wide := strings.Repeat("x", 97), strings.Repeat("x", 98)
+	for text, want := range map[string]int{
+		"// " + fits:                        0,
+		"// " + wide:                        1,
+		"\t// " + fits[4:]:                  0,
+		"\t// " + fits[3:]:                  1,
+		"// " + strings.Repeat("ü", 97):     0,
+		"var a int // " + fits[10:]:         0,
+		"var a int // " + fits[9:]:          1,
+		`var a = "// ` + wide + `"`:         0,
+		"// https://" + wide:                0,
+		"//nolint " + wide:                  0,
+		"// Output:\n// " + wide:            0,
+		"// Output:\nvar a int\n// " + wide: 1,
+	} {
+		require.Len(t, tooWide("a.go", "package p\n"+text), want, text)
+	}
+	wide += "xyz"
+	for text, want := range map[string]int{
+		wide[1:]:                       0,
+		wide:                           1,
+		"- " + wide:                    1,
+		"| " + wide:                    0,
+		"    " + wide:                  0,
+		"```\n" + wide + "\n```":       0,
+		"```\n```\n" + wide:            1,
+		"\n[a]: https://" + wide:       0,
+		"See https://" + wide + " too": 0,
+	} {
+		require.Len(t, tooWide("a.md", text), want, text)
+	}
+	require.Empty(t, tooWide("a.js", "// "+wide))
+}
+
 func TestSplitGoReadsCommentsAndMessages(t *testing.T) {
 	const source = `package p
 

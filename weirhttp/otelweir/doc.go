@@ -15,9 +15,9 @@
 //
 // # Events
 //
-// Each refusal is an event weir.refusal, so several refusals of one span are all kept. It also sets the
-// attribute weir.refused of the span to true, so that such spans can be searched for. Package weirgrpc
-// records refusals in the same way:
+// Each refusal is an event weir.refusal, so several refusals of one span are all kept. It also sets
+// the attribute weir.refused of the span to true, so that such spans can be searched for. Package
+// weirgrpc records refusals in the same way:
 //
 //	weir.refusal.reason                     open, limited, held, throttled or hopeless.
 //	weir.breaker.name or weir.limiter.name  The name of the breaker or limiter.
@@ -32,6 +32,7 @@
 //
 // # Exemplars
 //
-// With breaker.Config{Latency: true, Trace: otelweir.Trace}, the histogram of the durations has examples
-// of calls with their traces, as packages exporters/prom and exporters/otelmetric/producer export them.
+// With breaker.Config{Latency: true, Trace: otelweir.Trace}, the histogram of the durations has
+// examples of calls with their traces, as packages exporters/prom and exporters/otelmetric/producer
+// export them.
 package otelweir

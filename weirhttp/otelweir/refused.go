@@ -93,8 +93,8 @@ func limitedBy(reason, name string) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String(keyReason, reason), attribute.String(keyLimiter, name)}
 }
 
-// appendWait appends the wait, if it is known. If the time of the next free slot is not known, callers
-// are told to wait for a millisecond.
+// appendWait appends the wait, if it is known. If the time of the next free slot is not known,
+// callers are told to wait for a millisecond.
 func appendWait(attrs []attribute.KeyValue, err error, wait time.Duration) []attribute.KeyValue {
 	full, ok := errors.AsType[*inflight.FullError](err)
 	unknown := ok && full.Until.IsZero() && wait <= time.Millisecond

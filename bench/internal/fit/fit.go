@@ -28,15 +28,16 @@ func (g Growth) String() string {
 	return fmt.Sprintf("O(n^%.3g)", float64(g))
 }
 
-// Slack is how far a measured slope may be from the stated growth. It is less than 0.5, so that O(√n)
-// is not taken for O(1), nor for O(n). Caches cause a slope even if the number of steps is constant:
-// as the working set outgrows one cache after another, a step becomes five to ten times as expensive. That
-// is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3 over three.
+// Slack is how far a measured slope may be from the stated growth. It is less than 0.5, so that
+// O(√n) is not taken for O(1), nor for O(n). Caches cause a slope even if the number of steps is
+// constant: as the working set outgrows one cache after another, a step becomes five to ten times
+// as expensive. That is a slope of 0.1 to 0.15 over seven powers of ten, and of 0.2 to 0.3 over
+// three.
 const Slack = 0.35
 
-// Slope returns the exponent that fits the points best: the slope of the line through their logarithms, by
-// least squares. For a growing cost it uses only the upper half of the sizes, where fixed costs no longer
-// matter. It returns NaN for fewer than two points.
+// Slope returns the exponent that fits the points best: the slope of the line through their
+// logarithms, by least squares. For a growing cost it uses only the upper half of the sizes, where
+// fixed costs no longer matter. It returns NaN for fewer than two points.
 func (g Growth) Slope(points []Point) float64 {
 	if g != Constant {
 		points = upperHalf(points)
@@ -54,8 +55,8 @@ func (g Growth) Agrees(points []Point) bool {
 	return math.Abs(g.Slope(points)-float64(g)) <= Slack
 }
 
-// upperHalf returns the points in the upper half of the range of sizes on a logarithmic scale, but at
-// least three.
+// upperHalf returns the points in the upper half of the range of sizes on a logarithmic scale, but
+// at least three.
 func upperHalf(points []Point) []Point {
 	if len(points) < 4 {
 		return points

@@ -10,8 +10,9 @@ import (
 // code.
 const CanaryLimit = 0.55
 
-// Canary returns the cost of an atomic add on two threads that share nothing, divided by its cost on
-// one thread. The result is 0.5 if two cores are free, and 1 if only one is. Canary takes about d.
+// Canary returns the cost of an atomic add on two threads that share nothing, divided by its cost
+// on one thread. The result is 0.5 if two cores are free, and 1 if only one is. Canary takes about
+// d.
 func Canary(d time.Duration) float64 {
 	var words [2]struct {
 		word atomic.Int64

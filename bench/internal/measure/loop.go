@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Loop repeats one operation n times and returns how many repetitions had the expected result. Several
-// goroutines may run it at the same time. They then work on the same object.
+// Loop repeats one operation n times and returns how many repetitions had the expected result.
+// Several goroutines may run it at the same time. They then work on the same object.
 type Loop func(n int) (right int)
 
 // RunTogether runs the loops at the same time, n operations each. It returns the nanoseconds per

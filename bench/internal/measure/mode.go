@@ -10,8 +10,8 @@ import (
 // Mode is the number of goroutines that share the operations, on two cores.
 type Mode int
 
-// The measured modes. Eight goroutines on two cores show best whether code uses a lock or atomics: a
-// goroutine that loses its core while it holds a lock delays all others.
+// The measured modes. Eight goroutines on two cores show best whether code uses a lock or atomics:
+// a goroutine that loses its core while it holds a lock delays all others.
 const (
 	Serial       Mode = 1
 	Threads      Mode = 2
@@ -51,8 +51,8 @@ func (m Mode) CountFor(loop Loop, d time.Duration) (int, error) {
 	}
 }
 
-// quickest returns the lowest cost of three tries, because a delayed try would make the operation look
-// slow.
+// quickest returns the lowest cost of three tries, because a delayed try would make the operation
+// look slow.
 func (m Mode) quickest(loop Loop, n int) (ns float64, err error) {
 	ns = math.Inf(1)
 	for range 3 {

@@ -19,8 +19,8 @@ type Comparison struct {
 	Weir  []float64 // ns
 	Peer  []float64 // ns
 	Ratio []float64 // Weir / Peer
-	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the peer.
-	// It is for information, and only for [Threads].
+	// Minimum is the cost of the machine's part of weir's operation, divided by the cost of the
+	// peer. It is for information, and only for [Threads].
 	Minimum []float64
 	Canary  []float64 // see [Canary]; only for [Threads]
 }

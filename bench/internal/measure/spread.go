@@ -7,8 +7,8 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// Spread summarizes the values of several measurements: the median, and the interval that contains the
-// true median with a confidence of 95 %, as in benchstat. It assumes no distribution.
+// Spread summarizes the values of several measurements: the median, and the interval that contains
+// the true median with a confidence of 95 %, as in benchstat. It assumes no distribution.
 type Spread struct {
 	Median, Lo, Hi float64
 	Worst          float64 // the largest value

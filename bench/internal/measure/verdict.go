@@ -12,9 +12,10 @@ const (
 	NotJudged Verdict = "not judged"   // the machine had no two free cores
 )
 
-// SharedDrift is how far the ratios on two threads may differ between runs, whatever the noise within one
-// run. They depend on which thread gets the shared word. In eight runs on one day the ratio of "limiter:
-// allowed" was between 0.50 and 0.65. Serial ratios are judged by the noise measured in the run.
+// SharedDrift is how far the ratios on two threads may differ between runs, whatever the noise
+// within one run. They depend on which thread gets the shared word. In eight runs on one day the
+// ratio of "limiter: allowed" was between 0.50 and 0.65. Serial ratios are judged by the noise
+// measured in the run.
 const SharedDrift = 0.2
 
 // Judge compares the ratio with the bound. A bound of 0 means no bound.

@@ -24,8 +24,8 @@ type Object struct {
 	N     int     // the number of objects that one measurement builds
 	Bound float64 // the most bytes that one object may take, or 0 for no bound
 
-	// Build returns a function that builds n objects. The inputs of that function exist before it is
-	// called, and are not measured.
+	// Build returns a function that builds n objects. The inputs of that function exist before it
+	// is called, and are not measured.
 	Build func(n int) func() any
 }
 

@@ -9,8 +9,9 @@ import (
 // Case is a kind of object that two threads work on at the same time.
 type Case struct {
 	Name    string
-	Machine bool                       // an operation of the machine, not of weir
-	Make    func(n int) []measure.Loop // returns loops on n objects, in the order in which they were created
+	Machine bool // an operation of the machine, not of weir
+	// returns loops on n objects, in the order in which they were created
+	Make func(n int) []measure.Loop
 }
 
 // Cost is the cost of an operation, in nanoseconds of one thread.
@@ -57,7 +58,8 @@ func (c Case) Run(each time.Duration) (cost Cost, err error) {
 		steps int
 		into  *measure.Spread
 	}{{0, &cost.Same}, {1, &cost.Next}, {far, &cost.Apart}} {
-		loops = c.Make(pairs + far + 1) // new objects, because two threads on one object may have changed it permanently
+		// new objects, because two threads on one object may have changed it permanently
+		loops = c.Make(pairs + far + 1)
 		if *distance.into, err = measurePairs(n, loops, distance.steps); err != nil {
 			return cost, err
 		}
@@ -78,8 +80,8 @@ func measurePairs(n int, loops []measure.Loop, steps int) (measure.Spread, error
 			}
 			pair = append(pair, 2*ns) // each thread did half of the operations
 		}
-		// The cost of a pair is the median turn. In the fastest turn the two threads may not have run at
-		// the same time.
+		// The cost of a pair is the median turn. In the fastest turn the two threads may not have
+		// run at the same time.
 		costs = append(costs, measure.SpreadOf(pair).Median)
 	}
 	return measure.SpreadOf(costs), nil

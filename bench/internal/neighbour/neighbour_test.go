@@ -30,7 +30,8 @@ func TestACaseWithUnexpectedResultsIsAnError(t *testing.T) {
 	lazy := neighbour.Case{Name: "lazy", Make: func(n int) []measure.Loop {
 		loops := make([]measure.Loop, n)
 		for i := range loops {
-			loops[i] = func(n int) int { return n - i } // one operation less than n, except for the first loop
+			// one operation less than n, except for the first loop
+			loops[i] = func(n int) int { return n - i }
 		}
 		return loops
 	}}

@@ -1,9 +1,13 @@
 package report_test
 
 import (
+	"os"
 	"strings"
 	"testing"
+	"text/template"
+	"text/template/parse"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,11 +69,48 @@ func results() report.Results {
 	}
 }
 
+// The next measurement writes the text of the template, so a text that is changed in RESULTS.md
+// alone would be lost.
+func TestThePageHasTheTextOfTheTemplate(t *testing.T) {
+	page, err := os.ReadFile("../../RESULTS.md")
+	require.NoError(t, err)
+	words := joinLines(string(page))
+	source, err := template.ParseFiles("results.md.tmpl")
+	require.NoError(t, err)
+	for _, node := range source.Root.Nodes {
+		if text, ok := node.(*parse.TextNode); ok {
+			for paragraph := range strings.SplitSeq(string(text.Text), "\n\n") {
+				require.Contains(t, words, joinLines(paragraph))
+			}
+		}
+	}
+	for _, e := range scale.All(time.Second) {
+		require.Contains(t, words, joinLines(e.Why), e.Title)
+	}
+}
+
+func TestLongLinesAreWrapped(t *testing.T) {
+	r := results()
+	r.Outcomes[2].Why = strings.Repeat("it has a reason, ", 20) + strings.Repeat("x", 120)
+	r.Scaling[0].Why = strings.Repeat("gets ünicode ", 30)
+	var b strings.Builder
+	require.NoError(t, r.Write(&b))
+	require.Contains(t, b.String(), "it has a reason,\n  it has a reason,", "an item of a list is indented")
+	for line := range strings.Lines(b.String()) {
+		if text := strings.TrimSpace(line); !strings.HasPrefix(text, "|") && strings.Contains(text, " ") {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), 100, line)
+		}
+	}
+	require.Contains(t, joinLines(b.String()), joinLines(r.Scaling[0].Why))
+}
+
+func joinLines(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 func TestResultsHaveEveryFigure(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, results().Write(&b))
 	for _, line := range []string{
-		"These figures were measured on Abacus 9, 2 cores, ",
+		"These figures were measured on\nAbacus 9, 2 cores, ",
 		"on 2 January 2026, 03:04 UTC",
 		"The peers are:\n\n- example.org/peer v1.2.3\n\n",
 		"| `clock`: one reading | 22.2 | 11.1 | 11.3 |",

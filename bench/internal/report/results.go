@@ -52,7 +52,12 @@ func (r Results) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, r)
+	var page strings.Builder
+	if err := t.Execute(&page, r); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, wrapLongLines(page.String()))
+	return err
 }
 
 // FloorTable returns the costs of the machine itself.

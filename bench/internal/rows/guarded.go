@@ -9,7 +9,8 @@ import (
 type Guarded struct {
 	Name              string
 	Weir, Floor, Peer Side
-	ByFloor, ByPeer   float64 // the bounds of Weir/Floor and Weir/Peer, about 1.6 times the measured ratios
+	// the bounds of Weir/Floor and Weir/Peer, about 1.6 times the measured ratios
+	ByFloor, ByPeer float64
 }
 
 // AllGuarded returns the guarded costs.

@@ -6,12 +6,13 @@ import "github.com/weir-go/weir/bench/internal/measure"
 type Row struct {
 	Name       string
 	Weir, Peer Side
-	// Serial is the bound of weir's cost divided by the peer's, or 0 if the row is for information only.
+	// Serial is the bound of weir's cost divided by the peer's, or 0 if the row is for information
+	// only.
 	Serial                    float64
 	Threads                   float64 // the bound on two threads
 	Goroutines8, Goroutines64 float64 // the bounds with 8 and with 64 goroutines
-	// Writes are the writes per call of weir to words that all threads share. Writes is empty if these
-	// writes are not measured.
+	// Writes are the writes per call of weir to words that all threads share. Writes is empty if
+	// these writes are not measured.
 	Writes []Write
 	Floor  bool   // the peer is the machine, not a library
 	Main   bool   // the row is in the quick table too

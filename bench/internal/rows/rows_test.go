@@ -132,7 +132,8 @@ func TestBounds(t *testing.T) {
 	}, times)
 }
 
-// The minimum of a row is compared with its bound on two threads, so the loop must do all its writes.
+// The minimum of a row is compared with its bound on two threads, so the loop must do all its
+// writes.
 func TestMinimumDoesItsWrites(t *testing.T) {
 	rowsWithWrites := 0
 	for _, row := range rows.All(1000) {

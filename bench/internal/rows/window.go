@@ -14,7 +14,8 @@ func windows() []Row {
 	}
 }
 
-// counterAdds and callsRecord check their totals at the end, so that a lost addition would be an error.
+// counterAdds and callsRecord check their totals at the end, so that a lost addition would be an
+// error.
 func counterAdds() Side {
 	return Side{"window.Counter.Add", "a sum over a rolling window of 10 × 1 s, and a total", func() measure.Loop {
 		c := window.NewCounter(window.Config{})

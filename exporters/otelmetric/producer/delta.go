@@ -79,8 +79,8 @@ func addHistogram(sum *stat.Histogram, h stat.Histogram) {
 	}
 }
 
-// deltas holds the totals of the last collection. It forgets a series that a collection lacks, so it
-// never holds more than the sources yield.
+// deltas holds the totals of the last collection. It forgets a series that a collection lacks, so
+// it never holds more than the sources yield.
 type deltas struct {
 	mu   sync.Mutex
 	last map[identity]stat.Histogram
@@ -133,7 +133,8 @@ func includesCounts(h, last stat.Histogram) bool {
 	return h.Zero >= last.Zero && h.Sum >= last.Sum
 }
 
-// subtractCounts returns h without the values that last holds. The maximum of the others is not known.
+// subtractCounts returns h without the values that last holds. The maximum of the others is not
+// known.
 func subtractCounts(h, last stat.Histogram) stat.Histogram {
 	h.Counts = slices.Clone(h.Counts)
 	for i := range h.Counts {

@@ -18,9 +18,9 @@
 //
 // # Limits
 //
-// The views, the cardinality limit and the temporality of the SDK do not apply to a producer: the SDK
-// passes on what it produces. [Config] has the temporality and a filter of attributes instead. The
-// temporality is cumulative by default. Each point then starts when its source was created:
+// The views, the cardinality limit and the temporality of the SDK do not apply to a producer: the
+// SDK passes on what it produces. [Config] has the temporality and a filter of attributes instead.
+// The temporality is cumulative by default. Each point then starts when its source was created:
 // [stat.Series].Created. Histograms with different buckets cannot be summed: of those with the same
 // attributes, the first is exported.
 //

@@ -27,8 +27,9 @@ type Producer struct {
 
 // Config configures a producer. The zero value exports all attributes and cumulative values.
 type Config struct {
-	// Delta exports what came since the last collection, not since a source was created. The maximum
-	// is then not known. Each collection starts a new interval, so give the producer to one reader.
+	// Delta exports what came since the last collection, not since a source was created. The
+	// maximum is then not known. Each collection starts a new interval, so give the producer to one
+	// reader.
 	Delta bool
 	// Attributes reports which attributes are exported, such as attribute.NewDenyKeysFilter of
 	// weir.group.key. Points whose other attributes are the same are summed. Default all.

@@ -195,8 +195,8 @@ func TestSeriesOfBreakersCarryTheirKey(t *testing.T) {
 	require.Contains(t, d.Annotations.List[0].Expr, `weir_group_key=~"$key"`)
 }
 
-// A call that a full group does not guard counts as a forced-closed breaker of the key _other, which
-// would show as an override forever.
+// A call that a full group does not guard counts as a forced-closed breaker of the key _other,
+// which would show as an override forever.
 func TestTheTimelineShowsNoOverrideForMembersOfAGroup(t *testing.T) {
 	for _, p := range readGrafana(t).Panels {
 		if p.Type != "state-timeline" {

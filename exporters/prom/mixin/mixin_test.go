@@ -191,8 +191,8 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 // metrics holds the labels of each metric, and the known values of each label.
 type metrics map[string]map[string][]string
 
-// exportedMetrics returns the metrics of a program that uses everything, and the remaining instruments
-// without label values.
+// exportedMetrics returns the metrics of a program that uses everything, and the remaining
+// instruments without label values.
 func exportedMetrics(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})

@@ -23,8 +23,8 @@ type Cache struct {
 
 // set holds the refusals of keys with the same hash, modulo the number of sets.
 type set struct {
-	// round changes whenever refusals are forgotten. A refusal counts only in the round in which the
-	// server was asked, because a refusal that arrives late may be older than a refund.
+	// round changes whenever refusals are forgotten. A refusal counts only in the round in which
+	// the server was asked, because a refusal that arrives late may be older than a refund.
 	round atomic.Uint64
 	slots [slotsPerSet]atomic.Pointer[refusal]
 }
@@ -91,8 +91,8 @@ func (l *Lookup) Remember(answer limiter.Result) {
 		return
 	}
 	// The server has decided between the lookup and now. It therefore refuses at least until
-	// RetryAfter has passed since the lookup, and allows the request at the latest when RetryAfter has
-	// passed from now.
+	// RetryAfter has passed since the lookup, and allows the request at the latest when RetryAfter
+	// has passed from now.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
 		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,

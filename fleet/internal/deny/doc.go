@@ -18,8 +18,8 @@
 //
 // A refusal of n tokens says nothing about a request for fewer, so such a request asks the server.
 // A request for more is refused as well. Its exact wait is not known, so it is told to retry when
-// all tokens have returned. The time until the reset is computed again. The other values of a cached
-// result are those of the refusal that it repeats.
+// all tokens have returned. The time until the reset is computed again. The other values of a
+// cached result are those of the refusal that it repeats.
 //
 // # Memory
 //

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// grantBound is an upper bound of the grants of all nodes in any span, including the m·Max tokens of
-// leases.
+// grantBound is an upper bound of the grants of all nodes in any span, including the m·Max tokens
+// of leases.
 type grantBound interface {
 	allow(at time.Time, n int) bool
 }

@@ -27,8 +27,8 @@ type Config struct {
 	Keys int
 	// Age is the time after which an unused key gives its tokens back.
 	Age time.Duration
-	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill of
-	// another caller, giving tokens back, and asking. After that, the error is
+	// Timeout is the longest that a Take may spend on the server altogether: waiting for the refill
+	// of another caller, giving tokens back, and asking. After that, the error is
 	// context.DeadlineExceeded, or the error that the server makes of it.
 	Timeout time.Duration
 }
@@ -218,7 +218,8 @@ func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Re
 		}
 		l.held += extra
 		r.Remaining += l.held
-		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l { // no other caller would find the tokens
+		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l {
+			// no other caller would find the tokens
 			unlisted = l.takeAll()
 		}
 	}()

@@ -149,7 +149,8 @@ func TestCancelledLeaderDoesNotAffectItsBatch(t *testing.T) {
 		}
 	}
 	q.join(t.Context(), 1, ok)
-	q.join(ctx, 10, func(int64, error) {}) // leads the second batch, and is cancelled while it is on its way
+	// leads the second batch, and is cancelled while it is on its way
+	q.join(ctx, 10, func(int64, error) {})
 	q.join(t.Context(), 100, ok)
 	q.finish()
 	require.EqualValues(t, 1, q.hook.batches.Load())

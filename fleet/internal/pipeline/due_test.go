@@ -20,8 +20,8 @@ type reply string
 func (r reply) Error() string { return string(r) }
 func (reply) RedisError()     {}
 
-// tryAgainServer replies TRYAGAIN to the first write and executes the next ones, each after a
-// delay. After that it hangs.
+// tryAgainServer replies TRYAGAIN to the first write, and then succeeds for as many writes as
+// answered says, each after a delay. After that it hangs.
 type tryAgainServer struct {
 	pause    time.Duration
 	answered int64 // besides the first
@@ -62,8 +62,9 @@ func TestRetriedCommandEndsWhenItIsDue(t *testing.T) {
 		others   int
 		answered int64
 	}{
-		"in the queue":            {1, 0},
-		"in the batch of another": {3, 1}, // the first takes the second along, and the third this one
+		"in the queue": {1, 0},
+		// the first takes the second along, and the third this one
+		"in the batch of another": {3, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

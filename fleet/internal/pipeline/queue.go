@@ -50,7 +50,8 @@ const (
 type queue struct {
 	lanes, maxBatch int
 	minLeft         time.Duration // a call with less time left is not sent
-	fullTime        time.Duration // a call with less time left may be due before the leaders ahead of it
+	// a call with less time left may be due before the leaders ahead of it
+	fullTime time.Duration
 
 	mu          sync.Mutex
 	busy        int

@@ -38,7 +38,8 @@ func TestRedirectsAreFollowedAndExecutedOnce(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d callers", m.name, callers), func(t *testing.T) {
 				w := pipeline.New(dialCluster(t, c.Addrs()), pipeline.Config{Timeout: 5 * time.Second, Lanes: 2})
 				key := "{" + freshKey("k") + "}"
-				_, err := addTo(t.Context(), w, "elsewhere", 0) // the client knows the slots from now on
+				// the client knows the slots from now on
+				_, err := addTo(t.Context(), w, "elsewhere", 0)
 				require.NoError(t, err)
 				slot := c.Slot(key)
 				from := c.Home(slot)

@@ -173,8 +173,8 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		return c.answer, true, c.err
 	}
 	// A leader usually came earlier than the callers behind it and is due earlier, so it ends their
-	// wait in time. But a call that is sent again stands behind callers that came later, so it needs a
-	// timer.
+	// wait in time. But a call that is sent again stands behind callers that came later, so it
+	// needs a timer.
 	var late <-chan time.Time
 	if left < w.queue.fullTime {
 		timer := time.NewTimer(left)
@@ -213,9 +213,9 @@ func (w *Writer) sendWithQueue(ctx context.Context, c *call) {
 			m.wake <- answered
 		}
 	}()
-	// A batch may take until its leader is due, even if the leader's context ends, because the other
-	// callers have not given up. Also, a reply that comes too late for one caller says nothing about
-	// the server.
+	// A batch may take until its leader is due, even if the leader's context ends, because the
+	// other callers have not given up. Also, a reply that comes too late for one caller says
+	// nothing about the server.
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.due)
 	defer cancel()
 	commands := w.commands(ctx, batch)

@@ -217,7 +217,8 @@ func TestNothingIsSentTwiceWhenTheAnswerIsLost(t *testing.T) {
 
 func TestNoCallLastsLongerThanTheTimeout(t *testing.T) {
 	t.Parallel()
-	const timeout, slack = time.Second, 1500 * time.Millisecond // the client's own read timeout is 3 s
+	// the client's own read timeout is 3 s
+	const timeout, slack = time.Second, 1500 * time.Millisecond
 	server := redistest.Start(t)
 	w := pipeline.New(dialServer(t, server.Addr()), pipeline.Config{Timeout: timeout})
 	_, err := addTo(t.Context(), w, "k", 0)

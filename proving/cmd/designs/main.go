@@ -30,7 +30,8 @@ import (
 )
 
 func main() {
-	logx.Disable() // go-zero, which is among the guards of the proving ground, prints its memory every minute
+	// go-zero, which is among the guards of the proving ground, prints its memory every minute
+	logx.Disable()
 	err := run(os.Args[1:], os.Stdout)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "designs:", err)

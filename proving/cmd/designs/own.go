@@ -85,8 +85,8 @@ func (a *aimd) ended(latency float64, failed bool, inFlight int) float64 {
 }
 
 // gradient multiplies the limit after each 20 calls by twice the ratio of the least mean latency so
-// far to the present one, which counts as 0.5 to 1. It adds the square root of the limit for a queue:
-// Netflix's first gradient limit. Late failures halve the limit.
+// far to the present one, which counts as 0.5 to 1. It adds the square root of the limit for a
+// queue: Netflix's first gradient limit. Late failures halve the limit.
 type gradient struct {
 	least  float64 // mean latency of a window
 	sum, n float64

@@ -1,10 +1,12 @@
-// Command prove shows how well configurations of weir would protect a service. It reads a service, its
-// load, faults and guards from a file, simulates them in virtual time, and prints one row per guard:
+// Command prove shows how well configurations of weir would protect a service. It reads a service,
+// its load, faults and guards from a file, simulates them in virtual time, and prints one row per
+// guard:
 //
 //	go run -C proving ./cmd/prove -config prove.yaml -charts /tmp
 //
-// prove.yaml in the directory proving explains the file. Each figure is the median of all seeds, with
-// their range in brackets. The figures "meanwhile" are those of the calls that began during the faults.
+// prove.yaml in the directory proving explains the file. Each figure is the median of all seeds,
+// with their range in brackets. The figures "meanwhile" are those of the calls that began during
+// the faults.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/scenario"
 )
 
-// printTable prints one line per figure and one column per guard, because there are more figures than
-// fit beside each other.
+// printTable prints one line per figure and one column per guard, because there are more figures
+// than fit beside each other.
 func printTable(out io.Writer, c config.Config, s scenario.Scenario, rows scenario.Rows) error {
 	fmt.Fprintf(out, "%s\n%d runs of %v for each guard, with seeds from %d\n\n", s.Title, c.Seeds, c.World.For, c.Seed)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -32,7 +32,7 @@ func printTable(out io.Writer, c config.Config, s scenario.Scenario, rows scenar
 	return w.Flush()
 }
 
-// spreadText is a median with its range.
+// spreadText returns a median with its range.
 func spreadText(s scenario.Spread) string {
 	switch {
 	case math.IsNaN(s.Median):
@@ -43,7 +43,7 @@ func spreadText(s scenario.Spread) string {
 	return fmt.Sprintf("%s (%s–%s)", numberText(s.Median), numberText(s.Low), numberText(s.High))
 }
 
-// numberText prints three digits, and "never" for a time that did not come.
+// numberText returns three digits, or "never" for a time that did not come.
 func numberText(x float64) string {
 	switch {
 	case math.IsInf(x, 1):
@@ -54,8 +54,8 @@ func numberText(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// panels draws a panel for each guard: the calls of each second by how they ended, as the mean of all
-// seeds.
+// panels draws a panel for each guard: the calls of each second by how they ended, as the mean of
+// all seeds.
 func panels(c config.Config, rows scenario.Rows) chart.Panels {
 	p := chart.Panels{Title: c.Title, X: "seconds", Y: "calls per second"}
 	for _, r := range rows {

@@ -1,5 +1,5 @@
-// Package config reads from a file in YAML what cmd/prove simulates: a service, its load, faults, and
-// guards of weir.
+// Package config reads from a file in YAML what cmd/prove simulates: a service, its load, faults,
+// and guards of weir.
 package config
 
 import (
@@ -65,8 +65,8 @@ const (
 	maxSeeds      = 10_000
 )
 
-// Read reads a file. The name appears in errors. The error names the line and the field of everything
-// that is wrong with the file.
+// Read reads a file. The name appears in errors. The error names the line and the field of
+// everything that is wrong with the file.
 func Read(name string, r io.Reader) (Config, error) {
 	d := &decoder{places: map[string]place{}}
 	root, err := parse(r)

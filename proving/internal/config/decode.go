@@ -17,8 +17,8 @@ import (
 // decoder reads YAML into structs, and collects everything that is wrong.
 //
 // The key of a field is its Go name in lower case, with or without underscores, so a field that is
-// added to a struct needs no line here. It differs from the decoder of the YAML library in that every
-// fault has a line and a path, and in the forms of numbers: 25% is 0.25, and off is -1.
+// added to a struct needs no line here. It differs from the decoder of the YAML library in that
+// every fault has a line and a path, and in the forms of numbers: 25% is 0.25, and off is -1.
 type decoder struct {
 	faults []fault
 	places map[string]place // of all fields in the file, by their plain path

@@ -36,7 +36,8 @@ func concurrencyLimitsRows() []sim.Maker {
 
 var errConcurrencyLimits = errors.New("concurrency-limits: limit exceeded")
 
-// concurrencyLimits counts all errors as lost calls, as the gRPC client of the library does by default.
+// concurrencyLimits counts all errors as lost calls, as the gRPC client of the library does by
+// default.
 func concurrencyLimits(row sim.Maker, algorithm func() core.Limit) sim.Maker {
 	row.Peer = true
 	row.New = func(sim.Setting) sim.Guard {

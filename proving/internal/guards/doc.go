@@ -1,9 +1,9 @@
 // Package guards has the rows of the tables: weir and the libraries that a user could take instead,
-// unmodified, each with its documented defaults and with the best configuration that a reader of its
-// documentation would choose.
+// unmodified, each with its documented defaults and with the best configuration that a reader of
+// its documentation would choose.
 //
-// Every error of a call is a failure for every guard, a deadline that has passed included. An opening
-// is each time that a breaker begins to refuse all calls, after a failed probe too.
+// Every error of a call is a failure for every guard, a deadline that has passed included. An
+// opening is each time that a breaker begins to refuse all calls, after a failed probe too.
 package guards
 
 import (

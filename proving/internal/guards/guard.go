@@ -14,7 +14,8 @@ type guard struct {
 	call func(ctx context.Context, f func(context.Context) error) error
 	// refusals are the errors that mean a refusal.
 	refusals []error
-	// retryAfter returns when a refused call may be tried again. It is nil if the library does not say.
+	// retryAfter returns when a refused call may be tried again. It is nil if the library does not
+	// say.
 	retryAfter func(error) time.Duration
 	openings   atomic.Int64
 }

@@ -81,9 +81,9 @@ type hystrixGuard struct {
 	circuit *hystrix.CircuitBreaker
 }
 
-// Close ends the two goroutines that hystrix starts for each circuit and never ends. They would keep
-// the bubble from ending. They end when their channels are closed, and these are reached through
-// unexported fields, because hystrix has no function for that.
+// Close ends the two goroutines that hystrix starts for each circuit and never ends. They would
+// keep the bubble from ending. They end when their channels are closed, and these are reached
+// through unexported fields, because hystrix has no function for that.
 func (g *hystrixGuard) Close() {
 	synctest.Wait() // the last calls have returned, but may still report
 	circuit := reflect.ValueOf(g.circuit).Elem()

@@ -31,8 +31,8 @@ func goZeroRows() []sim.Maker {
 	}}
 }
 
-// goZero locks all that go-zero does before and after a call, because its list of the last errors is
-// read without its lock, which the race detector reports. That changes no decision.
+// goZero locks all that go-zero does before and after a call, because its list of the last errors
+// is read without its lock, which the race detector reports. That changes no decision.
 type goZero struct {
 	breaker.Breaker
 	mu sync.Mutex

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-go/weir/proving/internal/scenario"
 )
 
-// WriteFigures writes every figure of every row as CSV: the median over the seeds, the lowest and the
-// highest. NaN means that there is no such figure, and +Inf that the time never came.
+// WriteFigures writes every figure of every row as CSV: the median over the seeds, the lowest and
+// the highest. NaN means that there is no such figure, and +Inf that the time never came.
 func (p Page) WriteFigures(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"scenario", "guard", "figure", "unit", "median", "lowest", "highest"}); err != nil {

@@ -33,7 +33,7 @@ func spreadText(s scenario.Spread) string {
 	return fmt.Sprintf("%s (%s–%s)", median, low, high)
 }
 
-// columnHead is the head of a column.
+// columnHead returns the head of a column.
 func columnHead(c scenario.Column) string {
 	if c.Unit == "" {
 		return c.Title

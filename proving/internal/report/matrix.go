@@ -115,8 +115,8 @@ func (m Matrix) collect(s scenario.Scenario, runs [][]sim.Figures, broken [][]er
 	return r
 }
 
-// simulate runs one guard in the world of one seed. It returns an error if the guard panics or never
-// returns.
+// simulate runs one guard in the world of one seed. It returns an error if the guard panics or
+// never returns.
 func simulate(s scenario.Scenario, maker sim.Maker, seed uint64) (f sim.Figures, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -48,7 +48,8 @@ func cells(r Result) [][]string {
 	return all
 }
 
-// writeColumns writes a table whose first column is aligned to the left, and the others to the right.
+// writeColumns writes a table whose first column is aligned to the left, and the others to the
+// right.
 func writeColumns(b *strings.Builder, table [][]string) {
 	widths := make([]int, len(table[0]))
 	for _, line := range table {

@@ -95,7 +95,8 @@ func (r Result) Loss() (Loss, bool) {
 	return loss, loss.Guard != ""
 }
 
-// isBetter reports whether a is better than b by more than 1 %, which is less than the seeds differ.
+// isBetter reports whether a is better than b by more than 1 %, which is less than the seeds
+// differ.
 func isBetter(a, b float64, more bool) bool {
 	if math.IsNaN(a) || math.IsNaN(b) {
 		return false

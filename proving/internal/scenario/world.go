@@ -14,8 +14,8 @@ const (
 	after  = 30 * time.Second // after the trouble
 )
 
-// steadyWorld returns a world without a fault: one process makes about rate calls per second. That is
-// the share load of the capacity of the service, which is at least 100 calls per second. A call
+// steadyWorld returns a world without a fault: one process makes about rate calls per second. That
+// is the share load of the capacity of the service, which is at least 100 calls per second. A call
 // takes about 50 ms, up to four calls per server wait, and callers wait about a second for their
 // answers.
 func steadyWorld(d sim.Draw, rate, load float64) sim.World {

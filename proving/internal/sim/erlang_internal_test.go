@@ -145,8 +145,8 @@ func TestLossAgreesWithErlang(t *testing.T) {
 				f := Run(w, None(), seed)
 				lost = append(lost, float64(f.Failed)/float64(f.Offered))
 			}
-			// If all servers are busy, the probability of one more waiting call is the probability of the
-			// state before it, multiplied by the load. Only the last state refuses.
+			// If all servers are busy, the probability of one more waiting call is the probability
+			// of the state before it, multiplied by the load. Only the last state refuses.
 			b := erlangB(q.servers, q.offered())
 			sum, last := 1-b, b
 			for range q.room {

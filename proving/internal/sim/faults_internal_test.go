@@ -78,8 +78,8 @@ func TestLostCapacityFinishesWhatItHasBegun(t *testing.T) {
 		}
 		require.Less(t, busy, 5)
 	}
-	// Five servers begin ten calls each in a second. About 20 are busy when the capacity falls, so the
-	// first call begins 75 ms later, when four of them are still busy.
+	// Five servers begin ten calls each in a second. About 20 are busy when the capacity falls, so
+	// the first call begins 75 ms later, when four of them are still busy.
 	require.InDelta(t, 5*10*4.9, served, 5)
 }
 

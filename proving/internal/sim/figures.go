@@ -6,12 +6,13 @@ import "time"
 // attempts. An attempt is a try that the guard let through to the service.
 type Figures struct {
 	Offered, Good, Failed, Refused int // calls, by their end
-	// OfferedMeanwhile and the next three count the calls that began while the service was in trouble.
+	// OfferedMeanwhile and the next three count the calls that began while the service was in
+	// trouble.
 	OfferedMeanwhile, GoodMeanwhile, FailedMeanwhile, RefusedMeanwhile int
 	// GoodAfter and OfferedAfter count the calls that began after the trouble.
 	OfferedAfter, GoodAfter int
-	// Sent counts the attempts that reached the service before the end of the run. SentMeanwhile counts
-	// the attempts that reached the service while it was in trouble.
+	// Sent counts the attempts that reached the service before the end of the run. SentMeanwhile
+	// counts the attempts that reached the service while it was in trouble.
 	Sent, SentMeanwhile int
 	// Answered, Erroneous and Abandoned are the attempts sent, by their end for the caller: a good
 	// answer, an error of the service, or none in time.
@@ -30,13 +31,13 @@ type Figures struct {
 	// which at least 80 % of the calls that began were good, to 0.1 s. Negative if that did not
 	// happen.
 	UntilBack time.Duration
-	// Openings is the number of times that guards began to refuse all calls. OpeningsMeanwhile counts
-	// only the openings during the trouble.
+	// Openings is the number of times that guards began to refuse all calls. OpeningsMeanwhile
+	// counts only the openings during the trouble.
 	Openings, OpeningsMeanwhile int
 	// FalseRefusals counts the attempts that guards refused while the service was not in trouble.
 	FalseRefusals int
-	// OfferedUnhurried is the number of calls without a hurried deadline. RefusedUnhurried is how many
-	// of them were refused.
+	// OfferedUnhurried is the number of calls without a hurried deadline. RefusedUnhurried is how
+	// many of them were refused.
 	OfferedUnhurried, RefusedUnhurried int
 	// Wait is the median time, and Slowest the longest, from the start of a call until its good
 	// answer.

@@ -26,8 +26,8 @@ type Maker struct {
 	Name string
 	// Config says in words what is configured, and why.
 	Config string
-	// Draws is true for a guard that draws random numbers of its own. For such a guard, the same seed
-	// does not always give the same figures.
+	// Draws is true for a guard that draws random numbers of its own. For such a guard, the same
+	// seed does not always give the same figures.
 	Draws bool
 	// Peer is true for another library, false for none, for weir and for the oracle.
 	Peer bool

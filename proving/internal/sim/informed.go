@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Informed returns a guard that sees how many calls the service is serving and how many wait, as one
-// gate in front of it could count them for all processes. It lets a call through as long as fewer calls
-// wait than there are servers, so servers are hardly ever idle and waits are short. Unlike [Oracle] it
-// does not know how long a call takes. If times are exponential, no guard without that knowledge gets
-// more answers in the long run: busy servers end as many calls per second whatever the calls are.
+// Informed returns a guard that sees how many calls the service is serving and how many wait, as
+// one gate in front of it could count them for all processes. It lets a call through as long as
+// fewer calls wait than there are servers, so servers are hardly ever idle and waits are short.
+// Unlike [Oracle] it does not know how long a call takes. If times are exponential, no guard
+// without that knowledge gets more answers in the long run: busy servers end as many calls per
+// second whatever the calls are.
 func Informed() Maker {
 	return Maker{
 		Name:   "informed",

@@ -19,7 +19,8 @@ func failingWorld(c Client) World {
 	}
 }
 
-// waitsByAttempt returns the time between the attempts of each call, by the number of the later one.
+// waitsByAttempt returns the time between the attempts of each call, by the number of the later
+// one.
 func waitsByAttempt(records []record) map[int][]time.Duration {
 	ends := map[*call]time.Duration{}
 	all := map[int][]time.Duration{}

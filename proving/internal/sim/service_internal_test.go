@@ -111,8 +111,9 @@ func TestAServiceThatDropsHasRoomInItsQueue(t *testing.T) {
 			waits++
 		}
 	}
-	// A waiting call leaves the queue after 100 ms. Then the queue has room for a new call, which comes
-	// 20 ms later on average. At most ten more calls time out, because a server works on them.
+	// A waiting call leaves the queue after 100 ms. Then the queue has room for a new call, which
+	// comes 20 ms later on average. At most ten more calls time out, because a server works on
+	// them.
 	require.InDelta(t, 10_000/120, waits, 20)
 }
 

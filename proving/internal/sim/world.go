@@ -50,8 +50,9 @@ type Fault struct {
 	// Down fails all calls after FailTime, without a server. Calls that wait or are served when the
 	// fault begins fail at once.
 	Down bool
-	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on a
-	// call that fails because of ErrorRate. Default 1 ms for Down, and the usual time for ErrorRate.
+	// FailTime is how long a call takes that fails because of Down or ErrorRate. A server works on
+	// a call that fails because of ErrorRate. Default 1 ms for Down, and the usual time for
+	// ErrorRate.
 	FailTime time.Duration
 	// TellsEnd makes a service that is down say with each failure how long the fault still lasts,
 	// in place of Service.RetryAfter.

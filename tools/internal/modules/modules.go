@@ -18,7 +18,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Core is the path of the module in the root directory. The paths of all other modules begin with it.
+// Core is the path of the module in the root directory. The paths of all other modules begin with
+// it.
 const Core = "github.com/weir-go/weir"
 
 // notReleased lists the directories of the modules that no user requires. They get no tags.
@@ -88,8 +89,8 @@ func Run(ctx context.Context, dir string, env []string, program string, args ...
 	return strings.TrimSuffix(stdout.String(), "\n"), nil
 }
 
-// Packages returns the import paths of the packages that the module m offers to its users, and of its
-// programs, that is, its packages main. Both leave out the directories internal and testdata.
+// Packages returns the import paths of the packages that the module m offers to its users, and of
+// its programs, that is, its packages main. Both leave out the directories internal and testdata.
 func (m Module) Packages(root string) (libraries, programs []string, err error) {
 	top := filepath.Join(root, filepath.FromSlash(m.Dir))
 	err = filepath.WalkDir(top, func(name string, entry fs.DirEntry, err error) error {

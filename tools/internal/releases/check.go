@@ -11,9 +11,9 @@ import (
 	"github.com/weir-go/weir/tools/internal/modules"
 )
 
-// Check returns an error unless the release in the checkout is what Make makes: the tags of all modules
-// are at one commit, and this commit differs from its parent by the changes of the release alone. It
-// does not run CI.
+// Check returns an error unless the release in the checkout is what Make makes: the tags of all
+// modules are at one commit, and this commit differs from its parent by the changes of the release
+// alone. It does not run CI.
 func (r Release) Check(ctx context.Context) error {
 	if err := validVersion(r.Version); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (r Release) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// check makes the changes of the release to a copy of the commit's parent, and returns an error if the
-// commit's tree differs from the result.
+// check makes the changes of the release to a copy of the commit's parent, and returns an error if
+// the commit's tree differs from the result.
 func check(ctx context.Context, root, commit, version string) error {
 	stamp, err := modules.Git(ctx, root, "show", "--no-patch", "--format=%cI", commit)
 	if err != nil {

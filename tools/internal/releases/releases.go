@@ -24,13 +24,14 @@ type Release struct {
 	Root string
 	// Version is the version, such as v0.1.0.
 	Version string
-	// Green checks the commit that the release is made from. If Green is nil, this check is left out.
-	// The check that CHANGELOG.md has something to release is then left out too.
+	// Green checks the commit that the release is made from. If Green is nil, this check is left
+	// out. The check that CHANGELOG.md has something to release is then left out too.
 	Green func(context.Context) error
 }
 
-// Make makes the commit and the tags of the release in the checkout, and writes to out what is left to
-// do by hand. It does nothing that is done already. If it fails before the commit, it has changed nothing.
+// Make makes the commit and the tags of the release in the checkout, and writes to out what is left
+// to do by hand. It does nothing that is done already. If it fails before the commit, it has
+// changed nothing.
 func (r Release) Make(ctx context.Context, out io.Writer) error {
 	commit, err := r.find(ctx)
 	if err != nil {
@@ -64,7 +65,8 @@ func (r Release) find(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if check(ctx, r.Root, head, r.Version) == nil { // an earlier run ended between the commit and the tags
+	if check(ctx, r.Root, head, r.Version) == nil {
+		// an earlier run ended between the commit and the tags
 		return head, nil
 	}
 	return "", nil
@@ -95,8 +97,8 @@ func (r Release) commit(ctx context.Context) (string, error) {
 	return modules.Git(ctx, r.Root, "rev-parse", "HEAD")
 }
 
-// tag creates the tags of the release that are missing, and returns the names of all. The tag of the
-// core is the last one, so that it is only there if all are.
+// tag creates the tags of the release that are missing, and returns the names of all. The tag of
+// the core is the last one, so that it is only there if all are.
 func (r Release) tag(ctx context.Context, commit string) ([]string, error) {
 	tags, err := r.tags(ctx)
 	if err != nil {

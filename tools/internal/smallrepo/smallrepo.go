@@ -13,8 +13,8 @@ import (
 
 const license = "You may do anything with this.\n"
 
-// files is a repository with the core, a module extra that requires it, and an example that requires
-// both. No module requires a module of another project.
+// files is a repository with the core, a module extra that requires it, and an example that
+// requires both. No module requires a module of another project.
 var files = map[string]string{
 	"LICENSE":      license,
 	"CHANGELOG.md": "# Changelog\n\nWhat changed.\n\n## [Unreleased]\n\n### Added\n\n- Everything.\n",
