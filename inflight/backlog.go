@@ -1,7 +1,6 @@
 package inflight
 
 import (
-	"container/heap"
 	"container/list"
 	"math"
 	"time"
@@ -12,7 +11,8 @@ import (
 // The priority classes take turns by stride scheduling (Waldspurger and Weihl, 1995), and so do the
 // tenants within a class. Each class and each tenant has a pass, which grows by 1/weight with each
 // slot. The one with the lowest pass is served next. A class or tenant that begins to wait starts
-// at the pass of the class or tenant that was served last, so it cannot save up turns.
+// at its own pass or, if that is later, at that of the class or tenant that was served last. So it
+// neither saves up turns while it does not wait, nor gets more turns by waiting again and again.
 //
 // Once the oldest caller of a tenant has waited for newestFirstAfter times Target, the newest
 // caller of the tenant is served first. The oldest may come too late in any case, and so the
@@ -28,8 +28,8 @@ type backlog struct {
 	length int
 	// the time since which callers wait in order of arrival, if there is a Target
 	joined  []time.Duration
-	classes [priorities]class
-	pass    float64 // of the class that was served last
+	classes [priorities]*class // nil if no caller of the priority has waited
+	pass    float64            // of the class that was served last
 
 	overloaded bool
 	// the time since which all served waiters had waited for longer than Target
@@ -48,25 +48,12 @@ const relapse = 2
 // grow if a service gets 95 % of the calls that it can serve.
 const newestFirstAfter = 3
 
-// class holds the waiters of one priority.
-type class struct {
-	length  int
-	pass    float64
-	last    float64 // the pass of the tenant that was served last
-	weight  float64 // of all tenants that wait
-	tenants map[string]*tenant
-	turns   tenantHeap
-	retries list.List // of *waiter, in order of arrival
-}
+// forgetTurnsAfter is how long no caller must have waited until it no longer matters who got how
+// many slots before. A clock that has gone back by more begins a new time.
+const forgetTurnsAfter = time.Second
 
-// tenant holds the waiters of one tenant in one class.
-type tenant struct {
-	name    string
-	weight  float64
-	pass    float64
-	waiters list.List // of *waiter, in order of arrival
-	turn    int       // the index in the heap
-}
+// largestPass is small enough that a pass still grows by the smallest 1/weight.
+const largestPass = 1e8
 
 // waiter is a caller that waits.
 type waiter struct {
@@ -82,57 +69,42 @@ type waiter struct {
 	retry  *list.Element // in the list of retries, or nil
 }
 
-// push puts a caller into the queue.
-func (b *backlog) push(w *waiter) {
+// push puts a caller into the queue. weight is that of its tenant.
+func (b *backlog) push(w *waiter, weight float64) {
 	if b.length == 0 {
-		b.late = w.since
-		if b.overloaded && w.since-b.emptied >= b.config.Target {
-			b.overloaded, b.relapse = false, b.emptied+relapse*b.config.interval()
-		}
+		b.resume(w.since)
 	}
-	c := &b.classes[w.caller.Priority.class()]
-	c.pass = b.firstPass(w.caller.Priority.class())
-	t := c.tenant(w.caller.Tenant, &b.config)
-	w.tenant, w.place = t, t.waiters.PushBack(w)
-	if w.caller.Retry {
-		w.retry = c.retries.PushBack(w)
+	i := w.caller.Priority.class()
+	if b.classes[i] == nil {
+		b.classes[i] = &class{}
 	}
-	c.length++
+	c := b.classes[i]
+	c.pass = b.firstPass(i)
+	c.push(w, weight)
 	b.length++
 	if b.config.Target > 0 {
 		b.joined = append(b.joined, w.since)
 	}
 }
 
-func (c *class) tenant(name string, config *Queue) *tenant {
-	if t := c.tenants[name]; t != nil {
-		return t
+// resume notes that a caller waits and none did before.
+func (b *backlog) resume(now time.Duration) {
+	b.late = now
+	idle := now - b.emptied
+	if backwards := idle < -forgetTurnsAfter; backwards || idle >= forgetTurnsAfter {
+		b.classes, b.pass = [priorities]*class{}, 0
+		if backwards {
+			b.overloaded, b.relapse = false, 0
+		}
 	}
-	if c.tenants == nil {
-		c.tenants = map[string]*tenant{}
+	if b.overloaded && idle >= b.config.Target {
+		b.overloaded, b.relapse = false, b.emptied+relapse*b.config.interval()
 	}
-	t := &tenant{name: name, weight: config.tenantWeight(name), pass: c.last}
-	c.tenants[name] = t
-	c.weight += t.weight
-	heap.Push(&c.turns, t)
-	return t
 }
 
 // remove removes a waiter that leaves without a slot.
 func (b *backlog) remove(w *waiter, now time.Duration) {
-	c, t := &b.classes[w.caller.Priority.class()], w.tenant
-	t.waiters.Remove(w.place)
-	if w.retry != nil {
-		c.retries.Remove(w.retry)
-	}
-	if t.waiters.Len() == 0 {
-		heap.Remove(&c.turns, t.turn)
-		delete(c.tenants, t.name)
-		c.weight -= t.weight
-	}
-	if c.length--; c.length == 0 {
-		c.weight = 0 // exactly
-	}
+	b.classes[w.caller.Priority.class()].remove(w)
 	if len(b.joined) > 0 {
 		b.joined = b.joined[1:]
 	}
@@ -145,12 +117,12 @@ func (b *backlog) remove(w *waiter, now time.Duration) {
 // leave without a slot. The backlog is not empty.
 func (b *backlog) next(now time.Duration) (w *waiter, tooLong bool) {
 	var c *class
-	for i := range b.classes {
-		if other := &b.classes[i]; other.length > 0 && (c == nil || other.pass < c.pass) {
+	for _, other := range b.classes {
+		if other.waits() && (c == nil || other.pass < c.pass) {
 			c = other
 		}
 	}
-	t := c.turns[0]
+	t := c.turns.list[0]
 	switch oldest := t.oldest(); {
 	case b.overloaded && now-oldest.since > b.config.Target:
 		return oldest, true
@@ -169,23 +141,32 @@ func (b *backlog) newestFirst(t *tenant, now time.Duration) bool {
 	return b.overloaded || now-t.oldest().since > newestFirstAfter*b.config.Target
 }
 
-func (t *tenant) oldest() *waiter { return t.waiters.Front().Value.(*waiter) }
-func (t *tenant) newest() *waiter { return t.waiters.Back().Value.(*waiter) }
-
 // serve removes a waiter that gets a slot.
 func (b *backlog) serve(w *waiter, now time.Duration) {
 	i := w.caller.Priority.class()
-	c, t := &b.classes[i], w.tenant
-	b.pass, c.last = c.pass, t.pass
+	c := b.classes[i]
+	b.pass = c.pass
 	c.pass += 1 / b.config.classShare(i)
-	t.pass += 1 / t.weight
-	heap.Fix(&c.turns, t.turn)
+	b.boundPasses()
+	c.charge(w.tenant)
 	if b.config.Target == 0 || now-b.joined[0] <= b.config.Target {
 		b.late = now
 	} else if now-b.late >= b.delayUntilOverload(now) {
 		b.overloaded = true
 	}
 	b.remove(w, now)
+}
+
+// boundPasses makes the passes of all classes smaller once they are large.
+func (b *backlog) boundPasses() {
+	if by := b.pass; by > largestPass {
+		b.pass = 0
+		for _, c := range b.classes {
+			if c != nil {
+				c.pass -= by
+			}
+		}
+	}
 }
 
 // delayUntilOverload returns how long all waits must have been longer than Target until the backlog
@@ -198,13 +179,13 @@ func (b *backlog) delayUntilOverload(now time.Duration) time.Duration {
 }
 
 // position returns how many waiters would be served up to and including a caller that joined now,
-// if the oldest are served first and no other caller comes.
-func (b *backlog) position(caller Caller) (place float64) {
+// if the oldest are served first and no other caller comes. weight is that of the caller's tenant.
+func (b *backlog) position(caller Caller, weight float64) (place float64) {
 	own := caller.Priority.class()
-	place = b.classes[own].position(caller.Tenant, &b.config)
+	place = b.classes[own].position(caller.Tenant, weight)
 	pass := b.firstPass(own) + (place-1)/b.config.classShare(own)
-	for i := range b.classes {
-		if c := &b.classes[i]; i != own {
+	for i, c := range b.classes {
+		if i != own && c.waits() {
 			turns := math.Ceil((pass - c.pass) * b.config.classShare(i))
 			place += min(max(turns, 0), float64(c.length))
 		}
@@ -214,25 +195,14 @@ func (b *backlog) position(caller Caller) (place float64) {
 
 // firstPass returns the pass of a class from which a caller that joins now is counted.
 func (b *backlog) firstPass(class int) float64 {
-	c := &b.classes[class]
-	if c.length == 0 {
+	switch c := b.classes[class]; {
+	case c == nil:
+		return b.pass
+	case c.length == 0:
 		return max(c.pass, b.pass)
+	default:
+		return c.pass
 	}
-	return c.pass
-}
-
-// position returns the place of a caller among those of its class. It assumes that all tenants have
-// enough waiters for their turns. So the place may be too late, but it is never beyond the end of
-// the class.
-func (c *class) position(name string, config *Queue) float64 {
-	n, all, weight := 1.0, c.weight, 0.0
-	if t := c.tenants[name]; t != nil {
-		n, weight = n+float64(t.waiters.Len()), t.weight
-	} else {
-		weight = config.tenantWeight(name)
-		all += weight
-	}
-	return min(math.Ceil(n*all/weight), float64(c.length+1))
 }
 
 // longest returns how long a caller that comes now waits at most, or forever.
@@ -248,27 +218,25 @@ func (b *backlog) longest() time.Duration {
 }
 
 // victim returns the waiter that has to leave a full backlog so that the caller can join it, or nil
-// if the caller itself has to leave.
-func (b *backlog) victim(caller Caller, now time.Duration) *waiter {
+// if the caller itself has to leave. weight is that of the caller's tenant.
+func (b *backlog) victim(caller Caller, weight float64, now time.Duration) *waiter {
 	lowest := len(b.classes) - 1
-	for b.classes[lowest].length == 0 {
+	for !b.classes[lowest].waits() {
 		lowest--
 	}
-	c := &b.classes[lowest]
-	switch own := caller.Priority.class(); {
+	c := b.classes[lowest]
+	own := caller.Priority.class()
+	switch {
 	case own > lowest, own == lowest && caller.Retry:
 		return nil
 	case c.retries.Len() > 0:
 		return c.retries.Back().Value.(*waiter)
-	case own < lowest:
-		return b.lastServed(c.longest(), now)
 	}
-	longest := c.longest()
-	own, name := 1.0, caller.Tenant
-	if t := c.tenants[name]; t != nil {
-		own += float64(t.waiters.Len())
+	longest := c.loads.list[0]
+	if own == lowest {
+		longest = c.longerThan(caller.Tenant, weight)
 	}
-	if longest.name == name || own/b.config.tenantWeight(name) >= longest.load() {
+	if longest == nil {
 		return nil
 	}
 	return b.lastServed(longest, now)
@@ -281,15 +249,3 @@ func (b *backlog) lastServed(t *tenant, now time.Duration) *waiter {
 	}
 	return t.newest()
 }
-
-// longest returns the tenant with the most waiters for its weight.
-func (c *class) longest() (longest *tenant) {
-	for _, t := range c.turns {
-		if longest == nil || t.load() > longest.load() {
-			longest = t
-		}
-	}
-	return longest
-}
-
-func (t *tenant) load() float64 { return float64(t.waiters.Len()) / t.weight }

@@ -11,6 +11,14 @@ import (
 
 const ms = time.Millisecond
 
+// join puts a caller into the backlog.
+func (b *backlog) join(w *waiter) { b.push(w, b.config.tenantWeight(w.caller.Tenant)) }
+
+// victimFor returns the waiter that leaves so that the caller can join.
+func (b *backlog) victimFor(c Caller, now time.Duration) *waiter {
+	return b.victim(c, b.config.tenantWeight(c.Tenant), now)
+}
+
 // sliceBacklog is a backlog that keeps all waiters in one slice, in order of arrival.
 type sliceBacklog []*waiter
 
@@ -36,7 +44,7 @@ func TestABacklogServesAsAListWould(t *testing.T) {
 			switch caller := randomCaller(r); {
 			case action < 3:
 				w := &waiter{caller: caller, since: now}
-				b.push(w)
+				b.join(w)
 				all = append(all, w)
 			case len(all) == 0:
 			case action == 3:
@@ -44,8 +52,8 @@ func TestABacklogServesAsAListWould(t *testing.T) {
 				b.remove(all[i], now)
 				all = slices.Delete(all, i, i+1)
 			case action == 4:
-				victim := b.victim(caller, now)
-				requireVictim(t, all, caller, victim)
+				victim := b.victimFor(caller, now)
+				requireVictim(t, &b, all, caller, victim)
 			default:
 				w, tooLong := b.next(now)
 				requireTurn(t, &b, all, now, w, tooLong)
@@ -89,7 +97,7 @@ func requireTurn(t *testing.T, b *backlog, all sliceBacklog, now time.Duration, 
 
 // requireVictim fails unless the waiter, or the caller itself if it is nil, is the right one to
 // leave.
-func requireVictim(t *testing.T, all sliceBacklog, caller Caller, victim *waiter) {
+func requireVictim(t *testing.T, b *backlog, all sliceBacklog, caller Caller, victim *waiter) {
 	t.Helper()
 	lowest := 0
 	for _, w := range all {
@@ -103,6 +111,13 @@ func requireVictim(t *testing.T, all sliceBacklog, caller Caller, victim *waiter
 	require.LessOrEqual(t, caller.Priority.class(), lowest)
 	if slices.ContainsFunc(all.selectWaiters(lowest, "*"), func(w *waiter) bool { return w.caller.Retry }) {
 		require.True(t, victim.caller.Retry)
+		return
+	}
+	load := func(name string) float64 {
+		return float64(len(all.selectWaiters(lowest, name))) / b.config.tenantWeight(name)
+	}
+	for _, w := range all.selectWaiters(lowest, "*") {
+		require.LessOrEqual(t, load(w.caller.Tenant), load(victim.caller.Tenant), "a tenant with more waiters for its weight")
 	}
 }
 
@@ -117,7 +132,7 @@ func TestPrioritiesThatWaitShareTheSlots(t *testing.T) {
 		b := backlog{config: Queue{Shares: c.shares}}
 		for p := Background; p <= Critical; p++ {
 			for range 150 {
-				b.push(&waiter{caller: Caller{Priority: p}})
+				b.join(&waiter{caller: Caller{Priority: p}})
 			}
 		}
 		var got [priorities]int
@@ -136,7 +151,7 @@ func TestTenantsThatWaitShareTheSlotsByWeight(t *testing.T) {
 	b := backlog{config: Queue{TenantWeight: func(name string) float64 { return map[string]float64{"large": 3, "odd": -1}[name] }}}
 	for name, n := range map[string]int{"large": 900, "odd": 900, "small": 30} {
 		for range n {
-			b.push(&waiter{caller: Caller{Tenant: name}})
+			b.join(&waiter{caller: Caller{Tenant: name}})
 		}
 	}
 	got := map[string]int{}
@@ -151,7 +166,7 @@ func TestTenantsThatWaitShareTheSlotsByWeight(t *testing.T) {
 // A tenant that waits now and then saves up no turns.
 func TestATenantThatWasAwayHasNoTurnsSavedUp(t *testing.T) {
 	var b backlog
-	push := func(name string) { b.push(&waiter{caller: Caller{Tenant: name}}) }
+	push := func(name string) { b.join(&waiter{caller: Caller{Tenant: name}}) }
 	for range 100 {
 		push("busy")
 	}

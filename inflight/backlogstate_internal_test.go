@@ -10,7 +10,7 @@ import (
 // arrive puts a new waiter into the backlog.
 func (b *backlog) arrive(at time.Duration) *waiter {
 	w := &waiter{since: at}
-	b.push(w)
+	b.join(w)
 	return w
 }
 
@@ -42,7 +42,7 @@ func TestABacklogIsOverloadedOnlyIfAllWaitsWereLong(t *testing.T) {
 func TestAPriorityThatWasAwayHasNoTurnsSavedUp(t *testing.T) {
 	b := backlog{config: Queue{Shares: map[Priority]float64{Low: 1, Normal: 1}}}
 	for range 100 {
-		b.push(&waiter{})
+		b.join(&waiter{})
 	}
 	serve := func() Priority {
 		w, _ := b.next(0)
@@ -54,7 +54,7 @@ func TestAPriorityThatWasAwayHasNoTurnsSavedUp(t *testing.T) {
 	}
 	low := 0
 	for range 20 {
-		b.push(&waiter{caller: Caller{Priority: Low}})
+		b.join(&waiter{caller: Caller{Priority: Low}})
 	}
 	for range 10 {
 		if serve() == Low {
@@ -69,12 +69,12 @@ func TestThePlaceOfACaller(t *testing.T) {
 	push := func(n int, c Caller) (last *waiter) {
 		for range n {
 			last = &waiter{caller: c}
-			b.push(last)
+			b.join(last)
 		}
 		return last
 	}
 	place := func(want float64, c Caller, why string) {
-		require.InDelta(t, want, b.position(c), 1, why)
+		require.InDelta(t, want, b.position(c, b.config.tenantWeight(c.Tenant)), 1, why)
 	}
 	place(1, Caller{}, "the first")
 	push(3, Caller{Tenant: "b"})
@@ -94,12 +94,12 @@ func TestACallerOfTheLongestTenantIsTheVictim(t *testing.T) {
 	var b backlog
 	for range 2 {
 		for _, name := range []string{"a", "b"} {
-			b.push(&waiter{caller: Caller{Tenant: name}})
+			b.join(&waiter{caller: Caller{Tenant: name}})
 		}
 	}
-	require.Nil(t, b.victim(Caller{Tenant: "a"}, 0))
-	require.Nil(t, b.victim(Caller{Tenant: "b"}, 0))
-	require.NotNil(t, b.victim(Caller{Tenant: "c"}, 0))
+	require.Nil(t, b.victimFor(Caller{Tenant: "a"}, 0))
+	require.Nil(t, b.victimFor(Caller{Tenant: "b"}, 0))
+	require.NotNil(t, b.victimFor(Caller{Tenant: "c"}, 0))
 }
 
 // The caller that would be served last leaves a full queue: the newest, or the oldest if the newest
@@ -107,12 +107,12 @@ func TestACallerOfTheLongestTenantIsTheVictim(t *testing.T) {
 func TestTheVictimIsTheOneThatWouldBeServedLast(t *testing.T) {
 	b := backlog{config: Queue{Target: 5 * ms}}
 	oldest, newest := &waiter{caller: Caller{Tenant: "a"}}, &waiter{caller: Caller{Tenant: "a"}, since: 14 * ms}
-	b.push(oldest)
-	b.push(newest)
-	require.Same(t, newest, b.victim(Caller{}, 15*ms))
-	require.Same(t, oldest, b.victim(Caller{}, 16*ms))
+	b.join(oldest)
+	b.join(newest)
+	require.Same(t, newest, b.victimFor(Caller{}, 15*ms))
+	require.Same(t, oldest, b.victimFor(Caller{}, 16*ms))
 	b.config.OldestFirst = true
-	require.Same(t, newest, b.victim(Caller{}, 16*ms))
+	require.Same(t, newest, b.victimFor(Caller{}, 16*ms))
 }
 
 // Callers come every 10 ms and are served every 20 ms, the newest first. So no served caller has

@@ -61,7 +61,7 @@
 // An overloaded server can choose which callers it answers: see [Queue] for priorities, tenants and
 // a bound on the time spent waiting, and weirhttp.Shed for requests.
 //
-// A limiter needs about 260 bytes, 550 more if it adapts, and 850 more after the first wait. A name
+// A limiter needs about 260 bytes, 550 more if it adapts, and 660 more after the first wait. A name
 // needs 2,000 bytes, and 2,200 more after the first wait. A waiter needs 320 bytes beside its
 // goroutine, 370 more if the queue has a Target, and 160 more if it is the first of its tenant.
 // Acquiring and releasing a slot takes two atomic operations, no lock and no clock if the limit is

@@ -51,7 +51,8 @@ type Caller struct {
 	// slots of a priority fairly. All callers with the same name are one tenant. Default "", which
 	// is a tenant like any other.
 	Tenant string
-	// Retry says that the same call was tried before. If the queue is full, retries leave it first.
-	// Default false.
+	// Retry says that the same call was tried before. If the queue is full, retries leave it before
+	// the other callers of their priority, but after all callers of a lower priority. Default
+	// false.
 	Retry bool
 }

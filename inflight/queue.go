@@ -18,7 +18,7 @@ import (
 // reads that word.
 type queue struct {
 	config     atomic.Pointer[Queue] // changes with mu held
-	maxWaiters int                   // 0 for no bound
+	maxWaiters atomic.Int64          // 0 for no bound; changes with mu held
 	length     atomic.Int64
 
 	mu      sync.Mutex
@@ -60,6 +60,7 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (he
 // join puts a caller into the queue, and returns the longest time that it may wait. It returns nil
 // if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
+	weight := l.Queue().tenantWeight(c.Tenant) // calls a function of the user, so not under the lock
 	q, now := &l.queue, time.Since(l.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -69,15 +70,15 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	if q.backlog.length == 0 {
 		l.turnover.resume(now, l.state.endedCalls())
 	}
-	if q.maxWaiters > 0 && q.backlog.length >= q.maxWaiters {
-		victim := q.backlog.victim(c, now)
+	if most := int(q.maxWaiters.Load()); most > 0 && q.backlog.length >= most {
+		victim := q.backlog.victim(c, weight, now)
 		if victim == nil {
 			return nil, 0
 		}
 		q.dismiss(victim, evicted, now)
 	}
 	w = &waiter{caller: c, since: now, wake: make(chan struct{}, 1)}
-	q.backlog.push(w)
+	q.backlog.push(w, weight)
 	q.length.Add(1)
 	longest = q.backlog.longest()
 	l.state.setWaiters()
@@ -146,9 +147,10 @@ func (q *queue) position(c Caller) float64 {
 	if q.length.Load() == 0 {
 		return 1
 	}
+	weight := q.config.Load().tenantWeight(c.Tenant)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.backlog.position(c)
+	return q.backlog.position(c, weight)
 }
 
 // leave removes w if it still waits, and returns the state of w.

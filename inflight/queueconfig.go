@@ -23,9 +23,11 @@ import (
 // as soon as those later in the overload.
 //
 // Shares says how free slots are divided between the priorities that have waiters, and TenantWeight
-// how those of a priority are divided between its tenants. If the queue is full, a caller of the
-// lowest priority leaves it: a retry if there is one, otherwise a caller of the tenant with the
-// longest queue relative to its weight.
+// how those of a priority are divided between its tenants. A tenant that has just got its part
+// waits for the others even if it had no waiter meanwhile. This is forgotten when no caller has
+// waited for a second, and while there are more than 1,000 such tenants in a priority. If the queue
+// is full, a caller of the lowest priority leaves it: a retry if there is one, otherwise a caller
+// of the tenant with the longest queue relative to its weight.
 type Queue struct {
 	// Target is the longest wait in an overloaded queue, up to 1h. Default 0, no bound.
 	Target time.Duration
@@ -39,8 +41,8 @@ type Queue struct {
 	// 1e-6 to 1e6. Only their ratios matter. Default 8, 4, 2 and 1, from Critical to Background.
 	Shares map[Priority]float64
 	// TenantWeight returns how many slots a tenant gets compared with others, from 1e-6 to 1e6. A
-	// result outside counts as 1. It is called under a lock, so it must return quickly and must not
-	// use the limiter. Default 1 for all.
+	// result outside counts as 1. It is called for each caller that has to wait or is refused. The
+	// weight of a tenant is that of its last caller. Default 1 for all.
 	TenantWeight func(tenant string) float64
 }
 

@@ -35,9 +35,10 @@ func (l *Limiter) Reconfigure(c Config) error {
 
 // reconfigure changes everything but the name. c is valid.
 func (l *Limiter) reconfigure(c Config) {
+	weights := l.queue.weights(c.Queue)
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	l.queue.reconfigure(c, time.Since(l.epoch))
+	l.queue.reconfigure(c, time.Since(l.epoch), weights)
 	if l.statistics != nil {
 		l.statistics.shadow.Store(c.Shadow)
 	}
@@ -83,22 +84,41 @@ func (l *Limiter) setLimit(c Config) {
 func (q *queue) set(c Config) {
 	own := c.Queue // a copy, so that the pointer does not keep all of c
 	q.config.Store(&own)
-	q.maxWaiters = c.MaxWaiters
+	q.maxWaiters.Store(int64(c.MaxWaiters))
+}
+
+// weights returns the weights that a config gives to the tenants that wait. It calls a function of
+// the user, so it must not be called with a lock.
+func (q *queue) weights(c Queue) map[string]float64 {
+	weights := map[string]float64{}
+	q.mu.Lock()
+	if q.backlog != nil {
+		for t := range q.backlog.tenants {
+			weights[t.oldest().caller.Tenant] = 0
+		}
+	}
+	q.mu.Unlock()
+	for name := range weights {
+		weights[name] = c.tenantWeight(name)
+	}
+	return weights
 }
 
 // reconfigure changes how callers wait. Each waiter finds out by itself when it has to leave now.
-func (q *queue) reconfigure(c Config, now time.Duration) {
+// weights are those of the tenants that wait. A tenant that has begun to wait since they were made
+// keeps its weight until its next caller waits.
+func (q *queue) reconfigure(c Config, now time.Duration, weights map[string]float64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.set(c)
 	if q.backlog == nil {
 		return
 	}
-	q.backlog.reconfigure(c.Queue, now)
+	q.backlog.reconfigure(c.Queue, now, weights)
 }
 
 // reconfigure changes how the backlog is served, and wakes all waiters.
-func (b *backlog) reconfigure(c Queue, now time.Duration) {
+func (b *backlog) reconfigure(c Queue, now time.Duration, weights map[string]float64) {
 	old := b.config
 	b.config = c
 	if c.Target != old.Target || c.interval() != old.interval() {
@@ -107,22 +127,30 @@ func (b *backlog) reconfigure(c Queue, now time.Duration) {
 	if (c.Target > 0) != (old.Target > 0) {
 		b.joined = nil
 	}
-	for i := range b.classes {
-		class := &b.classes[i]
-		class.weight = 0
-		for _, t := range class.turns {
-			t.weight = c.tenantWeight(t.name)
-			class.weight += t.weight
-			for e := t.waiters.Front(); e != nil; e = e.Next() {
-				w := e.Value.(*waiter)
-				if c.Target > 0 && old.Target == 0 {
-					b.joined = append(b.joined, w.since)
-				}
-				w.signal()
+	for t, class := range b.tenants {
+		if weight, known := weights[t.oldest().caller.Tenant]; known {
+			class.weigh(t, weight)
+		}
+		for e := t.waiters.Front(); e != nil; e = e.Next() {
+			w := e.Value.(*waiter)
+			if c.Target > 0 && old.Target == 0 {
+				b.joined = append(b.joined, w.since)
 			}
+			w.signal()
 		}
 	}
 	slices.Sort(b.joined)
+}
+
+// tenants yields all tenants that wait, each with its class.
+func (b *backlog) tenants(yield func(*tenant, *class) bool) {
+	for _, c := range b.classes {
+		for i := 0; c != nil && i < len(c.turns.list); i++ {
+			if !yield(c.turns.list[i], c) {
+				return
+			}
+		}
+	}
 }
 
 // signal makes w check whether it has to leave earlier.
