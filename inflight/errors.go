@@ -25,9 +25,10 @@ type FullError struct {
 	// most 1s later than the refusal. A limiter always sets it.
 	Until time.Time
 
-	reason reason
-	wait   time.Duration // the wait that was too long
-	even   *places.Even  // of RetryAfter; nil for none
+	reason     reason
+	wait       time.Duration // the wait that was too long
+	maxWaiters int           // 0 for no bound
+	even       *places.Even  // of RetryAfter; nil for none
 }
 
 type reason uint8
@@ -54,7 +55,11 @@ func (e *FullError) Error() string {
 	case noSlot:
 		text += " is full"
 	}
-	text += fmt.Sprintf(" (limit %d)", e.Limit)
+	if e.reason == queueFull {
+		text += fmt.Sprintf(" (limit %d, MaxWaiters %d)", e.Limit, e.maxWaiters)
+	} else {
+		text += fmt.Sprintf(" (limit %d)", e.Limit)
+	}
 	if !e.Until.IsZero() {
 		text += fmt.Sprintf(", retry after %v", max(e.untilFree().Round(time.Millisecond), time.Millisecond))
 	}
@@ -105,13 +110,13 @@ func (l *Limiter) newFullError(c Caller, r reason, wait time.Duration) *FullErro
 func (l *Limiter) newGateFullError(name string, c Caller, r reason, wait time.Duration) *FullError {
 	now := time.Since(l.epoch)
 	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.endedCalls(), l.queue.position(c)))
-	limit, last := l.Limit(), &l.lastFull[c.Priority.class()]
-	if e := last.Load(); e != nil && e.Limit == limit && e.reason == r && e.wait == wait && e.Name == name {
+	limit, maxWaiters, last := l.Limit(), int(l.queue.maxWaiters.Load()), &l.lastFull[c.Priority.class()]
+	if e := last.Load(); e != nil && e.Limit == limit && e.maxWaiters == maxWaiters && e.reason == r && e.wait == wait && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
 			return e
 		}
 	}
-	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait}
+	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait, maxWaiters: maxWaiters}
 	if before := last.Load(); before != nil {
 		e.even = before.even
 	} else {

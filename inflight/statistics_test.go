@@ -53,7 +53,7 @@ func TestALimiterWithANameCounts(t *testing.T) {
 
 		_, full := l.Acquire(t.Context())
 		require.ErrorIs(t, full, inflight.ErrFull)
-		require.EqualError(t, full, `inflight limiter "logins" and its queue are full (limit 2), retry after 1ms`)
+		require.EqualError(t, full, `inflight limiter "logins" and its queue are full (limit 2, MaxWaiters 2), retry after 1ms`)
 
 		time.Sleep(3 * time.Second)
 		leave()
