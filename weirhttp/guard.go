@@ -15,8 +15,8 @@ type GuardConfig struct {
 	Classify func(r *http.Request, status int) breaker.Outcome
 	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
-	// Answer writes the response of a refused request. Retry-After is already set. Default
-	// Refusal.WriteProblem, with status 503.
+	// Answer writes the response of a refused request. Retry-After is already set, unless the
+	// request can never succeed. Default Refusal.WriteProblem, with status 503.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 
@@ -34,9 +34,12 @@ type GuardConfig struct {
 // before that, also with [http.ErrAbortHandler], the request is a failure and the panic propagates.
 // If the client disconnects before that, the request is ignored.
 //
-// The ResponseWriter of the handler is an http.Flusher, http.Hijacker, http.Pusher or io.ReaderFrom
-// if the ResponseWriter of the server is one, and works with [http.ResponseController]. Guard
-// panics if gate is nil.
+// If the deadline of the request's context has passed and the handler has written nothing, or has
+// written only after an [http.TimeoutHandler] in front of the guard had answered, the status is 503.
+//
+// The ResponseWriter of the handler is an http.Flusher or http.Hijacker if the ResponseWriter of
+// the server is one, and works with [http.ResponseController]. It is always an http.Pusher and an
+// io.ReaderFrom. Guard panics if gate is nil.
 func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler) http.Handler {
 	if gate == nil {
 		panic(errors.New("weirhttp: Guard needs a gate function"))

@@ -91,6 +91,9 @@ func TestGuardRecordsTheOutcomeOfTheHandler(t *testing.T) {
 		}, 0, 1, 0},
 		{"the client is gone", gone(), func(w http.ResponseWriter, r *http.Request) { end(r); w.WriteHeader(http.StatusInternalServerError) }, 0, 0, 1},
 		{"the client is gone, panics", gone(), func(_ http.ResponseWriter, r *http.Request) { end(r); panic(http.ErrAbortHandler) }, 0, 0, 1},
+		{"the deadline has passed, and nothing was written", late(), func(_ http.ResponseWriter, r *http.Request) { end(r) }, 0, 1, 0},
+		{"the deadline has passed, and 204", late(), func(w http.ResponseWriter, r *http.Request) { end(r); w.WriteHeader(http.StatusNoContent) }, 1, 0, 0},
+		{"the deadline has passed after a flush", late(), func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); end(r) }, 1, 0, 0},
 		{"the deadline has passed", late(), func(w http.ResponseWriter, r *http.Request) { end(r); w.WriteHeader(http.StatusGatewayTimeout) }, 0, 1, 0},
 	} {
 		t.Run(c.what, func(t *testing.T) {

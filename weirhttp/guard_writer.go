@@ -2,6 +2,8 @@ package weirhttp
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +12,9 @@ import (
 )
 
 // guardedResponse is the ResponseWriter of a handler behind a Guard. It remembers the status.
+//
+// It is always an http.Pusher and an io.ReaderFrom, because handlers must expect a Push that is not
+// supported, and anything can be read without a ReaderFrom. See writer for a Flusher and a Hijacker.
 type guardedResponse struct {
 	http.ResponseWriter
 	request  *http.Request
@@ -17,20 +22,32 @@ type guardedResponse struct {
 	permit   breaker.Permit
 	status   int // 0 until it is known
 	returned bool
+	late     bool // http.TimeoutHandler has already answered
+	recorded bool
 }
 
 // end records the outcome after the handler has returned or panicked.
 func (s *guardedResponse) end() {
-	if !s.returned && !cancelled(s.request.Context()) {
+	ctx := s.request.Context()
+	silent := s.status == 0 && errors.Is(ctx.Err(), context.DeadlineExceeded)
+	switch {
+	case !s.returned && !cancelled(ctx):
 		s.permit.Record(breaker.Failure)
-		return
+	case silent, s.late:
+		s.status = http.StatusServiceUnavailable // the answer of http.TimeoutHandler
+		s.record(s.status)
+	default:
+		s.record(http.StatusOK)
 	}
-	s.record(http.StatusOK)
 }
 
 // record records the outcome by the status that the handler has set, or by the given status if the
 // handler has not set one.
 func (s *guardedResponse) record(status int) {
+	if s.recorded {
+		return
+	}
+	s.recorded = true
 	if s.status == 0 {
 		s.status = status
 	}
@@ -56,13 +73,22 @@ func (s *guardedResponse) WriteHeader(status int) {
 
 func (s *guardedResponse) Write(p []byte) (int, error) {
 	s.setOK()
-	return s.ResponseWriter.Write(p)
+	n, err := s.ResponseWriter.Write(p)
+	return n, s.noted(err)
 }
 
 // WriteString implements io.StringWriter, for io.WriteString.
 func (s *guardedResponse) WriteString(text string) (int, error) {
 	s.setOK()
-	return io.WriteString(s.ResponseWriter, text)
+	n, err := io.WriteString(s.ResponseWriter, text)
+	return n, s.noted(err)
+}
+
+// ReadFrom implements io.ReaderFrom, for io.Copy.
+func (s *guardedResponse) ReadFrom(src io.Reader) (int64, error) {
+	s.setOK()
+	n, err := io.Copy(s.ResponseWriter, src)
+	return n, s.noted(err)
 }
 
 func (s *guardedResponse) setOK() {
@@ -71,36 +97,70 @@ func (s *guardedResponse) setOK() {
 	}
 }
 
-// Unwrap returns the ResponseWriter of the server, for http.ResponseController.
-func (s *guardedResponse) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+// noted notes whether the error of a write says that the client has got another response.
+func (s *guardedResponse) noted(err error) error {
+	s.late = s.late || errors.Is(err, http.ErrHandlerTimeout)
+	return err
+}
 
-// writer returns a ResponseWriter with the same optional methods as that of the server. Handlers
-// find these by type assertions, so a method must be missing if it would not work.
+// Push implements http.Pusher.
+func (s *guardedResponse) Push(target string, opts *http.PushOptions) error {
+	if p, ok := s.ResponseWriter.(http.Pusher); ok {
+		return p.Push(target, opts)
+	}
+	return http.ErrNotSupported
+}
+
+// FlushError flushes the response, for http.ResponseController.
+func (s *guardedResponse) FlushError() error {
+	if unwrapsTo[http.Flusher](s.ResponseWriter) {
+		s.record(http.StatusOK)
+	}
+	return http.NewResponseController(s.ResponseWriter).Flush()
+}
+
+// Unwrap returns the ResponseWriter of the server, for http.ResponseController. If the Hijacker is
+// deeper inside, Unwrap returns one that records the outcome.
+func (s *guardedResponse) Unwrap() http.ResponseWriter {
+	w := s.ResponseWriter
+	if _, direct := w.(http.Hijacker); !direct && unwrapsTo[http.Hijacker](w) {
+		return hijackable{w, hijacker{s}}
+	}
+	return w
+}
+
+// unwrapsTo reports whether w is a T, or an http.ResponseController would find one inside.
+func unwrapsTo[T any](w http.ResponseWriter) bool {
+	for {
+		if _, ok := w.(T); ok {
+			return true
+		}
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return false
+		}
+		w = outer.Unwrap()
+	}
+}
+
+// writer returns a ResponseWriter that is a Flusher and a Hijacker if that of the server is one.
+// Handlers find these by type assertions, so a method must be missing if it would not work.
 func (s *guardedResponse) writer() http.ResponseWriter {
 	_, flushes := s.ResponseWriter.(http.Flusher)
 	_, hijacks := s.ResponseWriter.(http.Hijacker)
-	_, reads := s.ResponseWriter.(io.ReaderFrom)
-	_, pushes := s.ResponseWriter.(http.Pusher)
-	f := flusher{s}
 	switch {
-	case flushes && hijacks && reads: // HTTP/1.1
+	case flushes && hijacks: // HTTP/1.1
 		return struct {
 			flusher
 			hijacker
-			readerFrom
-		}{f, hijacker{s}, readerFrom{s}}
-	case flushes && hijacks:
+		}{flusher{s}, hijacker{s}}
+	case flushes: // HTTP/2
+		return flusher{s}
+	case hijacks:
 		return struct {
-			flusher
+			*guardedResponse
 			hijacker
-		}{f, hijacker{s}}
-	case flushes && pushes: // HTTP/2
-		return struct {
-			flusher
-			pusher
-		}{f, pusher{s}}
-	case flushes:
-		return f
+		}{s, hijacker{s}}
 	}
 	return s
 }
@@ -109,30 +169,20 @@ type flusher struct{ *guardedResponse }
 
 func (f flusher) Flush() { _ = f.FlushError() }
 
-func (f flusher) FlushError() error {
-	f.record(http.StatusOK)
-	return http.NewResponseController(f.ResponseWriter).Flush()
-}
-
 type hijacker struct{ s *guardedResponse }
 
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := h.s.ResponseWriter.(http.Hijacker).Hijack()
+	conn, buffered, err := http.NewResponseController(h.s.ResponseWriter).Hijack()
 	if err == nil {
 		h.s.record(http.StatusSwitchingProtocols)
 	}
 	return conn, buffered, err
 }
 
-type readerFrom struct{ s *guardedResponse }
-
-func (r readerFrom) ReadFrom(src io.Reader) (int64, error) {
-	r.s.setOK()
-	return r.s.ResponseWriter.(io.ReaderFrom).ReadFrom(src)
+type hijackable struct {
+	http.ResponseWriter
+	hijacker
 }
 
-type pusher struct{ s *guardedResponse }
-
-func (p pusher) Push(target string, opts *http.PushOptions) error {
-	return p.s.ResponseWriter.(http.Pusher).Push(target, opts)
-}
+// Unwrap returns the ResponseWriter of the server.
+func (h hijackable) Unwrap() http.ResponseWriter { return h.ResponseWriter }

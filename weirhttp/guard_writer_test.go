@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,12 +36,22 @@ type (
 		flushes
 		http.Pusher
 	}
-	fakeConn struct{ strings.Builder }
+	hijacksOnly struct {
+		bare
+		http.Hijacker
+	}
+	fakeConn struct {
+		strings.Builder
+		read int
+	}
 )
 
 func (*fakeConn) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, errors.New("no") }
 
-func (*fakeConn) ReadFrom(io.Reader) (int64, error) { return 0, nil }
+func (f *fakeConn) ReadFrom(io.Reader) (int64, error) {
+	f.read++
+	return 0, nil
+}
 
 func (*fakeConn) Push(string, *http.PushOptions) error { return nil }
 
@@ -54,15 +65,19 @@ func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 		{"bare", bare{rec}},
 		{"flushes", f},
 		{"flushes and hijacks", hijacks{f, conn}},
+		{"hijacks", hijacksOnly{bare{rec}, conn}},
 		{"HTTP/1.1", serverLike{hijacks{f, conn}, conn}},
 		{"HTTP/2", http2Like{f, conn}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			var given http.ResponseWriter
-			h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})
-			h(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w })).
-				ServeHTTP(c.w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-			require.Equal(t, writerInterfaces(c.w), writerInterfaces(given))
+			given := writerBehindGuard(breaker.New("b", breaker.Config{}), c.w)
+			_, flushes := c.w.(http.Flusher)
+			_, hijacks := c.w.(http.Hijacker)
+			_, isFlusher := given.(http.Flusher)
+			_, isHijacker := given.(http.Hijacker)
+			require.Equal(t, [2]bool{flushes, hijacks}, [2]bool{isFlusher, isHijacker})
+			require.Implements(t, (*http.Pusher)(nil), given)
+			require.Implements(t, (*io.ReaderFrom)(nil), given)
 			unwrapper, ok := given.(interface{ Unwrap() http.ResponseWriter })
 			require.True(t, ok)
 			require.Equal(t, c.w, unwrapper.Unwrap())
@@ -70,12 +85,122 @@ func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 	}
 }
 
-func writerInterfaces(w http.ResponseWriter) (all [4]bool) {
-	_, all[0] = w.(http.Flusher)
-	_, all[1] = w.(http.Hijacker)
-	_, all[2] = w.(io.ReaderFrom)
-	_, all[3] = w.(http.Pusher)
-	return all
+// writerBehindGuard returns the ResponseWriter that a handler gets.
+func writerBehindGuard(b *breaker.Breaker, w http.ResponseWriter) (given http.ResponseWriter) {
+	guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w })).
+		ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	return given
+}
+
+func TestResponseWriterOffersMoreThanTheServers(t *testing.T) {
+	rec := httptest.NewRecorder()
+	w := writerBehindGuard(breaker.New("b", breaker.Config{}), bare{rec})
+	n, err := w.(io.ReaderFrom).ReadFrom(strings.NewReader("text"))
+	require.NoError(t, err)
+	require.Equal(t, int64(4), n)
+	require.Equal(t, "text", rec.Body.String())
+	require.ErrorIs(t, w.(http.Pusher).Push("/style.css", nil), http.ErrNotSupported)
+	require.ErrorIs(t, http.NewResponseController(w).Flush(), http.ErrNotSupported)
+	_, _, err = http.NewResponseController(w).Hijack()
+	require.ErrorIs(t, err, http.ErrNotSupported)
+
+	conn := &fakeConn{}
+	w = writerBehindGuard(breaker.New("b", breaker.Config{}), serverLike{hijacks{flushes{bare{rec}, rec}, conn}, conn})
+	_, err = io.Copy(struct{ io.Writer }{w}, strings.NewReader("x"))
+	require.NoError(t, err)
+	_, err = io.Copy(w, onlyReader{strings.NewReader("x")})
+	require.NoError(t, err)
+	require.Equal(t, 1, conn.read, "the ReadFrom of the server is used")
+}
+
+type onlyReader struct{ io.Reader }
+
+// unwraps is the ResponseWriter of another middleware, of which an http.ResponseController finds
+// that of the server.
+type unwraps struct {
+	bare
+	inner http.ResponseWriter
+}
+
+func (u unwraps) Unwrap() http.ResponseWriter { return u.inner }
+
+// A stream or an upgrade behind another middleware occupies no probe slot either.
+func TestTheOutcomeIsKnownWhenAnInnerWriterFlushesOrHijacks(t *testing.T) {
+	for name, use := range map[string]func(*http.ResponseController) error{
+		"flush": (*http.ResponseController).Flush,
+		"hijack": func(c *http.ResponseController) error {
+			conn, _, err := c.Hijack()
+			if err == nil {
+				err = conn.Close()
+			}
+			return err
+		},
+		"deadline": func(c *http.ResponseController) error { return c.SetReadDeadline(time.Time{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := breaker.New("b", breaker.Config{})
+			var before, after int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					_, isHijacker := w.(http.Hijacker)
+					before = b.Totals().Successes
+					if err := use(http.NewResponseController(w)); err != nil || isHijacker {
+						panic(err)
+					}
+					after = b.Totals().Successes
+				})).ServeHTTP(unwraps{bare{w}, w}, r)
+			}))
+			client := server.Client()
+			if resp, err := client.Get(server.URL); err == nil {
+				resp.Body.Close()
+			}
+			client.CloseIdleConnections()
+			server.Close()
+			require.Zero(t, before)
+			require.Equal(t, name != "deadline", after == 1)
+			require.Equal(t, int64(1), b.Totals().Successes)
+		})
+	}
+}
+
+// The handler waits until its time is over, and then returns or writes a response that nobody gets.
+func TestGuardInsideATimeoutHandler(t *testing.T) {
+	for name, finish := range map[string]func(http.ResponseWriter){
+		"returns": func(http.ResponseWriter) {},
+		"writes": func(w http.ResponseWriter) {
+			for { // until http.TimeoutHandler has answered
+				if _, err := io.WriteString(w, "too late"); err != nil {
+					return
+				}
+			}
+		},
+		"copies": func(w http.ResponseWriter) {
+			for {
+				if _, err := io.Copy(w, onlyReader{strings.NewReader("too late")}); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := breaker.New("b", breaker.Config{})
+			pushes := false
+			inner := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, pushes = w.(http.Pusher)
+				<-r.Context().Done()
+				finish(w)
+			}))
+			ended := make(chan struct{})
+			h := http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				inner.ServeHTTP(w, r)
+			}), time.Millisecond, "timeout")
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+			<-ended
+			require.Equal(t, int64(1), b.Totals().Failures)
+			require.True(t, pushes)
+		})
+	}
 }
 
 func TestGuardAllowsPush(t *testing.T) {
