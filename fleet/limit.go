@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -106,6 +107,7 @@ func combineResults(results []Result) Result {
 		if r.From == fromOutage {
 			all.From = fromOutage
 		}
+		all.Reason = cmp.Or(all.Reason, r.Reason)
 	}
 	return all
 }
