@@ -17,9 +17,13 @@ func (c callCounts) windowCounts() window.Counts {
 	return window.Counts{Successes: c[0], Failures: c[1], Slow: c[2], SlowFailures: c[3], Ignored: c[4], Refused: c[5]}
 }
 
+// maxCount bounds sums, because a server can report any numbers again and again. Two such sums can
+// be added.
+const maxCount = 1 << 61
+
 func (c callCounts) plus(d callCounts) callCounts {
 	for i, n := range d {
-		c[i] += n
+		c[i] = min(c[i]+n, maxCount)
 	}
 	return c
 }

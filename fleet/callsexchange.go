@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -19,8 +20,8 @@ func (c *Calls) exchange(ctx context.Context) {
 		args := c.state.scriptArgs(c.config, now, "")
 		c.mu.Unlock()
 		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
-		if err == nil && !validLength(reply) {
-			err = &StoreError{link: c.link.name, Fault: faultOther}
+		if err == nil && !isCallsReply(reply, c.config.Buckets) {
+			err = c.link.invalidReply()
 		}
 		if err != nil && ctx.Err() != nil {
 			return // Run is ending, which is not a failure
@@ -64,8 +65,15 @@ func microsText(d time.Duration) string { return strconv.FormatInt(d.Microsecond
 // number of values of each bucket.
 const headValues, valuesPerBucket = 16, 7
 
-func validLength(reply []int64) bool {
-	return len(reply) >= headValues && (len(reply)-headValues)%valuesPerBucket == 0
+// maxReplyValue is the largest number of a reply, because scripts have doubles.
+const maxReplyValue = 1 << 53
+
+// isCallsReply reports whether a reply has as many numbers as it should, and all in their range.
+func isCallsReply(reply []int64, buckets int) bool {
+	if len(reply) < headValues || (len(reply)-headValues)%valuesPerBucket != 0 || (len(reply)-headValues)/valuesPerBucket > buckets {
+		return false
+	}
+	return !slices.ContainsFunc(reply, func(v int64) bool { return !isWithin(v, 0, maxReplyValue) })
 }
 
 // parseReply parses the reply to a flush sent at the given time.

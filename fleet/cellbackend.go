@@ -40,6 +40,9 @@ func (b *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (li
 	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
+	if !isWithin(reply[0], 0, 1) || reply[1] != b.limit || reply[2] < 0 || !isWithin(reply[3], -1, maxSeconds) || !isWithin(reply[4], 0, maxSeconds) {
+		return limiter.Result{}, b.invalidReply()
+	}
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}
 	switch {
 	case r.OK:
@@ -86,6 +89,9 @@ func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
+	if !isThrottleReply(reply, n) {
+		return limiter.Result{}, b.invalidReply()
+	}
 	resetAfter := toDuration(reply[3], reply[4])
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(b.limit), Remaining: int(b.remainingAt(b.tolerance - resetAfter)), ResetAfter: resetAfter}
 	switch {
@@ -96,6 +102,21 @@ func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 		r.RetryAfter = toDuration(reply[1], reply[2])
 	}
 	return r, nil
+}
+
+// isThrottleReply reports whether the numbers of throttle.lua are in their range. The first time is
+// negative if the request is allowed, and the second only if more than all tokens were given back.
+func isThrottleReply(reply []int64, n int) bool {
+	const maxNanos = int64(time.Second) - 1
+	leastEarly, leastOwed := int64(-maxSeconds), int64(0)
+	if reply[0] == 1 {
+		leastEarly = 0
+	}
+	if n < 0 {
+		leastOwed = -maxSeconds
+	}
+	return isWithin(reply[0], 0, 1) && isWithin(reply[1], leastEarly, maxSeconds) && isWithin(reply[2], 0, maxNanos) &&
+		isWithin(reply[3], leastOwed, maxSeconds) && isWithin(reply[4], 0, maxNanos)
 }
 
 // floorSeconds returns the seconds of d, rounded down.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/weir-go/weir/limiter"
 )
 
 // Config configures a [Limiter].
@@ -22,15 +24,25 @@ type Config struct {
 	// Share is this node's share of the limits while Redis is unavailable, above 0 and at most 1.
 	// Required if OnOutage is FailLocal, and not allowed otherwise. With m nodes, use 1/m.
 	//
-	// The node limits each key by a token bucket that is full at first. Its rate is Share times the
-	// rate of the limit. Its burst is at least 1, and otherwise Share times the most tokens one
-	// request can take. In any window the node therefore allows up to twice its share, in addition
-	// to what Redis allowed before and after. With shares of 1 in total, a SlidingLog or a
-	// SlidingWindow allows up to three times its Limit in a Window around an outage, a FixedWindow
-	// four times its Limit, and a TokenBucket twice what it allows otherwise.
+	// The node limits each key by a token bucket that is full at first. Its rate and its burst are
+	// Share times those of the limit; the burst of a window is its Limit. A request for more tokens
+	// than this burst takes a full bucket, and the bucket then owes the rest. So if n is the
+	// largest request of a key, the node allows it in any span at most the greater of n and its
+	// burst, plus what the rate yields. This is in addition to what Redis allows before and after.
+	//
+	// Let m nodes have shares of 1 in total, and let L be the Limit or the Burst. If no request is
+	// for more than L/m, a SlidingLog or a SlidingWindow allows up to 3·L in a Window around an
+	// outage, a FixedWindow 4·L, and a TokenBucket twice what it allows otherwise. With larger
+	// requests, or if m is more than L, m·n takes the place of one L: each node allows at least one
+	// request of each key.
 	Share float64
 	// MaxKeys is the maximum number of keys for which FailLocal keeps a bucket. Default 100,000.
 	MaxKeys int
+	// Overflow decides about a key for which FailLocal has no room, because MaxKeys keys are in
+	// use: see [limiter.Overflow]. A key is in use until its bucket is full. The metric
+	// weir.limiter.no_room counts the requests of such keys, and Result.Reason names the cause of a
+	// refusal. Default limiter.RefuseNew, which refuses until Redis is asked again.
+	Overflow limiter.Overflow
 	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
 	// Another caller gets limiter.ErrQueueFull. Default no bound.
 	MaxWaiters int
@@ -66,6 +78,8 @@ const Off = -1
 const (
 	maxLimits = 10
 	maxLease  = 1_000_000
+	// defaultMaxKeys is the default of Config.MaxKeys.
+	defaultMaxKeys = 100_000
 )
 
 // compile returns the compiled limits, or an error that names every invalid field of them.
@@ -116,6 +130,11 @@ func (c Config) Validate() error {
 	}
 	if c.MaxKeys < 0 || c.MaxKeys > math.MaxInt32 {
 		fault("MaxKeys is %d, must lie between 1 and %d (or be 0 for the default)", c.MaxKeys, math.MaxInt32)
+	}
+	switch c.Overflow {
+	case "", limiter.RefuseNew, limiter.PassNew, limiter.ShareNew:
+	default:
+		fault("Overflow is %.60q, must be refuse-new, pass-new or share-new", string(c.Overflow))
 	}
 	if c.MaxWaiters < 0 {
 		fault("MaxWaiters is %d, must be at least 1 (or 0 for no bound)", c.MaxWaiters)

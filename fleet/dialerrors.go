@@ -9,6 +9,8 @@ import (
 	"weak"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/weir-go/weir/fleet/internal/resp"
 )
 
 // dialErrors records the failed dials of a client. The client repeats dials in the background for
@@ -102,18 +104,20 @@ func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	return err
 }
 
-// dialHook observes the dials of a client. If the client is for one of several servers, the hook
+// dialHook observes the dials of a client, and bounds replies. If the client is for one of several servers, the hook
 // also tells commands of this package which server they are sent to.
 type dialHook struct {
 	*dialErrors
 	addr string // "" for a client of one server
 }
 
-// DialHook records the result of each dial.
+// DialHook records the result of each dial, and bounds the replies of each connection.
 func (h dialHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := next(ctx, network, addr)
-		h.record(addr, err)
+		if h.record(addr, err); err == nil {
+			conn = resp.Bound(conn)
+		}
 		return conn, err
 	}
 }

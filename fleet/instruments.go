@@ -23,6 +23,10 @@ var (
 		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
 		Help: "Requests that are waiting for tokens or slots.",
 	}
+	limiterNoRoom = &stat.Instrument{
+		Name: "weir.limiter.no_room", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
+		Help: "Requests of keys that had no room, because MaxKeys keys were in use.",
+	}
 	limiterLimit = &stat.Instrument{
 		Name: "weir.limiter.limit", Unit: "{token}", Kind: stat.Gauge, Attrs: []string{attrLimiter},
 		Help: "Most tokens that can be taken at once.",

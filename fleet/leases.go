@@ -48,19 +48,22 @@ func (l *Limiter) Close(ctx context.Context) error {
 
 // takeFromLease takes from a lease, from Redis, or from the policy if Redis is unavailable.
 func (l *Limiter) takeFromLease(ctx context.Context, k requestKey, n int) (Result, error) {
-	r, held, err := l.leases.Take(ctx, k.tag, n)
+	leased, held, err := l.leases.Take(ctx, k.tag, n)
 	switch {
 	case err == nil && held:
-		return Result{Result: r, From: fromLease}, nil
+		return Result{Result: leased, From: fromLease}, nil
 	case err == nil:
-		return Result{Result: r, From: fromServer}, nil
+		return Result{Result: leased, From: fromServer}, nil
 	case ctx.Err() == nil:
 		err = l.link.storeError(err) // the Timeout has passed, not the caller's deadline
 	}
 	if !l.policyDecides(err) {
 		return Result{}, err
 	}
-	return combineFrom(fromOutage, l.groups[0].outage.take(k, n, l.untilRetry(err))), nil
+	d := l.groups[0].outage.take(k, n, l.untilRetry(err))
+	r := combineFrom(fromOutage, d.results)
+	r.Reason = d.reason
+	return r, nil
 }
 
 // leaseServer is Redis as the leases of a limiter use it. A limiter with leases has one group.

@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"time"
 
@@ -88,10 +90,19 @@ func (ns namespace) keyBase(tag string) string {
 // proxy or a module may answer anything.
 func (ns namespace) checkLength(reply []int64, err error, want int) error {
 	if err == nil && len(reply) != want {
-		return &StoreError{link: ns.link.name, Fault: faultOther}
+		return ns.invalidReply()
 	}
 	return err
 }
+
+// invalidReply returns the error for a reply that no script of this package gives.
+func (ns namespace) invalidReply() error { return ns.link.invalidReply() }
+
+func (l *Link) invalidReply() error {
+	return &StoreError{link: l.name, Fault: faultOther, cause: errInvalidReply}
+}
+
+var errInvalidReply = errors.New("fleet: the reply has numbers that are out of range")
 
 // combineResults returns the result of several limits together. The policy for outages has decided
 // if it has decided for one of them.
@@ -106,6 +117,7 @@ func combineResults(results []Result) Result {
 		if r.From == fromOutage {
 			all.From = fromOutage
 		}
+		all.Reason = cmp.Or(all.Reason, r.Reason)
 	}
 	return all
 }

@@ -43,7 +43,7 @@ func NewLimiter(name string, c Config) *Limiter {
 		name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c),
 		limitCount: len(limits), maxTake: maxTakeOfAll(limits),
 	}
-	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits)
+	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits, &l.stats.noRoom)
 	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })
 	l.leases = newLeases(l, c)
 	l.stats.init(name)

@@ -17,17 +17,17 @@ type limitGroup struct {
 	outage  fallback
 }
 
-func newLimitGroup(ns namespace, c Config, limits []limitSpec) *limitGroup {
+func newLimitGroup(ns namespace, c Config, limits []limitSpec, noRoom *metric) *limitGroup {
 	s := newScriptBackend(ns, limits)
-	return &limitGroup{limits: limits, script: s, backend: newBackend(s), outage: newFallback(c, limits)}
+	return &limitGroup{limits: limits, script: s, backend: newBackend(s), outage: newFallback(c, limits, noRoom)}
 }
 
 // groupLimits groups limits by the server of their keys, in the order of the config. A plain client
 // has one server. With any other client, only limits of the same scope are known to be on the same
 // server.
-func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGroup) {
+func groupLimits(ns namespace, c Config, limits []limitSpec, noRoom *metric) (groups []*limitGroup) {
 	if _, single := ns.link.client.(*redis.Client); single {
-		return []*limitGroup{newLimitGroup(ns, c, limits)}
+		return []*limitGroup{newLimitGroup(ns, c, limits, noRoom)}
 	}
 	var scopes [][]limitSpec
 	for _, limit := range limits {
@@ -39,7 +39,7 @@ func groupLimits(ns namespace, c Config, limits []limitSpec) (groups []*limitGro
 		}
 	}
 	for _, scope := range scopes {
-		groups = append(groups, newLimitGroup(ns, c, scope))
+		groups = append(groups, newLimitGroup(ns, c, scope, noRoom))
 	}
 	return groups
 }

@@ -39,8 +39,12 @@ type Link struct {
 
 // Connect returns a link to the Redis or Valkey of a client, stand-alone or a Cluster. The name is
 // part of errors and metrics. The client remains the caller's to close, and may be used for other
-// purposes. Connect adds a hook to it that observes its dials. The client must have
-// ContextTimeoutEnabled, because a decision could otherwise exceed the Timeout.
+// purposes. The client must have ContextTimeoutEnabled, because a decision could otherwise exceed the
+// Timeout.
+//
+// Connect adds a hook to the client, which observes its dials. On new connections it also bounds
+// the replies to EVAL, EVALSHA, CL.THROTTLE, INFO, COMMAND, CLUSTER and CLIENT: one that declares
+// more than 262,144 values or a text of more than 16 MB is an error, before memory is allocated.
 //
 // Connect asks the server about itself, which takes up to the Timeout. It returns an error if the
 // server cannot be used as it is: see [ErrServer]. It returns no error if the server is

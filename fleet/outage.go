@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -36,36 +34,40 @@ func (o OnOutage) validate() error {
 type fallback struct {
 	policy OnOutage
 	limits []limitSpec
-	// For FailLocal, local has this node's share of each limit, and interval the time in which one
-	// of its tokens returns.
-	local    []*limiter.Group[string]
-	interval []time.Duration
+	shares []*shareTable // of each limit, for FailLocal
+	noRoom *metric       // counts requests of keys without room
 }
 
-// maxLocalRate is the highest rate of a limiter.Group, in events per nanosecond. No caller reaches
-// it.
-const maxLocalRate = 4
-
-func newFallback(c Config, limits []limitSpec) fallback {
-	f := fallback{policy: c.OnOutage, limits: limits}
-	if c.OnOutage != FailLocal {
-		return f
-	}
-	for _, s := range limits {
-		events := min(s.events*c.Share, maxLocalRate*float64(s.per))
-		f.interval = append(f.interval, max(time.Duration(min(float64(s.per)/events, math.MaxInt64/2)), 1))
-		f.local = append(f.local, limiter.NewGroup(limiter.GroupConfig[string]{
-			Rate: limiter.Per(events, s.per), Burst: max(1, int(math.Floor(float64(s.maxTake)*c.Share))), MaxKeys: c.MaxKeys,
-		}))
+func newFallback(c Config, limits []limitSpec, noRoom *metric) fallback {
+	f := fallback{policy: c.OnOutage, limits: limits, noRoom: noRoom}
+	if c.OnOutage == FailLocal {
+		for _, s := range limits {
+			f.shares = append(f.shares, newShareTable(s, c))
+		}
 	}
 	return f
 }
 
+// decision is what the policy decided about each limit.
+type decision struct {
+	results []limiter.Result
+	reason  limiter.Reason // of a refusal, if there is more to say than that no tokens are left
+}
+
 // take takes n tokens and returns the result of each limit. retryAfter is the wait until the next
 // request to Redis.
-func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
+func (f fallback) take(k requestKey, n int, retryAfter time.Duration) decision {
+	return f.decide(k, n, false, retryAfter)
+}
+
+// peek returns what take would return.
+func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) decision {
+	return f.decide(k, n, true, retryAfter)
+}
+
+func (f fallback) decide(k requestKey, n int, peek bool, retryAfter time.Duration) decision {
 	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {
-		return f.takeLocal(k, n, retryAfter)
+		return f.decideLocally(k, n, peek, retryAfter)
 	}
 	results := make([]limiter.Result, len(f.limits))
 	for i, s := range f.limits {
@@ -80,67 +82,41 @@ func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.
 		}
 		results[i] = r
 	}
-	return results
+	return decision{results: results}
 }
 
-// peek returns the results that take would have.
-func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
-	if f.policy != FailLocal || n > maxTakeOfAll(f.limits) {
-		return f.take(k, n, retryAfter)
-	}
-	results := make([]limiter.Result, len(f.limits))
-	for i := range f.local {
-		r := f.takeShare(i, k, 0, retryAfter)
-		if r.OK = r.Remaining >= n; !r.OK {
-			r.RetryAfter = retryAfter
+// decideLocally takes tokens from this node's share of all limits, or of none.
+func (f fallback) decideLocally(k requestKey, n int, peek bool, retryAfter time.Duration) decision {
+	d := decision{results: make([]limiter.Result, len(f.limits))}
+	refused, anyNoRoom := len(f.shares), false
+	for i, share := range f.shares {
+		// after a refusal, the others only report their state
+		r, noRoom := share.take(f.limits[i].tagFor(k), n, peek || refused < i, retryAfter)
+		if d.results[i] = r; r.OK {
+			anyNoRoom = anyNoRoom || noRoom
+			continue
 		}
-		results[i] = r
-	}
-	return results
-}
-
-// takeLocal takes tokens from this node's share of all limits, or of none.
-func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
-	results := make([]limiter.Result, len(f.limits))
-	refused := 0
-	for ; refused < len(results); refused++ {
-		if results[refused] = f.takeShare(refused, k, n, retryAfter); !results[refused].OK {
-			break
+		refused = min(refused, i)
+		if anyNoRoom = anyNoRoom || noRoom; noRoom && d.reason == "" {
+			d.reason = limiter.Reason(fmt.Sprintf("no room: MaxKeys is %d", share.maxKeys))
 		}
 	}
-	for i := range results {
-		switch {
-		case refused == len(results) || i == refused: // the result stands
-		case i < refused:
-			f.localLimiter(i, k).Refund(n)
-			fallthrough
-		default:
-			results[i] = f.takeShare(i, k, 0, retryAfter)
+	if anyNoRoom && !peek {
+		f.noRoom.Add(1)
+	}
+	if refused < len(f.shares) && !peek {
+		for i := range refused {
+			tag := f.limits[i].tagFor(k)
+			f.shares[i].refund(tag, n, 0)
+			d.results[i], _ = f.shares[i].take(tag, n, true, retryAfter)
 		}
 	}
-	return results
+	return d
 }
 
-// takeShare takes tokens from this node's share of one limit. A request for more than the share may
-// succeed when Redis is back.
-func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) limiter.Result {
-	r := f.localLimiter(i, k).Take(n)
-	if r.Limit = f.limits[i].maxTake; r.RetryAfter == limiter.Never {
-		r.RetryAfter = retryAfter
-	}
-	return r
-}
-
-// localLimiter returns this node's share of one limit. The key is copied, because it may be part of
-// a large string.
-func (f fallback) localLimiter(i int, k requestKey) limiter.Keyed[string] {
-	return f.local[i].Get(strings.Clone(f.limits[i].tagFor(k)))
-}
-
-// refund gives back the tokens that cannot have been refilled since they were taken.
+// refund gives back the tokens that have not returned since they were taken.
 func (f fallback) refund(k requestKey, n int, age time.Duration) {
-	for i := range f.local {
-		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		f.localLimiter(i, k).Refund(int(max(min(back, math.MaxInt32), 0)))
+	for i, share := range f.shares {
+		share.refund(f.limits[i].tagFor(k), n, age)
 	}
 }

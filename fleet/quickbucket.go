@@ -37,6 +37,8 @@ func (b *quickBucket) take(ctx context.Context, k requestKey, n int, at time.Tim
 		return nil, err
 	case reply[1] < 0: // the script cannot decide about this key
 		return b.scriptBackend.take(ctx, k, n, at)
+	case reply[1] > b.burst*b.cost || reply[0] != reply[1]+cost-b.burst*b.cost:
+		return nil, b.invalidReply()
 	}
 	return []limiter.Result{b.result(cost, reply[0], reply[1])}, nil
 }

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -99,7 +100,11 @@ func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]li
 	}
 	results := make([]limiter.Result, 0, len(s.limits))
 	for ; len(reply) >= resultLength; reply = reply[resultLength:] {
-		results = append(results, resultOf(reply))
+		r, valid := resultOf(reply)
+		if !valid {
+			return nil, s.invalidReply()
+		}
+		results = append(results, r)
 	}
 	return results, nil
 }
@@ -127,8 +132,17 @@ func (s *scriptBackend) stateKeys(k requestKey) (keys []string) {
 // resultLength is the number of values that a script returns per limit.
 const resultLength = 5
 
-// resultOf converts the first result of a reply.
-func resultOf(reply []int64) limiter.Result {
+// maxMicros and maxSeconds are the longest times that a time.Duration can hold.
+const maxMicros, maxSeconds = int64(math.MaxInt64 / time.Microsecond), int64(math.MaxInt64/time.Second) - 1
+
+// isWithin reports whether a number of a reply is in its range. A proxy or a module may reply
+// anything.
+func isWithin(value, least, most int64) bool { return least <= value && value <= most }
+
+// resultOf converts the first result of a reply. It returns false if a number is out of range.
+func resultOf(reply []int64) (limiter.Result, bool) {
+	valid := isWithin(reply[0], 0, 1) && isWithin(reply[1], 1, maxBurst) && isWithin(reply[2], 0, reply[1]) &&
+		isWithin(reply[3], -1, maxMicros) && isWithin(reply[4], 0, maxMicros) && (reply[0] == 0 || reply[3] == 0)
 	r := limiter.Result{
 		OK: reply[0] == 1, Limit: int(reply[1]), Remaining: int(reply[2]),
 		RetryAfter: time.Duration(reply[3]) * time.Microsecond, ResetAfter: time.Duration(reply[4]) * time.Microsecond,
@@ -136,5 +150,5 @@ func resultOf(reply []int64) limiter.Result {
 	if reply[3] < 0 {
 		r.RetryAfter = limiter.Never
 	}
-	return r
+	return r, valid
 }

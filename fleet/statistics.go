@@ -23,7 +23,7 @@ var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
 type statistics struct {
 	requests, tokens [outcomes]metric
 	errors           map[string]*metric // by StoreError.Fault; has all of them from the start
-	waiting          metric
+	waiting, noRoom  metric
 	limit            *stat.Series
 }
 
@@ -43,6 +43,7 @@ func (s *statistics) init(name string) {
 		s.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
 	}
 	s.waiting.series = limiterWaiting.Series(name)
+	s.noRoom.series = limiterNoRoom.Series(name)
 	s.limit = limiterLimit.Series(name)
 }
 
@@ -80,7 +81,8 @@ func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
 	return yield(m.series, float64(value))
 }
 
-// Observe yields requests and tokens by outcome, waiting callers, the limit, and errors of Redis:
+// Observe yields requests and tokens by outcome, waiting callers, requests of keys without room, the limit,
+// and errors of Redis:
 // see [stat.Source]. Decisions without Redis, such as those of OnOutage, are included. Observe does
 // not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
@@ -89,7 +91,7 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	if !l.stats.waiting.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
+	if !l.stats.waiting.observe(yield) || !l.stats.noRoom.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
 		return
 	}
 	for _, fault := range faults {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -70,7 +71,7 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 		}
 		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
-			return refused, l.limitedError(reason, r.RetryAfter)
+			return refused, l.limitedError(cmp.Or(r.Reason, reason), r.RetryAfter)
 		}
 		if w.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
 			return l.waitEnded(ctx)

@@ -1,0 +1,155 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/window"
+)
+
+// lies are replies of a server that is broken, hostile or not Redis.
+var lies = map[string]string{
+	"a list that is too large":      "*1099511627776\r\n:1\r\n",
+	"a list with the largest size":  "*9223372036854775807\r\n:1\r\n",
+	"a text with the largest size":  "$9223372036854775807\r\n",
+	"a text in a list":              "*2\r\n$9223372036854775806\r\n",
+	"a map":                         "%9223372036854775807\r\n",
+	"an attribute":                  "|9223372036854775807\r\n",
+	"a negative size":               "*-5\r\n",
+	"deep lists":                    strings.Repeat("*1\r\n", 1_000_000),
+	"an error of many bytes":        "-" + strings.Repeat("x", 20<<20) + "\r\n",
+	"no list":                       ":1\r\n",
+	"null":                          "*-1\r\n",
+	"texts":                         "*5\r\n" + strings.Repeat("$1\r\na\r\n", 5),
+	"a number that is too large":    "*1\r\n:99999999999999999999\r\n",
+	"HTTP":                          "HTTP/1.1 400 Bad Request\r\nServer: x\r\n\r\n<html>",
+	"the largest numbers":           integerReply(1, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64),
+	"the least numbers":             integerReply(0, math.MinInt64, math.MinInt64, math.MinInt64, math.MinInt64),
+	"two of the largest numbers":    integerReply(math.MaxInt64, math.MaxInt64),
+	"two of the least numbers":      integerReply(math.MinInt64, math.MinInt64),
+	"a negative limit":              integerReply(1, -1, 0, 0, 0),
+	"more left than the limit":      integerReply(1, 10, 11, 0, 0),
+	"a wait that is negative":       integerReply(0, 10, 0, -2, 0),
+	"a wait of an allowed request":  integerReply(1, 10, 0, 1, 0),
+	"neither allowed nor refused":   integerReply(2, 10, 0, 0, 0),
+	"more in the bucket than fits":  integerReply(-20_000_000, 0),
+	"calls with the largest counts": integerReply(append([]int64{1, 1, 1}, repeat(math.MaxInt64, 13+70)...)...),
+	"calls with the least counts":   integerReply(append([]int64{1, 1, 1}, repeat(math.MinInt64, 13+70)...)...),
+	"calls with a large time":       integerReply(append([]int64{math.MaxInt64}, repeat(1, 15+70)...)...),
+	"calls with too many buckets":   integerReply(repeat(1, 16+700)...),
+}
+
+func repeat(v int64, n int) []int64 {
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = v
+	}
+	return all
+}
+
+// lyingLimits are limits of all kinds of scripts.
+var lyingLimits = map[string]fleet.Limit{
+	"quick":  fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10},
+	"bucket": fleet.TokenBucket{Rate: limiter.PerSecond(7), Burst: 10},
+	"log":    fleet.SlidingLog{Limit: 10, Window: time.Second},
+	"cell":   rediscell.Limit(9, 10, time.Second),
+}
+
+// askLyingServer uses all features with a server that gives one reply to each script. It returns an
+// error if a result is out of range.
+func askLyingServer(t *testing.T, reply string) error {
+	f := newFakeServer(t, nil)
+	client := redis.NewClient(&redis.Options{Addr: f.addr, ContextTimeoutEnabled: true, DisableIdentity: true, MaxRetries: -1})
+	defer func() { _ = client.Close() }()
+	l := connectTo(t, client, fleet.LinkConfig{Timeout: 20 * ms, Breaker: breaker.Config{ConsecutiveFailures: 1000, MinCalls: 1000}})
+	for _, command := range []string{"evalsha", "eval", "cl.throttle"} {
+		f.setReply(command, reply)
+	}
+	for name, limit := range lyingLimits {
+		for _, lease := range []int{0, 10} {
+			b := newLimiter(l, name, limit, fleet.Config{OnOutage: fleet.FailError, MaxLease: lease})
+			for range 2 {
+				r, err := b.Take(t.Context(), "user", 1)
+				if err == nil && (r.Limit < 0 || r.Remaining < 0 || r.RetryAfter < 0 || r.ResetAfter < 0 || r.OK && r.RetryAfter > 0) {
+					return errors.New(name + " is out of range")
+				}
+			}
+			_ = b.Refund(t.Context(), "user", 1)
+		}
+	}
+	calls := newCalls(l, "calls", fleet.CallsConfig{Interval: 10 * ms})
+	calls.Record(window.Failure, 0)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*ms)
+	defer cancel()
+	if err := calls.Run(ctx); err != nil {
+		return err
+	}
+	if n := calls.Counts(); n.Failures < 1 || n.Calls() < n.Failures || calls.Totals().Calls() < 1 || n.FailureRate() > 1 {
+		return errors.New("counts are out of range")
+	}
+	return nil
+}
+
+func TestALyingServerHarmsNothing(t *testing.T) {
+	for name, reply := range lies {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			require.NoError(t, askLyingServer(t, reply))
+			runtime.ReadMemStats(&after)
+			// about 60 replies are read; a text that does arrive takes its size several times
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(50<<20+1000*len(reply)))
+		})
+	}
+}
+
+// Not even the questions that Connect and the client ask may end the process.
+func TestConnectToALyingServer(t *testing.T) {
+	for name, reply := range lies {
+		for _, command := range []string{"info", "command", "hello", "client", "all"} {
+			t.Run(name+" to "+command, func(t *testing.T) {
+				answers := map[string]string{command: reply}
+				if command == "all" {
+					answers = map[string]string{"info": reply, "command": reply, "hello": reply, "client": reply, "eval": reply, "evalsha": reply}
+				}
+				f := newFakeServer(t, answers)
+				client := redis.NewClient(&redis.Options{Addr: f.addr, ContextTimeoutEnabled: true, MaxRetries: -1})
+				defer func() { _ = client.Close() }()
+				l, err := fleet.Connect(t.Context(), "lies", client, fleet.LinkConfig{Timeout: 50 * ms})
+				if err != nil {
+					return
+				}
+				_, err = newBucket(l, fleet.Config{OnOutage: fleet.FailClosed}).Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+func FuzzReplies(f *testing.F) {
+	for _, reply := range lies {
+		if len(reply) < 1000 {
+			f.Add(reply)
+		}
+	}
+	f.Add(integerReply(1, 10, 9, 0, 100_000))
+	f.Add(integerReply(-900_000, 0))
+	f.Add(integerReply(repeat(1, 16+7*10)...))
+	f.Fuzz(func(t *testing.T, reply string) {
+		if err := askLyingServer(t, reply); err != nil {
+			t.Errorf("%q: %v", reply, err)
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package fleet_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/limiter"
+)
+
+// closedLink returns a link whose breaker lets no request through, so that the policy decides.
+func closedLink(t *testing.T) *fleet.Link {
+	t.Helper()
+	l := connectTo(t, newFakeServer(t, nil).client(), fleet.LinkConfig{Timeout: awayTimeout})
+	l.Breaker().Force(breaker.ForcedOpen)
+	return l
+}
+
+// localNodes returns nodes whose shares are 1 in total.
+func localNodes(l *fleet.Link, nodes int, limit fleet.Limit) (all []*fleet.Limiter) {
+	c := fleet.Config{OnOutage: fleet.FailLocal, Share: 1 / float64(nodes)}
+	for range nodes {
+		all = append(all, newLimiter(l, "share", limit, c))
+	}
+	return all
+}
+
+func mustTake(t *testing.T, b *fleet.Limiter, key string, n int) fleet.Result {
+	t.Helper()
+	r, err := b.Take(context.Background(), key, n)
+	require.NoError(t, err)
+	require.Equal(t, fleet.FromOutage, r.From)
+	return r
+}
+
+// Config.Share: in any span m nodes allow at most max(L, m·n), and what the rate yields, L.
+func TestBoundOfFailLocalWithMoreNodesThanTokens(t *testing.T) {
+	const limit, span = 10, time.Minute
+	l := closedLink(t)
+	for name, kind := range map[string]fleet.Limit{
+		"log":     fleet.SlidingLog{Limit: limit, Window: span},
+		"sliding": fleet.SlidingWindow{Limit: limit, Window: span},
+		"fixed":   fleet.FixedWindow{Limit: limit, Window: span},
+		"bucket":  fleet.TokenBucket{Rate: limiter.Per(limit, span), Burst: limit},
+	} {
+		for _, c := range []struct{ nodes, n int }{{1, 1}, {2, 1}, {4, 3}, {10, 1}, {100, 1}, {100, 7}} {
+			t.Run(fmt.Sprintf("%s, %d nodes, %d tokens", name, c.nodes, c.n), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					nodes := localNodes(l, c.nodes, kind)
+					type taken struct {
+						at time.Duration
+						n  int
+					}
+					var all []taken
+					for began := time.Now(); time.Since(began) < 3*span; time.Sleep(span / 100) {
+						for _, b := range nodes {
+							for mustTake(t, b, "user", c.n).OK {
+								all = append(all, taken{time.Since(began), c.n})
+							}
+						}
+					}
+					most, sum := 0, 0
+					for i, first := 0, 0; i < len(all); i++ {
+						for sum += all[i].n; all[i].at-all[first].at >= span; first++ {
+							sum -= all[first].n
+						}
+						most = max(most, sum)
+					}
+					burst := max(limit, c.nodes*c.n)
+					require.LessOrEqual(t, most, burst+limit)
+					require.GreaterOrEqual(t, most, burst, "the bound is reached")
+				})
+			})
+		}
+	}
+}
+
+// A request for more than the share takes a full bucket, which then owes the rest: the long-run
+// rate holds, and each RetryAfter is exact.
+func TestRequestAboveTheShareIsOwed(t *testing.T) {
+	l := closedLink(t)
+	synctest.Test(t, func(t *testing.T) {
+		// a share of 5 tokens, at 5 per second
+		b := localNodes(l, 200, fleet.FixedWindow{Limit: 1000, Window: time.Second})[0]
+		require.True(t, mustTake(t, b, "user", 10).OK)
+		r := mustTake(t, b, "user", 1)
+		require.False(t, r.OK)
+		require.Equal(t, 1200*time.Millisecond, r.RetryAfter.Round(time.Microsecond), "5 are owed, and 1 is wanted")
+		require.Equal(t, 2*time.Second, r.ResetAfter.Round(time.Microsecond))
+		taken := 10
+		for began := time.Now(); time.Since(began) < 100*time.Second; {
+			r := mustTake(t, b, "user", 10)
+			if r.OK {
+				taken += 10
+				continue
+			}
+			require.Less(t, r.RetryAfter, limiter.Never)
+			time.Sleep(r.RetryAfter - time.Microsecond)
+			require.False(t, mustTake(t, b, "user", 10).OK, "not sooner")
+			time.Sleep(time.Microsecond)
+			require.True(t, mustTake(t, b, "user", 10).OK, "RetryAfter is enough")
+			taken += 10
+		}
+		require.InDelta(t, 10+5*100, taken, 20)
+		require.Equal(t, limiter.Never, mustTake(t, b, "user", 1001).RetryAfter)
+	})
+}
+
+// Config.Overflow decides about keys beyond MaxKeys, and both the metric and the refusal say so.
+func TestKeysBeyondMaxKeysDuringAnOutage(t *testing.T) {
+	l := closedLink(t)
+	for overflow, want := range map[limiter.Overflow]struct{ allowed, noRoom int }{
+		"":                {100 * 2, 4900 * 3},
+		limiter.RefuseNew: {100 * 2, 4900 * 3},
+		limiter.PassNew:   {100*2 + 4900*3, 4900 * 3},
+		limiter.ShareNew:  {100*2 + 2, 4900 * 3},
+	} {
+		t.Run("overflow "+string(overflow), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newLimiter(l, "room", fleet.FixedWindow{Limit: 4, Window: time.Hour},
+					fleet.Config{OnOutage: fleet.FailLocal, Share: 0.5, MaxKeys: 100, Overflow: overflow})
+				allowed, last := 0, fleet.Result{}
+				for i := range 5000 {
+					for range 3 {
+						if last = mustTake(t, b, fmt.Sprint(i), 1); last.OK {
+							allowed++
+						}
+					}
+				}
+				require.Equal(t, want.allowed, allowed)
+				require.EqualValues(t, want.noRoom, metricsOf(b)["weir.limiter.no_room"])
+				require.Zero(t, mustTake(t, b, "0", 1).Reason, "lack of tokens")
+				if overflow == limiter.RefuseNew {
+					require.EqualValues(t, "no room: MaxKeys is 100", last.Reason)
+					require.Equal(t, awayTimeout, last.RetryAfter)
+					err := b.WaitAtMost(t.Context(), "new", 1, time.Millisecond)
+					require.ErrorContains(t, err, "limiter room: no room: MaxKeys is 100 (limit 4)")
+					require.ErrorIs(t, err, limiter.ErrLimited)
+				}
+				time.Sleep(2 * time.Hour)
+				require.True(t, mustTake(t, b, "new", 1).OK, "a full bucket makes room")
+				require.Zero(t, mustTake(t, b, "new", 2).Reason)
+			})
+		})
+	}
+}
+
+// A clock that goes back, as between the test and a bubble, neither adds tokens nor stops their
+// return.
+func TestShareOfANodeWhoseClockWentBack(t *testing.T) {
+	l := closedLink(t)
+	b := newLimiter(l, "back", fleet.FixedWindow{Limit: 2, Window: time.Second}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
+	require.True(t, mustTake(t, b, "user", 2).OK)
+	synctest.Test(t, func(t *testing.T) { // it begins in the year 2000
+		require.False(t, mustTake(t, b, "user", 1).OK)
+		time.Sleep(500 * time.Millisecond)
+		require.True(t, mustTake(t, b, "user", 1).OK)
+		require.False(t, mustTake(t, b, "user", 1).OK)
+	})
+}
