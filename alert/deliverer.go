@@ -23,14 +23,15 @@ type deliverer struct {
 	attempt   chan struct{} // holds one element during an attempt
 	running   atomic.Int32  // calls of this notifier and of the notifiers that it has replaced
 
+	state *stateStore // where deliveries are saved
+
 	mu      sync.Mutex // not held while user code runs
 	wake    chan struct{}
 	queue   *queue
 	stats   deliveryStats
 	failing bool // the latest attempt failed
 
-	restored map[string]*entry  // of a state file, until the next update
-	saved    func(*slog.Logger) // writes the state file
+	restored map[string]*entry // of a state file, until the next update
 
 	published atomic.Pointer[deliveryStats] // a copy for readers, never changed
 }
@@ -52,8 +53,8 @@ type receiver struct {
 	guard    *guard
 }
 
-func newDeliverer(n Notifier, c Config) *deliverer {
-	d := &deliverer{name: n.Name(), attempt: make(chan struct{}, 1), queue: newQueue(0)}
+func newDeliverer(n Notifier, c Config, state *stateStore) *deliverer {
+	d := &deliverer{name: n.Name(), attempt: make(chan struct{}, 1), queue: newQueue(0), state: state}
 	d.setReceiver(n, c)
 	d.published.Store(&deliveryStats{})
 	return d
@@ -231,8 +232,8 @@ func (d *deliverer) finish(ctx context.Context, batch []Alert, failed *DeliveryE
 	d.publish()
 	retry := d.queue.retry
 	d.mu.Unlock()
-	if d.saved != nil && (failed == nil || failed.Permanent) {
-		d.saved(d.receiver.Load().logger)
+	if failed == nil || failed.Permanent {
+		d.state.saveDeliveries(d, batch)
 	}
 	d.log(batch, wasFailing, isFailing, failed, retry)
 	return nextIsNew

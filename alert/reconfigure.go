@@ -110,12 +110,7 @@ func (m *Monitor) replaceSetup(c Config, rules []Rule) {
 			m.retired = append(m.retired, e.retire()...)
 		}
 	}
-	next.deliverers = deliverersOf(c, old.deliverers)
-	for _, d := range next.deliverers {
-		if d.saved == nil {
-			d.saved = m.state.saveDeliveries
-		}
-	}
+	next.deliverers = deliverersOf(c, old.deliverers, &m.state)
 	next.series = newMonitorSeries(next.evaluators, next.deliverers)
 	m.setup.Store(next)
 	m.deliveries.set(next.deliverers)
@@ -123,7 +118,7 @@ func (m *Monitor) replaceSetup(c Config, rules []Rule) {
 
 // deliverersOf returns the deliverers of a config. It reuses the deliverers in old whose names are
 // in the config. For each of the others it logs how many alerts are undelivered, if any.
-func deliverersOf(c Config, old []*deliverer) (all []*deliverer) {
+func deliverersOf(c Config, old []*deliverer, state *stateStore) (all []*deliverer) {
 	gone := map[string]*deliverer{}
 	for _, d := range old {
 		gone[d.name] = d
@@ -132,7 +127,7 @@ func deliverersOf(c Config, old []*deliverer) (all []*deliverer) {
 		d := gone[n.Name()]
 		delete(gone, n.Name())
 		if d == nil {
-			d = newDeliverer(n, c)
+			d = newDeliverer(n, c, state)
 		} else {
 			d.setReceiver(n, c)
 		}
