@@ -53,24 +53,16 @@ type receiver struct {
 	guard    *guard
 }
 
-func newDeliverer(n Notifier, c Config, state *stateStore) *deliverer {
-	d := &deliverer{name: n.Name(), attempt: make(chan struct{}, 1), queue: newQueue(0), state: state}
-	d.setReceiver(n, c)
+func newDeliverer(name string, state *stateStore) *deliverer {
+	d := &deliverer{name: name, attempt: make(chan struct{}, 1), queue: newQueue(0), state: state}
 	d.published.Store(&deliveryStats{})
 	return d
 }
 
 // setReceiver sets or replaces the notifier. An attempt in progress continues with the notifier and
 // the timeout that it began with.
-func (d *deliverer) setReceiver(n Notifier, c Config) {
-	var repeat time.Duration
-	if r, ok := n.(repeatNotifier); ok {
-		repeat = r.Repeat()
-	}
-	ownSilences := false
-	if s, ok := n.(silencingNotifier); ok {
-		ownSilences = s.OwnSilences()
-	}
+func (d *deliverer) setReceiver(next receiverConfig, c Config) {
+	n := next.notifier
 	r := &receiver{notifier: n, timeout: c.Timeout, logger: c.Logger, guard: &guard{running: &d.running}}
 	r.batch, _ = n.(batchNotifier)
 	if old := d.receiver.Load(); old != nil && reflect.ValueOf(n).Comparable() && old.notifier == n {
@@ -78,8 +70,8 @@ func (d *deliverer) setReceiver(n Notifier, c Config) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue.ownSilences = ownSilences
-	d.queue.setRepeat(repeat)
+	d.queue.ownSilences = next.ownSilences
+	d.queue.setRepeat(next.repeat)
 	d.receiver.Store(r)
 }
 

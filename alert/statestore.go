@@ -37,88 +37,102 @@ type mark struct {
 
 // open locks and reads the file at the first call that succeeds, and returns its state. It returns
 // nil if there is none.
-func (s *stateStore) open(logger *slog.Logger) *savedState {
-	if s.path == "" {
+func (s *stateStore) open(logger *slog.Logger) (state *savedState) {
+	if s.path == "" || s.isOpen() {
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.journal != nil {
-		return nil
+	var foreign error
+	damaged := 0
+	s.locked(logger, func() (err error) {
+		state, damaged, foreign, err = s.read()
+		return err
+	})
+	if foreign != nil {
+		logger.Error("alert: state file is damaged or foreign, starting without it", "file", s.path,
+			"renamed", s.path+".bad", "error", foreign.Error())
 	}
-	state, err := s.read(logger)
-	s.logFirstError(logger, err)
+	if damaged > 0 {
+		logger.Warn("alert: state file has damaged records, using the others", "file", s.path, "records", damaged)
+	}
 	return state
 }
 
-func (s *stateStore) read(logger *slog.Logger) (*savedState, error) {
+func (s *stateStore) isOpen() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal != nil
+}
+
+// locked runs fn with the lock held. It logs the first of several errors, and the success after
+// them, once the lock is free: a handler of the logger may use the monitor.
+func (s *stateStore) locked(logger *slog.Logger, fn func() error) {
+	s.mu.Lock()
+	was, err := s.failing, fn()
+	s.failing = err != nil
+	s.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		logger.Error("alert: state file cannot be used, will retry", "file", s.path, "error", err.Error())
+	case err == nil && was:
+		logger.Info("alert: state file is in use again", "file", s.path)
+	}
+}
+
+// read reads the file. foreign is the reason why it was renamed, if it was, and damaged how many
+// records cannot be used.
+func (s *stateStore) read() (state *savedState, damaged int, foreign, err error) {
 	j, damaged, err := journal.Open(s.path, stateFormat)
-	if _, foreign := errors.AsType[*journal.ForeignError](err); foreign {
-		logger.Error("alert: state file is damaged or foreign, starting without it", "file", s.path,
-			"renamed", s.path+".bad", "error", err.Error())
+	if f, isForeign := errors.AsType[*journal.ForeignError](err); isForeign {
 		if err := os.Rename(s.path, s.path+".bad"); err != nil {
-			return nil, err
+			return nil, 0, nil, err
 		}
+		foreign = f
 		j, damaged, err = journal.Open(s.path, stateFormat)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, foreign, err
 	}
 	state, invalid := decodeState(j)
 	if damaged += invalid; damaged > 0 {
-		s.keepDamaged(logger, damaged)
+		// A copy, if the file system has links. The next commit replaces the file, not the copy.
+		_ = os.Remove(s.path + ".bad")
+		_ = os.Link(s.path, s.path+".bad")
 	}
 	s.journal, s.marks = j, map[string]mark{}
 	for key := range j.All {
 		s.marks[key] = mark{}
 	}
-	return state, nil
+	return state, damaged, foreign, nil
 }
 
-// keepDamaged keeps a copy of a file some of whose records cannot be used, if the file system has
-// links. The next commit replaces the file, and so does not change the copy.
-func (s *stateStore) keepDamaged(logger *slog.Logger, records int) {
-	_ = os.Remove(s.path + ".bad")
-	_ = os.Link(s.path, s.path+".bad")
-	logger.Warn("alert: state file has damaged records, using the others", "file", s.path, "records", records)
-}
-
-// logFirstError logs the first of several errors, and the success after them.
-func (s *stateStore) logFirstError(logger *slog.Logger, err error) {
-	switch {
-	case err != nil && !s.failing:
-		logger.Error("alert: state file cannot be used, will retry", "file", s.path, "error", err.Error())
-	case err == nil && s.failing:
-		logger.Info("alert: state file is in use again", "file", s.path)
-	}
-	s.failing = err != nil
-}
+// errNotRead says that the file was not read yet. It is logged as the reason for that.
+var errNotRead = errors.New("not read yet")
 
 // saveAlerts writes what an evaluation has changed, and removes what no longer exists.
 func (s *stateStore) saveAlerts(c *setup, alerts []Alert, retired []*tracker, at time.Time) {
 	if s.path == "" {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.journal == nil {
-		return
-	}
-	s.evaluation++
-	s.deliverers = c.deliverers
-	err := s.putAlerts(c, silencedIDs(alerts), retired, at)
-	for _, d := range c.deliverers {
-		err = errors.Join(err, s.put(keyNotifier+d.name, true, json.RawMessage("true")))
-		for _, e := range d.savedEntries() {
-			err = errors.Join(err, s.putEntry(d, e))
+	s.locked(c.config.Logger, func() error {
+		if s.journal == nil {
+			return errNotRead
 		}
-	}
-	for key, m := range s.marks {
-		if m.evaluation != s.evaluation {
-			s.remove(key)
+		s.evaluation++
+		s.deliverers = c.deliverers
+		err := s.putAlerts(c, silencedIDs(alerts), retired, at)
+		for _, d := range c.deliverers {
+			err = errors.Join(err, s.put(keyNotifier+d.name, true, true))
+			for _, e := range d.savedEntries() {
+				err = errors.Join(err, s.putEntry(d, e))
+			}
 		}
-	}
-	s.commit(c.config.Logger, err)
+		for key, m := range s.marks {
+			if m.evaluation != s.evaluation {
+				s.remove(key)
+			}
+		}
+		return errors.Join(err, s.journal.Commit())
+	})
 }
 
 func silencedIDs(alerts []Alert) map[string]bool {
@@ -222,22 +236,20 @@ func (s *stateStore) saveDeliveries(d *deliverer, batch []Alert) {
 	if s.path == "" {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.journal == nil || !slices.Contains(s.deliverers, d) {
-		return
-	}
-	var err error
-	for _, a := range batch {
-		if e, ok := d.savedEntry(a.ID); ok {
-			err = errors.Join(err, s.putEntry(d, e))
-		} else {
-			s.remove(entryKey(a.ID, d.name))
+	s.locked(d.receiver.Load().logger, func() (err error) {
+		if s.journal == nil {
+			return errNotRead
 		}
-	}
-	s.commit(d.receiver.Load().logger, err)
-}
-
-func (s *stateStore) commit(logger *slog.Logger, err error) {
-	s.logFirstError(logger, errors.Join(err, s.journal.Commit()))
+		if !slices.Contains(s.deliverers, d) {
+			return nil
+		}
+		for _, a := range batch {
+			if e, ok := d.savedEntry(a.ID); ok {
+				err = errors.Join(err, s.putEntry(d, e))
+			} else {
+				s.remove(entryKey(a.ID, d.name))
+			}
+		}
+		return errors.Join(err, s.journal.Commit())
+	})
 }
