@@ -35,7 +35,7 @@ func (m *Monitor) adminObject() adminhook.Object {
 			EndSilence: m.EndSilence,
 			Rules: func() (names []string) {
 				for _, e := range m.setup.Load().evaluators {
-					names = append(names, e.rule.Name)
+					names = append(names, e.published.Load().rule) // not e.rule, which Reconfigure replaces
 				}
 				return names
 			},

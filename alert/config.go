@@ -32,10 +32,10 @@ type Config struct {
 	// StateFile is the path of a file that keeps the alerts when the process restarts, even if it
 	// was killed. The restarted process does not notify an incident again, and does not lose its
 	// resolve. A notification that the process has not recorded when it ends, at most one batch per
-	// notifier, may be sent twice. The file has at most 16 MiB. It requires an Instance. Only one
-	// process at a time uses the file: a second process logs an error and runs without the file
-	// until the first process ends (Unix only). If the file cannot be written, alerts are delivered
-	// nevertheless. Default none.
+	// notifier, may be sent twice. The state takes at most 16 MiB, and the file about twice as
+	// much. It requires an Instance. Only one process at a time uses the file: a second process
+	// logs an error and runs without the file until the first process ends (Unix only). If the file
+	// cannot be written, alerts are delivered nevertheless. Default none.
 	StateFile string
 	// Logger receives the failures of rules and notifiers. Default slog.Default().
 	Logger *slog.Logger

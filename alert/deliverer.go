@@ -23,14 +23,15 @@ type deliverer struct {
 	attempt   chan struct{} // holds one element during an attempt
 	running   atomic.Int32  // calls of this notifier and of the notifiers that it has replaced
 
+	state *stateStore // where deliveries are saved
+
 	mu      sync.Mutex // not held while user code runs
 	wake    chan struct{}
 	queue   *queue
 	stats   deliveryStats
 	failing bool // the latest attempt failed
 
-	restored map[string]*entry  // of a state file, until the next update
-	saved    func(*slog.Logger) // writes the state file
+	restored map[string]*entry // of a state file, until the next update
 
 	published atomic.Pointer[deliveryStats] // a copy for readers, never changed
 }
@@ -52,24 +53,16 @@ type receiver struct {
 	guard    *guard
 }
 
-func newDeliverer(n Notifier, c Config) *deliverer {
-	d := &deliverer{name: n.Name(), attempt: make(chan struct{}, 1), queue: newQueue(0)}
-	d.setReceiver(n, c)
+func newDeliverer(name string, state *stateStore) *deliverer {
+	d := &deliverer{name: name, attempt: make(chan struct{}, 1), queue: newQueue(0), state: state}
 	d.published.Store(&deliveryStats{})
 	return d
 }
 
 // setReceiver sets or replaces the notifier. An attempt in progress continues with the notifier and
 // the timeout that it began with.
-func (d *deliverer) setReceiver(n Notifier, c Config) {
-	var repeat time.Duration
-	if r, ok := n.(repeatNotifier); ok {
-		repeat = r.Repeat()
-	}
-	ownSilences := false
-	if s, ok := n.(silencingNotifier); ok {
-		ownSilences = s.OwnSilences()
-	}
+func (d *deliverer) setReceiver(next receiverConfig, c Config) {
+	n := next.notifier
 	r := &receiver{notifier: n, timeout: c.Timeout, logger: c.Logger, guard: &guard{running: &d.running}}
 	r.batch, _ = n.(batchNotifier)
 	if old := d.receiver.Load(); old != nil && reflect.ValueOf(n).Comparable() && old.notifier == n {
@@ -77,8 +70,8 @@ func (d *deliverer) setReceiver(n Notifier, c Config) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue.ownSilences = ownSilences
-	d.queue.setRepeat(repeat)
+	d.queue.ownSilences = next.ownSilences
+	d.queue.setRepeat(next.repeat)
 	d.receiver.Store(r)
 }
 
@@ -231,8 +224,8 @@ func (d *deliverer) finish(ctx context.Context, batch []Alert, failed *DeliveryE
 	d.publish()
 	retry := d.queue.retry
 	d.mu.Unlock()
-	if d.saved != nil && (failed == nil || failed.Permanent) {
-		d.saved(d.receiver.Load().logger)
+	if failed == nil || failed.Permanent {
+		d.state.saveDeliveries(d, batch)
 	}
 	d.log(batch, wasFailing, isFailing, failed, retry)
 	return nextIsNew

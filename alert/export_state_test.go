@@ -1,21 +1,24 @@
 package alert
 
+import "github.com/weir-go/weir/internal/journal"
+
+// StateFormat is the format of the journal of a state file.
+const StateFormat = stateFormat
+
 // Kill releases the state file as the end of the process would.
 func (m *Monitor) Kill() {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
-	if m.state.lock != nil {
-		_ = m.state.lock.Close()
+	if m.state.journal != nil {
+		_ = m.state.journal.Close()
 	}
-	m.state.lock, m.state.path = nil, ""
+	m.state.journal, m.state.path = nil, ""
 }
 
-// ReadStateFile reads and restores the content of a state file.
-func ReadStateFile(content []byte) (again []byte, err error) {
-	s, err := decodeState(content)
-	if err != nil {
-		return nil, err
-	}
+// RestoreState restores the content of a journal, and returns how many of its records are not as a
+// monitor writes them.
+func RestoreState(j *journal.Journal) (invalid int) {
+	s, invalid := decodeState(j)
 	found := map[string]*tracker{}
 	for _, t := range s.trackers(s.At) {
 		found[t.id] = t
@@ -27,5 +30,5 @@ func ReadStateFile(content []byte) (again []byte, err error) {
 		q.update(nil, s.At)
 		q.nextBatch(maxBatch, s.At)
 	}
-	return s.encode()
+	return invalid
 }

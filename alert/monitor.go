@@ -40,7 +40,7 @@ func NewMonitor(c Config, rules ...Rule) *Monitor {
 	}
 	m := &Monitor{state: stateStore{path: c.StateFile}}
 	m.setup.Store(&setup{})
-	m.replaceSetup(c.orDefault(), rules)
+	m.replaceSetup(newNextSetup(c, rules))
 	m.alerts.Store(&[]Alert{})
 	return m
 }
@@ -145,7 +145,7 @@ func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
 func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
 	m.busy.Lock()
 	defer m.busy.Unlock()
-	m.replaceByNext()
+	m.replaceByNext()()
 	if m.now.IsZero() {
 		m.now = time.Unix(0, 0) // so that a zero t is earlier than m.now
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Reconfigure replaces the config and the rules. If Run is running, it then evaluates at once. If
@@ -34,8 +35,9 @@ func (m *Monitor) Reconfigure(c Config, rules ...Rule) error {
 	if c.StateFile != m.state.path {
 		return fmt.Errorf("alert: StateFile is %q and cannot become %q", m.state.path, c.StateFile)
 	}
+	next := newNextSetup(c, rules)
 	m.mu.Lock()
-	m.next = &nextSetup{c.orDefault(), slices.Clone(rules)}
+	m.next = next
 	wake := m.wake
 	m.mu.Unlock()
 	m.tryReplace()
@@ -55,18 +57,44 @@ type setup struct {
 	series     *monitorSeries
 }
 
-// nextSetup holds the parts from which a setup is built.
+// nextSetup holds the parts from which a setup is built. It is made before the lock busy is taken,
+// because it calls methods of the notifiers.
 type nextSetup struct {
-	config Config // with its defaults
-	rules  []Rule
+	config    Config // with its defaults
+	rules     []Rule
+	receivers []receiverConfig
+}
+
+// receiverConfig is a notifier, and what it says of itself.
+type receiverConfig struct {
+	notifier    Notifier
+	name        string
+	repeat      time.Duration
+	ownSilences bool
+}
+
+func newNextSetup(c Config, rules []Rule) *nextSetup {
+	next := &nextSetup{config: c.orDefault(), rules: slices.Clone(rules)}
+	for _, n := range c.Notify {
+		r := receiverConfig{notifier: n, name: n.Name()}
+		if repeating, ok := n.(repeatNotifier); ok {
+			r.repeat = repeating.Repeat()
+		}
+		if silencing, ok := n.(silencingNotifier); ok {
+			r.ownSilences = silencing.OwnSilences()
+		}
+		next.receivers = append(next.receivers, r)
+	}
+	return next
 }
 
 // tryReplace replaces the setup if a next one waits. If an evaluation is in progress, the setup is
 // replaced later.
 func (m *Monitor) tryReplace() {
 	for m.waits() && m.busy.TryLock() {
-		m.replaceByNext()
+		logRemoved := m.replaceByNext()
 		m.busy.Unlock()
+		logRemoved()
 	}
 }
 
@@ -76,25 +104,30 @@ func (m *Monitor) waits() bool {
 	return m.next != nil
 }
 
-// replaceByNext replaces the setup if a next one waits. The caller holds the lock busy.
-func (m *Monitor) replaceByNext() {
+// replaceByNext replaces the setup if a next one waits. The caller holds the lock busy, and calls
+// the result: see replaceSetup.
+func (m *Monitor) replaceByNext() (logRemoved func()) {
 	m.mu.Lock()
 	next := m.next
 	m.next = nil
 	m.mu.Unlock()
-	if next != nil {
-		m.replaceSetup(next.config, next.rules)
+	if next == nil {
+		return func() {}
 	}
+	return m.replaceSetup(next)
 }
 
-// replaceSetup replaces the setup. c and the rules are valid, and c has its defaults.
-func (m *Monitor) replaceSetup(c Config, rules []Rule) {
+// replaceSetup replaces the setup by a valid one. The result logs which notifiers were removed with
+// undelivered alerts. It must be called without the lock busy, or during an evaluation, so that a
+// handler of the logger may use the monitor.
+func (m *Monitor) replaceSetup(parts *nextSetup) (logRemoved func()) {
+	c := parts.config
 	old, next := m.setup.Load(), &setup{config: c}
 	evaluators := map[string]*evaluator{}
 	for _, e := range old.evaluators {
 		evaluators[e.rule.Name] = e
 	}
-	for _, r := range rules {
+	for _, r := range parts.rules {
 		e := evaluators[r.Name]
 		delete(evaluators, r.Name)
 		if e == nil {
@@ -110,40 +143,37 @@ func (m *Monitor) replaceSetup(c Config, rules []Rule) {
 			m.retired = append(m.retired, e.retire()...)
 		}
 	}
-	next.deliverers = deliverersOf(c, old.deliverers)
-	for _, d := range next.deliverers {
-		if d.saved == nil {
-			d.saved = m.state.saveDeliveries
-		}
-	}
+	var removed []*deliverer
+	next.deliverers, removed = deliverersOf(parts, old.deliverers, &m.state)
 	next.series = newMonitorSeries(next.evaluators, next.deliverers)
 	m.setup.Store(next)
 	m.deliveries.set(next.deliverers)
+	return func() {
+		for _, d := range removed {
+			if pending := d.published.Load().pending; pending > 0 {
+				c.Logger.Warn("alert: notifier removed with undelivered alerts", "weir.notifier.name", d.name, "alerts", pending)
+			}
+		}
+	}
 }
 
 // deliverersOf returns the deliverers of a config. It reuses the deliverers in old whose names are
-// in the config. For each of the others it logs how many alerts are undelivered, if any.
-func deliverersOf(c Config, old []*deliverer) (all []*deliverer) {
+// in the config, and returns the others as removed.
+func deliverersOf(parts *nextSetup, old []*deliverer, state *stateStore) (all, removed []*deliverer) {
 	gone := map[string]*deliverer{}
 	for _, d := range old {
 		gone[d.name] = d
 	}
-	for _, n := range c.Notify {
-		d := gone[n.Name()]
-		delete(gone, n.Name())
+	for _, r := range parts.receivers {
+		d := gone[r.name]
+		delete(gone, r.name)
 		if d == nil {
-			d = newDeliverer(n, c)
-		} else {
-			d.setReceiver(n, c)
+			d = newDeliverer(r.name, state)
 		}
+		d.setReceiver(r, parts.config)
 		all = append(all, d)
 	}
-	for name, d := range gone {
-		if pending := d.published.Load().pending; pending > 0 {
-			c.Logger.Warn("alert: notifier removed with undelivered alerts", "weir.notifier.name", name, "alerts", pending)
-		}
-	}
-	return all
+	return all, slices.Collect(maps.Values(gone))
 }
 
 // reconfigure changes the rule. It returns trackers of alerts that no longer belong to the rule,

@@ -3,18 +3,20 @@ package alert_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/journal"
 )
 
 // restartedProgram is a program with one rule whose process is replaced.
@@ -161,8 +163,10 @@ func TestDamagedStateFileIsLeftAside(t *testing.T) {
 	r.evaluateAfter(0)
 	whole, err := os.ReadFile(r.file)
 	require.NoError(t, err)
-	flipped := bytes.Replace(whole, []byte("down"), []byte("dawn"), 1)
-	for _, content := range [][]byte{whole[:len(whole)-1], whole[:10], {}, []byte("#!/bin/sh\n"), flipped, make([]byte, 17<<20)} {
+	flipped := bytes.ReplaceAll(whole[1:], []byte("down"), []byte("dawn"))
+	flipped = bytes.ReplaceAll(flipped, []byte("book"), []byte("look"))
+	flipped = bytes.ReplaceAll(flipped, []byte("true"), []byte("false"))
+	for _, content := range [][]byte{whole[:10], {}, []byte("#!/bin/sh\n"), flipped, make([]byte, 33<<20)} {
 		require.NoError(t, os.WriteFile(r.file, content, 0o600))
 		r.log.Reset()
 		r.start(r.rule(0))
@@ -232,28 +236,230 @@ func TestStateFileNeedsAnInstanceAndStays(t *testing.T) {
 	require.ErrorContains(t, m.Reconfigure(alert.Config{StateFile: "x", Instance: "a"}), "cannot become")
 }
 
-// The fuzzer makes only the JSON if sealed is true, and otherwise the whole file. Such a whole file
-// hardly ever has the right checksum.
-func FuzzStateFile(f *testing.F) {
-	f.Add([]byte("weir-alert-state 1 x\n{}"), false)
-	f.Add([]byte(`{"at":"2026-01-01T00:00:00Z","rules":{"r":{"threshold":1}},"alerts":[{"labels":{"alertname":"r"},`+
-		`"phase":2,"value":2}],"notifiers":{"n":[{"id":"x","state":"firing","due":{"id":"x","state":"firing"}},`+
-		`{"id":"y","state":"resolved","held":true}]}}`), true)
-	f.Fuzz(func(t *testing.T, content []byte, sealed bool) {
-		if sealed {
-			content = append(fmt.Appendf(nil, "weir-alert-state 1 %x\n", sha256.Sum256(content)), content...)
+// Each record but the first has one bit flipped in turn, and the file ends in each of them in turn.
+// The incident is neither announced again nor lost, unless the lost record was about it.
+func TestDamagedRecordsOfAStateFileAreSkipped(t *testing.T) {
+	r := newRestartedProgram(t)
+	r.bad = true
+	two := func() []alert.Rule {
+		up := alert.Rule{Name: "up", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
+		return []alert.Rule{r.rule(0), up}
+	}
+	r.start(two()...)
+	r.evaluateAfter(0)
+	whole, err := os.ReadFile(r.file)
+	require.NoError(t, err)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	require.Greater(t, len(lines), 6)
+	for i := 1; i < len(lines); i++ {
+		var damaged []byte
+		for k, line := range lines {
+			if k == i {
+				line = bytes.Clone(line)
+				line[len(line)/2] ^= 1
+			}
+			damaged = append(damaged, line...)
 		}
-		again, err := alert.ReadStateFile(content)
-		if err != nil {
-			return
-		}
-		_, err = alert.ReadStateFile(again)
+		r.restartWith(damaged, two()...)
+		require.Contains(t, r.log.String(), "damaged records", i)
+		aside, err := os.ReadFile(r.file + ".bad")
 		require.NoError(t, err)
+		require.Equal(t, damaged, aside)
+		about := func(name string) bool {
+			return bytes.Contains(lines[i], []byte(name)) || bytes.Contains(lines[i], []byte("entry"))
+		}
+		if got := r.received.lines(); !about("down") && !about("up") {
+			require.Equal(t, []string{"down firing", "up firing"}, got, "%s", lines[i])
+		}
+		require.Len(t, r.monitor.Alerts(), 2)
+	}
+}
+
+// restartWith starts a process with this content of the file.
+func (r *restartedProgram) restartWith(content []byte, rules ...alert.Rule) {
+	require.NoError(r.t, os.WriteFile(r.file, content, 0o600))
+	r.received = alertRecorder{told: r.received.alerts()[:2]}
+	r.log.Reset()
+	r.start(rules...)
+	r.evaluateAfter(time.Second)
+}
+
+// The value of a firing alert changes at each evaluation, and its receiver is down.
+func TestUnchangedStateIsNotWritten(t *testing.T) {
+	for _, fails := range []error{nil, errors.New("down")} {
+		r := newRestartedProgram(t)
+		r.fails = fails
+		value := 1.0
+		r.start(alert.Rule{Name: "high", Value: alert.Gauge(func() float64 { return value }), When: alert.Above(0)})
+		r.evaluateAfter(0)
+		r.evaluateAfter(time.Second)
+		before, err := os.Stat(r.file)
+		require.NoError(t, err)
+		for range 50 {
+			value++
+			r.evaluateAfter(time.Second)
+		}
+		after, err := os.Stat(r.file)
+		require.NoError(t, err)
+		require.True(t, os.SameFile(before, after))
+		require.Equal(t, before.Size(), after.Size())
+	}
+}
+
+// A delivery writes its own alerts, so the cost of each is the same for 100 alerts and 1,000.
+func TestDeliveryWritesOnlyItsAlerts(t *testing.T) {
+	for _, alerts := range []int{100, 1000} {
+		r := newRestartedProgram(t)
+		written, last := int64(0), os.FileInfo(nil)
+		measure := func() {
+			info, err := os.Stat(r.file)
+			require.NoError(t, err)
+			if last != nil && os.SameFile(last, info) {
+				written += info.Size() - last.Size()
+			} else {
+				written += info.Size()
+			}
+			last = info
+		}
+		c := r.config()
+		c.Budget = time.Minute
+		c.Notify = []alert.Notifier{alert.Func("book", func(context.Context, alert.Alert) error {
+			measure()
+			return nil
+		})}
+		var keys []int
+		for i := range alerts {
+			keys = append(keys, i)
+		}
+		r.monitor = alert.NewMonitor(c, alert.Rule{Name: "down", When: alert.Above(0), Value: alert.Each(
+			slices.All(keys), func(int) alert.Value { return alert.True(func() bool { return true }) })})
+		r.monitor.Evaluate(r.now)
+		require.NoError(t, r.monitor.Flush(t.Context()))
+		measure()
+		require.Less(t, written/int64(alerts), int64(2000), "bytes for each of %d alerts", alerts)
+	}
+}
+
+func TestStateFileThatWasRemovedIsWrittenAgain(t *testing.T) {
+	for name, harm := range map[string]func(file string) error{
+		"removed":  os.Remove,
+		"emptied":  func(file string) error { return os.Truncate(file, 0) },
+		"replaced": func(file string) error { return os.WriteFile(file, []byte("other"), 0o600) },
+	} {
+		r := newRestartedProgram(t)
+		r.bad = true
+		r.start(r.rule(0))
+		r.evaluateAfter(0)
+		require.NoError(t, harm(r.file), name)
+		r.evaluateAfter(time.Second)
+		r.start(r.rule(0))
+		r.evaluateAfter(time.Second)
+		require.Equal(t, []string{"down firing"}, r.received.lines(), name)
+	}
+}
+
+func TestStateFileForgetsWhatIsOver(t *testing.T) {
+	r := newRestartedProgram(t)
+	r.bad = true
+	r.start(r.rule(0))
+	r.evaluateAfter(0)
+	r.bad = false
+	r.evaluateAfter(time.Second)
+	r.evaluateAfter(16 * time.Minute)
+	r.evaluateAfter(time.Second) // the receivers' part is forgotten after the alert
+	r.monitor.Kill()
+	j, _, err := journal.Open(r.file, alert.StateFormat)
+	require.NoError(t, err)
+	defer j.Close()
+	for key := range j.All {
+		require.Equal(t, "notifier book", key)
+	}
+}
+
+// The clock of the machine was an hour fast, and is right when the process starts again.
+func TestClockThatWentBackBetweenTwoProcesses(t *testing.T) {
+	r := newRestartedProgram(t)
+	rule := r.rule(10 * time.Second)
+	rule.KeepFiring = 10 * time.Second
+	r.bad = true
+	r.start(rule)
+	r.evaluateAfter(0)
+	r.evaluateAfter(4 * time.Second)
+	r.start(rule)
+	r.evaluateAfter(-time.Hour)
+	r.evaluateAfter(5 * time.Second)
+	require.Empty(t, r.received.lines(), "pending for 9s")
+	r.evaluateAfter(time.Second)
+	require.Equal(t, []string{"down firing"}, r.received.lines())
+	fired := r.monitor.Alerts()[0].StartsAt
+
+	r.start(rule)
+	r.evaluateAfter(-time.Hour)
+	back := r.now
+	require.True(t, r.monitor.Alerts()[0].StartsAt.Equal(back), "no time of an alert is in the future: %v", fired)
+	r.bad = false
+	r.evaluateAfter(time.Second)
+	r.evaluateAfter(4 * time.Second)
+	r.start(rule)
+	r.evaluateAfter(-time.Hour)
+	r.evaluateAfter(5 * time.Second)
+	require.Len(t, r.received.lines(), 1, "clear for 9s")
+	r.evaluateAfter(time.Second)
+	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
+
+	r.start(rule)
+	r.evaluateAfter(-time.Hour)
+	require.Len(t, r.monitor.Alerts(), 1)
+	r.evaluateAfter(16 * time.Minute)
+	require.Empty(t, r.monitor.Alerts(), "a resolved alert is remembered for 15 minutes")
+	require.Len(t, r.received.lines(), 2)
+}
+
+// Each record of the fuzzer has the right checksum.
+func FuzzStateFile(f *testing.F) {
+	for _, record := range []string{
+		`{"k":"at","v":"2026-01-01T00:00:00Z"}`,
+		`{"k":"alert 0","v":{"labels":{"alertname":"r"},"phase":2,"value":2}}` + "\n" + `{"k":"rule r","v":{"threshold":1}}`,
+		`{"k":"entry x n","v":{"state":"firing","due":{"id":"x","state":"firing"}}}` + "\n" +
+			`{"k":"entry y n","v":{"state":"resolved","held":true}}`,
+	} {
+		f.Add([]byte(record))
+	}
+	f.Fuzz(func(t *testing.T, records []byte) {
+		file := filepath.Join(t.TempDir(), "alerts")
+		text := []byte(alert.StateFormat + "\n")
+		for record := range bytes.Lines(records) {
+			record = bytes.TrimSuffix(record, []byte("\n"))
+			sum := crc32.Checksum(append([]byte(alert.StateFormat), record...), crc32.MakeTable(crc32.Castagnoli))
+			text = fmt.Appendf(text, "%08x %s\n", sum, record)
+		}
+		require.NoError(t, os.WriteFile(file, text, 0o600))
+		j, damaged, err := journal.Open(file, alert.StateFormat)
+		require.NoError(t, err)
+		alert.RestoreState(j)
+		require.NoError(t, j.Commit())
+		require.NoError(t, j.Close())
+		if damaged > 0 {
+			_, damaged, err = journal.Open(file, alert.StateFormat)
+			require.NoError(t, err)
+			require.Zero(t, damaged)
+		}
 	})
 }
 
-func TestStateFileOfTheFuzzerIsWhole(t *testing.T) {
-	text := `{"notifiers":{"n":[{"id":"x","state":"nonsense"}]}}`
-	_, err := alert.ReadStateFile(fmt.Appendf(nil, "weir-alert-state 1 %x\n%s", sha256.Sum256([]byte(text)), text))
-	require.ErrorContains(t, err, "alert of a notifier is not valid")
+func TestRecordsThatAreNoStateAreSkipped(t *testing.T) {
+	j, _, err := journal.Open(filepath.Join(t.TempDir(), "alerts"), alert.StateFormat)
+	require.NoError(t, err)
+	require.NoError(t, j.Set("entry x n", map[string]any{"state": "firing"}))
+	require.NoError(t, j.Set("notifier n", true))
+	require.Zero(t, alert.RestoreState(j))
+	for key, value := range map[string]any{
+		"entry y n": map[string]any{"state": "nonsense"}, "entry z n": 1, "alert x": map[string]any{"labels": map[string]string{"alertname": "r"}},
+		"at": "yesterday", "rule r": 1, "nonsense": 1, "": 1,
+	} {
+		require.NoError(t, j.Set(key, value))
+	}
+	require.Equal(t, 7, alert.RestoreState(j))
+	require.NoError(t, j.Close())
 }

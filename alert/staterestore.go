@@ -38,9 +38,10 @@ func (m *Monitor) restoreState(c *setup) {
 }
 
 // trackers returns the alerts. The time since the latest evaluation before the restart does not
-// count for Rule.For and Rule.KeepFiring, because no evaluation saw whether the condition held.
+// count for Rule.For and Rule.KeepFiring, because no evaluation saw whether the condition held. It
+// is negative if the clock went back. No time of an alert is later than now.
 func (s *savedState) trackers(now time.Time) (all []*tracker) {
-	down := max(now.Sub(s.At), 0)
+	down := now.Sub(s.At)
 	for _, a := range s.Alerts {
 		saved := s.Rules[a.Labels[labelRule]]
 		t := &tracker{
@@ -62,6 +63,9 @@ func (s *savedState) trackers(now time.Time) (all []*tracker) {
 			t.activeAt = t.activeAt.Add(down)
 		case t.phase == firing && !t.clearedAt.IsZero():
 			t.clearedAt = t.clearedAt.Add(down)
+		}
+		for _, at := range []*time.Time{&t.activeAt, &t.firedAt, &t.clearedAt, &t.resolvedAt} {
+			*at = notAfter(*at, now)
 		}
 		all = append(all, t)
 	}
@@ -163,16 +167,36 @@ func (q *queue) restore(entries map[string]*entry) {
 func (d *deliverer) savedEntries() (saved []savedEntry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, e := range d.queue.entries {
-		due := e.inFlight || e.list == d.queue.due || e.list == d.queue.refused
-		saved = append(saved, e.saved(id, due, e.list == d.queue.held && !due))
+	for id := range d.queue.entries {
+		e, _ := d.savedEntryOf(id)
+		saved = append(saved, e)
 	}
-	for id, e := range d.restored {
+	for id := range d.restored {
 		if d.queue.entries[id] == nil {
-			saved = append(saved, e.saved(id, e.restoredDue, e.restoredHeld))
+			e, _ := d.savedEntryOf(id)
+			saved = append(saved, e)
 		}
 	}
 	return saved
+}
+
+// savedEntry returns the entry of an alert for the state file, and whether there is one.
+func (d *deliverer) savedEntry(id string) (savedEntry, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.savedEntryOf(id)
+}
+
+// savedEntryOf is called with the lock held.
+func (d *deliverer) savedEntryOf(id string) (savedEntry, bool) {
+	if e := d.queue.entries[id]; e != nil {
+		due := e.inFlight || e.list == d.queue.due || e.list == d.queue.refused
+		return e.saved(id, due, e.list == d.queue.held && !due), true
+	}
+	if e := d.restored[id]; e != nil {
+		return e.saved(id, e.restoredDue, e.restoredHeld), true
+	}
+	return savedEntry{}, false
 }
 
 func (e *entry) saved(id string, due, held bool) savedEntry {
