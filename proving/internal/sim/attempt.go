@@ -22,6 +22,7 @@ type attempt struct {
 	luck    float64       // it fails if this is below the error rate
 	backoff float64       // 0 to 1
 	slow    float64       // a fault slows it down if this is below the fault's share
+	loss    float64       // it gets no answer if this is below the share of lost ones
 
 	sent    bool
 	sentAt  time.Duration
@@ -39,10 +40,14 @@ func newAttempt(k *call, number int) *attempt {
 	r := randomFor(uint64(k.random), uint64(number))
 	s := &k.client.run.world.Service
 	a.host = int(r.next() * float64(max(s.Hosts, 1)))
+	if s.InTurn {
+		a.host = (k.index + max(k.user, 0) + number) % max(s.Hosts, 1)
+	}
 	a.time = max(s.Time.At(r.next()), 0)
 	a.luck = r.next()
 	a.backoff = r.next()
 	a.slow = r.next()
+	a.loss = r.next()
 	return a
 }
 
@@ -65,13 +70,22 @@ func (a *attempt) begin() {
 		return
 	}
 	if a.number == 0 {
+		a.call.host = a.host
 		a.call.begin(now)
 	}
-	a.ctx.at = now + c.Timeout
-	if a.call.hurried {
+	switch k := a.call; {
+	case k.leaves > 0:
+		a.ctx.at, a.ctx.silent = k.began+k.leaves, true
+	case k.hurried:
 		a.ctx.at = now + c.Hurried
+	case c.Timeout > 0:
+		a.ctx.at, a.ctx.silent = now+c.Timeout, c.Cancels
+	default:
+		a.ctx.at, a.ctx.silent = endlessTime, true
 	}
-	r.push(event{at: a.ctx.at, kind: expire, attempt: a})
+	if a.ctx.at < endlessTime {
+		r.push(event{at: a.ctx.at, kind: expire, attempt: a})
+	}
 	r.woken = true
 	go a.run(r.processes[a.call.process])
 }
@@ -167,16 +181,24 @@ func (a *attempt) deliverAnswer(err error) {
 	}
 }
 
-// expire ends the attempt at its deadline. When a suspended process continues, it may find an
-// answer and a timeout at the same time. It takes the timeout.
+// expire ends the attempt at its deadline, or when its client leaves. When a suspended process
+// continues, it may find an answer and a timeout at the same time. It takes the timeout.
 func (a *attempt) expire() {
 	c := a.call.client
 	if c.Suspended.holds(c.run.now()) {
 		c.run.push(event{at: c.Suspended.To, kind: expire, attempt: a})
 		return
 	}
-	a.end(context.DeadlineExceeded)
-	a.ctx.end(context.DeadlineExceeded)
+	cause := context.DeadlineExceeded
+	if a.ctx.silent {
+		cause = context.Canceled
+	}
+	if k := a.call; k.leaves > 0 {
+		k.left = true
+		k.served = a.sent && !a.over && c.run.service.endStream(a)
+	}
+	a.end(cause)
+	a.ctx.end(cause)
 }
 
 // wake delivers the answer that arrived while the process was suspended.
