@@ -43,7 +43,9 @@ func perHost() sim.Maker {
 			g.call = func(ctx context.Context, f func(context.Context) error) error {
 				return group.Get(sim.Host(ctx)).Run(ctx, f)
 			}
-			return g
+			return &stepped{g, func(ctx context.Context) (func(error), error) {
+				return beginAt(ctx, group.Get(sim.Host(ctx)))
+			}}
 		},
 	}
 }

@@ -56,8 +56,9 @@ type run struct {
 	service   *service
 	clients   []*client
 	processes []*process
-	live      int // calls that have begun and not ended
-	coming    int // clients and users that will call again
+	ended     []*attempt // of stepped guards, which have a result since the last event
+	live      int        // calls that have begun and not ended
+	coming    int        // clients and users that will call again
 	tally     tally
 	traced    bool // calls are wanted in place of figures
 	failure   error
@@ -98,6 +99,10 @@ func (r *run) handleEvents() {
 		r.woken = false
 		for !r.woken && r.sleep() {
 			r.handle(r.events.pop())
+			for _, a := range r.ended {
+				a.secondStep()
+			}
+			r.ended = r.ended[:0]
 		}
 		r.callUnlocked(synctest.Wait)
 	}
