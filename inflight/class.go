@@ -16,8 +16,8 @@ type class struct {
 	tenants map[uint64]*tenant // that wait or are ahead, by the hash of their names
 	weight  float64            // of all tenants that wait
 	last    float64            // the pass of the tenant that was served last
-	turns   tenantHeap         // the tenants that wait, the one with the next turn first
-	loads   tenantHeap         // the tenants that wait, the one with the most waiters for its weight first
+	turns   tenantHeap         // the tenants that wait, by pass
+	loads   tenantHeap         // the tenants that wait, the one with the highest load first
 	// The tenants that do not wait, but whose pass is later than last. If they were forgotten, a
 	// tenant with few callers would get more slots than its weight says, because it has no waiter
 	// after each of its turns.

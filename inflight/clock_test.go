@@ -12,8 +12,8 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
-// waitInVain returns how long a caller waits in vain, and when a slot is expected then.
-func waitInVain(t *testing.T, l *inflight.Limiter) (waited, until time.Duration) {
+// waitWithoutSlot returns how long a caller waits that gets no slot, and when one is expected then.
+func waitWithoutSlot(t *testing.T, l *inflight.Limiter) (waited, until time.Duration) {
 	began := time.Now()
 	_, err := l.Acquire(t.Context())
 	var full *inflight.FullError
@@ -29,7 +29,7 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			held, ok := l.TryAcquire()
 			require.True(t, ok)
-			waited, until := waitInVain(t, l)
+			waited, until := waitWithoutSlot(t, l)
 			require.Equal(t, 100*ms, waited, "the Interval, because the queue is not overloaded")
 			require.LessOrEqual(t, until, time.Second)
 			held.Done(t.Context(), nil)
@@ -50,7 +50,7 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 				time.Sleep(ms)
 			}
 			keep.Store(true)
-			waited, until = waitInVain(t, l)
+			waited, until = waitWithoutSlot(t, l)
 			require.Equal(t, 5*ms, waited, "the Target, because the queue is overloaded")
 			require.LessOrEqual(t, until, time.Second)
 			keep.Store(false)

@@ -60,7 +60,7 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (he
 // join puts a caller into the queue, and returns the longest time that it may wait. It returns nil
 // if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
-	weight := l.Queue().tenantWeight(c.Tenant) // calls a function of the user, so not under the lock
+	weight := l.Queue().tenantWeight(c.Tenant) // a function of the user, so not under the lock
 	q, now := &l.queue, time.Since(l.epoch)
 	q.mu.Lock()
 	defer q.mu.Unlock()

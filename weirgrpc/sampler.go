@@ -31,7 +31,7 @@ func (s *sampler) sample(c sampled) (leftOut int64, ok bool) {
 	now, free := time.Now(), -1
 	for i := range s.recent {
 		switch r := &s.recent[i]; {
-		case !now.Before(r.until):
+		case !now.Before(r.until), r.until.Sub(now) > time.Second: // or the clock has gone back
 			free = i
 		case r.cause == c:
 			s.leftOut++

@@ -35,7 +35,7 @@ type GuardConfig struct {
 // If the client disconnects before that, the request is ignored.
 //
 // If the deadline of the request's context has passed and the handler has written nothing, or has
-// written only after an [http.TimeoutHandler] in front of the guard had answered, the status is 503.
+// written after an [http.TimeoutHandler] in front of the guard had answered, the status is 503.
 //
 // The ResponseWriter of the handler is an http.Flusher or http.Hijacker if the ResponseWriter of
 // the server is one, and works with [http.ResponseController]. It is always an http.Pusher and an

@@ -14,7 +14,8 @@ import (
 // guardedResponse is the ResponseWriter of a handler behind a Guard. It remembers the status.
 //
 // It is always an http.Pusher and an io.ReaderFrom, because handlers must expect a Push that is not
-// supported, and anything can be read without a ReaderFrom. See writer for a Flusher and a Hijacker.
+// supported, and it can read without the ReaderFrom of the server. See writer for Flusher and
+// Hijacker.
 type guardedResponse struct {
 	http.ResponseWriter
 	request  *http.Request

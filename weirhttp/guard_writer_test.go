@@ -140,7 +140,9 @@ func TestTheOutcomeIsKnownWhenAnInnerWriterFlushesOrHijacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := breaker.New("b", breaker.Config{})
 			var before, after int64
+			ended := make(chan struct{})
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
 				guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					_, isHijacker := w.(http.Hijacker)
 					before = b.Totals().Successes
@@ -151,9 +153,8 @@ func TestTheOutcomeIsKnownWhenAnInnerWriterFlushesOrHijacks(t *testing.T) {
 				})).ServeHTTP(unwraps{bare{w}, w}, r)
 			}))
 			client := server.Client()
-			if resp, err := client.Get(server.URL); err == nil {
-				resp.Body.Close()
-			}
+			_, _ = bodyText(client.Do(newRequest(t, server.URL, nil)))
+			<-ended
 			client.CloseIdleConnections()
 			server.Close()
 			require.Zero(t, before)
@@ -163,7 +164,7 @@ func TestTheOutcomeIsKnownWhenAnInnerWriterFlushesOrHijacks(t *testing.T) {
 	}
 }
 
-// The handler waits until its time is over, and then returns or writes a response that nobody gets.
+// The handler waits until its deadline, and then returns or writes a response, which is dropped.
 func TestGuardInsideATimeoutHandler(t *testing.T) {
 	for name, finish := range map[string]func(http.ResponseWriter){
 		"returns": func(http.ResponseWriter) {},

@@ -10,9 +10,13 @@ import (
 )
 
 // policyItem returns the item of a policy for RateLimit-Policy: its quota in a window of whole
-// seconds. A shorter window is extended to a second.
+// seconds. A shorter window is extended to a second, and one with fewer requests than a bucket has
+// to the time that the bucket takes to fill.
 func policyItem(p Policy) string {
 	n, in := p.requestsIn()
+	if burst := int64(p.Burst); burst > n {
+		n, in = burst, time.Duration(min(float64(burst)*p.interval(), float64(maxSeconds)*float64(time.Second)))
+	}
 	w := wholeSeconds(in)
 	if exact := time.Duration(w) * time.Second; exact != in {
 		n = int64(float64(n) * (float64(exact) / float64(in)))
@@ -117,11 +121,16 @@ func (a *answer) appendLimit(to []byte, refused bool) []byte {
 	return strconv.AppendInt(append(to, ";t="...), wait, 10)
 }
 
-// effectiveWindow returns the number of seconds in which a client can make no more than the
-// remaining requests. It is the time until one more request can be made, or the time that the
+// effectiveWindow returns the number of seconds over which a client can spread the remaining
+// requests again and again. It is the time until one more request can be made, or the time that the
 // remaining requests take at the rate of the policy, whichever is longer.
 func (a *answer) effectiveWindow() int64 {
-	t := max(float64(a.next), float64(a.Remaining)*a.quota.policy.interval())
+	p := a.quota.policy
+	pace := p.interval()
+	if p.isWindow() { // requests may count longer
+		pace += float64(p.windowLimit().spanWidth()) / float64(p.Limit)
+	}
+	t := max(float64(a.next), float64(a.Remaining)*pace)
 	return wholeSeconds(time.Duration(min(t, math.MaxInt64/2)))
 }
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,4 +168,76 @@ func TestProblemNamesThePolicies(t *testing.T) {
 		"title":  "Request cannot be satisfied as assigned quota has been exceeded",
 		"status": 429.0, "detail": "Try again in 60 s.", "violated-policies": []any{"second", "minute"},
 	}, body)
+}
+
+// The headers of the first response give a pace. The client keeps to it for a hundred rounds.
+func TestClientThatKeepsToThePaceOfTheHeadersIsNotRefused(t *testing.T) {
+	for _, p := range []weirhttp.Policy{
+		{Rate: limiter.PerSecond(10), Burst: 20},
+		{Rate: limiter.PerSecond(10), Burst: 1},
+		{Rate: limiter.PerSecond(2), Burst: 100},
+		{Rate: limiter.Per(7, 13*time.Second), Burst: 4},
+		{Rate: limiter.PerSecond(1), Burst: 2},
+		{Limit: 1, Window: 2 * time.Second},
+		{Limit: 10, Window: 2 * time.Second},
+		{Limit: 16, Window: time.Minute},
+		{Limit: 17, Window: time.Minute},
+		{Limit: 100, Window: 2 * time.Second},
+		{Limit: 1000, Window: 90 * time.Second},
+	} {
+		p.Name, p.By = "p", weirhttp.ByNothing
+		synctest.Test(t, func(t *testing.T) {
+			h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}).Handler(okHandler)
+			var quota, window, left, seconds int
+			w := request{}.send(h)
+			_, err := fmt.Sscanf(w.Header().Get("RateLimit-Policy")+w.Header().Get("RateLimit"), `"p";q=%d;w=%d"p";r=%d;t=%d`, &quota, &window, &left, &seconds)
+			require.NoError(t, err)
+			require.LessOrEqual(t, left, quota, "%+v", p)
+			if left == 0 {
+				left = 1
+			}
+			for i := range 100 * left {
+				time.Sleep(time.Duration(seconds) * time.Second / time.Duration(left))
+				require.Equal(t, 200, request{}.send(h).Code, "request %d of %+v at %d in %d s", i, p, left, seconds)
+			}
+		})
+	}
+}
+
+// A bucket that holds more than the requests of a second is described by the time it takes to fill.
+func TestPolicyHeaderHasTheBurst(t *testing.T) {
+	for want, p := range map[string]weirhttp.Policy{
+		`"p";q=20;w=2`:   {Rate: limiter.PerSecond(10), Burst: 20},
+		`"p";q=2;w=2`:    {Rate: limiter.PerSecond(1), Burst: 2},
+		`"p";q=10;w=1`:   {Rate: limiter.PerSecond(10), Burst: 3},
+		`"p";q=100;w=60`: {Rate: limiter.PerMinute(100), Burst: 100},
+		`"p";q=5;w=2`:    {Rate: limiter.PerSecond(2.5), Burst: 4},
+	} {
+		p.Name, p.By = "p", weirhttp.ByNothing
+		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}).Handler(okHandler)
+		require.Equal(t, want, request{}.send(h).Header().Get("RateLimit-Policy"))
+	}
+}
+
+// A refused request can be tried again after Retry-After, unless it can never be allowed.
+func TestRefusalHasRetryAfterUnlessItIsFinal(t *testing.T) {
+	bucket := weirhttp.Policy{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 5, By: weirhttp.ByNothing}
+	window := weirhttp.Policy{Name: "window", Limit: 5, Window: time.Minute, By: weirhttp.ByNothing}
+	for _, p := range []weirhttp.Policy{bucket, window} {
+		for cost, allowed := range map[int]bool{-1: false, 3: true, 4: false, 5: false, 6: false} {
+			synctest.Test(t, func(t *testing.T) {
+				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}, Cost: func(r *http.Request) int {
+					n, err := strconv.Atoi(r.URL.Path[1:])
+					require.NoError(t, err)
+					return n
+				}}).Handler(okHandler)
+				request{path: "/2"}.send(h)
+				w := request{path: fmt.Sprintf("/%d", cost)}.send(h)
+				require.Equal(t, allowed, w.Code == http.StatusOK)
+				final := cost < 0 || cost > 5
+				require.Equal(t, final, strings.Contains(w.Body.String(), "more than the quota allows"))
+				require.Equal(t, !allowed && !final, w.Header().Get("Retry-After") != "")
+			})
+		}
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
+	"sync/atomic"
 )
 
 // maxKey is the length up to which a key is stored unchanged.
@@ -44,13 +44,11 @@ func ByRoute(mux *http.ServeMux) func(*http.Request) string {
 			return pattern
 		}
 	}
-	var once sync.Once
+	var logged atomic.Bool // not a sync.Once, which would hold a lock while the logger is called
 	return func(r *http.Request) string {
-		if r.Pattern == "" {
-			once.Do(func() {
-				slog.ErrorContext(r.Context(), "weirhttp: ByRoute(nil) found no route because http.Request.Pattern is empty: "+
-					"put the middleware behind the http.ServeMux, or call ByRoute with the mux (see Routes in the documentation of package weirhttp)")
-			})
+		if r.Pattern == "" && !logged.Load() && !logged.Swap(true) {
+			slog.ErrorContext(r.Context(), "weirhttp: ByRoute(nil) found no route because http.Request.Pattern is empty: "+
+				"put the middleware behind the http.ServeMux, or call ByRoute with the mux (see Routes in the documentation of package weirhttp)")
 		}
 		return r.Pattern
 	}

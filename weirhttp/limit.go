@@ -1,7 +1,6 @@
 package weirhttp
 
 import (
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -17,14 +16,16 @@ import (
 //	}})
 //	server := &http.Server{Addr: ":8080", Handler: limit.Handler(mux), ReadHeaderTimeout: 5 * time.Second}
 //
-// A refusal has Retry-After, in whole seconds and at least 1, and a body of type
-// application/problem+json that names the policies.
+// A refusal has a body of type application/problem+json that names the policies. It has
+// Retry-After, in whole seconds and at least 1, unless the request can never be allowed because of
+// its cost.
 //
-// Unless LimitConfig.Quiet is set, all responses have RateLimit-Policy and RateLimit, as in
-// draft-ietf-httpapi-ratelimit-headers-10 and -11. They have an item for each policy that applies
-// to the request: its quota and window, the remaining requests r, and a time t in seconds. In that
-// time the client can make no more than r requests, and r/t is at most the rate of the policy. In a
-// refusal only the policies that refused have a time.
+// Unless LimitConfig.Quiet is set, responses have RateLimit-Policy and RateLimit, as in
+// draft-ietf-httpapi-ratelimit-headers-10 and -11. They have an item for each policy that has
+// decided about the request and is not a shadow: its quota q and window w, the r requests that the
+// client can make now, and a time t in seconds. A client that makes r requests per t, evenly
+// spread, is not refused. If r is 0, the next request can be made after t. In a refusal only the
+// policies that refused have a time. If a Remote came to no decision, there are no such headers.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are
@@ -69,7 +70,8 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rules := l.rules.Load()
 		inner, addr := rules.config.Proxies.withClientAddr(r)
-		var buf [4]answer // enough for most configs, so that the answers are on the stack
+		defer copyBack(r, inner) // also if a function of the user or the handler panics
+		var buf [4]answer        // enough for most configs, so that the answers are on the stack
 		d := decision{cost: rules.cost(inner), answers: rules.answers(buf[:0], inner, addr)}
 		err := d.decide(r.Context(), rules.config.CountRefused)
 		if err == nil {
@@ -79,17 +81,8 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 			rules.refuse(w, inner, &d, err)
 			return
 		}
-		serve(next, w, r, inner)
+		next.ServeHTTP(w, inner)
 	})
-}
-
-// serve calls next with the inner request, which may be a copy of the outer one. It copies the
-// Pattern back, so that middleware in front of the limit can log the route.
-func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request) {
-	if inner != outer {
-		defer func() { outer.Pattern = inner.Pattern }() // also if the handler panics
-	}
-	next.ServeHTTP(w, inner)
 }
 
 // Charge takes n more from the quotas of a request, or what is left if that is less. For example, a
@@ -97,16 +90,16 @@ func serve(next http.Handler, w http.ResponseWriter, outer, inner *http.Request)
 // behind the limit got.
 func (l *Limit) Charge(r *http.Request, n int) {
 	rules := l.rules.Load()
-	r, addr := rules.config.Proxies.withClientAddr(r)
+	inner, addr := rules.config.Proxies.withClientAddr(r)
+	defer copyBack(r, inner)
 	for _, q := range rules.quotas {
-		if q.applies(r) {
-			q.charge(r, addr, n)
+		if q.applies(inner) {
+			q.charge(inner, addr, n)
 		}
 	}
 }
 
 // refuse answers a request that was refused, or about which no decision was made because of err.
-// OnRefusal is not called if the client disconnected during the call of a Remote.
 func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err error) {
 	refusal := Refusal{Status: http.StatusTooManyRequests, RetryAfter: d.retryAfter(), Err: err}
 	if err != nil {
@@ -117,11 +110,7 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err 
 			refusal.Policies = append(refusal.Policies, a.quota.policy.Name)
 		}
 	}
-	onRefusal := s.config.OnRefusal
-	if r.Context().Err() != nil && errors.Is(err, r.Context().Err()) {
-		onRefusal = nil
-	}
-	refusal.answer(w, r, onRefusal, s.config.Answer)
+	refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)
 }
 
 // Observe yields the metrics of each policy, as [limiter.Group] does. Requests that are counted by

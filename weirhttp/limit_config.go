@@ -26,10 +26,12 @@ type LimitConfig struct {
 	// Quiet omits RateLimit-Policy and RateLimit. Default false.
 	Quiet bool
 
-	// OnRefusal is called for each refusal, before Answer: see [LogRefusedRequests]. Default none.
+	// OnRefusal is called for each refusal, before Answer, unless the client disconnected during
+	// the call of a Remote: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
-	// Answer writes the response of a refused request. The headers about quotas and Retry-After are
-	// already set. Default Refusal.WriteProblem.
+	// Answer writes the response of a refused request. The headers are already set: Retry-After
+	// unless the request can never be allowed, and those about quotas unless a Remote came to no
+	// decision. Default Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 

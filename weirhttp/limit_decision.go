@@ -79,7 +79,7 @@ func (d *decision) takeAll(ctx context.Context, at time.Time) {
 func (d *decision) refund(at time.Time, taken []answer) {
 	for i := range taken {
 		if a := &taken[i]; a.table != nil {
-			a.refund(at, d.cost)
+			a.refund(d.cost)
 			a.peek(at, 0)
 		}
 	}
@@ -99,7 +99,7 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 		}
 		if a.take(at, d.cost); a.OK != peeked.OK { // the quota has changed since peek
 			if a.OK {
-				a.refund(at, d.cost)
+				a.refund(d.cost)
 			}
 			a.reply = peeked
 		}
@@ -157,8 +157,8 @@ func (a *answer) switchToNetwork() bool {
 
 // refund gives n back. A shadow gives nothing back, because it is not known whether it took
 // anything.
-func (a *answer) refund(at time.Time, n int) {
+func (a *answer) refund(n int) {
 	if !a.quota.policy.Shadow && n > 0 {
-		a.table.refund(at, a.key, n)
+		a.table.refund(a.taken, a.key, n)
 	}
 }

@@ -41,8 +41,8 @@ type keyTable interface {
 	take(at time.Time, key quotaKey, n int) reply
 	// peek returns what take would return without a shadow. It takes and counts nothing.
 	peek(at time.Time, key quotaKey, n int) reply
-	// refund gives back n that were taken at the time.
-	refund(at time.Time, key quotaKey, n int)
+	// refund gives back n. taken is that of the reply to take.
+	refund(taken int64, key quotaKey, n int)
 	// drain takes n, or the rest of the quota if that is less. It reports whether there was room
 	// for the key.
 	drain(key quotaKey, n int) (room bool)
@@ -60,8 +60,9 @@ type keyTable interface {
 type reply struct {
 	limiter.Result
 
-	next time.Duration // until one more request can be made, if that is known
-	room bool          // the table has the key, or has room for it
+	next  time.Duration // until one more request can be made, if that is known
+	room  bool          // the table has the key, or has room for it
+	taken int64         // when the table of a window has counted the request
 }
 
 // newKeyTable returns an empty table.
@@ -117,7 +118,7 @@ func (b *bucketTable) reply(r limiter.Result) reply {
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *bucketTable) refund(_ time.Time, key quotaKey, n int) { b.Get(key).Refund(n) }
+func (b *bucketTable) refund(_ int64, key quotaKey, n int) { b.Get(key).Refund(n) }
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {

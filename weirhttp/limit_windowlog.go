@@ -1,14 +1,14 @@
 package weirhttp
 
 import (
-	"math"
 	"slices"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
 
-// windowLog remembers what one key has taken in a window, as spans of time. Times are nanoseconds.
+// windowLog remembers what one key has taken in a window, as spans of time. Times are nanoseconds,
+// and no method gets an earlier time than was given before.
 type windowLog struct {
 	spans []span // the oldest first
 	used  int64  // the sum over all spans
@@ -34,9 +34,9 @@ func (c windowLimit) spanWidth() int64 {
 
 // take takes n at the time, all or none.
 func (l *windowLog) take(c windowLimit, at int64, n int) limiter.Result {
-	now := l.expire(c, at)
+	l.expire(c, at)
 	if n > 0 && int64(n) <= c.limit-l.used {
-		l.add(c, now, int64(n))
+		l.add(c, at, int64(n))
 		return l.result(c, at, 0)
 	}
 	return l.result(c, at, n)
@@ -51,19 +51,14 @@ func (l *windowLog) peek(c windowLimit, at int64, n int) limiter.Result {
 	return l.result(c, at, n)
 }
 
-// expire drops the spans that no longer count. It returns the time, or the latest time of the log
-// if that is later. So a clock that goes back does not allow more requests.
-func (l *windowLog) expire(c windowLimit, at int64) int64 {
-	if len(l.spans) > 0 {
-		at = max(at, l.spans[len(l.spans)-1].last)
-	}
+// expire drops the spans that no longer count.
+func (l *windowLog) expire(c windowLimit, at int64) {
 	gone := 0
 	for gone < len(l.spans) && at-l.spans[gone].last >= c.window {
 		l.used -= l.spans[gone].n
 		gone++
 	}
 	l.spans = l.spans[:copy(l.spans, l.spans[gone:])]
-	return at
 }
 
 func (l *windowLog) add(c windowLimit, at, n int64) {
@@ -75,25 +70,20 @@ func (l *windowLog) add(c windowLimit, at, n int64) {
 	l.spans = append(l.spans, span{first: at, last: at, n: n})
 }
 
-// refund gives back n that were taken at the time. If no span has that time, they are subtracted
-// from the oldest spans. So requests may count longer than they should, but not shorter.
+// refund gives back n that were taken at the time. If no span has that time, they do not count any
+// more.
 func (l *windowLog) refund(at, n int64) {
-	for i := len(l.spans) - 1; i >= 0 && n > 0; i-- {
+	for i := range l.spans {
 		if s := &l.spans[i]; s.first <= at && at <= s.last {
-			n -= l.reduce(s, n)
+			n = min(n, s.n)
+			s.n -= n
+			l.used -= n
+			if s.n == 0 {
+				l.spans = slices.Delete(l.spans, i, i+1)
+			}
+			return
 		}
 	}
-	for i := 0; i < len(l.spans) && n > 0; i++ {
-		n -= l.reduce(&l.spans[i], n)
-	}
-	l.spans = slices.DeleteFunc(l.spans, func(s span) bool { return s.n == 0 })
-}
-
-func (l *windowLog) reduce(s *span, n int64) (by int64) {
-	by = min(n, s.n)
-	s.n -= by
-	l.used -= by
-	return by
 }
 
 // result returns the state of the log for a refused request for n, or for an allowed one if n is 0.
@@ -133,10 +123,4 @@ func (l *windowLog) untilNext(c windowLimit, at int64) time.Duration {
 // isIdle reports whether nothing counts any more.
 func (l *windowLog) isIdle(c windowLimit, at int64) bool {
 	return len(l.spans) == 0 || at-l.spans[len(l.spans)-1].last >= c.window
-}
-
-// boundedOffset returns the time since an epoch, bounded so that sums with a window do not
-// overflow.
-func boundedOffset(at, epoch time.Time) int64 {
-	return min(max(int64(at.Sub(epoch)), math.MinInt64/4), math.MaxInt64/4)
 }

@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -11,11 +12,12 @@ import (
 // took something. So the oldest key in the list becomes idle first. The callers of all methods must
 // hold the lock.
 type windowLogs struct {
-	epoch    time.Time
 	maxKeys  int
 	overflow limiter.Overflow
 
 	mu             sync.Mutex
+	epoch          time.Time
+	latest         int64 // the result of the last call of now
 	limit          windowLimit
 	byKey          map[quotaKey]*keyLog
 	oldest, newest *keyLog
@@ -41,6 +43,28 @@ func (p Policy) windowLimit() windowLimit {
 	return windowLimit{limit: int64(p.Limit), window: int64(p.Window)}
 }
 
+// now returns the time since the epoch, never earlier than before. It reads the clock with the lock
+// held. So if the clock shows an earlier time than before, it has gone back, as it does in a new
+// testing/synctest bubble. Time then goes on from the latest time: each request counts as long as
+// it should, and not until the clock has caught up.
+func (t *windowLogs) now() int64 {
+	at := int64(time.Since(t.epoch))
+	switch {
+	case at < t.latest:
+		t.epoch = t.epoch.Add(time.Duration(at - t.latest))
+		at = t.latest
+	case at > farAhead && at-t.latest >= t.limit.window: // nothing counts any more
+		t.forgetAll()
+		t.epoch, at = time.Now(), 0
+	}
+	t.latest = at
+	return at
+}
+
+// farAhead is 36 years. So times do not overflow if the clock often jumps forward by decades and
+// back, as with a bubble in each test.
+const farAhead = math.MaxInt64 / 8
+
 // take takes n for the key. A key that has taken nothing is not stored.
 func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 	e := t.byKey[key]
@@ -60,7 +84,7 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 		t.unlink(e)
 		t.append(e)
 	}
-	return reply{Result: r, next: e.untilNext(t.limit, at), room: true}
+	return reply{Result: r, next: e.untilNext(t.limit, at), room: true, taken: at}
 }
 
 // peek returns what take would return, and takes nothing.
@@ -79,7 +103,7 @@ func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
 // takeWithoutRoom does the work of take for a new key while all keys are in use.
 func (t *windowLogs) takeWithoutRoom(at int64, n int) reply {
 	if t.overflow == limiter.ShareNew {
-		return reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
+		return reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: at}
 	}
 	return t.lookWithoutRoom(at, n)
 }

@@ -32,13 +32,13 @@ func namedWindowTable(p Policy, name string, logs *windowLogs, refusals *busy.Sk
 	}
 }
 
-func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
+func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
 	if n == 0 { // there is nothing to count
-		return w.peek(at, key, 0)
+		return w.peek(time.Time{}, key, 0)
 	}
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	reply := w.logs.take(boundedOffset(at, w.logs.epoch), key, n)
+	reply := w.logs.take(w.logs.now(), key, n)
 	if !reply.OK {
 		w.refusals.Add(key)
 	}
@@ -47,16 +47,16 @@ func (w *windowTable) take(at time.Time, key quotaKey, n int) reply {
 	return reply
 }
 
-func (w *windowTable) peek(at time.Time, key quotaKey, n int) reply {
+func (w *windowTable) peek(_ time.Time, key quotaKey, n int) reply {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	return w.logs.peek(boundedOffset(at, w.logs.epoch), key, n)
+	return w.logs.peek(w.logs.now(), key, n)
 }
 
-func (w *windowTable) refund(at time.Time, key quotaKey, n int) {
+func (w *windowTable) refund(taken int64, key quotaKey, n int) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	w.logs.refund(boundedOffset(at, w.logs.epoch), key, int64(n))
+	w.logs.refund(taken, key, int64(n))
 }
 
 // drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
@@ -64,7 +64,7 @@ func (w *windowTable) refund(at time.Time, key quotaKey, n int) {
 func (w *windowTable) drain(key quotaKey, n int) (room bool) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	at := boundedOffset(time.Now(), w.logs.epoch)
+	at := w.logs.now()
 	r := w.logs.take(at, key, n)
 	if !r.OK && r.room && r.Remaining > 0 {
 		r = w.logs.take(at, key, min(n, r.Remaining))

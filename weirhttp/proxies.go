@@ -149,5 +149,25 @@ func (p Proxies) withClientAddr(r *http.Request) (*http.Request, netip.Addr) {
 	if found == addr {
 		return r, addr
 	}
+	if r.Trailer == nil && r.ContentLength < 0 {
+		r.Trailer = http.Header{} // which the copy shares, since the server sets trailers in r
+	}
 	return r.WithContext(context.WithValue(r.Context(), clientAddrKey{}, found)), found
+}
+
+// copyBack sets in a request what net/http has set in its copy. The server removes only the
+// temporary files of its own request, and middleware in front of the limit can log the route.
+func copyBack(to, from *http.Request) {
+	if from == to {
+		return
+	}
+	to.Form, to.PostForm, to.MultipartForm = from.Form, from.PostForm, from.MultipartForm
+	to.Pattern = from.Pattern
+	for _, part := range strings.Split(from.Pattern, "{")[1:] {
+		name, _, _ := strings.Cut(part, "}")
+		name = strings.TrimSuffix(name, "...")
+		if value := from.PathValue(name); value != "" {
+			to.SetPathValue(name, value)
+		}
+	}
 }

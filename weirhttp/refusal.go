@@ -2,10 +2,12 @@ package weirhttp
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -65,10 +67,12 @@ func (f Refusal) detail() string {
 	return "Try again in " + strconv.FormatInt(wholeSeconds(f.RetryAfter), 10) + " s."
 }
 
-// answer calls onRefusal, sets Retry-After unless the request can never succeed, and writes the
-// response.
+// answer calls onRefusal unless the client has left, sets Retry-After unless the request can never
+// succeed, and writes the response.
 func (f Refusal) answer(w http.ResponseWriter, r *http.Request, onRefusal func(*http.Request, Refusal), write func(http.ResponseWriter, *http.Request, Refusal)) {
-	if onRefusal != nil {
+	gone := r.Context().Err()
+	left := gone != nil && errors.Is(f.Err, gone) && !errors.Is(f.Err, weir.ErrRefused)
+	if onRefusal != nil && !left {
 		onRefusal(r, f)
 	}
 	if f.RetryAfter != limiter.Never {

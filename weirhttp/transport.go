@@ -87,7 +87,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	if outcome == breaker.Failure {
 		failed = statusError(resp.StatusCode)
 	}
-	if body != nil {
+	if resp.Request == sent {
 		resp.Request = req
 	}
 	if wait := retryAfter(resp); wait > 0 {

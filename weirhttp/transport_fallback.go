@@ -20,7 +20,11 @@ func (t *Transport) fallBack(req *http.Request, err error) (*http.Response, erro
 			closeBody(req)
 		}
 	}()
-	return t.config.Fallback(tracked, err)
+	resp, err := t.config.Fallback(tracked, err)
+	if resp != nil && resp.Request == tracked {
+		resp.Request = req
+	}
+	return resp, err
 }
 
 // trackedBody is a body that remembers whether it was used.

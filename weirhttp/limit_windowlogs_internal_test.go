@@ -1,0 +1,68 @@
+package weirhttp
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Requests are taken and given back at random, some so late that they do not count any more.
+func TestARefundNeverAllowsTooManyRequests(t *testing.T) {
+	type request struct {
+		at     int64
+		key    quotaKey
+		n      int
+		refund bool
+	}
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 7))
+		p := Policy{Limit: []int{5, 50}[seed%2], Window: 1600}
+		logs := newWindowLogs(p, 100)
+		var all []request
+		for now := int64(0); now < 20_000; now += random.Int64N(300) {
+			key := quotaKey{text: strconv.Itoa(random.IntN(2))}
+			switch random.IntN(5) {
+			case 0:
+				if i := random.IntN(max(len(all), 1)); i < len(all) && !all[i].refund {
+					all[i].refund = true
+					logs.refund(all[i].at, all[i].key, int64(all[i].n))
+				}
+			case 1:
+				if random.IntN(20) == 0 {
+					logs.forget(key)
+					all = nil // what was taken before does not count any more
+				}
+			default:
+				n := 1 + random.IntN(p.Limit/3)
+				if r := logs.take(now, key, n); r.OK {
+					all = append(all, request{at: r.taken, key: key, n: n})
+				}
+			}
+			used := map[quotaKey]int{}
+			for _, r := range all {
+				if !r.refund && r.at > now-int64(p.Window) {
+					used[r.key] += r.n
+				}
+			}
+			for key, n := range used {
+				require.LessOrEqual(t, n, p.Limit, "%v at %d, seed %d", key, now, seed)
+			}
+		}
+	}
+}
+
+// A refund after the quota was made full does not make it fuller.
+func TestARefundAfterForgetGivesNothingBack(t *testing.T) {
+	logs, key := newWindowLogs(Policy{Limit: 3, Window: time.Second}, 100), quotaKey{text: "k"}
+	require.True(t, logs.take(1, key, 3).OK)
+	require.True(t, logs.forget(key))
+	require.True(t, logs.take(2, key, 3).OK)
+	logs.refund(1, key, 3)
+	require.False(t, logs.take(3, key, 1).OK)
+	logs.refund(2, key, 2)
+	require.False(t, logs.take(4, key, 3).OK)
+	require.True(t, logs.take(5, key, 2).OK)
+}
