@@ -30,7 +30,7 @@ func (g *Gate) adminObject() adminhook.Object {
 		l, _ := adminhook.OfInFlight(s.inFlight)
 		o.Slots = l.Slots
 		if g.admissions.shared {
-			o.Slots.Set = nil // all keys have the same limit
+			o.Slots.Fixed = true // all keys have the same limit
 		}
 	}
 	return o
@@ -74,9 +74,34 @@ func (g *Group[K]) adminObject() adminhook.Object {
 				_, limit := p.inFlight(g)
 				return limit
 			},
-			Get: func() int { return g.parts.Load().config.MaxConcurrent },
-			Set: g.setMaxConcurrent,
+			Limit: g.adminMaxConcurrent(),
 		}
 	}
 	return o
+}
+
+// adminMaxConcurrent returns MaxConcurrent as package admin sets it.
+func (g *Group[K]) adminMaxConcurrent() *adminhook.Setting {
+	return &adminhook.Setting{
+		Get: func() adminhook.Value {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return adminhook.Value{V: g.parts.Load().config.MaxConcurrent, Number: g.slotsSet}
+		},
+		Set: func(v any, _ string) adminhook.Value {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.setMaxConcurrent(v.(int), adminhook.NextNumber())
+			return adminhook.Value{V: v, Number: g.slotsSet}
+		},
+		Restore: func(set, earlier adminhook.Value, _ string) bool {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if g.slotsSet != set.Number {
+				return false
+			}
+			g.setMaxConcurrent(earlier.V.(int), earlier.Number)
+			return true
+		},
+	}
 }

@@ -88,6 +88,7 @@ type Group[K comparable] struct {
 	mu          sync.Mutex
 	buckets     *limiter.Group[K] // nil until there is a Rate
 	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
+	slotsSet    uint64            // the number of MaxConcurrent: see adminhook.Value
 }
 
 // groupParts are what all gates of a group share. Reconfigure replaces them as a whole.

@@ -2,6 +2,7 @@ package weir
 
 import (
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -24,17 +25,13 @@ func (g *Group[K]) Reconfigure(c Config) error {
 	return g.breakers.Reconfigure(c.Breaker)
 }
 
-// setMaxConcurrent replaces MaxConcurrent alone, if there is a bound.
-func (g *Group[K]) setMaxConcurrent(n int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// setMaxConcurrent replaces MaxConcurrent alone by a valid number, if there is a bound. The lock is
+// held.
+func (g *Group[K]) setMaxConcurrent(n int, number uint64) {
 	p := *g.parts.Load()
-	if err := (inflight.Config{Limit: n, Adaptive: p.config.Adaptive}).Validate(); err != nil {
-		return err
-	}
 	p.config.MaxConcurrent = n
 	g.setParts(&p)
-	return nil
+	g.slotsSet = number
 }
 
 // setConfig gives all gates the parts for a valid config. The lock is held.
@@ -44,6 +41,7 @@ func (g *Group[K]) setConfig(c Config) error {
 		return err
 	}
 	g.setParts(p)
+	g.slotsSet = adminhook.NextNumber()
 	return nil
 }
 

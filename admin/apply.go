@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,11 +32,14 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 			v.state = breaker.ForcedOpen
 		}
 		e.Before = cmp.Or(o.State(), noOverride) // a group has no other state
-		t.override.begin(h, t, overrideProperty(o), string(v.state), why, v.duration)
+		t.override.begin(h, t, overrides, overrideChanges(o, v.state), why, v.duration)
 		e.After = cmp.Or(o.State(), noOverride)
 	case verbReset:
 		if err := o.Reset(r.Context(), why); err != nil {
 			return e, replyErrorf(http.StatusBadGateway, "the reset failed: %.300v", err)
+		}
+		if o.Kind == "limiter_group" || o.Kind == "policy" { // a breaker has no hold
+			h.endHolds(t.id)
 		}
 	case verbHold:
 		o.Hold(v.duration)
@@ -66,38 +70,33 @@ func unsupported(o *adminhook.Object, r *request, verbs []string) error {
 	if r.action.Key != "" {
 		of = "one key of the " + o.Kind
 		if r.action.Verb == verbLimits {
-			has += "; all keys have the limits of the group, leave out the key"
+			has += "; all keys have the limits of the group, use all=true"
 		}
 	}
 	return replyErrorf(http.StatusConflict, "%s is not possible for %s %.64q, which has: %s", r.action.Verb, of, o.Name, has)
 }
 
-// property is a property of an object that an action changes. It is restored when the action ends.
-// Its values can be compared.
-type property[V comparable] struct {
-	what string
-	now  func() V
-	set  func(v V, why string)
-	text func(v V) string
+// overrides is the aspect of the actions force, drain and release.
+var overrides = &aspect{
+	what: "override",
+	of:   func(t *target) *timedAction { return &t.override },
+	text: func(values map[string]any) string {
+		texts := map[string]bool{}
+		for _, v := range values {
+			s, _ := v.(string)
+			texts[cmp.Or(s, noOverride)] = true
+		}
+		return strings.Join(slices.Sorted(maps.Keys(texts)), ", ")
+	},
 }
 
-// overrideProperty returns the override of an object. The value "" means no override.
-func overrideProperty(o *adminhook.Object) property[string] {
-	return property[string]{
-		what: "override",
-		now:  o.Override,
-		set: func(v, why string) {
-			if v == "" {
-				o.Release(why)
-			} else {
-				o.Force(v, why)
-			}
-		},
-		text: func(v string) string {
-			if v == "" {
-				return noOverride
-			}
-			return v
-		},
+// overrideChanges returns the changes that set the override of an object, or lift it if s is "".
+func overrideChanges(o *adminhook.Object, s breaker.State) (list []change) {
+	if !o.PerMember {
+		return []change{{"", o.Override, string(s)}}
 	}
+	for key, m := range o.Members {
+		list = append(list, change{key, m.Override, string(s)})
+	}
+	return list
 }

@@ -16,15 +16,17 @@
 //	POST force?name=payments                 {"state": "open", "for": "10m", "reason": "ticket 17"}
 //	POST release, drain or reset?name=…      {}
 //	POST hold?name=payments                  {"for": "30s"}
-//	POST limits?name=hosts                   {"rate": "50/s", "for": "1h"}
+//	POST limits?name=hosts&all=true          {"rate": "50/s", "for": "1h"}
 //	POST silence?name=web-1                  {"match": ["alertname=\"payments fail\""], "for": "1h"}
 //	POST unsilence?name=web-1                {"silence": "deploy"}
 //	POST test?name=web-1                     {"notifier": "slack"}
 //
-// The parameter key names a member of a group, and kind distinguishes objects with the same name.
-// Without a key, an action applies to the whole group: to all keys, to keys that are added later,
-// and to calls for whose key the group has no room. Limits are changed for a group as a whole only.
-// When the override of a group is released, each key returns to its own override, if it has one.
+// The parameter kind distinguishes objects with the same name. An action on a group, or on another
+// object with keys, needs either key, which names a member, or all=true. That means the whole
+// group: all keys, keys that are added later, and calls for whose key the group has no room. Limits
+// are changed for a group as a whole only. When the override of a group is released, each key
+// returns to its own override, if it has one. A query that is not valid, or has an empty parameter,
+// is refused.
 //
 // # Objects
 //
@@ -54,14 +56,15 @@
 //
 // An action with "for" ends after that time, and the override or the limits that it has changed
 // return to their values before. A second action replaces the first, and when it ends, the values
-// before both actions return. An action without "for" stays. If the program itself has changed the
-// object in the meantime, the end of the action changes nothing. The handler does not notice if the
-// program has set the same values. To keep the values of an action, for example after you have
-// written them to a file, do the action again without "for".
+// before both actions return. An action without "for" stays. The end of an action undoes only what
+// the action itself has set. A value that the program or another user has set since then stays,
+// even if it is the same value. To keep the values of an action, do it again without "for", or set
+// them in the program or its configuration.
 //
-// An override and a change of limits are separate. A hold always ends automatically, and cannot be
-// shortened. Until its end an action has a timer, but no goroutine. A restart of the program ends
-// all actions.
+// An override, a rate with its burst, and a bound on calls in flight are separate. A hold always
+// ends automatically, and a shorter hold does not shorten it. The reset of a group of limiters, of
+// a policy or of one of their keys ends its hold. Until its end an action has a timer, but no
+// goroutine. A restart of the program ends all actions.
 //
 // # Health and shutdown
 //

@@ -12,10 +12,14 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
-// id identifies an object. The key is empty unless the object is a member of a group.
-type id struct{ kind, name, key string }
+// id identifies an object. An object that was removed and another one that was added by its name
+// differ in their source. The key is empty unless the object is a member of a group.
+type id struct {
+	source          any // nil if it cannot be compared
+	kind, name, key string
+}
 
-func idOf(o adminhook.Object, key string) id { return id{o.Kind, o.Name, key} }
+func idOf(o adminhook.Object, key string) id { return id{o.Source, o.Kind, o.Name, key} }
 
 // sameObject reports whether two sources are the same object.
 func sameObject(a, b stat.Source) bool {
@@ -73,10 +77,15 @@ func flatten(sources []stat.Source) []stat.Source {
 
 // objectsOf returns the objects of a source: none, one, or the policies of a weirhttp.Limit.
 func objectsOf(s stat.Source) []adminhook.Object {
-	if o, ok := objectOf(s); ok {
-		return []adminhook.Object{o}
-	}
 	list, _ := policiesOf(s)
+	if o, ok := objectOf(s); ok {
+		list = []adminhook.Object{o}
+	}
+	if reflect.ValueOf(s).Comparable() {
+		for i := range list {
+			list[i].Source = s
+		}
+	}
 	return list
 }
 
@@ -105,7 +114,7 @@ func identify(s stat.Source) (name id, ok bool) {
 	}
 	if o, ok := objectOf(s); ok {
 		if o.Kind != "monitor" {
-			name = idOf(o, "")
+			name = id{kind: o.Kind, name: o.Name}
 		}
 		return name, true
 	}
@@ -131,7 +140,7 @@ func (h *Handler) objects() []adminhook.Object {
 	return objects(sources)
 }
 
-// find returns the object that the action names.
+// find returns the object that the action names, without regard to its key.
 func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 	if a.Name == "" {
 		return o, replyErrorf(http.StatusBadRequest, "the query has no name")
@@ -147,7 +156,7 @@ func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 	case 0:
 		return o, replyErrorf(http.StatusNotFound, "there is no %s %.64q", cmp.Or(a.Kind, "object"), a.Name)
 	case 1:
-		return memberOrSelf(found[0], a.Key)
+		return found[0], nil
 	}
 	if slices.Sort(kinds); kinds[0] == kinds[len(kinds)-1] {
 		return o, replyErrorf(http.StatusConflict,
@@ -156,27 +165,44 @@ func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 	return o, replyErrorf(http.StatusConflict, "%.64q is the name of several objects, add kind=…: %s", a.Name, strings.Join(kinds, ", "))
 }
 
-// memberOrSelf returns the member of a group, or o itself if key is empty.
-func memberOrSelf(o adminhook.Object, key string) (adminhook.Object, error) {
-	if key == "" {
-		return o, nil
+// hasKeys reports whether the object is a group, or has keys like one.
+func hasKeys(o *adminhook.Object) bool { return o.Members != nil || o.Keyed != nil }
+
+// findMember returns the object that the action names: a member of a group, if it has a key.
+func (h *Handler) findMember(a Action) (adminhook.Object, error) {
+	o, err := h.find(a)
+	if err != nil || a.Key == "" {
+		return o, err
 	}
-	if o.Members == nil && o.Keyed == nil {
-		return o, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
+	m, err := memberOf(&o, a.Key)
+	m.Kind, m.Source = o.Kind, o.Source
+	return m, err
+}
+
+// memberOf returns the member of an object with a key.
+func memberOf(o *adminhook.Object, key string) (m adminhook.Object, err error) {
+	if !hasKeys(o) {
+		return m, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
 	}
+	n := 0
 	if o.Members != nil {
-		for text, m := range o.Members {
+		for text, one := range o.Members {
 			if text == key {
-				m.Kind = o.Kind
-				return m, nil
+				m = one
+				n++
 			}
 		}
 	}
+	switch {
+	case n == 1:
+		return m, nil
+	case n > 1:
+		return m, replyErrorf(http.StatusConflict, "%d keys of the %s %.64q have the text %.64q: which one is meant cannot be told", n, o.Kind, o.Name, key)
+	}
 	if o.Keyed != nil {
 		if m, ok := o.Keyed(key); ok {
-			m.Kind = o.Kind
 			return m, nil
 		}
 	}
-	return o, replyErrorf(http.StatusNotFound, "the %s %.64q has no key %.64q now", o.Kind, o.Name, key)
+	return m, replyErrorf(http.StatusNotFound, "the %s %.64q has no key %.64q now", o.Kind, o.Name, key)
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -74,22 +75,22 @@ func addBreakers(o *adminhook.Object, s breakersOwner) {
 		}
 	}
 	members := o.Members
-	all := func(do func(adminhook.Object)) {
+	o.PerMember = true
+	o.Override = &adminhook.Setting{Get: func() (v adminhook.Value) {
+		v.V = ""
 		for _, m := range members {
-			do(m)
+			return m.Override.Get()
 		}
+		return v
+	}}
+	o.State = func() string {
+		s, _ := o.Override.Get().V.(string)
+		return s
 	}
-	o.Override = func() string {
-		for _, m := range members {
-			return m.Override()
-		}
-		return ""
-	}
-	o.State = o.Override
-	o.Force = func(state, why string) { all(func(m adminhook.Object) { m.Force(state, why) }) }
-	o.Release = func(why string) { all(func(m adminhook.Object) { m.Release(why) }) }
 	o.Reset = func(ctx context.Context, why string) (err error) {
-		all(func(m adminhook.Object) { err = m.Reset(ctx, why) })
+		for _, m := range members {
+			err = errors.Join(err, m.Reset(ctx, why))
+		}
 		return err
 	}
 }

@@ -29,7 +29,7 @@ func TestForceOfAWholeGroup(t *testing.T) {
 		state("plain")
 		hosts.Get("own").Breaker().Force(breaker.Shadow)
 		k := newHandlerTest(t, hosts)
-		a := k.sendAction("force", "name=hosts", `{"state":"open","for":"10m","reason":"ticket 17"}`)
+		a := k.sendAction("force", "name=hosts&all=true", `{"state":"open","for":"10m","reason":"ticket 17"}`)
 		require.Equal(t, "forced_open", a.State)
 		require.Equal(t, "no override", a.Timed[0].ReturnsTo)
 		for _, key := range []string{"plain", "own", "new"} {
@@ -56,12 +56,12 @@ func TestForceOfAGroupReplacesAnother(t *testing.T) {
 	shards.Get(2).Force(breaker.ForcedOpen)
 	shards.Get(4).Force(breaker.Disabled)
 	k := newHandlerTest(t, shards)
-	k.sendAction("force", "name=shards", `{"state":"shadow"}`)
+	k.sendAction("force", "name=shards&all=true", `{"state":"shadow"}`)
 	k.sendAction("release", "name=shards&key=4", "")
-	k.sendAction("force", "name=shards", `{"state":"open"}`)
+	k.sendAction("force", "name=shards&all=true", `{"state":"open"}`)
 	shards.Get(3)
 	require.Len(t, k.send("GET", "/members?name=shards&state=forced_open", "").Members, 4)
-	k.sendAction("release", "name=shards", "")
+	k.sendAction("release", "name=shards&all=true", "")
 	require.Equal(t, breaker.Closed, shards.Get(1).State())
 	require.Equal(t, breaker.ForcedOpen, shards.Get(2).State(), "the override of its own stays")
 	require.Equal(t, breaker.Closed, shards.Get(3).State())
@@ -75,12 +75,12 @@ func TestForceOfAGroupWithAnInitialState(t *testing.T) {
 		shards := breaker.NewGroup[int]("shards", breaker.GroupConfig{Breaker: breaker.Config{Initial: initial}})
 		shards.Get(1)
 		k := newHandlerTest(t, shards)
-		k.sendAction("force", "name=shards", `{"state":"open"}`)
+		k.sendAction("force", "name=shards&all=true", `{"state":"open"}`)
 		require.Equal(t, breaker.ForcedOpen, shards.Get(2).State())
-		k.sendAction("force", "name=shards", `{"state":"closed"}`)
+		k.sendAction("force", "name=shards&all=true", `{"state":"closed"}`)
 		require.Equal(t, breaker.ForcedClosed, shards.Get(2).State())
 		require.Equal(t, breaker.ForcedClosed, shards.Get(3).State())
-		k.sendAction("release", "name=shards", "")
+		k.sendAction("release", "name=shards&all=true", "")
 		for key := range 4 {
 			require.Equal(t, initial, shards.Get(key).State(), "key %d", key)
 		}
@@ -98,9 +98,9 @@ func TestForceOfAGroupWithoutRoom(t *testing.T) {
 			require.NoError(t, err)
 			permit.Record(breaker.Failure)
 		}
-		k.sendAction("force", "name=shards", verb)
+		k.sendAction("force", "name=shards&all=true", verb)
 		require.Equal(t, want, shards.Get(7).State())
-		k.sendAction("release", "name=shards", "")
+		k.sendAction("release", "name=shards&all=true", "")
 		require.Equal(t, breaker.ForcedClosed, shards.Get(7).State())
 	}
 }
@@ -114,9 +114,9 @@ func TestResetOfAWholeGroup(t *testing.T) {
 		require.True(t, users.Get(key).Take(1).OK)
 		users.Get(key).Hold(time.Hour)
 	}
-	k.sendAction("reset", "name=hosts", "")
-	k.sendAction("hold", "name=users", `{"for":"1h"}`)
-	k.sendAction("reset", "name=users", "")
+	k.sendAction("reset", "name=hosts&all=true", "")
+	k.sendAction("hold", "name=users&all=true", `{"for":"1h"}`)
+	k.sendAction("reset", "name=users&all=true", "")
 	require.Zero(t, users.Len())
 	for _, key := range []string{"a", "b", "c"} {
 		require.Equal(t, breaker.Closed, hosts.Get(key).Breaker().State())
@@ -134,10 +134,10 @@ func TestHoldOfAWholeGroup(t *testing.T) {
 		hosts.Get("known")
 		users.Get("known").Take(5)
 		for _, name := range []string{"hosts", "free", "users"} {
-			k.sendAction("hold", "name="+name, `{"for":"1m"}`)
-			k.sendAction("hold", "name="+name, `{"for":"1s"}`)
+			k.sendAction("hold", "all=true&name="+name, `{"for":"1m"}`)
+			k.sendAction("hold", "all=true&name="+name, `{"for":"1s"}`)
 		}
-		k.sendAction("limits", "name=users", `{"rate":"2/s"}`)
+		k.sendAction("limits", "name=users&all=true", `{"rate":"2/s"}`)
 		allowed := func() (n int) {
 			for _, key := range []string{"known", "new", "other", "fourth"} {
 				for _, g := range []*weir.Group[string]{hosts, free} {
@@ -187,7 +187,7 @@ func TestForceOfAGroupIsCompleteUnderLoad(t *testing.T) {
 		})
 	}
 	for round := range 15 {
-		query := "name=hosts&kind=gate_group"
+		query := "name=hosts&kind=gate_group&all=true"
 		k.sendAction("force", query, `{"state":"open"}`)
 		for i := range 80 {
 			_, err := hosts.Get(strconv.Itoa(round*10 + i)).Allow(t.Context())

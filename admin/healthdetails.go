@@ -41,7 +41,7 @@ func healthOf(o adminhook.Object) objectHealth {
 		d.Tripped = o.Tripped()
 	}
 	if s := o.Slots; s != nil {
-		d.MaxConcurrent = s.Get()
+		d.MaxConcurrent, _ = s.Limit.Get().V.(int)
 		n := s.InFlight()
 		d.InFlight = &n
 	}

@@ -80,9 +80,9 @@ func TestActionsOnPolicies(t *testing.T) {
 
 		k.sendAction("reset", "name=second&key=192.0.2.1", "")
 		require.Equal(t, []int{200, 200, 429}, []int{ask(), ask(), ask()})
-		a := k.sendAction("limits", "name=day", `{"limit":4,"for":"1h"}`)
+		a := k.sendAction("limits", "name=day&all=true", `{"limit":4,"for":"1h"}`)
 		require.Equal(t, 4, a.Limit)
-		k.sendAction("reset", "name=second", "")
+		k.sendAction("reset", "name=second&all=true", "")
 		require.Equal(t, 429, ask(), "four requests have used the quota of the day, also before the change")
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -90,14 +90,14 @@ func TestActionsOnPolicies(t *testing.T) {
 		require.Equal(t, 429, ask())
 		k.sendAction("reset", "name=day&key=bob", "")
 		require.Equal(t, 200, ask())
-		k.sendAction("reset", "name=day", "")
-		k.sendAction("reset", "name=second", "")
-		k.sendAction("hold", "name=second", `{"for":"1m"}`)
+		k.sendAction("reset", "name=day&all=true", "")
+		k.sendAction("reset", "name=second&all=true", "")
+		k.sendAction("hold", "name=second&all=true", `{"for":"1m"}`)
 		require.Equal(t, 429, ask())
 		time.Sleep(time.Minute)
 		require.Equal(t, 200, ask())
 
-		k.requireRefused(400, "Rate is unlimited, must be finite", "/limits?name=second", `{"rate":"unlimited"}`)
+		k.requireRefused(400, "Rate is unlimited, must be finite", "/limits?name=second&all=true", `{"rate":"unlimited"}`)
 	})
 }
 
@@ -159,19 +159,19 @@ func TestSourcesOfOtherModules(t *testing.T) {
 	var resets []string
 	l := newLink().(linkSource)
 	k := newHandlerTest(t, l, remoteSource{&resets})
-	k.sendAction("force", "name=x&kind=link", `{"state":"open"}`)
+	k.sendAction("force", "name=x&kind=link&all=true", `{"state":"open"}`)
 	require.Equal(t, breaker.ForcedOpen, l.first.State())
 	require.Equal(t, breaker.ForcedOpen, l.second.State())
 	k.sendAction("release", "name=x&kind=link&key=b:6379", "")
 	require.Equal(t, breaker.Closed, l.second.State())
-	k.sendAction("release", "name=x&kind=link", "")
+	k.sendAction("release", "name=x&kind=link&all=true", "")
 	require.Equal(t, breaker.Closed, l.first.State())
 
 	k.sendAction("reset", "name=x&kind=other&key=bob", "")
 	require.Equal(t, []string{"bob"}, resets)
 	require.Equal(t, "bob", k.send("GET", "/object?name=x&kind=other", "").Busiest[0].Key)
 	k.requireRefused(502, "the reset failed: redis is unavailable", "/reset?name=x&kind=other&key=down", "")
-	k.requireRefused(409, "and for one key of it reset", "/hold?name=x&kind=other", `{"for":"1m"}`)
+	k.requireRefused(409, "and for one key of it reset", "/hold?name=x&kind=other&all=true", `{"for":"1m"}`)
 }
 
 // The names of policies and monitors can change, so only a request finds out that two objects have
@@ -180,7 +180,7 @@ func TestObjectsOfTheSameName(t *testing.T) {
 	k := newHandlerTest(t, newMonitor(), newMonitor(), newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})())
 	k.requireRefused(409, "the name of several objects, add kind=…", "/reset?name=x", "")
 	k.requireRefused(409, `"x" is the name of 2 objects of the kind monitor: each needs a name of its own`, "/reset?name=x&kind=monitor", "")
-	k.sendAction("reset", "name=x&kind=policy", "")
+	k.sendAction("reset", "name=x&kind=policy&all=true", "")
 }
 
 // One test message of a monitor is sent at a time. It delays no other action, however long it

@@ -67,6 +67,7 @@ type answer struct {
 	Error         string
 	Kind, Name    string
 	Key, State    string
+	Keys          bool
 	Rate, Explain string
 	Burst         int
 	InFlight      *int `json:"in_flight"`

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,45 +22,80 @@ type limits struct {
 	k, maxRefusal float64
 }
 
-// limitsProperty returns the limits of an object.
-func limitsProperty(o *adminhook.Object) property[limits] {
-	return property[limits]{
-		what: "limits",
-		now:  func() limits { return limitsOf(o) },
-		set: func(l limits, _ string) { // they were valid before
-			if o.Limits != nil {
-				o.Limits.Set(l.rate, l.burst)
-			}
-			if o.Slots != nil && o.Slots.Set != nil {
-				_ = o.Slots.Set(l.maxConcurrent)
-			}
-			if o.Quota != nil {
-				o.Quota.Set(l.quota)
-			}
-			if o.Throttle != nil {
-				o.Throttle.Set(l.k, l.maxRefusal)
-			}
-		},
-		text: limits.String,
+// The parts of limits that are set separately.
+const (
+	partRate     = "rate"
+	partSlots    = "slots"
+	partQuota    = "quota"
+	partThrottle = "throttle"
+)
+
+// limitParts returns the settings of the limits of an object by their parts.
+func limitParts(o *adminhook.Object) map[string]*adminhook.Setting {
+	parts := map[string]*adminhook.Setting{partRate: o.Limits, partQuota: o.Quota, partThrottle: o.Throttle}
+	if o.Slots != nil {
+		parts[partSlots] = o.Slots.Limit
 	}
+	maps.DeleteFunc(parts, func(_ string, s *adminhook.Setting) bool { return s == nil })
+	return parts
 }
 
-func limitsOf(o *adminhook.Object) (l limits) {
-	if o.Limits != nil {
-		rate, burst := o.Limits.Get()
-		l.rate, _ = rate.(limiter.Rate)
-		l.burst = burst
+// limitsOf returns the limits of an object.
+func limitsOf(o *adminhook.Object) limits {
+	values := map[string]any{}
+	for part, s := range limitParts(o) {
+		values[part] = s.Get().V
 	}
-	if o.Slots != nil {
-		l.maxConcurrent = o.Slots.Get()
+	return limitsFrom(values)
+}
+
+// limitsFrom returns the limits with the values of some parts.
+func limitsFrom(values map[string]any) (l limits) {
+	if v, ok := values[partRate].(adminhook.Limits); ok {
+		l.rate, _ = v.Rate.(limiter.Rate)
+		l.burst = v.Burst
 	}
-	if o.Quota != nil {
-		l.quota = o.Quota.Get()
-	}
-	if o.Throttle != nil {
-		l.k, l.maxRefusal = o.Throttle.Get()
+	l.maxConcurrent, _ = values[partSlots].(int)
+	l.quota, _ = values[partQuota].(int)
+	if v, ok := values[partThrottle].(adminhook.Throttle); ok {
+		l.k, l.maxRefusal = v.K, v.MaxRefusal
 	}
 	return l
+}
+
+// value returns the value of a part.
+func (l *limits) value(part string) any {
+	switch part {
+	case partRate:
+		return adminhook.Limits{Rate: l.rate, Burst: l.burst}
+	case partSlots:
+		return l.maxConcurrent
+	case partQuota:
+		return l.quota
+	}
+	return adminhook.Throttle{K: l.k, MaxRefusal: l.maxRefusal}
+}
+
+// limitChanges is the aspect of the action limits.
+var limitChanges = &aspect{
+	what: "limits",
+	of:   func(t *target) *timedAction { return &t.limits },
+	text: func(values map[string]any) string { return limitsFrom(values).String() },
+}
+
+// changesOf returns the changes that the fields of a body make to the limits of an object. Rate and
+// burst are set together, and so are k and max_refusal.
+func (l *limits) changesOf(o *adminhook.Object, v *values) (list []change) {
+	given := map[string]bool{
+		partRate: v.rate != nil || v.burst != nil, partSlots: v.maxConcurrent != nil,
+		partQuota: v.limit != nil, partThrottle: v.k != nil || v.maxRefusal != nil,
+	}
+	for part, s := range limitParts(o) {
+		if given[part] {
+			list = append(list, change{part, s, l.value(part)})
+		}
+	}
+	return list
 }
 
 // limitFields returns the fields of the action limits that an object has.
@@ -67,7 +103,7 @@ func limitFields(o *adminhook.Object) (names []string) {
 	if o.Limits != nil {
 		names = append(names, "rate", "burst")
 	}
-	if o.Slots != nil && o.Slots.Set != nil {
+	if o.Slots != nil && !o.Slots.Fixed {
 		names = append(names, "max_concurrent")
 	}
 	if o.Quota != nil {
@@ -111,39 +147,36 @@ func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *en
 			return replyErrorf(http.StatusConflict, "the %s %.64q has no %s that can be changed, only %s", o.Kind, o.Name, name, strings.Join(has, ", "))
 		}
 	}
-	a := limitsProperty(o)
-	next := a.now()
+	next := limitsOf(o)
 	e.Before = next.String()
 	next.rate, next.burst = *firstNonNil(v.rate, &next.rate), *firstNonNil(v.burst, &next.burst)
 	next.maxConcurrent, next.quota = *firstNonNil(v.maxConcurrent, &next.maxConcurrent), *firstNonNil(v.limit, &next.quota)
 	next.k, next.maxRefusal = *firstNonNil(v.k, &next.k), *firstNonNil(v.maxRefusal, &next.maxRefusal)
-	if err := next.check(o, v); err != nil {
-		return replyErrorf(http.StatusBadRequest, "%v", err)
+	changes := next.changesOf(o, v)
+	for _, c := range changes {
+		if err := next.check(c); err != nil {
+			return replyErrorf(http.StatusBadRequest, "%v", err)
+		}
 	}
-	t.limits.begin(h, t, a, next, why, v.duration)
-	e.After = a.now().String()
+	t.limits.begin(h, t, limitChanges, changes, why, v.duration)
+	after := limitsOf(o)
+	e.After = after.String()
 	return nil
 }
 
-// check returns the error of the limits that the body has changed.
-func (l *limits) check(o *adminhook.Object, v *values) error {
-	switch {
-	case v.maxConcurrent != nil:
-		if err := (inflight.Config{Limit: l.maxConcurrent}).Validate(); err != nil {
-			return err
-		}
-	case v.limit != nil:
-		return o.Quota.Check(l.quota)
-	case v.k != nil || v.maxRefusal != nil:
-		return o.Throttle.Check(l.k, l.maxRefusal)
+// check returns why the new value of a part is invalid.
+func (l *limits) check(c change) error {
+	var err error
+	switch c.part {
+	case partRate:
+		err = limiter.TokenBucketConfig{Rate: l.rate, Burst: l.burst}.Validate()
+	case partSlots:
+		err = inflight.Config{Limit: l.maxConcurrent}.Validate()
 	}
-	if v.rate == nil && v.burst == nil {
-		return nil
+	if err == nil && c.setting.Check != nil {
+		err = c.setting.Check(c.v)
 	}
-	if err := (limiter.TokenBucketConfig{Rate: l.rate, Burst: l.burst}).Validate(); err != nil || o.Limits.Check == nil {
-		return err
-	}
-	return o.Limits.Check(l.rate, l.burst)
+	return err
 }
 
 // String returns the limits as text, such as "100/s, burst 20".

@@ -48,8 +48,10 @@ var problems = map[string]string{
 	"401": "The request has no valid credentials.",
 	"403": "The user may not do this, or the request comes from a different origin.",
 	"404": "There is no such object, key, silence or notifier.",
+	"405": "The path has another method.",
 	"409": "The name is ambiguous. Of actions also: the object cannot do this, or another action is in progress.",
 	"429": "The user sends too many requests.",
+	"500": "Config.Authorize of the program panicked.",
 	"502": "A server that the action needs does not answer, or a test message was not delivered.",
 	"503": "Too many requests are being served, or too many objects have timed actions.",
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"flag"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/admin"
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
@@ -100,6 +103,9 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 	})
 	monitor.Evaluate(time.Now())
 	k := newHandlerTest(t, hosts, monitor)
+	panicking, err := admin.New(admin.Config{Authorize: func(*http.Request, admin.Action) (string, error) { panic("x") }})
+	require.NoError(t, err)
+	panics := &handlerTest{T: t, handler: panicking}
 	examples := map[string]string{
 		"state": `"open"`, "for": `"1h"`, "reason": `"x"`, "rate": `"5/s"`, "burst": "3", "max_concurrent": "1",
 		"match": `["alertname=r"]`, "silence": `"s"`, "notifier": `"log"`,
@@ -111,6 +117,8 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 			switch path {
 			case "/force", "/release", "/drain", "/hold", "/reset":
 				target += "&key=k"
+			case "/limits":
+				target += "&all=true"
 			case "/objects":
 				target = path
 			case "/silence", "/unsilence", "/test":
@@ -142,6 +150,11 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 			refused := k.send(strings.ToUpper(method), target+"&x=1", "")
 			require.Contains(t, o.Responses, "400")
 			d.check(t, path, refused.Text, o.Responses["400"].Content.JSON.Schema)
+			for status, answer := range map[string]answer{"405": k.send("PATCH", target, ""), "500": panics.send(strings.ToUpper(method), target, "")} {
+				require.Equal(t, status, strconv.Itoa(answer.Status), path)
+				require.Contains(t, o.Responses, status)
+				d.check(t, path, answer.Text, o.Responses[status].Content.JSON.Schema)
+			}
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -70,16 +72,26 @@ func checkType(r *http.Request) error {
 	return nil
 }
 
-// checkQuery refuses parameters that the route does not have and those that are given twice.
-func checkQuery(r *http.Request, allowed []field) error {
-	query := r.URL.Query()
+// parseQuery returns the query of the request. It refuses a query of which net/url would drop a
+// part, and parameters that are empty, that are given twice, or that the route does not have. An
+// action without one of its parameters could do more than was meant.
+func parseQuery(r *http.Request, allowed []field) (url.Values, error) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, replyErrorf(http.StatusBadRequest, "the query is not valid: %.100v: write %%25 for %%, %%26 for & and %%3B for ;", err)
+	}
 	for name, values := range query {
-		if !slices.ContainsFunc(allowed, func(f field) bool { return f.name == name }) {
-			return replyErrorf(http.StatusBadRequest, "the query has no parameter %.64q", name)
-		}
-		if len(values) > 1 {
-			return replyErrorf(http.StatusBadRequest, "the query has %q twice", name)
+		at := slices.IndexFunc(allowed, func(f field) bool { return f.name == name })
+		switch {
+		case at < 0:
+			return nil, replyErrorf(http.StatusBadRequest, "the query has no parameter %.64q", name)
+		case len(values) > 1:
+			return nil, replyErrorf(http.StatusBadRequest, "the query has %q twice", name)
+		case values[0] == "":
+			return nil, replyErrorf(http.StatusBadRequest, "%s is empty in the query", name)
+		case allowed[at].enum != nil && !slices.Contains(allowed[at].enum, values[0]):
+			return nil, replyErrorf(http.StatusBadRequest, "%s is %.64q in the query, must be %s", name, values[0], strings.Join(allowed[at].enum, ", "))
 		}
 	}
-	return nil
+	return query, nil
 }

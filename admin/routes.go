@@ -50,8 +50,11 @@ var (
 		"gate", "gate_group", "breaker", "breaker_group", "limiter", "limiter_group", "inflight",
 		"throttle", "policy", "monitor", kindLink, kindOther,
 	}}
-	keyField   = field{name: "key", kind: "string", help: "the key of a member of a group, or of an object with keys; default all of them"}
-	stateField = field{name: "state", kind: "string", help: "only members in this state"}
+	keyField   = field{name: "key", kind: "string", help: "the key of a member of a group, or of an object with keys"}
+	allField   = field{name: "all", kind: "string", help: "true for an action on all keys of an object with keys, which needs either key or all", enum: []string{"true"}}
+	stateField = field{name: "state", kind: "string", help: "only members in this state", enum: []string{
+		"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow",
+	}}
 
 	overrideField = field{
 		name: "state", kind: "string", required: true, enum: []string{"open", "closed", "disabled", "shadow"},
@@ -80,7 +83,7 @@ var (
 func routes() []route {
 	one := []field{nameField, kindField, keyField}
 	action := func(path, help string, body ...field) route {
-		return route{http.MethodPost, path, help, one, body, "Object", (*Handler).act}
+		return route{http.MethodPost, path, help, append(one[:3:3], allField), body, "Object", (*Handler).act}
 	}
 	return []route{
 		{http.MethodGet, "/objects", "List all objects.", nil, nil, "Objects", (*Handler).list},

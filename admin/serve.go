@@ -5,13 +5,17 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // request is an authorized request.
 type request struct {
 	route  *route
+	query  url.Values
 	user   string
 	action Action
 	body   values
@@ -27,7 +31,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err := h.origin.Check(r); err != nil {
 		return nil, replyErrorf(http.StatusForbidden, "%v", err)
 	}
-	if err := checkQuery(r, route.query); err != nil {
+	query, err := parseQuery(r, route.query)
+	if err != nil {
 		return nil, err
 	}
 	if route.method == http.MethodPost {
@@ -35,8 +40,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	req := &request{route: route, Request: r}
-	query := r.URL.Query()
+	req := &request{route: route, query: query, Request: r}
 	req.action = Action{Verb: route.verb(), Kind: query.Get("kind"), Name: query.Get("name"), Key: query.Get("key")}
 	if req.user, err = h.authorize(r, req.action); err != nil {
 		return nil, err
@@ -90,7 +94,7 @@ func (h *Handler) checkRate(user string) error {
 
 // act serves an action.
 func (h *Handler) act(r *request) (any, error) {
-	o, err := h.find(r.action)
+	o, err := h.findTarget(r)
 	if err != nil {
 		return nil, err
 	}
@@ -114,6 +118,25 @@ func (h *Handler) act(r *request) (any, error) {
 	}
 	h.record(t, e)
 	return h.view(&o, r.action.Key), nil
+}
+
+// findTarget returns the object of an action. For an object with keys, the request has to say
+// whether one key is meant or all of them.
+func (h *Handler) findTarget(r *request) (o adminhook.Object, err error) {
+	all := r.query.Has("all")
+	if all && r.action.Key != "" {
+		return o, replyErrorf(http.StatusBadRequest, "the query has both key and all")
+	}
+	if o, err = h.findMember(r.action); err != nil || r.action.Key != "" {
+		return o, err
+	}
+	switch keyed := hasKeys(&o); {
+	case keyed && !all:
+		return o, replyErrorf(http.StatusBadRequest, "the %s %.64q has keys: add key=… for one of them, or all=true for all of them", o.Kind, o.Name)
+	case all && !keyed:
+		return o, replyErrorf(http.StatusBadRequest, "all is set, but the %s %.64q is not a group and has no keys", o.Kind, o.Name)
+	}
+	return o, nil
 }
 
 // record logs what was done and keeps it in the history of the object.

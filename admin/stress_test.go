@@ -31,7 +31,7 @@ func TestConcurrentActionsEndInTheStateBefore(t *testing.T) {
 				target, body := fmt.Sprintf("/force?name=hosts&key=%d", rand.IntN(3)), `{"state":"open","for":"1ms"}`
 				switch rand.IntN(4) {
 				case 0:
-					target, body = "/limits?name=hosts", `{"rate":"5/s","max_concurrent":2,"for":"1ms"}`
+					target, body = "/limits?name=hosts&all=true", `{"rate":"5/s","max_concurrent":2,"for":"1ms"}`
 				case 1:
 					target, body = fmt.Sprintf("/release?name=hosts&key=%d", rand.IntN(3)), `{"for":"2ms"}`
 				}

@@ -2,9 +2,13 @@ package admin
 
 import (
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // target is an object on which actions were done.
@@ -13,8 +17,8 @@ type target struct {
 	busy    sync.Mutex // held while an action changes the object
 	testing sync.Mutex // held while a test message is sent
 
-	override timedAction[string] // guarded by busy, except its until and after
-	limits   timedAction[limits]
+	override timedAction // guarded by busy, except its until and after
+	limits   timedAction
 
 	// Guarded by Handler.mu.
 	users int // requests that are using the target, which is kept meanwhile
@@ -22,66 +26,124 @@ type target struct {
 	acts  []entry
 }
 
-// timedAction is an action on one property that ends automatically. The zero value means that there
-// is none.
-type timedAction[V comparable] struct {
-	timer *time.Timer
-	begun int // counts the actions, so that a timer that fired late changes nothing
-	set   V
-	base  V // the value that is restored at the end
+// change is a value that an action gives to a setting of an object.
+type change struct {
+	part    string // which names the setting among those that one timed action can change
+	setting *adminhook.Setting
+	v       any
+}
+
+// timedChange is a change that ends automatically.
+type timedChange struct {
+	change
+
+	set  adminhook.Value
+	base adminhook.Value // the value that is restored at the end
+}
+
+// timedAction is an action on some settings of an object that ends automatically. The zero value
+// means that there is none.
+type timedAction struct {
+	timer   *time.Timer
+	begun   int // counts the actions, so that a timer that fired late changes nothing
+	changes map[string]timedChange
 
 	// Guarded by Handler.mu.
 	until time.Time // zero if there is none
-	after string    // base as text
+	after string    // the values that are restored, as text
 }
 
-// begin sets the value v. If d is above 0, the old value is restored after d. If earlier timed
-// actions have not ended, this is the value before the first of them.
-func (x *timedAction[V]) begin(h *Handler, t *target, a property[V], v V, why string, d time.Duration) {
-	base := a.now()
-	if x.timer != nil && base == x.set { // otherwise a change by other code has replaced the action
-		base = x.base
+// aspect is what the changes of a timed action have in common.
+type aspect struct {
+	what string
+	of   func(t *target) *timedAction
+	text func(values map[string]any) string // by the part of the change
+}
+
+// begin sets the values. If d is above 0, the earlier values are restored after d. If an earlier
+// timed action has not ended, these are the values before the first one, unless others have set
+// them since.
+func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why string, d time.Duration) {
+	next := maps.Clone(x.changes)
+	if next == nil {
+		next = map[string]timedChange{}
+	}
+	for _, c := range list {
+		base := c.setting.Get()
+		if old, ok := next[c.part]; ok && old.set.Number == base.Number {
+			base = old.base
+		}
+		next[c.part] = timedChange{c, c.setting.Set(c.v, why), base}
+		if d <= 0 {
+			delete(next, c.part)
+		}
+	}
+	if d <= 0 && len(next) > 0 { // the other changes end as planned
+		x.changes = next
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		x.after = a.text(x.values(earlierValue))
+		return
 	}
 	x.stop(h)
-	a.set(v, why)
 	if d <= 0 {
 		return
 	}
-	x.set, x.base = a.now(), base
+	x.changes = next
 	begun := x.begun
 	h.mu.Lock()
-	x.until, x.after = time.Now().Add(d), a.text(base)
+	x.until, x.after = time.Now().Add(d), a.text(x.values(earlierValue))
 	h.mu.Unlock()
 	x.timer = time.AfterFunc(d, func() { x.end(h, t, a, begun) })
 }
 
+// values returns a value of each change.
+func (x *timedAction) values(of func(c timedChange) any) map[string]any {
+	values := map[string]any{}
+	for part, c := range x.changes {
+		values[part] = of(c)
+	}
+	return values
+}
+
+func earlierValue(c timedChange) any { return c.base.V }
+func setValue(c timedChange) any     { return c.set.V }
+
 // stop forgets the timed action.
-func (x *timedAction[V]) stop(h *Handler) {
+func (x *timedAction) stop(h *Handler) {
 	x.begun++
 	if x.timer != nil {
 		x.timer.Stop()
 		x.timer = nil
 	}
+	x.changes = nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	x.until, x.after = time.Time{}, ""
 }
 
-// end ends a timed action, unless another action has replaced it. If other code has changed the
-// value since, the changed value stays.
-func (x *timedAction[V]) end(h *Handler, t *target, a property[V], begun int) {
+// end ends a timed action, unless another action has replaced it. It does not restore a value that
+// was set since the action, even if it was set to the same value.
+func (x *timedAction) end(h *Handler, t *target, a *aspect, begun int) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	if x.begun != begun {
 		return
 	}
-	base, set := x.base, x.set
-	e := entry{Verb: verbEnd, Before: a.text(set), After: a.text(base)}
-	if now := a.now(); now == set {
-		a.set(base, "by the end of a timed action")
-	} else {
-		e.Before, e.After = a.text(now), a.text(now)
-		e.Reason = "the " + a.what + " was changed by other means, and stays"
+	e := entry{Verb: verbEnd, Before: a.text(x.values(setValue)), After: a.text(x.values(earlierValue))}
+	kept := 0
+	for _, part := range slices.Sorted(maps.Keys(x.changes)) {
+		if c := x.changes[part]; !c.setting.Restore(c.set, c.base, "by the end of a timed action") {
+			kept++
+		}
+	}
+	switch {
+	case kept == len(x.changes):
+		e.Before = a.text(x.values(func(c timedChange) any { return c.setting.Get().V }))
+		e.After, e.Reason = e.Before, "the "+a.what+" was changed by other means, and stays"
+	case kept > 0:
+		e.After = a.text(x.values(func(c timedChange) any { return c.setting.Get().V }))
+		e.Reason = "a part of the " + a.what + " was changed by other means, and stays"
 	}
 	x.stop(h)
 	h.record(t, e)
@@ -94,6 +156,18 @@ func (t *target) heldUntil(h *Handler, end time.Time) {
 	defer h.mu.Unlock()
 	if end.After(t.held) {
 		t.held = end
+	}
+}
+
+// endHolds notes that a reset has ended the hold of the object, and those of all its keys if the
+// object is a whole group.
+func (h *Handler) endHolds(reset id) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, t := range h.targets {
+		if id == reset || reset.key == "" && (id.source == reset.source && id.kind == reset.kind && id.name == reset.name) {
+			t.held = time.Time{}
+		}
 	}
 }
 

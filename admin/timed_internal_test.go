@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // The timer of an action may fire while a second action replaces the first. Then the function of
@@ -16,18 +18,17 @@ func TestATimerThatFiredLateChangesNothing(t *testing.T) {
 		h, err := New(Config{Authorize: func(*http.Request, Action) (string, error) { return "alice", nil }})
 		require.NoError(t, err)
 		value := "before"
-		a := property[string]{
-			what: "value", now: func() string { return value }, set: func(v, _ string) { value = v },
-			text: func(v string) string { return v },
-		}
+		var number adminhook.Number
+		setting := number.Setting(func() any { return value }, func(v any) { value = v.(string) })
+		to := func(v string) []change { return []change{{"", setting, v}} }
 		of := new(target)
 		x := &of.override
 		of.busy.Lock()
-		x.begin(h, of, a, "first", "", time.Hour)
+		x.begin(h, of, overrides, to("first"), "", time.Hour)
 		late := x.begun
-		x.begin(h, of, a, "second", "", 2*time.Hour)
+		x.begin(h, of, overrides, to("second"), "", 2*time.Hour)
 		of.busy.Unlock()
-		x.end(h, of, a, late)
+		x.end(h, of, overrides, late)
 		requireValue := func(want string, acts int) {
 			of.busy.Lock()
 			defer of.busy.Unlock()

@@ -26,8 +26,8 @@ type values struct {
 	notifier      string
 }
 
-// overrides maps the states that a body can have to the states that Force sets.
-var overrides = map[string]breaker.State{
+// forcedStates maps the states that a body can have to the states that Force sets.
+var forcedStates = map[string]breaker.State{
 	"open": breaker.ForcedOpen, "closed": breaker.ForcedClosed, "disabled": breaker.Disabled, "shadow": breaker.Shadow,
 }
 
@@ -99,7 +99,7 @@ func (v *values) setText(f field, text string) error {
 	known := true
 	switch f.name {
 	case "state":
-		v.state, known = overrides[text]
+		v.state, known = forcedStates[text]
 	case "for":
 		v.duration, err = time.ParseDuration(text)
 		known = err == nil && v.duration > 0 && v.duration <= maxActionTime

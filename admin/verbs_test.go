@@ -102,15 +102,15 @@ func newBucketGroup() stat.Source {
 // verbCases are objects of each kind, and keys of those that have keys.
 func verbCases() []verbCase {
 	rate := limiter.PerSecond(5)
-	overrides, key := "force release drain reset", "&key=k"
+	overrides, key, all := "force release drain reset", "&key=k", "&all=true"
 	return []verbCase{
 		{"gate", "", `"rate":"7/s","max_concurrent":2`, overrides + " hold limits", func() stat.Source {
 			return weir.New("x", weir.Config{Rate: rate, MaxConcurrent: 3})
 		}},
-		{"gate_group", "", `"rate":"7/s","burst":2,"max_concurrent":2`, overrides + " hold limits", newGateGroup},
+		{"gate_group", all, `"rate":"7/s","burst":2,"max_concurrent":2`, overrides + " hold limits", newGateGroup},
 		{"gate of a group", key, "", overrides + " hold", newGateGroup},
 		{"breaker", "", "", overrides, func() stat.Source { return breaker.New("x", breaker.Config{}) }},
-		{"breaker_group", "", "", overrides, newBreakerGroup},
+		{"breaker_group", all, "", overrides, newBreakerGroup},
 		{"breaker of a group", key, "", overrides, newBreakerGroup},
 		{"limiter", "", `"rate":"7/s"`, "hold limits", func() stat.Source {
 			return limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "x", Rate: rate})
@@ -118,17 +118,17 @@ func verbCases() []verbCase {
 		{"a limiter without verbs", "", "", "", func() stat.Source {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Name: "x", Limit: 1, Window: time.Second})
 		}},
-		{"limiter_group", "", `"burst":7`, "reset hold limits", newBucketGroup},
+		{"limiter_group", all, `"burst":7`, "reset hold limits", newBucketGroup},
 		{"limiter of a group", key, "", "reset hold", newBucketGroup},
 		{"inflight", "", `"max_concurrent":2`, "limits", func() stat.Source { return inflight.New(inflight.Config{Name: "x", Limit: 3}) }},
 		{"throttle", "", `"k":1.5,"max_refusal":0.5`, "reset limits", func() stat.Source { return throttle.New("x", throttle.Config{}) }},
-		{"policy with a rate", "", `"rate":"7/s"`, "reset hold limits", newPolicy(weirhttp.Policy{Rate: rate})},
-		{"policy with a window", "", `"limit":7`, "reset limits", newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})},
+		{"policy with a rate", all, `"rate":"7/s"`, "reset hold limits", newPolicy(weirhttp.Policy{Rate: rate})},
+		{"policy with a window", all, `"limit":7`, "reset limits", newPolicy(weirhttp.Policy{Limit: 3, Window: time.Hour})},
 		{"key of a policy", key, "", "reset", newPolicy(weirhttp.Policy{Rate: rate})},
 		{"monitor", "", "", "silence unsilence test", newMonitor},
-		{"link", "", "", overrides, newLink},
+		{"link", all, "", overrides, newLink},
 		{"breaker of a link", "&key=b:6379", "", overrides, newLink},
-		{"other with verbs of keys", "", "", "", func() stat.Source { return remoteSource{} }},
+		{"other with verbs of keys", all, "", "", func() stat.Source { return remoteSource{} }},
 		{"key of another source", key, "", "reset", func() stat.Source { return remoteSource{} }},
 		{"other", "", "", "hold", func() stat.Source { return holdSource{new(time.Duration)} }},
 	}
@@ -162,7 +162,7 @@ func TestEveryVerbOfEveryKind(t *testing.T) {
 				body = strings.TrimPrefix(body+`,"reason":"ticket 17"`, ",")
 				a := k.sendAction(verb, "name=x"+c.query, "{"+body+"}")
 				require.Equal(t, actions, a.Actions)
-				history := k.send("GET", "/object?name=x"+c.query, "").History
+				history := k.send("GET", "/object?name=x"+strings.TrimPrefix(c.query, "&all=true"), "").History
 				last := history[len(history)-1]
 				require.Equal(t, []string{verb, "alice", "ticket 17"}, []string{last.Verb, last.User, last.Reason})
 				require.Regexp(t, `event.name=weir.admin.action verb=`+verb+` kind=\w+ name=x .*user=alice .*reason="ticket 17"`, k.logs.text())

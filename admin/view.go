@@ -27,6 +27,7 @@ type view struct {
 	K             float64     `json:"k,omitempty"`           // of a throttle
 	MaxRefusal    float64     `json:"max_refusal,omitempty"` // of a throttle
 	Group         bool        `json:"group,omitempty"`
+	Keys          bool        `json:"keys,omitempty"` // an action needs key or all
 	Actions       []string    `json:"actions"`
 	Timed         []timedView `json:"timed,omitempty"`
 }
@@ -70,11 +71,11 @@ type busyKey struct {
 }
 
 func (h *Handler) view(o *adminhook.Object, key string) view {
-	v := view{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Actions: actionsOf(o)}
+	v := view{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Keys: hasKeys(o), Actions: actionsOf(o)}
 	if o.State != nil {
 		v.State = o.State()
 	}
-	l := limitsProperty(o).now()
+	l := limitsOf(o)
 	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
 	if o.Limits != nil {
 		v.Rate = l.rate.String()
@@ -96,11 +97,10 @@ func (h *Handler) view(o *adminhook.Object, key string) view {
 
 // timedChanges returns the changes that end by themselves. Handler.mu is held.
 func (t *target) timedChanges() (list []timedView) {
-	if end := t.override.until; !end.IsZero() {
-		list = append(list, timedView{"override", end, t.override.after})
-	}
-	if end := t.limits.until; !end.IsZero() {
-		list = append(list, timedView{"limits", end, t.limits.after})
+	for _, a := range []*aspect{overrides, limitChanges} {
+		if x := a.of(t); !x.until.IsZero() {
+			list = append(list, timedView{a.what, x.until, x.after})
+		}
 	}
 	if time.Now().Before(t.held) {
 		list = append(list, timedView{"hold", t.held, ""})
@@ -116,7 +116,7 @@ func actionsOf(o *adminhook.Object) []string {
 			list = append(list, verbs...)
 		}
 	}
-	add(o.Force != nil, verbForce, verbRelease, verbDrain)
+	add(o.Override != nil, verbForce, verbRelease, verbDrain)
 	add(o.Reset != nil, verbReset)
 	add(o.Hold != nil, verbHold)
 	add(limitFields(o) != nil, verbLimits)
@@ -142,7 +142,7 @@ func (h *Handler) list(*request) (any, error) {
 
 // details serves one object.
 func (h *Handler) details(r *request) (any, error) {
-	o, err := h.find(r.action)
+	o, err := h.findMember(r.action)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (h *Handler) members(r *request) (any, error) {
 	if o.Members == nil {
 		return nil, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group", o.Kind, o.Name)
 	}
-	state, list, more := r.URL.Query().Get("state"), []view{}, false
+	state, list, more := r.query.Get("state"), []view{}, false
 	for key, m := range o.Members {
 		if state != "" && (m.State == nil || m.State() != state) {
 			continue
@@ -185,7 +185,7 @@ func (h *Handler) members(r *request) (any, error) {
 			more = true
 			break
 		}
-		m.Kind = o.Kind
+		m.Kind, m.Source = o.Kind, o.Source
 		list = append(list, h.view(&m, key))
 	}
 	return memberList{list, more}, nil

@@ -25,9 +25,7 @@ func (b *Breaker) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "breaker", Name: b.name,
 		State:    func() string { return string(b.State()) },
-		Override: func() string { return string(b.overrideWithoutRefuse()) },
-		Force:    func(state, why string) { b.forceFor(time.Now(), State(state), "forced "+why) },
-		Release:  func(why string) { b.releaseFor(time.Now(), "released "+why) },
+		Override: b.adminOverride(),
 		Reset: func(_ context.Context, why string) error {
 			b.resetFor(time.Now(), "reset "+why)
 			return nil
@@ -40,10 +38,14 @@ func (b *Breaker) adminObject() adminhook.Object {
 func (g *Group[K]) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "breaker_group", Name: g.name,
-		State:    func() string { return string(g.override.currentOverride()) },
-		Override: func() string { return string(g.override.currentOverride()) },
-		Force:    func(state, why string) { g.forceAll(State(state), "forced "+why) },
-		Release:  func(why string) { g.releaseAll("released " + why) },
+		State: func() string { return string(g.override.currentOverride()) },
+		Override: &adminhook.Setting{
+			Get: g.overrideValue,
+			Set: func(v any, why string) adminhook.Value { return g.setAll(State(v.(string)), overrideReason(v, why)) },
+			Restore: func(set, earlier adminhook.Value, why string) bool {
+				return g.restoreAll(set.Number, earlier, overrideReason(earlier.V, why))
+			},
+		},
 		Reset: func(_ context.Context, why string) error {
 			g.resetAll("reset " + why)
 			return nil
@@ -54,6 +56,48 @@ func (g *Group[K]) adminObject() adminhook.Object {
 					return
 				}
 			}
+		},
+	}
+}
+
+// overrideReason returns the reason of a change to the override v.
+func overrideReason(v any, why string) string {
+	if v == "" {
+		return "released " + why
+	}
+	return "forced " + why
+}
+
+// adminOverride returns the override of the breaker itself, without that of its group.
+func (b *Breaker) adminOverride() *adminhook.Setting {
+	return &adminhook.Setting{
+		Get: func() adminhook.Value {
+			b := b.forReads()
+			number, s := b.overrideNumber(), b.overrideWithoutRefuse()
+			b.ownUnder(number, func(_, own State) State {
+				s = own
+				return own
+			})
+			return adminhook.Value{V: string(s), Number: number}
+		},
+		Set: func(v any, why string) adminhook.Value {
+			return adminhook.Value{V: v, Number: b.setOverride(time.Now(), State(v.(string)), overrideReason(v, why))}
+		},
+		Restore: func(set, earlier adminhook.Value, why string) (done bool) {
+			b.changeUnderLock(time.Now(), func(b *Breaker, p *phase, at time.Duration) {
+				if done = b.overrideSet == set.Number; !done {
+					return
+				}
+				b.overrideSet = earlier.Number
+				s := State(earlier.V.(string))
+				b.ownUnder(earlier.Number, func(over, _ State) State {
+					own := s
+					s = over
+					return own
+				})
+				b.changeOverride(p, s, at, overrideReason(string(s), why))
+			})
+			return done
 		},
 	}
 }

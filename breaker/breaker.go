@@ -40,6 +40,8 @@ type Breaker struct {
 	slots  probeSlots
 	places *openPlaces // of the group; nil for a breaker that is not in a group
 	placed bool        // b has a place; guarded by mu
+	// the number of the override, which tells who has set it: see adminhook.Value; guarded by mu
+	overrideSet uint64
 
 	refused striped.Counter // far from phase, because refused calls write it and read phase
 }

@@ -4,15 +4,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // groupOverride is an override of all keys of a group, which lies over the overrides of single
-// keys.
+// keys that were set before it.
 type groupOverride[K comparable] struct {
 	state atomic.Pointer[State] // of new keys; nil if there is none
 
-	changing sync.Mutex  // held by forceAll and releaseAll, also during OnChange
-	own      map[K]State // the overrides that keys had of their own; guarded by changing
+	changing sync.Mutex // held by setAll, also during OnChange
+
+	mu     sync.Mutex  // held for no longer than the fields below are used
+	number uint64      // see adminhook.Value
+	own    map[K]State // the overrides that covered keys have of their own
 }
 
 // currentOverride returns the override, or "" if there is none.
@@ -23,27 +28,74 @@ func (o *groupOverride[K]) currentOverride() State {
 	return ""
 }
 
+// covers returns the override of the group if it lies over an override of a key with the number, or
+// "" if there is none or the override of the key was set later. The lock is held.
+func (o *groupOverride[K]) covers(number uint64) State {
+	if o.number > number {
+		return o.currentOverride()
+	}
+	return ""
+}
+
+// setAll overrides the states of all keys, or lifts that override if s is "".
+func (g *Group[K]) setAll(s State, reason string) adminhook.Value {
+	g.override.changing.Lock()
+	defer g.override.changing.Unlock()
+	number := adminhook.NextNumber()
+	g.changeAll(s, number, reason)
+	return adminhook.Value{V: string(s), Number: number}
+}
+
+// restoreAll is setAll for an earlier value, unless the override was set after the number.
+func (g *Group[K]) restoreAll(set uint64, earlier adminhook.Value, reason string) bool {
+	g.override.changing.Lock()
+	defer g.override.changing.Unlock()
+	if g.overrideValue().Number != set {
+		return false
+	}
+	g.changeAll(State(earlier.V.(string)), earlier.Number, reason)
+	return true
+}
+
+// overrideValue returns the override of the group with its number.
+func (g *Group[K]) overrideValue() adminhook.Value {
+	o := &g.override
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return adminhook.Value{V: string(o.currentOverride()), Number: o.number}
+}
+
+// changeAll begins or ends the override of the group.
+func (g *Group[K]) changeAll(s State, number uint64, reason string) {
+	if s != "" {
+		g.forceAll(s, number, reason)
+	} else {
+		g.releaseAll(number, reason)
+	}
+}
+
 // forceAll overrides the states of all keys, including keys that are added later and keys without
 // room in the group.
-func (g *Group[K]) forceAll(s State, reason string) {
+func (g *Group[K]) forceAll(s State, number uint64, reason string) {
 	o := &g.override
-	o.changing.Lock()
-	defer o.changing.Unlock()
-	before := o.currentOverride()
+	o.mu.Lock()
+	before, owned := o.currentOverride(), o.own
 	// stored first, so that the loop finds the keys that were added without this override
 	o.state.Store(&s)
-	owned := map[K]State{}
+	o.number, o.own = number, map[K]State{}
+	o.mu.Unlock()
 	for key, b := range g.All() {
 		own := g.ownOverride(b, before)
 		if own == "" && b.stateWithoutRefuse() == before && !b.isUnchanged() {
-			own = o.own[key]
+			own = owned[key]
 		}
-		if own != "" {
-			owned[key] = own
+		o.mu.Lock()
+		if _, restored := o.own[key]; !restored && own != "" {
+			o.own[key] = own
 		}
-		b.forceFor(time.Now(), s, reason)
+		o.mu.Unlock()
+		b.coverOverride(time.Now(), s, reason)
 	}
-	o.own = owned
 	without := ForcedClosed
 	if s == ForcedOpen {
 		without = s
@@ -53,32 +105,63 @@ func (g *Group[K]) forceAll(s State, reason string) {
 
 // releaseAll lifts the override of forceAll. Each key returns to the override that it had before.
 // If the override of a key was changed since forceAll, the key keeps the changed one.
-func (g *Group[K]) releaseAll(reason string) {
+func (g *Group[K]) releaseAll(number uint64, reason string) {
 	o := &g.override
-	o.changing.Lock()
-	defer o.changing.Unlock()
-	s := o.currentOverride()
+	o.mu.Lock()
+	s, own := o.currentOverride(), o.own
+	o.state.Store(nil)
+	before := o.number
+	o.number, o.own = number, nil
+	o.mu.Unlock()
 	if s == "" {
 		return
 	}
-	o.state.Store(nil)
 	for key, b := range g.All() {
-		if b.stateWithoutRefuse() != s {
+		if b.stateWithoutRefuse() != s || b.overrideNumber() > before {
 			continue
 		}
-		own := o.own[key]
+		to := own[key]
 		if b.isUnchanged() {
 			// the breaker did not change since forceAll, or its key was forgotten meanwhile
-			own = g.ownOverride(b, s)
+			to = g.ownOverride(b, s)
 		}
-		if own != "" {
-			b.forceFor(time.Now(), own, reason)
-		} else {
-			b.releaseFor(time.Now(), reason)
-		}
+		b.coverOverride(time.Now(), to, reason)
 	}
-	o.own = nil
 	g.unguarded.forceUnguarded(ForcedClosed, reason)
+}
+
+// overrideNumber returns the number of the override of the breaker itself.
+func (b *Breaker) overrideNumber() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.overrideSet
+}
+
+// ownUnder calls f if the override of a group covers the one of b with the number. The arguments
+// are the override of the group, and the one that b has of its own below it. What f returns is that
+// of b from then on.
+func (b *Breaker) ownUnder(number uint64, f func(over, own State) State) {
+	if b.member != nil && b.member.group != nil {
+		b.member.group.ownUnder(b, number, f)
+	}
+}
+
+func (m *member[K]) ownUnder(b *Breaker, number uint64, f func(over, own State) State) {
+	g := m.shard.group
+	o := &g.override
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	over := o.covers(number)
+	if over == "" {
+		return
+	}
+	own := o.own[m.key]
+	if b.isUnchanged() {
+		own = g.ownOverride(b, over)
+	}
+	if own = f(over, own); o.own != nil {
+		o.own[m.key] = own
+	}
 }
 
 // resetAll resets all keys.
@@ -104,7 +187,7 @@ func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 // isUnchanged reports whether the breaker is in the state that it was built in.
 func (b *Breaker) isUnchanged() bool { return b.phase.Load().epoch == 0 }
 
-// forceUnguarded is forceFor for the breaker that all keys without room share.
+// forceUnguarded is coverOverride for the breaker that all keys without room share.
 func (b *Breaker) forceUnguarded(s State, reason string) {
 	at := b.now()
 	b.mu.Lock()

@@ -19,6 +19,7 @@ type memberGroup interface {
 	// group does not keep
 	peek() *Breaker
 	rules() *rules
+	ownUnder(b *Breaker, number uint64, f func(over, own State) State)
 }
 
 // text returns the text of the key, or "" for a breaker that is not in a group.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override
@@ -13,23 +15,42 @@ import (
 func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
 
 // forceAt is Force at the time t.
-func (b *Breaker) forceAt(t time.Time, s State) { b.forceFor(t, s, forcedReason) }
+func (b *Breaker) forceAt(t time.Time, s State) {
+	if !s.isOverride() {
+		panic(fmt.Sprintf("breaker: %q is not an override", s))
+	}
+	b.setOverride(t, s, forcedReason)
+}
 
 // forcedReason is the reason of a breaker that is forced by hand.
 const forcedReason = "forced"
 
-// forceFor is forceAt with the reason of the change. Refused callers are not told the reason.
-func (b *Breaker) forceFor(t time.Time, s State, reason string) {
-	if !s.isOverride() {
-		panic(fmt.Sprintf("breaker: %q is not an override", s))
-	}
+// setOverride sets the override of the breaker itself, or lifts it if s is "". Refused callers are
+// not told the reason of the change. It returns the number of the override.
+func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint64) {
 	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
-		if p.refuses() {
-			b.replaceOverride(p, s)
-		} else if p.state != s {
-			b.override(p, s, at, reason)
-		}
+		b.overrideSet = adminhook.NextNumber()
+		number = b.overrideSet
+		b.changeOverride(p, s, at, reason)
 	})
+	return number
+}
+
+// coverOverride is setOverride for the override of a group, which lies over that of the breaker.
+func (b *Breaker) coverOverride(t time.Time, s State, reason string) {
+	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) { b.changeOverride(p, s, at, reason) })
+}
+
+// changeOverride begins the override s, or ends the one in effect if s is "". The lock is held.
+func (b *Breaker) changeOverride(p *phase, s State, at time.Duration, reason string) {
+	switch {
+	case p.refuses():
+		b.replaceOverride(p, s)
+	case s != "" && p.state != s:
+		b.override(p, s, at, reason)
+	case s == "" && p.under != nil:
+		b.resume(p, p.under.stayAt(at), at, reason)
+	}
 }
 
 // override begins an override. The lock is held.
@@ -51,18 +72,7 @@ func (b *Breaker) override(p *phase, s State, at time.Duration, reason string) {
 func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 
 // releaseAt is Release at the time t.
-func (b *Breaker) releaseAt(t time.Time) { b.releaseFor(t, "released") }
-
-// releaseFor is releaseAt with the reason of the change.
-func (b *Breaker) releaseFor(t time.Time, reason string) {
-	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
-		if p.refuses() {
-			b.replaceOverride(p, "")
-		} else if p.under != nil {
-			b.resume(p, p.under.stayAt(at), at, reason)
-		}
-	})
-}
+func (b *Breaker) releaseAt(t time.Time) { b.setOverride(t, "", "released") }
 
 // resume ends an override and begins the state underneath. The lock is held.
 func (b *Breaker) resume(p *phase, s stay, at time.Duration, reason string) {

@@ -139,13 +139,13 @@ func TestAGroupIsForcedWhileItRefuses(t *testing.T) {
 	operator, ok := adminhook.OfBreaker(g)
 	require.True(t, ok)
 	require.NoError(t, g.Reconfigure(refusingConfig))
-	operator.Force("forced_open", "by hand")
+	operator.Override.Set("forced_open", "by hand")
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	for key := range 10 {
 		require.Regexp(t, `is forced open$`, g.Get(key).Run(t.Context(), returnNil).Error(), "key %d", key)
 	}
 	require.NoError(t, g.Reconfigure(refusingConfig))
-	operator.Release("by hand")
+	operator.Override.Set("", "by hand")
 	require.Equal(t, breaker.ForcedOpen, other.State())
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	require.Equal(t, breaker.ForcedClosed, own.State())

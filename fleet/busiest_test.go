@@ -66,7 +66,7 @@ func TestAdminActsOnLinksAndLimiters(t *testing.T) {
 		ops.ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
-	status, answer := send("POST", "/force?name=redis", `{"state":"open"}`)
+	status, answer := send("POST", "/force?name=redis&all=true", `{"state":"open"}`)
 	require.Equal(t, 200, status, answer)
 	for _, b := range link.Breakers() {
 		require.Equal(t, breaker.ForcedOpen, b.State())
@@ -74,7 +74,7 @@ func TestAdminActsOnLinksAndLimiters(t *testing.T) {
 	status, answer = send("POST", "/reset?name=users&key=bob", "")
 	require.Equal(t, 502, status, "Redis does not answer")
 	require.Contains(t, answer, "the reset failed")
-	status, answer = send("POST", "/hold?name=users", `{"for":"1m"}`)
+	status, answer = send("POST", "/hold?name=users&all=true", `{"for":"1m"}`)
 	require.Equal(t, 409, status)
 	require.Contains(t, answer, "has: none, and for one key of it reset")
 	_, answer = send("GET", "/object?name=users", "")

@@ -19,14 +19,15 @@ var _ = func() bool {
 func (l *Limiter) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "inflight", Name: l.Name(),
-		Slots: &adminhook.Slots{InFlight: l.InFlight, Now: l.Limit, Get: l.configuredLimit, Set: l.SetLimit},
+		Slots: &adminhook.Slots{InFlight: l.InFlight, Now: l.Limit, Limit: l.set.Setting(
+			func() any { return l.configuredLimit() },
+			func(v any) { _ = l.replaceLimit(v.(int)) },
+		)},
 	}
 }
 
-// configuredLimit returns Config.Limit, or the default of an adaptive limiter.
+// configuredLimit returns Config.Limit, or the default of an adaptive limiter. l.set is locked.
 func (l *Limiter) configuredLimit() int {
-	l.changing.Lock()
-	defer l.changing.Unlock()
 	if a := l.adaptive.Load(); a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()

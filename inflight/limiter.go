@@ -2,9 +2,10 @@ package inflight
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -18,6 +19,7 @@ import (
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
+	set        adminhook.Number         // of the limit; locked while it is changed by hand
 	abandoned  atomic.Int64             // slots whose calls were forgotten
 	adaptive   atomic.Pointer[adaptive] // nil for a fixed limit
 	epoch      time.Time
@@ -26,7 +28,6 @@ type Limiter struct {
 	queue      queue
 	turnover   turnover
 	lastFull   [priorities]atomic.Pointer[FullError]
-	changing   sync.Mutex // held while the limit is changed by hand
 }
 
 // New returns a limiter with no call in flight. It panics with the error of c.Validate if c is

@@ -36,21 +36,25 @@ func (l *Limiter) Reconfigure(c Config) error {
 // reconfigure changes everything but the name. c is valid.
 func (l *Limiter) reconfigure(c Config) {
 	weights := l.queue.weights(c.Queue)
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	l.queue.reconfigure(c, time.Since(l.epoch), weights)
-	if l.statistics != nil {
-		l.statistics.shadow.Store(c.Shadow)
-	}
-	l.setLimit(c)
+	l.set.Change(func() {
+		l.queue.reconfigure(c, time.Since(l.epoch), weights)
+		if l.statistics != nil {
+			l.statistics.shadow.Store(c.Shadow)
+		}
+		l.setLimit(c)
+	})
 }
 
 // SetLimit replaces Config.Limit, which is the upper bound of a limit that adapts. Calls in flight
 // beyond a lower limit continue. If Config.Validate refuses n, SetLimit returns its error and
 // changes nothing.
-func (l *Limiter) SetLimit(n int) error {
-	l.changing.Lock()
-	defer l.changing.Unlock()
+func (l *Limiter) SetLimit(n int) (err error) {
+	l.set.Change(func() { err = l.replaceLimit(n) })
+	return err
+}
+
+// replaceLimit is SetLimit while l.set is locked.
+func (l *Limiter) replaceLimit(n int) error {
 	c := Config{Limit: n, Adaptive: l.adaptive.Load() != nil, Queue: l.Queue()}
 	if err := c.Validate(); err != nil {
 		return err

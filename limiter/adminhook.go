@@ -32,12 +32,29 @@ var _ = func() bool {
 func (b *TokenBucket) adminObject() adminhook.Object {
 	return adminhook.Object{
 		Kind: "limiter", Name: b.Name(), Hold: b.Hold,
-		Limits: &adminhook.Limits{
-			Get: func() (rate any, burst int) {
-				s := b.state.Load()
-				return s.rate, s.configuredBurst
-			},
-			Set: func(rate any, burst int) { b.setLimits(rate.(Rate), burst) },
+		Limits: b.adminLimits(),
+	}
+}
+
+func (b *TokenBucket) adminLimits() *adminhook.Setting {
+	set := func(v adminhook.Value, condition func(*bucketState) bool) bool {
+		l := v.V.(adminhook.Limits)
+		return b.setLimitsIf(l.Rate.(Rate), l.Burst, v.Number, condition)
+	}
+	return &adminhook.Setting{
+		Get: func() adminhook.Value {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			s := b.state.Load()
+			return adminhook.Value{V: adminhook.Limits{Rate: s.rate, Burst: s.configuredBurst}, Number: s.set}
+		},
+		Set: func(v any, _ string) adminhook.Value {
+			next := adminhook.Value{V: v, Number: adminhook.NextNumber()}
+			set(next, func(*bucketState) bool { return true })
+			return next
+		},
+		Restore: func(now, earlier adminhook.Value, _ string) bool {
+			return set(earlier, func(old *bucketState) bool { return old.set == now.Number })
 		},
 	}
 }
@@ -49,13 +66,13 @@ func (g *Group[K]) adminObject() adminhook.Object {
 			g.forgetAll()
 			return nil
 		},
-		Limits: &adminhook.Limits{
-			Get: func() (rate any, burst int) {
-				t := g.first.Load()
-				return t.Rate, t.Burst
-			},
-			Set: func(rate any, burst int) { g.setTier(time.Since(g.epoch), 0, Tier{Rate: rate.(Rate), Burst: burst}) },
-		},
+		Limits: g.set.Setting(func() any {
+			t := g.first.Load()
+			return adminhook.Limits{Rate: t.Rate, Burst: t.Burst}
+		}, func(v any) {
+			l := v.(adminhook.Limits)
+			g.setTier(time.Since(g.epoch), 0, Tier{Rate: l.Rate.(Rate), Burst: l.Burst})
+		}),
 		Members: func(yield func(string, adminhook.Object) bool) {
 			for key := range g.All() {
 				if !yield(keytext.Label(key), g.keyObject(key)) {

@@ -16,6 +16,7 @@ type bucketState struct {
 	configuredBurst int // 0 means the default
 
 	// Guarded by the lock of the bucket.
+	set         uint64       // which setting of the limits this is: see adminhook.Value
 	next        *bucketState // the state that replaced this one
 	replacedAt  time.Duration
 	lastPromise promise

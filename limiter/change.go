@@ -3,6 +3,8 @@ package limiter
 import (
 	"errors"
 	"time"
+
+	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and
@@ -19,7 +21,7 @@ func (b *TokenBucket) setRateAt(at time.Duration, r Rate) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
-	b.replaceState(at, func(old *bucketState) *bucketState { return newBucketState(r, old.configuredBurst) })
+	b.replaceState(at, func(old *bucketState) *bucketState { return newLimitsState(r, old.configuredBurst) })
 	return nil
 }
 
@@ -30,19 +32,38 @@ func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 	if err := (TokenBucketConfig{Rate: Unlimited(), Burst: n}).Validate(); err != nil {
 		return err
 	}
-	b.replaceState(at, func(old *bucketState) *bucketState { return newBucketState(old.rate, n) })
+	b.replaceState(at, func(old *bucketState) *bucketState { return newLimitsState(old.rate, n) })
 	return nil
 }
 
 // setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the
 // default.
 func (b *TokenBucket) setLimits(r Rate, burst int) {
+	b.setLimitsIf(r, burst, adminhook.NextNumber(), func(*bucketState) bool { return true })
+}
+
+// setLimitsIf is setLimits with the number that the limits get, if the state meets the condition.
+func (b *TokenBucket) setLimitsIf(r Rate, burst int, number uint64, condition func(*bucketState) bool) (done bool) {
 	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
-		if old.rate == r && old.configuredBurst == burst {
+		if done = condition(old); !done {
 			return nil
 		}
-		return newBucketState(r, burst)
+		if old.rate == r && old.configuredBurst == burst {
+			old.set = number
+			return nil
+		}
+		next := newBucketState(r, burst)
+		next.set = number
+		return next
 	})
+	return done
+}
+
+// newLimitsState returns the state for limits that are set now, by anyone.
+func newLimitsState(r Rate, burst int) *bucketState {
+	s := newBucketState(r, burst)
+	s.set = adminhook.NextNumber()
+	return s
 }
 
 // replaceState replaces the state by the one that successor returns, unless that is nil. Concurrent

@@ -95,7 +95,7 @@ func (b *TokenBucket) fill(at time.Duration) {
 	old := b.state.Load()
 	next := newBucketState(old.rate, old.configuredBurst)
 	old.next, old.replacedAt = next, at
-	next.lastPromise = old.lastPromise
+	next.lastPromise, next.set = old.lastPromise, old.set
 	old.full.Store(replaced)
 	b.state.Store(next)
 	b.mu.Unlock()

@@ -26,9 +26,11 @@ func (g *Group[K]) reconfigureAt(at time.Duration, c GroupConfig[K]) error {
 		g.shadow.Store(c.Shadow)
 	}
 	g.busiest.Show(c.ShowKeys)
-	for i, t := range c.allTiers() {
-		g.setTier(at, i, t)
-	}
+	g.set.Change(func() {
+		for i, t := range c.allTiers() {
+			g.setTier(at, i, t)
+		}
+	})
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (b *TokenBucket) holdAt(at, d time.Duration) {
 			return nil
 		}
 		s := newBucketState(old.rate, old.configuredBurst)
-		s.hold = s.holdUntil(until)
+		s.set, s.hold = old.set, s.holdUntil(until)
 		return s
 	})
 }

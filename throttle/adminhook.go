@@ -25,17 +25,23 @@ func (t *Throttle) adminObject() adminhook.Object {
 			t.reset()
 			return nil
 		},
-		Throttle: &adminhook.Throttle{
-			Get: func() (k, maxRefusal float64) {
-				c := t.setting.Load().config
-				return c.K, c.MaxRefusal
-			},
-			Set: func(k, maxRefusal float64) { t.change(k, maxRefusal) },
-			Check: func(k, maxRefusal float64) error {
-				return Config{K: k, MaxRefusal: maxRefusal}.Validate()
-			},
-		},
+		Throttle: t.adminSetting(),
 	}
+}
+
+func (t *Throttle) adminSetting() *adminhook.Setting {
+	s := t.set.Setting(func() any {
+		c := t.setting.Load().config
+		return adminhook.Throttle{K: c.K, MaxRefusal: c.MaxRefusal}
+	}, func(v any) {
+		next := v.(adminhook.Throttle)
+		t.change(func(c *Config) { c.K, c.MaxRefusal = next.K, next.MaxRefusal })
+	})
+	s.Check = func(v any) error {
+		next := v.(adminhook.Throttle)
+		return Config{K: next.K, MaxRefusal: next.MaxRefusal}.Validate()
+	}
+	return s
 }
 
 // reset begins an empty window, so that no call is refused until MinCalls calls have come.
@@ -46,12 +52,12 @@ func (t *Throttle) reset() {
 	t.setting.Store(s.withWindow(s.config, t.clock.Now()))
 }
 
-// change replaces two fields of the Config, which are valid.
-func (t *Throttle) change(k, maxRefusal float64) {
+// change replaces the Config by the one that edit makes of it, which is valid.
+func (t *Throttle) change(edit func(c *Config)) {
 	t.changing.Lock()
 	defer t.changing.Unlock()
 	s := t.setting.Load()
 	c := s.config
-	c.K, c.MaxRefusal = k, maxRefusal
+	edit(&c)
 	t.setting.Store(s.withConfig(c, t.clock.Now()))
 }

@@ -15,9 +15,7 @@ func (t *Throttle) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	t.changing.Lock()
-	defer t.changing.Unlock()
-	t.setting.Store(t.setting.Load().withConfig(c.orDefault(), t.clock.Now()))
+	t.set.Change(func() { t.change(func(now *Config) { *now = c.orDefault() }) })
 	return nil
 }
 

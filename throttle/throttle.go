@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/adminhook"
+
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
@@ -35,7 +37,8 @@ type Throttle struct {
 	every      time.Duration  // alwaysAllowEvery, except in tests
 	makeSeries sync.Once
 	series     *series
-	changing   sync.Mutex // held while the Config or the window is replaced
+	changing   sync.Mutex       // held while the Config or the window is replaced
+	set        adminhook.Number // of K and MaxRefusal
 }
 
 // New returns a throttle. The name appears in errors and metrics. New panics with the error of

@@ -42,26 +42,67 @@ func (l *Limit) adminObject(q *quota) adminhook.Object {
 		}}, true
 	}
 	if q.policy.isWindow() {
-		o.Quota = &adminhook.Quota{
-			Get:   func() int { return l.policy(name).Limit },
-			Set:   func(n int) { l.changePolicy(name, func(p *Policy) { p.Limit = n }) },
-			Check: func(n int) error { return l.checkPolicy(name, func(p *Policy) { p.Limit = n }) },
-		}
+		o.Quota = l.adminSetting(name,
+			func(p Policy) any { return p.Limit },
+			func(p *Policy, v any) { p.Limit = v.(int) })
 		return o
 	}
-	set := func(rate any, burst int) func(*Policy) {
-		return func(p *Policy) { p.Rate, p.Burst = rate.(limiter.Rate), burst }
-	}
-	o.Limits = &adminhook.Limits{
-		Get: func() (rate any, burst int) {
-			p := l.policy(name)
-			return p.Rate, p.Burst
-		},
-		Set:   func(rate any, burst int) { l.changePolicy(name, set(rate, burst)) },
-		Check: func(rate any, burst int) error { return l.checkPolicy(name, set(rate, burst)) },
-	}
+	o.Limits = l.adminSetting(name,
+		func(p Policy) any { return adminhook.Limits{Rate: p.Rate, Burst: p.Burst} },
+		func(p *Policy, v any) {
+			to := v.(adminhook.Limits)
+			p.Rate, p.Burst = to.Rate.(limiter.Rate), to.Burst
+		})
 	o.Hold = q.hold
 	return o
+}
+
+// policyNumbers are the numbers of the limits of policies by their names. They are guarded by
+// Limit.mu.
+type policyNumbers struct {
+	all uint64            // the number of the latest Reconfigure
+	one map[string]uint64 // the numbers of later changes of one policy
+}
+
+func (n *policyNumbers) changeAll() { n.all, n.one = adminhook.NextNumber(), nil }
+
+func (n *policyNumbers) of(name string) uint64 { return max(n.all, n.one[name]) }
+
+// put sets the number of a policy. A number before that of Reconfigure is the number of none.
+func (n *policyNumbers) put(name string, number uint64) {
+	if n.one == nil {
+		n.one = map[string]uint64{}
+	}
+	n.one[name] = number
+}
+
+// adminSetting returns the limits of the policy with the name, which get reads and set changes.
+func (l *Limit) adminSetting(name string, get func(p Policy) any, set func(p *Policy, v any)) *adminhook.Setting {
+	change := func(v any) func(*Policy) { return func(p *Policy) { set(p, v) } }
+	return &adminhook.Setting{
+		Get: func() adminhook.Value {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return adminhook.Value{V: get(l.policy(name)), Number: l.set.of(name)}
+		},
+		Set: func(v any, _ string) adminhook.Value {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			number := adminhook.NextNumber()
+			l.changePolicy(name, number, change(v))
+			return adminhook.Value{V: v, Number: number}
+		},
+		Restore: func(now, earlier adminhook.Value, _ string) bool {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if l.set.of(name) != now.Number {
+				return false
+			}
+			l.changePolicy(name, earlier.Number, change(earlier.V))
+			return true
+		},
+		Check: func(v any) error { return l.checkPolicy(name, change(v)) },
+	}
 }
 
 // policy returns the policy with the name, or a zero Policy.
@@ -74,10 +115,9 @@ func (l *Limit) policy(name string) Policy {
 	return Policy{}
 }
 
-// changePolicy changes the policy with the name. It does nothing if there is none.
-func (l *Limit) changePolicy(name string, change func(*Policy)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// changePolicy changes the policy with the name, and the number of its limits. It does nothing if
+// there is none. The lock is held.
+func (l *Limit) changePolicy(name string, number uint64, change func(*Policy)) {
 	old := l.rules.Load()
 	c := old.config
 	c.Policies = nil
@@ -93,6 +133,7 @@ func (l *Limit) changePolicy(name string, change func(*Policy)) {
 	}
 	if next, err := newRules(c, old); err == nil {
 		l.rules.Store(next)
+		l.set.put(name, number)
 	}
 }
 

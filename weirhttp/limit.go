@@ -34,6 +34,7 @@ import (
 type Limit struct {
 	mu    sync.Mutex // held by Reconfigure
 	rules atomic.Pointer[rules]
+	set   policyNumbers
 }
 
 // NewLimit returns a limit with full quotas. It panics with the error of c.Validate if c is
@@ -59,6 +60,7 @@ func (l *Limit) Reconfigure(c LimitConfig) error {
 	next, err := newRules(c, l.rules.Load())
 	if err == nil {
 		l.rules.Store(next)
+		l.set.changeAll()
 	}
 	return err
 }

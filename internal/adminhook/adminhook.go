@@ -11,21 +11,22 @@ import (
 // nil.
 type Object struct {
 	Kind, Name string
+	Source     any // what the object was found in, or nil: set by package admin
 
-	State    func() string           // of a group, the override of all its members, or ""
-	Override func() string           // what Force has set and Release would end, or ""
-	Force    func(state, why string) // state is an override
-	Release  func(why string)
-	Reset    func(ctx context.Context, why string) error
-	Hold     func(d time.Duration)
-	Limits   *Limits
-	Slots    *Slots
-	Quota    *Quota
-	Throttle *Throttle
-	Monitor  *Monitor
-	Explain  func() string
-	Tripped  func() bool
-	Busiest  func(n int) any // a []limiter.BusyKey
+	State    func() string // of a group, the override of all its members, or ""
+	Override *Setting      // a string: what Force of a breaker sets, or "" for no override
+	// PerMember says that Override is the one of the first member, and has to be set for each.
+	PerMember bool
+	Reset     func(ctx context.Context, why string) error
+	Hold      func(d time.Duration)
+	Limits    *Setting // a Limits
+	Slots     *Slots
+	Quota     *Setting // an int: the requests per window of a policy
+	Throttle  *Setting // a Throttle
+	Monitor   *Monitor
+	Explain   func() string
+	Tripped   func() bool
+	Busiest   func(n int) any // a []limiter.BusyKey
 
 	// Members yields the members of a group by the texts of their keys.
 	Members iter.Seq2[string, Object]
@@ -34,28 +35,15 @@ type Object struct {
 	Keyed func(key string) (o Object, ok bool)
 }
 
-// Limits are the rate and the burst of a limiter, or of each key of a group. The rate is a
-// limiter.Rate. The values given to Set are valid. If Check is not nil, it has accepted them too.
+// Limits are the rate and the burst of a limiter, or of each key of a group. Rate is a
+// limiter.Rate. A Burst of 0 is the default.
 type Limits struct {
-	Get   func() (rate any, burst int)
-	Set   func(rate any, burst int)
-	Check func(rate any, burst int) error
+	Rate  any
+	Burst int
 }
 
-// Quota is a number of requests per window. The values given to Set are valid by Check.
-type Quota struct {
-	Get   func() int
-	Set   func(n int)
-	Check func(n int) error
-}
-
-// Throttle is what an operator can change of a throttle. The values given to Set are valid by
-// Check.
-type Throttle struct {
-	Get   func() (k, maxRefusal float64)
-	Set   func(k, maxRefusal float64)
-	Check func(k, maxRefusal float64) error
-}
+// Throttle is what an operator can change of a throttle.
+type Throttle struct{ K, MaxRefusal float64 }
 
 // Monitor is an alert monitor. Silence returns an error if the silence is invalid.
 type Monitor struct {
@@ -85,9 +73,10 @@ type Alert struct {
 type Slots struct {
 	InFlight func() int // in a group, of all keys together
 	Now      func() int // the limit in effect; in a group, the lowest limit of any key
-	// the limit that was configured, which is the highest one of an adaptive bound
-	Get func() int
-	Set func(n int) error
+	// Limit, an int, is the limit that was configured, which is the highest one of an adaptive
+	// bound.
+	Limit *Setting
+	Fixed bool // Limit cannot be changed
 }
 
 // The functions of packages breaker, limiter, inflight, weir, throttle and alert return one of

@@ -77,7 +77,7 @@ export class Actions {
   }
 
   row(o) {
-    const all = o.group && !o.key ? " all" : "";
+    const all = o.keys && !o.key ? " all" : "";
     const buttons = o.actions.flatMap((verb) => (BUTTONS[verb] ?? []).map(([says, body]) => this.button(says + all, o, verb, () => body)));
     if (o.actions.includes("limits")) {
       const fields = [["rate", "Rate"], ["max_concurrent", "Calls in flight"], ["limit", "Requests per window"], ["k", "K"], ["max_refusal", "Highest refusal rate"]].filter(([field]) => o[field]);
@@ -92,13 +92,14 @@ export class Actions {
   button(says, o, verb, body) {
     const node = el("button", { type: "button" }, says);
     node.addEventListener("click", async () => {
-      const whose = o.group && !o.key ? `all keys of ${o.name}` : o.name;
+      const whose = o.keys && !o.key ? `all keys of ${o.name}` : o.name;
       if (REFUSES.includes(says.replace(/ all$/, "")) && !confirm(`${says}: calls of ${whose} will be refused. Continue?`)) return;
       const all = { ...body() };
       if (LASTING.includes(verb) && this.duration.value) all.for = this.duration.value;
       if (this.reason.value) all.reason = this.reason.value;
       node.disabled = true;
-      const done = await this.ask(verb, { kind: o.kind, name: o.name, ...(o.key ? { key: o.key } : {}) }, all);
+      const which = o.key ? { key: o.key } : o.keys ? { all: "true" } : {};
+      const done = await this.ask(verb, { kind: o.kind, name: o.name, ...which }, all);
       node.disabled = false;
       if (!done.actions) return;
       await this.refresh();
