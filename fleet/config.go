@@ -63,9 +63,9 @@ type Config struct {
 	// With leases, m nodes together allow at most m·MaxLease more in any span of time than the
 	// limits themselves, and no more in the long run. The size of a lease follows the demand for
 	// the key. It is at most an eighth of the remaining tokens, so there are no leases near the
-	// limit. A lease not used for a second is given back by the next request for another key that
-	// asks Redis. Close gives all leases back. If a process ends without Close, its leases are lost
-	// as if they had been used. At most 10,000 keys have leases.
+	// limit. A lease not used for a second is given back within two seconds of its last use. Close
+	// gives all leases back. If a process ends without Close, its leases are lost as if they had been
+	// used. At most 10,000 keys have leases.
 	MaxLease int
 	// ShowKeys makes Limiter.Busiest return the keys themselves, which may be personal data or
 	// secrets, and keeps their texts. Otherwise it returns hashes of them. Default false.

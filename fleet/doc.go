@@ -77,8 +77,9 @@
 // that a Cluster rejects while it moves a slot is sent again until the Timeout has passed.
 //
 // A round trip counts as failed only because of what Redis does within the Timeout of the link. A
-// caller that gives up, or has a shorter deadline, does not count as a failure. If such a caller is
-// sending a batch of commands, it stays until Redis answers, up to the Timeout.
+// caller that gives up, or has a shorter deadline, does not count as a failure. Such a caller
+// returns when its context ends. If it was sending a batch of commands, a goroutine waits for the
+// reply, up to the Timeout.
 //
 // Set cluster-require-full-coverage to no in a Cluster. Otherwise one unavailable master makes all
 // masters unavailable.

@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -239,4 +240,27 @@ func TestValidateMaxDeniedAndMaxLease(t *testing.T) {
 		t.Run(test.want, func(t *testing.T) { require.EqualError(t, test.config.Validate(), test.want) })
 	}
 	require.NoError(t, fleet.Config{Link: l, Limits: []fleet.Limit{hourlyBucket}, OnOutage: fleet.FailOpen, MaxDenied: fleet.Off, MaxLease: 2}.Validate())
+}
+
+func TestLeasesOfAnIdleProcessReturn(t *testing.T) {
+	t.Parallel()
+	l, daily := connect(t), fleet.FixedWindow{Limit: 10_000, Window: 24 * time.Hour}
+	b := newLimiter(l, "idle", daily, fleet.Config{OnOutage: fleet.FailError, MaxLease: 500})
+	look := newLimiter(l, "idle", daily, errorOnOutage)
+	held := func() (n int) {
+		for i := range 10 {
+			r, err := look.Take(t.Context(), fmt.Sprint(i), 0)
+			require.NoError(t, err)
+			n += 10_000 - 100 - r.Remaining
+		}
+		return n
+	}
+	for i := range 10 {
+		for range 100 {
+			_, err := b.Take(t.Context(), fmt.Sprint(i), 1)
+			require.NoError(t, err)
+		}
+	}
+	require.Positive(t, held())
+	require.Eventually(t, func() bool { return held() == 0 }, longTimeout, 50*ms)
 }

@@ -61,8 +61,8 @@ func (l *Limiter) Name() string { return l.name }
 //
 // Take blocks until Redis answers, up to the Timeout of the link. With [Shared] limits on several
 // servers that applies to each server, and again to each server that gets tokens back. If ctx ends
-// first, Take returns at once, with one exception: a call that is sending a batch of commands, its
-// own and those of other callers, stays until Redis answers or the Timeout has passed.
+// first, Take returns at once. What it was sending goes on in a goroutine until Redis answers or
+// the Timeout has passed.
 //
 // An error means that there is no decision:
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/fleet/internal/detach"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -57,7 +58,9 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 		return nil, err
 	}
 	l := newLink(name, client, c)
-	err := l.ask(ctx, l.prefix+"{}", func(*node, time.Time) (bool, error) { return true, nil })
+	_, err := detach.Do(ctx, func() (struct{}, error) {
+		return struct{}{}, l.ask(ctx, l.prefix+"{}", func(*node, time.Time) (bool, error) { return true, nil })
+	})
 	e, ok := errors.AsType[*StoreError](err)
 	if !ok {
 		return l, err

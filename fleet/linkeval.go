@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/weir-go/weir/fleet/internal/detach"
 	"github.com/weir-go/weir/fleet/internal/pipeline"
 )
 
@@ -43,24 +44,29 @@ func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, e
 		}
 		return reply, led, err
 	})
-	if unknown != nil {
+	if err == nil && unknown != nil { // otherwise the caller may have left
 		return nil, unknown
 	}
 	return reply, err
 }
 
-// request requests numbers from the server that has the key. A script that finds a foreign value
-// replies with the single number -1.
-func (l *Link) request(ctx context.Context, key string, ask askFunc) (reply []int64, err error) {
-	err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {
-		reply, led, err = ask(n.writer, due)
-		if err == nil && len(reply) == 1 && reply[0] == -1 {
-			err = &StoreError{link: l.name, Fault: faultForeign}
-		}
-		return led, err
+// request requests numbers from the server that has the key. A caller whose ctx ends leaves. What it
+// is sending may contain commands of other callers, and goes on until it is due.
+func (l *Link) request(ctx context.Context, key string, ask askFunc) ([]int64, error) {
+	return detach.Do(ctx, func() (reply []int64, err error) {
+		err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {
+			reply, led, err = ask(n.writer, due)
+			if err == nil && len(reply) == 1 && reply[0] == foreignValue {
+				err = &StoreError{link: l.name, Fault: faultForeign}
+			}
+			return led, err
+		})
+		return reply, err
 	})
-	return reply, err
 }
+
+// foreignValue is the only number in the reply of a script that finds a foreign value.
+const foreignValue = -1
 
 func scriptCommand(verb, script string, keys []string, args []any) []any {
 	command := make([]any, 0, 3+len(keys)+len(args))

@@ -15,7 +15,9 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/internal/testenv"
+	"github.com/weir-go/weir/limiter"
 )
 
 // shortContexts make contexts that end before Redis can answer.
@@ -150,5 +152,55 @@ func TestACallerThatGivesUpGetsTheErrorOfItsContext(t *testing.T) {
 	_, err = b.Take(ctx, "user", 1)
 	require.Equal(t, context.Canceled, err)
 	require.Len(t, f.commands(), 1)
-	require.EqualValues(t, 1, l.Breaker().Counts().Failures, "Redis did not answer within the Timeout")
+	require.Eventually(t, func() bool { return l.Breaker().Counts().Failures == 1 }, longTimeout, ms, "Redis did not answer within the Timeout")
+}
+
+// Every method returns when the context ends, whatever it is doing, though Redis hangs and the
+// Timeout is long.
+func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
+	t.Parallel()
+	limits := map[string]fleet.Limits{
+		"quick":       {fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}},
+		"window":      {fleet.FixedWindow{Limit: 10, Window: time.Minute}},
+		"cell":        {rediscell.Limit(9, 10, time.Second)},
+		"with shared": {fleet.FixedWindow{Limit: 10, Window: time.Minute}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 10, Window: time.Minute}}},
+	}
+	methods := map[string]func(context.Context, *fleet.Limiter) error{
+		"Take":    func(ctx context.Context, b *fleet.Limiter) error { _, err := b.Take(ctx, "user", 1); return err },
+		"Wait":    func(ctx context.Context, b *fleet.Limiter) error { return b.Wait(ctx, "user", 1) },
+		"Refund":  func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, "user", 1) },
+		"Reset":   func(ctx context.Context, b *fleet.Limiter) error { return b.Reset(ctx, "user") },
+		"Connect": func(ctx context.Context, _ *fleet.Limiter) error { return connectHanging(ctx, t) },
+	}
+	for name, list := range limits {
+		for method, call := range methods {
+			for how, shorten := range shortContexts {
+				for leases := range 2 {
+					if leases > 0 && name == "with shared" {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s of %s, %s, leases %d", method, name, how, leases), func(t *testing.T) {
+						f := newFakeServer(t, map[string]string{"eval": ":1\r\n"})
+						l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout})
+						for _, command := range []string{"evalsha", "eval", "cl.throttle"} {
+							f.setReply(command, "") // no answer
+						}
+						b := newLimiters(l, "hang", fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 10 * leases}, list...)
+						ctx, cancel := shorten(t.Context())
+						defer cancel()
+						began := testenv.Running()
+						require.ErrorIs(t, call(ctx, b), ctx.Err())
+						require.Error(t, ctx.Err())
+						require.Less(t, testenv.Running()-began, timeoutSlack)
+					})
+				}
+			}
+		}
+	}
+}
+
+func connectHanging(ctx context.Context, t *testing.T) error {
+	client := newFakeServer(t, map[string]string{"info": ""}).client()
+	_, err := fleet.Connect(ctx, "hangs", client, fleet.LinkConfig{Timeout: longTimeout})
+	return err
 }

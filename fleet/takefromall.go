@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-go/weir/fleet/internal/detach"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -28,16 +29,34 @@ func (a *attempt) ok() bool {
 //
 // It peeks before it takes, so that a request that some group would refuse takes from none. If a
 // group refuses or fails after that, the groups before it get their tokens back.
+//
+// A caller whose ctx ends leaves. If there are several groups, a goroutine then ends what was begun,
+// so that the tokens of the groups before are given back.
 func (l *Limiter) takeFromAll(ctx context.Context, k requestKey, n int, at time.Time) ([]Result, error) {
+	if len(l.groups) == 1 {
+		return l.takeFromGroups(ctx, ctx, k, n, at)
+	}
+	return detach.Do(ctx, func() ([]Result, error) {
+		return l.takeFromGroups(ctx, context.WithoutCancel(ctx), k, n, at)
+	})
+}
+
+// takeFromGroups does the work of takeFromAll. It takes and refunds with the context toEnd.
+func (l *Limiter) takeFromGroups(ctx, toEnd context.Context, k requestKey, n int, at time.Time) ([]Result, error) {
 	attempts := make([]attempt, len(l.groups))
 	for i, g := range l.groups {
 		attempts[i].limitGroup = g
 	}
 	allowed, err := l.peekAll(ctx, k, n, at, attempts)
 	for i := 0; err == nil && allowed && i < len(attempts); i++ {
-		err = attempts[i].take(ctx, l, k, n, at)
+		taken := i
+		if err = attempts[i].take(toEnd, l, k, n, at); err == nil && len(attempts) > 1 {
+			if err = ctx.Err(); err != nil && attempts[i].ok() {
+				taken++
+			}
+		}
 		if err != nil || n > 0 && !attempts[i].ok() {
-			l.refundAttempts(ctx, k, n, at, attempts[:i])
+			l.refundAttempts(toEnd, k, n, at, attempts[:taken])
 			break
 		}
 	}
@@ -110,10 +129,11 @@ func (l *Limiter) policyDecides(err error) bool {
 	return errors.Is(err, ErrUnavailable) && l.groups[0].outage.policy != FailError
 }
 
-// refundAttempts gives n tokens back to groups that have granted them, even if the caller has
-// given up.
+// refundAttempts gives n tokens back to groups that have granted them.
 func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at time.Time, attempts []attempt) {
-	ctx = context.WithoutCancel(ctx)
+	if len(attempts) == 0 {
+		return
+	}
 	for i := range attempts {
 		a := &attempts[i]
 		if a.decidedBy == fromOutage {
@@ -128,9 +148,6 @@ func (l *Limiter) refundAttempts(ctx context.Context, k requestKey, n int, at ti
 		if l.stats.countError(err); err == nil {
 			a.results = results
 		}
-	}
-	if len(attempts) == 0 {
-		return
 	}
 	l.denied.ForgetAll() // other requests may have been refused for these tokens
 	l.wake(k, slices.ContainsFunc(attempts, func(a attempt) bool { return a.limits[0].sharedBy != nil }))

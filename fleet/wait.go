@@ -30,8 +30,8 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 }
 
 // WaitAtMost is like Wait, but gives up with a *limiter.LimitedError as soon as it is known that
-// the wait would exceed maxWait. It does not interrupt a request to Redis, which may last as long
-// as one of Take.
+// the wait would exceed maxWait. maxWait does not interrupt a request to Redis, which may last as
+// long as one of Take, unless ctx ends.
 func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
 	outcome, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {

@@ -16,11 +16,10 @@
 //
 // # Age
 //
-// The tokens of a key that has not been used for Age are given back. There is no goroutine for
-// that: the next request that has to ask the server anyway gives them back, for one key at a time.
-// Close gives all tokens back. The server is told how long ago the tokens were taken at most, and
-// takes back those that still count. If the process ends without Close, at most Max tokens per key
-// are lost, as if they had been used.
+// The tokens of a key that has not been used for Age are given back, at most 2·Age after its last
+// use: a timer of the pool runs while it knows any key. Close gives all tokens back. The server is
+// told how long ago the tokens were taken at most, and takes back those that still count. If the
+// process ends without Close, at most Max tokens per key are lost, as if they had been used.
 //
 // # Memory
 //

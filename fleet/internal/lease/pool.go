@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/fleet/internal/detach"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -44,11 +45,14 @@ type Pool struct {
 	closed bool
 	leases map[string]*list.Element // of *lease
 	byUse  list.List                // the most recently used first
+	timed  bool                     // returnIdle will be called
+
+	returning chan struct{} // has an element while returnIdle runs
 }
 
 // New returns a pool without leases.
 func New(s Server, c Config) *Pool {
-	return &Pool{server: s, config: c, epoch: time.Now(), leases: map[string]*list.Element{}}
+	return &Pool{server: s, config: c, epoch: time.Now(), leases: map[string]*list.Element{}, returning: make(chan struct{}, 1)}
 }
 
 // Take takes n tokens of the key, all or none, from the pool or from the server. held reports that
@@ -66,13 +70,12 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 		defer p.mu.Unlock()
 		return l.handOut(n, now), true, nil
 	}
-	_, listed := p.leases[key]
-	refill, idle := l.refill, p.evictIdle(now, !listed)
+	refill, evicted := l.refill, p.makeRoom(l)
 	p.mu.Unlock()
 	due := time.Now().Add(p.config.Timeout)
 	ctx, cancel := context.WithDeadline(context.WithValue(ctx, deadlineKey{}, due), due)
 	defer cancel()
-	_ = p.refund(ctx, idle) // on an error the tokens are lost
+	_ = p.refund(ctx, evicted) // on an error the tokens are lost
 	if refill != nil {
 		if r, held, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
 			return r, held, err
@@ -93,6 +96,12 @@ func (p *Pool) Close(ctx context.Context) error {
 	}
 	p.mu.Unlock()
 	var errs []error
+	select {
+	case p.returning <- struct{}{}: // returnIdle has given back what it had taken
+		<-p.returning
+	case <-ctx.Done():
+		errs = append(errs, ctx.Err())
+	}
 	for _, l := range all {
 		errs = append(errs, p.refund(ctx, l))
 	}
@@ -121,34 +130,63 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 	l := &lease{key: strings.Clone(key), size: 1, usedAt: now, answeredAt: now - p.config.Age}
 	if len(p.leases) < p.config.Keys {
 		p.leases[l.key] = p.byUse.PushFront(l)
+		if !p.timed {
+			p.timed = true
+			time.AfterFunc(p.config.Age, p.returnIdle)
+		}
 	}
 	return l
 }
 
-// maxEvictions is the maximum number of keys that one Take evicts.
-const maxEvictions = 8
+// makeRoom evicts the key that has not been used for the longest time if there is no room for l,
+// unless that key is being refilled. It returns the tokens of the evicted key. The caller holds
+// p.mu.
+func (p *Pool) makeRoom(l *lease) lease {
+	if _, listed := p.leases[l.key]; listed {
+		return lease{}
+	}
+	e := p.byUse.Back()
+	if e == nil || e.Value.(*lease).refill != nil {
+		return lease{}
+	}
+	return p.evict(e)
+}
 
-// evictIdle evicts keys that have not been used for Age. It stops after the first key that holds
-// tokens, and returns the lease of that key. If room is needed, it also evicts the key unused for
-// the longest time, unless that key is being refilled. The caller holds p.mu.
-func (p *Pool) evictIdle(now time.Duration, needRoom bool) lease {
-	for range maxEvictions {
-		e := p.byUse.Back()
-		if e == nil {
+// evict evicts a key and returns its tokens. The caller holds p.mu.
+func (p *Pool) evict(e *list.Element) lease {
+	l := e.Value.(*lease)
+	p.byUse.Remove(e)
+	delete(p.leases, l.key)
+	return l.takeAll()
+}
+
+// returnIdle evicts the keys that have not been used for Age, and gives their tokens back. It is
+// called after Age, until there are no keys.
+func (p *Pool) returnIdle() {
+	p.returning <- struct{}{}
+	defer func() { <-p.returning }()
+	var idle []lease
+	p.mu.Lock()
+	now := p.now()
+	for e := p.byUse.Back(); e != nil && now-e.Value.(*lease).usedAt >= p.config.Age; e = p.byUse.Back() {
+		if e.Value.(*lease).refill != nil {
 			break
 		}
-		l := e.Value.(*lease)
-		if l.refill != nil || !needRoom && now-l.usedAt < p.config.Age {
-			break
-		}
-		p.byUse.Remove(e)
-		delete(p.leases, l.key)
-		needRoom = false
-		if held := l.takeAll(); held.held > 0 {
-			return held
+		if held := p.evict(e); held.held > 0 {
+			idle = append(idle, held)
 		}
 	}
-	return lease{}
+	p.mu.Unlock()
+	for _, l := range idle {
+		ctx, cancel := context.WithTimeout(context.Background(), p.config.Timeout)
+		_ = p.refund(ctx, l) // on an error the tokens are lost
+		cancel()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timed = p.byUse.Len() > 0; p.timed {
+		time.AfterFunc(p.config.Age, p.returnIdle)
+	}
 }
 
 // awaitRefill waits for the refill of another caller, and then takes n tokens of the lease if it
@@ -198,9 +236,27 @@ func (p *Pool) beginRefill(l *lease, n int) int {
 	return l.size - l.held
 }
 
-// refill takes n tokens, and extra ones to hold. Callers that wait for it continue when it ends,
-// even if Take panics.
-func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Result, err error) {
+// refill takes n tokens, and extra ones to hold. If the caller leaves because its ctx ends, the
+// answer is awaited nevertheless, and all of its tokens are held.
+func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (limiter.Result, error) {
+	left := false // under p.mu
+	r, err := detach.Do(ctx, func() (limiter.Result, error) {
+		due, _ := Deadline(ctx) // the caller's own may be sooner
+		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
+		defer cancel()
+		return p.refillToEnd(ctx, l, n, extra, &left)
+	})
+	if err != nil && ctx.Err() != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		left = true
+	}
+	return r, err
+}
+
+// refillToEnd does the work of refill. Callers that wait for it continue when it ends, even if Take
+// panics.
+func (p *Pool) refillToEnd(ctx context.Context, l *lease, n, extra int, left *bool) (r limiter.Result, err error) {
 	var unlisted lease
 	began := p.now()
 	defer func() { _ = p.refund(ctx, unlisted) }()
@@ -216,7 +272,9 @@ func (p *Pool) refill(ctx context.Context, l *lease, n, extra int) (r limiter.Re
 		if l.held == 0 {
 			l.heldSince = began
 		}
-		l.held += extra
+		if l.held += extra; *left {
+			l.held += n
+		}
 		r.Remaining += l.held
 		if e := p.leases[l.key]; p.closed || e == nil || e.Value != l {
 			// no other caller would find the tokens

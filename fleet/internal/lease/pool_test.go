@@ -110,7 +110,7 @@ var unusedLeaseCases = []struct {
 	then func(*testing.T, *lease.Pool)
 	want []int
 }{
-	{"when it is too old, by a request for another key", takeOtherAfter(baseConfig.Age), []int{-1, 1}},
+	{"when it is too old", takeOtherAfter(2 * baseConfig.Age), []int{-1, 1}},
 	{"not while it is young", takeOtherAfter(baseConfig.Age - 1), []int{1}},
 	{"at Close, and once", func(t *testing.T, p *lease.Pool) {
 		require.NoError(t, p.Close(t.Context()))
@@ -241,5 +241,35 @@ func TestARequestLargerThanItsLeaseGoesToTheServer(t *testing.T) {
 			require.Equal(t, n <= 1000, r.OK, "Take(%d)", n)
 			require.Equal(t, []int{n}, s.requests(), "Take(%d)", n)
 		}
+	})
+}
+
+// No request is needed for that.
+func TestUnusedLeasesReturnByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(0.001, 100_000))
+		p := lease.New(s, baseConfig)
+		keys, used := []string{"a", "b", "c", "d", "e"}, 0
+		for _, key := range keys {
+			for range 20 {
+				_, _, err := p.Take(t.Context(), key, 1)
+				require.NoError(t, err)
+				used++
+			}
+		}
+		require.Greater(t, s.granted, used, "some tokens are held")
+		time.Sleep(2 * baseConfig.Age)
+		require.Equal(t, used, s.granted)
+		for range 10 { // a key in use keeps its lease
+			_, _, err := p.Take(t.Context(), "a", 1)
+			require.NoError(t, err)
+			used++
+			time.Sleep(baseConfig.Age / 4)
+		}
+		time.Sleep(2 * baseConfig.Age)
+		require.Equal(t, used, s.granted)
+		s.requests()
+		time.Sleep(time.Hour)
+		require.Empty(t, s.requests())
 	})
 }

@@ -185,3 +185,32 @@ func TestCancellationDuringARefill(t *testing.T) {
 		time.Sleep(10 * time.Second)
 	})
 }
+
+// The tokens of a refill are not lost if the caller that began it leaves.
+func TestCallerThatLeavesARefillLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(bucket(100, 1000))
+		p := lease.New(s, baseConfig)
+		fillLease(t, p, "k")
+		_, _, err := p.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		s.way = func() time.Duration { return 200 * time.Millisecond }
+		s.requests()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, _, err = p.Take(ctx, "k", 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Millisecond, time.Since(began))
+		time.Sleep(500 * time.Millisecond)
+		asked := s.requests()
+		require.Len(t, asked, 1)
+		require.Greater(t, asked[0], 1)
+		for range asked[0] {
+			_, held, err := p.Take(t.Context(), "k", 1)
+			require.NoError(t, err)
+			require.True(t, held)
+		}
+		require.Empty(t, s.requests())
+	})
+}
