@@ -74,7 +74,14 @@ var sickJobs = map[string]jobSeries{
 		`weir_limiter_requests_total{%s,weir_limiter_name="x",weir_limiter_outcome="allowed"}`: {seconds(1), seconds(1000)},
 	},
 	"NotifierFailing": {
-		`weir_notifier_pending{%s,weir_notifier_name="x"}`:                                               {sick, constant(0)},
+		`weir_notifier_pending{%s,weir_notifier_name="x"}`: {
+			func(at time.Duration) float64 {
+				if at >= 30*time.Minute && at <= 31*time.Minute {
+					return 0 // the process restarts
+				}
+				return sick(at)
+			}, constant(0),
+		},
 		`weir_notifier_notifications_total{%s,weir_notifier_name="x",weir_notifier_outcome="delivered"}`: {constant(3), seconds(1)},
 	},
 	"NotifierDropping": {
