@@ -42,6 +42,8 @@ type deliveryStats struct {
 	// undelivered, and all in the queue
 	pending, alerts int
 	lastSuccess     time.Time
+	failingSince    time.Time // zero if the latest attempt succeeded
+	lastError       string    // of the latest attempt, if it failed
 }
 
 // receiver is the notifier of a deliverer, and the function that calls it. It never changes.
@@ -237,8 +239,13 @@ func (d *deliverer) count(alerts int, failed *DeliveryError) {
 	d.stats.attempts++
 	if failed != nil {
 		d.stats.failed[kindIndex(failed.Kind)]++
+		d.stats.lastError = failed.Error()
+		if d.stats.failingSince.IsZero() {
+			d.stats.failingSince = time.Now()
+		}
 		return
 	}
+	d.stats.failingSince, d.stats.lastError = time.Time{}, ""
 	d.stats.delivered += int64(alerts)
 	d.stats.lastSuccess = time.Now()
 }

@@ -256,3 +256,20 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		})
 	}
 }
+
+func TestAttemptInProgressIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{alert.Func("n", func(ctx context.Context, _ alert.Alert) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})}}, alert.Rule{Name: "r", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = m.Run(ctx) }()
+		for range 120 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			require.Equal(t, 1.0, metricsOf(m)[instrument.NotifierPending.Name+"|n"])
+		}
+	})
+}

@@ -125,7 +125,7 @@ func TestRuleSaysWhyItHasNoData(t *testing.T) {
 			Value: alert.Each(maps.All(c.members), func(v float64) alert.Value { return alert.Gauge(func() float64 { return v }) }),
 		})
 		shown := func() (text string) {
-			require.True(t, report.Alerts(m, func(r *report.Rule) { text = r.NoData }))
+			require.True(t, report.Alerts(m, func(r *report.Rule) { text = r.NoData }, func(*report.Notifier) {}))
 			return text
 		}
 		require.Empty(t, shown(), "%s: before the first evaluation", name)
@@ -145,6 +145,6 @@ func TestRuleWithTooFewCallsHasNoData(t *testing.T) {
 	m.Evaluate(start.Add(s))
 	require.True(t, report.Alerts(m, func(r *report.Rule) {
 		require.Equal(t, "fewer calls than MinCalls, keeping the last verdict", r.NoData)
-	}))
+	}, func(*report.Notifier) {}))
 	require.Empty(t, m.Alerts())
 }

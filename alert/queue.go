@@ -18,6 +18,8 @@ type queue struct {
 	// entries still to deliver that the monitor no longer reports, the oldest first
 	unreported *list.List
 
+	inFlight int // alerts of batches that are being delivered
+
 	held        *list.List // entries to deliver once no silence matches them
 	ownSilences bool       // the receiver silences alerts itself, so no Silence applies
 
@@ -68,8 +70,8 @@ func (q *queue) setRepeat(repeat time.Duration) {
 	}
 }
 
-// pending returns the number of alerts to deliver, including refused ones.
-func (q *queue) pending() int { return q.due.Len() + q.refused.Len() }
+// pending returns the number of alerts to deliver, including refused ones and those in flight.
+func (q *queue) pending() int { return q.due.Len() + q.refused.Len() + q.inFlight }
 
 // update takes all alerts of an evaluation and queues those that are new, have changed or are to be
 // repeated.
@@ -215,6 +217,7 @@ func (q *queue) nextBatch(limit int, now time.Time) (alerts []Alert) {
 			break
 		}
 	}
+	q.inFlight += len(alerts)
 	return alerts
 }
 

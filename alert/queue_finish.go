@@ -5,6 +5,7 @@ import "time"
 // finish ends the delivery of a batch; failed is nil if it was delivered. Alerts of a failed batch
 // go to the end of the due list, so that one bad alert does not delay the others.
 func (q *queue) finish(batch []Alert, failed *DeliveryError, now time.Time) {
+	q.inFlight -= len(batch)
 	for _, a := range batch {
 		e := q.entries[a.ID]
 		if e == nil { // dropped meanwhile

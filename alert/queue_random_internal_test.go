@@ -81,7 +81,7 @@ func (r *queueRun) attempt(works bool) {
 
 func (r *queueRun) check(t *testing.T) {
 	t.Helper()
-	pending, unreported := 0, 0
+	pending, unreported := len(r.batch), 0
 	for id, e := range r.entries {
 		if e.list == r.due || e.list == r.refused {
 			pending++

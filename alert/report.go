@@ -8,10 +8,14 @@ import (
 
 // The live page reads monitors through this function.
 var _ = func() bool {
-	report.Alerts = func(source any, yield func(*report.Rule)) bool {
+	report.Alerts = func(source any, rule func(*report.Rule), notifier func(*report.Notifier)) bool {
 		m, ok := source.(*Monitor)
 		if ok {
-			m.report(yield)
+			m.report(rule)
+			for _, d := range m.setup.Load().deliverers {
+				stats := d.published.Load()
+				notifier(&report.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError})
+			}
 		}
 		return ok
 	}
@@ -37,6 +41,9 @@ func (m *Monitor) report(yield func(*report.Rule)) {
 		}
 		if a.SilencedBy != "" {
 			r.Silenced++
+		}
+		if r.Since.IsZero() || a.StartsAt.Before(r.Since) {
+			r.Since = a.StartsAt
 		}
 		if a.Key == "" {
 			continue

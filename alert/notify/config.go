@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -46,6 +47,9 @@ func (c Config) Validate() error {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, errors.New("notify: URL (not shown) must be absolute, with scheme http or https"))
 	}
+	if !validHeader(c.Header) {
+		errs = append(errs, errors.New("notify: Header (not shown) has a name or a value that cannot be sent, such as one with a line break"))
+	}
 	if c.Repeat < Off {
 		errs = append(errs, fmt.Errorf("notify: Repeat is %v, must be at least 0, or Off", c.Repeat))
 	}
@@ -53,6 +57,25 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
 	}
 	return errors.Join(errs...)
+}
+
+// validHeader reports whether HTTP can send the header (RFC 9110, section 5).
+func validHeader(h http.Header) bool {
+	for name, values := range h {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+			return !strings.ContainsRune("!#$%&'*+-.^_`|~", r) && (r > 'z' || r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a')
+		}) {
+			return false
+		}
+		for _, value := range values {
+			for i := range len(value) {
+				if b := value[i]; b < ' ' && b != '\t' || b == 0x7f {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // Format prints c without its URL and Header, for every verb.

@@ -130,7 +130,12 @@ func (e *endpoint) keepRate(ctx context.Context) error {
 	return &alert.DeliveryError{Err: fmt.Errorf("the rate of the receiver does not allow it yet: %w", err)}
 }
 
+// maxBodyTime is how long the body of an answer is read.
+const maxBodyTime = 250 * time.Millisecond
+
 func (e *endpoint) send(ctx context.Context, address string, body []byte, extra http.Header) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	_, configured := e.target()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -148,7 +153,9 @@ func (e *endpoint) send(ctx context.Context, address string, body []byte, extra 
 		return transportError(ctx, err)
 	}
 	defer response.Body.Close()
-	// Reading the body to its end lets the connection be reused.
+	// Reading the body to its end lets the connection be reused. The status has the answer, so a
+	// body that does not end delays nothing.
+	defer time.AfterFunc(maxBodyTime, cancel).Stop()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10))
 	err = statusError(response, time.Now())
 	if failed, ok := errors.AsType[*alert.DeliveryError](err); ok && response.StatusCode == http.StatusTooManyRequests {

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/weir-go/weir/alert"
 )
@@ -85,12 +84,7 @@ func mailSubject(alerts []alert.Alert) string {
 // mailHeader returns a text as the value of a header, in lines that are short enough. Its only line
 // breaks are those of the folding. No part of the given text can be read as an encoded word.
 func mailHeader(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, shortened(text, maxMailSubject))
+	text = oneLine(shortened(text, maxMailSubject))
 	text = strings.ReplaceAll(text, "=?", "= ?")
 	return strings.ReplaceAll(mime.QEncoding.Encode("utf-8", text), "?= =?", "?=\r\n =?")
 }
@@ -101,7 +95,7 @@ func mailText(a alert.Alert, n int) string {
 	fmt.Fprintf(&b, "%s\n\n%s\n\nvalue: %s\n%s\n", shortened(title(a), maxMailSubject), a.Summary, valueText(a), timesText(a))
 	labels, annotations := details(a)
 	for _, d := range slices.Concat(annotations, labels) {
-		fmt.Fprintf(&b, "%s: %s\n", d.name, d.value)
+		fmt.Fprintf(&b, "%s: %s\n", d.name, oneLine(d.value))
 	}
 	text := strings.ReplaceAll(strings.ToValidUTF8(b.String(), "\uFFFD"), "\r", "")
 	if len(text) <= n {

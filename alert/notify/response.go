@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,13 +48,17 @@ func isTemporary(status int) bool {
 	return false
 }
 
+// maxRetryAfter is the longest Retry-After in seconds. A Monitor waits for at most an hour.
+const maxRetryAfter = 1 << 31
+
 // retryAfter parses a Retry-After header, which holds seconds or a date (RFC 9110, section 10.2.3).
 // A date is compared with the Date header if there is one, so that the clocks of the server and of
 // this host need not agree.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	field := h.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(field, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+	seconds, err := strconv.ParseUint(field, 10, 63)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, maxRetryAfter)) * time.Second
 	}
 	until, err := http.ParseTime(field)
 	if err != nil {
@@ -76,6 +81,8 @@ func transportError(ctx context.Context, err error) error {
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(ctx.Err(), context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		failed.Kind, failed.Err = "timeout", errors.New("no answer in time")
+	case strings.Contains(err.Error(), "response headers exceeded"): // net/http has no type for it
+		failed.Kind, failed.Err = "", errors.New("the headers of the answer are too long")
 	case errors.As(err, &errno):
 		failed.Err = errno
 	case hasErrorOfType[*net.DNSError](err):

@@ -34,8 +34,8 @@ const maxTemplateBody = 1 << 20
 //
 // NewTemplateWebhook panics with the error of c.Validate if there is one. It also panics if a
 // template is invalid, or if it does not make valid JSON or a valid URL from a firing and from a
-// resolved test alert. A message that turns out invalid later, or has more than 1 MB, is dropped,
-// and counted as dropped.
+// resolved test alert. A message that turns out invalid later, has more than 1 MB, or whose address
+// has a value of "." or ".." as a part of its path, is dropped, and counted as dropped.
 func NewTemplateWebhook(c Config, body string) *Webhook {
 	w, err := newTemplateWebhook(c, body)
 	if err != nil {
@@ -151,7 +151,21 @@ func renderURL(t *template.Template, a alert.Alert) (string, error) {
 	if err := (Config{URL: w.String()}).Validate(); err != nil {
 		return "", &alert.DeliveryError{Permanent: true, Err: err}
 	}
+	if u, err := url.Parse(w.String()); err != nil || hasDotSegment(u.EscapedPath()) {
+		return "", &alert.DeliveryError{Permanent: true, Err: errors.New("a value is . or .. in the path of the URL, which would be another address")}
+	}
 	return w.String(), nil
+}
+
+// hasDotSegment reports whether a path has a segment that refers to another path. It cannot be
+// escaped: servers and proxies also resolve %2E%2E.
+func hasDotSegment(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
 }
 
 // render executes a copy of a template with its own escaper.

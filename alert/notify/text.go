@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/limiter"
@@ -17,7 +18,18 @@ func title(a alert.Alert) string {
 	if a.Key != "" {
 		text += " (" + a.Key + ")"
 	}
-	return text
+	return oneLine(text)
+}
+
+// oneLine replaces line breaks and other control characters by spaces, so that a name cannot forge
+// further lines of a message.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // shortened returns at most n characters of a text, in valid UTF-8.

@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(strings.Count(file.String(), "- alert: "), "rules")
-	// Output: 11 rules
+	// Output: 15 rules
 }
 
 func ExampleWrite() {
@@ -52,22 +52,25 @@ func ExampleHealth() {
 	if err != nil {
 		panic(err)
 	}
-	first := health[0]
-	first.Annotations["runbook"] = "https://runbooks.example/breaker"
-	_ = promrules.Write(os.Stdout, map[string][]promrules.Rule{"weir health": {first}})
+	for _, rule := range health {
+		rule.Annotations["runbook"] = "https://runbooks.example/" + rule.Alert
+		if rule.Alert == "NotifierFailing" {
+			_ = promrules.Write(os.Stdout, map[string][]promrules.Rule{"weir health": {rule}})
+		}
+	}
 	// Output:
 	// groups:
 	// - name: "weir health"
 	//   rules:
-	//   - alert: "BreakerOpen"
-	//     expr: "sum without (weir_breaker_state) (weir_breaker_state{weir_breaker_state=~\"open|half_open|recovering|forced_open\",weir_group_key=\"\"}) > 0"
-	//     for: 75s
+	//   - alert: "NotifierFailing"
+	//     expr: "weir_notifier_pending > 0"
+	//     for: 315s
 	//     keep_firing_for: 300s
 	//     labels:
 	//       severity: "page"
 	//     annotations:
-	//       runbook: "https://runbooks.example/breaker"
-	//       summary: "breaker {{ $labels.weir_breaker_name }} has not been closed for a minute"
+	//       runbook: "https://runbooks.example/NotifierFailing"
+	//       summary: "notifier {{ $labels.weir_notifier_name }} does not deliver: {{ $value }} notifications wait"
 }
 
 func ExampleRule() {
@@ -99,7 +102,11 @@ func ExampleHealthConfig() {
 	// BreakerGroupOpen, page
 	// BreakerFlapping, ticket
 	// BreakerRefusing, ticket
+	// BreakerGroupFull, ticket
 	// LimiterSaturated, ticket
 	// NotifierFailing, page
+	// NotifierDropping, ticket
 	// MonitorStalled, page
+	// RuleFailing, ticket
+	// MetricsIncomplete, ticket
 }

@@ -31,7 +31,7 @@ const (
 // a page fires once and resolves once, at short and long scrape intervals. A breaker that is
 // healthy, disabled or in shadow mode never pages. A service that fails and recovers repeatedly
 // causes one ticket. A service that stays down causes no ticket, however often its breaker probes
-// it.
+// it. A breaker that closes within each minute does not page, though it is down at each scrape.
 func TestOutagePagesOnce(t *testing.T) {
 	all := recordOutage(t)
 	want := []string{
@@ -52,7 +52,7 @@ func TestOutagePagesOnce(t *testing.T) {
 			starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`, firing, before, recordingEnd-phase, every)
 			flapping := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name="flapping"`)
 			ticket := []string{"BreakerFlapping flapping"}
-			probing := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name!~"flapping|brief"`)
+			probing := strings.NewReplacer(`severity="page"`, `alertname="BreakerFlapping",weir_breaker_name!~"flapping|brief|minutely"`)
 			promtoolTest(t, dir, "weir_breaker_name", scrape, every, all.samplesAt(scrape, phase), []expectation{
 				{outageBegins - phase, flapping.Replace(firing), nil},
 				{flappingEnds - phase, flapping.Replace(firing), ticket},
@@ -215,11 +215,14 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 func healthySources(ctx context.Context, start time.Time, outage func() bool) []stat.Source {
 	fine, brief := breaker.New("fine", breaker.Config{}), breaker.New("brief", breaker.Config{})
 	flapping := breaker.New("flapping", breaker.Config{Recovery: breaker.Off})
+	minutely := breaker.New("minutely", breaker.Config{})
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
 	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
 		_ = fine.Run(ctx, callThatTakes(0, outageResult(n%100 == 0)))
 		_ = flapping.Run(ctx, callThatTakes(0, outageResult(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
+		second := time.Since(start) % time.Minute
+		_ = minutely.Run(ctx, callThatTakes(0, outageResult(outage() && second >= 10*time.Second && second < 45*time.Second)))
 		_ = brief.Run(ctx, callThatTakes(0, outageResult(time.Since(start)%(5*time.Minute) < 20*time.Second)))
 		_, _ = shadow.Run(ctx, callThatTakes(0, outageResult(outage()))), disabled.Run(ctx, callThatTakes(0, outageResult(outage())))
 	})
@@ -230,7 +233,7 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 			_ = turns.Get(fmt.Sprint("host-", int(host))).Run(ctx, callThatTakes(0, outageResult(host == turn%40 && phase < 20*time.Second)))
 		}
 	})
-	return []stat.Source{fine, flapping, brief, shadow, disabled, turns}
+	return []stat.Source{fine, flapping, brief, minutely, shadow, disabled, turns}
 }
 
 // expectation is the alerts for which an expression is 1 at a time.

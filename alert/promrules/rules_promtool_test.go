@@ -132,17 +132,25 @@ func TestHealthRules(t *testing.T) {
 		{`weir_breaker_calls_total{weir_breaker_name="a",weir_breaker_outcome="refused"}`, "7x60"},
 		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="refused"}`, "0+9x60"},
 		{`weir_limiter_requests_total{weir_limiter_name="a",weir_limiter_outcome="allowed"}`, "0+91x60"},
+		{`weir_notifier_pending{weir_notifier_name="a"}`, "0 1 1 0 0 5x4 0x52"},
 		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="failed",error_type="timeout"}`, "0+1x60"},
-		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="delivered",error_type=""}`, "0+1x60"},
+		{`weir_notifier_notifications_total{weir_notifier_name="a",weir_notifier_outcome="dropped"}`, "3x60"},
+		{`weir_alert_evaluations_total{weir_alert_rule="a",error_type=""}`, "0+12x60"},
+		{`weir_alert_evaluations_total{weir_alert_rule="a",error_type="panic"}`, "0x10 1x50"},
+		{`weir_breaker_group_unguarded_total{weir_breaker_name="a"}`, "0x10 70x50"},
+		{`weir_exporter_source_panics_total`, "0x10 1x50"},
+		{`weir_exporter_skipped_samples_total{weir_exporter_reason="duplicate"}`, "0x10 1x50"},
 		{`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="a"}`, "0+60x60"},
 	}
 	checkFirings(t, dir, "1m", quiet, []expectedFiring{{"30m", nil}, {"60m", nil}})
+	quiet = append(quiet, series{`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="half_open"}`, "0x60"},
+		series{`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="forced_closed"}`, "0x60"})
 	for want, s := range map[string]series{
 		"BreakerOpen":      {`weir_breaker_state{weir_breaker_name="b",weir_breaker_state="open"}`, "0x20 1x40"},
 		"BreakerFlapping":  {`weir_breaker_transitions_total{weir_breaker_name="b",weir_breaker_state="closed"}`, "0x20 1 1 2 2 3 4x35"},
 		"BreakerRefusing":  {`weir_breaker_calls_total{weir_breaker_name="b",weir_breaker_outcome="refused"}`, "0x20 0+60x40"},
 		"LimiterSaturated": {`weir_limiter_requests_total{weir_limiter_name="b",weir_limiter_outcome="refused"}`, "0x20 0+60x40"},
-		"NotifierFailing":  {`weir_notifier_notifications_total{weir_notifier_name="b",weir_notifier_outcome="failed",error_type="http_5xx"}`, "0x20 0+1x40"},
+		"NotifierFailing":  {`weir_notifier_pending{weir_notifier_name="b"}`, "0x20 1x40"},
 		"MonitorStalled":   {`weir_alert_last_evaluation_timestamp_seconds{weir_alert_rule="b"}`, "0+60x20 1200x40"},
 	} {
 		t.Run(want, func(t *testing.T) {

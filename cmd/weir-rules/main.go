@@ -7,8 +7,9 @@
 //	-scrape     how often Prometheus scrapes the programs, default 1m
 //	-interval   the longest interval of an alert monitor, default 5s
 //
-// The rules are BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, LimiterSaturated,
-// NotifierFailing and MonitorStalled. The directory exporters/prom/mixin contains the rules for the
+// The rules are BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, BreakerGroupFull,
+// LimiterSaturated, NotifierFailing, NotifierDropping, MonitorStalled, RuleFailing and
+// MetricsIncomplete. The directory exporters/prom/mixin contains the rules for the
 // default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for the
 // error budget of one service.
 package main

@@ -64,7 +64,7 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	switch {
 	case report.Breakers != nil && report.Breakers(r.source, recordBreaker):
 	case report.Gates != nil && report.Gates(r.source, recordBreaker):
-	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule):
+	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule, r.extras.recordNotifier):
 	case breakerName != nil:
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
 	case limiterName != nil && report.FreeIn != nil:
@@ -110,6 +110,10 @@ func (x *extras) recordRule(rule *report.Rule) {
 	x.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
 }
 
+func (x *extras) recordNotifier(n *report.Notifier) {
+	x.record(subject{class: notifiersClass, name: n.Name}, extra{notifier: n})
+}
+
 // extra holds what the page shows of one entry in addition to its metrics.
 type extra struct {
 	p50, p99 number    // latencies in seconds
@@ -119,6 +123,8 @@ type extra struct {
 	freeIn  time.Duration   // how long until the limiter has a token; 0 if it has one
 	breaker *report.Breaker // nil for sources of other packages
 	rule    *report.Rule    // of an alert
+
+	notifier *report.Notifier
 }
 
 // extras holds the extras of the current sampling. Nothing is recorded while a source is read

@@ -89,6 +89,9 @@ type notifierRow struct {
 	Dropped   float64 `json:"dropped"`
 	Pending   float64 `json:"pending"`
 	Last      number  `json:"last"` // time of the last delivery
+	// when the first attempt since then failed; missing if the latest one succeeded
+	FailingSince number `json:"failingSince,omitzero"`
+	LastError    string `json:"lastError,omitempty"` // of the latest attempt
 }
 
 type changeRow struct {
@@ -171,6 +174,9 @@ func (e *entry) alertRow() alertRow {
 	if rule := e.extra.rule; rule != nil {
 		r.Threshold, r.Below, r.Unit = exactNumber(rule.Threshold), rule.Below, rule.Unit
 		r.Worst, r.Keys, r.NoData, r.Silenced = truncateName(rule.Worst), rule.Keys, rule.NoData, rule.Silenced
+		if !rule.Since.IsZero() && r.State == "firing" {
+			r.Since, r.AtMost = unixMillis(rule.Since), false
+		}
 	}
 	for _, s := range e.current.states {
 		switch s.name {
@@ -184,10 +190,14 @@ func (e *entry) alertRow() alertRow {
 }
 
 func (e *entry) notifierRow() notifierRow {
-	return notifierRow{
+	r := notifierRow{
 		ID: e.id, Name: truncateName(e.name), Delivered: e.current.delivered, Failed: e.current.failedAttempts,
 		Dropped: e.current.dropped, Pending: e.current.pending, Last: secondsToMillis(e.current.lastDelivery),
 	}
+	if n := e.extra.notifier; n != nil && !n.FailingSince.IsZero() {
+		r.FailingSince, r.LastError = unixMillis(n.FailingSince), truncateText(n.LastError)
+	}
+	return r
 }
 
 // recentCallRates returns the call rates of the last minute, or nil if there were no calls.

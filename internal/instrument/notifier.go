@@ -11,7 +11,7 @@ var (
 	NotifierDeliveryDuration = durations("weir.notifier.delivery.duration", // 1 ms to 64 s
 		"Duration of attempts at delivery.", -10, 6, notifierName)
 	NotifierPending = upDown("weir.notifier.pending", "{notification}",
-		"Notifications that wait to be delivered.", notifierName)
+		"Notifications that are not delivered yet, including those of an attempt in progress.", notifierName)
 	NotifierPendingLimit = upDown("weir.notifier.pending_limit", "{notification}",
 		"Maximum of notifications that may wait.", notifierName)
 	NotifierLastSuccess = gauge("weir.notifier.last_success.timestamp", "s",

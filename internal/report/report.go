@@ -55,12 +55,20 @@ type Setting struct {
 type Rule struct {
 	Name, Severity string
 	Threshold      float64
-	Below          bool   // the value is bad below the threshold; otherwise above it
-	Unit           string // of the value and the threshold: "ratio", "s" or ""
-	Keys           int    // how many members fire, if the rule has members
-	Worst          string // the key of the one with the worst value
-	NoData         string // why the value had no data, and what that means, or "" if it had some
-	Silenced       int    // how many firing alerts a silence holds back
+	Below          bool      // the value is bad below the threshold; otherwise above it
+	Unit           string    // of the value and the threshold: "ratio", "s" or ""
+	Keys           int       // how many members fire, if the rule has members
+	Worst          string    // the key of the one with the worst value
+	NoData         string    // why the value had no data, and what that means, or "" if it had some
+	Silenced       int       // how many firing alerts a silence holds back
+	Since          time.Time // when the oldest of the firing alerts fired
+}
+
+// Notifier is the state of a notifier of alerts after its latest attempt.
+type Notifier struct {
+	Name         string
+	FailingSince time.Time // the first of the attempts that failed since the last success, or zero
+	LastError    string    // of the latest attempt, if it failed
 }
 
 // The functions of the packages. Each yields what a source of that package says, or nothing for
@@ -68,7 +76,7 @@ type Rule struct {
 var (
 	Breakers func(source any, yield func(*Breaker)) (known bool)
 	Gates    func(source any, yield func(*Breaker)) (known bool)
-	Alerts   func(source any, yield func(*Rule)) (known bool)
+	Alerts   func(source any, rule func(*Rule), notifier func(*Notifier)) (known bool)
 	// FreeIn returns how long it takes until a limiter of this module has a free token, 0 if it has
 	// one.
 	FreeIn func(source any) time.Duration

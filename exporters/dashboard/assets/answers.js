@@ -1,6 +1,6 @@
 // The answers about a source in trouble, in words.
 
-import { clock, count, figure, latency, percent, rank, rate, span, stateName } from "./words.js";
+import { clock, count, figure, latency, percent, rank, rate, span, stateName, valueOf } from "./words.js";
 
 export function inTrouble(row) {
   return Boolean(row.down || row.trouble);
@@ -32,7 +32,7 @@ export function headline(row) {
 
 // answersOf returns pairs of a question and its answer.
 export function answersOf(row, now) {
-  return [["Since", since(row, now)], ["Why", why(row)], ["Last error", row.lastError ?? ""], ["Next", next(row, now)], ["Affected", affected(row)]].filter(([, says]) => says);
+  return [["Since", since(row, now)], ["Why", why(row)], ["Last error", row.lastError ?? ""], ["Next", next(row, now)], ["Affected", affected(row)]];
 }
 
 function since(row, now) {
@@ -93,4 +93,11 @@ function affected(row) {
   if (!row.down && row.trouble === "slow") calls += `; about ${rate(row.rate * row.slow)} slow`;
   if (row.key) return `calls for ${row.key}, a key of ${row.name.slice(0, -row.key.length).replace(/ \/ $/, "")}${calls}`;
   return `all calls through ${row.name.length > 80 ? `${row.name.slice(0, 40)}…${row.name.slice(-30)}` : row.name}${calls}`;
+}
+
+// valueText returns the value of an alert beside its threshold.
+export function valueText({ value, unit, threshold, below, noData }) {
+  const limit = threshold === null || threshold === undefined ? "" : `fires ${below ? "below" : "above"} ${valueOf(threshold, unit)}`;
+  if (noData) return [`no data: ${noData}`, limit].filter(Boolean).join(", ");
+  return value === null ? limit : [`value ${valueOf(value, unit)}`, limit].filter(Boolean).join(", ");
 }

@@ -1,9 +1,10 @@
 // The first view: the table of sources, and next to it the alerts, the notifiers and the recent changes.
 
 import { badge, cutName, el, keep, name, set, text } from "./dom.js";
+import { valueText } from "./answers.js";
 import { Problems } from "./problems.js";
 import { Table } from "./table.js";
-import { clock, count, figure, lasted, rank, span, stateName, valueOf } from "./words.js";
+import { clock, count, figure, lasted, rank, span, stateName } from "./words.js";
 
 const LATE = 15000; // ms since the last evaluation of a rule after which the page shows its age
 
@@ -161,13 +162,6 @@ function alertItem(id) {
       ].filter(Boolean).join(" · "));
     },
   };
-}
-
-// valueText returns the value of an alert beside its threshold.
-export function valueText({ value, unit, threshold, below, noData }) {
-  const limit = threshold === null || threshold === undefined ? "" : `fires ${below ? "below" : "above"} ${valueOf(threshold, unit)}`;
-  if (noData) return [`no data: ${noData}`, limit].filter(Boolean).join(", ");
-  return value === null ? limit : [`value ${valueOf(value, unit)}`, limit].filter(Boolean).join(", ");
 }
 
 function notifierItem() {

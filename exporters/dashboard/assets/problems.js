@@ -1,24 +1,26 @@
-// The sources in trouble, each with the answers: since when, why, what happens next, and what is affected.
+// What needs attention: firing alerts, notifiers that do not deliver, and sources in trouble. Each has
+// answers: since when and why, and for sources what happens next and what is affected.
 
-import { badge, cutName, el, keep, set, text } from "./dom.js";
-import { answersOf, headline, inTrouble, severityOf } from "./answers.js";
-import { count } from "./words.js";
+import { badge, cutName, el, keep, name, set, text } from "./dom.js";
+import { answersOf, headline, inTrouble, severityOf, valueText } from "./answers.js";
+import { clock, count, figure, span } from "./words.js";
 
-const MOST = 8; // sources shown; the table has all
+const MOST = 8; // shown of each kind; the lists and the table have all
 
 export class Problems {
   constructor(model) {
     this.model = model;
     this.items = new Map(); // by row ID
     this.title = el("h2", {}, "Needs attention");
+    this.urgent = el("ul", { class: "problems" }); // alerts and notifiers
+    this.urgentItems = new Map(); // by ID
     this.list = el("ul", { class: "problems" });
     this.more = el("p", { class: "empty" });
-    this.firing = el("p", { class: "empty" });
-    this.node = el("section", { class: "panel", "aria-label": "Needs attention" }, this.title, this.list, this.more, this.firing);
+    this.node = el("section", { class: "panel", "aria-label": "Needs attention" }, this.title, this.urgent, this.list, this.more);
   }
 
   show() {
-    const { rows, alerts, now } = this.model;
+    const { rows, alerts, notifiers, now } = this.model;
     const found = [...rows.values()].filter(inTrouble).sort((a, b) =>
       severityOf(a) - severityOf(b) || (a.down ?? a.troubleSince ?? 0) - (b.down ?? b.troubleSince ?? 0) || (a.name < b.name ? -1 : 1));
     const shown = found.slice(0, MOST);
@@ -26,16 +28,58 @@ export class Problems {
     for (const r of shown) this.items.get(r.id).show(r, now);
     keep(this.list, [...this.items.values()].map((item) => item.node));
     this.list.hidden = found.length === 0;
-    text(this.title, found.length ? `Needs attention: ${count(found.length, "source")} of ${rows.size.toLocaleString("en")}` : "Nothing needs attention");
+    const oldest = (since) => (a, b) => since(a) - since(b) || (a.name < b.name ? -1 : 1);
+    const firing = [...alerts.values()].filter((a) => a.firing > a.silenced || (a.firing && !a.silenced)).sort(oldest((a) => a.since ?? 0));
+    const failing = [...notifiers.values()].filter((n) => n.failingSince && n.pending).sort(oldest((n) => n.failingSince));
+    this.showUrgent(firing, failing, now);
+    const needs = [
+      firing.length ? `${count(firing.length, "rule")} firing` : "", failing.length ? `${count(failing.length, "notifier")} failing` : "",
+      found.length ? `${count(found.length, "source")} of ${rows.size.toLocaleString("en")}` : "",
+    ].filter(Boolean);
+    const { panics, skipped, notices } = this.model.faults;
+    const noticed = panics || skipped || notices?.length; // the page says so above
+    text(this.title, needs.length ? `Needs attention: ${needs.join(", ")}` : noticed ? "No source needs attention" : "Nothing needs attention");
     this.more.hidden = found.length > 0 && found.length <= MOST;
     text(this.more, found.length ? `${count(Math.max(found.length - MOST, 0), "more source")}: choose a state or sort the table.` : "No breaker is open, and no limit refuses calls.");
-    this.showFiring([...alerts.values()].filter((a) => a.state === "firing"));
   }
 
-  showFiring(firing) {
-    this.firing.hidden = firing.length === 0;
-    const says = `${count(firing.length, "alert")} firing: ${firing.slice(0, 3).map((a) => a.name.slice(0, 60)).join(", ")}${firing.length > 3 ? ", …" : ""}`;
-    text(this.firing, says);
+  showUrgent(firing, failing, now) {
+    const entries = [...firing.slice(0, MOST).map((a) => [a, alertAnswers(a, now)]), ...failing.slice(0, MOST).map((n) => [n, notifierAnswers(n, now)])];
+    this.urgentItems = new Map(entries.map(([row]) => [row.id, this.urgentItems.get(row.id) ?? new Urgent(row)]));
+    for (const [row, answers] of entries) this.urgentItems.get(row.id).show(row, answers);
+    keep(this.urgent, [...this.urgentItems.values()].map((item) => item.node));
+    this.urgent.hidden = entries.length === 0;
+  }
+}
+
+function alertAnswers(a, now) {
+  const several = a.firing > 1 ? `${figure(a.firing)} alerts` : "";
+  return [["Since", sinceText(a.since, a.atMost, now)], ["Why", valueText(a)], ["Affected", [several, a.worst ? `worst ${a.worst}` : ""].filter(Boolean).join(", ")]];
+}
+
+function notifierAnswers(n, now) {
+  const last = n.last === null ? "nothing was ever delivered" : `last delivered ${span(now - n.last)} ago`;
+  return [["Since", sinceText(n.failingSince, false, now)], ["Last error", n.lastError ?? ""], ["Affected", `${count(n.pending, "notification")} not delivered; ${last}`]];
+}
+
+function sinceText(since, atMost, now) {
+  return since ? `${clock(since, now)}${atMost ? " or earlier" : ""}, for ${atMost ? "at least " : ""}${span(now - since)}` : "";
+}
+
+// Urgent is a firing alert, or a notifier that does not deliver.
+class Urgent {
+  constructor(row) {
+    this.state = badge();
+    this.says = el("span", { class: "says" });
+    this.answers = new Answers();
+    const of = row.severity === undefined ? el("b", {}, name(row.name)) : el("a", { href: `#${row.id}` }, name(row.name));
+    this.node = el("li", { "data-state": "firing" }, el("p", { class: "bar" }, this.state.node, of, this.says), this.answers.node);
+  }
+
+  show(row, answers) {
+    this.state.show("firing", row.severity === undefined ? "not delivering" : "firing");
+    text(this.says, row.severity ?? "Nobody is told of the alerts.");
+    this.answers.showPairs(answers);
   }
 }
 
@@ -68,7 +112,11 @@ export class Answers {
   }
 
   show(row, now) {
-    keep(this.node, answersOf(row, now).map(([label, says], i) => {
+    this.showPairs(answersOf(row, now));
+  }
+
+  showPairs(pairs) {
+    keep(this.node, pairs.filter(([, says]) => says).map(([label, says], i) => {
       const item = this.node.children[i] ?? el("div", {}, el("dt"), el("dd", {}, el("bdi")));
       text(item.firstChild, label);
       text(item.lastChild.firstChild, says);

@@ -3,9 +3,9 @@
 import { Busiest } from "./busiest.js";
 import { Chart, Strip } from "./chart.js";
 import { badge, el, keep, name, set, text } from "./dom.js";
-import { inTrouble } from "./answers.js";
+import { inTrouble, valueText } from "./answers.js";
 import { Incidents, Settings } from "./past.js";
-import { changeItem, valueText } from "./overview.js";
+import { changeItem } from "./overview.js";
 import { Answers } from "./problems.js";
 import { figure, lasted, latency, percent, rate, span, stateName, valueOf } from "./words.js";
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,35 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	}
 }
 
+// Two processes may have objects with the same names, so each sum and each maximum is of one
+// process. Only the number of open breakers is of all.
+func TestPanelsAndRulesTellProcessesApart(t *testing.T) {
+	d := readDashboard(t)
+	exprs := d.expressions()
+	for _, r := range healthRules(t, promrules.HealthConfig{}) {
+		exprs = append(exprs, r.Expr)
+	}
+	aggregations, totals := 0, 0
+	for _, expr := range exprs {
+		for _, one := range aggregationPattern.FindAllStringSubmatch(expr, -1) {
+			aggregations++
+			labels := strings.Split(one[2], ", ")
+			switch one[1] {
+			case "by":
+				require.Subset(t, labels, []string{"job", "instance"}, expr)
+			case "without":
+				require.NotContains(t, labels, "job", expr)
+				require.NotContains(t, labels, "instance", expr)
+			default:
+				require.Contains(t, expr, "or vector(0)", "a total")
+				totals++
+			}
+		}
+	}
+	require.Greater(t, aggregations, 50)
+	require.Equal(t, 1, totals)
+}
+
 func TestPanelsDoNotOverlap(t *testing.T) {
 	taken, ids := map[[2]int]string{}, map[int]bool{}
 	for _, p := range readDashboard(t).Panels {
@@ -248,7 +278,8 @@ func (m metrics) add(t *testing.T, sources ...stat.Source) {
 
 var (
 	labelValuesPattern = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
-	groupingPattern    = regexp.MustCompile(`\b(?:by|without) \(([^)]*)\)`)
+	aggregationPattern = regexp.MustCompile(`\b(?:sum|min|max|avg|count|topk)\b ?(?:(by|without) \(([^)]*)\))?`)
+	groupingPattern    = regexp.MustCompile(`\b(?:by|without|on) \(([^)]*)\)`)
 	selectorPattern    = regexp.MustCompile(`(weir_\w+)(?:\{([^}]*)\})?`)
 	matcherPattern     = regexp.MustCompile(`(\w+)(=~|!~|!=|=)"([^"]*)"`)
 )
@@ -266,11 +297,14 @@ func (m metrics) check(t *testing.T, expr string) {
 	}
 	selectors := selectorPattern.FindAllStringSubmatch(groupingPattern.ReplaceAllString(expr, ""), -1)
 	require.NotEmpty(t, selectors, expr)
+	for _, g := range groups {
+		require.True(t, slices.ContainsFunc(selectors, func(s []string) bool {
+			_, has := m[s[1]][g]
+			return has
+		}), "%s is no label in %s", g, expr)
+	}
 	for _, s := range selectors {
 		require.Contains(t, m, s[1], expr)
-		for _, g := range groups {
-			require.Contains(t, m[s[1]], g, "grouped by in %s", expr)
-		}
 		for _, one := range matcherPattern.FindAllStringSubmatch(s[2], -1) {
 			require.Contains(t, m[s[1]], one[1], "matched in %s", expr)
 			if !strings.HasPrefix(one[3], "$") {

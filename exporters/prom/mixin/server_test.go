@@ -50,7 +50,7 @@ func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	for i := range rules {
 		r := &rules[i]
 		r.For = min(r.For, 5*time.Second)
-		if r.Alert == "BreakerGroupOpen" {
+		if r.Alert == "BreakerOpen" || r.Alert == "BreakerGroupOpen" {
 			require.Contains(t, r.Expr, " offset 61s")
 			r.Expr = strings.ReplaceAll(r.Expr, " offset 61s", " offset 5s")
 		}
