@@ -48,6 +48,11 @@ func judgeAll(n int, gs []Guard, world func(i int) Found, done func(Found)) {
 			wg.Go(func() {
 				defer func() { <-free }()
 				f := world(i)
+				defer func() {
+					if p := recover(); p != nil {
+						panic(fmt.Sprintf("world %s (%s): %v", f.Name, Describe(f.World), p))
+					}
+				}()
 				start := time.Now()
 				f.Verdicts = Judge(f.World, f.Seed, gs)
 				f.Took = time.Since(start)
@@ -69,11 +74,15 @@ func Summary(out io.Writer, all []Found) error {
 		var regrets []float64
 		var harmed, stuck, late, worse, n int
 		var of, broken [3]int
+		ends := 0
 		for _, f := range all {
 			v := f.Verdicts[g]
 			of[v.Class]++
 			if v.Within > fineShare && v.Worse > goalTimes {
 				worse++
+			}
+			if v.Ends > 0 {
+				ends++
 			}
 			if v.Stuck > 0 {
 				stuck++
@@ -97,8 +106,8 @@ func Summary(out io.Writer, all []Found) error {
 			}
 			return regrets[int(p*float64(len(regrets)-1))]
 		}
-		fmt.Fprintf(w, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d\t%d\t%.3g\t%.3g\t%.3g\t%d\n", all[0].Verdicts[g].Guard.Name, n, len(all),
-			harmed, broken[Healthy], of[Healthy], broken[MostlyWell], of[MostlyWell], stuck, late, at(0.5), at(0.99), at(1), worse)
+		fmt.Fprintf(w, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d of %d\t%d of %d\t%.3g\t%.3g\t%.3g\t%d\n", all[0].Verdicts[g].Guard.Name, n, len(all),
+			harmed, broken[Healthy], of[Healthy], broken[MostlyWell], of[MostlyWell], stuck, ends, late, ends, at(0.5), at(0.99), at(1), worse)
 	}
 	return w.Flush()
 }
