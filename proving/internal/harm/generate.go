@@ -21,6 +21,12 @@ func (g *Genes) World() sim.World {
 	d.drawLoad()
 	d.drawFaults()
 	d.world.Clients = []sim.Client{d.client}
+	for i, f := range d.world.Faults {
+		if i == 0 {
+			d.world.Trouble = f.Span
+		}
+		d.world.Trouble = sim.Span{From: min(d.world.Trouble.From, f.From), To: max(d.world.Trouble.To, f.To)}
+	}
 	return d.world
 }
 
@@ -307,7 +313,7 @@ func (d *draft) pauses(name string, f *sim.Fault) {
 	f.Capacity = sim.NoCapacity
 	pause := d.time(name+"size", 50*time.Millisecond, 5*time.Second)
 	if d.chance(name+"once", 0.4) {
-		f.To = f.From + pause
+		f.To = min(f.From+pause, d.calm)
 		return
 	}
 	f.Period = roundedTime(pause * time.Duration(2+d.count(name+"every", 1, 50)))
