@@ -21,6 +21,12 @@ func (g *Genes) World() sim.World {
 	d.drawLoad()
 	d.drawFaults()
 	d.world.Clients = []sim.Client{d.client}
+	for i, f := range d.world.Faults {
+		if i == 0 {
+			d.world.Trouble = f.Span
+		}
+		d.world.Trouble = sim.Span{From: min(d.world.Trouble.From, f.From), To: max(d.world.Trouble.To, f.To)}
+	}
 	return d.world
 }
 
@@ -28,6 +34,8 @@ func (g *Genes) World() sim.World {
 type draft struct {
 	*Genes
 	world  sim.World
+	calm   time.Duration // nothing happens any more after it
+	more   float64       // calls of surges
 	client sim.Client
 	mean   time.Duration // of a call, streams apart
 	median time.Duration
@@ -36,10 +44,9 @@ type draft struct {
 
 const (
 	fewestCalls = 6_700 // three seeds have 20,000
-	usualCalls  = 25_000
-	mostCalls   = 45_000
+	usualCalls  = 15_000
+	mostCalls   = 30_000
 	elastic     = 1_000_000 // servers, which is more than there are ever calls
-	calm        = 0.75      // the part of the time after which nothing happens any more
 )
 
 // drawRate draws the rate, and how long the world lasts.
@@ -49,13 +56,14 @@ func (d *draft) drawRate() {
 		d.client.Rate = d.log("rate", 5000, 20000)
 	}
 	long := d.log("calls", fewestCalls, usualCalls) / d.client.Rate
-	long = max(long, min(90, mostCalls/d.client.Rate), 4) // rare enough to last for a while
+	long = max(long, min(120, mostCalls/d.client.Rate), 4)
 	d.world.For = roundedTime(seconds(long))
+	d.calm = roundedTime(seconds(long - max(0.25*long, min(60, 0.45*long))))
 }
 
-// share returns the time of a part of the world.
+// share returns the time of a part of the world before the calm.
 func (d *draft) share(x float64) time.Duration {
-	return roundedTime(time.Duration(x * float64(d.world.For)))
+	return roundedTime(time.Duration(x * float64(d.calm)))
 }
 
 // drawTimes draws how long calls take.
@@ -97,6 +105,7 @@ func (d *draft) distribution(name string, mean time.Duration) sim.Distribution {
 		return sim.Lognormal(mean, d.between(name+" sigma", 0.1, 1.5))
 	}
 	exponent := d.between(name+" exponent", 1.1, 3)
+	mean = min(mean, 3*time.Second) // the longest time is 1000 times the shortest
 	return sim.Pareto(roundedTime(time.Duration(float64(mean)*(exponent-1)/exponent)), exponent)
 }
 
@@ -185,9 +194,9 @@ func (d *draft) drawCallers() {
 
 // drawLoad draws how the rate changes.
 func (d *draft) drawLoad() {
-	at := d.between("load from", 0.05, 0.5)
-	long := d.log("load for", 0.02, 0.4)
-	from, to := d.share(at), d.share(min(at+long, calm))
+	at := d.between("load from", 0.05, 0.7)
+	long := d.log("load for", 0.02, 0.6)
+	from, to := d.share(at), d.share(min(at+long, 1))
 	switch d.choice("load shape", 0.55, 0.12, 0.11, 0.11, 0.11) {
 	case 1: // a step, up or down
 		d.surge(from, to, d.log("step", 0.1, 4))
@@ -205,16 +214,19 @@ func (d *draft) drawLoad() {
 		burst := d.time("burst", 50*time.Millisecond, 5*time.Second)
 		times := d.log("burst times", 3, 20)
 		for i := range n {
-			at := from + roundedTime(time.Duration(i)*(d.share(calm)-from)/time.Duration(n))
-			if at+burst < d.share(calm) {
-				d.surge(at, at+burst, times)
-			}
+			part := (d.calm - from) / time.Duration(n)
+			at := from + time.Duration(i)*part
+			d.surge(at, at+min(burst, part/2), times)
 		}
 	}
 }
 
+// surge adds a surge, unless it would make the world too large.
 func (d *draft) surge(from, to time.Duration, times float64) {
-	if from, to = roundedTime(from), roundedTime(to); from < to {
+	from, to = roundedTime(from), roundedTime(to)
+	more := d.client.Rate * (times - 1) * (to - from).Seconds()
+	if from < to && d.more+more <= mostCalls {
+		d.more += max(more, 0)
 		d.client.Surge = append(d.client.Surge, sim.Surge{Span: sim.Span{From: from, To: to}, Times: times})
 	}
 }
@@ -235,12 +247,12 @@ func (d *draft) drawFaults() {
 
 func (d *draft) drawFault(name string) {
 	var f sim.Fault
-	f.From = d.share(d.between(name+"from", 0.05, 0.6))
+	f.From = d.share(d.between(name+"from", 0.05, 0.8))
 	if d.chance(name+"at once", 0.1) {
 		f.From = 0
 	}
-	least := min(max(1, 10/d.client.Rate), 0.1*d.world.For.Seconds())
-	f.To = min(f.From+d.time(name+"for", seconds(least), d.share(0.4)), d.share(calm))
+	least := min(max(1, 10/d.client.Rate), 0.1*d.calm.Seconds())
+	f.To = min(f.From+d.time(name+"for", seconds(least), d.share(0.6)), d.calm)
 	if d.chance(name+"stays", 0.08) {
 		f.To = d.world.For
 	}
@@ -301,12 +313,12 @@ func (d *draft) pauses(name string, f *sim.Fault) {
 	f.Capacity = sim.NoCapacity
 	pause := d.time(name+"size", 50*time.Millisecond, 5*time.Second)
 	if d.chance(name+"once", 0.4) {
-		f.To = f.From + pause
+		f.To = min(f.From+pause, d.calm)
 		return
 	}
 	f.Period = roundedTime(pause * time.Duration(2+d.count(name+"every", 1, 50)))
 	f.Duty = rounded(float64(pause) / float64(f.Period))
-	f.To = d.share(calm)
+	f.To = d.calm
 }
 
 // repeat makes a fault come and go.

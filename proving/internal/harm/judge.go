@@ -77,11 +77,11 @@ type Verdict struct {
 	Unjudged bool
 	// Harmful is true if Loss or Regret breaks the promise.
 	Harmful bool
-	// Stuck is the number of seeds with which the guard still refused calls at the end, of Ends
-	// seeds that have an end at which the service is well.
+	// Stuck is the number of seeds with which the guard did not come back, or still refused 1 % of
+	// the calls at the end, of Ends seeds that have an end at which the service is well.
 	Stuck, Ends int
-	// Back is the longest time from the end of the trouble until all calls passed, and Limit how
-	// long it may take. Back is negative if that did not happen.
+	// Back is the longest time from the end of the trouble until all calls passed, of the seeds with
+	// which the guard was not stuck. Limit is how long it may take.
 	Back, Limit time.Duration
 	// Late is true if Back breaks that promise.
 	Late bool
@@ -102,6 +102,9 @@ func (v Verdict) Broken() (all []string) {
 	}
 	return all
 }
+
+// missesGoal reports whether the guard loses much more in outages than gobreaker by rate does.
+func (v Verdict) missesGoal() bool { return v.Within > fineShare && v.Worse > goalTimes }
 
 // Judge runs guards in a world. It takes as many seeds as there must be, from seed on.
 func Judge(w sim.World, seed uint64, gs []Guard) []Verdict {
@@ -302,23 +305,22 @@ func (v *Verdict) judgeEnd(w sim.World, s simple, own []sim.Call) {
 	}
 	v.Ends++
 	n, refused := 0, 0
+	last := (s.trouble + s.limit + w.For) / 2
 	for _, c := range own {
-		if c.Began >= s.trouble+s.limit {
+		if c.Began >= last {
 			n++
 			if c.End == sim.Refused {
 				refused++
 			}
 		}
 	}
-	if n >= minCalls && float64(refused) >= stuckShare*float64(n) && refused > 2 {
+	b := back(own, s.trouble)
+	if b < 0 || float64(refused) >= stuckShare*float64(n) && refused > 2 {
 		v.Stuck++
 		return
 	}
-	b := back(own, s.trouble)
-	if b < 0 || b > s.limit {
-		v.Late = true
-	}
-	if b < 0 || v.Back >= 0 && b > v.Back {
+	v.Late = v.Late || b > s.limit
+	if b > v.Back {
 		v.Back, v.Limit = b, s.limit
 	}
 }

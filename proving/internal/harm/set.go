@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -19,6 +20,7 @@ import (
 // Found is a world with the verdicts of all guards.
 type Found struct {
 	Name     string
+	Title    string // of a world of a file
 	Genes    *Genes // nil for a world of a file
 	World    sim.World
 	Seed     uint64
@@ -30,7 +32,7 @@ type Found struct {
 func Random(n int, seed uint64, gs []Guard, done func(Found)) {
 	judgeAll(n, gs, func(i int) Found {
 		g := &Genes{Seed: seed<<20 + uint64(i)}
-		return Found{Name: fmt.Sprintf("%d/%d", seed, i), Genes: g, World: g.World(), Seed: 1}
+		return Found{Name: name(seed, uint64(i)), Genes: g, World: g.World(), Seed: 1}
 	}, done)
 }
 
@@ -49,7 +51,7 @@ func judgeAll(n int, gs []Guard, world func(i int) Found, done func(Found)) {
 				defer func() { <-free }()
 				f := world(i)
 				start := time.Now()
-				f.Verdicts = Judge(f.World, f.Seed, gs)
+				f.Verdicts = judgeNamed(f, gs)
 				f.Took = time.Since(start)
 				results[i] <- f
 			})
@@ -61,47 +63,77 @@ func judgeAll(n int, gs []Guard, world func(i int) Found, done func(Found)) {
 	wg.Wait()
 }
 
+// Given judges the given worlds, and calls done for each in order.
+func Given(worlds []Found, gs []Guard, done func(Found)) {
+	judgeAll(len(worlds), gs, func(i int) Found { return worlds[i] }, done)
+}
+
+func name(seed, i uint64) string { return fmt.Sprintf("%d/%d", seed, i) }
+
+// judgeNamed judges a world. A panic, which is a fault of a guard, tells the world.
+func judgeNamed(f Found, gs []Guard) []Verdict {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(fmt.Sprintf("world %s (%s): %v", f.Name, Describe(f.World), p))
+		}
+	}()
+	return Judge(f.World, f.Seed, gs)
+}
+
+// counts are the figures of a guard over several worlds.
+type counts struct {
+	of, broken              [3]int // by class
+	ends, stuck, late, goal int
+	regrets                 []float64 // in percent and in order, of the worlds that are judged
+}
+
+func count(all []Found, guard int) (c counts) {
+	for _, f := range all {
+		v := f.Verdicts[guard]
+		c.of[v.Class]++
+		add := func(n *int, yes bool) {
+			if yes {
+				*n++
+			}
+		}
+		add(&c.broken[v.Class], v.Harmful)
+		add(&c.ends, v.Ends > 0)
+		add(&c.stuck, v.Stuck > 0)
+		add(&c.late, v.Late)
+		add(&c.goal, v.missesGoal())
+		if v.Class != Other && !v.Unjudged {
+			c.regrets = append(c.regrets, 100*v.Regret)
+		}
+	}
+	slices.Sort(c.regrets)
+	return c
+}
+
+func (c counts) harmed() int { return c.broken[Healthy] + c.broken[MostlyWell] }
+
+// regret returns a quantile of the regrets.
+func (c counts) regret(p float64) float64 {
+	if len(c.regrets) == 0 {
+		return math.NaN()
+	}
+	return c.regrets[int(p*float64(len(c.regrets)-1))]
+}
+
 // Summary writes a table with one line for each guard.
 func Summary(out io.Writer, all []Found) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "guard\tworlds\tharmed\thealthy\tmostly well\tstuck\tlate\tmedian %\tworst 1 %\tworst %\tworse in outages")
-	for g := range all[0].Verdicts {
-		var regrets []float64
-		var harmed, stuck, late, worse, n int
-		var of, broken [3]int
-		for _, f := range all {
-			v := f.Verdicts[g]
-			of[v.Class]++
-			if v.Within > fineShare && v.Worse > goalTimes {
-				worse++
-			}
-			if v.Stuck > 0 {
-				stuck++
-			}
-			if v.Late {
-				late++
-			}
-			if v.Harmful {
-				harmed++
-				broken[v.Class]++
-			}
-			if v.Class != Other && !v.Unjudged {
-				n++
-				regrets = append(regrets, 100*v.Regret)
-			}
-		}
-		slices.Sort(regrets)
-		at := func(p float64) float64 {
-			if len(regrets) == 0 {
-				return math.NaN()
-			}
-			return regrets[int(p*float64(len(regrets)-1))]
-		}
-		fmt.Fprintf(w, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d\t%d\t%.3g\t%.3g\t%.3g\t%d\n", all[0].Verdicts[g].Guard.Name, n, len(all),
-			harmed, broken[Healthy], of[Healthy], broken[MostlyWell], of[MostlyWell], stuck, late, at(0.5), at(0.99), at(1), worse)
+	fmt.Fprintln(w, "guard\tjudged\tharmed\thealthy\tmostly well\tstuck\tlate\tmedian %\tworst 1 %\tworst %\tworse in outages")
+	for g, v := range all[0].Verdicts {
+		c := count(all, g)
+		fmt.Fprintf(w, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d of %d\t%d of %d\t%.3g\t%.3g\t%.3g\t%d\n",
+			v.Guard.Name, len(c.regrets), len(all), c.harmed(), c.broken[Healthy], c.of[Healthy], c.broken[MostlyWell],
+			c.of[MostlyWell], c.stuck, c.ends, c.late, c.ends, c.regret(0.5), c.regret(0.99), c.regret(1), c.goal)
 	}
 	return w.Flush()
 }
+
+// compareBadness orders the worse verdict first.
+func compareBadness(a, b Verdict) int { return cmp.Compare(b.Badness(), a.Badness()) }
 
 // Badness orders verdicts: the larger, the worse.
 func (v Verdict) Badness() float64 {
@@ -126,12 +158,7 @@ func Worst(out io.Writer, all []Found, n int) error {
 	var b strings.Builder
 	for g, v := range all[0].Verdicts {
 		bad := slices.DeleteFunc(slices.Clone(all), func(f Found) bool { return len(f.Verdicts[g].Broken()) == 0 })
-		slices.SortStableFunc(bad, func(x, y Found) int {
-			if x.Verdicts[g].Badness() > y.Verdicts[g].Badness() {
-				return -1
-			}
-			return 1
-		})
+		slices.SortStableFunc(bad, func(x, y Found) int { return compareBadness(x.Verdicts[g], y.Verdicts[g]) })
 		fmt.Fprintf(&b, "\n%s: %d worlds break a promise\n", v.Guard.Name, len(bad))
 		for _, f := range bad[:min(n, len(bad))] {
 			fmt.Fprintf(&b, "  %s: %s\n      %s\n", f.Name, Describe(f.World), f.Verdicts[g])
@@ -154,13 +181,10 @@ func (v Verdict) String() string {
 	if v.Stuck > 0 {
 		text += fmt.Sprintf(", stuck with %d of %d seeds", v.Stuck, v.Ends)
 	}
-	switch {
-	case v.Late && v.Back < 0:
-		text += fmt.Sprintf(", never back, limit %v", v.Limit.Round(time.Second))
-	case v.Back > 0:
+	if v.Back > 0 {
 		text += fmt.Sprintf(", back after %v of %v", v.Back.Round(time.Second/10), v.Limit.Round(time.Second))
 	}
-	if v.Within > fineShare && v.Worse > goalTimes {
+	if v.missesGoal() {
 		text += fmt.Sprintf(", loses %.3g %% in outages, %.3g × gobreaker", 100*v.Within, v.Worse)
 	}
 	return text
@@ -172,5 +196,5 @@ func Write(out io.Writer, f Found) error {
 		`{name: "weir.Config{}"}`,
 		"{name: recommended, adaptive: true, breaker: {cooldown: 500ms}}",
 	}
-	return config.Write(out, f.Name, f.World, leastSeeds, f.Seed, rows, []string{guards.ByRate})
+	return config.Write(out, cmp.Or(f.Title, f.Name), f.World, leastSeeds, f.Seed, rows, []string{guards.ByRate})
 }

@@ -65,7 +65,7 @@ type run struct {
 }
 
 // maxReturnWait is how long a simulation waits, after its end, for calls that have not returned.
-const maxReturnWait = 24 * time.Hour
+const maxReturnWait = endlessTime
 
 // prepare creates the guards and schedules the events of the world.
 func (r *run) prepare(maker Maker) {

@@ -156,7 +156,7 @@ func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) 
 			return bounded(usual), true
 		}
 	}
-	if a.call.leaves > 0 {
+	if k := a.call; k.leaves > 0 && !k.left {
 		return endlessTime, false
 	}
 	return bounded(usual), false
