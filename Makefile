@@ -68,7 +68,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-long test-386 test-valkey examples consume soak-minute bench-guard proving-quick api vuln
+	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-long test-386 test-valkey examples consume soak-minute bench-guard proving-quick harm api vuln
 
 .PHONY: race
 race: deps
@@ -150,6 +150,19 @@ proving: ## Compare how well guards protect, in virtual time, and write docs/pro
 	@go run -C proving . whole
 proving-quick: ## The main rows of that, in about a minute; fails where a goal that was reached is lost
 	@go run -C proving . quick
+
+# How long to search, and the seed of the worlds that the search begins with.
+FOR ?= 10m
+SEED ?= 1
+
+.PHONY: harm harm-search harm-page
+harm: ## Judge known worlds; fails where a guard breaks a promise that is not in proving/harm/broken.txt
+	@go run -C proving ./cmd/harm -check harm -guards recommended,weir,host,queue
+harm-search: ## Look for worlds in which a guard harms for FOR=10m from SEED=1, into proving/found
+	@mkdir -p proving/found
+	@go run -C proving ./cmd/harm -for $(FOR) -seed $(SEED) -guards recommended,weir,host,queue -out found
+harm-page: ## Judge 400 random worlds, and write "Whom it harms" of docs/protection.md; half an hour
+	@go run -C proving ./cmd/harm -worlds 400 -seed 2026 -page ../docs/protection.md
 
 .PHONY: benchmarks benchstat
 benchmarks: ## Run the packages' own benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt

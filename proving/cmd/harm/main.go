@@ -137,8 +137,9 @@ func (s *settings) judgeRandom(out io.Writer) error {
 func (s *settings) search(out io.Writer) error {
 	var failed error
 	for _, g := range s.guards {
-		n := 0
-		harm.Climb(g, s.seed, s.climb/time.Duration(len(s.guards)), func(f harm.Found) {
+		n, start := 0, time.Now()
+		more := func() bool { return time.Since(start) < s.climb/time.Duration(len(s.guards)) }
+		harm.Climb(g, s.seed, more, func(f harm.Found) {
 			n++
 			f.Name = strings.ReplaceAll(g.Name+"/"+f.Name, " ", "-")
 			fmt.Fprintf(out, "%s: %s\n    %s\n", f.Name, harm.Describe(f.World), f.Verdicts[0])

@@ -49,7 +49,7 @@ func atRandom() *brokenGuard {
 	return &brokenGuard{func(context.Context) bool { return r.Float64() < 0.03 }, nothing}
 }
 
-// opensFor refuses all calls for a time after 20 failures in a row, from any host or from one.
+// opensFor refuses all calls for a time after ten failures in a row, from any host or from one.
 func opensFor(long time.Duration, oneHost bool) *brokenGuard {
 	runs := map[int]int{}
 	var until time.Time
@@ -62,7 +62,7 @@ func opensFor(long time.Duration, oneHost bool) *brokenGuard {
 		if runs[host]++; err == nil {
 			runs[host] = 0
 		}
-		if runs[host] >= 20 {
+		if runs[host] >= 10 {
 			runs[host], until = 0, time.Now().Add(long)
 		}
 	}}

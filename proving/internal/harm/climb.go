@@ -3,43 +3,46 @@ package harm
 import (
 	"math/rand/v2"
 	"slices"
-	"time"
 )
 
-// Climb makes worlds worse for a guard for a time: it begins with random worlds, and
-// replaces the world that is the least bad of a small population by a mutation of another one. It
-// calls better for each world that is worse than all of its ancestors.
-func Climb(g Guard, seed uint64, long time.Duration, better func(Found)) {
-	const population = 8
-	r := rand.New(rand.NewPCG(seed, 1))
-	var worst []Found
-	start := time.Now()
-	for i := uint64(0); time.Since(start) < long; i++ {
-		genes := &Genes{Seed: seed<<20 + i}
-		parent := -1
-		// a quarter of the worlds are new, so that the search does not stay where it began
-		if len(worst) == population && r.IntN(4) > 0 {
-			parent = r.IntN(population)
-			genes = worst[parent].Genes.mutate(r)
-		}
-		f := Found{Name: name(seed, i), Genes: genes, World: genes.World(), Seed: 1}
-		f.Verdicts = judgeNamed(f, []Guard{g})
-		bad := f.Verdicts[0].Badness()
-		switch {
-		case len(worst) < population:
-			worst = append(worst, f)
-		case parent >= 0 && bad > worst[parent].Verdicts[0].Badness():
-			worst[parent] = f
-		case parent < 0 && bad > worst[population-1].Verdicts[0].Badness():
-			worst[population-1] = f
-		default:
-			continue
-		}
-		slices.SortStableFunc(worst, func(a, b Found) int {
-			return compareBadness(a.Verdicts[0], b.Verdicts[0])
-		})
+// Climb makes worlds worse for a guard as long as more returns true. It calls better for each world
+// in which a promise is broken and that is worse than the world that it was made of.
+func Climb(g Guard, seed uint64, more func() bool, better func(Found)) {
+	judge := func(f Found) Verdict { return judgeNamed(f, []Guard{g})[0] }
+	climb(seed, more, judge, func(f Found) {
 		if len(f.Verdicts[0].Broken()) > 0 {
 			better(f)
 		}
+	})
+}
+
+// population is the number of worlds that are made worse at the same time. Each one has its own
+// history, so that one kind of harm does not displace all others.
+const population = 8
+
+// climb begins with random worlds. Three of four further ones are mutations: they replace the world
+// that they were made of if they are worse. The others are random, and replace the least bad world if
+// they are worse. It calls better for each world that it keeps.
+func climb(seed uint64, more func() bool, judge func(Found) Verdict, better func(Found)) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	var kept []Found
+	for i := uint64(0); more(); i++ {
+		genes, replaced := &Genes{Seed: seed<<20 + i}, population-1
+		if len(kept) == population && r.IntN(4) > 0 {
+			replaced = r.IntN(population)
+			genes = kept[replaced].Genes.mutate(r)
+		}
+		f := Found{Name: name(seed, i), Genes: genes, World: genes.World(), Seed: 1}
+		f.Verdicts = []Verdict{judge(f)}
+		switch {
+		case len(kept) < population:
+			kept = append(kept, f)
+		case compareBadness(f.Verdicts[0], kept[replaced].Verdicts[0]) < 0:
+			kept[replaced] = f
+		default:
+			continue
+		}
+		slices.SortStableFunc(kept, func(a, b Found) int { return compareBadness(a.Verdicts[0], b.Verdicts[0]) })
+		better(f)
 	}
 }
