@@ -15,8 +15,10 @@ type Config struct {
 	// Link is the Redis that stores the limits. Required.
 	Link *Link
 	// Limits are the limits of each key, 1 to 10 of them. A request takes its tokens from all of
-	// them, or it is refused and takes from none. If there are several, Redis identifies each by
-	// its position: keep their order. Use [Shared] for a limit of several keys together. Required.
+	// them, or it is refused and takes from none. Redis identifies each by its position, so add
+	// limits at the end, and keep their order: then what was taken still counts. A limit of another
+	// kind in its place gets ErrForeign for the keys in use: give the limiter another name. Use
+	// [Shared] for a limit of several keys together. Required.
 	Limits Limits
 
 	// OnOutage is the policy that decides while Redis is unavailable. Required.
@@ -94,7 +96,7 @@ func (c Config) compile() ([]limitSpec, error) {
 		s, err := limit.compile()
 		faults = append(faults, err)
 		s.index = i
-		if len(c.Limits) > 1 {
+		if i > 0 { // the first keeps its keys if others are added
 			for j := range s.keySuffixes {
 				s.keySuffixes[j] = ":" + strconv.Itoa(i) + s.keySuffixes[j]
 			}
