@@ -71,6 +71,9 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if e.Fault == faultTimeout && answersWithoutTLS(ctx, client, l.timeout) {
 		e = &StoreError{link: name, Fault: faultNoTLS, cause: errNoTLS}
 	}
+	if e.Fault == faultConnection && wantsTLS(ctx, client, l.timeout) {
+		e = &StoreError{link: name, Fault: faultNoTLS, cause: errWantsTLS}
+	}
 	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
 	}
