@@ -15,8 +15,9 @@ type CallsConfig struct {
 	// day, and the window moves by one bucket at a time. Default 10.
 	Buckets int
 	// Interval is the time after which other nodes know of a call, not counting a round trip, from
-	// 10ms to Span. There are two flushes per interval. Default the length of a bucket, at most
-	// 1s.
+	// 10ms to Span. There are two flushes per interval. A node without calls for a Span flushes only
+	// four times per Span, so it knows of calls of other nodes after up to a quarter of Span, or
+	// after its own next call and half an interval. Default the length of a bucket, at most 1s.
 	Interval time.Duration
 }
 
@@ -82,6 +83,10 @@ func (c CallsConfig) width() time.Duration {
 // node gives up a flush after half of that time, so it never sends a flush to a server that has
 // forgotten the flush's number.
 func (c CallsConfig) lifetime() time.Duration { return 2*c.Span + 2*time.Hour }
+
+// idlePeriods returns how many periods of half an Interval pass between two exchanges of a node
+// without calls. It learns of the calls of other nodes four times per Span.
+func (c CallsConfig) idlePeriods() int64 { return max(int64(c.Span/4/(c.Interval/2)), 1) }
 
 // key returns the Redis key of the window. Windows of different shapes have different keys.
 func (c CallsConfig) key(prefix, name string) string {

@@ -19,7 +19,7 @@ func (c *Calls) exchange(ctx context.Context) {
 		again = c.state.inFlight != nil
 		args := c.state.scriptArgs(c.config, now, "")
 		c.mu.Unlock()
-		reply, err := c.link.eval(ctx, callsScript, []string{c.key}, args)
+		reply, err := c.link.flush(ctx, callsScript, []string{c.key}, args)
 		if err == nil && !isCallsReply(reply, c.config.Buckets) {
 			err = c.link.invalidReply()
 		}

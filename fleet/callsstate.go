@@ -19,6 +19,7 @@ type nodeState struct {
 	// captured holds the node's counts at capturedAt.
 	captured   callCounts
 	capturedAt time.Duration
+	usedAt     time.Duration // of the latest capture that found calls; 0 if there was none
 	// pending is the part of captured that was not sent yet, the oldest first.
 	pending []delta
 
@@ -76,6 +77,7 @@ func (s *nodeState) capture(now time.Duration, own callCounts) {
 	if d.callCounts == (callCounts{}) {
 		return
 	}
+	s.usedAt = max(now, 1)
 	if last := len(s.pending) - 1; last >= 0 && d.at-s.pending[last].from <= s.width/10 {
 		d.callCounts, d.from = d.plus(s.pending[last].callCounts), s.pending[last].from
 		s.pending = s.pending[:last]

@@ -15,8 +15,10 @@ type Config struct {
 	// Link is the Redis that stores the limits. Required.
 	Link *Link
 	// Limits are the limits of each key, 1 to 10 of them. A request takes its tokens from all of
-	// them, or it is refused and takes from none. If there are several, Redis identifies each by
-	// its position: keep their order. Use [Shared] for a limit of several keys together. Required.
+	// them, or it is refused and takes from none. Redis identifies each by its position, so add
+	// limits at the end, and keep their order: then what was taken still counts. A limit of another
+	// kind in its place gets ErrForeign for the keys in use: give the limiter another name. Use
+	// [Shared] for a limit of several keys together. Required.
 	Limits Limits
 
 	// OnOutage is the policy that decides while Redis is unavailable. Required.
@@ -53,9 +55,10 @@ type Config struct {
 	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
 	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
 	// if Redis would refuse too, with one exception: another process, or another limiter of the
-	// same name, may give tokens back, reset the key or raise its limit. Such a change is noticed
-	// only when the time has passed. A change through this limiter is noticed at once. If there is
-	// no room, the refusal that ends first is forgotten.
+	// same name, may give tokens back, reset the key or raise its limit, or Redis may lose the key
+	// (FLUSHALL, an eviction, a failover). Such a change is noticed only when the time has passed. A
+	// change through this limiter is noticed at once. If there is no room, the refusal that ends
+	// first is forgotten.
 	MaxDenied int
 	// MaxLease is the maximum number of tokens per key that this node takes from Redis in advance,
 	// to hand them out without a round trip each, from 2 to 1,000,000. Default no leases.
@@ -94,7 +97,7 @@ func (c Config) compile() ([]limitSpec, error) {
 		s, err := limit.compile()
 		faults = append(faults, err)
 		s.index = i
-		if len(c.Limits) > 1 {
+		if i > 0 { // the first keeps its keys if others are added
 			for j := range s.keySuffixes {
 				s.keySuffixes[j] = ":" + strconv.Itoa(i) + s.keySuffixes[j]
 			}

@@ -92,7 +92,7 @@ var faultText = map[string]string{
 	faultOutOfMemory: "out of memory",
 	faultBusy:        "busy",
 	faultOther:       "server error",
-	faultForeign:     "the key holds a foreign value",
+	faultForeign:     "the key holds a foreign value, or that of another kind of limit",
 	faultTooOld:      "older than version 6",
 	faultDenied:      "access denied",
 	faultNoTLS:       "no TLS with an accepted certificate",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,10 @@ type Link struct {
 	shards          *shards // nil if there is one server
 	dialErrors      *dialErrors
 	lastUnavailable atomic.Pointer[StoreError]
-	serverChecked   atomic.Bool // checkServer has succeeded
-	hasCell         atomic.Bool // the server has redis-cell
+	serverChecked   atomic.Bool   // checkServer has succeeded
+	hasCell         atomic.Bool   // the server has redis-cell
+	flushPhase      time.Duration // makes the links of a fleet flush at different times
+	epoch           time.Time
 }
 
 // Connect returns a link to the Redis or Valkey of a client, stand-alone or a Cluster. The name is
@@ -68,6 +71,9 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if e.Fault == faultTimeout && answersWithoutTLS(ctx, client, l.timeout) {
 		e = &StoreError{link: name, Fault: faultNoTLS, cause: errNoTLS}
 	}
+	if e.Fault == faultConnection && wantsTLS(ctx, client, l.timeout) {
+		e = &StoreError{link: name, Fault: faultNoTLS, cause: errWantsTLS}
+	}
 	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
 	}
@@ -75,7 +81,7 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 }
 
 func newLink(name string, client redis.UniversalClient, c LinkConfig) *Link {
-	l := &Link{name: name, client: client, timeout: c.Timeout, prefix: c.Prefix, breaker: breaker.New(name, c.breaker())}
+	l := &Link{name: name, client: client, timeout: c.Timeout, prefix: c.Prefix, breaker: breaker.New(name, c.breaker()), epoch: time.Now(), flushPhase: rand.N(time.Hour)}
 	if l.timeout == 0 {
 		l.timeout = defaultTimeout
 	}

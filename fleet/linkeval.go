@@ -12,24 +12,37 @@ import (
 
 // askFunc requests numbers from a server, and returns by the time due. led reports that the caller
 // led the batch of commands in which this one was sent.
-type askFunc func(w *pipeline.Writer, due time.Time) (reply []int64, led bool, err error)
+type askFunc func(n *node, due time.Time) (reply []int64, led bool, err error)
 
 // eval runs a script once. Everything that limiters ask Redis goes through eval, decide or command.
 // Nothing is sent again if it may have been executed.
 func (l *Link) eval(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
-	return l.request(ctx, keys[0], func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
-		reply, led, err := w.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
+	return l.request(ctx, keys[0], s.askBy(ctx, keys, args))
+}
+
+// flush is like eval, but sends the scripts that are flushed at the same time together.
+func (l *Link) flush(ctx context.Context, s *script, keys []string, args []any) ([]int64, error) {
+	ask := s.askBy(ctx, keys, args)
+	return l.request(ctx, keys[0], func(n *node, due time.Time) ([]int64, bool, error) {
+		return ask(&node{writer: n.flushes}, due)
+	})
+}
+
+// askBy returns a function that runs the script once.
+func (s *script) askBy(ctx context.Context, keys []string, args []any) askFunc {
+	return func(n *node, due time.Time) ([]int64, bool, error) {
+		reply, led, err := n.writer.Do(ctx, due, scriptCommand("evalsha", s.sha, keys, args)...)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") { // it was not executed
-			return w.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
+			return n.writer.Do(ctx, due, scriptCommand("eval", s.text, keys, args)...)
 		}
 		return reply, led, err
-	})
+	}
 }
 
 // decide is like eval, but for a script that decides for many callers at once.
 func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, args ...any) ([]int64, error) {
-	return l.request(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
-		return w.Decide(ctx, due, d, key, args...)
+	return l.request(ctx, key, func(n *node, due time.Time) ([]int64, bool, error) {
+		return n.writer.Decide(ctx, due, d, key, args...)
 	})
 }
 
@@ -37,8 +50,8 @@ func (l *Link) decide(ctx context.Context, d *pipeline.Decision, key string, arg
 // error is returned as it is.
 func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, error) {
 	var unknown error
-	reply, err := l.request(ctx, key, func(w *pipeline.Writer, due time.Time) ([]int64, bool, error) {
-		reply, led, err := w.Do(ctx, due, args...)
+	reply, err := l.request(ctx, key, func(n *node, due time.Time) ([]int64, bool, error) {
+		reply, led, err := n.writer.Do(ctx, due, args...)
 		if redis.HasErrorPrefix(err, "unknown command") {
 			unknown, err = err, nil
 		}
@@ -55,7 +68,7 @@ func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, e
 func (l *Link) request(ctx context.Context, key string, ask askFunc) ([]int64, error) {
 	return detach.Do(ctx, func() (reply []int64, err error) {
 		err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {
-			reply, led, err = ask(n.writer, due)
+			reply, led, err = ask(n, due)
 			if err == nil && len(reply) == 1 && reply[0] == foreignValue {
 				err = &StoreError{link: l.name, Fault: faultForeign}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -16,11 +17,19 @@ type node struct {
 	addr   string                // "" for a stand-alone Redis
 	client redis.UniversalClient // for questions about the server itself
 	writer *pipeline.Writer
+	// flushes sends the flushes of all Calls of the link together.
+	flushes *pipeline.Writer
 }
+
+// gatherTime is how long a flush waits for those of other Calls. They are due at the same time.
+const gatherTime = 2 * time.Millisecond
 
 // newNode returns a node. Its writer uses the client of the link, which follows redirects.
 func (l *Link) newNode(client redis.UniversalClient, addr string) *node {
-	return &node{addr: addr, client: client, writer: pipeline.New(l.client, pipeline.Config{Timeout: l.timeout})}
+	return &node{
+		addr: addr, client: client, writer: pipeline.New(l.client, pipeline.Config{Timeout: l.timeout}),
+		flushes: pipeline.New(l.client, pipeline.Config{Timeout: l.timeout, Lanes: 1, Gather: min(gatherTime, l.timeout/8)}),
+	}
 }
 
 // shards are the servers of a Cluster or a Ring, and their breakers.

@@ -30,6 +30,7 @@ func TestConnectSaysWhyThereIsNoTLS(t *testing.T) {
 		"an authority that is not trusted": {sealed.Addr(), &tls.Config{RootCAs: x509.NewCertPool()}},
 		"another name":                     {sealed.Addr(), &tls.Config{RootCAs: own.RootCAs, ServerName: "redis.example"}},
 		"a port without TLS":               {plain.Addr(), &tls.Config{RootCAs: own.RootCAs}},
+		"a client without TLS":             {sealed.Addr(), nil},
 	} {
 		for kind, client := range map[string]redis.UniversalClient{
 			"client":  redis.NewClient(&redis.Options{Addr: c.addr, TLSConfig: c.tls, ContextTimeoutEnabled: true}),

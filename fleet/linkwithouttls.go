@@ -37,6 +37,35 @@ func answersWithoutTLS(ctx context.Context, client redis.UniversalClient, timeou
 	return false
 }
 
+var errWantsTLS = errors.New("tls: the server wants TLS, and the client has no TLSConfig")
+
+// wantsTLS reports whether a client has no TLS settings but its server accepts a TLS handshake.
+// Redis then closes the connection without an error that says so. Nothing secret is sent, so the
+// certificate does not matter.
+func wantsTLS(ctx context.Context, client redis.UniversalClient, timeout time.Duration) bool {
+	var addrs []string
+	switch c := client.(type) {
+	case *redis.Client:
+		if o := c.Options(); o.TLSConfig == nil && o.Network == "tcp" {
+			addrs = []string{o.Addr}
+		}
+	case *redis.ClusterClient:
+		if o := c.Options(); o.TLSConfig == nil {
+			addrs = o.Addrs
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for _, addr := range addrs {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+		if conn, err := dialer.DialContext(ctx, "tcp", addr); err == nil {
+			_ = conn.Close()
+			return true
+		}
+	}
+	return false
+}
+
 // answersPing reports whether the server at an address answers PING without TLS, be it with an
 // error.
 func answersPing(ctx context.Context, addr string) bool {

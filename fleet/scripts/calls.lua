@@ -17,7 +17,7 @@
 --   4. the ms after which the key, or the entry of a node, expires.
 --   5. the node.
 --   6. the number of its flush.
---   7. when the flush was first sent, by this server's clock in µs, or '' if that is not known.
+--   7. when this message was sent, by this server's clock in µs, or '' if that is not known.
 -- followed, for each delta, by its age in µs and its six numbers.
 --
 -- The reply is the time, the life, whether the node was known, the six numbers of total and of the

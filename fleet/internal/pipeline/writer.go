@@ -53,6 +53,9 @@ type Config struct {
 	Lanes int
 	// Batch is the maximum number of callers per batch. Default 128.
 	Batch int
+	// Gather is how long a caller that finds a free lane waits for others, to send their commands with
+	// its own. Default 0.
+	Gather time.Duration
 }
 
 const (
@@ -70,6 +73,7 @@ type Writer struct {
 	client           redis.UniversalClient
 	followsRedirects bool        // the client follows MOVED and ASK
 	merges           atomic.Bool // decisions about several keys may become one command
+	gather           time.Duration
 	queue            queue
 }
 
@@ -81,7 +85,7 @@ func New(client redis.UniversalClient, c Config) *Writer {
 	if c.Batch < 1 {
 		c.Batch = defaultBatch
 	}
-	w := &Writer{client: client, queue: queue{
+	w := &Writer{client: client, gather: c.Gather, queue: queue{
 		lanes: c.Lanes, maxBatch: c.Batch, minLeft: c.Timeout / 4, fullTime: c.Timeout - c.Timeout/32,
 	}}
 	_, w.followsRedirects = client.(*redis.ClusterClient)
@@ -169,6 +173,7 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		return nil, false, ErrUnsent
 	}
 	if w.queue.join(c) {
+		time.Sleep(w.gather)
 		w.sendWithQueue(ctx, c)
 		return c.answer, true, c.err
 	}
