@@ -35,7 +35,8 @@ func (m *Monitor) adminObject() adminhook.Object {
 			EndSilence: m.EndSilence,
 			Rules: func() (names []string) {
 				for _, e := range m.setup.Load().evaluators {
-					names = append(names, e.published.Load().rule) // not e.rule, which Reconfigure replaces
+					// not e.rule, which Reconfigure replaces
+					names = append(names, e.published.Load().rule)
 				}
 				return names
 			},

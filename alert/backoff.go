@@ -11,7 +11,7 @@ const (
 	firstPause    = time.Second
 	maxPause      = 30 * time.Second // shorter than any sensible Repeat
 	maxAskedPause = time.Hour        // the longest pause that a receiver may ask for
-	// after a refusal, if the next alert was refused before or none is left
+	// after a refusal, if the next alert was refused before or none is left.
 	refusedPause = time.Second
 )
 

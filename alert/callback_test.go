@@ -131,32 +131,33 @@ func TestUserCodeMayCallEveryMethodOfItsMonitor(t *testing.T) {
 		r.monitor.Store(nil)
 		r.wanted = from
 		r.called.Store(false)
+		var err error
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			r.use(t)
+			err = r.use(t.Context())
 		}()
 		select {
 		case <-done:
 		case <-time.After(20 * time.Second):
 			require.Fail(t, "a method does not return when it is called by: "+from)
 		}
+		require.NoError(t, err)
 		require.True(t, r.called.Load(), from)
 	}
 }
 
 // use makes a monitor call all of the user code.
-func (r *reentrant) use(t *testing.T) {
+func (r *reentrant) use(ctx context.Context) error {
 	m := alert.NewMonitor(r.config, r.rules...)
 	r.monitor.Store(m)
 	for range 4 {
 		m.Evaluate(time.Now())
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_ = m.Flush(ctx)
+		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		_ = m.Flush(short)
 		cancel()
 	}
-	require.NoError(t, m.Reconfigure(r.config, r.rules...))
 	none := r.config
 	none.Notify = nil
-	require.NoError(t, m.Reconfigure(none, r.rules...))
+	return errors.Join(m.Reconfigure(r.config, r.rules...), m.Reconfigure(none, r.rules...))
 }

@@ -14,9 +14,10 @@ import (
 
 // stateStore keeps the state of the alerts in a journal.
 //
-// Each evaluation writes what has changed before its alerts are queued, and each delivery writes its
-// alerts before the next delivery of the same notifier. So the file has every alert that a receiver
-// may have heard of. For each notifier, the file lacks at most one delivery that the receiver got.
+// Each evaluation writes what has changed before its alerts are queued, and each delivery writes
+// its alerts before the next delivery of the same notifier. So the file has every alert that a
+// receiver may have heard of. For each notifier, the file lacks at most one delivery that the
+// receiver got.
 type stateStore struct {
 	path string
 

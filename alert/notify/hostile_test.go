@@ -86,8 +86,15 @@ func TestTemplateValuesCannotChangeThePath(t *testing.T) {
 	defer server.Close()
 	w := notify.NewTemplateWebhook(notify.Config{URL: server.URL + `/alerts/{{.Key}}{{.Summary}}/close`}, `{}`)
 	for _, c := range []struct{ key, summary, want string }{
-		{"a", "", "/alerts/a/close"}, {"a/b", "", "/alerts/a%2Fb/close"}, {"...", "", "/alerts/.../close"}, {"%2e%2e", "", "/alerts/%252e%252e/close"},
-		{"a..", "", "/alerts/a../close"}, {"..", "", ""}, {".", "", ""}, {".", ".", ""}, {"../..", "", "/alerts/..%2F../close"},
+		{"a", "", "/alerts/a/close"},
+		{"a/b", "", "/alerts/a%2Fb/close"},
+		{"...", "", "/alerts/.../close"},
+		{"%2e%2e", "", "/alerts/%252e%252e/close"},
+		{"a..", "", "/alerts/a../close"},
+		{"..", "", ""},
+		{".", "", ""},
+		{".", ".", ""},
+		{"../..", "", "/alerts/..%2F../close"},
 		{"a/..", "", "/alerts/a%2F../close"},
 	} {
 		paths = nil

@@ -8,7 +8,8 @@ import (
 
 // BurnRate returns the rules for a service level objective of the breaker or gate with the given
 // name, in all processes of each job. slo is the share of calls that have to succeed, such as
-// 0.999. Refused calls count as failed. Source: Site Reliability Workbook, chapter 5, "Multiwindow, Multi-Burn-Rate Alerts".
+// 0.999. Refused calls count as failed. Source: Site Reliability Workbook, chapter 5, "Multiwindow,
+// Multi-Burn-Rate Alerts".
 //
 // Two rules page: if the error budget is spent 14.4 times too fast over 1h and 5m, or 6 times too
 // fast over 6h and 30m. Two rules open a ticket: at 3 times over 1d and 2h, and at 1 time over 3d

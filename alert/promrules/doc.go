@@ -12,9 +12,9 @@
 //	}
 //	err = promrules.Write(file, map[string][]promrules.Rule{"payments": burn, "weir": health})
 //
-// BurnRate returns the two rules of alert.BurnRateRules, with the same names. They judge a job where
-// those judge a process, so their alerts have other labels, and Alertmanager has both. It notifies of
-// them together if it groups by alertname. BurnRate also returns two slower rules, whose spans are
+// BurnRate returns the two rules of alert.BurnRateRules, with the same names. They judge a job and
+// not a process, so their alerts have other labels, and Alertmanager has both. It notifies of both
+// together if it groups by alertname. BurnRate also returns two slower rules, whose spans are
 // longer than a process usually lives. If history is missing, the rules of the server assume that
 // there were no calls. The rules of a process do not.
 package promrules

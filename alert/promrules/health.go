@@ -44,9 +44,9 @@ func (c HealthConfig) orDefault() HealthConfig {
 }
 
 // Health returns rules for all breakers, limiters, notifiers and monitors of a program. They fire
-// when a breaker stays open, flaps or refuses calls, a group is full, a limiter refuses many
-// requests, a notifier does not deliver or gives up, a monitor no longer evaluates, one of its rules
-// fails, or metrics are left out. The error names every invalid field of c.
+// when a breaker stays open, flaps or refuses calls, a group is full, or a limiter refuses many
+// requests. They also fire when a notifier does not deliver or gives up, a monitor no longer
+// evaluates, a rule fails, or metrics are left out. The error names every invalid field of c.
 //
 // Each rule judges each process by itself, so that a healthy process hides no other whose breaker,
 // limiter or notifier has the same name.
@@ -58,9 +58,9 @@ func (c HealthConfig) orDefault() HealthConfig {
 // without series of their own, Prometheus has only counts. The number of members still down is the
 // number that were down a minute ago, minus the number that closed since then.
 //
-// NotifierFailing fires when notifications have waited for five minutes, and so once per outage of a
-// receiver, however seldom the notifier tries. NotifierDropping fires for notifications that are
-// given up, because the receiver refuses them for good or their alerts are over.
+// NotifierFailing fires when notifications have waited for five minutes, and so once per outage of
+// a receiver, however seldom the notifier tries. NotifierDropping fires for notifications that are
+// given up, because the receiver refuses them permanently or their alerts are over.
 func Health(c HealthConfig) ([]Rule, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func limiterSaturated() Rule {
 	}
 }
 
-// notifierFailing judges by what is pending, because a notifier may try once an hour if its receiver
-// asks for that.
+// notifierFailing judges by what is pending, because a notifier may try once an hour if its
+// receiver asks for that.
 func (c HealthConfig) notifierFailing() Rule {
 	return Rule{
 		Alert: "NotifierFailing", For: c.atLeast(5 * time.Minute), keepFiring: 5 * time.Minute,
@@ -199,8 +199,8 @@ func ruleFailing() Rule {
 	}
 }
 
-// metricsIncomplete fires if sources panic while they are read, or have series that are not valid or
-// that another source has too.
+// metricsIncomplete fires if sources panic while they are read, or have series that are not valid
+// or that another source has too.
 func metricsIncomplete() Rule {
 	return Rule{
 		Alert: "MetricsIncomplete", For: 5 * time.Minute,

@@ -183,8 +183,8 @@ func TestOutageOfAReceiverPagesOnce(t *testing.T) {
 	}
 }
 
-// recordNotifiers returns the value of each series of the notifiers at each second, in virtual time.
-// The monitor of job B has notifiers with the same names, which work.
+// recordNotifiers returns the value of each series of the notifiers at each second, in virtual
+// time. The monitor of job B has notifiers with the same names, which work.
 func recordNotifiers(t *testing.T, down map[string]func(context.Context) error) map[string][]string {
 	values := map[string][]string{}
 	synctest.Test(t, func(t *testing.T) {

@@ -126,7 +126,7 @@ func (r notifierRow) key() string { return r.ID }
 const (
 	rateSpan  = 10 * time.Second // the span of the rates in the table
 	trailSpan = time.Minute
-	// the longest name in a list, in bytes; the view of a source shows the whole name
+	// the longest name in a list, in bytes; the view of a source shows the whole name.
 	maxName = 256
 )
 

@@ -123,8 +123,8 @@ func (j *Journal) Commit() error {
 	return j.append(text)
 }
 
-// harmed reports whether the file is not as the last successful Commit left it. After an append that
-// failed, it has another size.
+// harmed reports whether the file is not as the last successful Commit left it. After an append
+// that failed, it has another size.
 func (j *Journal) harmed() (bool, error) {
 	info, err := os.Stat(j.path)
 	switch {
@@ -274,7 +274,7 @@ func (j *Journal) read() (damaged int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	const most = 2*Limit + slack
 	content, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {

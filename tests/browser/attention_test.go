@@ -14,8 +14,8 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// No source is in trouble, and yet an alert fires and nobody is told. Both began before the page was
-// opened, so the page says since when.
+// No source is in trouble, and yet an alert fires and its notifier delivers nothing. Both began
+// before the page was opened, and the page shows when.
 func TestFiringAlertsAndFailingNotifiersStandFirst(t *testing.T) {
 	var bad, down atomic.Bool
 	bad.Store(true)
