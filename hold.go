@@ -20,6 +20,8 @@ import (
 type holdTable[K comparable] struct {
 	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
 	max  int
+	// holds that were evicted before their end
+	evicted atomic.Int64
 
 	// the keys that limits or holds refuse; nil if the gate is not in a group
 	refusals *busy.Sketch[K]
@@ -141,7 +143,10 @@ func (t *holdTable[K]) makeRoom(at int64) {
 			break
 		}
 	}
-	delete(t.ends, first)
+	if _, known := t.ends[first]; known { // it has not ended
+		delete(t.ends, first)
+		t.evicted.Add(1)
+	}
 }
 
 // forget ends the hold of a key.

@@ -19,6 +19,7 @@ type bucketState struct {
 	next        *bucketState // the state that replaced this one
 	replacedAt  time.Duration
 	lastPromise promise
+	promisedAt  time.Duration // when lastPromise was made
 
 	// full is the position at which the bucket is full if no tokens are taken. At an earlier
 	// position, the missing tokens are those that will be added between that position and full. The
@@ -42,10 +43,11 @@ func newBucketState(r Rate, burst int) *bucketState {
 	return s
 }
 
-// take takes n tokens. It reports false if the state has been replaced.
-func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
+// take takes n tokens, and returns the position at which the bucket is full then. current is false
+// if the state has been replaced.
+func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, current bool) {
 	if uint(n)-1 >= s.counted {
-		return s.predict(r, at, 0, n)
+		return 0, s.predict(r, at, 0, n)
 	}
 	at = s.clamp(at)
 	now := s.units(at)
@@ -53,17 +55,17 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
 	// in one step.
 	for old := s.full.Load(); ; old = s.full.Add(0) {
 		if old == replaced {
-			return false
+			return 0, false
 		}
 		start := s.start(max(old, s.hold.floor), now)
 		next := start + s.cost*int64(n)
 		if next > now+s.capacity {
 			s.refuse(r, at, start, next)
-			return true
+			return 0, true
 		}
 		if s.full.CompareAndSwap(old, next) {
 			s.allow(r, at, next)
-			return true
+			return next, true
 		}
 	}
 }
@@ -122,17 +124,4 @@ func (s *bucketState) convertToNext(full int64) int64 {
 		return full
 	}
 	return s.next.convert(&s.limits, full, s.replacedAt)
-}
-
-// putBack gives back n tokens. It reports false if the state has been replaced.
-func (s *bucketState) putBack(n int) bool {
-	for {
-		old := s.full.Load()
-		if old == replaced {
-			return false
-		}
-		if s.full.CompareAndSwap(old, s.refund(old, n)) {
-			return true
-		}
-	}
 }

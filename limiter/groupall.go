@@ -75,7 +75,7 @@ func (g *Group[K]) forgetAll() {
 		s := &g.shards[i]
 		s.mu.Lock()
 		g.holdCount.Add(-int64(len(s.holds)))
-		s.holds, s.all, s.held, s.unpaid = nil, nil, false, nil
+		s.holds, s.all, s.held = nil, nil, false
 		for j := range s.tiers {
 			t := &s.tiers[j]
 			g.keyCount.Add(-int64(t.table.keys))

@@ -56,18 +56,6 @@ func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
 	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused), n)
 }
 
-// Refund gives back n tokens that were taken a moment ago. It gives back the oldest tokens that
-// still count, so a refund never allows too many requests. For tokens that may have left the
-// window, use RefundAt.
-func (l *windowLimiter) Refund(n int) { l.putBack(l.refundable(n)) }
-
-// RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer
-// count.
-func (l *windowLimiter) RefundAt(taken time.Time, n int) {
-	at := clampTime(taken.Sub(l.epoch))
-	l.refundIf(l.refundable(n), func() bool { return l.counter.covers(at) })
-}
-
 // Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
 func (l *windowLimiter) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
 
@@ -76,6 +64,11 @@ func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Dura
 	if l.isShadow() {
 		return takeWithoutWait(ctx, l, n)
 	}
+	_, err := l.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (l *windowLimiter) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
 	return l.queue.wait(ctx, l, n, maxWait)
 }
 
@@ -101,8 +94,10 @@ func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
 	return r
 }
 
-func (l *windowLimiter) acquire(n int) Result {
-	return l.acquireAt(time.Since(l.epoch), int64(n), false)
+func (l *windowLimiter) acquire(n int) (Result, taken) {
+	at := time.Since(l.epoch)
+	r := l.acquireAt(at, int64(n), false)
+	return r, takenBy(r, at, n)
 }
 
 // acquireAt takes n tokens without regard to the queue.
@@ -156,23 +151,22 @@ func (l *windowLimiter) peek(t time.Time, ahead int64, n int) Result {
 	return l.peekAt(t.Sub(l.epoch), ahead, n)
 }
 
-func (l *windowLimiter) tryTake(t time.Time, n int) Result {
-	return l.takeAt(t.Sub(l.epoch), n, false)
+func (l *windowLimiter) tryTake(t time.Time, n int, c counting) (Result, taken) {
+	at := t.Sub(l.epoch)
+	r := l.takeAt(at, n, c == refusedToo && l.countRefused)
+	return r, takenBy(r, at, n)
 }
 
-func (l *windowLimiter) putBack(n int) { l.refundIf(n, func() bool { return true }) }
-
-// refundIf gives back n tokens if the condition, which is called with the lock held, is true.
-func (l *windowLimiter) refundIf(n int, condition func() bool) {
-	if n < 1 {
-		return
-	}
+// putBack gives back tokens that still count. Those that no longer count have left the window by
+// themselves.
+func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken {
 	l.mu.Lock()
-	if condition() {
-		l.counter.refund(int64(n))
+	if l.counter.covers(clampTime(back.at)) {
+		l.counter.refund(int64(back.use(n)))
 	}
 	l.mu.Unlock()
 	l.queue.wakeFirst()
+	return back
 }
 
 func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool) {

@@ -24,6 +24,7 @@ type answer struct {
 	key    quotaKey // of the request in the table
 	addr   netip.Addr
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
+	asked  time.Time      // when it was asked
 	given  bool           // there is a reply; a Remote that was not called has given none
 }
 

@@ -112,12 +112,14 @@ func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
 // reply completes a result of the group. If the group refuses a key because it has no room, the
 // ResetAfter of the result is 0, as for a full bucket.
 func (b *bucketTable) reply(r limiter.Result) reply {
-	noRoom := r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
+	noRoom := r.NoRoom && r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
 	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*b.policy.interval()
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *bucketTable) refund(_ time.Time, key quotaKey, n int) { b.Get(key).Refund(n) }
+func (b *bucketTable) refund(at time.Time, key quotaKey, n int) {
+	b.Get(key).Refund(at, n)
+}
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {

@@ -28,10 +28,11 @@ type pacer struct {
 	epoch time.Time
 	queue bridge.Queue
 
-	mu    sync.Mutex
-	curve curve
-	begun bool
-	last  lastRequest
+	mu     sync.Mutex
+	curve  curve
+	begun  bool
+	latest time.Duration // when the last request was made
+	last   lastRequest
 }
 
 // lastRequest holds the state before the last request, so that Refund can undo that request exactly
@@ -39,10 +40,12 @@ type pacer struct {
 type lastRequest struct {
 	n             int
 	before, after curve
+	previous      time.Duration // when the request before was made
 }
 
 func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
-	p := &pacer{epoch: epoch, curve: c}
+	p := &pacer{epoch: epoch, curve: c, latest: firstTime}
+	p.last.previous = firstTime
 	p.queue = bridge.NewQueue(queueSource{p}, maxWaiters)
 	p.curve.setRate(0, bridge.PerSecond(r))
 	return p
@@ -74,19 +77,24 @@ func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-// Refund undoes a request for n permits made a moment ago. If other requests were made since, the
-// next request may go n intervals earlier.
-func (p *pacer) Refund(n int) {
+// Refund undoes a request for n permits that was made at the time taken. If other requests were
+// made since, the next request may go n intervals earlier, less the time from taken until the last
+// of these requests: without the undone request, permits might have been stored only up to the
+// maximum in that time.
+func (p *pacer) Refund(taken time.Time, n int) {
 	if n < 1 {
 		return
 	}
 	p.mu.Lock()
-	if p.last.n == n && p.curve == p.last.after {
+	at := clampTime(taken.Sub(p.epoch))
+	isLast := at > p.last.previous || at == p.latest
+	if isLast && p.last.n == n && p.curve == p.last.after {
 		p.curve = p.last.before
 	} else {
-		now := floorMicros(p.now())
-		back := wholeMicros(float64(n) * p.curve.interval)
-		if least := min(p.curve.next, now); back < p.curve.next-least {
+		since := max(floorMicros(p.latest)-floorMicros(at), 0)
+		back := max(wholeMicros(float64(n)*p.curve.interval)-since, 0)
+		least := min(p.curve.next, floorMicros(p.latest))
+		if back < p.curve.next-least {
 			p.curve.next -= back
 		} else {
 			p.curve.next = least
@@ -164,9 +172,10 @@ func (p *pacer) startAt(at time.Duration) {
 
 // chargeRequest makes a request for n permits. The caller holds the lock.
 func (p *pacer) chargeRequest(at time.Duration, n int) {
-	before := p.curve
+	p.last = lastRequest{n: n, before: p.curve, previous: p.latest}
+	p.latest = max(p.latest, at)
 	p.curve.takePermits(floorMicros(at), float64(n))
-	p.last = lastRequest{n: n, before: before, after: p.curve}
+	p.last.after = p.curve
 }
 
 // waitAfter returns how long a request must wait if others take ahead permits first. The caller
