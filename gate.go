@@ -116,6 +116,7 @@ func New(name string, c Config) *Gate {
 func newGate(name string, a *admissions) *Gate {
 	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
 	g := &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
+	own.table.epoch = g.epoch
 	g.first.Gate = g
 	g.setup.Store(&g.first)
 	return g

@@ -113,6 +113,7 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holdTable[K]{max: cmp.Or(c.MaxKeys, defaultKeys), refusals: busy.New[K](c.ShowKeys)},
 	}
+	g.holds.epoch = g.epoch
 	g.admissions.shared = true
 	if err := g.setConfig(c.Gate); err != nil {
 		panic(err)

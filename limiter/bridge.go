@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/report"
 )
@@ -113,7 +114,7 @@ type uncountedGroup[K comparable] struct{ group *Group[K] }
 func (g *Group[K]) uncounted() any { return uncountedGroup[K]{g} }
 
 func (u uncountedGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
-	u.group.take(&r, nil, t.Sub(u.group.epoch), key, n)
+	u.group.take(&r, nil, t.Sub(u.group.epoch), clock.GivenTolerance, key, n)
 	return r
 }
 

@@ -13,7 +13,8 @@ type bucketState struct {
 	limits
 	hold            hold
 	rate            Rate
-	configuredBurst int // 0 means the default
+	configuredBurst int           // 0 means the default
+	since           time.Duration // when the state was made, except that of a new bucket
 
 	// Guarded by the lock of the bucket.
 	next        *bucketState // the state that replaced this one
@@ -38,7 +39,7 @@ const (
 )
 
 func newBucketState(r Rate, burst int) *bucketState {
-	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}}
+	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}, since: firstPosition}
 	s.full.Store(alwaysFull)
 	return s
 }
@@ -115,6 +116,27 @@ func (s *bucketState) tokensAt(full int64, at time.Duration) float64 {
 		return min(tokens, 0)
 	}
 	return tokens
+}
+
+// isAhead reports whether the state may be of a later time than at.
+func (s *bucketState) isAhead(at time.Duration) bool {
+	return at < s.since || s.counted > 0 && s.full.Load()-s.capacity > s.units(s.clamp(at))
+}
+
+// latest returns the latest time at which the bucket was used, as far as the state shows it: a
+// request is allowed only if the bucket is full again within its capacity. The caller holds the
+// lock of the bucket.
+func (s *bucketState) latest() time.Duration {
+	full := s.full.Load()
+	switch {
+	case s.counted == 0:
+		return s.since
+	case full <= s.lastPromise.end:
+		return max(s.since, s.promisedAt)
+	case s.plain:
+		return max(s.since, time.Duration(full-s.capacity))
+	}
+	return max(s.since, time.Duration(s.timeOf(full-s.capacity)))
 }
 
 // convertToNext returns the position that stands for as many tokens in the next state as full

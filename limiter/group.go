@@ -78,6 +78,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	for i := range g.shards {
 		s := &g.shards[i]
+		s.latest = firstPosition
 		s.tiers = make([]tierTable[K], len(tiers))
 		for j := range s.tiers {
 			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}, heldUntil: firstPosition}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // keyQueues holds the wait queues of a Group: one for each key that a caller waits for.
@@ -107,7 +109,7 @@ type keySource[K comparable] struct {
 // acquire does not let the caller wait for a key without room. A key may lose its room during a
 // wait, because it can be evicted when it is idle, even while it is held.
 func (s keySource[K]) acquire(n int) (r Result, back taken) {
-	if !s.group.acquire(&r, &back, time.Since(s.group.epoch), s.key, n) && s.group.overflow == RefuseNew {
+	if !s.group.acquire(&r, &back, time.Since(s.group.epoch), clock.ReadTolerance, s.key, n) && s.group.overflow == RefuseNew {
 		r.ResetAfter = noWait
 	}
 	return r, back

@@ -1,15 +1,19 @@
 package limiter
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+)
 
 // take takes n tokens of the key, unless callers wait for them. It does not count the request in
 // the statistics.
-func (g *Group[K]) take(r *Result, back *taken, at time.Duration, key K, n int) {
+func (g *Group[K]) take(r *Result, back *taken, at, tolerance time.Duration, key K, n int) {
 	if q := g.queues.of(key); q != nil && q.waitingTokens.Load() != 0 {
 		g.peek(r, at, key, 0, n)
 		return
 	}
-	g.acquire(r, back, at, key, n)
+	g.acquire(r, back, at, tolerance, key, n)
 }
 
 // peek fills r with the result that take would give if ahead more tokens were taken first. It takes
@@ -27,10 +31,16 @@ func (g *Group[K]) peek(r *Result, at time.Duration, key K, ahead int64, n int) 
 
 // acquire takes n tokens without regard to the queue. If back is not nil, it is set to what was
 // taken. acquire reports whether there is room for the key.
-func (g *Group[K]) acquire(r *Result, back *taken, at time.Duration, key K, n int) (room bool) {
+func (g *Group[K]) acquire(r *Result, back *taken, at, tolerance time.Duration, key K, n int) (room bool) {
 	var p keyPosition[K]
 	g.locate(&p, key)
 	p.shard.mu.Lock()
+	if clock.IsNew(g.epoch, at, p.shard.latest, tolerance) {
+		p.shard.mu.Unlock()
+		g.restart(at)
+		p.shard.mu.Lock()
+	}
+	p.shard.latest = max(p.shard.latest, at)
 	room = g.acquireLocked(&p, r, back, at, n)
 	p.shard.mu.Unlock()
 	if !room {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -90,14 +91,16 @@ func (j *Joint) hasAllOrNothing() bool {
 
 // Take takes n tokens from every limiter, or none. In shadow mode the result is always OK, with the
 // numbers of the refusal if no tokens were taken.
-func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
+func (j *Joint) Take(n int) Result { return j.take(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t. A limiter that is not a [TimedLimiter] takes its tokens now.
-func (j *Joint) TakeAt(t time.Time, n int) Result {
+func (j *Joint) TakeAt(t time.Time, n int) Result { return j.take(t, n, clock.GivenTolerance) }
+
+func (j *Joint) take(t time.Time, n int, tolerance time.Duration) Result {
 	if j.queue.waitingTokens.Load() != 0 {
 		return j.record(j.peek(t, 0, n), n)
 	}
-	return j.record(j.takeAll(nil, t, n, refusedToo), n)
+	return j.record(j.takeOrRestart(nil, t, n, refusedToo, tolerance), n)
 }
 
 // Hold makes every limiter that has a method Hold refuse all requests for d.
@@ -177,6 +180,16 @@ func (j *Joint) addWaiting(calls int) {
 			m.unsubscribe(j.queue.changed)
 		}
 	}
+}
+
+// takeOrRestart is takeAll, and takeAll again if a limiter has refused because its clock is a new
+// one.
+func (j *Joint) takeOrRestart(back *taken, t time.Time, n int, c counting, tolerance time.Duration) Result {
+	r := j.takeAll(back, t, n, c)
+	if r.RetryAfter > tolerance && j.restartIfNew(t, tolerance) {
+		r = j.takeAll(back, t, n, c)
+	}
+	return r
 }
 
 // takeAll takes n tokens from every member, or none. c says whether the members count the request.
@@ -274,7 +287,7 @@ func (j *Joint) peekAll(t time.Time, ahead int64, n int) Result {
 }
 
 func (j *Joint) acquire(n int) (r Result, back taken) {
-	r = j.takeAll(&back, time.Now(), n, allowedOnly)
+	r = j.takeOrRestart(&back, time.Now(), n, allowedOnly, clock.ReadTolerance)
 	if !r.OK && j.lacksRoom(n) {
 		r.ResetAfter = noWait
 	}

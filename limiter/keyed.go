@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -20,7 +21,7 @@ type Keyed[K comparable] struct {
 // Take takes n tokens of the key, or none if there are fewer. In shadow mode the result is always
 // OK, with the numbers of the refusal if no tokens were taken.
 func (k Keyed[K]) Take(n int) (r Result) {
-	k.group.take(&r, nil, time.Since(k.group.epoch), k.key, n)
+	k.group.take(&r, nil, time.Since(k.group.epoch), clock.ReadTolerance, k.key, n)
 	if k.group.statistics == nil {
 		return r // without a copy of it
 	}
@@ -29,7 +30,7 @@ func (k Keyed[K]) Take(n int) (r Result) {
 
 // TakeAt is Take at the time t.
 func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
-	k.group.take(&r, nil, t.Sub(k.group.epoch), k.key, n)
+	k.group.take(&r, nil, t.Sub(k.group.epoch), clock.GivenTolerance, k.key, n)
 	return k.record(r, n)
 }
 
@@ -75,7 +76,7 @@ func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {
 }
 
 func (k Keyed[K]) tryTake(t time.Time, n int, _ counting) (r Result, back taken) {
-	k.group.take(&r, &back, t.Sub(k.group.epoch), k.key, n)
+	k.group.take(&r, &back, t.Sub(k.group.epoch), clock.ReadTolerance, k.key, n)
 	return r, back
 }
 
@@ -84,6 +85,20 @@ func (k Keyed[K]) record(r Result, n int) Result {
 		k.group.busiest.Add(k.key)
 	}
 	return k.group.record(r, n)
+}
+
+func (k Keyed[K]) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	g, at := k.group, t.Sub(k.group.epoch)
+	var p keyPosition[K]
+	g.locate(&p, k.key)
+	p.shard.mu.Lock()
+	latest := p.shard.latest
+	p.shard.mu.Unlock()
+	isNew := clock.IsNew(g.epoch, at, latest, tolerance)
+	if isNew {
+		g.restart(at)
+	}
+	return isNew
 }
 
 func (k Keyed[K]) isShadow() bool { return k.group.isShadow() }

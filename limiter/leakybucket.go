@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // LeakyBucketConfig configures a [LeakyBucket].
@@ -50,9 +52,10 @@ type LeakyBucket struct {
 	queue    waitQueue
 
 	mu       sync.Mutex
-	pace     limits // of a bucket of one token
-	next     int64  // the position from which the next request may proceed
-	refunded int64  // all units ever given back
+	pace     limits        // of a bucket of one token
+	next     int64         // the position from which the next request may proceed
+	refunded int64         // all units ever given back
+	latest   time.Duration // the latest time of a request
 }
 
 // NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
@@ -64,7 +67,7 @@ func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 		panic(err)
 	}
 	capacity := cmp.Or(c.Capacity, c.Rate.tokensPerSecond())
-	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull}
+	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull, latest: firstPosition}
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), 0 })
 	if b.statistics != nil {
 		b.allOrNothing = true
@@ -76,11 +79,18 @@ func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 
 // Take allows a request for n tokens to go now, or refuses it. In shadow mode the result is always
 // OK, with the numbers of the refusal if the request was not allowed.
-func (b *LeakyBucket) Take(n int) Result { return b.TakeAt(time.Now(), n) }
+func (b *LeakyBucket) Take(n int) Result { return b.takeAt(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t.
 func (b *LeakyBucket) TakeAt(t time.Time, n int) Result {
-	r, _ := b.tryTake(t, n, refusedToo)
+	return b.takeAt(t, n, clock.GivenTolerance)
+}
+
+func (b *LeakyBucket) takeAt(t time.Time, n int, tolerance time.Duration) Result {
+	if b.queue.waitingTokens.Load() != 0 {
+		return b.record(b.peek(t, 0, n), n)
+	}
+	r, _ := b.acquireAt(t.Sub(b.epoch), n, tolerance)
 	return b.record(r, n)
 }
 
@@ -106,14 +116,18 @@ func (b *LeakyBucket) tryTake(t time.Time, n int, _ counting) (Result, taken) {
 	if b.queue.waitingTokens.Load() != 0 {
 		return b.peek(t, 0, n), taken{}
 	}
-	return b.acquireAt(t.Sub(b.epoch), n)
+	return b.acquireAt(t.Sub(b.epoch), n, clock.ReadTolerance)
 }
 
-func (b *LeakyBucket) acquire(n int) (Result, taken) { return b.acquireAt(time.Since(b.epoch), n) }
+func (b *LeakyBucket) acquire(n int) (Result, taken) {
+	return b.acquireAt(time.Since(b.epoch), n, clock.ReadTolerance)
+}
 
-func (b *LeakyBucket) acquireAt(at time.Duration, n int) (r Result, back taken) {
+func (b *LeakyBucket) acquireAt(at time.Duration, n int, tolerance time.Duration) (r Result, back taken) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.restart(at, tolerance)
+	b.latest = max(b.latest, at)
 	r = b.answer(at, 0, n)
 	if r.OK && n > 0 {
 		back = taken{n: n, at: at, refunded: b.refunded, limits: &b.pace}
@@ -125,6 +139,21 @@ func (b *LeakyBucket) acquireAt(at time.Duration, n int) (r Result, back taken) 
 		back.end = b.next
 	}
 	return r, back
+}
+
+// restart empties the bucket if its clock is a new one: see clock.IsNew. The caller holds the lock.
+func (b *LeakyBucket) restart(at, tolerance time.Duration) bool {
+	isNew := clock.IsNew(b.epoch, at, b.latest, tolerance)
+	if isNew {
+		b.latest, b.next = at, alwaysFull
+	}
+	return isNew
+}
+
+func (b *LeakyBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.restart(t.Sub(b.epoch), tolerance)
 }
 
 func (b *LeakyBucket) predict(ahead int64, n int) Result {

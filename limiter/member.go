@@ -3,6 +3,8 @@ package limiter
 import (
 	"context"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
@@ -17,6 +19,9 @@ type member interface {
 	// of a Joint count, and whether CountRefused applies.
 	tryTake(t time.Time, n int, c counting) (Result, taken)
 	giver
+	// restartIfNew makes the limiter start again if its clock is a new one, and reports whether it
+	// did: see clock.IsNew. The methods that take tokens do so themselves.
+	restartIfNew(t time.Time, tolerance time.Duration) bool
 	// takenAt returns what a request for n tokens has taken at t, as far as that is known without
 	// its answer.
 	takenAt(t time.Time, n int) taken
@@ -79,6 +84,19 @@ func (l *windowLimiter) isItself(other any) bool {
 	return false
 }
 
+func (b *TokenBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	return b.restart(t.Sub(b.epoch), tolerance)
+}
+
+func (j *Joint) restartIfNew(t time.Time, tolerance time.Duration) (restarted bool) {
+	for _, m := range j.members {
+		restarted = m.restartIfNew(t, tolerance) || restarted
+	}
+	return restarted
+}
+
+func (externalLimiter) restartIfNew(time.Time, time.Duration) bool { return false }
+
 func (b *TokenBucket) takenAt(t time.Time, n int) taken {
 	return taken{n: n, at: t.Sub(b.epoch), end: alwaysFull, limits: &b.state.Load().limits}
 }
@@ -127,7 +145,7 @@ func (j *Joint) tryTake(t time.Time, n int, c counting) (r Result, back taken) {
 	if j.queue.waitingTokens.Load() != 0 {
 		return j.peek(t, 0, n), back
 	}
-	r = j.takeAll(&back, t, n, c)
+	r = j.takeOrRestart(&back, t, n, c, clock.ReadTolerance)
 	return r, back
 }
 

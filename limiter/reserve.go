@@ -3,6 +3,8 @@ package limiter
 import (
 	"context"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // Reservation is what a request has taken. It knows when the tokens were taken, so that tokens
@@ -161,6 +163,7 @@ func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) 
 		r.OK, r.taken.n = false, 0
 		return r
 	}
+	b.restart(at, clock.ReadTolerance)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.state, r.serial = b.state.Load(), b.serial+1

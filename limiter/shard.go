@@ -13,8 +13,9 @@ type shard[K comparable] struct {
 	held      bool          // there may be holds
 	holds     map[K]keyHold // of the keys that are held
 	evictions int64
-	all       []hold   // by tier, the hold of all keys; nil if there is none
-	_         [64]byte // keeps the locks of two shards on different cache lines
+	latest    time.Duration // the latest time of a request
+	all       []hold        // by tier, the hold of all keys; nil if there is none
+	_         [64]byte      // keeps the locks of two shards on different cache lines
 }
 
 // tierTable holds the keys of one tier, and its limits.

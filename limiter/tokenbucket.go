@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // TokenBucketConfig configures a [TokenBucket].
@@ -95,9 +97,12 @@ func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 func (b *TokenBucket) Take(n int) (r Result) {
 	at := time.Since(b.epoch)
 	if b.queue.slow.Load() {
-		return b.takeSlow(at, n)
+		return b.takeSlow(at, n, clock.ReadTolerance)
 	}
 	b.acquireAt(&r, at, n)
+	if r.RetryAfter > clock.ReadTolerance && b.restart(at, clock.ReadTolerance) {
+		b.acquireAt(&r, at, n)
+	}
 	return r
 }
 
@@ -105,15 +110,40 @@ func (b *TokenBucket) Take(n int) (r Result) {
 func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	at := t.Sub(b.epoch)
 	if b.queue.slow.Load() {
-		return b.takeSlow(at, n)
+		return b.takeSlow(at, n, clock.GivenTolerance)
 	}
 	b.acquireAt(&r, at, n)
+	if r.RetryAfter > clock.GivenTolerance && b.restart(at, clock.GivenTolerance) {
+		b.acquireAt(&r, at, n)
+	}
 	return r
 }
 
 // takeSlow does the work of Take for a bucket that has waiters or keeps statistics.
-func (b *TokenBucket) takeSlow(at time.Duration, n int) Result {
-	return b.record(b.takeAt(at, n), n)
+func (b *TokenBucket) takeSlow(at time.Duration, n int, tolerance time.Duration) Result {
+	r := b.takeAt(at, n)
+	if r.RetryAfter > tolerance && b.restart(at, tolerance) {
+		r = b.takeAt(at, n)
+	}
+	return b.record(r, n)
+}
+
+// restart makes the bucket full if its clock is a new one, and reports whether it did: see
+// clock.IsNew. It is called after a refusal, so allowed requests pay nothing.
+func (b *TokenBucket) restart(at, tolerance time.Duration) bool {
+	if !b.state.Load().isAhead(at + tolerance) {
+		return false
+	}
+	b.mu.Lock()
+	isNew := clock.IsNew(b.epoch, at, b.state.Load().latest(), tolerance)
+	if isNew {
+		b.fillLocked(at)
+	}
+	b.mu.Unlock()
+	if isNew {
+		b.queue.wakeFirst()
+	}
+	return isNew
 }
 
 // takeFast takes n tokens at a time since the epoch in the simple case, and reports whether it has
@@ -125,7 +155,11 @@ func (b *TokenBucket) takeFast(at time.Duration, n int) bool {
 
 // Tokens returns the number of tokens in the bucket, with fractions. It is negative while
 // reservations are owed tokens, and not above 0 during a Hold.
-func (b *TokenBucket) Tokens() float64 { return b.tokensAt(time.Since(b.epoch)) }
+func (b *TokenBucket) Tokens() float64 {
+	at := time.Since(b.epoch)
+	b.restart(at, clock.ReadTolerance)
+	return b.tokensAt(at)
+}
 
 func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 	for s := b.state.Load(); ; s = b.currentState() {
@@ -187,6 +221,9 @@ func (b *TokenBucket) acquireTaken(at time.Duration, n int) (r Result, back take
 	for !current {
 		s = b.currentState()
 		full, current = s.take(&r, at, n)
+	}
+	if r.RetryAfter > clock.ReadTolerance && b.restart(at, clock.ReadTolerance) {
+		return b.acquireTaken(at, n)
 	}
 	if r.OK && n > 0 && s.counted > 0 {
 		back.n, back.at, back.end, back.limits = n, at, full, &s.limits

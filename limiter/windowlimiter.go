@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // windowLimiter implements FixedWindow, SlidingWindow and SlidingLog: it adds a lock, a clock and a
@@ -17,8 +19,10 @@ type windowLimiter struct {
 	countRefused bool
 	queue        waitQueue
 
-	mu      sync.Mutex
-	counter windowCounter
+	mu         sync.Mutex
+	latest     time.Duration // the latest time of a request
+	counter    windowCounter
+	newCounter func() windowCounter
 }
 
 // windowCounter counts the tokens taken in a window. It never moves back in time.
@@ -37,8 +41,8 @@ type windowCounter interface {
 	earliest(n int64) time.Duration
 }
 
-func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *windowLimiter {
-	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, counter: counter}
+func newWindowLimiter(c WindowConfig, epoch time.Time, newCounter func() windowCounter) *windowLimiter {
+	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: newCounter(), newCounter: newCounter}
 	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
 	l.queue.maxWaiters = c.MaxWaiters
 	l.queue.keepStatistics(l.statistics)
@@ -48,12 +52,12 @@ func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *w
 // Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
 // numbers of the refusal if no tokens were taken.
 func (l *windowLimiter) Take(n int) Result {
-	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused), n)
+	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused, clock.ReadTolerance), n)
 }
 
 // TakeAt is Take at the time t.
 func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
-	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused), n)
+	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused, clock.GivenTolerance), n)
 }
 
 // Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
@@ -76,11 +80,11 @@ func (l *windowLimiter) period() time.Duration { return l.window }
 
 // takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
 // statistics.
-func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool) (r Result) {
+func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool, tolerance time.Duration) (r Result) {
 	if l.queue.waitingTokens.Load() != 0 {
 		return l.peekAt(at, 0, n)
 	}
-	return l.acquireAt(at, int64(n), countRefused)
+	return l.acquireAt(at, int64(n), countRefused, tolerance)
 }
 
 // peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
@@ -96,15 +100,17 @@ func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
 
 func (l *windowLimiter) acquire(n int) (Result, taken) {
 	at := time.Since(l.epoch)
-	r := l.acquireAt(at, int64(n), false)
+	r := l.acquireAt(at, int64(n), false, clock.ReadTolerance)
 	return r, takenBy(r, at, n)
 }
 
 // acquireAt takes n tokens without regard to the queue.
-func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) Result {
+func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool, tolerance time.Duration) Result {
 	at = clampTime(at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.restart(at, tolerance)
+	l.latest = max(l.latest, at)
 	left := l.limit - l.counter.advance(at)
 	if n > 0 && (n <= left || countRefused && n <= l.limit) {
 		l.counter.add(n)
@@ -114,6 +120,21 @@ func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) 
 		r.OK, r.RetryAfter = false, Never
 	}
 	return r
+}
+
+// restart empties the window if its clock is a new one: see clock.IsNew. The caller holds the lock.
+func (l *windowLimiter) restart(at, tolerance time.Duration) bool {
+	isNew := clock.IsNew(l.epoch, at, l.latest, tolerance)
+	if isNew {
+		l.latest, l.counter = at, l.newCounter()
+	}
+	return isNew
+}
+
+func (l *windowLimiter) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restart(clampTime(t.Sub(l.epoch)), tolerance)
 }
 
 func (l *windowLimiter) predict(ahead int64, n int) Result {
@@ -153,7 +174,7 @@ func (l *windowLimiter) peek(t time.Time, ahead int64, n int) Result {
 
 func (l *windowLimiter) tryTake(t time.Time, n int, c counting) (Result, taken) {
 	at := t.Sub(l.epoch)
-	r := l.takeAt(at, n, c == refusedToo && l.countRefused)
+	r := l.takeAt(at, n, c == refusedToo && l.countRefused, clock.ReadTolerance)
 	return r, takenBy(r, at, n)
 }
 
@@ -172,7 +193,7 @@ func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken {
 func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	l.recordRefusal(r, n)
 	if l.countRefused && !waited {
-		l.takeAt(t.Sub(l.epoch), n, true)
+		l.takeAt(t.Sub(l.epoch), n, true, clock.GivenTolerance)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -53,13 +54,20 @@ func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 
 // Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise.
 // There is no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
-func (p *pacer) Take(n int) limiter.Result { return p.TakeAt(time.Now(), n) }
+func (p *pacer) Take(n int) limiter.Result {
+	return p.take(p.now(), n, clock.ReadTolerance)
+}
 
 // TakeAt is Take at the time t.
 func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
-	at, waiters := clampTime(t.Sub(p.epoch)), p.queue.HasWaiters()
+	return p.take(clampTime(t.Sub(p.epoch)), n, clock.GivenTolerance)
+}
+
+func (p *pacer) take(at time.Duration, n int, tolerance time.Duration) limiter.Result {
+	waiters := p.queue.HasWaiters()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.restartIfNew(at, tolerance)
 	wait := p.waitAfter(at, 0)
 	r := limiter.Result{OK: n >= 0 && wait == 0 && !waiters, Limit: math.MaxInt, RetryAfter: wait}
 	if r.OK && n > 0 {
@@ -152,6 +160,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.restartIfNew(at, clock.GivenTolerance)
 	p.startAt(at)
 	wait = timeUntil(p.curve.next, time.Duration(floorMicros(at))*time.Microsecond)
 	if n < 1 || wait > max(maxWait, 0) {
@@ -159,6 +168,14 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	}
 	p.chargeRequest(at, n)
 	return wait, true
+}
+
+// restartIfNew lets the pacer begin at the time if its clock is a new one: see clock.IsNew. The
+// caller holds the lock.
+func (p *pacer) restartIfNew(at, tolerance time.Duration) {
+	if clock.IsNew(p.epoch, at, p.latest, tolerance) {
+		p.begun, p.latest, p.last = false, at, lastRequest{previous: firstTime}
+	}
 }
 
 // startAt moves the start of the pacer to the first time it is given, if that is before its
@@ -199,6 +216,7 @@ func (s queueSource) Acquire(n int) (retryAfter time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.now()
+	s.restartIfNew(at, clock.ReadTolerance)
 	if retryAfter = s.waitAfter(at, 0); retryAfter > 0 {
 		return retryAfter, false
 	}
