@@ -25,7 +25,7 @@ var (
 	}
 	limiterNoRoom = &stat.Instrument{
 		Name: "weir.limiter.no_room", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
-		Help: "Requests of keys that had no room, because MaxKeys keys were in use.",
+		Help: "Requests and holds of keys that had no room, because MaxKeys keys were in use.",
 	}
 	limiterLimit = &stat.Instrument{
 		Name: "weir.limiter.limit", Unit: "{token}", Kind: stat.Gauge, Attrs: []string{attrLimiter},

@@ -67,6 +67,20 @@ func (h hold) combinedWith(other hold) hold {
 	return hold{until: max(h.until, other.until), floor: max(h.floor, other.floor)}
 }
 
+// restart forgets all keys and holds, because the clock is a new one: see clock.IsNew.
+func (g *Group[K]) restart(at time.Duration) {
+	g.forgetAll()
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		s.latest = at
+		for j := range s.tiers {
+			s.tiers[j].heldUntil = firstPosition
+		}
+		s.mu.Unlock()
+	}
+}
+
 // forgetAll is Forget for all keys, and ends the hold of all keys.
 func (g *Group[K]) forgetAll() {
 	g.mu.Lock()
@@ -75,7 +89,7 @@ func (g *Group[K]) forgetAll() {
 		s := &g.shards[i]
 		s.mu.Lock()
 		g.holdCount.Add(-int64(len(s.holds)))
-		s.holds, s.all, s.held, s.unpaid = nil, nil, false, nil
+		s.holds, s.all, s.held = nil, nil, false
 		for j := range s.tiers {
 			t := &s.tiers[j]
 			g.keyCount.Add(-int64(t.table.keys))
@@ -93,11 +107,19 @@ func (g *Group[K]) forgetAll() {
 func (b *TokenBucket) fill(at time.Duration) {
 	b.mu.Lock()
 	old := b.state.Load()
-	next := newBucketState(old.rate, old.configuredBurst)
-	old.next, old.replacedAt = next, at
-	next.lastPromise, next.set = old.lastPromise, old.set
-	old.full.Store(replaced)
-	b.state.Store(next)
+	promised, number := old.lastPromise, old.set
+	next := b.fillLocked(at)
+	next.lastPromise, next.set = promised, number
 	b.mu.Unlock()
 	b.queue.wakeFirst()
+}
+
+// fillLocked replaces the state by that of a full bucket, without promises.
+func (b *TokenBucket) fillLocked(at time.Duration) *bucketState {
+	old := b.state.Load()
+	next := newBucketState(old.rate, old.configuredBurst)
+	old.next, old.replacedAt = next, at
+	old.full.Store(replaced)
+	b.state.Store(next)
+	return next
 }

@@ -24,6 +24,7 @@ type answer struct {
 	key    quotaKey // of the request in the table
 	addr   netip.Addr
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
+	asked  time.Time      // when it was asked
 	given  bool           // there is a reply; a Remote that was not called has given none
 }
 
@@ -79,7 +80,7 @@ func (d *decision) takeAll(ctx context.Context, at time.Time) {
 func (d *decision) refund(at time.Time, taken []answer) {
 	for i := range taken {
 		if a := &taken[i]; a.table != nil {
-			a.refund(d.cost)
+			a.refund(at, d.cost)
 			a.peek(at, 0)
 		}
 	}
@@ -99,7 +100,7 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 		}
 		if a.take(at, d.cost); a.OK != peeked.OK { // the quota has changed since peek
 			if a.OK {
-				a.refund(d.cost)
+				a.refund(at, d.cost)
 			}
 			a.reply = peeked
 		}
@@ -155,10 +156,10 @@ func (a *answer) switchToNetwork() bool {
 	return true
 }
 
-// refund gives n back. A shadow gives nothing back, because it is not known whether it took
+// refund gives back n, which was taken at a time. A shadow gives nothing back, because it is not known whether it took
 // anything.
-func (a *answer) refund(n int) {
+func (a *answer) refund(at time.Time, n int) {
 	if !a.quota.policy.Shadow && n > 0 {
-		a.table.refund(a.taken, a.key, n)
+		a.table.refund(at, a.taken, a.key, n)
 	}
 }

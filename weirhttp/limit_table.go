@@ -41,8 +41,8 @@ type keyTable interface {
 	take(at time.Time, key quotaKey, n int) reply
 	// peek returns what take would return without a shadow. It takes and counts nothing.
 	peek(at time.Time, key quotaKey, n int) reply
-	// refund gives back n. taken is that of the reply to take.
-	refund(taken int64, key quotaKey, n int)
+	// refund gives back n. at is the time that was given to take, and taken is that of its reply.
+	refund(at time.Time, taken int64, key quotaKey, n int)
 	// drain takes n, or the rest of the quota if that is less. It reports whether there was room
 	// for the key.
 	drain(key quotaKey, n int) (room bool)
@@ -113,12 +113,12 @@ func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
 // reply completes a result of the group. If the group refuses a key because it has no room, the
 // ResetAfter of the result is 0, as for a full bucket.
 func (b *bucketTable) reply(r limiter.Result) reply {
-	noRoom := r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
+	noRoom := r.NoRoom && r.RetryAfter > 0 && r.RetryAfter != limiter.Never && r.ResetAfter == 0
 	next := float64(r.ResetAfter) - float64(r.Limit-r.Remaining-1)*b.policy.interval()
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *bucketTable) refund(_ int64, key quotaKey, n int) { b.Get(key).Refund(n) }
+func (b *bucketTable) refund(at time.Time, _ int64, key quotaKey, n int) { b.Get(key).Refund(at, n) }
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {

@@ -23,6 +23,7 @@ type windowLogs struct {
 	oldest, newest *keyLog
 	shared         windowLog // of all keys without room, for limiter.ShareNew
 	evictions      int64
+	noRoom         int64 // requests of keys without room
 }
 
 // keyLog is the log of a key, and an element of the list.

@@ -30,7 +30,7 @@ var (
 	LimiterKeys = upDown("weir.limiter.group.size", "{key}",
 		"Keys that a group of limiters remembers.", limiterName)
 	LimiterNoRoom = counter("weir.limiter.no_room", "{request}",
-		"Requests of keys that had no room, because MaxKeys keys were in use.", limiterName)
+		"Requests and holds of keys that had no room, because MaxKeys keys were in use.", limiterName)
 	LimiterEvictions = counter("weir.limiter.evictions", "{key}",
 		"Idle keys that a group of limiters evicted.", limiterName)
 	LimiterBackendErrors = counter("weir.limiter.backend.errors", "{error}",
