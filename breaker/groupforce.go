@@ -11,7 +11,7 @@ import (
 type groupOverride[K comparable] struct {
 	state atomic.Pointer[State] // of new keys; nil if there is none
 
-	changing sync.Mutex  // held by forceAll and releaseAll, also during OnChange
+	changing sync.Mutex  // held by forceAll and releaseAll, not during OnChange
 	own      map[K]State // the overrides that keys had of their own; guarded by changing
 }
 
@@ -27,6 +27,8 @@ func (o *groupOverride[K]) currentOverride() State {
 // room in the group.
 func (g *Group[K]) forceAll(s State, reason string) {
 	o := &g.override
+	var queues []*changeQueue
+	defer func() { deliverAll(queues) }()
 	o.changing.Lock()
 	defer o.changing.Unlock()
 	before := o.currentOverride()
@@ -41,7 +43,7 @@ func (g *Group[K]) forceAll(s State, reason string) {
 		if own != "" {
 			owned[key] = own
 		}
-		b.forceFor(time.Now(), s, reason)
+		queues = append(queues, b.queueForce(time.Now(), s, reason))
 	}
 	o.own = owned
 	without := ForcedClosed
@@ -55,6 +57,8 @@ func (g *Group[K]) forceAll(s State, reason string) {
 // If the override of a key was changed since forceAll, the key keeps the changed one.
 func (g *Group[K]) releaseAll(reason string) {
 	o := &g.override
+	var queues []*changeQueue
+	defer func() { deliverAll(queues) }()
 	o.changing.Lock()
 	defer o.changing.Unlock()
 	s := o.currentOverride()
@@ -72,13 +76,20 @@ func (g *Group[K]) releaseAll(reason string) {
 			own = g.ownOverride(b, s)
 		}
 		if own != "" {
-			b.forceFor(time.Now(), own, reason)
+			queues = append(queues, b.queueForce(time.Now(), own, reason))
 		} else {
-			b.releaseFor(time.Now(), reason)
+			queues = append(queues, b.queueRelease(time.Now(), reason))
 		}
 	}
 	o.own = nil
 	g.unguarded.forceUnguarded(ForcedClosed, reason)
+}
+
+// deliverAll delivers changes that were made under a lock.
+func deliverAll(queues []*changeQueue) {
+	for _, q := range queues {
+		q.deliver()
+	}
 }
 
 // resetAll resets all keys.

@@ -23,7 +23,12 @@ func (b *Breaker) forceFor(t time.Time, s State, reason string) {
 	if !s.isOverride() {
 		panic(fmt.Sprintf("breaker: %q is not an override", s))
 	}
-	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
+	b.queueForce(t, s, reason).deliver()
+}
+
+// queueForce is forceFor, but leaves the delivery of the changes to its caller.
+func (b *Breaker) queueForce(t time.Time, s State, reason string) *changeQueue {
+	return b.queueChange(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.refuses() {
 			b.replaceOverride(p, s)
 		} else if p.state != s {
@@ -54,8 +59,11 @@ func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 func (b *Breaker) releaseAt(t time.Time) { b.releaseFor(t, "released") }
 
 // releaseFor is releaseAt with the reason of the change.
-func (b *Breaker) releaseFor(t time.Time, reason string) {
-	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
+func (b *Breaker) releaseFor(t time.Time, reason string) { b.queueRelease(t, reason).deliver() }
+
+// queueRelease is releaseFor, but leaves the delivery of the changes to its caller.
+func (b *Breaker) queueRelease(t time.Time, reason string) *changeQueue {
+	return b.queueChange(t, func(b *Breaker, p *phase, at time.Duration) {
 		if p.refuses() {
 			b.replaceOverride(p, "")
 		} else if p.under != nil {
@@ -135,8 +143,13 @@ func (b *Breaker) setStay(p *phase, s stay, reason string) {
 // changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes. If
 // the breaker was evicted, f gets the breaker that its key has now.
 func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
+	b.queueChange(t, f).deliver()
+}
+
+// queueChange is changeUnderLock, but leaves the delivery of the changes to its caller.
+func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) *changeQueue {
 	if b.member.isUnguarded() {
-		return
+		return b.changes
 	}
 	at := b.at(t)
 	b.mu.Lock()
@@ -144,10 +157,9 @@ func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at t
 	if p.state == evicted {
 		b.mu.Unlock()
 		t = b.latestTime(at)
-		b.member.group.get(t).changeUnderLock(t, f)
-		return
+		return b.member.group.get(t).queueChange(t, f)
 	}
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
-	b.changes.deliver()
+	return b.changes
 }
