@@ -18,11 +18,24 @@ func (g *Group[K]) Reconfigure(c Config) error {
 		return err
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.setConfig(c); err != nil {
+	err := g.setConfig(c)
+	p := g.parts.Load()
+	g.mu.Unlock()
+	if err != nil {
 		return err
 	}
-	return g.breakers.Reconfigure(c.Breaker)
+	// The breakers call OnChange, so the lock is not held. If another Reconfigure has come between,
+	// the breakers get the config that the other parts have.
+	for {
+		if err = g.breakers.Reconfigure(p.config.Breaker); err != nil {
+			return err
+		}
+		latest := g.parts.Load()
+		if latest == p {
+			return nil
+		}
+		p = latest
+	}
 }
 
 // setMaxConcurrent replaces MaxConcurrent alone by a valid number, if there is a bound. The lock is

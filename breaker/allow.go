@@ -55,6 +55,9 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 // fill fills in the permit of a call that phase p lets through.
 func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 	m.breaker, m.phase, m.start = b, p, at
+	if p.sample != nil {
+		p.sample.begin(m, at)
+	}
 	if !p.watched {
 		return
 	}
@@ -76,7 +79,7 @@ func (b *Breaker) check(at time.Duration) error {
 	switch s := p.stayAt(at); {
 	case s.state == Recovering:
 		return b.checkShare(at)
-	case s.state == HalfOpen && p.timedOut(at) && !b.tooEarlyToProbe(p): // no probe was made yet
+	case s.state == HalfOpen && p.timedOut(at) && !b.tooEarlyToProbe(p, at): // no probe yet
 		return nil
 	case s.state == HalfOpen || p.timedOut(at):
 		return b.checkProbes(at)
@@ -88,12 +91,12 @@ func (b *Breaker) check(at time.Duration) error {
 
 // refusal returns the error of the calls that a phase refuses.
 func (b *Breaker) refusal(p *phase) *OpenError {
-	if p.state != Open || !b.clock.StartsElsewhere() {
+	if p.refusal.Until.IsZero() || !b.clock.StartsElsewhere() {
 		return p.refusal
 	}
 	// The clock may have moved to the first time given to an At method: see NewAt. An error that
 	// was made before that has the wrong Until.
-	until := b.date(p.until)
+	until := b.date(p.passesFrom())
 	if p.refusal.Until.Equal(until) {
 		return p.refusal
 	}

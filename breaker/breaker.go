@@ -23,7 +23,7 @@ type Breaker struct {
 	active        atomic.Int64
 	late          atomic.Int64
 	abandoned     atomic.Int64
-	usual         usualDuration
+	usual         *usualDuration // shared with the shadow
 	unanswered    uninformativeCalls
 	shadowOpened  atomic.Int64
 	shadowRefused atomic.Int64
@@ -66,7 +66,7 @@ func NewAt(name string, c Config, t0 time.Time) *Breaker {
 // initial state, or "" for none.
 func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Breaker {
 	c := &r.config
-	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex)}
+	b := &Breaker{name: name, member: m, changes: new(changeQueue), mu: new(sync.Mutex), usual: new(usualDuration)}
 	b.clock.Epoch = t0
 	b.changes.callback.Store(&r.config.OnChange)
 	p := firstPhase(r)
@@ -281,7 +281,7 @@ func (b *Breaker) ShadowTotals() (opened, refused int64) {
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *phase {
-	p := &phase{stay: endlessStay(Closed, 0), rules: r, tally: r.newTally()}
+	p := &phase{stay: endlessStay(Closed, 0), rules: r, tally: r.newTally(r.config.Latency)}
 	p.reason, p.cooldown = "initial state", r.cooldown(0)
 	return p
 }

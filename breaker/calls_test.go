@@ -114,7 +114,11 @@ func TestAPermitMakesItsCall(t *testing.T) {
 // AdmitAfter does what AdmitAt does for a closed breaker, and leaves everything else to AdmitAt.
 func TestAdmitAfter(t *testing.T) {
 	var permit breaker.Permit
-	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, MinCalls: 3}, modelTimeAt(0))
+	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, LastCalls: 3}, modelTimeAt(0))
+	require.False(t, b.AdmitAfter(0, &permit), "calls are sampled")
+	for range 64 {
+		require.NoError(t, modelMakeCall(b, 0, breaker.Success))
+	}
 	require.True(t, b.AdmitAfter(time.Second, &permit))
 	require.True(t, permit.RecordAt(modelTimeAt(1500), breaker.Success))
 	require.Zero(t, b.CountsAt(modelTimeAt(1500)).Slow, "it took half a second")

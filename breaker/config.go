@@ -47,10 +47,11 @@ type Config struct {
 	// FailureRun is the number of failures in a run at which the breaker opens, however far apart
 	// they are and whatever MinCalls is, or Off for never. A success does not end a run, but undoes
 	// FailureRate / (1 − FailureRate) failures, which is one by default. A run must be longer by
-	// one failure for every six calls in the window. A run does not count slow calls. Default:
-	// FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by chance
-	// at 40 % of FailureRate, they open the breaker less than once in a million calls. With the
-	// other defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
+	// one failure for every six calls in the window. A run does not count slow calls. With Off,
+	// rates are judged as calls end, whichever calls began before: see the package comment.
+	// Default: FailureRate × MinCalls, rounded up, or more if that is too short: when calls fail by
+	// chance at 40 % of FailureRate, they open the breaker less than once in a million calls. With
+	// the other defaults that is 10. The default is Off if LastCalls is set or FailureRate is Off.
 	FailureRun int
 	// Trip opens the breaker if it returns true, with the reason that it returns. It is called with
 	// the counts of the window at each result while the breaker is closed, outside all locks. If it
@@ -97,22 +98,24 @@ type Config struct {
 	MaxRetryAfter time.Duration
 
 	// Probes is the number of calls that a half-open breaker lets through, from 1 to 10,000. After
-	// MinCalls or Probes results, whichever is less, the same rates close or open it. If
-	// FailureRate is Off, the first failure opens it. If a run of failures has opened the breaker,
-	// a failure before the first success opens it again. Default 3.
+	// MinCalls or Probes results, whichever is less, the same rates close or open it, as soon as
+	// the probes in flight cannot change the verdict. If FailureRate is Off, the first failure
+	// opens it. If a run of failures has opened the breaker, failures before the first success open
+	// it again. Default 3.
 	Probes int
 	// ProbeTimeout is the time after which the slot of a probe without a result is given to another
-	// call. Default 10s.
+	// call, and after which a recovering breaker no longer waits for the results of a round.
+	// Default 10s.
 	ProbeTimeout time.Duration
 	// HalfOpenTimeout is the time after the first probe at which a half-open breaker opens again.
 	// The time does not begin without a call: the next call after the cooldown is a probe, however
 	// late it comes. Default 0: never.
 	HalfOpenTimeout time.Duration
 
-	// Recovery is how long calls must go well after the probes have succeeded until the breaker
-	// closes, or Off to close it at once. Until then it is recovering: it lets a share of the calls
-	// through, which grows while they go well and shrinks while they fail. The breaker opens again
-	// if calls only fail for that time. Default 20s.
+	// Recovery is how long no round of calls may fail after the probes have succeeded until the
+	// breaker closes, or Off to close it at once. Until then it is recovering: it lets a share of
+	// the calls through, which grows while they go well and shrinks while they fail. The breaker
+	// opens again if calls only fail for that time. Default 20s.
 	Recovery time.Duration
 
 	// Initial is the state of a new breaker: Closed, Open (for one cooldown), or an override.

@@ -181,7 +181,9 @@ func TestProbesWithShortDeadlinesDecideNothing(t *testing.T) {
 		s.b.OpenFor(time.Second)
 		time.Sleep(time.Second)
 		s.callFor(300*time.Millisecond, shortTimeout)
-		require.Equal(t, breaker.Open, s.b.State(), "more than MinCalls probes")
+		require.Equal(t, breaker.HalfOpen, s.b.State(), "however many there are")
+		s.callFor(time.Second, longTimeout)
+		require.Equal(t, breaker.Closed, s.b.State())
 	})
 }
 

@@ -56,6 +56,20 @@
 // In the state Shadow a breaker refuses nothing and reports what it would have done: ShadowTotals
 // returns how many times it would have opened and how many calls it would have refused.
 //
+// # Which calls a failure is judged among
+//
+// Results arrive in the order in which calls end. If a service refuses some calls at once and
+// answers the others after a second, ten failures may arrive before the first success. So the
+// breaker counts the calls in flight that began before a call that has ended, as if they succeed.
+// It opens, by a rate of failures or by a run of them, only if the failures reach the limit even
+// then. Consecutive failures, slow calls, Trip and SharedCounts are judged as calls end. If
+// FailureRun is Off, as it is by default with LastCalls, rates are judged as calls end too, as in
+// other libraries.
+//
+// A closed breaker counts calls in flight only while it samples calls: when it is created or
+// closes, every 10s, and from the second failure in a row on. The results of calls that began
+// before that count, but do not open the breaker before a later call has ended.
+//
 // # Runs of failures
 //
 // If a window of ten seconds has few calls, its failure rate says little. If it is full of
@@ -69,14 +83,17 @@
 //
 // This is Page's CUSUM test (1954) between two failure rates, 20 % and 80 % by default. If 20 % of
 // the calls fail by chance, each independently of the others, at least a million calls lie between
-// two openings on average (Lorden 1971). docs/numbers.md has the exact numbers, and the numbers for
-// failures that come in clusters. Config.FailureRun sets the length of the run and switches it off.
+// two runs on average (Lorden 1971). FailureRate opens the breaker more often than that if the
+// window has hardly more than MinCalls calls. docs/numbers.md has the numbers of both, and those
+// for failures that come in clusters. Config.FailureRun sets the length of the run and switches it
+// off.
 //
 // A run is strong evidence that the service is down, so few probes are made after it. If the first
-// probe fails, the breaker opens again. From then on, at least seven calls are refused before the
-// next probe, and no probe is made before the cooldown is over. So at low traffic one call in eight
-// is a probe while the service is down, and the breaker notices after eight calls, and not after a
-// long time, that the service is back.
+// probe fails, the breaker opens again. From then on, seven calls are refused before the next
+// probe, and no probe is made before the cooldown is over. So at low traffic one call in eight is a
+// probe while the service is down, and the breaker notices after eight calls, and not after a long
+// time, that the service is back. If fewer calls come than during the run, the probe is made after
+// the time that eight calls of the run took, but at most 10min. RetryAfter returns that time.
 //
 // # Other limits
 //
@@ -90,24 +107,31 @@
 // Config.CountDeadlines is set:
 //
 //   - The deadline was shorter than a successful call usually takes. So callers with short
-//     deadlines do not open the breaker for others.
+//     deadlines do not open the breaker for others. While nothing is known of successful calls, a
+//     deadline counts only if no other call is in flight.
 //   - The process was suspended when the deadline passed, so the result says nothing about the
 //     service. The breaker assumes this if the result came more than 1s after the deadline, and no
 //     call ended for at least 1s meanwhile.
 //
-// The usual duration is the median. The breaker learns it from samples: 64 results at the
-// beginning, whenever it closes and every 10s, and all results for 10s after a deadline has passed.
+// The usual duration is the median. The breaker learns it from samples of 64 calls that begin one
+// after the other, or of 16 if they took 20s to come. It takes them at the beginning, whenever it
+// closes and every 10s, and one after the other for 10s after a deadline has passed. A call that is
+// still running, or was ended by its deadline, would have succeeded later or never: the median is
+// the estimate of Kaplan and Meier (1958). So it does not matter how many of the callers have short
+// deadlines. If all calls of the first sample end and less than half of them could succeed, each
+// deadline counts.
+//
 // When a service becomes slow, the median grows, and each deadline would look too short. So the
-// breaker uses the median that it knew at least 10s ago. When a deadline counts as a failure, the
-// breaker discards what it has learned since that median, and learns nothing for 10s.
+// breaker does not use a median if a deadline counted as a failure since its sample began, unless
+// the median in use is 5min old.
 //
 // These rules have the following limits:
 //
-//   - Before the first success, each deadline counts. A breaker that begins while the service is
-//     slow regards slow calls as usual. A member that its group has evicted forgets what is usual.
+//   - A breaker that begins while the service is slow regards slow calls as usual. A member that
+//     its group has evicted forgets what is usual.
 //   - A service that answers no call opens the breaker: after MinCalls ignored calls in a row
-//     without a success, further ones count as failures. A closed breaker must also have had no
-//     success for the length of Window, or for 10s with LastCalls.
+//     without a success for Window (10s with LastCalls) and twice the usual duration, further ones
+//     count as failures. Probes with short deadlines never decide.
 //   - If calls are not timed when the first deadline passes, a call that is in flight then counts
 //     only if its own deadline is later by at least the usual duration. This may delay an opening
 //     by that duration.
@@ -147,18 +171,27 @@
 // halves it, down to one of eight. This is how TCP finds the capacity of a link (RFC 5681, section
 // 3.1); other libraries and proxies call it slow start.
 //
-// A round has MinCalls results if all calls pass, and one result if only a share passes, so that a
-// breaker with few calls follows the service as fast as a breaker with many. A round in which all
-// calls pass ends as soon as the missing results cannot change its verdict. If it has lasted for
-// Recovery, a sixteenth of MinCalls is enough. A round fails if results are missing for
-// ProbeTimeout. Only calls that began in a round are judged in it, so the share doubles at most
-// once per call's duration. If a good round took a second or more and no call was refused in it,
-// all calls pass next.
+// While a share of the calls passes, the first call of a round decides, or the majority of its
+// first calls if they end in a different order. So a breaker with few calls follows the service as
+// fast as a breaker with many. Only calls that began in a round are judged in it, so the share
+// doubles at most once per call's duration. A missing result is no failure: if a round is not
+// decided for ProbeTimeout, the share doubles. When all calls pass, they are judged as those of a
+// closed breaker are, by the results of the calls that began since the share last fell. So the
+// verdict is as sure as the traffic allows.
 //
 // Of any n calls in a row at most ⌈n/8⌉ pass at the smallest share, plus one per second. No random
-// numbers are used: every eighth, fourth or second call passes. The breaker closes when all calls
-// pass and no round has failed for Recovery. It opens when the share is smallest and no round was
-// good for Recovery, or when calls hang and Config.HungCalls is set.
+// numbers are used: every eighth, fourth or second call passes. The breaker closes at the first
+// call at which all calls pass and no round has failed for Recovery. It opens when the share is
+// smallest and no round was good for Recovery, or when calls hang and Config.HungCalls is set.
+//
+// There is a way back from every state. If a service answers well from some time on, and calls come
+// steadily, all of them pass after at most
+//
+//	Window + Cooldown + Recovery + ProbeTimeout + 5 × the longest call + 40 calls + 3s
+//
+// whatever has happened before. Cooldown is the latest one here, or the wait that the service asked
+// for, and Window is the time of LastCalls calls if that is set. If some calls fail by chance, a
+// round or a probe may fail, and it takes longer. Overrides do not end by themselves.
 //
 // # When refused callers come back
 //
@@ -166,11 +199,12 @@
 // service together:
 //
 //	State       RetryAfter returns
-//	Open        the time until the cooldown is over. All callers of a breaker are told the same time,
-//	            and at most Config.Probes of their calls pass then.
-//	HalfOpen    the time that the oldest probe has been in flight, plus up to 1s: the refused callers
-//	            come back soon after the probes end, and one after the other. If a run of
-//	            failures has opened the breaker and no probe is due, Config.Cooldown.
+//	Open        the time until a call passes: until the cooldown is over, or a probe is due after a
+//	            run of failures. All callers of a breaker are told the same time, and at most
+//	            Config.Probes of their calls pass then.
+//	HalfOpen    the time until a probe is due after a run of failures. If probes are in flight, the
+//	            time that the oldest one has been, plus up to 1s: the refused callers come back
+//	            soon after the probes end, and one after the other.
 //	Recovering  1s, after which a lone call passes, plus up to 1s.
 //	ForcedOpen  Config.Cooldown.
 //
@@ -230,5 +264,5 @@
 //     spin.
 //   - A call through a closed breaker reads the clock once, or twice if SlowCall, Latency or Active
 //     is set or the call is a sample. A refusal reads the clock once. Neither allocates memory,
-//     except about 1 kB when samples begin or end. No goroutine or timer is started.
+//     except about 3 kB per sample. No goroutine or timer is started.
 package breaker

@@ -25,9 +25,8 @@ type OpenError struct {
 	// Reason is why the breaker opened, such as "failure rate 57% of 40 calls, limit 50%", or
 	// Config.Refuse.
 	Reason string
-	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier. It is
-	// zero for ForcedOpen and Recovering, and for HalfOpen if the next probe is due after a number
-	// of calls.
+	// Until is when the breaker lets a probe through. For HalfOpen that may happen earlier, and
+	// after a run of failures for Open too. It is zero for ForcedOpen and Recovering.
 	Until time.Time
 	// Margin and LastFailures are those of the Change in which the breaker opened. They are empty
 	// if it was opened by hand.
@@ -45,7 +44,7 @@ func (e *OpenError) Error() string {
 		name += " for " + strconv.Quote(e.Key)
 	}
 	switch {
-	case e.State == HalfOpen && e.Until.IsZero():
+	case e.State == HalfOpen && e.began.IsZero():
 		return fmt.Sprintf("breaker %s is half-open and no probe is due (%s)", name, e.Reason)
 	case e.State == HalfOpen:
 		return fmt.Sprintf("breaker %s is half-open and all its probes are in flight (%s)", name, e.Reason)
@@ -68,8 +67,7 @@ func (e *OpenError) Is(target error) bool { return target == ErrOpen || target =
 const minRetryAfter = time.Millisecond
 
 // RetryAfter returns how long to wait before retrying: the time from now until Until, by the real
-// clock, but at least 1ms. It returns the cooldown if the breaker is forced open, or half-open with
-// no probe due.
+// clock, but at least 1ms. It returns the cooldown if the breaker is forced open.
 //
 // In the following states other calls decide whether the breaker closes. The refused callers should
 // not wait for long, and should not come back together. So each call of RetryAfter adds a different

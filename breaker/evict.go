@@ -47,7 +47,8 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	return true
 }
 
-// evictAnyState is like evict, but evicts a breaker in any state.
+// evictAnyState is like evict, but evicts a breaker in any state. It leaves the delivery of the
+// changes to its caller.
 func (b *Breaker) evictAnyState(t time.Time) {
 	b.mu.Lock()
 	at := b.at(t)
@@ -57,8 +58,6 @@ func (b *Breaker) evictAnyState(t time.Time) {
 	b.updatePlace(next)
 	b.forgetFailures()
 	b.mu.Unlock()
-	b.changes.deliver()
-	b.changes.abandonWatchers()
 }
 
 // isIdle reports whether this breaker in phase p decides as a new breaker with the rules would.
@@ -114,6 +113,7 @@ func (p *phase) evictedPhase(b *Breaker, at time.Duration) *phase {
 	last, next.spent, next.entered = p.history(at)
 	*next.spent.of(last.state) += max(at-last.since, 0)
 	next.stay, next.epoch = endlessStay(evicted, at), p.epoch+1
+	next.timing = timing{}
 	next.derive(b)
 	next.live = &mutableState{seen: b.callsCounted(p)}
 	next.past = endedWindows{counts: p.totals()}

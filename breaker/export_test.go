@@ -40,7 +40,7 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfi
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
 
 // Sampled reports whether calls are timed for the usual duration.
-func (b *Breaker) Sampled() bool { return b.phase.Load().sampled }
+func (b *Breaker) Sampled() bool { return b.phase.Load().sample != nil }
 
 // AllStats is the state of a breaker at one time.
 type AllStats struct {
@@ -117,3 +117,9 @@ func (g *Group[K]) Stats() GroupStats {
 
 // KeptFailures returns the failures that an opening now would show.
 func (b *Breaker) KeptFailures() []FailedCall { return b.newDetails("").failures }
+
+// The administrative methods of a group.
+
+func (g *Group[K]) ForceAll(s State) { g.setAll(s, "forced") }
+func (g *Group[K]) ReleaseAll()      { g.setAll("", "released") }
+func (g *Group[K]) ResetAll()        { g.resetAll("reset") }

@@ -177,14 +177,16 @@ func (g *Group[K]) Len() int { return int(g.members.Load()) }
 func (g *Group[K]) Forget(key K) bool {
 	key = keytext.Bounded(key)
 	g.mu.Lock() // before the lock of the shard, in the order of observers
-	defer g.mu.Unlock()
 	m := g.shard(key).forget(key, time.Now())
+	if m != nil && m.pinned {
+		g.observers.forget(m)
+	}
+	g.mu.Unlock()
 	if m == nil {
 		return false
 	}
-	if m.pinned {
-		g.observers.forget(m)
-	}
+	m.breaker.changes.deliver()
+	m.breaker.changes.abandonWatchers()
 	return true
 }
 

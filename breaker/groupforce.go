@@ -13,7 +13,7 @@ import (
 type groupOverride[K comparable] struct {
 	state atomic.Pointer[State] // of new keys; nil if there is none
 
-	changing sync.Mutex // held by setAll, also during OnChange
+	changing sync.Mutex // held by setAll, not during OnChange
 
 	mu     sync.Mutex  // held for no longer than the fields below are used
 	number uint64      // see adminhook.Value
@@ -40,20 +40,23 @@ func (o *groupOverride[K]) covers(number uint64) State {
 // setAll overrides the states of all keys, or lifts that override if s is "".
 func (g *Group[K]) setAll(s State, reason string) adminhook.Value {
 	g.override.changing.Lock()
-	defer g.override.changing.Unlock()
 	number := adminhook.NextNumber()
-	g.changeAll(s, number, reason)
+	queues := g.changeAll(s, number, reason)
+	g.override.changing.Unlock()
+	deliverAll(queues)
 	return adminhook.Value{V: string(s), Number: number}
 }
 
 // restoreAll is setAll for an earlier value, unless the override was set after the number.
 func (g *Group[K]) restoreAll(set uint64, earlier adminhook.Value, reason string) bool {
 	g.override.changing.Lock()
-	defer g.override.changing.Unlock()
 	if g.overrideValue().Number != set {
+		g.override.changing.Unlock()
 		return false
 	}
-	g.changeAll(State(earlier.V.(string)), earlier.Number, reason)
+	queues := g.changeAll(State(earlier.V.(string)), earlier.Number, reason)
+	g.override.changing.Unlock()
+	deliverAll(queues)
 	return true
 }
 
@@ -65,18 +68,18 @@ func (g *Group[K]) overrideValue() adminhook.Value {
 	return adminhook.Value{V: string(o.currentOverride()), Number: o.number}
 }
 
-// changeAll begins or ends the override of the group.
-func (g *Group[K]) changeAll(s State, number uint64, reason string) {
+// changeAll begins or ends the override of the group. It leaves the delivery of the changes to its
+// caller, which holds the lock of the override.
+func (g *Group[K]) changeAll(s State, number uint64, reason string) []*changeQueue {
 	if s != "" {
-		g.forceAll(s, number, reason)
-	} else {
-		g.releaseAll(number, reason)
+		return g.forceAll(s, number, reason)
 	}
+	return g.releaseAll(number, reason)
 }
 
 // forceAll overrides the states of all keys, including keys that are added later and keys without
 // room in the group.
-func (g *Group[K]) forceAll(s State, number uint64, reason string) {
+func (g *Group[K]) forceAll(s State, number uint64, reason string) (queues []*changeQueue) {
 	o := &g.override
 	o.mu.Lock()
 	before, owned := o.currentOverride(), o.own
@@ -94,18 +97,18 @@ func (g *Group[K]) forceAll(s State, number uint64, reason string) {
 			o.own[key] = own
 		}
 		o.mu.Unlock()
-		b.coverOverride(time.Now(), s, reason)
+		queues = append(queues, b.coverOverride(time.Now(), s, reason))
 	}
 	without := ForcedClosed
 	if s == ForcedOpen {
 		without = s
 	}
-	g.unguarded.forceUnguarded(without, reason)
+	return append(queues, g.unguarded.forceUnguarded(without, reason))
 }
 
 // releaseAll lifts the override of forceAll. Each key returns to the override that it had before.
 // If the override of a key was changed since forceAll, the key keeps the changed one.
-func (g *Group[K]) releaseAll(number uint64, reason string) {
+func (g *Group[K]) releaseAll(number uint64, reason string) (queues []*changeQueue) {
 	o := &g.override
 	o.mu.Lock()
 	s, own := o.currentOverride(), o.own
@@ -114,7 +117,7 @@ func (g *Group[K]) releaseAll(number uint64, reason string) {
 	o.number, o.own = number, nil
 	o.mu.Unlock()
 	if s == "" {
-		return
+		return nil
 	}
 	for key, b := range g.All() {
 		if b.stateWithoutRefuse() != s || b.overrideNumber() > before {
@@ -125,9 +128,9 @@ func (g *Group[K]) releaseAll(number uint64, reason string) {
 			// the breaker did not change since forceAll, or its key was forgotten meanwhile
 			to = g.ownOverride(b, s)
 		}
-		b.coverOverride(time.Now(), to, reason)
+		queues = append(queues, b.coverOverride(time.Now(), to, reason))
 	}
-	g.unguarded.forceUnguarded(ForcedClosed, reason)
+	return append(queues, g.unguarded.forceUnguarded(ForcedClosed, reason))
 }
 
 // overrideNumber returns the number of the override of the breaker itself.
@@ -164,6 +167,13 @@ func (m *member[K]) ownUnder(b *Breaker, number uint64, f func(over, own State) 
 	}
 }
 
+// deliverAll delivers changes that were made under a lock.
+func deliverAll(queues []*changeQueue) {
+	for _, q := range queues {
+		q.deliver()
+	}
+}
+
 // resetAll resets all keys.
 func (g *Group[K]) resetAll(reason string) {
 	for _, b := range g.All() {
@@ -188,7 +198,7 @@ func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 func (b *Breaker) isUnchanged() bool { return b.phase.Load().epoch == 0 }
 
 // forceUnguarded is coverOverride for the breaker that all keys without room share.
-func (b *Breaker) forceUnguarded(s State, reason string) {
+func (b *Breaker) forceUnguarded(s State, reason string) *changeQueue {
 	at := b.now()
 	b.mu.Lock()
 	if p := b.advance(at); p.refuses() {
@@ -197,7 +207,7 @@ func (b *Breaker) forceUnguarded(s State, reason string) {
 		b.override(p, s, p.latest(at), reason)
 	}
 	b.mu.Unlock()
-	b.changes.deliver()
+	return b.changes
 }
 
 // forcedPhase returns the first phase of a breaker that begins in the override s instead of phase

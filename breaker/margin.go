@@ -23,7 +23,7 @@ func (r *rules) margin(e *evidence, where string) string {
 // rateMargin is like margin, but for the rate that was reached: the failure rate, or otherwise the
 // slow rate.
 func (r *rules) rateMargin(e *evidence) string {
-	if r.failureRate.reached(e.calls.Failures, e.calls.Calls) {
+	if r.failureRate.reached(e.calls.Failures, e.calls.Calls+e.pending) {
 		return r.margin(e, "in this window")
 	}
 	return r.slowMargin(e)
@@ -32,7 +32,7 @@ func (r *rules) rateMargin(e *evidence) string {
 // slowMargin is like margin, but it says how many slow calls must have been fast. If another rule
 // is reached too, it returns "".
 func (r *rules) slowMargin(e *evidence) string {
-	if r.asked || r.run.Reached(e.run, e.calls.Calls/busyShare) || e.streak >= r.consecutive {
+	if r.asked || r.runReached(e.run, e.calls, e.pending) || e.streak >= r.consecutive {
 		return ""
 	}
 	slow := min(e.slow.Calls, e.calls.Calls)
@@ -53,10 +53,10 @@ func (r *rules) slowMargin(e *evidence) string {
 func (r *rules) opensWithFewer(e *evidence, n int64) bool {
 	calls := e.calls
 	calls.Failures -= n
-	if _, reached := r.rateReached(calls, e.slow); reached {
+	if _, reached := r.rateReached(calls, e.slow, e.pending); reached {
 		return true
 	}
-	return r.run.Reached(e.run.FewerFailures(n), calls.Calls/busyShare)
+	return r.runReached(e.run.FewerFailures(n), calls, e.pending)
 }
 
 // leastWhere returns the least n from 1 to most for which ok is true, and whether there is one. If

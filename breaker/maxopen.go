@@ -76,7 +76,6 @@ func (b *Breaker) takePlace() bool {
 // stayClosed reports that a breaker did not open because there is no place. It does so at most once
 // per cooldown, which is how often the breaker could have opened. The lock is held.
 func (b *Breaker) stayClosed(p *phase, at time.Duration, why cause, counts window.Counts) {
-	p.live.byRun.Store(false)
 	at = p.latest(at)
 	if at < p.live.prevented {
 		return

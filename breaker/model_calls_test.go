@@ -45,14 +45,14 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 	m.enterDue(t)
 	m.lookForHung(t)
 	m.enterDue(t)
-	m.endOverdue(t)
+	m.rampAdvance(t)
 	m.enterDue(t)
 	c := &modelCall{visit: m.visit, start: t, timed: m.config.SlowCall > 0}
 	switch m.stay.state {
 	case breaker.Open, breaker.ForcedOpen:
 		return nil, m.refuse(t)
 	case breaker.HalfOpen:
-		if m.tooEarlyToProbe(&m.stay) {
+		if m.tooEarlyToProbe(&m.stay, t) {
 			return nil, m.refuse(t)
 		}
 		c.place = m.freeSlot(t)
@@ -80,6 +80,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 		m.reportShadow()
 	default:
 	}
+	m.addToSample(c, t)
 	m.watch(c, t)
 	return c, nil
 }
@@ -88,7 +89,7 @@ func (m *modelBreaker) allow(t time.Duration) (*modelCall, *breaker.OpenError) {
 func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 	switch s, settled := m.stayAt(t); {
 	case s.state == breaker.Open, s.state == breaker.ForcedOpen,
-		s.state == breaker.HalfOpen && (m.tooEarlyToProbe(&s) || settled && m.freeSlot(t) < 0):
+		s.state == breaker.HalfOpen && (m.tooEarlyToProbe(&s, t) || settled && m.freeSlot(t) < 0):
 		m.enterDue(t)
 		return m.refuse(t)
 	case s.state == breaker.Recovering && !m.rampPasses(t):
@@ -99,16 +100,20 @@ func (m *modelBreaker) check(t time.Duration) *breaker.OpenError {
 }
 
 func (m *modelBreaker) refuse(t time.Duration) *breaker.OpenError {
-	spared := m.tooEarlyToProbe(&m.stay)
+	spared := m.tooEarlyToProbe(&m.stay, t)
 	m.refused++
 	m.totals.Refused++
 	e := &breaker.OpenError{Name: "model", State: m.stay.state, Reason: m.stay.reason}
 	switch m.stay.state {
 	case breaker.Open:
 		e.Until = t0.Add(m.stay.until)
+		if m.stay.byRun && m.stay.rounds > 0 {
+			e.Until = t0.Add(max(m.stay.until, m.stay.spareTo))
+		}
 	case breaker.HalfOpen:
 		// when a slot falls free, or when the next cooldown ends if HalfOpenTimeout ends first
 		if spared {
+			e.Until = t0.Add(m.stay.spareTo)
 			break
 		}
 		until := m.slotFreeAt(t)
@@ -167,6 +172,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 		return false
 	}
 	c.used = true
+	m.endSampled(c, t, o)
 	if c.visit == m.visit {
 		m.enterDue(t)
 	}
@@ -177,7 +183,7 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	if m.stay.state == breaker.Disabled {
 		return false
 	}
-	r := modelResult{outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
+	r := modelResult{call: c, outcome: o, slow: c.timed && m.config.SlowCall > 0 && t-c.start > m.config.SlowCall}
 	m.addResult(t, r)
 	if after > 0 && m.config.MaxRetryAfter > 0 {
 		m.stay.asked = max(m.stay.asked, modelAdd(t, min(after, m.config.MaxRetryAfter)))
@@ -195,8 +201,13 @@ func (m *modelBreaker) done(c *modelCall, t time.Duration, o breaker.Outcome, af
 	case m.stay.state != breaker.ForcedClosed && r.isJudged():
 		if m.config.FailureRun != breaker.Off {
 			m.run = append(m.run, r)
+			if n := len(m.run); o == breaker.Failure && (n == 1 || m.runLength(m.run[:n-1]) == 0) {
+				m.runBegan = t
+			}
 		}
-		m.judge(t)
+		if !m.clean || m.config.Trip != nil || m.config.SharedCounts != nil {
+			m.judge(c, t, o)
+		}
 	}
 	return true
 }

@@ -89,6 +89,8 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	m.config.Initial = old.Initial
 	if c := m.config; c.Window != old.Window || c.Buckets != old.Buckets || c.LastCalls != old.LastCalls {
 		m.results, m.from, m.newest = nil, 0, 0
+		m.clean, m.rollAt = false, modelStale
+		m.ramp.counted = &modelBreaker{}
 		m.forgetFlying()
 	}
 	if c := m.config; c.SlowCall != old.SlowCall || c.HungCalls != old.HungCalls {
@@ -114,7 +116,7 @@ func (m *modelBreaker) reconfigure(given time.Duration, c breaker.Config) {
 	case m.stay.state != breaker.Recovering:
 	case m.config.Recovery == 0:
 		m.enter(modelStay{state: breaker.Closed, since: t, until: modelNever, reason: m.stay.reason, cooldown: m.stay.cooldown}, "hand", "Recovery is off", window.Counts{})
-	default:
+	case m.ramp.share < 1:
 		m.rampJudge(t)
 	}
 }

@@ -2,7 +2,7 @@ package breaker_test
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
@@ -14,13 +14,12 @@ type modelRamp struct {
 	share        float64 // of the calls that pass
 	skipped      int     // calls refused since the last that passed
 	passedAt     time.Duration
-	round        int
-	began        time.Duration // when it began
-	passed       int           // calls of the round
-	full         time.Duration // when the last call that the round needed passed
-	results      []modelResult // of the round
-	limited      bool          // a call of the round was refused
-	good, failed time.Duration // when the last good and the last failed round ended
+	calls        []*modelCall  // all that passed
+	results      modelResults  // in the order in which they came
+	counted      *modelBreaker // counts their results
+	round        int           // the index of the first call since the share last changed
+	trusted      int           // the index of the first call since the share last fell
+	good, failed time.Duration // when a round was last good, and when one last failed
 }
 
 const modelLeastShare = 1.0 / 8
@@ -37,89 +36,117 @@ func (m *modelBreaker) rampPasses(t time.Duration) bool {
 	return float64(m.ramp.skipped+1)*m.ramp.share >= 1 || t-m.ramp.passedAt >= time.Second
 }
 
-func (m *modelBreaker) rampRefuse() { m.ramp.skipped, m.ramp.limited = m.ramp.skipped+1, true }
+func (m *modelBreaker) rampRefuse() { m.ramp.skipped++ }
 
 func (m *modelBreaker) rampPass(c *modelCall, t time.Duration) {
 	r := &m.ramp
 	r.skipped, r.passedAt = 0, max(r.passedAt, t)
-	if r.passed++; r.passed <= m.rampSize() {
-		r.full = r.passedAt
-	}
-	c.round, c.timed = r.round, true
+	c.timed, c.passed = true, r.passedAt
+	r.calls = append(r.calls, c)
 }
 
-// rampSize is how many calls a round has.
-func (m *modelBreaker) rampSize() int {
-	if m.ramp.share == 1 {
-		return int(m.minCalls())
-	}
-	return 1
-}
-
-// endOverdue fails a round whose results are missing for too long.
-func (m *modelBreaker) endOverdue(t time.Duration) {
-	if m.stay.state == breaker.Recovering && m.ramp.passed >= m.rampSize() && t-m.ramp.full >= m.config.ProbeTimeout {
+// rampAdvance closes a breaker that lets all calls pass, or doubles the share if the round has no
+// verdict ProbeTimeout after its first call.
+func (m *modelBreaker) rampAdvance(t time.Duration) {
+	r := &m.ramp
+	switch round := r.calls[r.round:]; {
+	case m.stay.state != breaker.Recovering:
+	case r.share == 1 && t-r.failed >= m.config.Recovery:
+		s := m.stay
+		s.state, s.since, s.until = breaker.Closed, m.latest(t), modelNever
+		m.enter(s, "calls", fmt.Sprintf("all calls pass and no round of them failed for %v", m.config.Recovery), m.countsAt(t))
+	case r.share < 1 && len(round) > 0 && t-round[0].passed >= m.config.ProbeTimeout:
 		m.overdue++
-		m.rampNextRound(t, true)
+		m.rampGrow()
 	}
+}
+
+func (m *modelBreaker) rampGrow() { m.ramp.share, m.ramp.round = 2*m.ramp.share, len(m.ramp.calls) }
+
+// batch returns the results of calls in the order in which they came, and how many of the calls are
+// in flight and passed before one that has ended.
+func (m *modelBreaker) batch(calls []*modelCall) (in modelResults, pending int64) {
+	for _, r := range m.ramp.results {
+		if slices.Contains(calls, r.call) {
+			in = append(in, r)
+		}
+	}
+	return in, modelPending(calls, func(c *modelCall) bool { return c.used })
 }
 
 func (m *modelBreaker) rampResult(c *modelCall, t time.Duration, r modelResult) {
-	if r.isJudged() && c.round == m.ramp.round {
-		m.ramp.results = append(m.ramp.results, r)
+	if !r.isJudged() {
+		return
+	}
+	m.ramp.results = append(m.ramp.results, r)
+	all := m.ramp.share == 1
+	if calls := m.ramp.calls[m.ramp.trusted:]; slices.Contains(calls, c) {
+		m.rampJudgeAll(calls, t, r)
+	}
+	if !all && slices.Contains(m.ramp.calls[m.ramp.round:], c) {
 		m.rampJudge(t)
 	}
 }
 
-// rampJudge ends the round if the missing results cannot change its verdict.
-func (m *modelBreaker) rampJudge(t time.Duration) {
-	n := m.rampSize()
-	if has := len(m.ramp.results); t-m.ramp.began >= m.config.Recovery && has >= int(math.Ceil(float64(m.minCalls())/16)) {
-		n = min(n, has) // the round has lasted long enough
+// rampJudgeAll judges the results of all calls since the share last fell, as a closed breaker
+// would.
+func (m *modelBreaker) rampJudgeAll(calls []*modelCall, t time.Duration, r modelResult) {
+	k, all := &m.config, m.ramp.counted
+	_, pending := m.batch(calls)
+	all.config = *k
+	all.addResult(t, r)
+	if k.FailureRun != breaker.Off {
+		m.run = append(m.run, r)
 	}
-	best, worst := append([]modelResult{}, m.ramp.results...), append([]modelResult{}, m.ramp.results...)
-	for len(best) < n {
-		best = append(best, modelResult{outcome: breaker.Success})
-		worst = append(worst, modelResult{outcome: breaker.Failure, slow: true})
-	}
-	if failed := m.rampFails(best, n); failed || !m.rampFails(worst, n) {
-		m.rampNextRound(t, failed)
+	c := all.countsAt(t)
+	_, run := m.run.trippedBy(k, c, pending)
+	n := int64(k.ConsecutiveFailures)
+	failed := m.rateReached(c, pending) != "" || run != "" || r.outcome == breaker.Failure && n > 0 && all.streak >= n
+	if failed && m.ramp.share == 1 {
+		m.rampFail(t, nil)
 	}
 }
 
-func (m *modelBreaker) rampFails(rs []modelResult, n int) bool {
-	c, limit := modelCount(rs, window.Counts{}), m.config.FailureRate
+// rampJudge judges a round.
+func (m *modelBreaker) rampJudge(t time.Duration) {
+	rs, pending := m.batch(m.ramp.calls[m.ramp.round:])
+	switch failed, decided := m.verdict(modelCount(rs, window.Counts{}), pending); {
+	case len(rs) == 0 || !decided:
+	case failed:
+		m.rampFail(t, rs)
+	default:
+		m.ramp.good = max(m.ramp.good, t)
+		m.rampGrow()
+	}
+}
+
+// verdict reports whether a rate is reached if all pending calls succeed, and whether it is the
+// same if all of them fail.
+func (m *modelBreaker) verdict(c window.Counts, pending int64) (failed, decided bool) {
+	limit, all := m.config.FailureRate, c.Calls()+pending
 	if limit == breaker.Off {
 		limit = 0.5
 	}
-	return modelReached(c.Failures, int64(n), limit) || modelReached(c.Slow, int64(n), m.config.SlowRate)
+	reached := func(more int64) bool {
+		return modelReached(c.Failures+more, all, limit) || modelReached(c.Slow+more, all, m.config.SlowRate)
+	}
+	return reached(0), reached(0) == reached(pending)
 }
 
-func (m *modelBreaker) rampNextRound(t time.Duration, failed bool) {
+func (m *modelBreaker) rampFail(t time.Duration, rs modelResults) {
 	r, recovery := &m.ramp, m.config.Recovery
-	c := modelCount(r.results, window.Counts{})
-	for _, x := range r.results {
-		c.ConsecutiveFailures++
-		if x.outcome == breaker.Success {
-			c.ConsecutiveFailures = 0
+	relapsed := r.share == modelLeastShare && t-r.good >= recovery
+	r.failed, r.share = max(r.failed, t), max(r.share/2, modelLeastShare)
+	r.round, r.trusted = len(r.calls), len(r.calls)
+	r.counted.from, r.counted.streak, m.run = len(r.counted.results), 0, nil
+	if relapsed {
+		c := modelCount(rs, window.Counts{})
+		for _, x := range rs {
+			c.ConsecutiveFailures++
+			if x.outcome == breaker.Success {
+				c.ConsecutiveFailures = 0
+			}
 		}
-	}
-	share, rare := r.share, !r.limited && t-r.began >= time.Second
-	r.round, r.began, r.passed, r.results, r.limited = r.round+1, max(r.began, t), 0, nil, false
-	switch {
-	case failed:
-		r.failed, r.share = max(r.failed, t), max(share/2, modelLeastShare)
-		if share == modelLeastShare && t-r.good >= recovery {
-			m.open(t, "calls", fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls()), c)
-		}
-	case share == 1 && t-r.failed >= recovery:
-		s := m.stay
-		s.state, s.since, s.until = breaker.Closed, m.latest(t), modelNever
-		m.enter(s, "calls", fmt.Sprintf("all calls pass and no round of them failed for %v", recovery), c)
-	default:
-		r.good, r.share = max(r.good, t), min(share*2, 1)
-		if rare {
-			r.share = 1
-		}
+		m.open(t, "calls", fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls()), c)
 	}
 }

@@ -64,12 +64,14 @@ func modelDefaults(c breaker.Config) breaker.Config {
 
 // modelResult is a call that has ended.
 type modelResult struct {
+	call    *modelCall
 	bucket  int64
 	outcome breaker.Outcome
 	slow    bool
 }
 
 func (m *modelBreaker) addResult(t time.Duration, r modelResult) {
+	m.roll(t, r.outcome == breaker.Failure || r.slow && r.isJudged())
 	m.newest = max(m.newest, m.bucket(t))
 	r.bucket = m.newest
 	m.results = append(m.results, r)
@@ -142,14 +144,25 @@ func (m *modelBreaker) countsAt(t time.Duration) window.Counts {
 }
 
 // judge opens a closed breaker if its results reach a limit.
-func (m *modelBreaker) judge(t time.Duration) {
+func (m *modelBreaker) judge(call *modelCall, t time.Duration, o breaker.Outcome) {
+	m.markClean(t)
+	if m.judgeLimits(call, t); m.stay.state == breaker.Closed {
+		m.sampleAgain(t, o)
+	}
+}
+
+func (m *modelBreaker) judgeLimits(call *modelCall, t time.Duration) {
 	c, k := m.countsAt(t), &m.config
-	if reason := m.rateReached(c); reason != "" {
+	pending, known := m.pending(call)
+	if reason := m.rateReached(c, pending); reason != "" && known {
 		m.open(t, "calls", reason, c)
 		return
 	}
-	if run, reason := m.run.trippedBy(k, c); reason != "" {
-		m.stay.byRun = true
+	if run, reason := m.run.trippedBy(k, c, pending); reason != "" && known {
+		m.stay.byRun, m.stay.spare = true, 0
+		if n := time.Duration(run.Calls()) - 1; n > 0 {
+			m.stay.spare = 8 * min((t-m.runBegan)/n, 10*time.Minute/8)
+		}
 		m.open(t, "calls", reason, run)
 		return
 	}
@@ -164,7 +177,7 @@ func (m *modelBreaker) judge(t time.Duration) {
 		}
 	}
 	if k.SharedCounts != nil {
-		if reason := m.rateReached(*m.evidence); reason != "" {
+		if reason := m.rateReached(*m.evidence, 0); reason != "" {
 			m.open(t, "shared_counts", reason+", by shared counts", c)
 		}
 	}
@@ -179,16 +192,17 @@ func (m *modelBreaker) minCalls() int64 {
 	return int64(m.config.MinCalls)
 }
 
-// rateReached returns which rate is reached, or "" if none is.
-func (m *modelBreaker) rateReached(c window.Counts) string {
+// rateReached returns which rate is reached, or "" if none is. The failure rate is that which is
+// left if all pending calls succeed.
+func (m *modelBreaker) rateReached(c window.Counts, pending int64) string {
 	if c.Calls() < m.minCalls() {
 		return ""
 	}
-	return m.ratesOf(c)
+	return m.ratesOf(c, pending)
 }
 
-func (m *modelBreaker) ratesOf(c window.Counts) string {
-	if limit := m.config.FailureRate; modelReached(c.Failures, c.Calls(), limit) {
+func (m *modelBreaker) ratesOf(c window.Counts, pending int64) string {
+	if limit := m.config.FailureRate; modelReached(c.Failures, c.Calls()+pending, limit) {
 		return modelReason("failure", c.Failures, c.Calls(), limit)
 	}
 	if limit := m.config.SlowRate; modelReached(c.Slow, c.Calls(), limit) {
@@ -230,14 +244,18 @@ func (m *modelBreaker) concludeProbes(t time.Duration) {
 		m.open(t, "calls", "a probe failed", c)
 		return
 	}
-	if m.stay.byRun && c.Successes == 0 && c.Failures > 0 {
-		m.open(t, "calls", modelReason("failure", c.Failures, c.Calls(), m.config.FailureRate)+", of probes", c)
+	need := int64(max(min(m.config.MinCalls, m.config.Probes), 1))
+	if m.stay.byRun && c.Successes == 0 {
+		need = 1
+	}
+	inFlight, _ := m.slotsInUse(t)
+	if m.config.FailureRun == breaker.Off {
+		inFlight = nil
+	}
+	if _, decided := m.verdict(c, int64(len(inFlight))); !decided || c.Calls() < need {
 		return
 	}
-	if c.Calls() < int64(max(min(m.config.MinCalls, m.config.Probes), 1)) {
-		return
-	}
-	if reason := m.ratesOf(c); reason != "" {
+	if reason := m.ratesOf(c, 0); reason != "" {
 		m.open(t, "calls", reason+", of probes", c)
 		return
 	}

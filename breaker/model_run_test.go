@@ -183,7 +183,7 @@ func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 		"refused recovering": 1000, "overdue rounds": 100,
 		"half_open to closed by hand":      10,
 		"half_open to forced_open by hand": 10, "half_open to shadow by hand": 10,
-		"a run with successes":          10,
+		"a run with successes":          3,
 		"forced_open to closed by hand": 10, "forced_open to open by hand": 10, "forced_open to half_open by hand": 10,
 	} {
 		require.GreaterOrEqual(t, seen[what], max(least*runs/800, 1), "the steps have been dull: %s", what)

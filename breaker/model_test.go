@@ -36,6 +36,14 @@ type modelBreaker struct {
 	pause   modelPause    // HungCalls
 	flying  []*modelCall  // HungCalls: the calls since it was switched on
 
+	usual       *modelUsual
+	sample      *modelSample // nil if calls are not sampled
+	earlier     *modelSample // the one before
+	sampledFrom time.Duration
+	clean       bool          // the window was found clean, and nothing bad was recorded since
+	rollAt      time.Duration // when a result is judged even if the window is clean
+
+	runBegan time.Duration  // when the run began
 	run      modelResults   // the results judged while closed, since Reconfigure last cleared them
 	results  []modelResult  // in the order in which they came
 	newest   int64          // the bucket of the last result
@@ -58,6 +66,8 @@ type modelStay struct {
 	rounds   int           // rounds of probes and recoveries that failed in a row
 	byRun    bool          // a run of failures opened it, or opens it
 	refused  int64         // the calls that were refused before it opened
+	spare    time.Duration // after a run: for how long calls may be refused after a failed probe
+	spareTo  time.Duration // until when they may be
 	cooldown time.Duration // as it was when it opened
 	asked    time.Duration // until when the service asked not to be called
 }
@@ -73,13 +83,18 @@ type modelCall struct {
 	shadow  *modelCall    // Shadow: the call of the shadow, if it let the call through
 	lease   time.Duration // HalfOpen: when its slot falls free
 	verdict bool          // HalfOpen: the probe has a result
-	round   int           // Recovering: the round of the call
+	passed  time.Duration // Recovering: when it passed
+
+	sample    *modelSample
+	cohort    *modelCohort
+	took      time.Duration // of a sampled call; 0 while it runs
+	succeeded bool
 }
 
 const modelNever = time.Duration(math.MaxInt64)
 
 func newModel(c breaker.Config) *modelBreaker {
-	m := &modelBreaker{config: modelDefaults(c), evidence: new(window.Counts)}
+	m := &modelBreaker{config: modelDefaults(c), evidence: new(window.Counts), usual: new(modelUsual), rollAt: modelStale}
 	closed := modelStay{state: breaker.Closed, until: modelNever, reason: "initial state", cooldown: m.cooldown(0)}
 	first := closed
 	first.state = c.Initial
@@ -170,7 +185,7 @@ func (m *modelBreaker) recordChange(c breaker.Change) {
 
 func (m *modelBreaker) begin(s modelStay) {
 	if s.state == breaker.Closed {
-		s.rounds, s.byRun = 0, false
+		s.rounds, s.byRun, s.spare, s.spareTo = 0, false, 0, 0
 	}
 	m.stay = s
 	m.visit++
@@ -179,12 +194,19 @@ func (m *modelBreaker) begin(s modelStay) {
 	m.places, m.probed = make([]*modelCall, m.config.Probes), window.Counts{}
 	m.forgetFlying()
 	m.shadow, m.run = nil, nil
-	m.ramp = modelRamp{share: modelLeastShare, skipped: 7, passedAt: s.since, began: s.since, good: s.since, failed: s.since}
+	m.ramp = modelRamp{share: modelLeastShare, skipped: 7, passedAt: s.since, good: s.since, failed: s.since}
+	m.ramp.counted = &modelBreaker{config: m.config}
+	m.sample, m.earlier, m.sampledFrom = nil, nil, s.since
+	if m.samples() {
+		m.beginSample(s.since)
+	}
 	if s.state == breaker.Shadow {
 		c := m.config
 		c.Initial = breaker.Closed
 		m.shadow, m.told = newModel(c), 0
 		m.shadow.config, m.shadow.evidence, m.shadow.stay.since = c, m.evidence, s.since
+		m.shadow.usual = m.usual
+		m.shadow.beginSample(s.since)
 	}
 }
 
@@ -215,7 +237,10 @@ func (m *modelBreaker) cooldown(rounds int) time.Duration {
 func (m *modelBreaker) open(t time.Duration, by string, reason string, counts window.Counts) {
 	t = m.latest(t)
 	s := modelStay{state: breaker.Open, since: t, reason: reason, tripped: counts, rounds: m.stay.rounds}
-	s.byRun, s.refused = m.stay.byRun, m.totals.Refused
+	s.byRun, s.refused, s.spare = m.stay.byRun, m.totals.Refused, m.stay.spare
+	if s.byRun && m.stay.state != breaker.Closed {
+		s.spareTo = modelAdd(t, s.spare)
+	}
 	if m.stay.state == breaker.HalfOpen || m.stay.state == breaker.Recovering {
 		s.rounds++
 	}

@@ -14,15 +14,19 @@ func (m *Permit) isUninformative(d time.Time) bool {
 	}
 	b := m.breaker
 	p := b.phase.Load()
+	sampler := b
+	if p.shadow != nil {
+		sampler = p.shadow
+	}
 	at, deadline := b.now(), b.clock.Peek(d)
 	if at < deadline {
 		return false
 	}
 	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
-	b.setTiming(true, at)
-	short := b.usual.mayBeShort(m.startedBy(p, at), deadline)
-	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at) {
-		b.usual.pauseLearning(at)
+	sampler.setSampling(true, at)
+	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.phase.Load().sample, at)
+	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
+		b.usual.counted.Store(int64(at))
 		return false
 	}
 	return true
@@ -52,13 +56,15 @@ type uninformativeCalls struct {
 }
 
 // addAndCheck counts the call, and reports whether the call is evidence nevertheless. It is
-// evidence if MinCalls such calls came before it without a success in between. A closed breaker
-// must also have seen no success for the length of the window.
-func (u *uninformativeCalls) addAndCheck(p *phase, at time.Duration) bool {
-	window := p.rules.config.Window
-	if window == 0 { // LastCalls
-		window = usualEvery
+// evidence if MinCalls such calls came before it without a success in between, and there was no
+// success for the length of the window and twice the usual duration. A probe is never evidence
+// nevertheless: if only callers with short deadlines make the probes, others may still be answered.
+func (u *uninformativeCalls) addAndCheck(p *phase, at, usual time.Duration) bool {
+	long := p.rules.config.Window
+	if long == 0 { // LastCalls
+		long = usualEvery
 	}
+	long = addClamped(long, 2*max(usual, 0))
 	t := p.totals()
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -66,5 +72,5 @@ func (u *uninformativeCalls) addAndCheck(p *phase, at time.Duration) bool {
 		u.since, u.calls, u.successes = at, 0, t.Successes
 	}
 	u.calls++
-	return u.calls > p.rules.minCalls && (p.results == probeResults || at-u.since >= window)
+	return u.calls > p.rules.minCalls && p.results != probeResults && at-u.since >= long
 }

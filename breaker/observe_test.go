@@ -43,9 +43,10 @@ func TestObserveShowsEverySeriesFromTheStart(t *testing.T) {
 		require.Equal(t, want, observe(b))
 
 		time.Sleep(2 * time.Second)
-		early := holdPermits(t, b, 2)
 		run(t, b, 3, succeed)
-		run(t, b, 1, fail)
+		failing := holdPermits(t, b, 1)
+		early := holdPermits(t, b, 2)
+		failing[0].Record(breaker.Failure)
 		requireRefused(t, b)
 		early[0].Record(breaker.Success)
 		time.Sleep(3 * time.Second)

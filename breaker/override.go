@@ -36,9 +36,10 @@ func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint6
 	return number
 }
 
-// coverOverride is setOverride for the override of a group, which lies over that of the breaker.
-func (b *Breaker) coverOverride(t time.Time, s State, reason string) {
-	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) { b.changeOverride(p, s, at, reason) })
+// coverOverride is setOverride for the override of a group, which lies over that of the breaker. It
+// leaves the delivery of the changes to its caller.
+func (b *Breaker) coverOverride(t time.Time, s State, reason string) *changeQueue {
+	return b.queueChange(t, func(b *Breaker, p *phase, at time.Duration) { b.changeOverride(p, s, at, reason) })
 }
 
 // changeOverride begins the override s, or ends the one in effect if s is "". The lock is held.
@@ -145,8 +146,13 @@ func (b *Breaker) setStay(p *phase, s stay, reason string) {
 // changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes. If
 // the breaker was evicted, f gets the breaker that its key has now.
 func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
+	b.queueChange(t, f).deliver()
+}
+
+// queueChange is changeUnderLock, but leaves the delivery of the changes to its caller.
+func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) *changeQueue {
 	if b.member.isUnguarded() {
-		return
+		return b.changes
 	}
 	at := b.at(t)
 	b.mu.Lock()
@@ -154,10 +160,9 @@ func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at t
 	if p.state == evicted {
 		b.mu.Unlock()
 		t = b.latestTime(at)
-		b.member.group.get(t).changeUnderLock(t, f)
-		return
+		return b.member.group.get(t).queueChange(t, f)
 	}
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
-	b.changes.deliver()
+	return b.changes
 }

@@ -42,8 +42,11 @@ type Permit struct {
 	listenStart time.Duration              // for the listener
 	flight      int64                      // the part of flights that counts the call
 	slot        int32                      // HalfOpen: the slot of the probe
-	slotUse     uint32                     // HalfOpen: the number of that use of the slot
-	returned    bool                       // the function of Run, Do or DoResult has returned
+	// HalfOpen: the number of that use of the slot; Recovering: the number of the call
+	slotUse  uint32
+	number   int64 // in the sample, 0 if the call is not sampled
+	member   uint8 // the number in the cohort, 0 if the call is not in it
+	returned bool  // the function of Run, Do or DoResult has returned
 	// set by Run, Do and DoResult, which do not share the permit
 	recorded bool
 	active   bool // the call is counted in Breaker.active

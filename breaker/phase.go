@@ -65,24 +65,27 @@ func openStay(since, until time.Duration) stay { return stay{Open, since, until,
 // recovery is the state that a breaker keeps from its first opening until it closes. During an
 // override the phase underneath keeps it.
 type recovery struct {
-	reason   string          // why the breaker opened
-	openedBy window.Counts   // the counts that opened it
-	rounds   int             // rounds of probes that failed
-	byRun    bool            // a run of failures opened it
-	details  *openingDetails // what is known of the opening; nil if the breaker was opened by hand
-	refused  int64           // the calls that the breaker had refused when it last opened
-	cooldown time.Duration   // the latest cooldown
+	reason   string        // why the breaker opened
+	openedBy window.Counts // the counts that opened it
+	rounds   int           // rounds of probes that failed
+	byRun    bool          // a run of failures opened it
+	// after a run: for how long calls may be refused after a failed probe, and until when they may
+	// be
+	spare, spareUntil time.Duration
+	details           *openingDetails // what is known of the opening; nil if it was opened by hand
+	refused           int64           // the calls that the breaker had refused when it last opened
+	cooldown          time.Duration   // the latest cooldown
 }
 
 // mutableState holds the fields that change while a phase lasts. The phases of one epoch share it.
 type mutableState struct {
 	// the time before which the service asked not to be called
-	retryAt atomic.Int64
-	run     cusum.Counter                 // Closed: the run of failures
-	byRun   atomic.Bool                   // Closed: the run opens the breaker
-	probed  atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
-	full    atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
-	ramp    ramp                          // Recovering: which calls pass; guarded by Breaker.mu
+	retryAt  atomic.Int64
+	run      cusum.Counter                 // Closed: the run of failures
+	runBegan atomic.Int64                  // Closed: when the run began
+	probed   atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
+	full     atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
+	ramp     *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
 	// HalfOpen, Recovering: spreads the waits that refused calls are told
 	spread evenSequence
 	// a number computed from the time at which the phase began
@@ -97,9 +100,8 @@ type mutableState struct {
 // derive computes fields from the state, the rules and the breaker.
 func (p *phase) derive(b *Breaker) {
 	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
-	p.sampled = p.sampled && !p.rules.config.CountDeadlines
-	p.timed = p.measured || p.sampled
-	p.fast = p.state == Closed && !p.watched
+	p.timed = p.measured || p.sample != nil
+	p.fast = p.state == Closed && !p.watched && p.sample == nil
 	p.plain = p.fast && b.member == nil && p.rules.config.Classify == nil
 }
 
@@ -118,14 +120,15 @@ func (p *phase) complete(b *Breaker) {
 		b.forgetFailures()
 		p.flights = newFlights(p.rules)
 	case Open:
-		p.refusal.Until = b.date(p.until)
+		p.refusal.Until = b.date(p.passesFrom())
 	case HalfOpen:
+		p.refusal.Until = b.date(p.passesFrom())
 		b.slots.reset(p.rules.config.Probes)
 	case Recovering:
 		p.flights = newFlights(p.rules)
 		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.live.spread
-		p.live.ramp = newRamp(p.since)
+		p.live.ramp = newRamp(p.since, p.rules.newTally(false))
 	case Shadow:
 		p.shadow = b.newShadow(p)
 	default: // the other overrides need nothing
@@ -139,6 +142,19 @@ func (p *phase) newRefusal(b *Breaker) *OpenError {
 		e.Margin, e.LastFailures = p.details.margin, p.details.failures
 	}
 	return e
+}
+
+// passesFrom returns the time from which an open breaker, or a half-open one that spares calls,
+// lets a call pass however few calls there are.
+func (p *phase) passesFrom() time.Duration {
+	switch {
+	case !p.spares():
+		return p.until
+	case p.state == Open:
+		return max(p.until, p.spareUntil)
+	default:
+		return p.spareUntil
+	}
 }
 
 // next returns the phase that follows p, not yet complete.

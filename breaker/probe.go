@@ -14,7 +14,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
 	slot, use := -1, uint32(0)
-	if p.state == HalfOpen && !b.tooEarlyToProbe(p) {
+	if p.state == HalfOpen && !b.tooEarlyToProbe(p, at) {
 		slot, use = b.occupySlot(p, at)
 	}
 	refusal := b.probeRefusal(p, slot, at)
@@ -36,7 +36,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
 	slot := -1
-	if !b.tooEarlyToProbe(p) {
+	if !b.tooEarlyToProbe(p, at) {
 		slot = b.slots.findFree(at, p.rules.config.Probes)
 	}
 	refusal := b.probeRefusal(p, slot, at)
@@ -56,8 +56,8 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 		return b.refusal(p)
 	case p.state != HalfOpen || slot >= 0:
 		return nil
-	case b.tooEarlyToProbe(p):
-		return p.refusal
+	case b.tooEarlyToProbe(p, at):
+		return b.refusal(p)
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
 	began := b.date(next - p.rules.config.ProbeTimeout)
@@ -109,11 +109,10 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 		if m.retryAfter > 0 {
 			p.askRetry(at, m.retryAfter)
 		}
-		slow := took > p.rules.config.SlowCall
 		if p.results == rampResults {
-			b.addRamped(m, p, o, slow, at)
+			b.addRamped(m, p, o, took, at)
 		} else {
-			b.addProbe(m, p, o, slow, at)
+			b.addProbe(m, p, o, took > p.rules.config.SlowCall, at)
 		}
 		b.changes.cause = nil
 	}
@@ -142,23 +141,38 @@ func (b *Breaker) addProbe(m *Permit, p *phase, o Outcome, slow bool, at time.Du
 // lock is held.
 func (b *Breaker) decideByProbes(p *phase, c window.Counts, at time.Duration) {
 	r := p.rules
-	enough := c.Calls() >= min(int64(r.config.MinCalls), int64(r.config.Probes))
-	reason := ""
+	need := min(int64(r.config.MinCalls), int64(r.config.Probes))
+	if p.byRun && c.Successes == 0 {
+		need = 1
+	}
+	pending := int64(0)
+	if r.runs {
+		pending = b.slots.inFlight(at)
+	}
+	failed, decided := r.verdict(c, pending, need)
 	switch {
 	case r.failureRate == neverReached && c.Failures > 0:
-		reason = "a probe failed"
-	case p.byRun && c.Successes == 0 && c.Failures > 0:
-		reason = r.failureReason(c.Failures, c.Calls()) + ", of probes"
-	case !enough:
-		return
-	case r.failureRate.reached(c.Failures, c.Calls()):
-		reason = r.failureReason(c.Failures, c.Calls()) + ", of probes"
-	case r.slowRate.reached(c.Slow, c.Calls()):
-		reason = r.slowReason(c.Slow, c.Calls()) + ", of probes"
-	default:
+		b.open(p, at, cause{reason: "a probe failed", origin: byCalls}, c)
+	case !decided:
+	case !failed:
 		why := cause{reason: fmt.Sprintf("%d of %d probes succeeded", c.Successes, c.Calls()), origin: byCalls}
 		b.enter(endlessStay(r.afterProbes(), at), why, c)
-		return
+	case r.failureRate.reached(c.Failures, c.Calls()):
+		b.open(p, at, cause{reason: r.failureReason(c.Failures, c.Calls()) + ", of probes", origin: byCalls}, c)
+	default:
+		b.open(p, at, cause{reason: r.slowReason(c.Slow, c.Calls()) + ", of probes", origin: byCalls}, c)
 	}
-	b.open(p, at, cause{reason: reason, origin: byCalls}, c)
+}
+
+// verdict reports whether the results of calls that began together reach a rate, or cannot reach it
+// any more, however the pending calls among them end. At least need results decide. If FailureRate
+// is off, half of the calls may not fail.
+func (r *rules) verdict(c window.Counts, pending, need int64) (failed, decided bool) {
+	failureRate, all := r.failureRate, c.Calls()+pending
+	if failureRate == neverReached {
+		failureRate = wholeRate / 2
+	}
+	failed = failureRate.reached(c.Failures, all) || r.slowRate.reached(c.Slow, all)
+	canFail := failureRate.reached(c.Failures+pending, all) || r.slowRate.reached(c.Slow+pending, all)
+	return failed, c.Calls() >= need && failed == canFail
 }

@@ -60,7 +60,7 @@ func (b *Breaker) replacePhase(p *phase, at time.Duration) {
 	case p.state != Recovering:
 	case p.rules.config.Recovery == 0:
 		b.enter(endlessStay(Closed, at), cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
-	default:
+	case p.live.ramp.oneOf > 1:
 		b.judgeRound(p, at)
 	}
 }
@@ -72,10 +72,17 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	next.derive(b)
 	if !r.sameWindow(old) {
 		next.past = p.past.withTally(p.tally, at)
-		next.tally, next.floor = r.newTally(), tally.Counts{}
+		next.tally, next.floor = r.newTally(r.config.Latency), tally.Counts{}
 		next.tally.SetStreak(p.tally.Streak())
 	}
 	next.tally.SetSlow(r.config.SlowCall)
+	if next.state == Recovering {
+		ramp := next.live.ramp
+		if !r.sameWindow(old) {
+			ramp.counted, ramp.floor = r.newTally(false), tally.Counts{}
+		}
+		ramp.counted.SetSlow(r.config.SlowCall)
+	}
 	if !next.runs || r.failureRate != old.failureRate {
 		next.live.run.Clear() // its score was computed with a different rate
 	}

@@ -21,6 +21,12 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	if began.watched {
 		m.endFlight()
 	}
+	sampled := m.number > 0 && began.sample != nil
+	if sampled {
+		b.endSampled(m, o, at)
+		m.number = 0 // record may be called again for this permit
+		p = b.phase.Load()
+	}
 	switch {
 	case p != began && p.epoch != began.epoch:
 		return b.recordLate(ctx, m, o, at, f)
@@ -31,11 +37,11 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	}
 	var run cusum.Run
 	if o == Failure && p.results == judgeResults {
-		run = p.countFailure()
+		run = p.countFailure(at)
 	}
 	took := tally.Untimed
 	if began.timed {
-		took = b.learnFrom(ctx, m, p, o, at)
+		took = b.durationOf(ctx, m, o, at)
 	}
 	streak, clean := p.tally.Record(at, verdictOf(o), took)
 	if m.retryAfter > 0 && p.results == judgeResults {
@@ -50,7 +56,11 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		b.keepFailure(p, m, at, f)
 	}
 	if p.results == judgeResults && o <= Failure && (!clean || p.asked) {
-		b.judge(ctx, p, at, evidence{streak: streak, run: run})
+		e := evidence{streak: streak, run: run}
+		if p.runs {
+			e.pending, e.unplaced = p.sample.pending()+p.earlier.pending(), p.sample != nil && !sampled
+		}
+		b.judge(ctx, p, at, e)
 	}
 	if p.shadow != nil {
 		p.tellShadow(ctx, m, o, at)
@@ -83,7 +93,7 @@ func (b *Breaker) recordPlain(ctx context.Context, began *phase, start time.Dura
 	}
 	took := tally.Untimed
 	if p.timed {
-		took = b.learnFrom(ctx, &Permit{phase: p, start: start}, p, Success, at)
+		took = b.durationOf(ctx, &Permit{phase: p, start: start}, Success, at)
 	}
 	if _, clean := p.tally.Record(at, tally.Success, took); !clean || p.asked {
 		b.judge(ctx, p, at, evidence{})
@@ -98,12 +108,9 @@ func (m *Permit) endFlight() {
 	}
 }
 
-// learnFrom returns the duration of a call for the tally of phase p. Before that, it learns from
-// the duration if the call is a sample, and keeps the call if it may be an exemplar.
-func (b *Breaker) learnFrom(ctx context.Context, m *Permit, p *phase, o Outcome, at time.Duration) time.Duration {
-	if m.phase.sampled && o <= Failure {
-		b.learnDuration(p, o, at-m.start, at)
-	}
+// durationOf returns the duration of a call for the tally, and keeps the call if it may be an
+// exemplar.
+func (b *Breaker) durationOf(ctx context.Context, m *Permit, o Outcome, at time.Duration) time.Duration {
 	if m.phase.traced && o <= Failure {
 		b.keepExemplar(ctx, m, at)
 	}
@@ -139,7 +146,7 @@ func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) 
 // stays reached after a later success.
 func (b *Breaker) judge(ctx context.Context, p *phase, at time.Duration, e evidence) {
 	if e.run == 0 {
-		p.countSuccess()
+		p.addToRun(false)
 	}
 	e.calls, e.slow = p.tally.RatesAndMarkClean(at, &p.floor, &p.live.run)
 	if why := p.limitReached(at, &e); why != nil {
@@ -147,5 +154,5 @@ func (b *Breaker) judge(ctx context.Context, p *phase, at time.Duration, e evide
 		b.trip(p, at, *why, e.calls)
 		return
 	}
-	b.sampleAgain(p, at)
+	b.sampleAgain(p, at, e.streak)
 }

@@ -7,29 +7,35 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// allowShare lets a call of a recovering breaker pass if it belongs to the share that passes.
+// allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
+// all calls pass and none of their rounds failed for Recovery, it closes the breaker.
 func (b *Breaker) allowShare(m *Permit, p *phase, at time.Duration) error {
 	if p.flights != nil && b.openIfHung(p, at) {
 		return b.allowAt(m, b.phase.Load(), at)
 	}
 	b.mu.Lock()
 	p = b.advance(at)
-	b.endOverdueRound(p, at)
-	p = b.phase.Load()
 	passes := false
 	if p.state == Recovering {
-		r := &p.live.ramp
+		r, c := p.live.ramp, &p.rules.config
+		switch {
+		case r.oneOf == 1 && at-r.failedAt >= c.Recovery:
+			why := fmt.Sprintf("all calls pass and no round of them failed for %v", c.Recovery)
+			p = b.enter(endlessStay(Closed, at), cause{reason: why, origin: byCalls}, p.counts(at))
+		case r.isOverdue(at, c.ProbeTimeout): // a missing result is no failure
+			r.grow()
+		}
 		if passes = r.passes(at); passes {
-			r.pass(at, r.size(p.rules.minCalls))
-			m.slotUse = r.round
+			m.slotUse = r.pass(at)
 		} else {
-			r.refuse()
+			r.skipped++
 		}
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
 	switch {
 	case p.state != Recovering: // the state has changed since the caller loaded the phase
+		m.slotUse = 0
 		return b.allow(m, b.phase.Load(), at)
 	case !passes:
 		return b.refuse(p.refusal)
@@ -44,7 +50,7 @@ func (b *Breaker) checkShare(at time.Duration) error {
 	p := b.advance(at)
 	refused := p.state == Recovering && !p.live.ramp.passes(at)
 	if refused {
-		p.live.ramp.refuse()
+		p.live.ramp.skipped++
 	}
 	b.mu.Unlock()
 	if refused {
@@ -53,11 +59,25 @@ func (b *Breaker) checkShare(at time.Duration) error {
 	return nil
 }
 
-// addRamped adds the result of a call of a recovering breaker to the round, if the call began in
-// it, and ends the round if there are enough results. The lock is held.
-func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
-	if r := &p.live.ramp; (o == Success || o == Failure) && m.slotUse == r.round {
-		r.results = withResult(r.results, o, slow)
+// addRamped adds the result of a call of a recovering breaker. If all calls pass, the results since
+// the share last fell are judged as those of a closed breaker are. Otherwise the first calls of the
+// round are. The lock is held.
+func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, took, at time.Duration) {
+	r := p.live.ramp
+	judged := o == Success || o == Failure
+	if r.trusted.end(m.slotUse) && judged {
+		e := evidence{pending: r.trusted.pending()}
+		if run := p.addToRun(o == Failure); o == Failure {
+			e.run = run
+		}
+		e.streak, _ = r.counted.Record(at, verdictOf(o), took)
+		e.calls, e.slow = r.counted.Rates(at, &r.floor)
+		if r.oneOf == 1 && p.rules.failing(&e) {
+			b.failRound(p, window.Counts{}, at)
+		}
+	}
+	if r.round.end(m.slotUse) && judged && r.oneOf > 1 {
+		r.results = withResult(r.results, o, took > p.rules.config.SlowCall)
 		b.judgeRound(p, at)
 	}
 }
@@ -80,47 +100,30 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 	return c
 }
 
-// judgeRound ends the round of a recovering breaker as soon as the missing results cannot change
-// its verdict. The lock is held.
+// judgeRound ends the round of a recovering breaker of whose calls a share passes, if its results
+// decide it. The lock is held.
 func (b *Breaker) judgeRound(p *phase, at time.Duration) {
-	c, size := p.live.ramp.results, p.live.ramp.resultsNeeded(p.rules.minCalls, at, p.rules.config.Recovery)
-	failed := p.rules.roundFails(c, size)
-	missing := max(size-c.Calls(), 0)
-	worst := window.Counts{Failures: c.Failures + missing, Slow: c.Slow + missing}
-	if failed || !p.rules.roundFails(worst, size) {
-		b.endRound(p, failed, at)
+	r := p.live.ramp
+	failed, decided := p.rules.verdict(r.results, r.round.pending(), 1)
+	switch {
+	case !decided:
+	case failed:
+		b.failRound(p, r.results, at)
+	default:
+		r.goodAt = max(r.goodAt, at)
+		r.grow()
 	}
 }
 
-// roundFails reports whether a round of the given size with these results reaches a rate. If
-// FailureRate is off, a round fails if half of its calls fail.
-func (r *rules) roundFails(c window.Counts, size int64) bool {
-	failureRate := r.failureRate
-	if failureRate == neverReached {
-		failureRate = wholeRate / 2
-	}
-	return failureRate.reached(c.Failures, size) || r.slowRate.reached(c.Slow, size)
-}
-
-// endOverdueRound ends a round as failed if its results are still missing after ProbeTimeout. Then
-// the calls hang, or their permits were forgotten. The lock is held.
-func (b *Breaker) endOverdueRound(p *phase, at time.Duration) {
-	if p.state == Recovering && p.live.ramp.isOverdue(at, p.rules.config.ProbeTimeout, p.live.ramp.size(p.rules.minCalls)) {
-		b.endRound(p, true, at)
-	}
-}
-
-// endRound ends the round of a recovering breaker, and closes or opens the breaker if the round
-// decides that. The lock is held.
-func (b *Breaker) endRound(p *phase, failed bool, at time.Duration) {
-	c, recovery := p.live.ramp.results, p.rules.config.Recovery
-	switch p.live.ramp.endRound(failed, at, recovery) {
-	case recovered:
-		why := fmt.Sprintf("all calls pass and no round of them failed for %v", recovery)
-		b.enter(endlessStay(Closed, at), cause{reason: why, origin: byCalls}, c)
-	case relapsed:
+// failRound halves the share of a recovering breaker. It opens the breaker if the share was
+// smallest and no round was good for Recovery. The lock is held.
+func (b *Breaker) failRound(p *phase, c window.Counts, at time.Duration) {
+	r, recovery := p.live.ramp, p.rules.config.Recovery
+	relapsed := r.oneOf == leastShare && at-r.goodAt >= recovery
+	r.shrink(at)
+	p.live.run.Clear()
+	if relapsed {
 		why := fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls())
 		b.open(p, at, cause{reason: why, origin: byCalls}, c)
-	case nextRound:
 	}
 }

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -52,8 +53,8 @@ func (r *recoveryRun) makeCalls(n int, o breaker.Outcome) (passed int) {
 	return passed
 }
 
-// A round needs one result while calls are refused. The round in which all calls pass needs 20, and
-// eleven successes decide it.
+// A round needs one result. When all calls pass, the breaker closes at the first call after
+// Recovery without a failed round.
 func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	require.Equal(t, 1, r.makeCalls(1, breaker.Success), "one of eight begins with a call that passes")
@@ -61,20 +62,21 @@ func TestRecoveringDoublesTheShareWithEachGoodRound(t *testing.T) {
 	require.Equal(t, 1, r.makeCalls(2, breaker.Success), "one of two")
 	require.Equal(t, 1000, r.makeCalls(1000, breaker.Success), "all")
 	require.True(t, r.Tripped())
-	r.now = time.Second + 20*time.Second
-	require.Equal(t, breaker.Recovering, r.state(), "no call was made")
-	require.Equal(t, 20, r.makeCalls(20, breaker.Success))
+	r.now = time.Second + 20*time.Second - 2*time.Millisecond
+	require.Equal(t, 1, r.makeCalls(1, breaker.Success))
+	require.Equal(t, breaker.Recovering, r.state(), "a millisecond is missing")
+	require.Equal(t, 1, r.makeCalls(1, breaker.Success))
 	require.Equal(t, breaker.Closed, r.state())
 	require.False(t, r.Tripped())
 	last := r.told.all[len(r.told.all)-1]
 	require.Equal(t, "all calls pass and no round of them failed for 20s", last.Reason)
-	require.EqualValues(t, 11, last.Counts.Successes)
+	require.EqualValues(t, 1, last.Counts.Successes, "the call before it, in the window")
 }
 
 func TestRecoveringHalvesTheShareWithEachFailedRound(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	r.makeCalls(1+4+2, breaker.Success)
-	require.Equal(t, 10, r.makeCalls(10, breaker.Failure), "ten failures of twenty reach the limit")
+	require.Equal(t, 12, r.makeCalls(12, breaker.Failure), "a run: ten, and one per six calls")
 	require.Equal(t, 1, r.makeCalls(2, breaker.Failure), "one of two")
 	require.Equal(t, 1, r.makeCalls(4, breaker.Failure), "one of four")
 	require.Equal(t, 100, r.makeCalls(800, breaker.Failure), "one of eight, however many fail")
@@ -123,43 +125,79 @@ func TestRecoveringLetsACallPerSecondThrough(t *testing.T) {
 	}
 }
 
-func TestRecoveringLetsAllCallsThroughIfCallsAreRare(t *testing.T) {
-	r := newRecoveryRun(t, breaker.Config{})
-	r.now += time.Second
-	require.True(t, r.makeCall(breaker.Success), "a round of a second in which none was refused")
-	require.Equal(t, 100, r.makeCalls(100, breaker.Success))
-}
-
-func TestRecoveringDoesNotLetAllCallsThroughAfterAQuickOne(t *testing.T) {
-	r := newRecoveryRun(t, breaker.Config{})
-	r.now += time.Second - 1
-	require.True(t, r.makeCall(breaker.Success))
-	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
-}
-
 func TestRecoveringJudgesOnlyCallsOfTheRound(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	late, err := r.AllowAt(after(r.now)) // of the first round
 	require.NoError(t, err)
-	require.Equal(t, 1, r.makeCalls(8, breaker.Success))
+	require.Equal(t, 2, r.makeCalls(16, breaker.Success), "two of three decide, whatever the first becomes")
 	require.True(t, late.RecordAt(after(r.now), breaker.Failure), "it counts")
 	require.EqualValues(t, 1, r.CountsAt(after(r.now)).Failures)
 	require.Equal(t, 1, r.makeCalls(4, breaker.Success), "one of four")
 	require.Equal(t, 5, r.makeCalls(2+4, breaker.Success), "one of two, and then all")
 }
 
-func TestRecoveringFailsARoundWhoseCallsHang(t *testing.T) {
+// A service may take longer than ProbeTimeout: a missing result is not a failure.
+func TestRecoveringTakesNoMissingResultForAFailure(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{ProbeTimeout: 3 * time.Second})
-	r.makeCalls(1+4+2, breaker.Success)
-	for range 20 {
+	require.Equal(t, 1, r.beginCalls(8))
+	r.now += 3*time.Second - 8*time.Millisecond
+	require.Equal(t, 1, r.beginCalls(4), "the pause was long, and the share is still one of eight")
+	require.Equal(t, 1, r.beginCalls(4), "one of four, from the first call of the round on for 3s")
+	r.now += 3 * time.Second
+	require.Equal(t, 1, r.beginCalls(2), "one of two")
+	r.now += 3 * time.Second
+	require.Equal(t, 100, r.beginCalls(100), "all")
+	r.now = time.Second + 20*time.Second
+	r.beginCalls(1)
+	require.Equal(t, breaker.Closed, r.state())
+}
+
+// beginCalls begins n calls that do not end, one each millisecond, and returns how many passed.
+func (r *recoveryRun) beginCalls(n int) (passed int) {
+	for range n {
 		r.now += time.Millisecond
-		_, err := r.AllowAt(after(r.now)) // no result
-		require.NoError(t, err)
+		if _, err := r.AllowAt(after(r.now)); err == nil {
+			passed++
+		}
 	}
-	r.now += 3*time.Second - 1
-	require.True(t, r.makeCall(breaker.Ignored))
-	r.now++
-	require.Equal(t, 5, r.makeCalls(10, breaker.Ignored), "one of two")
+	return passed
+}
+
+// Errors that come at once come before the successes of calls that began earlier.
+func TestRecoveringJudgesACallAmongThoseThatBeganBefore(t *testing.T) {
+	r := newRecoveryRun(t, breaker.Config{})
+	begin := func() *breaker.Permit {
+		for {
+			r.now += time.Millisecond
+			if p, err := r.AllowAt(after(r.now)); err == nil {
+				return &p
+			}
+		}
+	}
+	slow := []*breaker.Permit{begin(), begin(), begin()}
+	require.True(t, begin().RecordAt(after(r.now), breaker.Failure))
+	require.True(t, begin().RecordAt(after(r.now), breaker.Failure))
+	for _, p := range slow[:2] {
+		require.True(t, p.RecordAt(after(r.now), breaker.Success))
+		require.Equal(t, 1, r.beginCalls(8), "one of eight: the last slow call decides")
+	}
+	require.True(t, slow[2].RecordAt(after(r.now), breaker.Success))
+	require.Equal(t, 1, r.beginCalls(4), "one of four")
+}
+
+// 45 % of the calls fail. A few calls reach FailureRate by chance, but all of them do not.
+func TestRecoveringIsAsSureAsTheTrafficAllows(t *testing.T) {
+	r := newRecoveryRun(t, breaker.Config{})
+	random := rand.New(rand.NewPCG(1, 2))
+	for r.state() == breaker.Recovering && r.now < 5*time.Minute {
+		o := breaker.Success
+		if random.Float64() < 0.45 {
+			o = breaker.Failure
+		}
+		r.makeCalls(1, o)
+	}
+	require.Equal(t, breaker.Closed, r.state())
+	require.Less(t, r.now, time.Minute)
 }
 
 func TestRefusalOfARecoveringBreaker(t *testing.T) {
@@ -199,8 +237,7 @@ func TestRecoveringUnderOverridesAndReconfigure(t *testing.T) {
 	require.Equal(t, breaker.Closed, r.state())
 }
 
-// If rare calls did not shorten the rounds, a service that is called every 15 seconds would need 11
-// good calls after the first round.
+// A share that passes is a round per call, whatever MinCalls is.
 func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
 	r := newRecoveryRun(t, breaker.Config{})
 	for r.state() == breaker.Recovering {
@@ -208,15 +245,5 @@ func TestRecoveringDoesNotTakeLongIfCallsAreRare(t *testing.T) {
 		require.True(t, r.makeCall(breaker.Success))
 	}
 	require.Equal(t, breaker.Closed, r.state())
-	require.Equal(t, time.Second+3*15*time.Second, r.now, "a round of one call, and one of two")
-}
-
-func TestARoundOfRareCallsFails(t *testing.T) {
-	r := newRecoveryRun(t, breaker.Config{})
-	for _, o := range []breaker.Outcome{breaker.Success, breaker.Success, breaker.Failure} {
-		r.now += 15 * time.Second
-		require.True(t, r.makeCall(o))
-	}
-	require.Equal(t, 1, r.makeCalls(2, breaker.Failure), "one of two: half of a round has failed")
-	require.Equal(t, breaker.Recovering, r.state())
+	require.Equal(t, time.Second+4*15*time.Second, r.now, "three rounds, and the first call after them")
 }

@@ -52,15 +52,15 @@ func newRules(c Config) *rules {
 	return r
 }
 
-// newTally returns an empty tally for the window of the Config.
-func (r *rules) newTally() *tally.Calls {
+// newTally returns an empty tally for the window of the Config, with a histogram if latency is set.
+func (r *rules) newTally(latency bool) *tally.Calls {
 	c := &r.config
 	if c.LastCalls > 0 {
 		return tally.NewLast(c.LastCalls, c.SlowCall)
 	}
 	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
 	t := tally.New(width, c.Buckets, c.SlowCall)
-	if c.Latency {
+	if latency {
 		t.TrackLatency()
 	}
 	return t
@@ -102,19 +102,23 @@ type evidence struct {
 	calls, slow tally.Pair // of the window
 	streak      int64      // consecutive failures, 0 for a success
 	run         cusum.Run  // the run of failures, empty for a success
+	// The calls in flight that began before one that has ended. They may be successes: a failure
+	// often ends sooner.
+	pending int64
+	// pending is not known, because the call began before the sample
+	unplaced bool
 }
 
 // limitReached returns why the calls of the phase open the breaker, or nil if they do not. It calls
 // functions of the user, so no lock is held.
 func (p *phase) limitReached(at time.Duration, e *evidence) *cause {
 	r := p.rules
-	if reason, reached := r.rateReached(e.calls, e.slow); reached {
+	if reason, reached := r.rateReached(e.calls, e.slow, e.pending); reached && !e.unplaced {
 		return &cause{reason: reason, origin: byCalls, margin: r.rateMargin(e)}
 	}
-	if r.run.Reached(e.run, e.calls.Calls/busyShare) {
-		c := cause{reason: r.runReason(e.run), origin: byCalls, margin: r.margin(e, "in this run")}
+	if r.runReached(e.run, e.calls, e.pending) && !e.unplaced {
+		c := cause{reason: r.runReason(e.run), origin: byCalls, margin: r.margin(e, "in this run"), byRun: true, spare: p.spareAfter(e.run, at)}
 		e.calls = tally.Pair{Calls: e.run.Calls(), Failures: e.run.Failures()}
-		p.live.byRun.Store(true)
 		return &c
 	}
 	if e.streak >= r.consecutive && p.consecutive(e.streak) >= r.consecutive {
@@ -128,19 +132,32 @@ func (p *phase) limitReached(at time.Duration, e *evidence) *cause {
 	}
 	if r.config.SharedCounts != nil {
 		n := clampCounts(r.config.SharedCounts())
-		if reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures}); reached {
+		if reason, reached := r.rateReached(tally.Pair{Calls: n.Calls(), Failures: n.Failures}, tally.Pair{Calls: n.Slow, Failures: n.SlowFailures}, 0); reached {
 			return &cause{reason: reason + ", by shared counts", origin: bySharedCounts}
 		}
 	}
 	return nil
 }
 
-// rateReached reports whether the counts reach a rate, and the reason in words.
-func (r *rules) rateReached(calls, slow tally.Pair) (reason string, reached bool) {
+// failing reports whether the results reach a limit of rates, runs or failures in a row.
+func (r *rules) failing(e *evidence) bool {
+	_, reached := r.rateReached(e.calls, e.slow, e.pending)
+	return reached || r.runReached(e.run, e.calls, e.pending) || e.streak >= r.consecutive
+}
+
+// runReached reports whether a run of failures is long enough for a window with these calls, even
+// if the pending calls succeed.
+func (r *rules) runReached(run cusum.Run, calls tally.Pair, pending int64) bool {
+	return run != 0 && r.run.Reached(run.MoreSuccesses(pending), (calls.Calls+pending)/busyShare)
+}
+
+// rateReached reports whether the counts reach a rate, even if the pending calls succeed, and the
+// reason in words.
+func (r *rules) rateReached(calls, slow tally.Pair, pending int64) (reason string, reached bool) {
 	slow.Calls = min(slow.Calls, calls.Calls)
 	switch {
 	case calls.Calls < r.minCalls:
-	case r.failureRate.reached(calls.Failures, calls.Calls):
+	case r.failureRate.reached(calls.Failures, calls.Calls+pending):
 		return r.failureReason(calls.Failures, calls.Calls), true
 	case r.slowRate.reached(slow.Calls, calls.Calls):
 		return r.slowReason(slow.Calls, calls.Calls), true

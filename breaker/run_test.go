@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +145,7 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 		recordMinutely(t, b, 11, breaker.Failure) // ten open it, and the next is a probe
 		require.Equal(t, "failure rate 100% of 1 calls, limit 50%, of probes", reasons[len(reasons)-1])
 		for range 5 {
+			probed := time.Now().Add(-time.Minute)
 			for range 7 {
 				require.Equal(t, breaker.HalfOpen, b.State(), "the cooldown is over")
 				before := b.Totals().Refused
@@ -151,8 +153,8 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 				var e *breaker.OpenError
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, breaker.HalfOpen, e.State)
-				require.Zero(t, e.Until)
-				require.Equal(t, time.Second, e.RetryAfter())
+				require.Equal(t, probed.Add(8*time.Minute), e.Until, "eight calls of the run took that long")
+				require.Equal(t, time.Until(e.Until), e.RetryAfter())
 				require.ErrorContains(t, err, "is half-open and no probe is due (failure rate 100% of 1 calls")
 				require.Equal(t, before+1, b.Totals().Refused)
 				time.Sleep(time.Minute)
@@ -173,6 +175,32 @@ func TestAfterARunOneCallInEightIsAProbe(t *testing.T) {
 		recordMinutely(t, b, 1, breaker.Success)
 		require.Equal(t, breaker.Closed, b.State(), "a failure after a success is judged by the rate")
 	})
+}
+
+// A caller that is alone and waits as it is told is refused once per outage, however rare its calls
+// are.
+func TestRetryAfterOfALoneCallerIsTheTimeAfterWhichItsCallPasses(t *testing.T) {
+	for _, gap := range []time.Duration{time.Second, 20 * time.Second, 10 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			b := breaker.New("b", breaker.Config{})
+			for range 20 {
+				err := b.Run(bg(), fail)
+				if refusal := new(breaker.OpenError); errors.As(err, &refusal) {
+					wait := refusal.RetryAfter()
+					require.LessOrEqual(t, wait, 10*time.Minute)
+					time.Sleep(wait)
+					require.NotErrorIs(t, b.Run(bg(), fail), breaker.ErrOpen, "it waited %v", wait)
+				}
+				time.Sleep(gap)
+			}
+			require.Equal(t, gap < 10*time.Minute, b.Totals().Refused > 0)
+			if err := b.Run(bg(), succeed); err != nil {
+				time.Sleep(err.(*breaker.OpenError).RetryAfter()) //nolint:errorlint // it is a refusal
+				require.NoError(t, b.Run(bg(), succeed))
+			}
+			require.NoError(t, b.Run(bg(), succeed))
+		})
+	}
 }
 
 func TestARateSparesNoCalls(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 // newShadow returns a closed breaker that begins with phase p.
 func (b *Breaker) newShadow(p *phase) *Breaker {
-	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes}
+	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes, usual: b.usual}
 	s.clock.Epoch = b.clock.Epoch
 	first := firstPhase(shadowRules(p.rules))
 	first.since = p.since
@@ -40,6 +40,7 @@ func (p *phase) askShadow(b *Breaker, m *Permit, at time.Duration) {
 		return
 	}
 	m.shadowPhase, m.flight, m.slot, m.slotUse = s.phase, s.flight, s.slot, s.slotUse
+	m.number, m.member = s.number, s.member
 }
 
 // tellShadow records the result of a call with the shadow, if the shadow let the call through.
@@ -49,7 +50,7 @@ func (p *phase) tellShadow(ctx context.Context, m *Permit, o Outcome, at time.Du
 	}
 	s := Permit{
 		breaker: p.shadow, phase: m.shadowPhase, start: m.start, retryAfter: m.retryAfter,
-		flight: m.flight, slot: m.slot, slotUse: m.slotUse,
+		flight: m.flight, slot: m.slot, slotUse: m.slotUse, number: m.number, member: m.member,
 	}
 	p.shadow.record(ctx, &s, o, at, nil)
 }

@@ -178,8 +178,8 @@ func TestAShadowDoesWhatARealBreakerDoes(t *testing.T) {
 	}
 	for what, least := range map[string]int64{
 		"opened": 1000, "refused": 5000, "closed to open by calls": 200, "closed to open by shared_counts": 5,
-		"half_open to open by calls": 200, "half_open to open by clock": 20, "half_open to closed by calls": 20,
-		"half_open to recovering by calls": 100, "recovering to open by calls": 50, "recovering to closed by calls": 3,
+		"half_open to open by calls": 200, "half_open to open by clock": 20, "half_open to closed by calls": 10,
+		"half_open to recovering by calls": 100, "recovering to open by calls": 10, "recovering to closed by calls": 3,
 	} {
 		require.GreaterOrEqual(t, seen[what], least*int64(runs)/300, "the steps have been dull: %s", what)
 	}

@@ -79,6 +79,16 @@ func (ps probeSlots) leaveSlot(i int32, use uint32, state slotState) {
 	}
 }
 
+// inFlight returns the number of occupied slots.
+func (ps probeSlots) inFlight(at time.Duration) (n int64) {
+	for _, s := range ps {
+		if s.state == slotOccupied && at < s.until {
+			n++
+		}
+	}
+	return n
+}
+
 // nextFree returns when fewer than limit slots are in use. That is when the first occupied slot
 // falls free or, if more than limit slots are in use, when the last one does.
 func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {

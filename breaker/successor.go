@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"reflect"
@@ -101,6 +102,8 @@ func (b *Breaker) recordWithSuccessor(ctx context.Context, m *Permit, o Outcome,
 	}
 	if !inTime {
 		n.phase = &phase{epoch: math.MaxUint64} // no breaker has this epoch
+	} else if s := cmp.Or(n.shadowPhase, n.phase).sample; s != nil {
+		n.number = s.begun.Add(1)
 	}
 	return next.record(ctx, &n, o, offset, f)
 }
@@ -111,7 +114,7 @@ func (p *phase) untimedPhase() *phase {
 		return p
 	}
 	next := *p
-	next.timed, next.measured, next.sampled = false, false, false
+	next.timed, next.measured = false, false
 	return &next
 }
 

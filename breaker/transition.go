@@ -14,6 +14,8 @@ type cause struct {
 	origin string
 	// how many fewer failures or slow calls would not have opened the breaker
 	margin string
+	byRun  bool            // a run of failures is the cause
+	spare  time.Duration   // after a run: for how long calls may be refused after a failed probe
 	ctx    context.Context // of the call that is the cause, if that is known
 }
 
@@ -89,7 +91,11 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	details := b.newDetails(why.margin)
 	next.recovery = recovery{
 		reason: why.reason, details: details, openedBy: counts, rounds: rounds, cooldown: wait,
-		byRun: p.live.byRun.Load() || p.state != Closed && p.byRun, refused: int64(b.refused.Load()),
+		byRun: why.byRun, spare: why.spare, refused: int64(b.refused.Load()),
+	}
+	if p.state != Closed && p.byRun {
+		next.byRun, next.spare = true, p.spare
+		next.spareUntil = addClamped(at, p.spare)
 	}
 	next.complete(b)
 	c := Change{From: p.state, To: Open, Reason: why.reason, origin: why.origin, Counts: counts}

@@ -1,139 +1,235 @@
 package breaker
 
 import (
+	"cmp"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// usualDuration estimates the usual duration of a successful call: the median. A call whose own
-// deadline was shorter says nothing about the service. See the package comment.
+// usualDuration is the median duration of a successful call. A call whose own deadline was shorter
+// says nothing about the service. See the package comment.
 //
-// The estimate moves by a small share towards each duration that it is given, as Frugal-1U does
-// (Ma, Muthukrishnan, Sandler: Frugal Streaming for Estimating Quantiles, 2013). So one machine
-// word is enough to store it.
+// The breaker learns it from cohorts: calls that began one after the other, whatever their results
+// are and whenever they end. A sample of calls in the order in which they end would have too many
+// short ones. The calls of a cohort that are still running, or were ended by their deadline, would
+// have succeeded later or never. So the median is that of Kaplan and Meier (Nonparametric
+// Estimation from Incomplete Observations, 1958).
 //
-// Durations are sampled, because timing a call needs a reading of the clock at its beginning, which
-// a closed breaker otherwise saves. The breaker times calls for a while in three cases: when it is
-// created or closes, whenever usualEvery has passed since then, and when the deadline of a call has
-// passed. To do so, it replaces its phase with one that times calls.
+// Timing a call needs a reading of the clock at its beginning, which a closed breaker otherwise
+// saves. So it times calls only for a while: when it is created or closes, every usualEvery, and
+// for usualEvery after a deadline has passed or two calls in a row have failed. To do so, it
+// replaces its phase with one whose calls are sampled.
 //
-// If a service fails because it becomes slow, its slow answers must not become usual. The calls
-// that have a short deadline end before these slow answers arrive, and only these answers would
-// teach the estimate that this deadline is too short. So a deadline that counts as a failure stops
-// learning, and the estimate that is used is at least usualEvery old.
+// If a service fails because it becomes slow, its slow answers must not become usual. So a new
+// median is not used if a deadline counted as a failure since its cohort began.
 type usualDuration struct {
-	median    atomic.Int64 // the present estimate in nanoseconds; 0 if no call was timed
-	candidate atomic.Int64 // an earlier estimate, which is used next
-	known     atomic.Int64 // the estimate that is used
-	confirmAt atomic.Int64 // the time from which candidate is used
-	frozen    atomic.Int64 // the time until which nothing is learned
-	needed    atomic.Int64 // the time until which calls are timed
-	samples   atomic.Int64 // successes and failures that were timed
+	cohort  atomic.Pointer[cohort]
+	known   atomic.Int64 // the median in nanoseconds, 0 if nothing is known, or noMedian
+	knownAt atomic.Int64 // when its cohort was complete
+	counted atomic.Int64 // when a deadline last counted as a failure
+	needed  atomic.Int64 // the time until which calls are sampled
 }
+
+// noMedian says that less than half of the calls of a cohort succeeded, whatever time they had.
+const noMedian = -1
 
 const (
-	// usualSamples is the minimum number of results that are timed. The first ones teach the
-	// estimate even while calls fail, because nothing else is known.
-	usualSamples = 64
-	// usualEvery is the time after which calls are timed again and the estimate is confirmed. It is
-	// also the time for which nothing is learned after a deadline that counted as a failure.
+	// cohortSize is the number of calls whose median is estimated. Where calls are rare, the calls
+	// of cohortSpan are enough if they are a quarter of that.
+	cohortSize = 64
+	cohortSpan = 20 * time.Second
+	// usualEvery is the time after which calls are sampled again.
 	usualEvery = 10 * time.Second
+	// longestUsual is how long a median is used although deadlines count as failures, and how long
+	// the calls of a cohort may take.
+	longestUsual = 5 * time.Minute
 )
 
-// timing says whether the calls of a phase are timed for the usual duration.
-type timing struct {
-	sampled     bool
-	sampledFrom time.Duration // when sampling began; calls of an earlier phase began before that
-	sampledTo   int64         // usual.samples when there are enough samples
+// cohort holds calls that began one after the other.
+type cohort struct {
+	since time.Duration
+
+	mu    sync.Mutex
+	calls []cohortCall
 }
 
-// learnDuration updates the estimate with a call that was timed for it. p is the present phase.
-func (b *Breaker) learnDuration(p *phase, o Outcome, took, at time.Duration) {
-	u := &b.usual
-	n := u.samples.Add(1)
-	if o == Success && (n <= usualSamples || int64(at) >= u.frozen.Load()) {
-		u.add(int64(took), n)
-		u.confirm(int64(at), n)
+type cohortCall struct {
+	start time.Duration
+	took  time.Duration // 0 while the call runs, and negative if it did not succeed
+}
+
+// begin returns the number of a call in the cohort, or 0 if the cohort is complete.
+func (c *cohort) begin(at time.Duration) (member uint8) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.isComplete(at) {
+		c.calls = append(c.calls, cohortCall{start: at})
+		member = uint8(len(c.calls)) //nolint:gosec // at most cohortSize
 	}
-	if p.sampled && p.state == Closed && n >= p.sampledTo && int64(at) >= u.needed.Load() {
-		b.setTiming(false, at)
+	return member
+}
+
+// isComplete reports whether the cohort has enough calls. The lock is held.
+func (c *cohort) isComplete(at time.Duration) bool {
+	n := len(c.calls)
+	return n == cohortSize || n >= cohortSize/4 && at-c.since >= cohortSpan
+}
+
+// end ends a call, whose number is 0 if it is not in the cohort. decided reports that the cohort is
+// complete, and that its median is known or will not be known in time, when it is 0.
+func (c *cohort) end(member uint8, o Outcome, took, at time.Duration) (median time.Duration, decided bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if took = max(took, 1); o != Success {
+		took = -took
+	}
+	if member > 0 {
+		c.calls[member-1].took = took
+	}
+	tooOld := at-c.since >= longestUsual
+	if !c.isComplete(at) || member == 0 && !tooOld {
+		return 0, false
+	}
+	median = c.median(at)
+	return median, median != 0 || tooOld
+}
+
+// median returns the median, or noMedian if all calls have ended and too few have succeeded, or 0
+// if that is not known yet. The lock is held.
+func (c *cohort) median(at time.Duration) time.Duration {
+	running := false
+	all := slices.Clone(c.calls)
+	for i := range all {
+		if all[i].took == 0 {
+			running = true
+			all[i].took = min(all[i].start-at, -1)
+		}
+	}
+	slices.SortFunc(all, func(a, b cohortCall) int { // of equal durations, successes come first
+		return cmp.Or(cmp.Compare(max(a.took, -a.took), max(b.took, -b.took)), cmp.Compare(b.took, a.took))
+	})
+	longer := 1.0 // the share of the calls that take longer
+	for i, d := range all {
+		if d.took > 0 {
+			longer *= 1 - 1/float64(len(all)-i)
+		}
+		if longer < 0.5+1e-9 {
+			return d.took
+		}
+	}
+	if running {
+		return 0
+	}
+	return noMedian
+}
+
+// sample numbers the calls of a phase in the order in which they begin. So it is known how many
+// calls are in flight that began before one that has ended already.
+type sample struct {
+	cohort       *cohort
+	begun, ended atomic.Int64
+	newest       atomic.Int64 // the highest number of a call that has ended
+}
+
+// begin numbers a call that begins.
+func (s *sample) begin(m *Permit, at time.Duration) {
+	m.number, m.member = s.begun.Add(1), s.cohort.begin(at)
+}
+
+// end counts the end of a call with the number.
+func (s *sample) end(number int64) {
+	for old := s.newest.Load(); number > old && !s.newest.CompareAndSwap(old, number); {
+		old = s.newest.Load()
+	}
+	s.ended.Add(1)
+}
+
+// pending returns the number of calls in flight that began before one that has ended.
+func (s *sample) pending() int64 {
+	if s == nil {
+		return 0
+	}
+	return max(s.newest.Load()-s.ended.Load(), 0)
+}
+
+// endSampled counts the end of a sampled call, and learns from its duration.
+func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
+	s, u := m.phase.sample, b.usual
+	s.end(m.number)
+	present := u.cohort.Load() == s.cohort
+	if median, decided := s.cohort.end(m.member, o, at-m.start, at); present && decided && u.cohort.CompareAndSwap(s.cohort, nil) {
+		u.learn(s.cohort, median, at)
+		present = false
+	}
+	if !present {
+		b.setSampling(at < time.Duration(u.needed.Load()), at)
 	}
 }
 
-// add moves the estimate towards a duration. n is the number of the sample. If two calls do so at
-// the same time, one of them may have no effect.
-func (u *usualDuration) add(took, n int64) {
-	took = max(took, 1)
-	old := u.median.Load()
-	step := max(old/32, 1)
-	if n <= usualSamples/4 {
-		step = max(old/4, 1)
-	}
-	next := took
-	switch {
-	case old == 0:
-	case took > old:
-		next = old + min(step, took-old)
-	default:
-		next = old - min(step, old-took)
-	}
-	u.median.CompareAndSwap(old, next)
-}
-
-// confirm accepts the candidate estimate if no deadline has counted as a failure for long enough.
-// The first samples are used at once.
-func (u *usualDuration) confirm(at, n int64) {
-	if n <= usualSamples {
-		u.known.Store(u.median.Load())
-		u.candidate.Store(u.median.Load())
-		u.confirmAt.Store(at + int64(usualEvery))
+// learn uses the median of a cohort, unless a deadline counted as a failure since the cohort began.
+// If the cohort has none, a known median stays.
+func (u *usualDuration) learn(c *cohort, median, at time.Duration) {
+	slowed := u.counted.Load() >= int64(c.since) && int64(at)-u.knownAt.Load() < int64(longestUsual)
+	if median == 0 || u.known.Load() > 0 && (median == noMedian || slowed) {
 		return
 	}
-	if due := u.confirmAt.Load(); at >= due && u.confirmAt.CompareAndSwap(due, at+int64(usualEvery)) {
-		u.known.Store(u.candidate.Swap(u.median.Load()))
+	u.known.Store(int64(median))
+	u.knownAt.Store(int64(at))
+}
+
+// sampleAgain samples the calls of a closed phase if it is time to, or if failures have begun: then
+// it will matter which calls began before them.
+func (b *Breaker) sampleAgain(p *phase, at time.Duration, streak int64) {
+	due := at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines
+	if p.sample == nil && (due || streak == 2 && p.runs) {
+		b.setSampling(true, at)
 	}
 }
 
-// pauseLearning stops learning for a while, and forgets what was learned last.
-func (u *usualDuration) pauseLearning(at time.Duration) {
-	u.frozen.Store(int64(addClamped(at, usualEvery)))
-	known := u.known.Load()
-	u.candidate.Store(known)
-	u.median.Store(known)
-}
-
-// sampleAgain starts to time calls of a closed phase if it is time for new samples.
-func (b *Breaker) sampleAgain(p *phase, at time.Duration) {
-	if !p.sampled && at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines {
-		b.setTiming(true, at)
-	}
-}
-
-// setTiming replaces a closed phase with one whose calls are timed, or are not.
-func (b *Breaker) setTiming(sampled bool, at time.Duration) {
+// setSampling begins a sample if the present one is complete or there is none, or ends the sample
+// of a closed phase.
+func (b *Breaker) setSampling(on bool, at time.Duration) {
 	if !b.mu.TryLock() {
 		return // a later call does it
 	}
 	defer b.mu.Unlock()
 	p := b.phase.Load()
-	if p.state != Closed || p.sampled == sampled {
+	if p.sample == nil && (!on || p.state != Closed) || p.sample != nil && p.sample.cohort == b.usual.cohort.Load() {
 		return
 	}
 	next := *p
-	next.sampled = sampled
-	if sampled {
-		next.sampledFrom, next.sampledTo = p.latest(at), b.usual.samples.Load()+usualSamples
+	if next.sample = nil; on || p.state != Closed {
+		next.timing = b.newTiming(p.latest(at))
 	}
+	next.earlier = cmp.Or(p.sample, p.earlier)
 	next.derive(b)
 	b.phase.Store(&next)
 }
 
-// beginTiming sets the timing of the phase of a new state.
+// timing says whether the calls of a phase are sampled.
+type timing struct {
+	sample      *sample       // nil if they are not
+	earlier     *sample       // the sample before, whose calls may still be in flight
+	sampledFrom time.Duration // when the latest sample began
+}
+
+// newTiming begins a sample. A cohort that is not complete continues.
+func (b *Breaker) newTiming(at time.Duration) timing {
+	c := b.usual.cohort.Load()
+	if c == nil {
+		c = &cohort{since: at}
+		b.usual.cohort.Store(c)
+	}
+	return timing{sample: &sample{cohort: c}, sampledFrom: at}
+}
+
+// beginTiming sets the timing of the phase of a new state. In the state Shadow the shadow samples.
 func (p *phase) beginTiming(b *Breaker) {
 	p.timing = timing{sampledFrom: p.since}
-	behavior := stateMachine[p.state]
-	if b.observed == nil && (behavior.results == judgeResults || behavior.results == countResults) {
-		p.sampled, p.sampledTo = true, b.usual.samples.Load()+usualSamples
+	if stateMachine[p.state].results != dropResults && p.state != Shadow {
+		p.timing = b.newTiming(p.since)
 	}
 }
 
@@ -142,15 +238,25 @@ func (m *Permit) startedBy(now *phase, at time.Duration) time.Duration {
 	switch {
 	case m.phase.timed || !m.phase.fast:
 		return m.start
-	case now.sampled && now.epoch == m.phase.epoch:
+	case now.sample != nil && now.epoch == m.phase.epoch:
 		return now.sampledFrom
 	}
 	return at
 }
 
 // mayBeShort reports whether the time to a deadline was, or may have been, shorter than a
-// successful call usually takes. The call began at start or earlier.
-func (u *usualDuration) mayBeShort(start, deadline time.Duration) bool {
+// successful call usually takes. The call began at start or earlier and ends now. While no median
+// is known, the calls so far give an estimate. If they give none, the end of a call beside others
+// is no evidence.
+func (u *usualDuration) mayBeShort(start, deadline time.Duration, s *sample, at time.Duration) bool {
 	known := time.Duration(u.known.Load())
-	return known > 0 && deadline-start < known
+	if known == 0 && s != nil {
+		s.cohort.mu.Lock()
+		known = s.cohort.median(at)
+		s.cohort.mu.Unlock()
+		if known <= 0 {
+			return s.begun.Load()-s.ended.Load() > 1
+		}
+	}
+	return deadline-start < known
 }

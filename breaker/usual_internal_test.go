@@ -10,109 +10,133 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The estimate is compared with the exact median of the same durations. If each step changes the
-// estimate by a share s, the logarithm of the estimate has a standard deviation of sqrt(s/4f). f is
-// the density of the logarithm of the durations at the median. The bounds are five standard
-// deviations for s = 1/32.
-func TestTheEstimateIsNearTheMedian(t *testing.T) {
-	for name, c := range map[string]struct {
-		draw    func(r *rand.Rand) float64 // in milliseconds
-		density float64
-	}{
-		"constant":       {func(*rand.Rand) float64 { return 50 }, 1e6},
-		"narrow":         {func(r *rand.Rand) float64 { return 50 * math.Exp(0.15*r.NormFloat64()) }, 2.66},
-		"wide":           {func(r *rand.Rand) float64 { return 50 * math.Exp(r.NormFloat64()) }, 0.399},
-		"exponential":    {func(r *rand.Rand) float64 { return 50 * r.ExpFloat64() }, 0.347},
-		"microseconds":   {func(r *rand.Rand) float64 { return 1e-3 * (1 + r.Float64()) }, 1.5},
-		"days, and more": {func(r *rand.Rand) float64 { return 1e9 * (1 + r.Float64()) }, 1.5},
+// cohortOf returns a complete cohort of calls that take the given times, and were begun 10 ms after
+// each other. A share of them is ended by a deadline.
+func cohortOf(r *rand.Rand, draw func(*rand.Rand) float64, share float64, deadline time.Duration) (c *cohort, at time.Duration) {
+	c = &cohort{}
+	for range cohortSize {
+		at += 10 * time.Millisecond
+		member := c.begin(at)
+		took, o := time.Duration(draw(r)*float64(time.Millisecond)), Success
+		if r.Float64() < share && took >= deadline {
+			took, o = deadline, Failure
+		}
+		c.end(member, o, took, at)
+	}
+	return c, at
+}
+
+// Most callers have a deadline that is shorter than the median, and only the short ones of their
+// calls succeed. A median of the calls as they end would be far too short.
+func TestTheMedianIsThatOfAllCallsThoughDeadlinesEndMost(t *testing.T) {
+	for name, draw := range map[string]func(*rand.Rand) float64{
+		"constant":    func(*rand.Rand) float64 { return 50 },
+		"narrow":      func(r *rand.Rand) float64 { return 50 * math.Exp(0.15*r.NormFloat64()) },
+		"lognormal":   func(r *rand.Rand) float64 { return 50 * math.Exp(r.NormFloat64()) },
+		"exponential": func(r *rand.Rand) float64 { return 72 * r.ExpFloat64() },
 	} {
-		r := rand.New(rand.NewPCG(1, 2))
-		bound := 5 * math.Sqrt(1/(32*4*c.density))
-		for range 50 {
-			var u usualDuration
-			var all []float64
-			for n := range int64(1001) {
-				ms := c.draw(r)
-				all = append(all, ms)
-				u.add(int64(ms*float64(time.Millisecond)), n+1)
+		for _, share := range []float64{0, 0.5, 0.65} {
+			r := rand.New(rand.NewPCG(1, 2))
+			var medians []float64
+			tooShort := 0
+			for range 200 {
+				c, at := cohortOf(r, draw, share, 10*time.Millisecond)
+				m := c.median(at)
+				require.Positive(t, m, name)
+				medians = append(medians, m.Seconds()*1000)
+				if m <= 10*time.Millisecond {
+					tooShort++
+				}
 			}
-			slices.Sort(all)
-			got := float64(u.median.Load()) / float64(time.Millisecond)
-			require.InDelta(t, math.Log(all[500]), math.Log(got), bound, "%s: %v ms of %v ms", name, got, all[500])
+			slices.Sort(medians)
+			require.InDelta(t, 50, medians[100], 5, "%s, %v", name, share)
+			require.Zero(t, tooShort, "%s, %v: a deadline of 10 ms would count", name, share)
 		}
 	}
 }
 
-// The first samples move the estimate by a quarter each, so a first call that was unusual matters
-// little.
-func TestTheFirstSamplesCorrectAnUnusualFirstCall(t *testing.T) {
-	for _, first := range []int64{10_000, 1_000_000, 5_000_000} {
-		var u usualDuration
-		for n := range int64(usualSamples / 4) {
-			took := int64(100_000)
-			if n == 0 {
-				took = first
-			}
-			u.add(took, n+1)
+func TestACohortWithoutEnoughSuccessesHasNoMedian(t *testing.T) {
+	c, at := cohortOf(rand.New(rand.NewPCG(1, 2)), func(*rand.Rand) float64 { return 50 }, 1, 10*time.Millisecond)
+	require.EqualValues(t, noMedian, c.median(at))
+	c.calls[7].took = 0
+	require.Zero(t, c.median(at), "a call is running, which may succeed")
+}
+
+// Calls in flight count as calls that take longer than they have taken so far.
+func TestCallsInFlightAreInTheMedian(t *testing.T) {
+	c := &cohort{}
+	for i := range cohortSize {
+		member := c.begin(0)
+		if i%4 == 0 {
+			_, decided := c.end(member, Success, time.Millisecond, time.Millisecond)
+			require.False(t, decided, "a quarter is fast, and the others are still running")
 		}
-		require.InEpsilon(t, 100_000, u.median.Load(), 0.3, "the first call took %d ns", first)
+	}
+	for i := range cohortSize / 2 {
+		member := uint8(2*i + 2)
+		median, decided := c.end(member, Success, time.Second, time.Second)
+		require.Equal(t, i >= cohortSize/4-1, decided)
+		if decided {
+			require.Equal(t, time.Second, median)
+		}
 	}
 }
 
-func TestTheEstimateStaysWithinTheDurations(t *testing.T) {
+func TestRareCallsNeedFewerForAMedian(t *testing.T) {
+	c := &cohort{}
+	for i := range cohortSize / 4 {
+		at := time.Duration(i) * 2 * time.Second
+		member := c.begin(at)
+		require.NotZero(t, member)
+		_, decided := c.end(member, Success, time.Second, at+time.Second)
+		require.Equal(t, i == cohortSize/4-1, decided)
+	}
+	require.Zero(t, c.begin(time.Minute), "it is complete")
+}
+
+// A median that was learned while deadlines counted is that of a service that has become slow.
+func TestAnOutageDoesNotBecomeUsual(t *testing.T) {
 	var u usualDuration
-	for i, took := range []int64{0, -1, math.MinInt64, 1, math.MaxInt64, math.MaxInt64, 7} {
-		u.add(took, int64(i+1))
-		require.Positive(t, u.median.Load())
+	learn := func(since, at, median time.Duration) time.Duration {
+		u.learn(&cohort{since: since}, median, at)
+		return time.Duration(u.known.Load())
 	}
-	for n := range int64(10_000) {
-		u.add(math.MaxInt64, n)
-		require.Positive(t, u.median.Load())
-	}
-	require.Equal(t, int64(math.MaxInt64), u.median.Load())
+	require.EqualValues(t, noMedian, learn(0, 1, noMedian), "nothing else is known")
+	require.Equal(t, time.Millisecond, learn(2, 3, time.Millisecond))
+	require.Equal(t, time.Millisecond, learn(4, 5, noMedian), "nobody succeeds")
+	u.counted.Store(int64(time.Second))
+	require.Equal(t, time.Millisecond, learn(time.Second, 2*time.Second, time.Second), "a deadline counted since the cohort began")
+	require.Equal(t, 2*time.Millisecond, learn(time.Second+1, 2*time.Second, 2*time.Millisecond))
+	u.counted.Store(int64(time.Hour))
+	require.Equal(t, time.Second, learn(time.Second, 2*time.Second+longestUsual, time.Second), "it was known for long enough")
 }
 
-// A duration counts as usual when no deadline has counted as a failure for usualEvery since.
-func TestWhatIsLearnedIsKnownLater(t *testing.T) {
-	var u usualDuration
-	learn := func(at time.Duration, took, n int64) {
-		u.add(took, n)
-		u.confirm(int64(at), n)
+// A call that never ends, such as a forgotten permit, does not keep a cohort for ever.
+func TestACohortEndsThoughACallDoesNot(t *testing.T) {
+	c := &cohort{}
+	for range cohortSize {
+		c.begin(0)
 	}
-	learn(0, 100, 1)
-	require.EqualValues(t, 100, u.known.Load(), "the first sample is known at once")
-	learn(time.Second, 100, usualSamples)
-	for n := range int64(100) {
-		learn(2*time.Second, 1000, 100+n)
+	for member := range uint8(cohortSize - 1) {
+		_, decided := c.end(member+1, Failure, 1, longestUsual-1)
+		require.False(t, decided)
 	}
-	require.EqualValues(t, 100, u.known.Load())
-	learn(11*time.Second, 1000, 300)
-	require.EqualValues(t, 100, u.known.Load(), "now it is a candidate")
-	u.pauseLearning(20 * time.Second)
-	learn(31*time.Second, 100, 301)
-	require.EqualValues(t, 100, u.known.Load(), "the candidate was learned before a deadline failed")
-	learn(42*time.Second, 100, 302)
-	require.EqualValues(t, 100, u.known.Load())
-	for n := range int64(200) {
-		learn(43*time.Second, 1000, 400+n)
-	}
-	learn(53*time.Second, 1000, 700)
-	learn(64*time.Second, 1000, 701)
-	require.Greater(t, u.known.Load(), int64(900))
+	median, decided := c.end(0, Success, 1, longestUsual)
+	require.True(t, decided)
+	require.Zero(t, median)
 }
 
-func TestTheEstimateUsesOnlySuccessesAndPausesAfterACountedDeadline(t *testing.T) {
-	b := New("b", Config{})
-	p := b.phase.Load()
-	learn := func(o Outcome, took, at time.Duration) int64 {
-		b.learnDuration(p, o, took, at)
-		return b.usual.median.Load()
+func TestPendingCallsBeganBeforeOneThatHasEnded(t *testing.T) {
+	s := &sample{cohort: &cohort{}}
+	var permits [5]Permit
+	for i := range permits {
+		s.begin(&permits[i], 0)
 	}
-	for range usualSamples {
-		learn(Success, 100, 0)
+	for _, step := range []struct {
+		ends int
+		want int64
+	}{{2, 2}, {0, 1}, {4, 2}, {1, 1}, {3, 0}} {
+		s.end(permits[step.ends].number)
+		require.Equal(t, step.want, s.pending(), "call %d ended", step.ends)
 	}
-	require.EqualValues(t, 100, learn(Failure, 1000, time.Second))
-	b.usual.pauseLearning(20 * time.Second)
-	require.EqualValues(t, 100, learn(Success, 1000, 30*time.Second-1))
-	require.Greater(t, learn(Success, 1000, 30*time.Second), int64(100))
 }

@@ -40,6 +40,9 @@ func (n Run) Failures() int64 { return int64(n >> 32) }
 // FewerFailures returns the run in which up to k of the failures are successes.
 func (n Run) FewerFailures(k int64) Run { return n - Run(min(k, n.Failures()))<<32 }
 
+// MoreSuccesses returns the run with k more successes.
+func (n Run) MoreSuccesses(k int64) Run { return n + Run(k)*success }
+
 func (n Run) successes() int64 { return n.Calls() - n.Failures() }
 
 // Rule holds the thresholds of a run.

@@ -25,6 +25,7 @@ func TestTypesHaveTheDocumentedStripedCounters(t *testing.T) {
 	require.ElementsMatch(t, []string{
 		"breaker.phase.tally",
 		"breaker.endedTally.tally", // of windows that Reconfigure has ended
+		"breaker.ramp.counted",     // while the breaker recovers
 	}, fieldsOf[tally.Calls](reflect.TypeFor[breaker.Breaker]()))
 }
 

@@ -30,7 +30,7 @@ func TestTablesOfThePages(t *testing.T) {
 }
 
 var pages = map[string]map[string]func() string{
-	"numbers.md":  {"trips": tripsTable, "runs": runsTable, "outages": outagesTable, "probes": probesTable, "sequential": sequentialTable, "refusals": refusalsTable, "alerts": alertsTable, "cooldowns": cooldownsTable},
+	"numbers.md":  {"trips": tripsTable, "runs": runsTable, "openings": openingsTable, "outages": outagesTable, "probes": probesTable, "sequential": sequentialTable, "refusals": refusalsTable, "alerts": alertsTable, "cooldowns": cooldownsTable},
 	"accuracy.md": {"memory": memoryTable},
 }
 
