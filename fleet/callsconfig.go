@@ -15,9 +15,9 @@ type CallsConfig struct {
 	// day, and the window moves by one bucket at a time. Default 10.
 	Buckets int
 	// Interval is the time after which other nodes know of a call, not counting a round trip, from
-	// 10ms to Span. There are two flushes per interval. A node without calls for a Span flushes only
-	// four times per Span, so it knows of calls of other nodes after up to a quarter of Span, or
-	// after its own next call and half an interval. Default the length of a bucket, at most 1s.
+	// 10ms to Span. There are two flushes per interval. A node without calls for a Span flushes
+	// only four times per Span, so it knows of calls of other nodes after up to a quarter of Span,
+	// or after its own next call and half an interval. Default the length of a bucket, at most 1s.
 	Interval time.Duration
 }
 

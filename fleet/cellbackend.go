@@ -108,7 +108,7 @@ func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 // negative if the request is allowed, and the second only if more than all tokens were given back.
 func isThrottleReply(reply []int64, n int) bool {
 	const maxNanos = int64(time.Second) - 1
-	leastEarly, leastOwed := int64(-maxSeconds), int64(0)
+	leastEarly, leastOwed := -maxSeconds, int64(0)
 	if reply[0] == 1 {
 		leastEarly = 0
 	}

@@ -56,8 +56,8 @@ type Config struct {
 	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
 	// if Redis would refuse too, with one exception: another process, or another limiter of the
 	// same name, may give tokens back, reset the key or raise its limit, or Redis may lose the key
-	// (FLUSHALL, an eviction, a failover). Such a change is noticed only when the time has passed. A
-	// change through this limiter is noticed at once. If there is no room, the refusal that ends
+	// (FLUSHALL, an eviction, a failover). Such a change is noticed only when the time has passed.
+	// A change through this limiter is noticed at once. If there is no room, the refusal that ends
 	// first is forgotten.
 	MaxDenied int
 	// MaxLease is the maximum number of tokens per key that this node takes from Redis in advance,
@@ -67,8 +67,8 @@ type Config struct {
 	// limits themselves, and no more in the long run. The size of a lease follows the demand for
 	// the key. It is at most an eighth of the remaining tokens, so there are no leases near the
 	// limit. A lease not used for a second is given back within two seconds of its last use. Close
-	// gives all leases back. If a process ends without Close, its leases are lost as if they had been
-	// used. At most 10,000 keys have leases.
+	// gives all leases back. If a process ends without Close, its leases are lost as if they had
+	// been used. At most 10,000 keys have leases.
 	MaxLease int
 	// ShowKeys makes Limiter.Busiest return the keys themselves, which may be personal data or
 	// secrets, and keeps their texts. Otherwise it returns hashes of them. Default false.

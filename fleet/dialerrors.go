@@ -104,8 +104,8 @@ func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	return err
 }
 
-// dialHook observes the dials of a client, and bounds replies. If the client is for one of several servers, the hook
-// also tells commands of this package which server they are sent to.
+// dialHook observes the dials of a client, and bounds replies. If the client is for one of several
+// servers, the hook also tells commands of this package which server they are sent to.
 type dialHook struct {
 	*dialErrors
 	addr string // "" for a client of one server

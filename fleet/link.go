@@ -43,8 +43,8 @@ type Link struct {
 
 // Connect returns a link to the Redis or Valkey of a client, stand-alone or a Cluster. The name is
 // part of errors and metrics. The client remains the caller's to close, and may be used for other
-// purposes. The client must have ContextTimeoutEnabled, because a decision could otherwise exceed the
-// Timeout.
+// purposes. The client must have ContextTimeoutEnabled, because a decision could otherwise exceed
+// the Timeout.
 //
 // Connect adds a hook to the client, which observes its dials. On new connections it also bounds
 // the replies to EVAL, EVALSHA, CL.THROTTLE, INFO, COMMAND, CLUSTER and CLIENT: one that declares

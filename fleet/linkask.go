@@ -14,8 +14,8 @@ import (
 )
 
 // ask calls f with the server that has the key, if the server's breaker allows it. f gets the time
-// by which it must return. The error is that of ctx or a *StoreError. A caller that may leave calls it
-// through package detach: ask itself may go on until the Timeout after ctx has ended.
+// by which it must return. The error is that of ctx or a *StoreError. A caller that may leave calls
+// it through package detach: ask itself may go on until the Timeout after ctx has ended.
 func (l *Link) ask(ctx context.Context, key string, f func(*node, time.Time) (led bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -63,8 +63,8 @@ func (l *Link) command(ctx context.Context, key string, args ...any) ([]int64, e
 	return reply, err
 }
 
-// request requests numbers from the server that has the key. A caller whose ctx ends leaves. What it
-// is sending may contain commands of other callers, and goes on until it is due.
+// request requests numbers from the server that has the key. A caller whose ctx ends leaves. What
+// it is sending may contain commands of other callers, and goes on until it is due.
 func (l *Link) request(ctx context.Context, key string, ask askFunc) ([]int64, error) {
 	return detach.Do(ctx, func() (reply []int64, err error) {
 		err = l.ask(ctx, key, func(n *node, due time.Time) (led bool, err error) {

@@ -1,7 +1,6 @@
 package fleet_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -33,7 +32,7 @@ func localNodes(l *fleet.Link, nodes int, limit fleet.Limit) (all []*fleet.Limit
 
 func mustTake(t *testing.T, b *fleet.Limiter, key string, n int) fleet.Result {
 	t.Helper()
-	r, err := b.Take(context.Background(), key, n)
+	r, err := b.Take(t.Context(), key, n)
 	require.NoError(t, err)
 	require.Equal(t, fleet.FromOutage, r.From)
 	return r

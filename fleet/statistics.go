@@ -81,10 +81,9 @@ func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
 	return yield(m.series, float64(value))
 }
 
-// Observe yields requests and tokens by outcome, waiting callers, requests of keys without room, the limit,
-// and errors of Redis:
-// see [stat.Source]. Decisions without Redis, such as those of OnOutage, are included. Observe does
-// not ask Redis.
+// Observe yields requests and tokens by outcome, waiting callers, requests of keys without room,
+// the limit, and errors of Redis: see [stat.Source]. Decisions without Redis, such as those of
+// OnOutage, are included. Observe does not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
 		if !l.stats.requests[i].observe(yield) || !l.stats.tokens[i].observe(yield) {

@@ -30,8 +30,8 @@ func (a *attempt) ok() bool {
 // It peeks before it takes, so that a request that some group would refuse takes from none. If a
 // group refuses or fails after that, the groups before it get their tokens back.
 //
-// A caller whose ctx ends leaves. If there are several groups, a goroutine then ends what was begun,
-// so that the tokens of the groups before are given back.
+// A caller whose ctx ends leaves. If there are several groups, a goroutine then ends what was
+// begun, so that the tokens of the groups before are given back.
 func (l *Limiter) takeFromAll(ctx context.Context, k requestKey, n int, at time.Time) ([]Result, error) {
 	if len(l.groups) == 1 {
 		return l.takeFromGroups(ctx, ctx, k, n, at)

@@ -20,9 +20,9 @@ import (
 // 7/min or 10 in 13s. Otherwise a token costs up to Burst/2^53 µs more, and never less. Keys keep
 // their missing tokens if the rate or the burst changes.
 //
-// If a token takes whole microseconds, as at 100/s or 60/min but not at 3/s or 7/min, and the bucket
-// is the only limit, a shorter script decides, and requests that arrive together share one script.
-// Other limits, and several limits together, need one script per request.
+// If a token takes whole microseconds, as at 100/s or 60/min but not at 3/s or 7/min, and the
+// bucket is the only limit, a shorter script decides, and requests that arrive together share one
+// script. Other limits, and several limits together, need one script per request.
 type TokenBucket struct {
 	// Rate is how fast tokens arrive. It must be finite. Required.
 	Rate limiter.Rate

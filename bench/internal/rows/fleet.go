@@ -29,7 +29,7 @@ const ampleRate = 1_000_000
 // Fleet returns the comparisons of decisions on Redis. Each caller has its own key, unless the row
 // is about one key. With a nil Redis the rows can be listed but not run.
 func Fleet(r *Redis) []Row {
-	bucket := r.takes("one token bucket per key; concurrent decisions share one script call",
+	bucket := r.takes("one token bucket per key; concurrent decisions share one script call if a token takes whole µs",
 		fleet.TokenBucket{Rate: limiter.PerSecond(ampleRate), Burst: ampleRate}, 0, true, separateKeys)
 	return []Row{
 		{

@@ -16,7 +16,7 @@ import (
 
 func TestDoReturnsWhatTheFunctionReturns(t *testing.T) {
 	no := errors.New("no")
-	for _, ctx := range []context.Context{context.Background(), t.Context()} {
+	for _, ctx := range []context.Context{context.WithoutCancel(t.Context()), t.Context()} {
 		n, err := detach.Do(ctx, func() (int, error) { return 5, no })
 		require.Equal(t, 5, n)
 		require.Equal(t, no, err)

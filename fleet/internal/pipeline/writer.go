@@ -53,8 +53,8 @@ type Config struct {
 	Lanes int
 	// Batch is the maximum number of callers per batch. Default 128.
 	Batch int
-	// Gather is how long a caller that finds a free lane waits for others, to send their commands with
-	// its own. Default 0.
+	// Gather is how long a caller that finds a free lane waits for others, to send their commands
+	// with its own. Default 0.
 	Gather time.Duration
 }
 
@@ -173,7 +173,9 @@ func (w *Writer) sendOnce(ctx context.Context, c *call) (answer []int64, led boo
 		return nil, false, ErrUnsent
 	}
 	if w.queue.join(c) {
-		time.Sleep(w.gather)
+		if w.gather > 0 {
+			<-time.After(w.gather)
+		}
 		w.sendWithQueue(ctx, c)
 		return c.answer, true, c.err
 	}

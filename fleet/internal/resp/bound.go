@@ -83,7 +83,7 @@ func (c *boundConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// commandName returns the lower-case name of a command: *3 $4 eval …
+// commandName returns the lower-case name of the command that p begins with.
 func commandName(p []byte) string {
 	_, rest, _ := bytes.Cut(p, []byte("\r\n"))
 	_, rest, _ = bytes.Cut(rest, []byte("\r\n"))
