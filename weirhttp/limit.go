@@ -79,6 +79,7 @@ func (l *Limit) Handler(next http.Handler) http.Handler {
 		if err == nil {
 			rules.writeHeaders(w.Header(), &d)
 		}
+		d.warnNoRoom(r.Context())
 		if err != nil || d.refused() {
 			rules.refuse(w, inner, &d, err)
 			return
@@ -110,6 +111,9 @@ func (s *rules) refuse(w http.ResponseWriter, r *http.Request, d *decision, err 
 	for i := range d.answers {
 		if a := &d.answers[i]; a.refused() {
 			refusal.Policies = append(refusal.Policies, a.quota.policy.Name)
+			if refusal.Err == nil {
+				refusal.Err = a.noRoom()
+			}
 		}
 	}
 	refusal.answer(w, r, s.config.OnRefusal, s.config.Answer)

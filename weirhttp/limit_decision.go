@@ -107,6 +107,15 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 	}
 }
 
+// warnNoRoom logs the policies that count the request by network.
+func (d *decision) warnNoRoom(ctx context.Context) {
+	for i := range d.answers {
+		if a := &d.answers[i]; a.byNetwork() {
+			a.quota.warnNoRoom(ctx)
+		}
+	}
+}
+
 func (d *decision) refused() bool {
 	for i := range d.answers {
 		if d.answers[i].refused() {
@@ -127,6 +136,19 @@ func (d *decision) retryAfter() (wait time.Duration) {
 }
 
 func (a *answer) refused() bool { return a.given && !a.OK }
+
+// byNetwork reports whether the request is counted by network, because there is no room for its
+// key.
+func (a *answer) byNetwork() bool { return a.table != nil && a.table != a.quota.keys }
+
+// noRoom returns the error of a request that was refused because there is no room for its key, or
+// nil.
+func (a *answer) noRoom() error {
+	if !a.refused() || a.table == nil || a.room && !a.byNetwork() || a.RetryAfter == limiter.Never {
+		return nil
+	}
+	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.room}
+}
 
 // peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.
 func (a *answer) peek(at time.Time, n int) {

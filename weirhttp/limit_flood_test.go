@@ -1,12 +1,15 @@
 package weirhttp_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -84,4 +87,55 @@ func heapInUse() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A refusal, the log and the metrics say that the policy has no room for new keys.
+func TestAFullPolicySaysSo(t *testing.T) {
+	for _, p := range []weirhttp.Policy{
+		{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 4},
+		{Name: "client", Limit: 1, Window: time.Hour, By: byAPIKey, MaxKeys: 4},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			old := slog.Default()
+			slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+			defer slog.SetDefault(old)
+			var err error
+			l := weirhttp.NewLimit(weirhttp.LimitConfig{
+				Policies: []weirhttp.Policy{p}, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { err = f.Err },
+			})
+			ask := func(key, from string) (refused bool, _ error) {
+				err = nil
+				return request{key: key, from: from}.send(l.Handler(okHandler)).Code == http.StatusTooManyRequests, err
+			}
+			requireRefused := func(want, key, from string) {
+				t.Helper()
+				refused, err := ask(key, from)
+				require.True(t, refused)
+				if want == "" {
+					require.NoError(t, err)
+				} else {
+					require.EqualError(t, err, want)
+				}
+			}
+			for i := range 4 {
+				refused, _ := ask(strconv.Itoa(i), "")
+				require.False(t, refused)
+			}
+			requireRefused("", "0", "")
+			require.Empty(t, out.String())
+
+			refused, _ := ask("new", "203.0.113.1:1")
+			require.False(t, refused, "the quota of its network for new keys")
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4, and the quota that new keys of the same network share is used up`, "newer", "203.0.113.2:1")
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
+			require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
+			require.Contains(t, out.String(), "level=WARN")
+			require.Contains(t, out.String(), "policy=client MaxKeys=4")
+			time.Sleep(time.Minute)
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
+			require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
+			require.Equal(t, [3]float64{1, 3, 0}, requestCounts(l, "client by network"))
+		})
+	}
 }

@@ -2,9 +2,13 @@ package weirhttp
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"reflect"
+	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/limiter"
@@ -20,7 +24,8 @@ type quota struct {
 	// for clients whose keys have no room in keys; nil if they are refused or pass
 	networks keyTable
 
-	refusals *busy.Sketch[quotaKey] // the refusals of a Remote; nil if keys counts the refusals
+	refusals *busy.Sketch[quotaKey]    // the refusals of a Remote; nil if keys counts the refusals
+	warned   atomic.Pointer[time.Time] // when it was last logged that keys has no room
 }
 
 // newQuota returns a quota with the keys of an old one, or with no keys if old is nil.
@@ -136,6 +141,34 @@ const keysPerNetwork = 4
 
 // countsByNetwork reports whether requests without room for their key are counted by network.
 func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNew }
+
+// noRoomError is the error of a request that was refused because all keys of a policy are in use.
+type noRoomError struct {
+	policy    string
+	maxKeys   int
+	byNetwork bool // the quota of the network is used up
+}
+
+func (e *noRoomError) Error() string {
+	text := fmt.Sprintf("weirhttp: policy %q has no room for the key: MaxKeys is %d", e.policy, e.maxKeys)
+	if e.byNetwork {
+		text += ", and the quota that new keys of the same network share is used up"
+	}
+	return text
+}
+
+// warnNoRoom logs that new keys have no quota of their own, at most once per minute.
+func (q *quota) warnNoRoom(ctx context.Context) {
+	last := q.warned.Load()
+	if last != nil && time.Since(*last).Abs() < time.Minute {
+		return
+	}
+	if now := time.Now(); !q.warned.CompareAndSwap(last, &now) {
+		return
+	}
+	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which are counted by network: raise MaxKeys",
+		"policy", q.policy.Name, "MaxKeys", q.policy.maxKeys())
+}
 
 // networkName returns the name of the networks in metrics.
 func (p Policy) networkName() string { return p.Name + " by network" }

@@ -20,7 +20,8 @@ type Refusal struct {
 	// limiter.
 	Policies []string
 	// Err is the error of the gate of a Guard, of the limiter of a Shed, or of a Remote that came
-	// to no decision. It is nil if a policy refused the request.
+	// to no decision. If a policy refused the request, Err is nil, or says that MaxKeys keys of the
+	// policy are in use and the request has another key.
 	Err error
 	// RetryAfter is how long the client should wait, or limiter.Never if the request can never
 	// succeed.
