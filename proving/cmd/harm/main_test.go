@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tiny is a world in which weir.Config{} opens for a service that is mostly well: errors come before
-// the successes.
+// tiny is a world in which a few errors come before all successes.
 const tiny = `
 title: tiny
 service: {servers: 1000000, queue: 0, time: lognormal 1s 0.1}

@@ -74,15 +74,15 @@ func valueText(v reflect.Value) string {
 	case float64:
 		return strconv.FormatFloat(x, 'f', -1, 64)
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	if v.Kind() == reflect.Struct {
 		return fields(v)
-	case reflect.Slice:
-		var all []string
-		for i := range v.Len() {
-			all = append(all, valueText(v.Index(i)))
-		}
-		return "[" + strings.Join(all, ", ") + "]"
 	}
-	return fmt.Sprint(v.Interface())
+	if v.Kind() != reflect.Slice {
+		return fmt.Sprint(v.Interface())
+	}
+	var all []string
+	for i := range v.Len() {
+		all = append(all, valueText(v.Index(i)))
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }

@@ -21,8 +21,8 @@ func Climb(g Guard, seed uint64, more func() bool, better func(Found)) {
 const population = 8
 
 // climb begins with random worlds. Three of four further ones are mutations: they replace the world
-// that they were made of if they are worse. The others are random, and replace the least bad world if
-// they are worse. It calls better for each world that it keeps.
+// that they were made of if they are worse. The others are random, and replace the least bad world
+// if they are worse. It calls better for each world that it keeps.
 func climb(seed uint64, more func() bool, judge func(Found) Verdict, better func(Found)) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var kept []Found

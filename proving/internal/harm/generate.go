@@ -61,7 +61,7 @@ func (d *draft) drawRate() {
 	d.calm = roundedTime(seconds(long - max(0.25*long, min(60, 0.45*long))))
 }
 
-// share returns the time of a part of the world before the calm.
+// share returns a part of the time before nothing happens any more.
 func (d *draft) share(x float64) time.Duration {
 	return roundedTime(time.Duration(x * float64(d.calm)))
 }

@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -80,9 +81,7 @@ func (g *Genes) mutate(r *rand.Rand) *Genes {
 	}
 	slices.Sort(names)
 	child := &Genes{Seed: g.Seed, Set: map[string]float64{}}
-	for name, x := range g.Set {
-		child.Set[name] = x
-	}
+	maps.Copy(child.Set, g.Set)
 	for range 1 + r.IntN(4) {
 		name := names[r.IntN(len(names))]
 		x := g.used[name] + 0.15*r.NormFloat64()

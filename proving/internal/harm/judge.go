@@ -80,12 +80,13 @@ type Verdict struct {
 	// Stuck is the number of seeds with which the guard did not come back, or still refused 1 % of
 	// the calls at the end, of Ends seeds that have an end at which the service is well.
 	Stuck, Ends int
-	// Back is the longest time from the end of the trouble until all calls passed, of the seeds with
-	// which the guard was not stuck. Limit is how long it may take.
+	// Back is the longest time from the end of the trouble until all calls passed, of the seeds
+	// with which the guard was not stuck. Limit is how long it may take.
 	Back, Limit time.Duration
 	// Late is true if Back breaks that promise.
 	Late bool
-	// Worse is the loss in outages, in those of gobreaker by rate, and Within in shares of the calls.
+	// Within is the loss in outages as a share of their calls, and Worse as a multiple of what
+	// gobreaker by rate loses there.
 	Worse, Within float64
 }
 

@@ -25,7 +25,7 @@ func Page(all []Found, seed uint64) string {
 	var b strings.Builder
 	b.WriteString(pageTitle + "\n<!-- Written by make harm-page. -->\n\n")
 	for _, text := range []string{
-		"The scenarios above show what a guard is good for. A list cannot show that it harms nobody, so this part is about " +
+		"The scenarios above show what a guard is good for. A list cannot show that it harms no user, so this part is about " +
 			"random worlds: each draws its service, its hosts, its load, its callers and its faults from wide ranges. Run it " +
 			"with `make harm-page`, and look for worse worlds with `make harm-search`.",
 		"*Regret* is the share of the good calls of the best simple guard that a guard loses. The simple guards are no guard, " +

@@ -105,8 +105,9 @@ func covers(spans []sim.Span) func(t time.Duration) bool {
 	}
 }
 
-// back returns how long after t the guard is back: the time until a span of the length of the window
-// with minCalls calls begins in which it refuses none. It is negative if there is no such span.
+// back returns how long after t the guard is back. That is the time until a span begins in which it
+// refuses no call. The span is as long as the window, and has at least minCalls calls. The result
+// is negative if there is no such span.
 func back(calls []sim.Call, t time.Duration) time.Duration {
 	i, _ := slices.BinarySearchFunc(calls, t, func(c sim.Call, t time.Duration) int { return cmp.Compare(c.Began, t) })
 	since, passed := t, 0

@@ -2,6 +2,7 @@ package harm
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -122,14 +123,16 @@ func (c counts) regret(p float64) float64 {
 // Summary writes a table with one line for each guard.
 func Summary(out io.Writer, all []Found) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "guard\tjudged\tharmed\thealthy\tmostly well\tstuck\tlate\tmedian %\tworst 1 %\tworst %\tworse in outages")
+	var b strings.Builder
+	b.WriteString("guard\tjudged\tharmed\thealthy\tmostly well\tstuck\tlate\tmedian %\tworst 1 %\tworst %\tworse in outages\n")
 	for g, v := range all[0].Verdicts {
 		c := count(all, g)
-		fmt.Fprintf(w, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d of %d\t%d of %d\t%.3g\t%.3g\t%.3g\t%d\n",
+		fmt.Fprintf(&b, "%s\t%d of %d\t%d\t%d of %d\t%d of %d\t%d of %d\t%d of %d\t%.3g\t%.3g\t%.3g\t%d\n",
 			v.Guard.Name, len(c.regrets), len(all), c.harmed(), c.broken[Healthy], c.of[Healthy], c.broken[MostlyWell],
 			c.of[MostlyWell], c.stuck, c.ends, c.late, c.ends, c.regret(0.5), c.regret(0.99), c.regret(1), c.goal)
 	}
-	return w.Flush()
+	_, err := io.WriteString(w, b.String())
+	return errors.Join(err, w.Flush())
 }
 
 // compareBadness orders the worse verdict first.

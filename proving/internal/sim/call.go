@@ -14,7 +14,7 @@ type call struct {
 	index   int // counted over the user
 	random  random
 	hurried bool
-	leaves  time.Duration // how long after its beginning the client of a stream leaves, 0 for no stream
+	leaves  time.Duration // the length of a stream until its client leaves, 0 for no stream
 	served  bool          // a stream was being served when its client left
 	left    bool          // the client of a stream has left
 	host    int           // of the first attempt

@@ -70,7 +70,7 @@ func share(calls []sim.Call, from, to time.Duration, end sim.End) float64 {
 
 func TestAStreamIsGoodIfItIsServedUntilItsClientLeaves(t *testing.T) {
 	w := sim.World{
-		Service: sim.Service{Servers: 100, Time: sim.Constant(10 * ms), Queue: 10_000},
+		Service: sim.Service{Servers: 62, Time: sim.Constant(10 * ms), Queue: 10_000},
 		Clients: []sim.Client{{Rate: 20, Timeout: sec, StreamShare: 0.5, Stream: sim.Constant(5 * sec), Retries: 2, Backoff: ms}},
 		Faults:  []sim.Fault{{Span: sim.Span{From: 30 * sec, To: 40 * sec}, Capacity: sim.NoCapacity}},
 		For:     60 * sec,

@@ -105,14 +105,13 @@ type Client struct {
 	Think time.Duration
 	// Timeout is the deadline of each attempt. Default none.
 	Timeout time.Duration
-	// Cancels makes callers wait for Timeout without telling anybody: the context of an attempt has
-	// no deadline, and is cancelled at that time.
+	// Cancels makes callers cancel an attempt after Timeout. Its context has no deadline.
 	Cancels bool
 	// StreamShare is the share of calls that are streams, 0 to 1. The service accepts a stream when
 	// a server is free, and serves it until its client leaves. The client then cancels the context,
 	// which has no deadline. The call is good if the stream was being served at that time.
 	StreamShare float64
-	// Stream is the distribution of the time from the beginning of a stream until its client leaves.
+	// Stream is the distribution of the time from the start of a stream until its client leaves.
 	Stream Distribution
 	// HurriedShare is the share of calls with the deadline Hurried in place of Timeout.
 	HurriedShare float64
