@@ -94,6 +94,7 @@ vet: ## Vet every module
 vet-systems: ## Vet every module as for a 32-bit machine, and the core as for macOS and Windows
 	$(call each,$(LIBRARIES),GOARCH=386 CGO_ENABLED=0 go vet ./...)
 	@for system in darwin/arm64 windows/amd64; do GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 go vet ./... || exit 1; done
+	@cd weirconfig && GOOS=js GOARCH=wasm go build . # a program in a browser can read a config
 
 .PHONY: lint
 lint: ## Verify .golangci.yml and lint every module with it

@@ -20,12 +20,25 @@ import (
 type decoder struct {
 	faults []fault
 	places map[string]place // of all fields in the file, by their paths
+	refs   *references
+
+	faulty    map[string]bool     // the paths of objects with faults
+	faultyKey map[string]bool     // the paths of fields that the text of a fault begins with
+	refsIn    map[string][]string // the references in the values of objects, by their paths
+	hints     int                 // how much work may still be done to find words that were meant
+}
+
+func newDecoder(read reader) *decoder {
+	return &decoder{
+		places: map[string]place{}, refs: newReferences(read), faulty: map[string]bool{}, faultyKey: map[string]bool{},
+		refsIn: map[string][]string{}, hints: maxHints,
+	}
 }
 
 // unknownField adds a fault about a key that is not one of the known keys. The known field that was
 // likely meant is marked as bad, so that it is not also reported as missing.
 func (d *decoder) unknownField(key *yaml.Node, path string, known []string) {
-	near := nearestWord(key.Value, known)
+	near := d.nearestWord(key.Value, slices.Values(known))
 	if near == "" {
 		d.fault(key.Line, path, "%.60s is unknown, must be one of %s", quotedKey(key.Value), strings.Join(known, ", "))
 		return

@@ -51,9 +51,9 @@
 // # Changes
 //
 // [Set.Update] changes the objects to those of another file while calls are made, and [Set.Watch]
-// does so whenever the file changes. A file with a fault, or with a change that needs a restart, is
-// refused as a whole: docs/configuration.md has a table of such changes. An object that was removed
-// from the file refuses calls until it is back.
+// does so whenever the file or a secret in it changes. A file with a fault, or with a change that
+// needs a restart, is refused as a whole: docs/configuration.md has a table of such changes. An
+// object that was removed from the file refuses calls until it is back.
 //
 // # Faults
 //

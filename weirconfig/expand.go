@@ -1,10 +1,13 @@
 package weirconfig
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,9 +20,27 @@ var (
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
+// reader reads a file of at most limit bytes.
+type reader func(path string, limit int64) ([]byte, error)
+
+// references are the references of a file with their values. Each is looked up once, so a file has
+// one value of each.
+type references struct {
+	read  reader
+	found map[string]referred
+}
+
+// referred is the value of a reference, or why it has none.
+type referred struct {
+	text string
+	err  error
+}
+
+func newReferences(read reader) *references { return &references{read, map[string]referred{}} }
+
 // expand replaces the references ${NAME} and ${file:/path} of a value. It returns the references
 // that were replaced. $${ is a plain ${. The error shows the reference, and never its value.
-func expand(value string) (expanded string, refs []string, err error) {
+func (r *references) expand(value string) (expanded string, refs []string, err error) {
 	if !strings.Contains(value, "${") {
 		return value, nil, nil
 	}
@@ -27,21 +48,41 @@ func expand(value string) (expanded string, refs []string, err error) {
 		if strings.HasPrefix(ref, "$$") {
 			return ref[1:]
 		}
-		text, fault := lookUp(ref)
-		if fault != nil && err == nil {
-			err = fault
+		found := r.value(ref)
+		if found.err != nil && err == nil {
+			err = found.err
 		}
 		refs = append(refs, ref)
-		return text
+		return found.text
 	})
 	return expanded, refs, err
 }
 
-// lookUp returns the value of a reference.
-func lookUp(ref string) (string, error) {
+// value returns the value of a reference.
+func (r *references) value(ref string) referred {
+	found, known := r.found[ref]
+	if !known {
+		found.text, found.err = r.lookUp(ref)
+		r.found[ref] = found
+	}
+	return found
+}
+
+// sum returns a hash of the references that were looked up and of their values.
+func (r *references) sum() (sum [sha256.Size]byte) {
+	hash := sha256.New()
+	for _, ref := range slices.Sorted(maps.Keys(r.found)) {
+		found := r.found[ref]
+		fmt.Fprintf(hash, "%q %q %v\n", ref, found.text, found.err)
+	}
+	hash.Sum(sum[:0])
+	return sum
+}
+
+func (r *references) lookUp(ref string) (string, error) {
 	name, closed := strings.CutSuffix(strings.TrimPrefix(ref, "${"), "}")
 	if path, isFile := strings.CutPrefix(name, "file:"); isFile && closed {
-		return secretFile(ref, path)
+		return r.secretFile(ref, path)
 	}
 	if !closed || !variableName.MatchString(name) {
 		return "", fmt.Errorf("has the reference %.60q, must be like ${NAME} or ${file:/path}, or $${ for a plain ${", ref)
@@ -54,11 +95,11 @@ func lookUp(ref string) (string, error) {
 }
 
 // secretFile returns the content of a file without the newline at its end.
-func secretFile(ref, path string) (string, error) {
+func (r *references) secretFile(ref, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("refers to %s, whose path must be absolute", ref)
 	}
-	data, err := readBounded(path, maxSecret)
+	data, err := r.read(path, maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("refers to %s, which cannot be read: %w", ref, err)
 	}

@@ -3,7 +3,9 @@ package weirconfig
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strings"
 )
 
 // maxFaults is how many faults an error shows.
@@ -17,7 +19,15 @@ type fault struct {
 }
 
 func (d *decoder) fault(line int, path, format string, args ...any) {
-	d.faults = append(d.faults, fault{line, path, fmt.Sprintf(format, args...)})
+	d.add(fault{line, path, fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) add(faults ...fault) {
+	d.faults = append(d.faults, faults...)
+	for _, f := range faults {
+		key, _, _ := strings.Cut(f.text, " ")
+		d.faulty[f.path], d.faultyKey[join(f.path, key)] = true, true
+	}
 }
 
 // err returns an error with all faults in the order of their lines, or nil if there are none.
@@ -39,6 +49,27 @@ func pathPrefix(path string) string {
 		return ""
 	}
 	return path + ": "
+}
+
+// maxHints bounds the work for the hints of one file, in pairs of bytes that are compared. Faults
+// after that have no hint.
+const maxHints = 50_000_000
+
+// nearestWord returns the known word that is likely meant by word, or "", also if too much work was
+// done for such words already.
+func (d *decoder) nearestWord(word string, known ...iter.Seq[string]) string {
+	if d.hints < 0 {
+		return ""
+	}
+	var words []string
+	for _, some := range known {
+		words = slices.AppendSeq(words, some)
+	}
+	slices.Sort(words)
+	for _, k := range words {
+		d.hints -= len(word) * len(k)
+	}
+	return nearestWord(word, words)
 }
 
 // nearestWord returns the known word that is likely meant by word, or "".

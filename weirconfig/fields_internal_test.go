@@ -89,7 +89,7 @@ func TestEveryFieldCanBeSet(t *testing.T) {
 			if text == "" {
 				text = "some-text"
 			}
-			d := &decoder{places: map[string]place{}}
+			d := newDecoder(readBounded)
 			root, err := parseNode("file", []byte(p.key+": "+text))
 			require.NoError(t, err)
 			v := reflect.New(s).Elem()

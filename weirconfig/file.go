@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -23,7 +25,33 @@ type File struct {
 	doc   func() *document
 	lines map[string]int // of fields and objects, by their paths
 	path  string         // where Load has read it
-	sum   [sha256.Size]byte
+	read  reading
+}
+
+// reading is what was read of a file, and of the variables and files that it refers to.
+type reading struct {
+	sums readingSums
+	refs []string // the references
+}
+
+// readingSums are equal if the readings are.
+type readingSums struct {
+	content [sha256.Size]byte
+	values  [sha256.Size]byte // of the references
+}
+
+// again returns the sums of content that was read now, with the values that the references have
+// now. If it is not the content of r, its references are not known before it is parsed.
+func (r *reading) again(content []byte, read reader) readingSums {
+	sums := readingSums{content: sha256.Sum256(content)}
+	if sums.content == r.sums.content {
+		refs := newReferences(read)
+		for _, ref := range r.refs {
+			refs.value(ref)
+		}
+		sums.values = refs.sum()
+	}
+	return sums
 }
 
 // Load reads the file at path: see [Parse]. At most 1 MB is read.
@@ -32,14 +60,9 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("weirconfig: %w", err)
 	}
-	return parseFile(path, data)
-}
-
-// parseFile is Parse for a file that was read at path.
-func parseFile(path string, data []byte) (*File, error) {
-	f, err := Parse(path, data)
+	f, read, err := parse(path, data, readBounded)
 	if err == nil {
-		f.path, f.sum = path, sha256.Sum256(data)
+		f.path, f.read = path, read
 	}
 	return f, err
 }
@@ -52,18 +75,28 @@ func parseFile(path string, data []byte) (*File, error) {
 //
 // If there are more than 100 faults, it shows 100 of them and says how many more there are.
 func Parse(name string, data []byte) (*File, error) {
+	f, _, err := parse(name, data, readBounded)
+	return f, err
+}
+
+// parse is Parse with the function that reads the files of references. It returns what was read
+// also if there is an error.
+func parse(name string, data []byte, read reader) (*File, reading, error) {
+	was := reading{sums: readingSums{content: sha256.Sum256(data)}}
 	root, err := parseNode(name, data)
 	if err != nil {
-		return nil, err
+		return nil, was, err
 	}
-	d := &decoder{places: map[string]place{}}
+	d := newDecoder(read)
 	doc := new(document)
 	d.decode(root, reflect.ValueOf(doc).Elem(), "")
 	d.validate(doc)
+	was.refs = slices.Collect(maps.Keys(d.refs.found))
+	was.sums.values = d.refs.sum()
 	if err := d.err(name); err != nil {
-		return nil, err
+		return nil, was, err
 	}
-	return &File{name: name, doc: func() *document { return doc }, lines: d.lines()}, nil
+	return &File{name: name, doc: func() *document { return doc }, lines: d.lines()}, was, nil
 }
 
 // placeOf returns the place of a field of the object at path, or the place of the nearest object
@@ -81,6 +114,19 @@ func (f File) placeOf(path, key string) string {
 
 // Format prints the name of the file, for every verb.
 func (f File) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "weirconfig.File{"+f.name+"}") }
+
+// readRegular is readBounded for files that may be replaced by a pipe, which could block the reader
+// for ever.
+func readRegular(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	return readBounded(path, limit)
+}
 
 // readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {

@@ -2,11 +2,16 @@ package weirconfig
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -23,25 +28,82 @@ func parseNode(name string, data []byte) (*yaml.Node, error) {
 	if line := tooLarge(data); line > 0 {
 		return nil, fmt.Errorf("%s:%d: has more than %d lines, commas and colons up to here", name, line, maxMarks)
 	}
-	var first, second yaml.Node
-	d := yaml.NewDecoder(bytes.NewReader(data))
+	var first yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(prepare(data)))
 	switch err := d.Decode(&first); {
 	case errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("%s: is empty", name)
 	case err != nil:
 		return nil, syntaxError(name, err)
 	}
-	switch err := d.Decode(&second); {
-	case err == nil:
-		return nil, fmt.Errorf("%s:%d: begins a second document, must have one", name, second.Line)
-	case !errors.Is(err, io.EOF):
-		return nil, syntaxError(name, err)
+	for {
+		var next yaml.Node
+		err := d.Decode(&next)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, syntaxError(name, err)
+		}
+		if !isEmptyDocument(&next) {
+			return nil, fmt.Errorf("%s:%d: begins a second document, must have one", name, next.Line)
+		}
 	}
 	root := first.Content[0]
 	if line := unsupported(root, 0); line != "" {
 		return nil, fmt.Errorf("%s:%s", name, line)
 	}
 	return root, nil
+}
+
+// isEmptyDocument reports whether there is nothing in a document, such as after a last line with
+// three dashes, which some tools write.
+func isEmptyDocument(n *yaml.Node) bool {
+	return len(n.Content) == 1 && isNull(n.Content[0]) && n.Content[0].Value == "" && n.Content[0].Style&yaml.TaggedStyle == 0
+}
+
+var yamlDirective = regexp.MustCompile(`^(?:\x{feff})?(?:#.*\n|\s*\n)*%YAML 1\.[0-9]+`)
+
+// prepare returns the file with what the YAML library does not know replaced by what it knows. The
+// numbers of lines stay the same.
+func prepare(data []byte) []byte {
+	if json.Valid(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		return joinSurrogates(data)
+	}
+	if at := yamlDirective.FindIndex(data); at != nil {
+		data = bytes.Clone(data)
+		data[bytes.LastIndexByte(data[:at[1]], '%')] = '#'
+	}
+	return data
+}
+
+// joinSurrogates replaces each pair of escapes of JSON that stands for one character, such as
+// \ud83d\ude00, by this character.
+func joinSurrogates(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' || i+1 == len(data) {
+			out = append(out, data[i])
+			continue
+		}
+		if r := utf16.DecodeRune(escapedUnit(data[i:]), escapedUnit(data[min(i+6, len(data)):])); r != unicode.ReplacementChar {
+			out = utf8.AppendRune(out, r)
+			i += 11
+			continue
+		}
+		out = append(out, data[i], data[i+1])
+		i++
+	}
+	return out
+}
+
+// escapedUnit returns the number in an escape such as \ud83d at the beginning of data, or 0.
+func escapedUnit(data []byte) rune {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(data[2:6]), 16, 16)
+	return rune(n)
 }
 
 // maxMarks bounds the lines, commas and colons of a file. This also bounds the nodes of its tree,

@@ -26,7 +26,7 @@ func TestFaultsOfTheForm(t *testing.T) {
 		`w.yaml:6: gates.payments.breaker: on_change is not data: a program sets it, see Config`,
 		`w.yaml:7: gates.payments.breaker: hung_calls is "yes", must be true or false`,
 		`w.yaml:8: gates.payments.breaker: cooldown is -1, must be written as off if the field can be off`,
-		`w.yaml:9: gates.payments.breaker: probes is "0x3", must be a whole number`,
+		`w.yaml:9: gates.payments.breaker: probes is "0b3", must be a whole number`,
 		`w.yaml:10: gates.payments.breaker: slow_rate is "Inf", must be a number such as 0.5 or 50%`,
 		`w.yaml:11: gates."a.b c": breaker must be names with values`,
 		`w.yaml:12: gates: payments is there twice, first in line 2`,
@@ -42,7 +42,7 @@ func TestFaultsOfTheForm(t *testing.T) {
       on_change: f
       hung_calls: yes
       cooldown: -1ns
-      probes: 0x3
+      probes: 0b3
       slow_rate: Inf
   a.b c: {breaker: 3}
   payments: {}

@@ -3,6 +3,7 @@ package weirconfig
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"time"
 
@@ -130,12 +131,12 @@ func (d *decoder) checkRule(path string, r rule, doc *document) {
 func (d *decoder) checkSpans(path string, r rule) {
 	for key, t := range map[string]time.Duration{"span": r.Span, "short_span": r.ShortSpan} {
 		if t < 0 {
-			d.faults = append(d.faults, d.locate(path, fmt.Sprintf("%s is %v, must be positive", key, t)))
+			d.add(d.locate(path, fmt.Sprintf("%s is %v, must be positive", key, t)))
 		}
 	}
 	if r.ShortSpan > 0 && r.Span > 0 && r.ShortSpan >= r.Span {
 		text := fmt.Sprintf("short_span is %v, must be shorter than span, %v", r.ShortSpan, r.Span)
-		d.faults = append(d.faults, d.locate(path, text))
+		d.add(d.locate(path, text))
 	}
 }
 
@@ -197,15 +198,8 @@ func (d *decoder) unknownObject(path, name string, doc *document) {
 		d.fault(at.line, path, "of is a value from %s that is not shown, must be the name of a gate or a group", at.refs[0])
 		return
 	}
-	var known []string
-	for k := range doc.Gates {
-		known = append(known, k)
-	}
-	for k := range doc.Groups {
-		known = append(known, k)
-	}
 	hint := ""
-	if near := nearestWord(name, known); near != "" {
+	if near := d.nearestWord(name, maps.Keys(doc.Gates), maps.Keys(doc.Groups)); near != "" {
 		hint = fmt.Sprintf(", did you mean %s?", quotedKey(near))
 	}
 	d.fault(at.line, path, "of is %.60q, must be the name of a gate or a group%s", name, hint)

@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"reflect"
 	"regexp"
@@ -27,13 +28,14 @@ func (d *decoder) decodeScalar(n *yaml.Node, v reflect.Value, path string) {
 		d.faultAt(n, path, "must be %s", form(v))
 		return
 	}
-	text, refs, err := expand(n.Value)
+	text, refs, err := d.refs.expand(n.Value)
 	if _, name := splitPath(path); name == "name" && len(refs) > 0 {
 		err = errors.New("has a reference, which a name cannot have because it is shown")
 	}
 	p := d.places[path]
 	p.off, p.refs = text == off, refs
 	d.places[path] = p
+	d.noteRefs(path, refs)
 	if err != nil {
 		d.faultAt(n, path, "%v", err)
 		return
@@ -58,6 +60,9 @@ func setScalar(v reflect.Value, text string) error {
 		return t.UnmarshalText([]byte(text))
 	}
 	if v.Kind() == reflect.String {
+		if text == "" && v.Type() != reflect.TypeFor[string]() { // one of some words
+			return errors.New("is empty")
+		}
 		v.SetString(text)
 		return nil
 	}
@@ -72,10 +77,14 @@ func setScalar(v reflect.Value, text string) error {
 }
 
 func setBool(v reflect.Value, text string) error {
-	if text != "true" && text != "false" {
+	switch text {
+	case "true", "True", "TRUE":
+		v.SetBool(true)
+	case "false", "False", "FALSE":
+		v.SetBool(false)
+	default:
 		return strconv.ErrSyntax
 	}
-	v.SetBool(text == "true")
 	return nil
 }
 
@@ -91,22 +100,17 @@ func setOff(v reflect.Value) {
 // errMinusOne is the fault of a number that would turn a feature off by accident.
 var errMinusOne = errors.New("-1, must be written as off if the field can be off")
 
-var decimalPattern = regexp.MustCompile(`^-?[0-9]+$`)
-
 func setNumber(v reflect.Value, text string) error {
 	switch {
 	case v.Type() == durationType:
-		t, err := time.ParseDuration(text)
+		t, err := parseDuration(text)
 		if t == -1 {
 			err = errMinusOne
 		}
 		v.SetInt(int64(t))
 		return err
 	case v.CanInt():
-		if !decimalPattern.MatchString(text) {
-			return strconv.ErrSyntax
-		}
-		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		n, err := parseInt(text, v.Type().Bits())
 		if n == -1 {
 			err = errMinusOne
 		}
@@ -123,10 +127,47 @@ func setNumber(v reflect.Value, text string) error {
 	return fmt.Errorf("a %v cannot be read from a file", v.Type())
 }
 
-var numberPattern = regexp.MustCompile(`^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?%?$`)
+// parseDuration reads a duration such as 5s, or a number that is 0.
+func parseDuration(text string) (time.Duration, error) {
+	if n, err := parseInt(text, 64); err == nil && n == 0 {
+		return 0, nil
+	}
+	t, err := time.ParseDuration(text)
+	if t == 0 && strings.HasPrefix(text, "-") {
+		err = strconv.ErrSyntax
+	}
+	return t, err
+}
+
+var (
+	decimalPattern = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	basePattern    = regexp.MustCompile(`^(0x[0-9A-Fa-f]+|0o[0-7]+)$`) // of YAML
+)
+
+// parseInt reads a whole number in a form of YAML or JSON, such as 100, 1e2, 100.0, +1 or 0x10.
+func parseInt(text string, bits int) (int64, error) {
+	switch {
+	case decimalPattern.MatchString(text):
+		return strconv.ParseInt(text, 10, bits)
+	case basePattern.MatchString(text):
+		return strconv.ParseInt(text, 0, bits)
+	}
+	x, err := parseNumber(text)
+	const exact = 1 << 53 // below it, each whole number is a number of its own
+	if err != nil || strings.HasSuffix(text, "%") || x != math.Trunc(x) || math.Abs(x) >= exact {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseInt(strconv.FormatFloat(x, 'f', -1, 64), 10, bits)
+}
+
+var numberPattern = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?%?$`)
 
 // parseNumber reads a number such as 0.5 or 50%.
 func parseNumber(text string) (float64, error) {
+	if basePattern.MatchString(text) {
+		n, err := strconv.ParseInt(text, 0, 64)
+		return float64(n), err
+	}
 	if !numberPattern.MatchString(text) {
 		return 0, strconv.ErrSyntax
 	}

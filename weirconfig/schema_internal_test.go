@@ -3,6 +3,7 @@ package weirconfig
 import (
 	"encoding/json"
 	"flag"
+	"math"
 	"net/netip"
 	"os"
 	"reflect"
@@ -93,7 +94,7 @@ func (s *schema) value(t *testing.T, p property, typ reflect.Type) object {
 	case isText(v) || v.Kind() == reflect.String:
 		return s.text(p, typ)
 	case v.Kind() == reflect.Bool:
-		return anyOf(object{"type": "boolean"}, ref("reference"))
+		return anyOf(object{"type": "boolean"}, object{"enum": []string{"true", "false"}}, ref("reference"))
 	case typ == durationType:
 		return s.duration(p)
 	case v.CanInt() || v.CanFloat():
@@ -144,7 +145,7 @@ func (s *schema) text(p property, typ reflect.Type) object {
 
 // duration returns the schema of a duration, whose bounds are only in its description.
 func (s *schema) duration(p property) object {
-	options := []object{{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*$`}}
+	options := []object{{"type": "string", "pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}}
 	if p.zero {
 		options = append(options, object{"const": 0})
 	}
@@ -163,7 +164,7 @@ func (p property) otherForms() (options []object) {
 func (s *schema) number(t *testing.T, p property, v reflect.Value) object {
 	o := object{"type": "number"}
 	if v.CanInt() {
-		o["type"] = "integer"
+		o["type"], o["maximum"] = "integer", math.MaxInt64
 	}
 	for key, bound := range map[string]string{"minimum": p.low, "maximum": p.high} {
 		if bound == "" {
@@ -176,10 +177,11 @@ func (s *schema) number(t *testing.T, p property, v reflect.Value) object {
 			o[key] = 0
 		}
 	}
-	options := []object{o}
+	form := `^\+?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?`
 	if v.CanFloat() {
-		options = append(options, object{"type": "string", "pattern": `^([0-9]+\.?[0-9]*|\.[0-9]+)%$`})
+		form += `%?`
 	}
+	options := []object{o, {"type": "string", "pattern": form + `$`}}
 	return anyOf(append(options, p.otherForms()...)...)
 }
 

@@ -149,7 +149,7 @@ func (d *decoder) checkSink(path string, s sink) {
 		d.fault(at("key"), path, "key (not shown) must be 32 letters and digits")
 	case s.Kind == webhookSink && s.Template != "":
 		if err := s.problem(); err != nil {
-			d.faults = append(d.faults, d.locate(path, "template is invalid: "+strings.TrimPrefix(err.Error(), "notify: ")))
+			d.add(d.locate(path, "template is invalid: "+strings.TrimPrefix(err.Error(), "notify: ")))
 		}
 	case s.Kind == webhookSink && s.Key != "" && s.problem() != nil:
 		d.fault(at("key"), path, "key (not shown) must be whsec_ followed by 24 to 64 bytes in base64")

@@ -59,6 +59,7 @@ func TestWatchMakesABadFileAMetricAndANotice(t *testing.T) {
 		require.Contains(t, w.Notice(), w.path+":2: gates.a: burst is a value from ${SECRET} that is not shown")
 		require.NotContains(t, w.Notice(), "hunter2")
 		require.Zero(t, w.countLogs("hunter2"))
+		synctest.Wait() // Watch is about to read the file too
 		w.write(t, good)
 		time.Sleep(4*time.Second + 1)
 		require.Empty(t, w.Notice(), "the file is as it was at first")
@@ -68,6 +69,7 @@ func TestWatchMakesABadFileAMetricAndANotice(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Contains(t, w.Notice(), "no such file")
 		require.Equal(t, 2.0, metricsOf(w.Set)["weir.config.updates refused"])
+		synctest.Wait()
 		w.write(t, good)
 		time.Sleep(4*time.Second + 1)
 		require.Empty(t, w.Notice())

@@ -50,15 +50,11 @@ func (d *decoder) check(path string, v reflect.Value) {
 }
 
 // isFaulty reports whether the object has a fault already.
-func (d *decoder) isFaulty(path string) bool {
-	return slices.ContainsFunc(d.faults, func(f fault) bool { return f.path == path })
-}
+func (d *decoder) isFaulty(path string) bool { return d.faulty[path] }
 
 // hasFaultOf reports whether the field of the object at path has a fault already.
 func (d *decoder) hasFaultOf(path, key string) bool {
-	return slices.ContainsFunc(d.faults, func(f fault) bool {
-		return f.path == path && strings.HasPrefix(f.text, key+" ")
-	}) || d.places[join(path, key)].bad
+	return d.faultyKey[join(path, key)] || d.places[join(path, key)].bad
 }
 
 // isConsequence reports whether a fault of the object at path mentions a field whose value is not
@@ -72,13 +68,23 @@ func (d *decoder) isConsequence(path, text string) bool {
 	return false
 }
 
-// refsBelow returns the references in the values of an object.
-func (d *decoder) refsBelow(path string) (refs []string) {
-	for at, p := range d.places {
-		if strings.HasPrefix(at, path+".") || strings.HasPrefix(at, path+"[") {
-			refs = append(refs, p.refs...)
+// noteRefs notes that the value at path has references, for the objects around it.
+func (d *decoder) noteRefs(path string, refs []string) {
+	if len(refs) == 0 {
+		return
+	}
+	// A quoted name may have the same characters as the end of a path. That gives some paths of no
+	// object.
+	for i, c := range path {
+		if c == '.' || c == '[' {
+			d.refsIn[path[:i]] = append(d.refsIn[path[:i]], refs...)
 		}
 	}
+}
+
+// refsBelow returns the references in the values of an object.
+func (d *decoder) refsBelow(path string) []string {
+	refs := slices.Clone(d.refsIn[path])
 	slices.Sort(refs)
 	return slices.Compact(refs)
 }
@@ -107,7 +113,7 @@ func (d *decoder) addInvalid(path string, t reflect.Type, err error, prefix stri
 			faults = append(faults, d.locate(path, text))
 		}
 	}
-	d.faults = append(d.faults, faults...)
+	d.add(faults...)
 }
 
 // fileWords replaces the names of Go fields in a text by those of the file.

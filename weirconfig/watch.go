@@ -1,31 +1,41 @@
 package weirconfig
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/signal"
-	"syscall"
+	"slices"
 	"time"
 )
 
-// readEvery is how often Watch reads the file.
-const readEvery = 2 * time.Second
+const (
+	// readEvery is how often Watch reads the file.
+	readEvery = 2 * time.Second
+	// readings is how many readings in a row have to find the same.
+	readings = 2
+	// shrinkReadings is the same for a file that lacks something: 30s after the first of them.
+	shrinkReadings = 16
+)
 
-// Watch calls [Set.Update] when the file has changed, until ctx is done, and then returns nil. It
-// reads the file every two seconds, and applies new content when two readings in a row give the
-// same content. So it applies a change after 4s at the latest, and never applies a part of a file
-// that is being written. It sees when a symbolic link is switched, as Kubernetes does for a
-// ConfigMap. At the signal SIGHUP it applies the file at once, also if only the values of
-// references are new.
+// Watch calls [Set.Update] when the file has changed, or the value of a reference in it, until ctx
+// is done, and then returns nil. It reads the file, and the files and variables that it refers to,
+// every two seconds. It applies a change when two readings in a row find the same, so after 4s at
+// the latest. It sees when a symbolic link is switched, as Kubernetes does for a ConfigMap. At the
+// signal SIGHUP it applies the file at once.
+//
+// Write the new file beside the old one and rename it, so that Watch never sees a part of it. A
+// file that lacks a gate, a group, a limit, a rule or a sink of the file in effect may be a part.
+// So it is applied only when it has been the same for 30s, or at SIGHUP.
 //
 // A file that cannot be read or applied changes nothing, and counts as a refused update: see
-// [Set.Notice]. Watch logs the error to Config.Logger: once while the content or the error stays
-// the same, and once more for each SIGHUP. It also logs each update. One failure to read the file
-// is no error: an editor may be replacing the file. The set must have been made of a file that
-// [Load] has read.
+// [Set.Notice]. It is tried again when its content changes, or the value of a reference in it.
+// Watch logs the error to Config.Logger: once while the content, the values and the error stay the
+// same, and once more for each SIGHUP. It also logs each update. One failure to read the file is no
+// error: an editor may be replacing the file. The set must have been made of a file that [Load] has
+// read. Watch reads regular files only, because a pipe could block it.
 func (s *Set) Watch(ctx context.Context) error {
 	s.mu.RLock()
 	file := s.setup.file
@@ -34,11 +44,10 @@ func (s *Set) Watch(ctx context.Context) error {
 		return errors.New("weirconfig: Watch needs a file that Load has read")
 	}
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+	defer notifyHangup(hangup)()
 	ticks := time.NewTicker(readEvery)
 	defer ticks.Stop()
-	w := fileWatch{set: s, path: file.path, done: file.sum}
+	w := fileWatch{set: s, path: file.path, done: file.read}
 	for {
 		select {
 		case <-ctx.Done():
@@ -55,24 +64,28 @@ func (s *Set) Watch(ctx context.Context) error {
 type fileWatch struct {
 	set  *Set
 	path string
-	done [sha256.Size]byte // of the content that was applied or refused last
-	seen [sha256.Size]byte // of the content that was read last
-	gone string            // the error of the last reading, or ""
-	told bool              // that error was logged
+	done reading     // what was applied or refused last
+	seen readingSums // what was read last
+	same int         // how many readings in a row found the same
+	gone string      // the error of the last reading, or ""
+	told bool        // that error was logged
 }
 
-// applyIfStable applies the content if it is new and the last reading found the same content.
+// applyIfStable applies the content if something is new and the last readings found the same.
 func (w *fileWatch) applyIfStable() {
-	data, err := readBounded(w.path, maxFile)
+	data, err := readRegular(w.path, maxFile)
 	if err != nil {
 		w.noteReadFailure(err)
 		return
 	}
 	w.gone, w.told = "", false
 	before := w.seen
-	w.seen = sha256.Sum256(data)
-	if w.seen != w.done && w.seen == before {
-		w.apply(data)
+	w.seen = w.done.again(data, readRegular)
+	if w.same++; w.seen != before {
+		w.same = 1
+	}
+	if w.seen != w.done.sums && w.same >= readings {
+		w.apply(data, w.same >= shrinkReadings)
 	}
 }
 
@@ -88,29 +101,40 @@ func (w *fileWatch) noteReadFailure(err error) {
 
 // applyNow applies the content, also if it is not new.
 func (w *fileWatch) applyNow() {
-	data, err := readBounded(w.path, maxFile)
+	data, err := readRegular(w.path, maxFile)
 	if err != nil {
 		w.gone = err.Error()
 		w.reportReadFailure(err)
 		return
 	}
-	w.gone, w.told, w.seen = "", false, sha256.Sum256(data)
-	w.apply(data)
+	w.gone, w.told = "", false
+	w.apply(data, true)
 }
 
 // reportReadFailure reports that the file cannot be read. When the file can be read again, it is
 // applied, also if its content has not changed.
 func (w *fileWatch) reportReadFailure(err error) {
-	w.told, w.done, w.seen = true, [sha256.Size]byte{}, [sha256.Size]byte{}
+	w.told, w.done, w.seen, w.same = true, reading{}, readingSums{}, 0
 	err = w.set.status.noteResult(fmt.Errorf("weirconfig: %w", err))
 	w.set.config.Logger.Error("weirconfig: the file cannot be read", "event.name", "weir.config.failure", "error", err)
 }
 
-// apply updates the set to the content that was read last.
-func (w *fileWatch) apply(data []byte) {
-	w.done = w.seen
-	f, err := parseFile(w.path, data)
+// apply updates the set to the content that was read last. Unless it may shrink, it does not apply
+// a file that lacks something of the file in effect, which may be a part of a file.
+func (w *fileWatch) apply(data []byte, mayShrink bool) {
+	f, read, err := parse(w.path, data, readRegular)
+	if err == nil && !mayShrink {
+		if what := w.set.firstLacking(f); what != "" {
+			if w.same == readings {
+				w.set.config.Logger.Warn("weirconfig: the file may be a part, and is applied when it has been the same for 30s",
+					"event.name", "weir.config.wait", "file", w.path, "lacks", what)
+			}
+			return
+		}
+	}
+	w.done = read
 	if err == nil {
+		f.path, f.read = w.path, read
 		err = w.set.Update(f)
 	} else {
 		err = w.set.status.noteResult(err)
@@ -120,4 +144,31 @@ func (w *fileWatch) apply(data []byte) {
 		return
 	}
 	w.set.config.Logger.Info("weirconfig: the file was applied", "event.name", "weir.config.update", "file", w.path)
+}
+
+// firstLacking returns what the file in effect has and the next one lacks, such as gate "a", or "".
+func (s *Set) firstLacking(next *File) string {
+	s.mu.RLock()
+	now, then := s.setup.file.doc(), next.doc()
+	s.mu.RUnlock()
+	ruleNames := func(d *document) map[string]bool {
+		names := map[string]bool{}
+		for _, r := range d.Rules {
+			names[r.Name] = true
+		}
+		return names
+	}
+	return cmp.Or(
+		firstMissing("gate", now.Gates, then.Gates), firstMissing("group", now.Groups, then.Groups), firstMissing("limit", now.Limits, then.Limits),
+		firstMissing("rule", ruleNames(now), ruleNames(then)), firstMissing("sink", now.Sinks, then.Sinks),
+	)
+}
+
+func firstMissing[T any](kind string, now, then map[string]T) string {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, stays := then[name]; !stays {
+			return fmt.Sprintf("%s %q", kind, name)
+		}
+	}
+	return ""
 }

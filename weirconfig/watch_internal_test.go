@@ -21,7 +21,7 @@ func TestASignalLogsABadFileOnceMore(t *testing.T) {
 	var log bytes.Buffer
 	set, err := New(file, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
-	w := fileWatch{set: set, path: path, done: file.sum}
+	w := fileWatch{set: set, path: path, done: file.read}
 	for _, c := range []struct{ text, message string }{
 		{`gates: {a: {rate: none}}`, "the file was not applied"},
 		{`gates: {a: {}, b: {}}`, "the file was applied"},

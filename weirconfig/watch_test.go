@@ -110,6 +110,64 @@ func TestWatchAppliesNoPartOfAFile(t *testing.T) {
 	})
 }
 
+// A writer can stall at the end of a line. What it has written until then is a file without some
+// objects, which would refuse all their calls.
+func TestWatchWaitsBeforeItRemovesAnything(t *testing.T) {
+	const whole = "gates:\n  a: {}\n  b: {}\ngroups: {g: {}}\nlimits: {l: {}}\nrules: [{name: r, of: a, value: tripped}]\nsinks: {s: {kind: log}}\n"
+	for lacks, part := range map[string]string{
+		`gate \"b\"`: strings.Replace(whole, "  b: {}\n", "", 1), `group \"g\"`: strings.Replace(whole, "groups: {g: {}}\n", "", 1),
+		`limit \"l\"`: strings.Replace(whole, "limits: {l: {}}\n", "", 1), `rule \"r\"`: strings.Replace(whole, "name: r", "name: other", 1),
+		`sink \"s\"`: strings.Replace(whole, "sinks: {s: {kind: log}}\n", "", 1),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := watchFile(t, whole)
+			w.write(t, part)
+			time.Sleep(29 * time.Second)
+			require.Zero(t, w.countLogs(applied), lacks)
+			require.Equal(t, 1, w.countLogs("lacks="), lacks)
+			require.Equal(t, 1, w.countLogs(lacks), lacks)
+			w.write(t, whole+"# the rest has come\n")
+			time.Sleep(4*time.Second + 1)
+			require.Equal(t, 1, w.countLogs(applied), lacks)
+			require.NoError(t, w.Gate("b").Run(t.Context(), succeed))
+			w.write(t, part)
+			time.Sleep(32*time.Second + 1)
+			require.Equal(t, 2, w.countLogs(applied), "it is meant: %s", lacks)
+		})
+	}
+}
+
+// The file and the secret that it refers to arrive in any order, and the secret changes later.
+func TestWatchFollowsReferences(t *testing.T) {
+	for _, c := range []struct {
+		ref string
+		set func(path, value string)
+	}{
+		{ref: "${file:PATH}", set: func(path, value string) { require.NoError(t, os.WriteFile(path, []byte(value+"\n"), 0o600)) }},
+		{ref: "${WEIR_REASON}", set: func(_, value string) { t.Setenv("WEIR_REASON", value) }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := watchFile(t, `gates: {a: {}}`)
+			path := filepath.Join(filepath.Dir(w.path), "secret")
+			text := `gates: {a: {breaker: {refuse: "` + strings.Replace(c.ref, "PATH", path, 1) + `"}}}`
+			t.Setenv("WEIR_REASON", "")
+			w.write(t, text)
+			time.Sleep(time.Hour + 1)
+			require.Equal(t, 1, w.countLogs(notApplied), "once, while the reference has no value")
+			require.NotEmpty(t, w.Notice())
+			for i, value := range []string{"first", "second"} {
+				c.set(path, value)
+				time.Sleep(4*time.Second + 1)
+				require.Equal(t, i+1, w.countLogs(applied))
+				require.ErrorContains(t, w.Gate("a").Run(t.Context(), succeed), value)
+				require.Empty(t, w.Notice())
+				time.Sleep(time.Hour)
+				require.Equal(t, i+1, w.countLogs(applied), "it does not change any more")
+			}
+		})
+	}
+}
+
 func TestWatchContinuesWithoutTheFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watchFile(t, `gates: {a: {rate: 1/h, burst: 1}}`)
@@ -126,11 +184,11 @@ func TestWatchContinuesWithoutTheFile(t *testing.T) {
 		}
 		require.NoError(t, os.Symlink("old", filepath.Join(dir, "data")))
 		require.NoError(t, os.Symlink(filepath.Join("data", "w.yaml"), w.path))
-		time.Sleep(4*time.Second + 1)
+		time.Sleep(32*time.Second + 1)
 		require.NotNil(t, w.Gate("old"))
 		require.NoError(t, os.Symlink("new", filepath.Join(dir, "tmp")))
 		require.NoError(t, os.Rename(filepath.Join(dir, "tmp"), filepath.Join(dir, "data")))
-		time.Sleep(4*time.Second + 1)
+		time.Sleep(32*time.Second + 1)
 		require.NotNil(t, w.Gate("new"))
 		require.Equal(t, 2, w.countLogs(applied))
 	})
