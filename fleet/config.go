@@ -54,8 +54,8 @@ type Config struct {
 	//
 	// A remembered refusal is repeated without asking Redis until its RetryAfter has passed, for
 	// 10s at most. Requests for fewer tokens still ask Redis. A refusal is therefore only repeated
-	// if Redis would refuse too, with one exception: another process, or another limiter of the
-	// same name, may give tokens back, reset the key or raise its limit, or Redis may lose the key
+	// if Redis would refuse too, with one exception. Another process, or another limiter of the
+	// same name, may give tokens back, reset the key or raise its limit. Or Redis may lose the key
 	// (FLUSHALL, an eviction, a failover). Such a change is noticed only when the time has passed.
 	// A change through this limiter is noticed at once. If there is no room, the refusal that ends
 	// first is forgotten.

@@ -122,9 +122,9 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 // is below 1.
 //
 // It gives back no token that has come back by itself. So a window gets tokens back that it still
-// counts. A bucket gets back what it would have more if the tokens had not been taken, or less: the
-// tokens that its rate has added since the time they were taken, beyond those that are kept, count
-// as come back if the bucket has been full since, or may have been. A bucket whose rate or burst
+// counts. A bucket gets back what it would have more if the tokens had not been taken, or less. If
+// the bucket has been full since they were taken, or may have been, the tokens that its rate has
+// added in that time count as come back, beyond those that are kept. A bucket whose rate or burst
 // was changed meanwhile, or that was held, gets nothing. So however late Refund is called, never
 // more requests are allowed than the limit allows.
 func (r *Reservation) Refund(n int) { r.refundAt(time.Now(), n) }

@@ -178,8 +178,8 @@ func (a *answer) switchToNetwork() bool {
 	return true
 }
 
-// refund gives back n, which was taken at a time. A shadow gives nothing back, because it is not known whether it took
-// anything.
+// refund gives back n, which was taken at a time. A shadow gives nothing back, because it is not
+// known whether it took anything.
 func (a *answer) refund(at time.Time, n int) {
 	if !a.quota.policy.Shadow && n > 0 {
 		a.table.refund(at, a.taken, a.key, n)
