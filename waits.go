@@ -73,8 +73,8 @@ func (all *waits) adopt() {
 // adopt makes the call wait again if its gate has another limiter or another bound now. If MaxWait
 // is shorter now, adopt makes the call stop waiting in time.
 func (w *waitTerms) adopt() {
-	s := w.setup.Gate.setup.Load()
-	if s.limiter != w.setup.limiter || s.inFlight != w.setup.inFlight {
+	s := w.setup.Gate.setup.Load().currentSetup() // a key without room has another gate
+	if (s.limiter == nil) != (w.setup.limiter == nil) || s.inFlight != w.setup.inFlight {
 		w.cancel(errChanged)
 	}
 	end := w.began.Add(s.longestWait)

@@ -84,7 +84,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		s.latest = firstPosition
 		s.tiers = make([]tierTable[K], len(tiers))
 		for j := range s.tiers {
-			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}, heldUntil: firstPosition}
+			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}, noRefundBefore: firstPosition}
 		}
 	}
 	return g
@@ -131,7 +131,9 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 		delete(s.holds, p.key)
 		g.holdCount.Add(-1)
 	}
+	at := clampTime(time.Since(g.epoch))
 	for i := range s.tiers {
+		s.tiers[i].noRefundBefore = max(s.tiers[i].noRefundBefore, at+1)
 		if s.tiers[i].table.remove(p.hash, p.key) {
 			g.keyCount.Add(-1)
 			known = true

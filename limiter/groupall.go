@@ -75,7 +75,7 @@ func (g *Group[K]) restart(at time.Duration) {
 		s.mu.Lock()
 		s.latest = at
 		for j := range s.tiers {
-			s.tiers[j].heldUntil = firstPosition
+			s.tiers[j].noRefundBefore = firstPosition
 		}
 		s.mu.Unlock()
 	}
@@ -94,6 +94,7 @@ func (g *Group[K]) forgetAll() {
 			t := &s.tiers[j]
 			g.keyCount.Add(-int64(t.table.keys))
 			t.table = table[K]{lastEvicted: alwaysFull + 1}
+			t.noRefundBefore = max(t.noRefundBefore, clampTime(time.Since(g.epoch))+1)
 		}
 		s.mu.Unlock()
 	}

@@ -121,7 +121,7 @@ func (g *Group[K]) dropHold(p *keyPosition[K], h keyHold, at time.Duration, move
 	if isIdle {
 		t.table.lastEvicted = max(t.table.lastEvicted, full)
 	}
-	t.heldUntil = max(t.heldUntil, h.until)
+	t.noRefundBefore = max(t.noRefundBefore, h.until)
 	delete(p.shard.holds, p.key)
 	g.holdCount.Add(-1)
 }

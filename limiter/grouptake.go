@@ -113,7 +113,7 @@ func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
 	p.shard.mu.Lock()
 	t := p.tierTable()
 	s, known := t.table.find(p.hash, key, alwaysFull)
-	if known && back.at >= t.heldUntil { // a refund does not end a hold
+	if known && back.at >= t.noRefundBefore {
 		units := t.limits.returnable(back, n, t.refunded, now.Sub(g.epoch))
 		s.full = max(s.full-units, alwaysFull+1)
 		t.refunded += units

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -187,4 +188,21 @@ func TestARefundGoesWhereTheTokensWereTaken(t *testing.T) {
 	shared.RefundAt(start, 5)
 	runSteps(t, g.Get("b"), step{0, 1, "refused"})
 	runSteps(t, g.Get("c"), step{0, 5, "ok"})
+}
+
+// A key that was forgotten has a full bucket, to which no earlier token comes back.
+func TestAForgottenKeyGetsNoEarlierTokensBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2})
+		key := g.Get("k")
+		earlier := limiter.Reserve(key, 2)
+		require.True(t, g.Forget("k"))
+		time.Sleep(1)
+		later := limiter.Reserve(key, 2)
+		require.True(t, later.OK)
+		earlier.Refund(2)
+		require.False(t, key.Take(1).OK)
+		later.Refund(2)
+		require.True(t, key.Take(2).OK)
+	})
 }

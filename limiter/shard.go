@@ -23,8 +23,9 @@ type tierTable[K comparable] struct {
 	table    table[K]
 	limits   *limits
 	refunded int64 // all units ever given back
-	// when the last hold ended whose bucket is in the table
-	heldUntil time.Duration
+	// Tokens taken before that time are not given back, because a key was forgotten since then, or
+	// its hold has ended and its bucket is in the table.
+	noRefundBefore time.Duration
 }
 
 // keyPosition says in which shard, tier and slot a key belongs.
