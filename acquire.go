@@ -23,7 +23,7 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 	}
 	s := g.setup.Load()
 	if s.chances != nil {
-		return s.acquireInTime(ctx, permit)
+		return s.acquireInTime(ctx, target{permit: permit})
 	}
 	held := g.lastHold.Load() != 0
 	if s.onlyBreaker && !held {
@@ -36,114 +36,146 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 			}
 			*permit = breaker.Permit{}
 		}
-		return s.acquireSlowly(ctx, g.now(), permit)
+		return s.acquireSlowly(ctx, g.now(), target{permit: permit})
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
 	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
 		if takeFast(s.bucket, at, 1) {
 			if s.inFlight != nil {
-				return s.acquireSlotFast(ctx, permit)
+				return s.acquireSlotFast(ctx, at, permit)
 			}
 			g.admissions.allowed.Add(1)
 			return nil
 		}
 		*permit = breaker.Permit{}
 	}
-	return s.acquireSlowly(ctx, g.epoch.Add(at), permit)
+	return s.acquireSlowly(ctx, g.epoch.Add(at), target{permit: permit})
+}
+
+// acquireTo is acquire without the shortcuts. It also stores the tokens, if they are wanted.
+func (g *Gate) acquireTo(ctx context.Context, to target) error {
+	if to.tokens == nil {
+		return g.acquire(ctx, to.permit)
+	}
+	s := g.setup.Load()
+	if s.chances != nil {
+		return s.acquireInTime(ctx, to)
+	}
+	return s.acquireSlowly(ctx, g.now(), to)
 }
 
 // acquireSlowly does the work of acquire if none of its shortcuts applies. No shortcut applies to
 // the breaker of a key that was evicted.
-func (g *setup) acquireSlowly(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+func (g *setup) acquireSlowly(ctx context.Context, now time.Time, to target) error {
 	if latest := g.currentSetup(); latest.Gate != g.Gate {
-		return latest.acquire(ctx, permit)
+		return latest.acquireTo(ctx, to)
 	}
 	if err := hooks.CheckAt(g.breaker, now); err != nil {
 		return err
 	}
 	if g.throttle == nil {
-		return g.acquireTokens(ctx, now, permit)
+		return g.acquireTokens(ctx, now, to)
 	}
 	if _, err := g.throttle.Allow(); err != nil {
 		// its permit holds nothing; throttleListener records the outcome
 		return err
 	}
 	// a call with a slot gets bothListeners instead
-	hooks.Tell(gatehook.NoEscape(permit), throttleListener{g.throttle}, 0)
-	return g.acquireTokens(ctx, now, permit)
+	hooks.Tell(gatehook.NoEscape(to.permit), throttleListener{g.throttle}, 0)
+	return g.acquireTokens(ctx, now, to)
 }
 
 // acquireTokens acquires the tokens, then the slot and then the permit. It waits if the gate allows
 // that.
-func (g *setup) acquireTokens(ctx context.Context, now time.Time, permit *breaker.Permit) error {
+func (g *setup) acquireTokens(ctx context.Context, now time.Time, to target) error {
 	if held := g.heldUntil(now); !held.IsZero() {
-		return g.waitOutHold(ctx, now, held, permit)
+		return g.waitOutHold(ctx, now, held, to)
 	}
+	var t tokens
 	if g.limiter != nil {
-		if r := g.takeToken(now); !r.OK {
-			return g.waitOrRefuse(ctx, now, r, nothing, permit)
+		if t.local = reserve(g.limiter, now, 1, g.longestWait > 0); !t.local.OK {
+			return g.waitOrRefuse(ctx, now, t.local.Result, t, to)
 		}
 	}
 	if g.remote != nil {
-		return g.acquireFromRemote(ctx, permit)
+		return g.acquireFromRemote(ctx, now, t, to)
 	}
 	if g.limiter == nil && g.inFlight == nil {
-		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(to.permit))
 	}
-	return g.acquireSlot(ctx, now, permit)
+	return g.acquireSlot(ctx, now, t, to)
+}
+
+// target is where the results of acquire are stored.
+type target struct {
+	permit *breaker.Permit
+	tokens *tokens // nil if the tokens are not given back after the call was allowed
+}
+
+// tokens are what a call has taken from the limiter and the remote. The zero value is nothing.
+type tokens struct {
+	local  limiter.Reservation
+	remote time.Time // when the remote was asked; zero if the call has no token of the remote
+}
+
+// giveBack gives the tokens back, because the call is not made.
+func (g *setup) giveBack(ctx context.Context, t *tokens) {
+	t.local.Refund(1)
+	if r, ok := g.remote.(interface {
+		Refund(ctx context.Context, taken time.Time, n int) error
+	}); ok && !t.remote.IsZero() {
+		// an error only means that one token is lost
+		_ = r.Refund(context.WithoutCancel(ctx), t.remote, 1)
+	}
+	*t = tokens{}
 }
 
 // acquireFromRemote acquires the remote's token, then the slot and then the permit, for a call that
 // has its token of the limiter. The remote is called after the limiter because it is slower. A hold
 // may begin during that time, so the function looks for one afterwards. It does not call the remote
 // if all slots are taken and the call cannot wait.
-func (g *setup) acquireFromRemote(ctx context.Context, permit *breaker.Permit) error {
+func (g *setup) acquireFromRemote(ctx context.Context, asked time.Time, t tokens, to target) error {
 	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
-		g.refundLocal()
+		g.giveBack(ctx, &t)
 		return g.refuseSlot()
 	}
 	r, err := g.remote.Take(ctx, 1)
 	now := g.now()
 	switch {
 	case err != nil:
-		g.refundLocal()
+		g.giveBack(ctx, &t)
 		return g.undecided(ctx, g.notRefused(err))
 	case !r.OK:
-		return g.waitOrRefuse(ctx, now, r, token, permit)
+		return g.waitOrRefuse(ctx, now, r, t, to)
+	case r.RetryAfter <= 0: // otherwise shadow mode has allowed the call and taken nothing
+		t.remote = asked
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
-		g.refund(ctx)
-		return g.waitOutHold(ctx, now, held, permit)
+		g.giveBack(ctx, &t)
+		return g.waitOutHold(ctx, now, held, to)
 	}
-	return g.acquireSlot(ctx, now, permit)
+	return g.acquireSlot(ctx, now, t, to)
 }
 
 // acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the
 // call. The breaker may have opened since it was checked, and the deadline may be too near by now.
-func (g *setup) acquirePermit(ctx context.Context, now time.Time, s slot, permit *breaker.Permit, count *atomic.Int64) error {
+func (g *setup) acquirePermit(ctx context.Context, now time.Time, t tokens, s slot, to target, count *atomic.Int64) error {
 	err := g.recheckHopeless(ctx, now)
 	if err == nil {
-		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(permit))
+		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(to.permit))
 	}
 	if err != nil {
 		s.release()
-		g.refund(ctx)
+		g.giveBack(ctx, &t)
 		return err
+	}
+	s.hold(to.permit)
+	if to.tokens != nil {
+		*to.tokens = t
 	}
 	count.Add(1)
 	return nil
-}
-
-// takeToken takes a token of the limiter. If the call can wait when it is refused, the limiter
-// counts only the wait, not the refusal.
-func (g *setup) takeToken(now time.Time) limiter.Result {
-	if g.longestWait > 0 {
-		if r, ok := takeBeforeWait(g.limiter, 1); ok {
-			return r
-		}
-	}
-	return g.takeAt(now, 1)
 }
 
 // takeAt takes n tokens from the limiter at the given time, or now if the limiter has no TakeAt.
@@ -152,13 +184,6 @@ func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 		return g.timed.TakeAt(now, n)
 	}
 	return g.limiter.Take(n)
-}
-
-// refundLocal gives the token back to the limiter.
-func (g *setup) refundLocal() {
-	if g.limiter != nil {
-		g.limiter.Refund(1)
-	}
 }
 
 // undecided returns the error of a remote that came to no decision. The call was neither made nor

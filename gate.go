@@ -28,9 +28,18 @@ var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, br
 // quickly.
 var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
 
-// takeBeforeWait takes tokens for a call that will wait if it is refused. The limiter then counts
-// only the wait, not the refusal.
-var takeBeforeWait = bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
+// takenFast returns what takeFast has taken.
+var takenFast = bridge.Taken.(func(*limiter.TokenBucket, time.Duration, int) limiter.Reservation)
+
+// reserve takes tokens at a time. If the call will wait after a refusal, the limiter counts only
+// the wait, not the refusal.
+var reserve = bridge.Reserve.(func(l limiter.Limiter, t time.Time, n int, waits bool) limiter.Reservation)
+
+// renew is reserve for tokens that a call had before, and that the limiter has counted.
+var renew = bridge.Renew.(func(l limiter.Limiter, t time.Time, n int) limiter.Reservation)
+
+// waitReserve waits for tokens.
+var waitReserve = bridge.WaitReserve.(func(context.Context, limiter.WaitLimiter, int, time.Duration) (limiter.Reservation, error))
 
 // Gate guards the calls to one service with a breaker and, optionally, with limits on the rate of
 // calls and on the calls in flight. [New], [Join] and [NewGroup] make gates; the zero value is not
@@ -50,11 +59,18 @@ type Gate struct {
 	admissions *admissions
 	// the moments at which refused calls may retry; nil until one is refused
 	places *atomic.Pointer[places.Places]
-	waits  *waits                       // nil for a gate of Join, which is not reconfigured
-	keyed  interface{ current() *Gate } // nil for a gate that is not in a group
-	own    *ownParts                    // nil for a gate of Join or of a group
+	waits  *waits    // nil for a gate of Join, which is not reconfigured
+	keyed  keyed     // nil for a gate that is not in a group
+	own    *ownParts // nil for a gate of Join or of a group
 
 	first setup // at first setup points to it, which saves an allocation
+}
+
+// keyed is what a gate of a group knows of the group.
+type keyed interface {
+	current() *Gate
+	hasRoom() bool
+	maxKeys() int
 }
 
 // setup holds the parts of a gate other than its breaker. Reconfigure replaces it as a whole, so a
@@ -100,6 +116,7 @@ func New(name string, c Config) *Gate {
 func newGate(name string, a *admissions) *Gate {
 	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
 	g := &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
+	own.table.epoch = g.epoch
 	g.first.Gate = g
 	g.setup.Store(&g.first)
 	return g
@@ -170,24 +187,29 @@ func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Co
 func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 	s := g.setup.Load()
 	err = g.acquire(ctx, &permit)
-	if err == nil && (s.inFlight != nil || s.keyed != nil || g.setup.Load() != s) {
-		releaseIfForgotten(&permit)
-	}
+	g.watch(s, &permit, err)
 	return
 }
 
-// Refund gives back the tokens of a call that Allow has allowed and that is not made. Also record
-// breaker.Ignored with the permit of the call. Refund calls a Remote even if ctx is done. A limit
-// that cannot take tokens back keeps them. Do not call Refund for a call that was allowed before
-// Reconfigure gave the gate a Rate: that call has taken no token.
-func (g *Gate) Refund(ctx context.Context) { g.setup.Load().currentSetup().refund(ctx) }
+// Reserve is Allow for a call that may not be made, for example because another limit refuses it.
+// In that case, record breaker.Ignored with the permit and call refund, which gives the tokens of
+// the call back: see [limiter.Reservation.Refund]. For a Remote, refund may block, even if ctx is
+// done.
+func (g *Gate) Reserve(ctx context.Context) (permit breaker.Permit, refund func(), err error) {
+	s, t := g.setup.Load(), new(tokens)
+	if err = ctx.Err(); err == nil {
+		err = g.acquireTo(ctx, target{&permit, t})
+	}
+	g.watch(s, &permit, err)
+	refund = func() { g.setup.Load().giveBack(ctx, t) }
+	return
+}
 
-func (g *setup) refund(ctx context.Context) {
-	g.refundLocal()
-	if r, ok := g.remote.(interface {
-		Refund(ctx context.Context, n int) error
-	}); ok {
-		_ = r.Refund(context.WithoutCancel(ctx), 1) // an error only means that one token is lost
+// watch arranges that the slot of a permit is released if the permit is forgotten. s is the setup
+// before the permit was acquired, and err the error.
+func (g *Gate) watch(s *setup, permit *breaker.Permit, err error) {
+	if err == nil && (s.inFlight != nil || s.keyed != nil || g.setup.Load() != s) {
+		releaseIfForgotten(permit)
 	}
 }
 

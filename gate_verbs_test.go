@@ -85,7 +85,6 @@ func TestRetryAfterReturnsTheWait(t *testing.T) {
 type zeroRetryAfter struct{}
 
 func (zeroRetryAfter) Take(n int) limiter.Result { return limiter.Result{OK: n == 0, Limit: 1} }
-func (zeroRetryAfter) Refund(int)                {}
 
 // A caller that waits for RetryAfter and retries does not spin.
 func TestRetryAfterOfARefusalIsNeverZero(t *testing.T) {

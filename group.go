@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -23,7 +24,9 @@ type GroupConfig struct {
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
 	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
-	// keeps up to MaxKeys token buckets and as many holds. Default 10,000.
+	// keeps up to MaxKeys token buckets and as many holds. The metrics weir.breaker.group.unguarded
+	// and weir.limiter.group.no_room count what is done without room. Default 100,000, as in
+	// limiter.GroupConfig.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
@@ -48,6 +51,7 @@ func (c GroupConfig) Validate() error {
 }
 
 func (c GroupConfig) breakers() breaker.GroupConfig {
+	c.MaxKeys = cmp.Or(c.MaxKeys, defaultKeys)
 	return breaker.GroupConfig{Breaker: c.Gate.Breaker, MaxKeys: c.MaxKeys, MaxSeries: c.MaxSeries, MaxOpen: c.MaxOpen}
 }
 
@@ -67,8 +71,9 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
-// one token bucket and one bound on calls in flight. Call Get for each call, so that the key gets
-// its own gate as soon as there is room.
+// one token bucket and one bound on calls in flight. An error says so: it names MaxKeys. Call Get
+// for each call, so that the key gets its own gate as soon as there is room. Its calls that are in
+// flight then, at most MaxConcurrent, do not count in its own bound.
 //
 // A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the
 // key has now.
@@ -103,15 +108,12 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	maxKeys := c.MaxKeys
-	if maxKeys == 0 {
-		maxKeys = defaultKeys
-	}
 	g := &Group[K]{
 		name: name, epoch: time.Now(),
 		breakers: breaker.NewGroup[K](name, c.breakers()),
-		holds:    holdTable[K]{max: maxKeys, refusals: busy.New[K](c.ShowKeys)},
+		holds:    holdTable[K]{max: cmp.Or(c.MaxKeys, defaultKeys), refusals: busy.New[K](c.ShowKeys)},
 	}
+	g.holds.epoch = g.epoch
 	g.admissions.shared = true
 	if err := g.setConfig(c.Gate); err != nil {
 		panic(err)
@@ -124,7 +126,7 @@ func (g *Group[K]) bucketConfig(c Config) limiter.GroupConfig[K] {
 	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.holds.max, Overflow: limiter.ShareNew}
 }
 
-const defaultKeys = 10_000
+const defaultKeys = 100_000
 
 // Get returns the gate of the key, and adds the key if it is new. For a known key it allocates
 // nothing. For a new key it may block for as long as [breaker.Group.Get] does.
@@ -172,6 +174,8 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 
 // hasRoom reports whether the gate is stored with its breaker.
 func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil }
+
+func (k *keyedGate[K]) maxKeys() int { return k.group.holds.max }
 
 // current returns the gate that decides about the calls of the key. This is another gate than k if
 // the breaker of k was evicted or forgotten, or if the key has no room and k was made before the

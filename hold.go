@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // holdTable stores, in bounded memory, the keys that are held and when their holds end. Times are
@@ -18,8 +19,13 @@ import (
 // evicts the hold that ends first in a sample of the holds. The service of the evicted hold may be
 // called too early, but no service is held by mistake.
 type holdTable[K comparable] struct {
-	last atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
-	max  int
+	last   atomic.Int64 // when the last hold ends, 0 if there is none; every call reads only this
+	max    int
+	epoch  time.Time
+	latest atomic.Int64 // when a hold last began
+
+	// holds that were evicted before their end
+	evicted atomic.Int64
 
 	// the keys that limits or holds refuse; nil if the gate is not in a group
 	refusals *busy.Sketch[K]
@@ -39,6 +45,7 @@ type keyHold[K comparable] struct {
 
 // endOf returns when the hold of the key ends, or false if the key is not held at the time.
 func (h *keyHold[K]) endOf(at int64) (int64, bool) {
+	h.table.restartIfNew(at)
 	if at >= h.table.last.Load() {
 		h.table.clear(at)
 		return 0, false
@@ -64,6 +71,7 @@ func (h *keyHold[K]) extend(at int64, d, longest time.Duration, share uint64) ti
 		return d
 	}
 	t := h.table
+	t.restartIfNew(at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old, known := t.ends[h.key]
@@ -93,11 +101,25 @@ func (t *holdTable[K]) extend(key K, at int64, d time.Duration) {
 		t.makeRoom(at)
 	}
 	t.ends[key] = end
-	t.extendLast(end)
+	t.extendLast(at, end)
 }
 
-// extendLast is called with the lock held.
-func (t *holdTable[K]) extendLast(end int64) {
+// restartIfNew ends all holds if the clock is a new one: see clock.IsNew.
+func (t *holdTable[K]) restartIfNew(at int64) {
+	latest := time.Duration(t.latest.Load())
+	if t.last.Load() == 0 || !clock.IsNew(t.epoch, time.Duration(at), latest, clock.ReadTolerance) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ends, t.all = nil, nil
+	t.last.Store(0)
+	t.latest.Store(at)
+}
+
+// extendLast is called with the lock held. at is the time of the call.
+func (t *holdTable[K]) extendLast(at, end int64) {
+	t.latest.Store(at)
 	if last := t.last.Load(); last == 0 || end > last {
 		if end == 0 { // 0 would mean that there is no hold
 			end = 1
@@ -116,7 +138,7 @@ func (t *holdTable[K]) extendAll(at int64, d time.Duration) {
 	}
 	if t.all == nil || *t.all < end {
 		t.all = &end
-		t.extendLast(end)
+		t.extendLast(at, end)
 	}
 }
 
@@ -141,7 +163,10 @@ func (t *holdTable[K]) makeRoom(at int64) {
 			break
 		}
 	}
-	delete(t.ends, first)
+	if _, known := t.ends[first]; known { // it has not ended
+		delete(t.ends, first)
+		t.evicted.Add(1)
+	}
 }
 
 // forget ends the hold of a key.

@@ -93,9 +93,9 @@ type testCall struct{}
 
 // acquireInTime is like acquire, but for a gate that refuses hopeless calls. They are refused
 // before they take anything.
-func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error {
+func (g *setup) acquireInTime(ctx context.Context, to target) error {
 	if latest := g.currentSetup(); latest.Gate != g.Gate {
-		return latest.acquire(ctx, permit)
+		return latest.acquireTo(ctx, to)
 	}
 	now := g.now()
 	test, err := g.refuseHopeless(ctx, now)
@@ -105,7 +105,7 @@ func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error
 	if test {
 		ctx = context.WithValue(ctx, testCall{}, true)
 	}
-	if err := g.acquireSlowly(ctx, now, permit); err != nil {
+	if err := g.acquireSlowly(ctx, now, to); err != nil {
 		return err
 	}
 	if g.remote != nil || g.longestWait > 0 {
@@ -116,10 +116,10 @@ func (g *setup) acquireInTime(ctx context.Context, permit *breaker.Permit) error
 		timed = (*testOf)(g.chances)
 	}
 	start := now.Sub(g.epoch)
-	if listener, listenStart := hooks.Told(gatehook.NoEscape(permit)); listener != nil {
-		hooks.Tell(gatehook.NoEscape(permit), &timedCall{timed, start, listener}, listenStart)
+	if listener, listenStart := hooks.Told(gatehook.NoEscape(to.permit)); listener != nil {
+		hooks.Tell(gatehook.NoEscape(to.permit), &timedCall{timed, start, listener}, listenStart)
 	} else {
-		hooks.Tell(gatehook.NoEscape(permit), timed, start)
+		hooks.Tell(gatehook.NoEscape(to.permit), timed, start)
 	}
 	return nil
 }

@@ -2,12 +2,15 @@ package weir
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/limiter"
 )
 
 // slotHooks are functions of bounds on calls in flight that only gates use.
@@ -70,8 +73,9 @@ func (g *setup) takeSlotFast(permit *breaker.Permit) bool {
 		}
 		return ok
 	}
-	_, ok := g.takeSlot(permit, slotHooks.Occupy)
+	s, ok := g.takeSlot(slotHooks.Occupy)
 	if ok {
+		s.hold(permit)
 		g.admissions.allowed.Add(1)
 	}
 	return ok
@@ -79,7 +83,7 @@ func (g *setup) takeSlotFast(permit *breaker.Permit) bool {
 
 // acquireSlotFast acquires the slot of a call that has its token and the permit of a closed
 // breaker.
-func (g *setup) acquireSlotFast(ctx context.Context, permit *breaker.Permit) error {
+func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *breaker.Permit) error {
 	if g.ownSlots != nil {
 		hooks.Tell(gatehook.NoEscape(permit), g.ownSlots, 0)
 	}
@@ -87,7 +91,7 @@ func (g *setup) acquireSlotFast(ctx context.Context, permit *breaker.Permit) err
 		return nil
 	}
 	*permit = breaker.Permit{}
-	return g.waitOrRefuseSlot(ctx, permit)
+	return g.waitOrRefuseSlot(ctx, tokens{local: takenFast(g.bucket, at, 1)}, target{permit: permit})
 }
 
 // setOwnInFlight gives the gate a separate bound, which counts the calls that it allows without a
@@ -103,7 +107,7 @@ func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
 }
 
 // takeSlot takes a slot if there is one. In shadow mode, a call may be allowed without a slot.
-func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
+func (g *setup) takeSlot(occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
 	if g.inFlight == nil {
 		return s, true
 	}
@@ -116,22 +120,29 @@ func (g *setup) takeSlot(permit *breaker.Permit, occupy func(*inflight.Limiter) 
 		if !held {
 			return s, ok
 		}
-		if taken := (slot{now, start}); taken.hold(permit) {
+		if taken := (slot{now, start}); taken.isOfPresentGate() {
 			return taken, true
 		}
 	}
 }
 
-// hold arranges that the end of the call releases the slot. It releases the slot and returns false
-// if the key of the gate was evicted or forgotten meanwhile. The function that evicts a key looks
-// for slots after it has made the eviction visible, and hold looks for an eviction after it has the
-// slot. So at least one of the two functions sees what the other has done.
-func (s slot) hold(permit *breaker.Permit) bool {
+// hold arranges that the end of the call releases the slot. It is the last step before the call, so
+// that no permit refers to a slot that was released.
+func (s slot) hold(permit *breaker.Permit) {
+	if s.gate != nil {
+		hooks.Tell(gatehook.NoEscape(permit), s.gate.slots, s.start)
+	}
+}
+
+// isOfPresentGate releases the slot and returns false if the key of the gate was evicted or
+// forgotten meanwhile. The function that evicts a key looks for slots after it has made the
+// eviction visible, and isOfPresentGate looks for an eviction after the call has the slot. So at
+// least one of the two functions sees what the other has done.
+func (s slot) isOfPresentGate() bool {
 	if s.gate.currentSetup().Gate != s.gate.Gate {
 		s.release()
 		return false
 	}
-	hooks.Tell(gatehook.NoEscape(permit), s.gate.slots, s.start)
 	return true
 }
 
@@ -145,20 +156,22 @@ func (g *setup) currentSetup() *setup {
 }
 
 // acquireSlot acquires the slot and then the permit of a call that has its tokens.
-func (g *setup) acquireSlot(ctx context.Context, now time.Time, permit *breaker.Permit) error {
-	s, ok := g.takeSlot(permit, slotHooks.OccupyUncounted)
+func (g *setup) acquireSlot(ctx context.Context, now time.Time, t tokens, to target) error {
+	s, ok := g.takeSlot(slotHooks.OccupyUncounted)
 	if !ok {
-		return g.waitOrRefuseSlot(ctx, permit)
+		return g.waitOrRefuseSlot(ctx, t, to)
 	}
-	return g.acquirePermit(ctx, now, s, permit, &g.admissions.allowed)
+	return g.acquirePermit(ctx, now, t, s, to, &g.admissions.allowed)
 }
 
 // waitOrRefuseSlot continues a call that has its tokens and no slot.
-func (g *setup) waitOrRefuseSlot(ctx context.Context, permit *breaker.Permit) error {
+func (g *setup) waitOrRefuseSlot(ctx context.Context, t tokens, to target) error {
 	if g.longestWait > 0 {
-		return g.waitAndAcquire(ctx, tokens, permit)
+		t.local.Refund(1)
+		t.local = limiter.Reservation{}
+		return g.waitAndAcquire(ctx, &wait{tokens: t, lacksSlot: true}, to)
 	}
-	g.refund(ctx)
+	g.giveBack(ctx, &t)
 	return g.refuseSlot()
 }
 
@@ -168,11 +181,17 @@ func (g *setup) refuseSlot() error {
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}
-	return slotHooks.Refuse(l, g.name)
+	err := slotHooks.Refuse(l, g.name)
+	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.keyed != nil && !g.keyed.hasRoom() {
+		e := *full
+		e.Name = fmt.Sprintf("%s, of all keys without room: MaxKeys is %d", g.name, g.keyed.maxKeys())
+		return &e
+	}
+	return err
 }
 
 // waitForSlot waits for a slot until last at the latest.
-func (g *setup) waitForSlot(ctx context.Context, last time.Time, permit *breaker.Permit) (s slot, err error) {
+func (g *setup) waitForSlot(ctx context.Context, last time.Time) (s slot, err error) {
 	if g.inFlight == nil {
 		return s, nil
 	}
@@ -185,7 +204,7 @@ func (g *setup) waitForSlot(ctx context.Context, last time.Time, permit *breaker
 		if err != nil || !held {
 			return s, err
 		}
-		if taken := (slot{now, start}); taken.hold(permit) {
+		if taken := (slot{now, start}); taken.isOfPresentGate() {
 			return taken, nil
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 )
 
@@ -15,15 +14,15 @@ import (
 // moment at which it has a slot of that gate. The call returns that slot and takes one of the gate
 // that the key has now, so that the key never has more calls than its bound.
 func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
-	for name, take := range map[string]func(g *Gate, p *breaker.Permit, forget func()) (slot, bool){
-		"at once": func(g *Gate, p *breaker.Permit, forget func()) (slot, bool) {
-			return g.setup.Load().takeSlot(p, func(l *inflight.Limiter) (time.Duration, bool, bool) {
+	for name, take := range map[string]func(g *Gate, forget func()) (slot, bool){
+		"at once": func(g *Gate, forget func()) (slot, bool) {
+			return g.setup.Load().takeSlot(func(l *inflight.Limiter) (time.Duration, bool, bool) {
 				start, held, ok := slotHooks.Occupy(l)
 				forget()
 				return start, held, ok
 			})
 		},
-		"after a wait": func(g *Gate, p *breaker.Permit, forget func()) (slot, bool) {
+		"after a wait": func(g *Gate, forget func()) (slot, bool) {
 			wait := slotHooks.Wait
 			defer func() { slotHooks.Wait = wait }()
 			slotHooks.Wait = func(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (time.Duration, bool, error) {
@@ -31,15 +30,15 @@ func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 				forget()
 				return start, held, err
 			}
-			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute), p)
+			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute))
 			return s, err == nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			group := NewGroup[string]("g", GroupConfig{Gate: Config{MaxConcurrent: 1}})
 			old := group.Get("a")
-			permit, forgotten := new(breaker.Permit), 0
-			s, ok := take(old, permit, func() {
+			forgotten := 0
+			s, ok := take(old, func() {
 				if forgotten++; forgotten == 1 {
 					require.True(t, group.Forget("a"))
 					group.Get("a")

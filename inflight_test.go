@@ -78,14 +78,14 @@ var callForms = map[string]func(ctx context.Context, g *weir.Gate, fn func(conte
 		return permit.Run(ctx, fn)
 	},
 	"Permit.Record, not made": func(ctx context.Context, g *weir.Gate, fn func(context.Context) error) error {
-		permit, err := g.Allow(ctx)
+		permit, refund, err := g.Reserve(ctx)
 		if err != nil {
 			return err
 		}
 		defer func() {
 			permit.Record(breaker.Ignored)
 			permit.Record(breaker.Ignored)
-			g.Refund(ctx)
+			refund()
 		}()
 		return fn(ctx)
 	},
@@ -158,7 +158,7 @@ func requireFull(t *testing.T, err error, kind string) {
 	require.ErrorIs(t, err, inflight.ErrFull, kind)
 	var refused *inflight.FullError
 	require.ErrorAs(t, err, &refused)
-	require.Contains(t, []string{"g", "hosts", "in flight"}, refused.Name, kind)
+	require.Contains(t, []string{"g", "hosts", "hosts, of all keys without room: MaxKeys is 2", "in flight"}, refused.Name, kind)
 	require.Equal(t, 1, refused.Limit, kind)
 	wait := weir.RetryAfter(err)
 	require.True(t, wait >= time.Millisecond && wait <= time.Second, "%s: %v", kind, wait)
@@ -208,19 +208,23 @@ func TestABreakerThatRefusesLateReturnsTheSlot(t *testing.T) {
 
 // openingLimiter is a limiter that opens a breaker whenever a token is taken.
 type openingLimiter struct {
-	limiter.Limiter
+	limiter limiter.Limiter
 	breaker *breaker.Breaker
+	last    *limiter.Reservation
 }
 
-func (l openingLimiter) Take(n int) limiter.Result {
+func (l *openingLimiter) Take(n int) limiter.Result {
 	l.breaker.OpenFor(time.Hour)
-	return l.Limiter.Take(n)
+	l.last = limiter.Reserve(l.limiter, n)
+	return l.last.Result
 }
+
+func (l *openingLimiter) Refund(_ time.Time, n int) { l.last.Refund(n) }
 
 func TestABreakerThatOpensMeanwhileReturnsTheSlot(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2})
-	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: openingLimiter{bucket, b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
+	g := weir.Join("g", weir.Parts{Breaker: b, Limiter: &openingLimiter{limiter: bucket, breaker: b}, InFlight: inflight.New(inflight.Config{Limit: 1})})
 	require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen)
 	require.Zero(t, callsInFlight(g))
 	require.Equal(t, 2, bucket.Take(0).Remaining)

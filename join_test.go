@@ -20,7 +20,8 @@ var errUnreachable = errors.New("no answer")
 // remote stands for a limit outside this process. It is a token bucket that refills in a minute.
 type remote struct {
 	bucket *limiter.TokenBucket
-	during func() // called while a caller waits for the answer
+	last   *limiter.Reservation // of the last Take
+	during func()               // called while a caller waits for the answer
 	down   bool
 	err    error // returned by Take while it is down
 	asked  atomic.Int64
@@ -40,11 +41,12 @@ func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	if r.down || ctx.Err() != nil {
 		return limiter.Result{}, errors.Join(r.err, ctx.Err())
 	}
-	return r.bucket.Take(n), nil
+	r.last = limiter.Reserve(r.bucket, n)
+	return r.last.Result, nil
 }
 
-func (r *remote) Refund(_ context.Context, n int) error {
-	r.bucket.Refund(n)
+func (r *remote) Refund(_ context.Context, _ time.Time, n int) error {
+	r.last.Refund(n)
 	return nil
 }
 
@@ -189,23 +191,29 @@ func TestRemoteIsNotCalledDuringAHold(t *testing.T) {
 }
 
 // Refund works even if the caller has cancelled.
-func TestRefundGivesBackTheTokensOfAllow(t *testing.T) {
+func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	j := join(0)
 	ctx, cancel := context.WithCancel(bg())
 	for range 5 {
-		permit, err := j.Allow(ctx)
+		permit, refund, err := j.Reserve(ctx)
 		require.NoError(t, err)
 		permit.Record(breaker.Ignored)
-		j.Refund(ctx)
+		refund()
+		refund()
 	}
 	require.Equal(t, [2]int{5, 3}, j.left())
 	g := weir.Join("late", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Remote: lateRemote{j.remote, cancel}})
-	permit, err := g.Allow(ctx)
+	permit, refund, err := g.Reserve(ctx)
 	require.NoError(t, err)
 	permit.Record(breaker.Ignored)
-	g.Refund(ctx)
+	refund()
 	require.Equal(t, [2]int{5, 3}, j.left())
-	weir.New("bare", weir.Config{}).Refund(bg())
+
+	_, _, err = g.Reserve(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	_, refund, err = weir.New("bare", weir.Config{}).Reserve(bg())
+	require.NoError(t, err)
+	refund()
 }
 
 // lateRemote is a remote that decides even though its caller has cancelled. It takes no tokens back
@@ -218,12 +226,13 @@ type lateRemote struct {
 
 func (l lateRemote) Take(_ context.Context, n int) (limiter.Result, error) {
 	l.giveUp()
-	return l.bucket.Take(n), nil
+	l.last = limiter.Reserve(l.bucket, n)
+	return l.last.Result, nil
 }
 
-func (l lateRemote) Refund(ctx context.Context, n int) error {
+func (l lateRemote) Refund(ctx context.Context, _ time.Time, n int) error {
 	if ctx.Err() == nil {
-		l.bucket.Refund(n)
+		l.last.Refund(n)
 	}
 	return ctx.Err()
 }

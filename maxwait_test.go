@@ -65,11 +65,6 @@ func TestNoCallWaitsLongerThanMaxWait(t *testing.T) {
 					require.NoError(t, b.SetRate(limiter.Per(1, time.Hour)))
 				}
 			},
-			"a refund": func(g *weir.Gate) {
-				if l := g.Limiter(); l != nil {
-					l.Refund(1)
-				}
-			},
 		} {
 			t.Run(kind+", "+change, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -96,8 +96,9 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if p.buckets == nil {
 		return
 	}
-	evictions, limit, period := bridge.GroupFigures(p.buckets)
-	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) {
+	evictions, noRoom, limit, period := bridge.GroupFigures(p.buckets)
+	noRoom += g.holds.evicted.Load()
+	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) || !yield(metrics.NoRoom, float64(noRoom)) {
 		return
 	}
 	if limit < math.MaxInt && yield(metrics.Limit, float64(limit)) {

@@ -5,57 +5,57 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 )
 
-// heldBeforeWait says what a call holds before it waits.
-type heldBeforeWait uint8
-
-const (
-	nothing heldBeforeWait = iota
-	token                  // of the limiter
-	tokens                 // of the limiter and of the remote
-)
-
-// waitOrRefuse continues a call that the limiter or the remote has refused.
-func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has heldBeforeWait, permit *breaker.Permit) error {
+// waitOrRefuse continues a call that the limiter or the remote has refused. t is what it has taken.
+func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, t tokens, to target) error {
 	if g.longestWait > 0 {
-		return g.waitAndAcquire(ctx, has, permit)
+		return g.waitAndAcquire(ctx, &wait{tokens: t, hasToken: t.local.OK || g.limiter == nil}, to)
 	}
-	if has == token {
-		g.refundLocal()
-	}
+	byRemote := t.local.OK || g.limiter == nil
+	g.giveBack(ctx, &t)
 	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: r.Limit}
+	if r.NoRoom {
+		g.nameMaxKeys(&e)
+	}
 	g.countRefused()
 	if r.RetryAfter == limiter.Never {
 		return g.admissions.refusal(e, nil)
 	}
 	e.Until = now.Add(r.RetryAfter)
-	if has == nothing {
-		return g.admissions.refusal(e, g.retryPlaces())
+	if byRemote {
+		return g.admissions.refusal(e, nil)
 	}
-	return g.admissions.refusal(e, nil)
+	return g.admissions.refusal(e, g.retryPlaces())
+}
+
+// nameMaxKeys makes an error say that there is no room for the key.
+func (g *setup) nameMaxKeys(e *limiter.LimitedError) {
+	if g.keyed != nil {
+		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
+	} else {
+		e.Reason = limiter.NoRoom
+	}
 }
 
 // waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for
 // the tokens. It refuses the call at once if the hold is longer than MaxWait.
-func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, permit *breaker.Permit) error {
+func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, to target) error {
 	if held.Sub(now) > g.longestWait {
 		g.countRefused()
 		return g.admissions.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}, nil)
 	}
-	return g.waitAndAcquire(ctx, nothing, permit)
+	return g.waitAndAcquire(ctx, &wait{}, to)
 }
 
 // waitAndAcquire waits for the tokens and the slot, and then acquires the permit.
-func (g *setup) waitAndAcquire(ctx context.Context, has heldBeforeWait, permit *breaker.Permit) error {
-	w, err := g.wait(ctx, has, permit)
-	if err != nil {
+func (g *setup) waitAndAcquire(ctx context.Context, w *wait, to target) error {
+	if err := g.wait(ctx, w); err != nil {
 		return err
 	}
-	return w.setup.acquirePermit(ctx, g.now(), w.slot, permit, &g.admissions.waited)
+	return w.setup.acquirePermit(ctx, g.now(), w.tokens, w.slot, to, &g.admissions.waited)
 }
 
 // These errors are the causes that end a wait early.
@@ -67,30 +67,29 @@ var (
 
 // wait waits for the tokens and the slot of a call. If the breaker opens meanwhile, the call is
 // refused.
-func (g *setup) wait(ctx context.Context, has heldBeforeWait, permit *breaker.Permit) (w wait, err error) {
+func (g *setup) wait(ctx context.Context, w *wait) error {
 	began := g.admissions.beginWait()
 	now := g.now()
-	w = wait{permit: permit, has: has}
 	terms := &waitTerms{began: now, end: now.Add(g.longestWait)}
-	err, cause := g.waitWhileClosed(ctx, &w, terms)
+	err, cause := g.waitWhileClosed(ctx, w, terms)
 	// A forgotten key has a new breaker, a new bucket and new slots.
 	for errors.Is(cause, errForgotten) || errors.Is(cause, errChanged) {
-		err, cause = g.Gate.setup.Load().currentSetup().waitWhileClosed(ctx, &w, terms)
+		err, cause = g.Gate.setup.Load().currentSetup().waitWhileClosed(ctx, w, terms)
 	}
 	g.admissions.endWait(began, err == nil)
 	switch {
 	case err == nil:
-		return w, nil
+		return nil
 	case errors.Is(err, ErrRefused):
 		g.countRefused()
-		return w, g.withReason(err)
+		return g.withReason(err)
 	case errors.Is(cause, errOpened):
-		return w, g.refusalOfBreaker()
+		return g.refusalOfBreaker()
 	}
-	return w, g.undecided(ctx, err)
+	return g.undecided(ctx, err)
 }
 
-// waitWhileClosed is like waitForTokens, but also ends if the breaker opens, the key of the gate is
+// waitWhileClosed is like waitForAll, but also ends if the breaker opens, the key of the gate is
 // forgotten or the gate is reconfigured. In these cases cause is errOpened, errForgotten or
 // errChanged.
 func (g *setup) waitWhileClosed(ctx context.Context, w *wait, terms *waitTerms) (err, cause error) {
@@ -107,7 +106,7 @@ func (g *setup) waitWhileClosed(ctx context.Context, w *wait, terms *waitTerms) 
 			cancel(errForgotten)
 		}
 	})()
-	err = g.waitForTokens(waiting, w)
+	err = g.waitForAll(waiting, w)
 	if err != nil && !errors.Is(err, ErrRefused) && ctx.Err() == nil {
 		cause = context.Cause(waiting)
 	}
@@ -123,72 +122,94 @@ func (g *Gate) refusalOfBreaker() error {
 	return hooks.Refuse(g.breaker, errOpened.Error())
 }
 
-// waitForTokens waits until the call has its tokens and its slot, and the gate is not held. It
-// checks for a hold after each wait, because a hold may begin meanwhile and not every limit can be
-// held. If it returns an error, the call has nothing.
-func (g *setup) waitForTokens(ctx context.Context, w *wait) error {
-	for {
-		held, err := g.waitOnce(ctx, w)
-		if err != nil || held.IsZero() {
-			return err
-		}
-		if err := g.sleepUntil(ctx, held, w.last); err != nil {
-			return err
+// waitForAll waits until the call has its tokens and its slot, and the gate is not held. If it
+// returns an error, the call has nothing.
+//
+// A call takes the limiter's token last, or takes it again after a wait for something else. If calls
+// kept tokens while they wait for slots, all of them could begin at the moment at which the slots
+// fall free, however many tokens the limiter allows in that time. A call with a slot that finds no
+// token releases the slot, which another gate may need.
+func (g *setup) waitForAll(ctx context.Context, w *wait) (err error) {
+	for done := false; !done && err == nil; {
+		held := g.heldUntil(g.now())
+		switch {
+		case !held.IsZero():
+			g.giveBackWaiting(ctx, w)
+			err = g.sleepUntil(ctx, held, w.last)
+		case w.lacksSlot:
+			done, err = g.waitForSlotFirst(ctx, w)
+		case !w.hasToken:
+			err = g.waitForLimiter(ctx, w)
+		case g.remote != nil && w.tokens.remote.IsZero():
+			err = g.waitForRemote(ctx, w)
+		default:
+			w.slot, done = g.takeSlot(slotHooks.OccupyUncounted)
+			w.lacksSlot = !done
 		}
 	}
+	if err != nil {
+		g.giveBackWaiting(ctx, w)
+	}
+	return err
 }
 
-// waitOnce waits for the tokens or the slot that the call lacks. If it returns an error or the end
-// of a hold, the call has nothing.
-func (g *setup) waitOnce(ctx context.Context, w *wait) (held time.Time, err error) {
-	has := w.has
-	w.has, w.slot = nothing, slot{} // what the call has in the next call of waitOnce
-	if has < token {
-		if err := g.waitForLimiter(ctx, w.last); err != nil {
-			return held, err
-		}
-	}
-	if has < tokens {
-		if held = g.heldUntil(g.now()); !held.IsZero() {
-			g.refundLocal()
-			return held, nil
-		}
-		if err := g.waitForRemote(ctx, w.last); err != nil {
-			g.refundLocal()
-			return held, err
-		}
-	}
-	if held = g.heldUntil(g.now()); held.IsZero() {
-		if w.slot, err = g.waitForSlot(ctx, w.last, w.permit); err == nil {
-			held = g.heldUntil(g.now())
-		}
-	}
-	if err != nil || !held.IsZero() {
-		w.slot.release()
-		g.refund(ctx)
-	}
-	return held, err
+// giveBackWaiting gives back what a call has that waits.
+func (g *setup) giveBackWaiting(ctx context.Context, w *wait) {
+	g.giveBack(ctx, &w.tokens)
+	w.hasToken, w.lacksSlot = false, false
 }
 
-// waitForLimiter waits for a token of the limiter until last at the latest.
-func (g *setup) waitForLimiter(ctx context.Context, last time.Time) error {
+// waitForSlotFirst waits for a slot and then takes the limiter's token. It reports whether the call
+// has both and the gate is not held.
+func (g *setup) waitForSlotFirst(ctx context.Context, w *wait) (done bool, err error) {
+	w.tokens.local.Refund(1)
+	w.hasToken, w.lacksSlot = false, false
+	if w.slot, err = g.waitForSlot(ctx, w.last); err != nil {
+		return false, err
+	}
+	if g.heldUntil(g.now()).IsZero() && g.takeTokenNow(w) {
+		return true, nil
+	}
+	w.slot.release()
+	w.slot = slot{}
+	return false, nil
+}
+
+// takeTokenNow takes the limiter's token for a call that has waited for something else.
+func (g *setup) takeTokenNow(w *wait) bool {
+	w.tokens.local = limiter.Reservation{Result: limiter.Result{OK: true}}
+	if g.limiter != nil {
+		w.tokens.local = renew(g.limiter, g.now(), 1)
+	}
+	w.hasToken = w.tokens.local.OK
+	return w.hasToken
+}
+
+// waitForLimiter waits for a token of the limiter.
+func (g *setup) waitForLimiter(ctx context.Context, w *wait) (err error) {
 	if l, ok := g.limiter.(limiter.WaitLimiter); ok {
-		return l.WaitAtMost(ctx, 1, last.Sub(g.now()))
+		w.tokens.local, err = waitReserve(ctx, l, 1, w.last.Sub(g.now()))
 	}
-	return nil
+	w.hasToken = err == nil
+	return err
 }
 
-// waitForRemote waits for a token of the remote until last at the latest.
-func (g *setup) waitForRemote(ctx context.Context, last time.Time) error {
-	l, ok := g.remote.(limiter.WaitLimiter)
-	if !ok {
-		return nil
-	}
-	err := l.WaitAtMost(ctx, 1, max(last.Sub(g.now()), 0))
+// waitForRemote waits for a token of the remote, and then renews the token of the limiter.
+func (g *setup) waitForRemote(ctx context.Context, w *wait) error {
+	began := g.now()
+	err := g.remote.(limiter.WaitLimiter).WaitAtMost(ctx, 1, max(w.last.Sub(began), 0))
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
 		return err
 	}
-	return g.notRefused(err)
+	if err != nil {
+		return g.notRefused(err)
+	}
+	w.tokens.remote = began
+	if g.now().After(began) {
+		w.tokens.local.Refund(1)
+		g.takeTokenNow(w)
+	}
+	return nil
 }
 
 // sleepUntil sleeps until a hold has ended. It refuses the call at once if the hold ends after last

@@ -131,11 +131,11 @@ func (r cancellingRemote) Take(ctx context.Context, n int) (limiter.Result, erro
 	return r.remote.Take(ctx, n)
 }
 
-func (r cancellingRemote) Refund(ctx context.Context, n int) error {
+func (r cancellingRemote) Refund(ctx context.Context, taken time.Time, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return r.remote.Refund(ctx, n)
+	return r.remote.Refund(ctx, taken, n)
 }
 
 func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {

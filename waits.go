@@ -4,21 +4,23 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/weir-go/weir/breaker"
 )
 
-// wait is the wait of a call.
+// wait is the wait of a call. It does not contain the permit, which would have to be on the heap.
 type wait struct {
-	permit *breaker.Permit
-	has    heldBeforeWait
-	last   time.Time // when it ends
-	setup  *setup    // with which the call waits
-	slot   slot      // at the end of a successful wait
+	to    target
+	last  time.Time // when it ends
+	setup *setup    // with which the call waits
+
+	// what the call has: before the wait, during the wait, and at the end of a successful wait
+	tokens    tokens
+	slot      slot
+	hasToken  bool // of the limiter
+	lacksSlot bool // no slot was there a moment ago
 }
 
 // waitTerms are the settings of a wait that Reconfigure may change. They are not fields of wait,
-// because waits keeps pointers to them, and the permit in a wait need not be on the heap.
+// because waits keeps pointers to them, and a wait need not be on the heap.
 type waitTerms struct {
 	began time.Time
 	setup *setup // with which the call waits

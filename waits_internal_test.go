@@ -31,7 +31,7 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 				require.NoError(t, g.Reconfigure(c.after))
 				var permit breaker.Permit
 				start := time.Now()
-				err = old.waitAndAcquire(t.Context(), tokens, &permit)
+				err = old.waitAndAcquire(t.Context(), &wait{lacksSlot: true}, target{permit: &permit})
 				require.Equal(t, c.took, time.Since(start))
 				require.Equal(t, c.made, err == nil)
 				require.Empty(t, g.waits.all)

@@ -36,10 +36,8 @@ func (o OnOutage) validate() error {
 type fallback struct {
 	policy OnOutage
 	limits []limitSpec
-	// For FailLocal, local has this node's share of each limit, and interval the time in which one
-	// of its tokens returns.
-	local    []*limiter.Group[string]
-	interval []time.Duration
+	// For FailLocal, this node's share of each limit.
+	local []*limiter.Group[string]
 }
 
 // maxLocalRate is the highest rate of a limiter.Group, in events per nanosecond. No caller reaches
@@ -53,7 +51,6 @@ func newFallback(c Config, limits []limitSpec) fallback {
 	}
 	for _, s := range limits {
 		events := min(s.events*c.Share, maxLocalRate*float64(s.per))
-		f.interval = append(f.interval, max(time.Duration(min(float64(s.per)/events, math.MaxInt64/2)), 1))
 		f.local = append(f.local, limiter.NewGroup(limiter.GroupConfig[string]{
 			Rate: limiter.Per(events, s.per), Burst: max(1, int(math.Floor(float64(s.maxTake)*c.Share))), MaxKeys: c.MaxKeys,
 		}))
@@ -90,7 +87,7 @@ func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.
 	}
 	results := make([]limiter.Result, len(f.limits))
 	for i := range f.local {
-		r := f.takeShare(i, k, 0, retryAfter)
+		r, _ := f.takeShare(i, k, 0, retryAfter)
 		if r.OK = r.Remaining >= n; !r.OK {
 			r.RetryAfter = retryAfter
 		}
@@ -102,9 +99,10 @@ func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.
 // takeLocal takes tokens from this node's share of all limits, or of none.
 func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	results := make([]limiter.Result, len(f.limits))
+	taken := make([]*limiter.Reservation, len(f.limits))
 	refused := 0
 	for ; refused < len(results); refused++ {
-		if results[refused] = f.takeShare(refused, k, n, retryAfter); !results[refused].OK {
+		if results[refused], taken[refused] = f.takeShare(refused, k, n, retryAfter); !results[refused].OK {
 			break
 		}
 	}
@@ -112,10 +110,10 @@ func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []lim
 		switch {
 		case refused == len(results) || i == refused: // the result stands
 		case i < refused:
-			f.localLimiter(i, k).Refund(n)
+			taken[i].Refund(n)
 			fallthrough
 		default:
-			results[i] = f.takeShare(i, k, 0, retryAfter)
+			results[i], _ = f.takeShare(i, k, 0, retryAfter)
 		}
 	}
 	return results
@@ -123,12 +121,13 @@ func (f fallback) takeLocal(k requestKey, n int, retryAfter time.Duration) []lim
 
 // takeShare takes tokens from this node's share of one limit. A request for more than the share may
 // succeed when Redis is back.
-func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) limiter.Result {
-	r := f.localLimiter(i, k).Take(n)
+func (f fallback) takeShare(i int, k requestKey, n int, retryAfter time.Duration) (limiter.Result, *limiter.Reservation) {
+	taken := limiter.Reserve(f.localLimiter(i, k), n)
+	r := taken.Result
 	if r.Limit = f.limits[i].maxTake; r.RetryAfter == limiter.Never {
 		r.RetryAfter = retryAfter
 	}
-	return r
+	return r, taken
 }
 
 // localLimiter returns this node's share of one limit. The key is copied, because it may be part of
@@ -137,10 +136,9 @@ func (f fallback) localLimiter(i int, k requestKey) limiter.Keyed[string] {
 	return f.local[i].Get(strings.Clone(f.limits[i].tagFor(k)))
 }
 
-// refund gives back the tokens that cannot have been refilled since they were taken.
+// refund gives back tokens that were taken from this node's share.
 func (f fallback) refund(k requestKey, n int, age time.Duration) {
 	for i := range f.local {
-		back := float64(n) - math.Ceil(float64(age)/float64(f.interval[i]))
-		f.localLimiter(i, k).Refund(int(max(min(back, math.MaxInt32), 0)))
+		f.localLimiter(i, k).Refund(time.Now().Add(-age), n)
 	}
 }

@@ -186,14 +186,14 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 		key := b.Get("user").(interface {
 			limiter.Remote
 			limiter.WaitLimiter
-			Refund(ctx context.Context, n int) error
+			Refund(ctx context.Context, taken time.Time, n int) error
 		})
 		for _, ok := range []bool{true, false} {
 			r, err := key.Take(t.Context(), 10)
 			require.NoError(t, err, name)
 			require.Equal(t, [2]any{ok, 10}, [2]any{r.OK, r.Limit}, name)
 		}
-		require.NoError(t, key.Refund(t.Context(), 3), name)
+		require.NoError(t, key.Refund(t.Context(), time.Now(), 3), name)
 		require.NoError(t, key.Wait(t.Context(), 3), name)
 		require.ErrorIs(t, key.WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
 	}

@@ -61,7 +61,7 @@ func (k *keyAt) TakeAt(at time.Time, n int) limiter.Result {
 	return r.Result
 }
 
-func (k *keyAt) Refund(n int) {
+func (k *keyAt) Refund(_ time.Time, n int) {
 	if n < 1 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/report"
 )
@@ -19,16 +20,28 @@ func fillBridge() bool {
 	bridge.Period = periodOf
 	bridge.Interval = intervalOf
 	bridge.Spread = func(e any, p *places.Places) { e.(*LimitedError).places = p }
-	bridge.GroupFigures = func(group any) (int64, int, time.Duration) {
+	bridge.GroupFigures = func(group any) (int64, int64, int, time.Duration) {
 		g := group.(interface {
 			evictions() int64
+			withoutRoom() int64
 			limit() (tokens int, period time.Duration)
 		})
 		tokens, period := g.limit()
-		return g.evictions(), tokens, period
+		return g.evictions(), g.withoutRoom(), tokens, period
 	}
 	bridge.TakeFast = (*TokenBucket).takeFast
-	bridge.TakeBeforeWait = takeBeforeWait
+	bridge.Reserve, bridge.WaitReserve = reserve, waitReserve
+	bridge.Renew = func(l Limiter, t time.Time, n int) (r Reservation) {
+		m := asMember(l)
+		if r.Result, r.taken = m.tryTake(t, n, nothing); r.taken.n > 0 {
+			r.owner = m
+		}
+		r.OK = r.OK || m.isShadow()
+		return r
+	}
+	bridge.Taken = func(b *TokenBucket, at time.Duration, n int) Reservation {
+		return Reservation{owner: b, taken: b.takenAt(b.epoch.Add(at), n)}
+	}
 	bridge.SetLimits = (*TokenBucket).setLimits
 	bridge.PerSecond = func(rate any) float64 { return rate.(Rate).perSecond() }
 	bridge.NewQueue = func(s bridge.Source, maxWaiters int) bridge.Queue {
@@ -64,22 +77,7 @@ func fillReplays() {
 		r := reservation.(*Reservation)
 		return r.OK && r.cancelAt(t.Sub(r.bucket.epoch))
 	}
-}
-
-// takeBeforeWait is like Take, but for a caller that waits after a refusal. It does not count the
-// refusal, because the wait is counted. ok is false for a limiter of another package.
-func takeBeforeWait(l Limiter, n int) (r Result, ok bool) {
-	m, ok := l.(member)
-	if !ok {
-		return Result{}, false
-	}
-	if m.isShadow() {
-		return m.Take(n), true
-	}
-	if r = m.tryTake(time.Now(), n); r.OK {
-		m.record(r, n)
-	}
-	return r, true
+	bridge.RefundAt = func(reservation any, t time.Time, n int) { reservation.(*Reservation).refundAt(t, n) }
 }
 
 // bridgeQueue is a waitQueue for a limiter of another package of this module.
@@ -89,7 +87,8 @@ type bridgeQueue struct {
 }
 
 func (q *bridgeQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
-	return q.queue.wait(ctx, q.source, n, maxWait)
+	_, err := q.queue.wait(ctx, q.source, n, maxWait)
+	return err
 }
 
 func (q *bridgeQueue) HasWaiters() bool { return q.queue.waitingTokens.Load() != 0 }
@@ -97,9 +96,9 @@ func (q *bridgeQueue) WakeFirst()       { q.queue.wakeFirst() }
 
 type bridgeSource struct{ source bridge.Source }
 
-func (s bridgeSource) acquire(n int) (r Result) {
+func (s bridgeSource) acquire(n int) (r Result, _ taken) {
 	r.RetryAfter, r.OK = s.source.Acquire(n)
-	return r
+	return r, taken{}
 }
 
 func (s bridgeSource) predict(ahead int64, n int) (r Result) {
@@ -114,8 +113,9 @@ type uncountedGroup[K comparable] struct{ group *Group[K] }
 
 func (g *Group[K]) uncounted() any { return uncountedGroup[K]{g} }
 
-func (u uncountedGroup[K]) TakeAt(t time.Time, key K, n int) Result {
-	return u.group.Get(key).tryTake(t, n)
+func (u uncountedGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
+	u.group.take(&r, nil, t.Sub(u.group.epoch), clock.GivenTolerance, key, n)
+	return r
 }
 
 func (u uncountedGroup[K]) LookAt(t time.Time, key K, n int) Result {

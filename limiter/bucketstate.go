@@ -13,12 +13,14 @@ type bucketState struct {
 	limits
 	hold            hold
 	rate            Rate
-	configuredBurst int // 0 means the default
+	configuredBurst int           // 0 means the default
+	since           time.Duration // when the state was made, except that of a new bucket
 
 	// Guarded by the lock of the bucket.
 	next        *bucketState // the state that replaced this one
 	replacedAt  time.Duration
 	lastPromise promise
+	promisedAt  time.Duration // when lastPromise was made
 
 	// full is the position at which the bucket is full if no tokens are taken. At an earlier
 	// position, the missing tokens are those that will be added between that position and full. The
@@ -37,15 +39,16 @@ const (
 )
 
 func newBucketState(r Rate, burst int) *bucketState {
-	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}}
+	s := &bucketState{limits: newLimits(r, burst), hold: noHold, rate: r, configuredBurst: burst, lastPromise: promise{end: alwaysFull}, since: firstPosition}
 	s.full.Store(alwaysFull)
 	return s
 }
 
-// take takes n tokens. It reports false if the state has been replaced.
-func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
+// take takes n tokens, and returns the position at which the bucket is full then. current is false
+// if the state has been replaced.
+func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, current bool) {
 	if uint(n)-1 >= s.counted {
-		return s.predict(r, at, 0, n)
+		return 0, s.predict(r, at, 0, n)
 	}
 	at = s.clamp(at)
 	now := s.units(at)
@@ -53,17 +56,17 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) bool {
 	// in one step.
 	for old := s.full.Load(); ; old = s.full.Add(0) {
 		if old == replaced {
-			return false
+			return 0, false
 		}
 		start := s.start(max(old, s.hold.floor), now)
 		next := start + s.cost*int64(n)
 		if next > now+s.capacity {
 			s.refuse(r, at, start, next)
-			return true
+			return 0, true
 		}
 		if s.full.CompareAndSwap(old, next) {
 			s.allow(r, at, next)
-			return true
+			return next, true
 		}
 	}
 }
@@ -115,6 +118,27 @@ func (s *bucketState) tokensAt(full int64, at time.Duration) float64 {
 	return tokens
 }
 
+// isAhead reports whether the state may be of a later time than at.
+func (s *bucketState) isAhead(at time.Duration) bool {
+	return at < s.since || s.counted > 0 && s.full.Load()-s.capacity > s.units(s.clamp(at))
+}
+
+// latest returns the latest time at which the bucket was used, as far as the state shows it: a
+// request is allowed only if the bucket is full again within its capacity. The caller holds the
+// lock of the bucket.
+func (s *bucketState) latest() time.Duration {
+	full := s.full.Load()
+	switch {
+	case s.counted == 0:
+		return s.since
+	case full <= s.lastPromise.end:
+		return max(s.since, s.promisedAt)
+	case s.plain:
+		return max(s.since, time.Duration(full-s.capacity))
+	}
+	return max(s.since, time.Duration(s.timeOf(full-s.capacity)))
+}
+
 // convertToNext returns the position that stands for as many tokens in the next state as full
 // stands for in this state.
 func (s *bucketState) convertToNext(full int64) int64 {
@@ -122,17 +146,4 @@ func (s *bucketState) convertToNext(full int64) int64 {
 		return full
 	}
 	return s.next.convert(&s.limits, full, s.replacedAt)
-}
-
-// putBack gives back n tokens. It reports false if the state has been replaced.
-func (s *bucketState) putBack(n int) bool {
-	for {
-		old := s.full.Load()
-		if old == replaced {
-			return false
-		}
-		if s.full.CompareAndSwap(old, s.refund(old, n)) {
-			return true
-		}
-	}
 }

@@ -56,6 +56,7 @@ func (b *TokenBucket) replaceState(at time.Duration, successor func(old *bucketS
 		return
 	}
 	old.next, old.replacedAt = next, at
+	next.since = max(old.since, at)
 	if next.hold == noHold {
 		next.hold = next.convertHold(&old.limits, old.hold, at)
 	}

@@ -74,17 +74,18 @@ func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, limiterWithoutWait{newBucket(limiter.PerMinute(2), 2)})
 	kinds["foreign"] = foreign
 	for kind, l := range kinds {
-		require.True(t, l.TakeAt(start, 2).OK, kind)
-		require.True(t, l.TakeAt(start, 1).OK, kind)
-		l.Refund(1)
-		require.Zero(t, l.TakeAt(start, 0).Remaining, "%s: the first refund is for the token that was not taken", kind)
+		taken, shadowed := limiter.ReserveAt(l, start, 2), limiter.ReserveAt(l, start, 1)
+		require.True(t, taken.OK, kind)
+		require.True(t, shadowed.OK, kind)
+		shadowed.RefundAt(start, 1)
+		require.Zero(t, l.TakeAt(start, 0).Remaining, "%s: the token was not taken", kind)
 		if kind == "leaky" { // it cannot give back a part of a request
-			l.Refund(2)
+			taken.RefundAt(start, 2)
 			require.Equal(t, 2, l.TakeAt(start, 0).Remaining, kind)
 			continue
 		}
-		l.Refund(1)
-		require.Equal(t, 1, l.TakeAt(start, 0).Remaining, "%s: the second refund is for a taken token", kind)
+		taken.RefundAt(start, 1)
+		require.Equal(t, 1, l.TakeAt(start, 0).Remaining, kind)
 	}
 }
 
@@ -132,20 +133,18 @@ func TestTakeOfANamedLimiterAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Shadow mode remembers by key which tokens were allowed without being taken, so that a refund of
-// one key gives back its own tokens.
 func TestARefundInShadowModeConcernsOneKey(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "logins", Shadow: true}, start)
 	ann, bob := g.Get("ann"), g.Get("bob")
-	require.True(t, ann.TakeAt(start, 2).OK)
+	taken := limiter.ReserveAt(ann, start, 2)
 	require.True(t, bob.TakeAt(start, 2).OK)
-	require.True(t, ann.TakeAt(start, 1).OK, "allowed without a token")
-	bob.Refund(1)
-	require.Equal(t, 1, bob.TakeAt(start, 0).Remaining, "bob took both tokens")
-	ann.Refund(1)
+	shadowed := limiter.ReserveAt(ann, start, 1)
+	require.True(t, shadowed.OK, "allowed without a token")
+	shadowed.RefundAt(start, 1)
 	require.Zero(t, ann.TakeAt(start, 0).Remaining, "the last token was not taken")
-	ann.Refund(1)
+	taken.RefundAt(start, 1)
 	require.Equal(t, 1, ann.TakeAt(start, 0).Remaining, "the one before was")
+	require.Zero(t, bob.TakeAt(start, 0).Remaining, "bob took both tokens")
 }
 
 func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
@@ -155,7 +154,7 @@ func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
 		require.True(t, g.Get(key).Take(1).OK)
 	}
 	require.Less(t, int64(heapInUse()-before), int64(1<<16))
-	g.Get(0).Refund(1)
+	require.Zero(t, g.Len())
 }
 
 // A LeakyBucket allows a request only if it is empty, so none of its tokens is near the limit.

@@ -29,7 +29,7 @@ func TestARefundToAJointWakesWaiters(t *testing.T) {
 		callers := newCallers(t, l)
 		callers.start(t.Context(), "a", 1)
 		time.Sleep(sec)
-		l.Refund(1)
+		limiter.Refund(l, 1)
 		callers.requireResults(arrival{"a", sec, nil})
 	})
 }
@@ -43,16 +43,16 @@ type growingLimiter struct {
 func (l *growingLimiter) TakeAt(t time.Time, n int) limiter.Result {
 	r := l.TimedLimiter.TakeAt(t, n)
 	if n > 0 && l.given == 0 {
-		l.Refund(1)
+		limiter.Refund(l, 1)
 		r = l.TimedLimiter.TakeAt(t, n)
 		l.given = n
 	}
 	return r
 }
 
-func (l *growingLimiter) Refund(n int) {
+func (l *growingLimiter) Refund(_ time.Time, n int) {
 	l.back += n
-	l.TimedLimiter.Refund(n)
+	limiter.Refund(l.TimedLimiter, n)
 }
 
 func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
@@ -83,7 +83,7 @@ func TestARefundWakesWaiters(t *testing.T) {
 			callers := newCallers(t, l)
 			callers.start(t.Context(), name, 1)
 			time.Sleep(sec)
-			l.Refund(1)
+			limiter.Refund(l, 1)
 			callers.requireResults(arrival{name, sec, nil})
 		}
 	})

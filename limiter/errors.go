@@ -34,6 +34,9 @@ const (
 	WaitTooLong Reason = "wait longer than wanted"
 	// Held means that the service asked to wait: see Gate.Hold of package weir.
 	Held Reason = "the service asked to wait"
+	// NoRoom means that a Group has no room for the key, because GroupConfig.MaxKeys other keys are
+	// in use, and its Overflow is RefuseNew.
+	NoRoom Reason = "no room for the key"
 )
 
 // LimitedError is the error for a refused request. It matches [ErrLimited] and weir.ErrRefused, and
@@ -48,6 +51,8 @@ type LimitedError struct {
 	Limit int
 	// Until is when the same request may succeed, or zero if never.
 	Until time.Time
+	// MaxKeys is GroupConfig.MaxKeys if a Group had no room for the key. Otherwise it is 0.
+	MaxKeys int
 
 	places *places.Places // the moments at which callers may retry; nil if Until is for all of them
 }
@@ -61,8 +66,14 @@ func (e *LimitedError) Error() string {
 		text = "limiter " + e.Name + ": "
 	}
 	text += string(e.Reason)
+	if e.Reason == NoRoom && e.MaxKeys > 0 {
+		text += fmt.Sprintf(": MaxKeys is %d", e.MaxKeys)
+	}
 	if e.Limit > 0 {
 		text += fmt.Sprintf(" (limit %d)", e.Limit)
+	}
+	if e.Reason != NoRoom && e.MaxKeys > 0 {
+		text += fmt.Sprintf(", which all keys without room share: MaxKeys is %d", e.MaxKeys)
 	}
 	if !e.Until.IsZero() {
 		text += ", retry in " + e.untilNext().String()
@@ -117,8 +128,11 @@ func newLimitedError(reason Reason, r Result) *LimitedError {
 
 // refusalOf returns the error for a request for n tokens that was refused with r.
 func refusalOf(r Result, n int) error {
-	if n < 1 || n > r.Limit {
+	switch {
+	case n < 1 || n > r.Limit:
 		return newLimitedError(OverLimit, r)
+	case r.NoRoom:
+		return newLimitedError(NoRoom, r)
 	}
 	return newLimitedError(NoTokens, r)
 }

@@ -47,3 +47,109 @@ func (g *Group[K]) SetTierAt(at time.Time, i int, t Tier) error {
 func (g *Group[K]) ReconfigureAt(t time.Time, c GroupConfig[K]) error {
 	return g.reconfigureAt(t.Sub(g.epoch), c)
 }
+
+// ReserveAt is Reserve at a time.
+func ReserveAt(l Limiter, t time.Time, n int) *Reservation {
+	r := reserve(l, t, n, false)
+	return &r
+}
+
+// RefundAt is Refund at a time.
+func (r *Reservation) RefundAt(t time.Time, n int) { r.refundAt(t, n) }
+
+// RefundAt gives back n tokens that were taken from windows at a time, and tokens of other limiters
+// as Refund does.
+func RefundAt(l Limiter, t time.Time, n int) {
+	switch l := l.(type) {
+	case interface{ refundAt(t time.Time, n int) }:
+		l.refundAt(t, n)
+	case *Joint:
+		for _, m := range l.members {
+			RefundAt(m, t, n)
+		}
+		l.queue.wakeFirst()
+	default:
+		Refund(l, n)
+	}
+}
+
+func (l *windowLimiter) refundAt(t time.Time, n int) {
+	if n > 0 {
+		l.putBack(t, taken{n: n, at: t.Sub(l.epoch)}, n)
+	}
+}
+
+// Refund calls the method Refund of a limiter.
+func Refund(l Limiter, n int) {
+	switch l := l.(type) {
+	case interface{ Refund(n int) }:
+		l.Refund(n)
+	case interface{ RefundNow(n int) }:
+		l.RefundNow(n)
+	case interface{ Refund(taken time.Time, n int) }:
+		l.Refund(time.Now(), n)
+	}
+}
+
+// The methods Refund give back n tokens as if they had been taken at this moment, when the limiter
+// was in its present state. They test the arithmetic of refunds, and the effects of a refund on
+// others, without a Reservation.
+
+// justTaken is n tokens that are still missing in full.
+func justTaken(n int, l *limits) taken {
+	return taken{n: n, at: lastPosition, end: lastPosition, limits: l}
+}
+
+func (b *TokenBucket) Refund(n int) {
+	if n > 0 && !b.isShadow() {
+		back := justTaken(n, &b.state.Load().limits)
+		back.at = b.state.Load().last
+		b.putBack(b.epoch.Add(-maxWindow), back, n)
+	}
+}
+
+func (l *windowLimiter) Refund(n int) {
+	if n > 0 {
+		back := justTaken(n, nil)
+		l.putBack(time.Time{}, back, n)
+	}
+}
+
+func (b *LeakyBucket) Refund(n int) {
+	if n > 0 {
+		back := justTaken(n, &b.pace)
+		b.putBack(b.epoch.Add(-maxWindow), back, n)
+	}
+}
+
+func (j *Joint) Refund(n int) {
+	for _, m := range j.members {
+		if e, ok := m.(externalLimiter); ok {
+			e.refund(time.Now(), n)
+		} else {
+			Refund(m, n)
+		}
+	}
+	j.queue.wakeFirst()
+}
+
+func (k Keyed[K]) RefundNow(n int) {
+	if n < 1 {
+		return
+	}
+	var p keyPosition[K]
+	k.group.locate(&p, k.key)
+	back := justTaken(n, p.tierTable().limits)
+	if g := k.group; !g.knows(&p) && g.overflow == ShareNew && g.keyCount.Load() >= g.maxKeys {
+		g.shared[p.tier].Refund(n)
+		return
+	}
+	k.putBack(k.group.epoch.Add(-maxWindow), back, n)
+}
+
+func (g *Group[K]) knows(p *keyPosition[K]) bool {
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	_, known := p.tierTable().table.find(p.hash, p.key, alwaysFull)
+	return known
+}

@@ -29,7 +29,9 @@ func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
 	}
 	// long before t0, because TakeAt may be called with an earlier time
 	begin := -phase + firstPosition/c.Window*c.Window
-	return &FixedWindow{newWindowLimiter(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})}
+	return &FixedWindow{newWindowLimiter(c, t0, func() windowCounter {
+		return &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)}
+	})}
 }
 
 // fixedCounter counts the tokens since begin, the start of the current window.

@@ -193,7 +193,7 @@ func FuzzGroup(f *testing.F) {
 			}
 			if script[2]%16 == 7 {
 				alone[key].Refund(n)
-				g.Get(key).Refund(n)
+				g.Get(key).RefundNow(n)
 				continue
 			}
 			require.Equal(t, alone[key].TakeAt(start.Add(at), n), g.Get(key).TakeAt(start.Add(at), n), "key %d: Take(%d) at %s", key, n, at)

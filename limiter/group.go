@@ -34,6 +34,7 @@ type Group[K comparable] struct {
 	maxWaiters int
 	keyCount   atomic.Int64  // keys remembered in all shards
 	holdCount  atomic.Int64  // keys held in all shards
+	noRoom     atomic.Int64  // requests and holds of keys for which there was no room
 	nextShard  atomic.Uint64 // the next other shard to search for idle keys
 	shards     []shard[K]
 	queues     keyQueues[K]
@@ -77,9 +78,10 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 	}
 	for i := range g.shards {
 		s := &g.shards[i]
+		s.latest = firstPosition
 		s.tiers = make([]tierTable[K], len(tiers))
 		for j := range s.tiers {
-			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}}
+			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}, heldUntil: firstPosition}
 		}
 	}
 	return g
@@ -126,7 +128,6 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 		delete(s.holds, p.key)
 		g.holdCount.Add(-1)
 	}
-	delete(s.unpaid, p.key)
 	for i := range s.tiers {
 		if s.tiers[i].table.remove(p.hash, p.key) {
 			g.keyCount.Add(-1)
@@ -140,7 +141,8 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 // locks each part of the group for a moment.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observeCounts(yield) ||
-		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) {
+		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) ||
+		!yield(g.series.NoRoom, float64(g.noRoom.Load())) {
 		return
 	}
 	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.Limit, float64(tokens)) {
@@ -158,6 +160,9 @@ func (g *Group[K]) evictions() (keys int64) {
 	}
 	return keys
 }
+
+// withoutRoom returns the number of requests and holds of keys for which there was no room.
+func (g *Group[K]) withoutRoom() int64 { return g.noRoom.Load() }
 
 // limit returns the burst of a key without a tier, and the time in which its bucket fills up.
 func (g *Group[K]) limit() (tokens int, period time.Duration) {

@@ -23,7 +23,7 @@ type keyLimiter struct {
 
 func (m keyLimiter) Take(n int) limiter.Result                { return m.Group.Get(m.key).Take(n) }
 func (m keyLimiter) TakeAt(t time.Time, n int) limiter.Result { return m.Group.Get(m.key).TakeAt(t, n) }
-func (m keyLimiter) Refund(n int)                             { m.Group.Get(m.key).Refund(n) }
+func (m keyLimiter) Refund(n int)                             { m.Group.Get(m.key).RefundNow(n) }
 
 // Each key passes limitertest while other keys come and go.
 func TestGroupConformance(t *testing.T) {
@@ -151,9 +151,9 @@ func TestGroupTiers(t *testing.T) {
 func TestGroupRefunds(t *testing.T) {
 	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 3})
 	runSteps(t, keyLimiter{g, "ann"}, step{0, 3, "ok"})
-	g.Get("ann").Refund(2)
-	g.Get("ann").Refund(-1)
-	g.Get("nobody").Refund(2)
+	g.Get("ann").RefundNow(2)
+	g.Get("ann").RefundNow(-1)
+	g.Get("nobody").RefundNow(2)
 	runSteps(t, keyLimiter{g, "ann"}, step{0, 0, "ok 2/3 reset 1s"})
 	require.Equal(t, 1, g.Len())
 }
@@ -171,7 +171,7 @@ func TestGroupConfigNamesInvalidFields(t *testing.T) {
 func TestGroupTakeAllocatesNothing(t *testing.T) {
 	g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerSecond(1), Burst: 5})
 	g.Get("ann").Take(1)
-	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Get("ann").Take(1); g.Get("ann").Refund(1) }))
+	require.Zero(t, testing.AllocsPerRun(1000, func() { g.Get("ann").Take(1); g.Get("ann").RefundNow(1) }))
 }
 
 func TestGroupDuringTraffic(t *testing.T) {

@@ -67,6 +67,20 @@ func (h hold) combinedWith(other hold) hold {
 	return hold{until: max(h.until, other.until), floor: max(h.floor, other.floor)}
 }
 
+// restart forgets all keys and holds, because the clock is a new one: see clock.IsNew.
+func (g *Group[K]) restart(at time.Duration) {
+	g.forgetAll()
+	for i := range g.shards {
+		s := &g.shards[i]
+		s.mu.Lock()
+		s.latest = at
+		for j := range s.tiers {
+			s.tiers[j].heldUntil = firstPosition
+		}
+		s.mu.Unlock()
+	}
+}
+
 // forgetAll is Forget for all keys, and ends the hold of all keys.
 func (g *Group[K]) forgetAll() {
 	g.mu.Lock()
@@ -75,7 +89,7 @@ func (g *Group[K]) forgetAll() {
 		s := &g.shards[i]
 		s.mu.Lock()
 		g.holdCount.Add(-int64(len(s.holds)))
-		s.holds, s.all, s.held, s.unpaid = nil, nil, false, nil
+		s.holds, s.all, s.held = nil, nil, false
 		for j := range s.tiers {
 			t := &s.tiers[j]
 			g.keyCount.Add(-int64(t.table.keys))
@@ -92,12 +106,18 @@ func (g *Group[K]) forgetAll() {
 // fill makes the bucket full and ends its hold.
 func (b *TokenBucket) fill(at time.Duration) {
 	b.mu.Lock()
+	promised := b.state.Load().lastPromise
+	b.fillLocked(at).lastPromise = promised
+	b.mu.Unlock()
+	b.queue.wakeFirst()
+}
+
+// fillLocked replaces the state by that of a full bucket, without promises.
+func (b *TokenBucket) fillLocked(at time.Duration) *bucketState {
 	old := b.state.Load()
 	next := newBucketState(old.rate, old.configuredBurst)
 	old.next, old.replacedAt = next, at
-	next.lastPromise = old.lastPromise
 	old.full.Store(replaced)
 	b.state.Store(next)
-	b.mu.Unlock()
-	b.queue.wakeFirst()
+	return next
 }

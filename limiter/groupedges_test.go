@@ -114,7 +114,7 @@ func TestAKeyThatWasAlwaysFullIsEvicted(t *testing.T) {
 	for name, fill := range map[string]func(g *limiter.Group[string]){
 		"refunds": func(g *limiter.Group[string]) {
 			for range 10 {
-				g.Get("ann").Refund(10)
+				g.Get("ann").RefundNow(10)
 			}
 		},
 		"unlimited for a while": func(g *limiter.Group[string]) {

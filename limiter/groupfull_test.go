@@ -2,6 +2,7 @@ package limiter_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -25,7 +26,7 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 		for key := range 100 {
 			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
 				err := g.Get(100+key).WaitAtMost(t.Context(), 1, limit)
-				require.EqualError(t, err, "limiter: no tokens left (limit 1), retry in 1m0s")
+				require.EqualError(t, err, "limiter: no room for the key: MaxKeys is 10 (limit 1), retry in 1m0s")
 			}
 		}
 		require.EqualError(t, g.Get(100).Wait(t.Context(), 2), "limiter: more than the limit (limit 1)")
@@ -122,7 +123,7 @@ func TestANaNKeyHasNoRoom(t *testing.T) {
 			_ = g.Get(math.NaN()).Wait(cancelled, 2)
 			cancel()
 			g.Get(math.NaN()).Hold(hour)
-			g.Get(math.NaN()).Refund(1)
+			g.Get(math.NaN()).RefundNow(1)
 		}
 		require.Equal(t, want, min(allowed, 100), "%s", overflow)
 		require.Zero(t, g.Len())
@@ -178,8 +179,8 @@ func TestAGroupDecidesLikeATokenBucket(t *testing.T) {
 				key.hold(at, d)
 				alone.hold(at, d)
 			case 2:
-				key.Refund(n)
-				alone.Refund(n)
+				limiter.Refund(key, n)
+				limiter.Refund(alone, n)
 			default:
 				asked := start.Add(at)
 				require.Equal(t, resultText(alone.TakeAt(asked, n)), resultText(key.TakeAt(asked, n)), "seed %d, step %d: Take(%d) at %s", seed, i, n, at)
@@ -192,5 +193,59 @@ func TestAGroupRemembers100000KeysByDefault(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1}, start)
 	for key := range 100_100 {
 		require.Equal(t, key < 100_000, g.Get(key).TakeAt(start, 1).OK, key)
+	}
+}
+
+// After a hold a key has one token, also if other keys have taken its place in the meantime.
+func TestAKeyIsNotNewAfterItsHold(t *testing.T) {
+	for _, o := range []limiter.Overflow{limiter.RefuseNew, limiter.PassNew, limiter.ShareNew} {
+		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 10, MaxKeys: 2, Overflow: o}, start)
+		a := g.Get("a")
+		a.TakeAt(start, 1)
+		at := 2 * time.Minute // its bucket is full again
+		a.HoldAt(start.Add(at), 10*sec)
+		g.Get("b").TakeAt(start.Add(at), 5)
+		g.Get("c").TakeAt(start.Add(at), 5)
+		at += 10 * sec
+		runSteps(t, a, step{at, 0, "ok 1/10 reset 9m0s"}, step{at, 1, "ok"}, step{at, 1, "refused"}, step{at + time.Minute, 1, "ok"})
+		require.LessOrEqual(t, g.Len(), 2, o)
+	}
+}
+
+// Holds that are over make room for others, although the buckets of their keys are not full yet.
+func TestHoldsThatAreOverMakeRoom(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 100, MaxKeys: 100, Name: "logins"}, start)
+	for key := range 100 {
+		g.Get(key).HoldAt(start, sec)
+	}
+	g.Get(1000).HoldAt(start, hour)
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.group.no_room"], "100 keys are held")
+	runSteps(t, g.Get(1000), step{0, 1, "ok"})
+
+	g.Get(1000).HoldAt(start.Add(hour), 10*time.Minute)
+	runSteps(t, g.Get(1000), step{hour, 1, "refused"}, step{hour + 10*time.Minute, 2, "refused"})
+	runSteps(t, g.Get(1), step{hour + sec, 3, "refused"}, step{hour + sec, 2, "ok"}, step{hour + sec, 1, "refused"})
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.group.no_room"])
+}
+
+// The answer and the error of a request without room say so.
+func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
+	for overflow, want := range map[limiter.Overflow]string{
+		limiter.RefuseNew: "limiter logins: no room for the key: MaxKeys is 1 (limit 2), retry in ",
+		limiter.ShareNew:  "limiter logins: wait longer than wanted (limit 2), which all keys without room share: MaxKeys is 1, retry in ",
+	} {
+		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: overflow, Name: "logins"})
+		r := g.Get(1).Take(2)
+		require.True(t, r.OK)
+		require.False(t, r.NoRoom)
+		r = g.Get(2).Take(2)
+		require.True(t, r.NoRoom)
+		require.Equal(t, overflow == limiter.ShareNew, r.OK)
+		err := g.Get(3).WaitAtMost(t.Context(), 1, sec)
+		require.ErrorContains(t, err, want)
+		limited, ok := errors.AsType[*limiter.LimitedError](err)
+		require.True(t, ok)
+		require.Equal(t, 1, limited.MaxKeys)
+		require.EqualValues(t, 2, readMetrics(t, g)["weir.limiter.group.no_room"])
 	}
 }

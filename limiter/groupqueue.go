@@ -2,9 +2,12 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // keyQueues holds the wait queues of a Group: one for each key that a caller waits for.
@@ -71,18 +74,30 @@ func (q *keyQueues[K]) wakeAll() {
 	}
 }
 
-func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration) error {
+func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration) (t taken, err error) {
 	source := keySource[K]{g, key}
 	switch tier, room := g.hasRoom(key, n); {
 	case !room && g.overflow == ShareNew:
-		return g.shared[tier].WaitAtMost(ctx, n, maxWait)
+		g.noRoom.Add(1)
+		t, err = g.shared[tier].waitTaken(ctx, n, maxWait)
+		t.shared = g.shared[tier]
+		return t, g.withMaxKeys(err)
 	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
 		// is decided at once
-		return (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
+		t, err = (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
+		return t, g.withMaxKeys(err)
 	}
 	q := g.queues.acquire(key, g)
 	defer g.queues.release(key, q)
 	return q.wait(ctx, source, n, maxWait)
+}
+
+// withMaxKeys puts MaxKeys into the error of a request for whose key there was no room.
+func (g *Group[K]) withMaxKeys(err error) error {
+	if limited, ok := errors.AsType[*LimitedError](err); ok {
+		limited.MaxKeys = int(g.maxKeys)
+	}
+	return err
 }
 
 // keySource is the tokenSource of one key.
@@ -93,11 +108,11 @@ type keySource[K comparable] struct {
 
 // acquire does not let the caller wait for a key without room. A key may lose its room during a
 // wait, because it can be evicted when it is idle, even while it is held.
-func (s keySource[K]) acquire(n int) (r Result) {
-	if !s.group.acquire(&r, time.Since(s.group.epoch), s.key, n) && s.group.overflow == RefuseNew {
+func (s keySource[K]) acquire(n int) (r Result, back taken) {
+	if !s.group.acquire(&r, &back, time.Since(s.group.epoch), clock.ReadTolerance, s.key, n) && s.group.overflow == RefuseNew {
 		r.ResetAfter = noWait
 	}
-	return r
+	return r, back
 }
 
 func (s keySource[K]) predict(ahead int64, n int) (r Result) {

@@ -65,6 +65,9 @@ func (s *shard[K]) setLimits(tier int, l *limits, at time.Duration) {
 	t.table.lastEvicted = l.convertIdle(t.limits, t.table.lastEvicted, at)
 	for key, h := range s.holds {
 		if h.tier == tier {
+			if h.full != alwaysFull {
+				h.full = l.convertIdle(t.limits, h.full, at)
+			}
 			h.hold = l.convertHold(t.limits, h.hold, at)
 			s.holds[key] = h
 		}

@@ -111,7 +111,7 @@ func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 	g := newGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: limiter.ShareNew})
 	require.True(t, g.Get("ann").TakeAt(start, 2).OK)
 	require.True(t, g.Get("bob").TakeAt(start, 2).OK)
-	g.Get("bob").Refund(1)
+	g.Get("bob").RefundNow(1)
 	require.True(t, g.Get("carl").TakeAt(start, 1).OK)
 	require.False(t, g.Get("carl").TakeAt(start, 1).OK)
 	require.False(t, g.Get("ann").TakeAt(start, 1).OK, "the key with room gets nothing")

@@ -1,15 +1,19 @@
 package limiter
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+)
 
 // take takes n tokens of the key, unless callers wait for them. It does not count the request in
 // the statistics.
-func (g *Group[K]) take(r *Result, at time.Duration, key K, n int) {
+func (g *Group[K]) take(r *Result, back *taken, at, tolerance time.Duration, key K, n int) {
 	if q := g.queues.of(key); q != nil && q.waitingTokens.Load() != 0 {
 		g.peek(r, at, key, 0, n)
 		return
 	}
-	g.acquire(r, at, key, n)
+	g.acquire(r, back, at, tolerance, key, n)
 }
 
 // peek fills r with the result that take would give if ahead more tokens were taken first. It takes
@@ -25,15 +29,22 @@ func (g *Group[K]) peek(r *Result, at time.Duration, key K, ahead int64, n int) 
 	}
 }
 
-// acquire takes n tokens without regard to the queue. It reports whether there is room for the key.
-func (g *Group[K]) acquire(r *Result, at time.Duration, key K, n int) (room bool) {
+// acquire takes n tokens without regard to the queue. If back is not nil, it is set to what was
+// taken. acquire reports whether there is room for the key.
+func (g *Group[K]) acquire(r *Result, back *taken, at, tolerance time.Duration, key K, n int) (room bool) {
 	var p keyPosition[K]
 	g.locate(&p, key)
 	p.shard.mu.Lock()
-	room = g.acquireLocked(&p, r, at, n)
+	if clock.IsNew(g.epoch, at, p.shard.latest, tolerance) {
+		p.shard.mu.Unlock()
+		g.restart(at)
+		p.shard.mu.Lock()
+	}
+	p.shard.latest = max(p.shard.latest, at)
+	room = g.acquireLocked(&p, r, back, at, n)
 	p.shard.mu.Unlock()
 	if !room {
-		g.acquireWithoutRoom(r, at, p.tier, n)
+		g.acquireWithoutRoom(r, back, at, p.tier, n)
 	}
 	return room
 }
@@ -51,12 +62,21 @@ func (g *Group[K]) predict(r *Result, at time.Duration, key K, ahead int64, n in
 }
 
 // acquireWithoutRoom decides about a request for a key that has no room in the group.
-func (g *Group[K]) acquireWithoutRoom(r *Result, at time.Duration, tier, n int) {
-	if g.overflow == ShareNew {
-		*r = g.shared[tier].takeAt(at, n)
-		return
+func (g *Group[K]) acquireWithoutRoom(r *Result, back *taken, at time.Duration, tier, n int) {
+	if n != 0 {
+		g.noRoom.Add(1)
 	}
-	g.predictWithoutRoom(r, at, tier, 0, n)
+	switch {
+	case g.overflow != ShareNew:
+		g.predictWithoutRoom(r, at, tier, 0, n)
+	case back != nil:
+		shared := g.shared[tier]
+		*r, *back = shared.tryTake(g.epoch.Add(at), n, nothing)
+		back.shared = shared
+	default:
+		*r = g.shared[tier].takeAt(at, n)
+	}
+	r.NoRoom = true
 }
 
 func (g *Group[K]) predictWithoutRoom(r *Result, at time.Duration, tier int, ahead int64, n int) {
@@ -69,6 +89,7 @@ func (g *Group[K]) predictWithoutRoom(r *Result, at time.Duration, tier int, ahe
 		at = l.clamp(at)
 		*r = Result{Limit: l.burst, RetryAfter: l.until(l.units(at)+l.cost, at)}
 	}
+	r.NoRoom = true
 }
 
 // hasRoom reports whether there is room for the key, and returns its tier.
@@ -81,30 +102,28 @@ func (g *Group[K]) hasRoom(key K, n int) (tier int, room bool) {
 	return p.tier, g.predictLocked(&p, &r, time.Since(g.epoch), 0, n)
 }
 
-func (g *Group[K]) putBack(key K, n int) {
-	if n < 1 {
-		return
+// putBack gives tokens back to where they were taken. A key that the group has evicted since had
+// all of its tokens again.
+func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
+	if back.shared != nil {
+		return back.shared.putBack(now, back, n)
 	}
-	if tier, known := g.refund(key, n); !known {
-		if g.overflow == ShareNew && g.keyCount.Load() >= g.maxKeys {
-			g.shared[tier].Refund(n)
-		}
-		return
-	}
-	if q := g.queues.of(key); q != nil {
-		q.wakeFirst()
-	}
-}
-
-func (g *Group[K]) refund(key K, n int) (tier int, known bool) {
 	var p keyPosition[K]
 	g.locate(&p, key)
 	p.shard.mu.Lock()
-	defer p.shard.mu.Unlock()
 	t := p.tierTable()
 	s, known := t.table.find(p.hash, key, alwaysFull)
-	if known {
-		s.full = max(t.limits.refund(s.full, n), alwaysFull+1)
+	if known && back.at >= t.heldUntil { // a refund does not end a hold
+		units := t.limits.returnable(back, n, t.refunded, now.Sub(g.epoch))
+		s.full = max(s.full-units, alwaysFull+1)
+		t.refunded += units
+		back.end -= units
+		back.refunded += units
 	}
-	return p.tier, known
+	back.use(n)
+	p.shard.mu.Unlock()
+	if q := g.queues.of(key); q != nil {
+		q.wakeFirst()
+	}
+	return back
 }

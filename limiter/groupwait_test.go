@@ -58,7 +58,7 @@ func TestRefundAndSetRateWakeTheWaitersOfAKey(t *testing.T) {
 		l.start(t.Context(), "first", 1)
 		l.start(t.Context(), "second", 1)
 		time.Sleep(sec)
-		g.Get("ann").Refund(1)
+		g.Get("ann").RefundNow(1)
 		synctest.Wait()
 		time.Sleep(sec)
 		require.NoError(t, g.SetLimits(limiter.Tier{Rate: limiter.PerSecond(1), Burst: 1}))
@@ -117,7 +117,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.ErrorIs(t, g.Get("ann").Wait(cancelled, 1), context.Canceled)
-		g.Get("ann").Refund(1)
+		g.Get("ann").RefundNow(1)
 		require.True(t, g.Get("ann").Take(1).OK)
 		g.Get("bob").Hold(time.Hour)
 		require.False(t, g.Get("bob").Take(1).OK)
@@ -125,7 +125,7 @@ func TestAGroupWithANameCounts(t *testing.T) {
 			"weir.limiter.requests allowed": 3, "weir.limiter.requests waited": 1, "weir.limiter.requests refused": 3, "weir.limiter.requests cancelled": 0,
 			"weir.limiter.tokens allowed": 11, "weir.limiter.tokens waited": 4, "weir.limiter.tokens refused": 4, "weir.limiter.tokens cancelled": 0,
 			"weir.limiter.near_limit": 2, "weir.limiter.waiting": 0, "weir.limiter.limit": 10, "weir.limiter.period": 10,
-			"weir.limiter.group.size": 2, "weir.limiter.evictions": 0,
+			"weir.limiter.group.size": 2, "weir.limiter.evictions": 0, "weir.limiter.group.no_room": 0,
 		}, readMetrics(t, g))
 		waits := g.Waits()
 		require.EqualValues(t, 1, waits.Count())

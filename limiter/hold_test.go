@@ -78,7 +78,7 @@ func TestAHoldEndsOnTimeWhateverTheRateBecomes(t *testing.T) {
 				l.TakeAt(start, 7)
 				l.hold(0, 10*sec)
 				l.set(sec, to, 500)
-				l.Refund(1000)
+				limiter.Refund(l, 1000)
 				l.hold(2*sec, sec) // a shorter hold has no effect
 				for _, at := range []time.Duration{2 * sec, 10*sec - 1} {
 					r := l.TakeAt(start.Add(at), 1)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -90,31 +91,16 @@ func (j *Joint) hasAllOrNothing() bool {
 
 // Take takes n tokens from every limiter, or none. In shadow mode the result is always OK, with the
 // numbers of the refusal if no tokens were taken.
-func (j *Joint) Take(n int) Result { return j.TakeAt(time.Now(), n) }
+func (j *Joint) Take(n int) Result { return j.take(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t. A limiter that is not a [TimedLimiter] takes its tokens now.
-func (j *Joint) TakeAt(t time.Time, n int) Result {
+func (j *Joint) TakeAt(t time.Time, n int) Result { return j.take(t, n, clock.GivenTolerance) }
+
+func (j *Joint) take(t time.Time, n int, tolerance time.Duration) Result {
 	if j.queue.waitingTokens.Load() != 0 {
 		return j.record(j.peek(t, 0, n), n)
 	}
-	return j.record(j.takeAll(t, n, true), n)
-}
-
-// Refund gives back n tokens to every limiter.
-func (j *Joint) Refund(n int) { j.putBack(j.refundable(n)) }
-
-// RefundAt gives back n tokens that were taken at the time taken, to every limiter. Limiters
-// without a method RefundAt get a Refund.
-func (j *Joint) RefundAt(taken time.Time, n int) {
-	n = j.refundable(n)
-	for _, m := range j.members {
-		if r, ok := m.(interface{ RefundAt(time.Time, int) }); ok {
-			r.RefundAt(taken, n)
-		} else {
-			m.Refund(n)
-		}
-	}
-	j.queue.wakeFirst()
+	return j.record(j.takeOrRestart(nil, t, n, refusedToo, tolerance), n)
 }
 
 // Hold makes every limiter that has a method Hold refuse all requests for d.
@@ -132,38 +118,46 @@ func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx
 
 // WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
 func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	switch {
-	case j.isShadow():
+	if j.isShadow() {
 		return takeWithoutWait(ctx, j, n)
-	case j.only != nil:
+	}
+	_, err := j.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
+	if j.only != nil {
 		return j.waitForOnly(ctx, n, maxWait)
 	}
-	done, err := j.queue.acquireNow(ctx, j, n, maxWait)
+	t, done, err := j.queue.acquireNow(ctx, j, n, maxWait)
 	if !done {
 		j.addWaiting(1)
 		defer j.addWaiting(-1)
-		err = j.queue.waitInQueue(ctx, j, n, maxWait)
+		t, err = j.queue.waitInQueue(ctx, j, n, maxWait)
 	}
 	if errors.Is(err, sentinel.ErrRefused) {
 		j.tellRefused(time.Now(), n, nil, true)
 	}
-	return err
+	return t, err
 }
 
 // waitForOnly waits for the only limiter, and counts the request.
-func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration) error {
-	if j.statistics == nil {
-		return j.only.WaitAtMost(ctx, n, maxWait)
-	}
+func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration) (t taken, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return t, err
 	}
-	if r := j.takeAll(time.Now(), n, false); r.OK || isPeek(r, n) {
-		j.record(r, n)
-		return nil
+	if j.statistics != nil {
+		if r := j.takeAll(&t, time.Now(), n, allowedOnly); r.OK || isPeek(r, n) {
+			j.record(r, n)
+			return t, nil
+		}
 	}
 	began := j.beginWait()
-	return j.endWait(began, n, j.only.WaitAtMost(ctx, n, maxWait))
+	r, err := waitReserve(ctx, j.only, n, maxWait)
+	if r.owner != nil {
+		t = taken{n: n, parts: []taken{r.taken}}
+	}
+	return t, j.endWait(began, n, err)
 }
 
 // addWaiting changes the number of waiting calls. The first one subscribes to the members, and the
@@ -188,10 +182,23 @@ func (j *Joint) addWaiting(calls int) {
 	}
 }
 
-// takeAll takes n tokens from every member, or none. If tellRefusal is set, it notifies the members
-// of a refusal. The members count the request only if all of them allow it.
-func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
+// takeOrRestart is takeAll, and takeAll again if a limiter has refused because its clock is a new
+// one.
+func (j *Joint) takeOrRestart(back *taken, t time.Time, n int, c counting, tolerance time.Duration) Result {
+	r := j.takeAll(back, t, n, c)
+	if r.RetryAfter > tolerance && j.restartIfNew(t, tolerance) {
+		r = j.takeAll(back, t, n, c)
+	}
+	return r
+}
+
+// takeAll takes n tokens from every member, or none. c says whether the members count the request.
+// They count it as allowed only if all of them allow it. If back is not nil, it is set to what was
+// taken, which allocates.
+func (j *Joint) takeAll(back *taken, t time.Time, n int, c counting) Result {
 	var few [4]Result
+	var fewTaken [4]taken
+	parts := fewTaken[:0]
 	answers := few[:0]
 	if len(j.members) > 1 {
 		// peek first: tokens that are taken and put back would be missing for other callers
@@ -200,7 +207,7 @@ func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 			answers = append(answers, m.peek(t, 0, n))
 		}
 		if r := j.combine(answers, n); !r.OK {
-			if tellRefusal {
+			if c == refusedToo {
 				j.tellRefused(t, n, answers, false)
 			}
 			return r
@@ -208,17 +215,23 @@ func (j *Joint) takeAll(t time.Time, n int, tellRefusal bool) Result {
 		answers = answers[:0]
 	}
 	for i, m := range j.members {
-		answers = append(answers, m.tryTake(t, n))
+		r, part := m.tryTake(t, n, min(c, allowedOnly))
+		answers, parts = append(answers, r), append(parts, part)
 		if r := j.combine(answers, n); !r.OK {
-			j.putBackTo(answers[:i], n)
-			if tellRefusal && len(j.members) == 1 { // otherwise another caller was faster
+			j.putBackTo(t, parts[:i], n)
+			if c == refusedToo && len(j.members) == 1 { // otherwise another caller was faster
 				j.tellRefused(t, n, answers, false)
 			}
 			return r
 		}
 	}
 	for i, m := range j.members {
-		m.record(answers[i], n)
+		if c != nothing {
+			m.record(answers[i], n)
+		}
+	}
+	if back != nil && n > 0 {
+		*back = taken{n: n, parts: append([]taken(nil), parts...)}
 	}
 	return j.combine(answers, n)
 }
@@ -238,11 +251,12 @@ func (j *Joint) combine(answers []Result, n int) Result {
 	return all
 }
 
-// putBackTo gives tokens back to the first members, which have allowed the request.
-func (j *Joint) putBackTo(answers []Result, n int) {
-	for i, r := range answers {
-		if r.OK { // otherwise shadow mode has allowed the request
-			j.members[i].putBack(n)
+// putBackTo gives n of the tokens that were taken from the first members back to them. A member in
+// shadow mode may have allowed a request without taking tokens.
+func (j *Joint) putBackTo(now time.Time, parts []taken, n int) {
+	for i := range parts {
+		if part := parts[i]; part.n > 0 {
+			parts[i] = j.members[i].putBack(now, part, min(n, part.n))
 		}
 	}
 }
@@ -272,12 +286,12 @@ func (j *Joint) peekAll(t time.Time, ahead int64, n int) Result {
 	return j.combine(answers, n)
 }
 
-func (j *Joint) acquire(n int) Result {
-	r := j.takeAll(time.Now(), n, false)
+func (j *Joint) acquire(n int) (r Result, back taken) {
+	r = j.takeOrRestart(&back, time.Now(), n, allowedOnly, clock.ReadTolerance)
 	if !r.OK && j.lacksRoom(n) {
 		r.ResetAfter = noWait
 	}
-	return r
+	return r, back
 }
 
 func (j *Joint) predict(ahead int64, n int) Result { return j.peekAll(time.Now(), ahead, n) }

@@ -32,7 +32,7 @@ func limiterChanges(t *testing.T) map[string]func() changingLimiter {
 		}
 	}
 	refunded := func(l limiter.TimedLimiter) func() changingLimiter {
-		return func() changingLimiter { return changingLimiter{empty(l), func() { l.Refund(1) }} }
+		return func() changingLimiter { return changingLimiter{empty(l), func() { limiter.Refund(l, 1) }} }
 	}
 	group := func(change func(g *limiter.Group[string])) func() changingLimiter {
 		return func() changingLimiter {
@@ -62,7 +62,7 @@ func limiterChanges(t *testing.T) map[string]func() changingLimiter {
 		"a log's":            refunded(limiter.NewSlidingLog(window)),
 		"a sliding window's": refunded(limiter.NewSlidingWindow(window)),
 		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewTokenBucket(hourly))),
-		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").Refund(1) }),
+		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").RefundNow(1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/sentinel"
 )
 
@@ -20,7 +21,7 @@ type Keyed[K comparable] struct {
 // Take takes n tokens of the key, or none if there are fewer. In shadow mode the result is always
 // OK, with the numbers of the refusal if no tokens were taken.
 func (k Keyed[K]) Take(n int) (r Result) {
-	k.group.take(&r, time.Since(k.group.epoch), k.key, n)
+	k.group.take(&r, nil, time.Since(k.group.epoch), clock.ReadTolerance, k.key, n)
 	if k.group.statistics == nil {
 		return r // without a copy of it
 	}
@@ -28,7 +29,10 @@ func (k Keyed[K]) Take(n int) (r Result) {
 }
 
 // TakeAt is Take at the time t.
-func (k Keyed[K]) TakeAt(t time.Time, n int) Result { return k.record(k.tryTake(t, n), n) }
+func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
+	k.group.take(&r, nil, t.Sub(k.group.epoch), clock.GivenTolerance, k.key, n)
+	return k.record(r, n)
+}
 
 // Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
 // has a queue of its own.
@@ -40,16 +44,27 @@ func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) 
 	if k.isShadow() {
 		return takeWithoutWait(ctx, k, n)
 	}
-	err := k.group.wait(ctx, k.key, n, maxWait)
-	if n != 0 && errors.Is(err, sentinel.ErrRefused) {
-		k.group.busiest.Add(k.key)
-	}
+	_, err := k.waitTaken(ctx, n, maxWait)
 	return err
 }
 
-// Refund gives back n tokens that were taken a moment ago. If there is no room for the key and
-// Overflow is ShareNew, it gives them back to the shared bucket.
-func (k Keyed[K]) Refund(n int) { k.putBack(k.group.refundableOf(k.key, n)) }
+func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
+	t, err := k.group.wait(ctx, k.key, n, maxWait)
+	if n != 0 && errors.Is(err, sentinel.ErrRefused) {
+		k.group.busiest.Add(k.key)
+	}
+	return t, err
+}
+
+// Refund gives back n tokens that were taken at the time taken, as [Reservation.Refund] does. It is
+// for a caller that knows no more of the request than its time, such as a server whose client gives
+// tokens back. A caller that takes the tokens itself should use [Reserve], which knows whether
+// shadow mode took them and how many of them were needed.
+func (k Keyed[K]) Refund(taken time.Time, n int) {
+	if n > 0 && !k.isShadow() {
+		k.putBack(time.Now(), k.takenAt(taken, n), n)
+	}
+}
 
 // Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
 // and applies in every tier. While MaxKeys keys are held, no further key can be held.
@@ -60,23 +75,37 @@ func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {
 	return r
 }
 
-func (k Keyed[K]) tryTake(t time.Time, n int) (r Result) {
-	k.group.take(&r, t.Sub(k.group.epoch), k.key, n)
-	return r
+func (k Keyed[K]) tryTake(t time.Time, n int, _ counting) (r Result, back taken) {
+	k.group.take(&r, &back, t.Sub(k.group.epoch), clock.ReadTolerance, k.key, n)
+	return r, back
 }
 
 func (k Keyed[K]) record(r Result, n int) Result {
-	if k.isShadow() {
-		k.group.recordUnpaid(k.key, n, r.OK)
-	}
 	if !r.OK && n != 0 {
 		k.group.busiest.Add(k.key)
 	}
 	return k.group.record(r, n)
 }
 
+func (k Keyed[K]) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	g, at := k.group, t.Sub(k.group.epoch)
+	var p keyPosition[K]
+	g.locate(&p, k.key)
+	p.shard.mu.Lock()
+	latest := p.shard.latest
+	p.shard.mu.Unlock()
+	isNew := clock.IsNew(g.epoch, at, latest, tolerance)
+	if isNew {
+		g.restart(at)
+	}
+	return isNew
+}
+
 func (k Keyed[K]) isShadow() bool { return k.group.isShadow() }
-func (k Keyed[K]) putBack(n int)  { k.group.putBack(k.key, n) }
+
+func (k Keyed[K]) putBack(now time.Time, back taken, n int) taken {
+	return k.group.putBack(now, k.key, back, n)
+}
 
 func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	k.group.recordRefusal(r, n)

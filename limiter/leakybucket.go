@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // LeakyBucketConfig configures a [LeakyBucket].
@@ -49,9 +51,11 @@ type LeakyBucket struct {
 	capacity int
 	queue    waitQueue
 
-	mu   sync.Mutex
-	pace limits // of a bucket of one token
-	next int64  // the position from which the next request may proceed
+	mu       sync.Mutex
+	pace     limits        // of a bucket of one token
+	next     int64         // the position from which the next request may proceed
+	refunded int64         // all units ever given back
+	latest   time.Duration // the latest time of a request
 }
 
 // NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
@@ -63,7 +67,7 @@ func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 		panic(err)
 	}
 	capacity := cmp.Or(c.Capacity, c.Rate.tokensPerSecond())
-	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull}
+	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull, latest: firstPosition}
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), 0 })
 	if b.statistics != nil {
 		b.allOrNothing = true
@@ -75,13 +79,20 @@ func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
 
 // Take allows a request for n tokens to go now, or refuses it. In shadow mode the result is always
 // OK, with the numbers of the refusal if the request was not allowed.
-func (b *LeakyBucket) Take(n int) Result { return b.TakeAt(time.Now(), n) }
+func (b *LeakyBucket) Take(n int) Result { return b.takeAt(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t.
-func (b *LeakyBucket) TakeAt(t time.Time, n int) Result { return b.record(b.tryTake(t, n), n) }
+func (b *LeakyBucket) TakeAt(t time.Time, n int) Result {
+	return b.takeAt(t, n, clock.GivenTolerance)
+}
 
-// Refund lets the next request go n intervals earlier, because a request for n tokens was not used.
-func (b *LeakyBucket) Refund(n int) { b.putBack(b.refundable(n)) }
+func (b *LeakyBucket) takeAt(t time.Time, n int, tolerance time.Duration) Result {
+	if b.queue.waitingTokens.Load() != 0 {
+		return b.record(b.peek(t, 0, n), n)
+	}
+	r, _ := b.acquireAt(t.Sub(b.epoch), n, tolerance)
+	return b.record(r, n)
+}
 
 // Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
 // *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A
@@ -93,30 +104,56 @@ func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Durati
 	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
+	_, err := b.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
 	return b.queue.wait(ctx, b, n, maxWait)
 }
 
-func (b *LeakyBucket) tryTake(t time.Time, n int) Result {
+func (b *LeakyBucket) tryTake(t time.Time, n int, _ counting) (Result, taken) {
 	if b.queue.waitingTokens.Load() != 0 {
-		return b.peek(t, 0, n)
+		return b.peek(t, 0, n), taken{}
 	}
-	return b.acquireAt(t.Sub(b.epoch), n)
+	return b.acquireAt(t.Sub(b.epoch), n, clock.ReadTolerance)
 }
 
-func (b *LeakyBucket) acquire(n int) Result { return b.acquireAt(time.Since(b.epoch), n) }
+func (b *LeakyBucket) acquire(n int) (Result, taken) {
+	return b.acquireAt(time.Since(b.epoch), n, clock.ReadTolerance)
+}
 
-func (b *LeakyBucket) acquireAt(at time.Duration, n int) Result {
+func (b *LeakyBucket) acquireAt(at time.Duration, n int, tolerance time.Duration) (r Result, back taken) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r := b.answer(at, 0, n)
+	b.restart(at, tolerance)
+	b.latest = max(b.latest, at)
+	r = b.answer(at, 0, n)
 	if r.OK && n > 0 {
+		back = taken{n: n, at: at, refunded: b.refunded, limits: &b.pace}
 		at = b.pace.clamp(at)
 		b.next = b.pace.start(b.next, b.pace.units(at)) + product(int64(n), b.pace.cost, maxCapacity)
 		if r.ResetAfter = b.pace.until(b.next, at); r.ResetAfter > 0 {
 			r.Remaining = 0
 		}
+		back.end = b.next
 	}
-	return r
+	return r, back
+}
+
+// restart empties the bucket if its clock is a new one: see clock.IsNew. The caller holds the lock.
+func (b *LeakyBucket) restart(at, tolerance time.Duration) bool {
+	isNew := clock.IsNew(b.epoch, at, b.latest, tolerance)
+	if isNew {
+		b.latest, b.next = at, alwaysFull
+	}
+	return isNew
+}
+
+func (b *LeakyBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.restart(t.Sub(b.epoch), tolerance)
 }
 
 func (b *LeakyBucket) predict(ahead int64, n int) Result {
@@ -156,14 +193,18 @@ func (b *LeakyBucket) peek(t time.Time, ahead int64, n int) Result {
 	return r
 }
 
-func (b *LeakyBucket) putBack(n int) {
-	if n < 1 {
-		return
-	}
+// putBack lets the next request go earlier, because an earlier one was not used.
+func (b *LeakyBucket) putBack(now time.Time, back taken, n int) taken {
 	b.mu.Lock()
-	b.next = max(b.next-product(int64(n), b.pace.cost, maxCapacity), alwaysFull)
+	units := b.pace.returnable(back, n, b.refunded, now.Sub(b.epoch))
+	b.next = max(b.next-units, alwaysFull)
+	b.refunded += units
+	back.use(n)
+	back.end -= units
+	back.refunded += units
 	b.mu.Unlock()
 	b.queue.wakeFirst()
+	return back
 }
 
 func (b *LeakyBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.recordRefusal(r, n) }

@@ -12,15 +12,18 @@ import (
 // methods: those of [TimedLimiter], those of [WaitLimiter], or
 //
 //	Hold(d time.Duration)
+//	Refund(taken time.Time, n int)
 //
-// which refuses all requests for d. Gate.Hold of package weir calls it when the service behind the
-// limiter asks to wait. A limiter that asks a server implements [Remote] instead.
+// Hold refuses all requests for d. Gate.Hold of package weir calls it when the service behind the
+// limiter asks to wait. Refund gives back n tokens that were taken at the time taken. [Reserve] and
+// gates call it for tokens that were not used. It must not let more requests pass than the limit
+// allows, however late it is called, so it gives back no token that has come back by itself. The
+// tokens of a limiter without Refund stay taken.
+//
+// A limiter that asks a server implements [Remote] instead.
 type Limiter interface {
 	// Take takes n tokens, or none if there are fewer.
 	Take(n int) Result
-	// Refund gives back n tokens that were taken a moment ago. It never fills the limiter beyond
-	// its limit. If n is below 1, it does nothing.
-	Refund(n int)
 }
 
 // TimedLimiter is a [Limiter] whose caller can give the time, for replays and simulations.

@@ -113,9 +113,22 @@ func (l *limits) takeFrom(r *Result, at time.Duration, full int64, h hold, n int
 	return next
 }
 
-// refund returns the position at which a bucket is full after n tokens have been given back.
-func (l *limits) refund(full int64, n int) int64 {
-	return max(full-product(int64(n), l.cost, l.capacity), alwaysFull)
+// returnable returns how many units of n of the tokens in back can be given back at a time.
+// refunded counts all units that were ever given back.
+//
+// A token occupies the units between two positions, in which a bucket without that token would have
+// stayed emptier than it was, or stayed full. The time that has passed by now has filled the bucket
+// that far in either case, so only the units from now on are given back. Refunds since the take
+// have moved the tokens taken later to earlier positions, by refunded-back.refunded at most. But no
+// token lies before the position of the time at which it was taken.
+func (l *limits) returnable(back taken, n int, refunded int64, at time.Duration) int64 {
+	if l != back.limits { // the rate, the burst or a hold began after the take
+		return 0
+	}
+	all := product(int64(back.n), l.cost, maxCapacity)
+	end := max(l.units(l.clamp(back.at))+all, back.end-(refunded-back.refunded))
+	least := end - l.units(l.clamp(at))
+	return min(max(least, 0), product(int64(n), l.cost, maxCapacity))
 }
 
 // convert returns the position that stands for as many tokens in l as full stands for in old, at

@@ -1,6 +1,11 @@
 package limiter
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+)
 
 // member has the methods of a limiter that a [Joint] uses. All limiters of this package implement
 // it. An externalLimiter makes a member of any other limiter.
@@ -9,11 +14,20 @@ type member interface {
 	// peek returns the answer that Take(n) would give at t if ahead other tokens were taken first.
 	// It takes and counts nothing. Shadow mode does not affect it.
 	peek(t time.Time, ahead int64, n int) Result
-	// tryTake is like TakeAt, but does not count the request. In shadow mode the result is OK only
-	// if the tokens were taken.
-	tryTake(t time.Time, n int) Result
-	// putBack gives back n tokens that tryTake took.
-	putBack(n int)
+	// tryTake is like TakeAt, but does not count the request in the statistics, and returns what it
+	// took. In shadow mode the result is OK only if the tokens were taken. c says what the limiters
+	// of a Joint count, and whether CountRefused applies.
+	tryTake(t time.Time, n int, c counting) (Result, taken)
+	giver
+	// restartIfNew makes the limiter start again if its clock is a new one, and reports whether it
+	// did: see clock.IsNew. The methods that take tokens do so themselves.
+	restartIfNew(t time.Time, tolerance time.Duration) bool
+	// takenAt returns what a request for n tokens has taken at t, as far as that is known without
+	// its answer.
+	takenAt(t time.Time, n int) taken
+	// isItself reports whether l is this limiter. It is not if l is a type of a user that embeds
+	// this limiter, and may have methods of its own.
+	isItself(l any) bool
 	// isShadow reports whether the limiter is in shadow mode.
 	isShadow() bool
 	// record counts a request that tryTake answered with r, and returns the answer for the caller.
@@ -27,11 +41,95 @@ type member interface {
 	unsubscribe(w wakeup)
 }
 
+// counting says what a request counts in limiters besides its tokens.
+type counting uint8
+
+const (
+	nothing     counting = iota
+	allowedOnly          // the limiters of a Joint count an allowed request
+	refusedToo           // they also count a refused one, and CountRefused applies
+)
+
+// waitMember is a member whose callers can wait.
+type waitMember interface {
+	member
+	// waitTaken is like WaitAtMost, and returns what it took. It does not know shadow mode.
+	waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error)
+}
+
 func asMember(l Limiter) member {
-	if m, ok := l.(member); ok {
+	if m, ok := l.(member); ok && m.isItself(l) {
 		return m
 	}
 	return externalLimiter{l}
+}
+
+func (b *TokenBucket) isItself(l any) bool { return l == any(b) }
+func (b *LeakyBucket) isItself(l any) bool { return l == any(b) }
+func (j *Joint) isItself(l any) bool       { return l == any(j) }
+
+func (k Keyed[K]) isItself(l any) bool {
+	_, ok := l.(Keyed[K])
+	if !ok {
+		_, ok = l.(*Keyed[K])
+	}
+	return ok
+}
+
+func (l *windowLimiter) isItself(other any) bool {
+	switch other.(type) {
+	case *windowLimiter, *FixedWindow, *SlidingWindow, *SlidingLog:
+		return true
+	}
+	return false
+}
+
+func (b *TokenBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	return b.restart(t.Sub(b.epoch), tolerance)
+}
+
+func (j *Joint) restartIfNew(t time.Time, tolerance time.Duration) (restarted bool) {
+	for _, m := range j.members {
+		restarted = m.restartIfNew(t, tolerance) || restarted
+	}
+	return restarted
+}
+
+func (externalLimiter) restartIfNew(time.Time, time.Duration) bool { return false }
+
+func (b *TokenBucket) takenAt(t time.Time, n int) taken {
+	return taken{n: n, at: t.Sub(b.epoch), end: alwaysFull, limits: &b.state.Load().limits}
+}
+
+func (b *LeakyBucket) takenAt(t time.Time, n int) taken {
+	return taken{n: n, at: t.Sub(b.epoch), end: alwaysFull, limits: &b.pace}
+}
+
+func (l *windowLimiter) takenAt(t time.Time, n int) taken {
+	return taken{n: n, at: t.Sub(l.epoch)}
+}
+
+func (j *Joint) takenAt(t time.Time, n int) taken {
+	all := taken{n: n}
+	for _, m := range j.members {
+		all.parts = append(all.parts, m.takenAt(t, n))
+	}
+	return all
+}
+
+func (k Keyed[K]) takenAt(t time.Time, n int) taken {
+	g := k.group
+	var p keyPosition[K]
+	g.locate(&p, k.key)
+	p.shard.mu.Lock()
+	defer p.shard.mu.Unlock()
+	table := p.tierTable()
+	if _, known := table.table.find(p.hash, k.key, alwaysFull); !known && g.overflow == ShareNew {
+		all := g.shared[p.tier].takenAt(t, n)
+		all.shared = g.shared[p.tier]
+		return all
+	}
+	return taken{n: n, at: t.Sub(g.epoch), end: alwaysFull, limits: table.limits}
 }
 
 func (j *Joint) peek(t time.Time, ahead int64, n int) Result {
@@ -43,18 +141,19 @@ func (j *Joint) peek(t time.Time, ahead int64, n int) Result {
 	return r
 }
 
-func (j *Joint) tryTake(t time.Time, n int) Result {
+func (j *Joint) tryTake(t time.Time, n int, c counting) (r Result, back taken) {
 	if j.queue.waitingTokens.Load() != 0 {
-		return j.peek(t, 0, n)
+		return j.peek(t, 0, n), back
 	}
-	return j.takeAll(t, n, false)
+	r = j.takeOrRestart(&back, t, n, c, clock.ReadTolerance)
+	return r, back
 }
 
-func (j *Joint) putBack(n int) {
-	for _, m := range j.members {
-		m.Refund(n)
-	}
+func (j *Joint) putBack(now time.Time, back taken, n int) taken {
+	j.putBackTo(now, back.parts, n)
+	back.use(n)
 	j.queue.wakeFirst()
+	return back
 }
 
 func (j *Joint) refusedByJoint(t time.Time, n int, r Result, waited bool) {
@@ -104,28 +203,45 @@ type externalLimiter struct{ Limiter }
 
 // peek ignores the tokens ahead: other limiters cannot take them into account.
 func (f externalLimiter) peek(t time.Time, _ int64, n int) Result {
-	r := f.tryTake(t, 0)
+	r := f.takeAt(t, 0)
 	if n < 0 || r.Remaining < n { // a refusal changes nothing, and says when to retry
-		if r = f.tryTake(t, n); r.OK {
-			f.Refund(n) // the tokens have just become available
+		if r = f.takeAt(t, n); r.OK {
+			f.refund(t, n) // the tokens have just become available
 		}
 	}
 	return r
 }
 
-func (f externalLimiter) tryTake(t time.Time, n int) Result {
+func (f externalLimiter) takeAt(t time.Time, n int) Result {
 	if timed, ok := f.Limiter.(TimedLimiter); ok {
 		return timed.TakeAt(t, n)
 	}
 	return f.Take(n)
 }
 
-func (f externalLimiter) RefundAt(taken time.Time, n int) {
-	if r, ok := f.Limiter.(interface{ RefundAt(time.Time, int) }); ok {
-		r.RefundAt(taken, n)
-	} else {
-		f.Refund(n)
+func (f externalLimiter) tryTake(t time.Time, n int, _ counting) (r Result, back taken) {
+	if r = f.takeAt(t, n); r.OK && r.RetryAfter <= 0 { // otherwise shadow mode has taken nothing
+		back = f.takenAt(t, n)
 	}
+	return r, back
+}
+
+func (f externalLimiter) takenAt(t time.Time, n int) taken { return taken{n: max(n, 0), when: t} }
+
+func (f externalLimiter) refund(taken time.Time, n int) {
+	switch l := f.Limiter.(type) {
+	case interface{ Refund(time.Time, int) }:
+		l.Refund(taken, n)
+	case member: // embedded
+		l.putBack(time.Now(), l.takenAt(taken, n), n)
+	}
+}
+
+func (externalLimiter) isItself(any) bool { return true }
+
+func (f externalLimiter) putBack(_ time.Time, back taken, n int) taken {
+	f.refund(back.when, back.use(n))
+	return back
 }
 
 func (f externalLimiter) Hold(d time.Duration) {
@@ -134,7 +250,6 @@ func (f externalLimiter) Hold(d time.Duration) {
 	}
 }
 
-func (f externalLimiter) putBack(n int)                             { f.Refund(n) }
 func (externalLimiter) isShadow() bool                              { return false }
 func (externalLimiter) record(r Result, _ int) Result               { return r }
 func (externalLimiter) refusedByJoint(time.Time, int, Result, bool) {}

@@ -109,11 +109,13 @@ func TestARequestThatCrossesTheNearThresholdIsSplit(t *testing.T) {
 // limiterWithoutWait is a limiter without Wait.
 type limiterWithoutWait struct{ limiter.TimedLimiter }
 
+func (l limiterWithoutWait) Refund(_ time.Time, n int) { limiter.Refund(l.TimedLimiter, n) }
+
 func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 	b := newBucket(limiter.PerSecond(1), 2)
 	l := namedJoint(limiterWithoutWait{b})
 	require.True(t, l.TakeAt(start, 2).OK)
-	l.Refund(1)
+	limiter.Refund(l, 1)
 	require.Equal(t, 1, b.TakeAt(start, 0).Remaining)
 
 	l = namedJoint(limiterWithoutWait{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// minimalLimiter is a limiter from outside this package with only the required methods.
+// minimalLimiter is a limiter from outside this package that takes tokens back.
 type minimalLimiter struct{ left int }
 
 func (l *minimalLimiter) Take(n int) limiter.Result {
@@ -21,9 +21,9 @@ func (l *minimalLimiter) Take(n int) limiter.Result {
 	return limiter.Result{OK: true, Limit: 5, Remaining: l.left}
 }
 
-func (l *minimalLimiter) Refund(n int) { l.left = min(l.left+n, 5) }
+func (l *minimalLimiter) Refund(_ time.Time, n int) { l.left = min(l.left+n, 5) }
 
-func TestALimiterNeedsTwoMethods(t *testing.T) {
+func TestALimiterOfAnotherPackage(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
 		"joint": func(l limiter.Limiter) limiter.TimedLimiter {
 			return limiter.NewJoint(limiter.JointConfig{}, l, newBucket(limiter.Per(1, time.Hour), 9))
@@ -38,7 +38,7 @@ func TestALimiterNeedsTwoMethods(t *testing.T) {
 		require.True(t, l.Take(0).OK, name)
 		require.False(t, l.TakeAt(start, 3).OK, name)
 		require.Equal(t, 2, inner.left, name)
-		l.Refund(1)
+		limiter.Refund(l, 1)
 		require.Equal(t, 3, inner.left, name)
 		require.False(t, l.Take(math.MinInt).OK, name)
 		require.Equal(t, 3, inner.left, name)

@@ -2,6 +2,7 @@ package limiter_test
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/weir-go/weir/limiter"
@@ -65,7 +66,7 @@ func (w *randomTest) addWindow(name string, c limiter.WindowConfig) *testedLimit
 		l.Take(0) // moves both to the current time
 		o.room(w.now())
 		o.refundAt(taken, n)
-		l.(refundable).RefundAt(w.began.Add(taken), n)
+		limiter.RefundAt(l, w.began.Add(taken), n)
 	}
 	return w.add(s, l)
 }
@@ -137,7 +138,7 @@ func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter
 			s.full = func(at, doubt time.Duration) bool { return otherKeysInUse(oracles, key, at, doubt) >= most }
 		} else {
 			l.Take(1) // the group remembers the key
-			l.Refund(1)
+			limiter.Refund(l, 1)
 		}
 		all = append(all, w.add(s, l))
 	}
@@ -145,12 +146,12 @@ func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter
 }
 
 // otherKeysInUse returns how many other keys are in use, if the key is idle and may have been
-// evicted; otherwise 0. A key that became full less than doubt ago counts as in use.
+// evicted; otherwise 0. A key that was held is in use until its bucket is full again. A key that became full less than doubt ago counts as in use.
 func otherKeysInUse(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
 	for i, o := range all {
 		o.advance(at)
 		switch idle := o.level > o.burst-roundingError; {
-		case i == key && (!idle || at < o.until):
+		case i == key && (!idle || at < o.until || !math.IsInf(o.ceilingAt(at), 1)):
 			return 0
 		case i != key && (!idle || at-o.filled < doubt):
 			inUse++
@@ -195,7 +196,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 			m.room(w.now())
 			m.of.(*windowOracle).refundAt(taken, n)
 		}
-		j.RefundAt(w.began.Add(taken), n)
+		limiter.RefundAt(j, w.began.Add(taken), n)
 	}
 	return w.add(s, j)
 }

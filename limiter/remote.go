@@ -8,9 +8,11 @@ import "context"
 // Implementations must be safe for concurrent use. They can also have the methods of [WaitLimiter],
 // so that callers can wait, and a method
 //
-//	Refund(ctx context.Context, n int) error
+//	Refund(ctx context.Context, taken time.Time, n int) error
 //
-// which gives back n tokens that were taken a moment ago for a call that was not made.
+// which gives back n tokens for a call that was not made. taken is when the call of Take or
+// WaitAtMost that took them began or returned. Refund gives back no token that has come back by
+// itself since then.
 type Remote interface {
 	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is
 	// done or the implementation gives up. A refusal is a Result that is not OK. An error means

@@ -1,25 +1,138 @@
 package limiter
 
 import (
-	"sync/atomic"
+	"context"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
-// Reservation is the right to act later with tokens taken now. Its Result says whether the tokens
-// were reserved. To act, wait for Delay first. To give up the right, call Cancel.
+// Reservation is what a request has taken. It knows when the tokens were taken, so that tokens
+// which are not used can be given back at any time without allowing too many requests. Its Result
+// says whether the tokens were taken. A Reservation must not be used by several goroutines at once.
 type Reservation struct {
 	Result
 
 	// Delay is how long to wait before acting, from the time of the reservation; 0 means at once.
+	// Only [TokenBucket.Reserve] sets it.
 	Delay time.Duration
 
+	owner giver // nil if nothing was taken
+	taken taken
+
+	// Of TokenBucket.Reserve.
 	bucket    *TokenBucket
 	state     *bucketState
-	n         int
 	due       time.Duration // the time to act
 	promise                 // of this reservation
 	before    promise       // the last promise before it
-	cancelled atomic.Bool
+	cancelled bool
+}
+
+// giver is a limiter that takes tokens back.
+type giver interface {
+	// putBack gives back n of the tokens in back, from 1 to back.n, as far as they have not come
+	// back by themselves by the time now. It returns what is left of back.
+	putBack(now time.Time, back taken, n int) taken
+}
+
+// taken is what a request has taken. The zero value is nothing.
+type taken struct {
+	n  int           // the tokens that were not given back
+	at time.Duration // when they were taken, since the epoch of the limiter
+
+	// Of limits: the position at which the bucket was full afterwards, and all units that had been
+	// given back before.
+	end, refunded int64
+	limits        *limits
+
+	shared *TokenBucket // where they were taken, if it was the bucket of all keys without room
+	parts  []taken      // by limiter of a Joint
+	when   time.Time    // of a limiter of another package, instead of at
+}
+
+// takenBy returns what a request for n tokens with the result r has taken at a time.
+func takenBy(r Result, at time.Duration, n int) (t taken) {
+	if r.OK && n > 0 {
+		t.n, t.at = n, at
+	}
+	return t
+}
+
+// use removes n tokens that are given back, and returns n.
+func (t *taken) use(n int) int {
+	t.n -= n
+	return n
+}
+
+// Reserve takes n tokens of l, or none if there are fewer, as l.Take does. The tokens can be given
+// back with [Reservation.Refund], for example if another limit refuses the request, or if a request
+// has cost less than expected:
+//
+//	r := limiter.Reserve(tokens, estimate)
+//	if !r.OK { … }
+//	used := ask(question)
+//	r.Refund(estimate - used)
+func Reserve(l Limiter, n int) *Reservation {
+	r := reserve(l, time.Now(), n, false)
+	return &r
+}
+
+// reserve is Reserve at a time. If the caller waits after a refusal, the refusal is not counted,
+// because the wait is.
+func reserve(l Limiter, t time.Time, n int, waits bool) (r Reservation) {
+	m := asMember(l)
+	c := refusedToo
+	if waits {
+		c = allowedOnly
+	}
+	r.Result, r.taken = m.tryTake(t, n, c)
+	if !waits || r.OK || m.isShadow() {
+		r.Result = m.record(r.Result, n)
+	}
+	if r.taken.n > 0 {
+		r.owner = m
+	}
+	return r
+}
+
+// waitReserve waits as WaitAtMost does.
+func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration) (r Reservation, err error) {
+	m, ok := l.(waitMember)
+	if !ok || !m.isItself(l) {
+		began := time.Now()
+		if err = l.WaitAtMost(ctx, n, maxWait); err == nil {
+			r.owner, r.taken = asMember(l.(Limiter)), taken{n: n, when: began}
+		}
+		return r, err
+	}
+	if m.isShadow() {
+		if err = ctx.Err(); err == nil {
+			r = reserve(m, time.Now(), n, false)
+		}
+		return r, err
+	}
+	if r.taken, err = m.waitTaken(ctx, n, maxWait); r.taken.n > 0 {
+		r.owner = m
+	}
+	return r, err
+}
+
+// Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
+// is below 1.
+//
+// It gives back no token that has come back by itself. So a window gets tokens back that it still
+// counts. A bucket gets back what it would have more if the tokens had not been taken, or less: the
+// tokens that its rate has added since the time they were taken, beyond those that are kept, count
+// as come back if the bucket has been full since, or may have been. A bucket whose rate or burst
+// was changed meanwhile, or that was held, gets nothing. So however late Refund is called, never
+// more requests are allowed than the limit allows.
+func (r *Reservation) Refund(n int) { r.refundAt(time.Now(), n) }
+
+func (r *Reservation) refundAt(now time.Time, n int) {
+	if n = min(n, r.taken.n); n > 0 && r.owner != nil {
+		r.taken = r.owner.putBack(now, r.taken, n)
+	}
 }
 
 // promise is a reservation of tokens that are not yet in the bucket.
@@ -35,24 +148,28 @@ func (b *TokenBucket) Reserve(n int, maxWait time.Duration) *Reservation {
 	return b.reserveAt(time.Since(b.epoch), n, maxWait)
 }
 
-// Cancel gives back the tokens of the reservation, except those that are promised to later
-// reservations. It reports whether it did so. It does nothing if the time to act has passed, or if
-// the reservation was cancelled before. To give back tokens after that time, use Refund.
+// Cancel gives back the tokens of a reservation of [TokenBucket.Reserve], except those that are
+// promised to later reservations. It reports whether it did so. It does nothing if the time to act
+// has passed, or if the reservation was cancelled before. To give back tokens after that time, use
+// Refund.
 func (r *Reservation) Cancel() bool {
-	return r.OK && r.cancelAt(time.Since(r.bucket.epoch))
+	return r.OK && r.bucket != nil && r.cancelAt(time.Since(r.bucket.epoch))
 }
 
 func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) *Reservation {
-	r := &Reservation{bucket: b, n: n}
+	r := &Reservation{bucket: b, taken: taken{n: n}}
 	if b.queue.waitingTokens.Load() != 0 {
 		r.Result = b.peekAt(at, 0, n)
-		r.OK = false
+		r.OK, r.taken.n = false, 0
 		return r
 	}
+	b.restart(at, clock.ReadTolerance)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.state, r.serial = b.state.Load(), b.serial+1
+	r.taken = taken{n: n, at: at, refunded: b.refunded.Load(), limits: &r.state.limits}
 	if r.state.reserve(r, at, max(maxWait, 0)); r.OK {
+		r.owner = b
 		b.serial++
 	}
 	return r
@@ -61,9 +178,10 @@ func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) 
 // reserve fills in the reservation. The caller holds the lock of the bucket, so the state is not
 // replaced.
 func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
-	if uint(r.n) > s.counted || s.counted == 0 {
-		r.due = at
-		s.predict(&r.Result, at, 0, r.n)
+	n := r.taken.n
+	if uint(n) > s.counted || s.counted == 0 {
+		r.due, r.taken.n = at, 0
+		s.predict(&r.Result, at, 0, n)
 		return
 	}
 	at = s.clamp(at)
@@ -71,20 +189,21 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 	for {
 		old := s.full.Load()
 		start := s.start(max(old, s.hold.floor), now)
-		r.end = start + s.cost*int64(r.n)
+		r.end = start + s.cost*int64(n)
 		delay := s.until(r.end-s.capacity, at)
 		if delay == Never || delay > maxWait || held > 0 {
 			s.refuse(&r.Result, at, start, r.end)
 			if r.RetryAfter < Never {
 				r.RetryAfter = max(r.RetryAfter-maxWait, held)
 			}
+			r.taken.n = 0
 			return
 		}
 		if s.full.CompareAndSwap(old, r.end) {
 			s.allow(&r.Result, at, r.end)
-			r.Delay, r.due = delay, at+delay
+			r.Delay, r.due, r.taken.end = delay, at+delay, r.end
 			if r.before = s.lastPromise; delay > 0 && r.end > s.lastPromise.end {
-				s.lastPromise = r.promise
+				s.lastPromise, s.promisedAt = r.promise, at
 			}
 			return
 		}
@@ -92,24 +211,23 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 }
 
 func (r *Reservation) cancelAt(at time.Duration) bool {
-	if at > r.due || r.cancelled.Swap(true) {
-		return false
-	}
 	b := r.bucket
 	b.mu.Lock()
 	s, end, before := r.state, r.end, r.before
-	if s.counted == 0 { // it took nothing
+	late := at > r.due || r.cancelled
+	r.cancelled = r.cancelled || !late
+	if late || s.counted == 0 { // it took nothing
 		b.mu.Unlock()
-		return true
+		return !late
 	}
 	for ; s.next != nil; s = s.next {
 		end, before.end = s.convertToNext(end), s.convertToNext(before.end)
 	}
-	back := s.cost * int64(r.n)
+	back := s.cost * int64(r.taken.use(r.taken.n))
 	if r.serial != b.serial {
 		back -= s.promisedAfter(end, at)
 	}
-	s.credit(back)
+	b.credit(s, back)
 	if s.lastPromise.serial == r.serial {
 		s.lastPromise = before
 	}
@@ -124,14 +242,4 @@ func (r *Reservation) cancelAt(at time.Duration) bool {
 // does not replace a promise that is still to be kept.
 func (s *bucketState) promisedAfter(end int64, at time.Duration) int64 {
 	return max(s.lastPromise.end-max(end, s.units(s.clamp(at))+s.capacity), 0)
-}
-
-// credit gives back units. The caller holds the lock of the bucket, so the state is not replaced.
-func (s *bucketState) credit(units int64) {
-	for units > 0 {
-		old := s.full.Load()
-		if s.full.CompareAndSwap(old, max(old-units, alwaysFull)) {
-			return
-		}
-	}
 }

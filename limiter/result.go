@@ -8,7 +8,8 @@ import (
 // Never is a RetryAfter which means that the same request can never succeed.
 const Never time.Duration = math.MaxInt64
 
-// Result is the answer of a limiter: the five numbers of redis-cell's CL.THROTTLE as Go types.
+// Result is the answer of a limiter: the five numbers of redis-cell's CL.THROTTLE as Go types, and
+// whether a Group had room for the key.
 //
 // A request for 0 tokens reads the state and changes nothing. It is OK unless tokens are owed, a
 // caller waits, or the limiter is held. A request for more than Limit tokens, or for less than 0,
@@ -16,6 +17,9 @@ const Never time.Duration = math.MaxInt64
 type Result struct {
 	// OK reports whether the tokens were taken.
 	OK bool
+	// NoRoom reports that a [Group] had no room for the key, because GroupConfig.MaxKeys keys were
+	// in use. The other fields are the answer of its Overflow.
+	NoRoom bool
 	// Limit is the maximum number of tokens that one request can take.
 	Limit int
 	// Remaining is how many tokens can be taken right after this answer.

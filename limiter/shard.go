@@ -8,21 +8,23 @@ import (
 
 // shard is a part of the keys of a Group, under one lock.
 type shard[K comparable] struct {
-	mu    sync.Mutex
-	tiers []tierTable[K]
-	held  bool          // there may be holds
-	holds map[K]keyHold // of the keys that are held
-	// by key, the tokens that shadow mode allowed since the key last took some
-	unpaid    map[K]int64
+	mu        sync.Mutex
+	tiers     []tierTable[K]
+	held      bool          // there may be holds
+	holds     map[K]keyHold // of the keys that are held
 	evictions int64
-	all       []hold   // by tier, the hold of all keys; nil if there is none
-	_         [64]byte // keeps the locks of two shards on different cache lines
+	latest    time.Duration // the latest time of a request
+	all       []hold        // by tier, the hold of all keys; nil if there is none
+	_         [64]byte      // keeps the locks of two shards on different cache lines
 }
 
 // tierTable holds the keys of one tier, and its limits.
 type tierTable[K comparable] struct {
-	table  table[K]
-	limits *limits
+	table    table[K]
+	limits   *limits
+	refunded int64 // all units ever given back
+	// when the last hold ended whose bucket is in the table
+	heldUntil time.Duration
 }
 
 // keyPosition says in which shard, tier and slot a key belongs.
@@ -79,7 +81,7 @@ func (s *shard[K]) keys() (keys []K) {
 
 // acquireLocked takes n tokens of a key. It reports false if there is no room for the key. The
 // caller holds the lock of the shard.
-func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration, n int) bool {
+func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, back *taken, at time.Duration, n int) bool {
 	t, h := p.tierTable(), noHold
 	if p.shard.held {
 		h = g.holdOf(p, at)
@@ -87,15 +89,38 @@ func (g *Group[K]) acquireLocked(p *keyPosition[K], r *Result, at time.Duration,
 	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
 	if !known {
 		if uint(n)-1 >= t.limits.counted || h.remaining(at) > 0 { // nothing will be taken
-			t.limits.peek(r, at, t.table.lastEvicted, h, 0, n)
+			t.limits.peek(r, at, max(t.table.lastEvicted, p.fullAfterHold()), h, 0, n)
 			return true
 		}
 		if s = g.addKey(p, s, at); s == nil {
-			return false
+			return p.acquireAfterHold(r, at, h, n)
 		}
+		s.full = max(s.full, p.fullAfterHold())
 	}
 	s.full = t.limits.takeFrom(r, at, s.full, h, n)
+	if back != nil && r.OK && n > 0 && t.limits.counted > 0 {
+		*back = taken{n: n, at: at, end: s.full, refunded: t.refunded, limits: t.limits}
+	}
 	return true
+}
+
+// acquireAfterHold takes n tokens of a key that was held and for which there is no room in the
+// table. It reports false if the key was not held.
+func (p *keyPosition[K]) acquireAfterHold(r *Result, at time.Duration, h hold, n int) bool {
+	own, known := p.shard.holds[p.key]
+	if known {
+		own.full = p.tierTable().limits.takeFrom(r, at, own.full, h, n)
+		p.shard.holds[p.key] = own
+	}
+	return known
+}
+
+// fullAfterHold returns the position at which the bucket is full that a key uses which was held.
+func (p *keyPosition[K]) fullAfterHold() int64 {
+	if own, known := p.shard.holds[p.key]; known {
+		return own.full
+	}
+	return alwaysFull
 }
 
 // predictLocked fills in the answer that acquireLocked would give if ahead other tokens were taken
@@ -107,9 +132,12 @@ func (g *Group[K]) predictLocked(p *keyPosition[K], r *Result, at time.Duration,
 	}
 	s, known := t.table.find(p.hash, p.key, t.limits.idle(at))
 	full := t.table.lastEvicted
+	own, wasHeld := p.shard.holds[p.key]
 	switch {
 	case known:
 		full = s.full
+	case wasHeld:
+		full = max(full, own.full)
 	case uint(n)-1 >= t.limits.counted, h.remaining(at) > 0:
 	case !g.makeRoom(p, s, at):
 		return false

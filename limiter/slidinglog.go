@@ -26,7 +26,9 @@ func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &SlidingLog{newWindowLimiter(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})}
+	return &SlidingLog{newWindowLimiter(c, t0, func() windowCounter {
+		return &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition}
+	})}
 }
 
 // logCounter counts the tokens in a log of entries.

@@ -32,8 +32,9 @@ func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *SlidingWindow {
 	}
 	buckets := cmp.Or(c.Buckets, defaultBuckets)
 	width := (int64(c.Window) + int64(buckets) - 1) / int64(buckets)
-	counter := &ringCounter{ring: ring.New(width, buckets, 1), span: int64(buckets), limit: int64(c.Limit)}
-	return &SlidingWindow{newWindowLimiter(c, t0, counter)}
+	return &SlidingWindow{newWindowLimiter(c, t0, func() windowCounter {
+		return &ringCounter{ring: ring.New(width, buckets, 1), span: int64(buckets), limit: int64(c.Limit)}
+	})}
 }
 
 // ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring

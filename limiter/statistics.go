@@ -45,13 +45,11 @@ type statistics struct {
 	allOrNothing bool
 	// the state of the limiter and its period; takes nothing
 	current func() (Result, time.Duration)
-	counts  [outcomes]requestCount // by outcome
-	near    atomic.Int64           // tokens
-	waiting atomic.Int64           // requests
-	// tokens allowed by shadow mode since a request last took some
-	unpaid atomic.Int64
-	waits  atomic.Pointer[latency.Histogram] // nil until a request has waited
-	series *instrument.LimiterSeries
+	counts  [outcomes]requestCount            // by outcome
+	near    atomic.Int64                      // tokens
+	waiting atomic.Int64                      // requests
+	waits   atomic.Pointer[latency.Histogram] // nil until a request has waited
+	series  *instrument.LimiterSeries
 }
 
 // newStatistics returns the statistics of a limiter, or nil if the name is empty.
@@ -144,12 +142,8 @@ func (s *statistics) record(r Result, n int) Result {
 	case r.OK:
 		s.counts[allowed].add(n)
 		s.recordNearLimit(r, n)
-		if s.isShadow() {
-			s.unpaid.Store(0)
-		}
 	case s.isShadow():
 		s.counts[shadowed].add(n)
-		s.unpaid.Add(int64(max(n, 0)))
 		r.OK = true
 	default:
 		s.counts[refused].add(n)
@@ -167,23 +161,6 @@ func (s *statistics) recordNearLimit(r Result, n int) {
 	if beyond := r.Limit - r.Remaining - int(math.Floor(threshold)); beyond > 0 {
 		s.near.Add(int64(min(n, beyond)))
 	}
-}
-
-// refundable returns how many of n tokens to give back. In shadow mode it leaves out the tokens
-// that were allowed but not taken. It takes the refund to be for the latest tokens, since a refund
-// follows shortly after its request.
-func (s *statistics) refundable(n int) int {
-	if !s.isShadow() {
-		return n
-	}
-	for n > 0 {
-		unpaid := s.unpaid.Load()
-		skip := min(unpaid, int64(n))
-		if s.unpaid.CompareAndSwap(unpaid, unpaid-skip) {
-			return n - int(skip)
-		}
-	}
-	return n
 }
 
 // recordRefusal counts a refused request to a Joint if r, the answer of this limiter, is a refusal

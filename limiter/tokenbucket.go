@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // TokenBucketConfig configures a [TokenBucket].
@@ -68,7 +70,9 @@ type TokenBucket struct {
 	state atomic.Pointer[bucketState]
 	queue waitQueue
 
-	mu     sync.Mutex // held while the state is replaced and while tokens are reserved
+	refunded atomic.Int64 // all units ever given back; written with the lock held
+
+	mu     sync.Mutex // held while the state is replaced, and while tokens are reserved or given back
 	serial uint64     // the number of reservations
 }
 
@@ -93,9 +97,12 @@ func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
 func (b *TokenBucket) Take(n int) (r Result) {
 	at := time.Since(b.epoch)
 	if b.queue.slow.Load() {
-		return b.takeSlow(at, n)
+		return b.takeSlow(at, n, clock.ReadTolerance)
 	}
 	b.acquireAt(&r, at, n)
+	if r.RetryAfter > clock.ReadTolerance && b.restart(at, clock.ReadTolerance) {
+		b.acquireAt(&r, at, n)
+	}
 	return r
 }
 
@@ -103,15 +110,40 @@ func (b *TokenBucket) Take(n int) (r Result) {
 func (b *TokenBucket) TakeAt(t time.Time, n int) (r Result) {
 	at := t.Sub(b.epoch)
 	if b.queue.slow.Load() {
-		return b.takeSlow(at, n)
+		return b.takeSlow(at, n, clock.GivenTolerance)
 	}
 	b.acquireAt(&r, at, n)
+	if r.RetryAfter > clock.GivenTolerance && b.restart(at, clock.GivenTolerance) {
+		b.acquireAt(&r, at, n)
+	}
 	return r
 }
 
 // takeSlow does the work of Take for a bucket that has waiters or keeps statistics.
-func (b *TokenBucket) takeSlow(at time.Duration, n int) Result {
-	return b.record(b.takeAt(at, n), n)
+func (b *TokenBucket) takeSlow(at time.Duration, n int, tolerance time.Duration) Result {
+	r := b.takeAt(at, n)
+	if r.RetryAfter > tolerance && b.restart(at, tolerance) {
+		r = b.takeAt(at, n)
+	}
+	return b.record(r, n)
+}
+
+// restart makes the bucket full if its clock is a new one, and reports whether it did: see
+// clock.IsNew. It is called after a refusal, so allowed requests pay nothing.
+func (b *TokenBucket) restart(at, tolerance time.Duration) bool {
+	if !b.state.Load().isAhead(at + tolerance) {
+		return false
+	}
+	b.mu.Lock()
+	isNew := clock.IsNew(b.epoch, at, b.state.Load().latest(), tolerance)
+	if isNew {
+		b.fillLocked(at)
+	}
+	b.mu.Unlock()
+	if isNew {
+		b.queue.wakeFirst()
+	}
+	return isNew
 }
 
 // takeFast takes n tokens at a time since the epoch in the simple case, and reports whether it has
@@ -123,7 +155,11 @@ func (b *TokenBucket) takeFast(at time.Duration, n int) bool {
 
 // Tokens returns the number of tokens in the bucket, with fractions. It is negative while
 // reservations are owed tokens, and not above 0 during a Hold.
-func (b *TokenBucket) Tokens() float64 { return b.tokensAt(time.Since(b.epoch)) }
+func (b *TokenBucket) Tokens() float64 {
+	at := time.Since(b.epoch)
+	b.restart(at, clock.ReadTolerance)
+	return b.tokensAt(at)
+}
 
 func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 	for s := b.state.Load(); ; s = b.currentState() {
@@ -132,9 +168,6 @@ func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 		}
 	}
 }
-
-// Refund gives back n tokens that were taken a moment ago.
-func (b *TokenBucket) Refund(n int) { b.putBack(b.refundable(n)) }
 
 // Wait takes n tokens as soon as there are that many. Callers are served in order of arrival, and
 // while a caller waits, Take refuses. A caller is charged when it is served.
@@ -150,6 +183,11 @@ func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Durati
 	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
+	_, err := b.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (b *TokenBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
 	return b.queue.wait(ctx, b, n, maxWait)
 }
 
@@ -173,16 +211,34 @@ func (b *TokenBucket) takeAt(at time.Duration, n int) (r Result) {
 	return r
 }
 
-func (b *TokenBucket) acquire(n int) (r Result) {
-	b.acquireAt(&r, time.Since(b.epoch), n)
-	return r
+func (b *TokenBucket) acquire(n int) (Result, taken) { return b.acquireTaken(time.Since(b.epoch), n) }
+
+// acquireTaken is acquireAt that also returns what it has taken.
+func (b *TokenBucket) acquireTaken(at time.Duration, n int) (r Result, back taken) {
+	back.refunded = b.refunded.Load() // before the take, so that no later refund is missed
+	s := b.state.Load()
+	full, current := s.take(&r, at, n)
+	for !current {
+		s = b.currentState()
+		full, current = s.take(&r, at, n)
+	}
+	if r.RetryAfter > clock.ReadTolerance && b.restart(at, clock.ReadTolerance) {
+		return b.acquireTaken(at, n)
+	}
+	if r.OK && n > 0 && s.counted > 0 {
+		back.n, back.at, back.end, back.limits = n, at, full, &s.limits
+	}
+	return r, back
 }
 
 // acquireAt takes n tokens without regard to the queue. It fills in r instead of returning a
 // Result, because the compiler copies a struct of five fields through memory at each return, which
 // takes as long as all the arithmetic.
 func (b *TokenBucket) acquireAt(r *Result, at time.Duration, n int) {
-	for s := b.state.Load(); !s.take(r, at, n); s = b.currentState() {
+	for s := b.state.Load(); ; s = b.currentState() {
+		if _, current := s.take(r, at, n); current {
+			return
+		}
 	}
 }
 
@@ -211,15 +267,37 @@ func (b *TokenBucket) peek(t time.Time, ahead int64, n int) Result {
 	return b.peekAt(t.Sub(b.epoch), ahead, n)
 }
 
-func (b *TokenBucket) tryTake(t time.Time, n int) Result { return b.takeAt(t.Sub(b.epoch), n) }
+func (b *TokenBucket) tryTake(t time.Time, n int, _ counting) (Result, taken) {
+	at := t.Sub(b.epoch)
+	if b.queue.waitingTokens.Load() != 0 {
+		return b.peekAt(at, 0, n), taken{}
+	}
+	return b.acquireTaken(at, n)
+}
 
-func (b *TokenBucket) putBack(n int) {
-	if n < 1 {
-		return
-	}
-	for s := b.state.Load(); !s.putBack(n); s = b.currentState() {
-	}
+func (b *TokenBucket) putBack(now time.Time, back taken, n int) taken {
+	b.mu.Lock()
+	s, at := b.state.Load(), now.Sub(b.epoch)
+	units := s.returnable(back, n, b.refunded.Load(), at)
+	units = max(units-s.promisedAfter(back.end, at), 0)
+	b.credit(s, units)
+	back.use(n)
+	back.end -= units
+	back.refunded += units // the own refund has moved end, and nothing else
+	b.mu.Unlock()
 	b.queue.wakeFirst()
+	return back
+}
+
+// credit gives back units. The caller holds the lock, so the state is not replaced.
+func (b *TokenBucket) credit(s *bucketState, units int64) {
+	for units > 0 {
+		old := s.full.Load()
+		if s.full.CompareAndSwap(old, max(old-units, alwaysFull)) {
+			b.refunded.Add(units) // afterwards: a take that reads less was before the refund
+			return
+		}
+	}
 }
 
 func (b *TokenBucket) refusedByJoint(_ time.Time, n int, r Result, _ bool) { b.recordRefusal(r, n) }

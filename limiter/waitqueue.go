@@ -39,10 +39,10 @@ type waitQueue struct {
 
 // tokenSource has the methods of a limiter that its waitQueue uses.
 type tokenSource interface {
-	// acquire takes n tokens without regard to the queue. If it refuses with RetryAfter 0, the
+	// acquire takes n tokens without regard to the queue, and returns what it took. If it refuses with RetryAfter 0, the
 	// limiter calls wakeFirst when there may be tokens. If it refuses with ResetAfter noWait, the
 	// caller must not wait.
-	acquire(n int) Result
+	acquire(n int) (Result, taken)
 	// predict returns the answer that acquire(n) would give if ahead more tokens were taken before
 	// it. It takes nothing. RetryAfter is never too long.
 	predict(ahead int64, n int) Result
@@ -60,7 +60,8 @@ type waiter struct {
 	counted    int64         // the amount that the waiter adds to waitingTokens
 	wake       chan struct{} // a signal to check again; has room for one
 	done       bool
-	err        error // the result, once done
+	taken      taken // the result, once done
+	err        error // likewise
 	prev, next *waiter
 }
 
@@ -72,40 +73,42 @@ func (q *waitQueue) keepStatistics(s *statistics) {
 }
 
 // wait takes n tokens, or waits for them for at most maxWait. It counts the request.
-func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration) error {
-	if done, err := q.acquireNow(ctx, s, n, maxWait); done {
-		return err
+func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (taken, error) {
+	if t, done, err := q.acquireNow(ctx, s, n, maxWait); done {
+		return t, err
 	}
 	return q.waitInQueue(ctx, s, n, maxWait)
 }
 
 // acquireNow takes n tokens if there is no waiter. done is false if the caller has to wait.
-func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (done bool, err error) {
+func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (t taken, done bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return true, err
+		return t, true, err
 	}
 	if q.waitingTokens.Load() != 0 && n > 0 {
-		return false, nil
+		return t, false, nil
 	}
-	switch r := s.acquire(n); {
+	switch r, t := s.acquire(n); {
 	case r.OK || isPeek(r, n):
 		q.statistics.record(r, n)
-		return true, nil
+		return t, true, nil
 	case r.RetryAfter == Never, r.ResetAfter == noWait, maxWait <= 0:
 		q.statistics.record(r, n)
-		return true, q.statistics.withName(refusalOf(r, n))
+		return t, true, q.statistics.withName(refusalOf(r, n))
 	}
-	return false, nil
+	return t, false, nil
 }
 
 // waitInQueue waits for n tokens behind the present waiters.
-func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration) error {
+func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (t taken, err error) {
 	began := q.statistics.beginWait()
 	w, err := q.join(ctx, s, n, maxWait)
 	if err == nil {
-		err = q.waitTurn(ctx, s, w, maxWait)
+		if err = q.waitTurn(ctx, s, w, maxWait); err == nil {
+			t = w.taken
+		}
 	}
-	return q.statistics.endWait(began, n, err)
+	return t, q.statistics.endWait(began, n, err)
 }
 
 // join appends a waiter, unless its wait cannot succeed.
@@ -182,14 +185,14 @@ func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (<-chan time.Time, wa
 // refuses waiters that can never be served.
 func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 	for q.first != nil {
-		r := s.acquire(q.first.n)
+		r, t := s.acquire(q.first.n)
 		if !r.OK && r.RetryAfter < Never && r.ResetAfter != noWait {
 			return r.RetryAfter
 		}
 		if !r.OK {
 			q.first.err = refusalOf(r, q.first.n)
 		}
-		q.first.done = true
+		q.first.done, q.first.taken = true, t
 		q.first.signal()
 		q.remove(q.first)
 	}

@@ -76,7 +76,7 @@ func TestAnEmptyWindowHasNoResetAfterAtAnEarlierTime(t *testing.T) {
 func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 	for _, w := range allWindows(limiter.WindowConfig{Limit: 5, Window: sec, CountRefused: true}, start) {
 		runSteps(t, w, step{0, 5, "ok"}, step{0, 3, "refused"})
-		w.Refund(1)
+		limiter.Refund(w, 1)
 		runSteps(t, w, step{0, 0, "ok 1/5 reset " + w.TakeAt(start, 0).ResetAfter.String()}, step{0, 1, "ok"})
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // windowLimiter implements FixedWindow, SlidingWindow and SlidingLog: it adds a lock, a clock and a
@@ -17,8 +19,10 @@ type windowLimiter struct {
 	countRefused bool
 	queue        waitQueue
 
-	mu      sync.Mutex
-	counter windowCounter
+	mu         sync.Mutex
+	latest     time.Duration // the latest time of a request
+	counter    windowCounter
+	newCounter func() windowCounter
 }
 
 // windowCounter counts the tokens taken in a window. It never moves back in time.
@@ -37,8 +41,8 @@ type windowCounter interface {
 	earliest(n int64) time.Duration
 }
 
-func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *windowLimiter {
-	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, counter: counter}
+func newWindowLimiter(c WindowConfig, epoch time.Time, newCounter func() windowCounter) *windowLimiter {
+	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: newCounter(), newCounter: newCounter}
 	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
 	l.queue.maxWaiters = c.MaxWaiters
 	l.queue.keepStatistics(l.statistics)
@@ -48,24 +52,12 @@ func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *w
 // Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
 // numbers of the refusal if no tokens were taken.
 func (l *windowLimiter) Take(n int) Result {
-	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused), n)
+	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused, clock.ReadTolerance), n)
 }
 
 // TakeAt is Take at the time t.
 func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
-	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused), n)
-}
-
-// Refund gives back n tokens that were taken a moment ago. It gives back the oldest tokens that
-// still count, so a refund never allows too many requests. For tokens that may have left the
-// window, use RefundAt.
-func (l *windowLimiter) Refund(n int) { l.putBack(l.refundable(n)) }
-
-// RefundAt gives back n tokens that were taken at the time taken. It does nothing if they no longer
-// count.
-func (l *windowLimiter) RefundAt(taken time.Time, n int) {
-	at := clampTime(taken.Sub(l.epoch))
-	l.refundIf(l.refundable(n), func() bool { return l.counter.covers(at) })
+	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused, clock.GivenTolerance), n)
 }
 
 // Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
@@ -76,6 +68,11 @@ func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Dura
 	if l.isShadow() {
 		return takeWithoutWait(ctx, l, n)
 	}
+	_, err := l.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (l *windowLimiter) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
 	return l.queue.wait(ctx, l, n, maxWait)
 }
 
@@ -83,11 +80,11 @@ func (l *windowLimiter) period() time.Duration { return l.window }
 
 // takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
 // statistics.
-func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool) (r Result) {
+func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool, tolerance time.Duration) (r Result) {
 	if l.queue.waitingTokens.Load() != 0 {
 		return l.peekAt(at, 0, n)
 	}
-	return l.acquireAt(at, int64(n), countRefused)
+	return l.acquireAt(at, int64(n), countRefused, tolerance)
 }
 
 // peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
@@ -101,15 +98,19 @@ func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
 	return r
 }
 
-func (l *windowLimiter) acquire(n int) Result {
-	return l.acquireAt(time.Since(l.epoch), int64(n), false)
+func (l *windowLimiter) acquire(n int) (Result, taken) {
+	at := time.Since(l.epoch)
+	r := l.acquireAt(at, int64(n), false, clock.ReadTolerance)
+	return r, takenBy(r, at, n)
 }
 
 // acquireAt takes n tokens without regard to the queue.
-func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) Result {
+func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool, tolerance time.Duration) Result {
 	at = clampTime(at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.restart(at, tolerance)
+	l.latest = max(l.latest, at)
 	left := l.limit - l.counter.advance(at)
 	if n > 0 && (n <= left || countRefused && n <= l.limit) {
 		l.counter.add(n)
@@ -119,6 +120,21 @@ func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool) 
 		r.OK, r.RetryAfter = false, Never
 	}
 	return r
+}
+
+// restart empties the window if its clock is a new one: see clock.IsNew. The caller holds the lock.
+func (l *windowLimiter) restart(at, tolerance time.Duration) bool {
+	isNew := clock.IsNew(l.epoch, at, l.latest, tolerance)
+	if isNew {
+		l.latest, l.counter = at, l.newCounter()
+	}
+	return isNew
+}
+
+func (l *windowLimiter) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restart(clampTime(t.Sub(l.epoch)), tolerance)
 }
 
 func (l *windowLimiter) predict(ahead int64, n int) Result {
@@ -156,29 +172,28 @@ func (l *windowLimiter) peek(t time.Time, ahead int64, n int) Result {
 	return l.peekAt(t.Sub(l.epoch), ahead, n)
 }
 
-func (l *windowLimiter) tryTake(t time.Time, n int) Result {
-	return l.takeAt(t.Sub(l.epoch), n, false)
+func (l *windowLimiter) tryTake(t time.Time, n int, c counting) (Result, taken) {
+	at := t.Sub(l.epoch)
+	r := l.takeAt(at, n, c == refusedToo && l.countRefused, clock.ReadTolerance)
+	return r, takenBy(r, at, n)
 }
 
-func (l *windowLimiter) putBack(n int) { l.refundIf(n, func() bool { return true }) }
-
-// refundIf gives back n tokens if the condition, which is called with the lock held, is true.
-func (l *windowLimiter) refundIf(n int, condition func() bool) {
-	if n < 1 {
-		return
-	}
+// putBack gives back tokens that still count. Those that no longer count have left the window by
+// themselves.
+func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken {
 	l.mu.Lock()
-	if condition() {
-		l.counter.refund(int64(n))
+	if l.counter.covers(clampTime(back.at)) {
+		l.counter.refund(int64(back.use(n)))
 	}
 	l.mu.Unlock()
 	l.queue.wakeFirst()
+	return back
 }
 
 func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool) {
 	l.recordRefusal(r, n)
 	if l.countRefused && !waited {
-		l.takeAt(t.Sub(l.epoch), n, true)
+		l.takeAt(t.Sub(l.epoch), n, true, clock.GivenTolerance)
 	}
 }
 

@@ -114,7 +114,7 @@ func TestRefundedTokensComeBackOnce(t *testing.T) {
 	// A refund gives back the oldest tokens, so newer ones count for the whole window.
 	for _, l := range []limiter.TimedLimiter{newSlidingLog(4, sec), newSlidingWindow(4, sec, 10)} {
 		runSteps(t, l, step{0, 2, "ok"}, step{900 * ms, 2, "ok"})
-		l.Refund(2)
+		limiter.Refund(l, 2)
 		runSteps(t, l, step{900 * ms, 0, "ok 2/4 reset " + l.TakeAt(start.Add(900*ms), 0).ResetAfter.String()}, step{1200 * ms, 3, "refused"}, step{2000 * ms, 4, "ok"})
 	}
 }
@@ -174,7 +174,7 @@ func TestWindowConfigNamesInvalidFields(t *testing.T) {
 func TestWindowsAllocateNothing(t *testing.T) {
 	config := limiter.WindowConfig{Limit: 100, Window: sec}
 	for _, l := range []limiter.TimedLimiter{limiter.NewFixedWindow(config), limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: sec})} {
-		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(101); l.Refund(1) }))
+		require.Zero(t, testing.AllocsPerRun(1000, func() { l.Take(1); l.Take(101); limiter.Refund(l, 1) }))
 	}
 }
 

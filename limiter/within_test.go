@@ -14,10 +14,10 @@ func TestAReplacedStateAnswersNoRequest(t *testing.T) {
 	old := b.state.Load()
 	require.NoError(t, b.SetBurst(3))
 	var r Result
-	require.False(t, old.take(&r, 0, 1))
+	_, current := old.take(&r, 0, 1)
+	require.False(t, current)
 	require.False(t, old.takeFast(0, 1))
 	require.False(t, old.predict(&r, 0, 0, 1))
-	require.False(t, old.putBack(1))
 	require.Zero(t, r)
 	require.Equal(t, int64(replaced), old.full.Load())
 	require.Equal(t, 3, b.Take(0).Remaining)

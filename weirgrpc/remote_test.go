@@ -46,7 +46,7 @@ func (s storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 2, Remaining: 2 - s.used[s.key]}, nil
 }
 
-func (s storedRemote) Refund(_ context.Context, n int) error {
+func (s storedRemote) Refund(_ context.Context, _ time.Time, n int) error {
 	s.used[s.key] -= n
 	return nil
 }

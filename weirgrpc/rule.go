@@ -40,19 +40,18 @@ func Guard(gate func(context.Context, Call) *weir.Gate) Rule {
 		if g == nil {
 			return nil, nil
 		}
-		p := &gatePass{gate: g, ctx: ctx}
+		var p gatePass
 		var err error
-		if p.permit, err = g.Allow(ctx); err != nil {
+		if p.permit, p.refund, err = g.Reserve(ctx); err != nil {
 			return nil, err
 		}
-		return p, nil
+		return &p, nil
 	}}
 }
 
 type gatePass struct {
-	gate   *weir.Gate
-	ctx    context.Context // of the call
 	permit breaker.Permit
+	refund func()
 }
 
 func (p *gatePass) record(o breaker.Outcome) { p.permit.Record(o) }
@@ -62,7 +61,7 @@ func (p *gatePass) end() { p.permit.Record(breaker.Failure) }
 
 func (p *gatePass) undo() {
 	p.permit.Record(breaker.Ignored)
-	p.gate.Refund(p.ctx)
+	p.refund()
 }
 
 // Limit returns a rule with one limit for all calls. The name appears in errors. The limiters of
@@ -76,21 +75,21 @@ func Limit(l interface {
 		panic(errors.New("weirgrpc: Limit needs a limiter"))
 	}
 	return Rule{func(context.Context, Call) (pass, error) {
-		return admit(l.Name(), l.Take(1), func() { l.Refund(1) })
+		return admitReserved(l.Name(), limiter.Reserve(l, 1))
 	}}
 }
 
 // LimitBy returns a rule with one limit per key, such as [ByPeer] or [ByMethod]. For limits over
 // several periods, such as a second and a day, use several rules. If all keys of the group are in
-// use, its Overflow decides about calls with new keys. With limiter.RefuseNew, a flood of keys
-// refuses all new keys. LimitBy panics if g or key is nil.
+// use, its Overflow decides about calls with new keys, and the error of a refused call has the
+// Reason limiter.NoRoom. With limiter.RefuseNew, a flood of keys refuses all new keys. LimitBy
+// panics if g or key is nil.
 func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, call Call) K) Rule {
 	if g == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitBy needs a group and a key function"))
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
-		l := g.Get(key(ctx, call))
-		return admit(g.Name(), l.Take(1), func() { l.Refund(1) })
+		return admitReserved(g.Name(), limiter.Reserve(g.Get(key(ctx, call)), 1))
 	}}
 }
 
@@ -103,23 +102,28 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key function"))
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
-		remote := limit(key(ctx, call))
+		remote, asked := limit(key(ctx, call)), time.Now()
 		r, err := remote.Take(ctx, 1)
 		if err != nil {
 			return nil, &undecidedError{err}
 		}
-		return admit(name, r, func() { refundRemote(ctx, remote) })
+		return admit(name, r, func() { refundRemote(ctx, remote, asked) })
 	}}
 }
 
 // refundRemote gives a token back if the limit can take it, even if the call was cancelled
-// meanwhile.
-func refundRemote(ctx context.Context, limit limiter.Remote) {
+// meanwhile. asked is when the token was taken.
+func refundRemote(ctx context.Context, limit limiter.Remote, asked time.Time) {
 	if l, ok := limit.(interface {
-		Refund(ctx context.Context, n int) error
+		Refund(ctx context.Context, taken time.Time, n int) error
 	}); ok {
-		_ = l.Refund(context.WithoutCancel(ctx), 1) // an error only means that one token is lost
+		// an error only means that one token is lost
+		_ = l.Refund(context.WithoutCancel(ctx), asked, 1)
 	}
+}
+
+func admitReserved(name string, r *limiter.Reservation) (pass, error) {
+	return admit(name, r.Result, func() { r.Refund(1) })
 }
 
 // admit turns the result of a limiter into what the call holds, or into the error that refuses the
@@ -128,6 +132,9 @@ func admit(name string, r limiter.Result, refund func()) (pass, error) {
 	switch {
 	case !r.OK:
 		e := &limiter.LimitedError{Name: name, Reason: limiter.NoTokens, Limit: r.Limit}
+		if r.NoRoom {
+			e.Reason = limiter.NoRoom
+		}
 		if r.RetryAfter != limiter.Never {
 			e.Until = time.Now().Add(r.RetryAfter)
 		}

@@ -24,6 +24,7 @@ type answer struct {
 	key    quotaKey // of the request in the table
 	addr   netip.Addr
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
+	asked  time.Time      // when it was asked
 	given  bool           // there is a reply; a Remote that was not called has given none
 }
 
@@ -106,10 +107,10 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 	}
 }
 
-// warnNoRoom logs the policies that count the request by network.
+// warnNoRoom logs the policies that have no room for the key of the request.
 func (d *decision) warnNoRoom(ctx context.Context) {
 	for i := range d.answers {
-		if a := &d.answers[i]; a.byNetwork() {
+		if a := &d.answers[i]; a.hasNoRoom() {
 			a.quota.warnNoRoom(ctx)
 		}
 	}
@@ -140,13 +141,16 @@ func (a *answer) refused() bool { return a.given && !a.OK }
 // key.
 func (a *answer) byNetwork() bool { return a.table != nil && a.table != a.quota.keys }
 
+// hasNoRoom reports whether there is no room for the key.
+func (a *answer) hasNoRoom() bool { return a.NoRoom || a.byNetwork() }
+
 // noRoom returns the error of a request that was refused because there is no room for its key, or
 // nil.
 func (a *answer) noRoom() error {
-	if !a.refused() || a.table == nil || a.room && !a.byNetwork() || a.RetryAfter == limiter.Never {
+	if !a.refused() || !a.hasNoRoom() || a.RetryAfter == limiter.Never {
 		return nil
 	}
-	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.room}
+	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.byNetwork(), shared: a.room}
 }
 
 // peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.

@@ -45,7 +45,7 @@ func (shadowedRemote) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 1, RetryAfter: time.Second}, nil
 }
 
-func (s shadowedRemote) Refund(_ context.Context, n int) error {
+func (s shadowedRemote) Refund(_ context.Context, _ time.Time, n int) error {
 	*s.refunded += n
 	return nil
 }

@@ -2,6 +2,7 @@ package weirhttp
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-go/weir/limiter"
 )
@@ -21,6 +22,7 @@ func (d *decision) askRemotes(ctx context.Context) error {
 			continue
 		}
 		limit := a.quota.remote(a.key)
+		a.asked = time.Now()
 		result, err := limit.Take(ctx, d.cost)
 		if err != nil {
 			return &undecidedError{policy: a.quota.policy.Name, err: err}
@@ -53,10 +55,10 @@ func (d *decision) refuseRemotes() {
 func (d *decision) refundRemotes(ctx context.Context) {
 	for i := range d.answers {
 		if r, ok := d.answers[i].remote.(interface {
-			Refund(ctx context.Context, n int) error
+			Refund(ctx context.Context, taken time.Time, n int) error
 		}); ok {
 			// an error only means that tokens are lost
-			_ = r.Refund(context.WithoutCancel(ctx), d.cost)
+			_ = r.Refund(context.WithoutCancel(ctx), d.answers[i].asked, d.cost)
 		}
 	}
 }

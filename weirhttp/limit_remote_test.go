@@ -46,7 +46,7 @@ func (s *storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) 
 	return r, nil
 }
 
-func (s *storedRemote) Refund(ctx context.Context, n int) error {
+func (s *storedRemote) Refund(ctx context.Context, _ time.Time, n int) error {
 	if ctx.Err() == nil {
 		s.used[s.key] -= n
 	}

@@ -42,8 +42,13 @@ func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
 	if !reply.OK {
 		w.refusals.Add(key)
 	}
+	noRoom := reply.NoRoom
+	if noRoom {
+		w.logs.noRoom++
+	}
 	w.decided.result = reply.Result
 	reply.Result = w.named.Take(n) // counts the request; OK in shadow mode
+	reply.NoRoom = noRoom
 	return reply
 }
 
@@ -53,10 +58,10 @@ func (w *windowTable) peek(_ time.Time, key quotaKey, n int) reply {
 	return w.logs.peek(w.logs.now(), key, n)
 }
 
-func (w *windowTable) refund(taken int64, key quotaKey, n int) {
+func (w *windowTable) refund(taken taken, key quotaKey, n int) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	w.logs.refund(taken, key, int64(n))
+	w.logs.refund(taken.offset, key, int64(n))
 }
 
 // drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
@@ -106,19 +111,20 @@ func (w *windowTable) Observe(yield func(*stat.Series, float64) bool) {
 		}
 	}
 	w.logs.mu.Lock()
-	keys, evictions, c := len(w.logs.byKey), w.logs.evictions, w.logs.limit
+	keys, evictions, noRoom, c := len(w.logs.byKey), w.logs.evictions, w.logs.noRoom, w.logs.limit
 	w.logs.mu.Unlock()
 	_ = yield(w.series.keys, float64(keys)) &&
 		yield(w.series.evictions, float64(evictions)) &&
+		yield(w.series.noRoom, float64(noRoom)) &&
 		yield(w.series.limit, float64(c.limit)) &&
 		yield(w.series.period, time.Duration(c.window).Seconds())
 }
 
-type windowSeries struct{ keys, evictions, limit, period *stat.Series }
+type windowSeries struct{ keys, evictions, noRoom, limit, period *stat.Series }
 
 func newWindowSeries(name string) *windowSeries {
 	return &windowSeries{
-		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name),
+		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name), noRoom: instrument.LimiterNoRoom.Series(name),
 		limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
 	}
 }
@@ -135,5 +141,3 @@ func (d *decided) Take(n int) limiter.Result {
 }
 
 func (d *decided) TakeAt(_ time.Time, n int) limiter.Result { return d.Take(n) }
-
-func (*decided) Refund(int) {}

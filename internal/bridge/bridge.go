@@ -44,17 +44,26 @@ var (
 	CopyKeys func(group, copied any)
 	// Period returns the time to which the limit of a limiter refers, or 0 if it is not known.
 	Period func(limiter any) time.Duration
-	// GroupFigures returns the number of keys that a limiter.Group has evicted, the limit of a key
-	// and the time to which it refers.
-	GroupFigures func(group any) (evictions int64, limit int, period time.Duration)
+	// GroupFigures returns the number of keys that a limiter.Group has evicted, the number of
+	// requests for which it had no room, the limit of a key and the time to which it refers.
+	GroupFigures func(group any) (evictions, noRoom int64, limit int, period time.Duration)
 	// TakeFast is a func(*limiter.TokenBucket, time.Duration, int) bool. It takes tokens if it can
 	// do so quickly, and reports whether it has taken them. The time counts from the time given to
 	// NewTokenBucketAt. If TakeFast reports false, TakeAt decides.
 	TakeFast any
-	// TakeBeforeWait is a func(limiter.Limiter, int) (r limiter.Result, ok bool). It is like Take,
-	// but for a caller that waits after a refusal. The refusal is not counted, because the wait is
-	// counted. ok is false, and nothing was taken, for a limiter of another package.
-	TakeBeforeWait any
+	// Taken is a func(*limiter.TokenBucket, time.Duration, int) limiter.Reservation. It returns
+	// what TakeFast has taken.
+	Taken any
+	// Reserve is a func(l limiter.Limiter, t time.Time, n int, waits bool) limiter.Reservation. It
+	// is limiter.Reserve at the time t. If waits is set, the caller waits after a refusal, and a
+	// refusal is not counted, because the wait is counted.
+	Reserve any
+	// Renew is a func(l limiter.Limiter, t time.Time, n int) limiter.Reservation. It is like
+	// Reserve, but does not count the request, because tokens that were counted were given back.
+	Renew any
+	// WaitReserve is a func(ctx context.Context, l limiter.WaitLimiter, n int, maxWait
+	// time.Duration) (limiter.Reservation, error). It waits as WaitAtMost does.
+	WaitReserve any
 	// SetLimits is a func(*limiter.TokenBucket, limiter.Rate, int). It is SetRate and SetBurst in
 	// one step, with a valid rate and a valid burst, of which 0 means the default.
 	SetLimits any
@@ -76,4 +85,6 @@ var (
 	ReserveAt func(bucket any, t time.Time, n int, maxWait time.Duration) any
 	// CancelAt is Cancel of a *limiter.Reservation.
 	CancelAt func(reservation any, t time.Time) bool
+	// RefundAt is Refund of a *limiter.Reservation.
+	RefundAt func(reservation any, t time.Time, n int)
 )

@@ -38,18 +38,29 @@ func TestFunctionsOfATokenBucket(t *testing.T) {
 }
 
 // foreignLimiter is a limiter from outside package limiter.
-type foreignLimiter struct{}
+type foreignLimiter struct{ refund []any }
 
-func (foreignLimiter) Take(int) limiter.Result { return limiter.Result{OK: true} }
-func (foreignLimiter) Refund(int)              {}
+func (*foreignLimiter) Take(int) limiter.Result { return limiter.Result{OK: true} }
+func (l *foreignLimiter) Refund(taken time.Time, n int) {
+	l.refund = []any{taken, n}
+}
 
-func TestTakeBeforeWaitKnowsOnlyTheLimitersOfItsPackage(t *testing.T) {
-	take := bridge.TakeBeforeWait.(func(limiter.Limiter, int) (limiter.Result, bool))
-	r, ok := take(newBucket(), 1)
-	require.True(t, ok)
-	require.True(t, r.OK)
-	_, ok = take(foreignLimiter{}, 1)
-	require.False(t, ok)
+func TestReserveOfAnyLimiter(t *testing.T) {
+	reserve := bridge.Reserve.(func(limiter.Limiter, time.Time, int, bool) limiter.Reservation)
+	for _, waits := range []bool{false, true} {
+		b := newBucket()
+		r := reserve(b, t0, 1, waits)
+		require.True(t, r.OK)
+		before := bridge.TokensAt(b, t0)
+		bridge.RefundAt(&r, t0, 1)
+		require.Equal(t, before+1, bridge.TokensAt(b, t0))
+
+		foreign := &foreignLimiter{}
+		r = reserve(foreign, t0, 2, waits)
+		require.True(t, r.OK)
+		r.Refund(1)
+		require.Equal(t, []any{t0, 1}, foreign.refund)
+	}
 }
 
 func TestFunctionsOfAGroup(t *testing.T) {
@@ -68,8 +79,9 @@ func TestFunctionsOfAGroup(t *testing.T) {
 	require.False(t, bare.LookAt(t0, "a", 1).OK)
 	require.False(t, bare.TakeAt(t0, "a", 1).OK)
 	require.Equal(t, 1, copies, "a new key is copied once")
-	evictions, limit, period := bridge.GroupFigures(g)
+	evictions, noRoom, limit, period := bridge.GroupFigures(g)
 	require.Zero(t, evictions)
+	require.Zero(t, noRoom)
 	require.Equal(t, 1, limit)
 	require.Equal(t, 100*time.Millisecond, period)
 }

@@ -102,3 +102,28 @@ func (c *Clock) chooseOrigin(first time.Time) {
 		c.origin.CompareAndSwap(nil, &other)
 	}
 }
+
+// The tolerances of IsNew: for a time that the object has read from the clock, and for a time that
+// its caller has given.
+const (
+	ReadTolerance  = time.Second
+	GivenTolerance = time.Hour
+)
+
+// IsNew reports whether an object must start its times again, because the clock is another one than
+// before: a package variable is used in a testing/synctest bubble after it was used outside, or in
+// another bubble. Times are offsets from the epoch. at is the time of a request, and latest the
+// latest time that the object was given, or an earlier one.
+//
+// A clock never goes back, so it is another clock if a reading that is made now is earlier than
+// latest, by more than the tolerance. That at is earlier proves nothing: its caller may have been
+// slow, or it may be the time of an event. So IsNew reads the clock, and only for an at that is too
+// early. It also requires that at is about the time of the clock. Otherwise at is a time of a
+// replay, whose times are not those of the clock.
+func IsNew(epoch time.Time, at, latest, tolerance time.Duration) bool {
+	if at >= latest-tolerance {
+		return false
+	}
+	now := time.Since(epoch)
+	return now < latest-tolerance && max(now-at, at-now) <= time.Minute
+}

@@ -31,6 +31,8 @@ var (
 		"Keys that a group of limiters remembers.", limiterName)
 	LimiterEvictions = counter("weir.limiter.evictions", "{key}",
 		"Idle keys that a group of limiters evicted.", limiterName)
+	LimiterNoRoom = counter("weir.limiter.group.no_room", "{request}",
+		"Requests and holds of keys for which a full group had no room.", limiterName)
 	LimiterBackendErrors = counter("weir.limiter.backend.errors", "{error}",
 		"Decisions without an answer from the limiter's store, by kind of error.", limiterName, "error.type")
 	LimiterWaitDuration = durations("weir.limiter.wait.duration", // 122 µs to 64 s

@@ -21,6 +21,7 @@ type LimiterSeries struct {
 	Requests, Tokens                          [LimiterOutcomes]*stat.Series
 	Near, Waiting, Wait                       *stat.Series
 	Available, Limit, Period, Keys, Evictions *stat.Series
+	NoRoom                                    *stat.Series
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
@@ -42,12 +43,13 @@ func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 		Near: LimiterNear.Series(name), Waiting: LimiterWaiting.Series(name), Wait: LimiterWaitDuration.Series(name),
 		Available: LimiterAvailable.Series(name), Limit: LimiterLimit.Series(name), Period: LimiterPeriod.Series(name),
 		Keys: LimiterKeys.Series(name), Evictions: LimiterEvictions.Series(name),
+		NoRoom: LimiterNoRoom.Series(name),
 	}
 	for i, outcome := range [LimiterOutcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"} {
 		s.Requests[i] = LimiterRequests.Series(name, outcome)
 		s.Tokens[i] = LimiterTokens.Series(name, outcome)
 		s.Requests[i].Created, s.Tokens[i].Created = created, created
 	}
-	s.Near.Created, s.Wait.Created, s.Evictions.Created = created, created, created
+	s.Near.Created, s.Wait.Created, s.Evictions.Created, s.NoRoom.Created = created, created, created, created
 	return s
 }

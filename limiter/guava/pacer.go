@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -28,10 +29,11 @@ type pacer struct {
 	epoch time.Time
 	queue bridge.Queue
 
-	mu    sync.Mutex
-	curve curve
-	begun bool
-	last  lastRequest
+	mu     sync.Mutex
+	curve  curve
+	begun  bool
+	latest time.Duration // when the last request was made
+	last   lastRequest
 }
 
 // lastRequest holds the state before the last request, so that Refund can undo that request exactly
@@ -39,10 +41,12 @@ type pacer struct {
 type lastRequest struct {
 	n             int
 	before, after curve
+	previous      time.Duration // when the request before was made
 }
 
 func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
-	p := &pacer{epoch: epoch, curve: c}
+	p := &pacer{epoch: epoch, curve: c, latest: firstTime}
+	p.last.previous = firstTime
 	p.queue = bridge.NewQueue(queueSource{p}, maxWaiters)
 	p.curve.setRate(0, bridge.PerSecond(r))
 	return p
@@ -50,13 +54,20 @@ func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 
 // Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise.
 // There is no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
-func (p *pacer) Take(n int) limiter.Result { return p.TakeAt(time.Now(), n) }
+func (p *pacer) Take(n int) limiter.Result {
+	return p.take(p.now(), n, clock.ReadTolerance)
+}
 
 // TakeAt is Take at the time t.
 func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
-	at, waiters := clampTime(t.Sub(p.epoch)), p.queue.HasWaiters()
+	return p.take(clampTime(t.Sub(p.epoch)), n, clock.GivenTolerance)
+}
+
+func (p *pacer) take(at time.Duration, n int, tolerance time.Duration) limiter.Result {
+	waiters := p.queue.HasWaiters()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.restartIfNew(at, tolerance)
 	wait := p.waitAfter(at, 0)
 	r := limiter.Result{OK: n >= 0 && wait == 0 && !waiters, Limit: math.MaxInt, RetryAfter: wait}
 	if r.OK && n > 0 {
@@ -74,19 +85,24 @@ func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
 	return r
 }
 
-// Refund undoes a request for n permits made a moment ago. If other requests were made since, the
-// next request may go n intervals earlier.
-func (p *pacer) Refund(n int) {
+// Refund undoes a request for n permits that was made at the time taken. If other requests were
+// made since, the next request may go n intervals earlier, less the time from taken until the last
+// of these requests: without the undone request, permits might have been stored only up to the
+// maximum in that time.
+func (p *pacer) Refund(taken time.Time, n int) {
 	if n < 1 {
 		return
 	}
 	p.mu.Lock()
-	if p.last.n == n && p.curve == p.last.after {
+	at := clampTime(taken.Sub(p.epoch))
+	isLast := at > p.last.previous || at == p.latest
+	if isLast && p.last.n == n && p.curve == p.last.after {
 		p.curve = p.last.before
 	} else {
-		now := floorMicros(p.now())
-		back := wholeMicros(float64(n) * p.curve.interval)
-		if least := min(p.curve.next, now); back < p.curve.next-least {
+		since := max(floorMicros(p.latest)-floorMicros(at), 0)
+		back := max(wholeMicros(float64(n)*p.curve.interval)-since, 0)
+		least := min(p.curve.next, floorMicros(p.latest))
+		if back < p.curve.next-least {
 			p.curve.next -= back
 		} else {
 			p.curve.next = least
@@ -144,6 +160,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.restartIfNew(at, clock.GivenTolerance)
 	p.startAt(at)
 	wait = timeUntil(p.curve.next, time.Duration(floorMicros(at))*time.Microsecond)
 	if n < 1 || wait > max(maxWait, 0) {
@@ -151,6 +168,14 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 	}
 	p.chargeRequest(at, n)
 	return wait, true
+}
+
+// restartIfNew lets the pacer begin at the time if its clock is a new one: see clock.IsNew. The
+// caller holds the lock.
+func (p *pacer) restartIfNew(at, tolerance time.Duration) {
+	if clock.IsNew(p.epoch, at, p.latest, tolerance) {
+		p.begun, p.latest, p.last = false, at, lastRequest{previous: firstTime}
+	}
 }
 
 // startAt moves the start of the pacer to the first time it is given, if that is before its
@@ -164,9 +189,10 @@ func (p *pacer) startAt(at time.Duration) {
 
 // chargeRequest makes a request for n permits. The caller holds the lock.
 func (p *pacer) chargeRequest(at time.Duration, n int) {
-	before := p.curve
+	p.last = lastRequest{n: n, before: p.curve, previous: p.latest}
+	p.latest = max(p.latest, at)
 	p.curve.takePermits(floorMicros(at), float64(n))
-	p.last = lastRequest{n: n, before: before, after: p.curve}
+	p.last.after = p.curve
 }
 
 // waitAfter returns how long a request must wait if others take ahead permits first. The caller
@@ -190,6 +216,7 @@ func (s queueSource) Acquire(n int) (retryAfter time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.now()
+	s.restartIfNew(at, clock.ReadTolerance)
 	if retryAfter = s.waitAfter(at, 0); retryAfter > 0 {
 		return retryAfter, false
 	}

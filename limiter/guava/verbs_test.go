@@ -16,6 +16,7 @@ import (
 type limiterMethods interface {
 	limiter.TimedLimiter
 	limiter.WaitLimiter
+	Refund(taken time.Time, n int)
 }
 
 func pacers() map[string]limiterMethods {
@@ -45,13 +46,13 @@ func TestTakeIsAllowedWithoutDebt(t *testing.T) {
 func TestARefundUndoesTheLastRequest(t *testing.T) {
 	for name, l := range pacers() {
 		require.True(t, l.TakeAt(start, 5).OK, name)
-		l.Refund(5)
+		l.Refund(start, 5)
 		require.True(t, l.TakeAt(start, 1).OK, name)
-		l.Refund(0)
-		l.Refund(-1)
+		l.Refund(start, 0)
+		l.Refund(start, -1)
 		require.False(t, l.TakeAt(start, 1).OK, name)
-		l.Refund(1)
-		l.Refund(1) // the debt is paid
+		l.Refund(start, 1)
+		l.Refund(start, 1) // the debt is paid
 		r := l.TakeAt(start, 1)
 		require.True(t, r.OK, name)
 		require.Positive(t, r.ResetAfter, "%s: a refund adds no permits", name)
@@ -65,10 +66,10 @@ func TestARefundOfAnEarlierRequest(t *testing.T) {
 		require.True(t, ok)
 		_, ok = l.Reserve(2, limiter.Never)
 		require.True(t, ok)
-		l.Refund(3)
+		l.Refund(time.Now(), 3)
 		wait, _ := l.Reserve(1, limiter.Never)
 		require.InDelta(t, 2*sec, wait, float64(sec/2), "two permits are still to be paid")
-		l.Refund(math.MaxInt)
+		l.Refund(time.Now(), math.MaxInt)
 		require.True(t, l.Take(1).OK)
 		require.False(t, l.Take(1).OK)
 	})
@@ -104,7 +105,7 @@ func TestTakeIsRefusedWhileACallerWaits(t *testing.T) {
 		synctest.Wait()
 		require.False(t, l.Take(1).OK)
 		began := time.Now()
-		l.Refund(1)
+		l.Refund(time.Now(), 1)
 		<-served
 		require.Zero(t, time.Since(began), "a refund wakes the first waiter")
 	})

@@ -15,6 +15,7 @@ package limitertest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -58,7 +59,7 @@ func Run(t *testing.T, s Subject) {
 		"starts full": (*run).testStartsFull, "peeks change nothing": (*run).testPeeks, "invalid requests are refused": (*run).testInvalid,
 		"refusals change nothing": (*run).testRefusals, "remaining tokens can be taken": (*run).testRemaining,
 		"RetryAfter holds": (*run).testRetryAfter, "ResetAfter holds": (*run).testResetAfter, "refunds": (*run).testRefunds,
-		"never allows too many": (*run).testBound, "times that go back": (*run).testStaleTimes, "many at once": (*run).testConcurrentCalls,
+		"never allows too many": (*run).testBound, "late refunds": (*run).testLateRefunds, "times that go back": (*run).testStaleTimes, "many at once": (*run).testConcurrentCalls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range s.Seeds {
@@ -207,22 +208,51 @@ func (r *run) testResetAfter() {
 	}
 }
 
+// refunder has the method Refund that limiter.Limiter describes.
+type refunder interface {
+	Refund(taken time.Time, n int)
+}
+
 func (r *run) testRefunds() {
+	l, ok := r.l.(refunder)
+	if !ok {
+		return
+	}
 	for range 100 {
 		r.advanceTime()
 		before, n := r.take(0), r.randomTokens()
 		if r.take(n).OK {
-			r.l.Refund(n)
+			l.Refund(origin.Add(r.at), n)
 			after := r.take(0).Remaining
 			r.require(after == before.Remaining, "%d remain after Take(%d) and its Refund, not %d", after, n, before.Remaining)
 		}
 		r.take(r.randomTokens())
 	}
-	for _, n := range []int{r.Limit, 1<<31 - 1, 0, -1, -1 << 31} {
-		r.l.Refund(n)
-		r.require(r.take(0).Remaining == r.Limit, "%d remain after a Refund of everything, and of %d", r.take(0).Remaining, n)
+	r.take(r.take(0).Remaining)
+	for _, n := range []int{0, -1, -1 << 31} {
+		l.Refund(origin.Add(r.at), n)
+		r.require(r.take(0).Remaining == 0, "%d remain after a Refund of %d", r.take(0).Remaining, n)
 	}
-	r.require(r.take(r.Limit).OK && !r.take(1).OK, "refunds have filled the limiter beyond Limit")
+}
+
+// testLateRefunds gives tokens back at any time after they were taken. Requests whose tokens were
+// given back were not made.
+func (r *run) testLateRefunds() {
+	l, ok := r.l.(refunder)
+	if !ok {
+		return
+	}
+	for range 300 {
+		r.advanceTime()
+		for n := r.randomTokens(); n > 0 && !r.take(n).OK; n /= 2 {
+		}
+		if len(r.admitted) > 0 && r.random.IntN(2) == 0 {
+			i := max(len(r.admitted)-1-r.random.IntN(4), 0)
+			l.Refund(origin.Add(r.admitted[i].at), r.admitted[i].n)
+			r.admitted = slices.Delete(r.admitted, i, i+1)
+		}
+	}
+	r.withinBound(r.admitted)
 }
 
 func (r *run) testBound() {

@@ -29,9 +29,6 @@ func bucketModel() porcupine.Model {
 		Init:      func() any { return time.Duration(-1 << 60) },
 		Step: func(state, input, output any) (bool, any) {
 			full, in := state.(time.Duration), input.(takeEvent)
-			if in.n < 0 {
-				return true, full + time.Duration(in.n)*token
-			}
 			start := max(full, in.at)
 			next := start + time.Duration(in.n)*token
 			r := limiter.Result{OK: next <= in.at+fullBucket, Limit: burst}
@@ -68,11 +65,6 @@ func requestStep(t0 time.Time, pace time.Duration, of func(c *client) (string, l
 	return func(c *client) {
 		key, l := of(c)
 		in := takeEvent{key: key, n: c.IntN(burst + 1), at: time.Duration(len(c.ops)+c.IntN(3)) * pace}
-		if c.IntN(6) == 0 {
-			in.n = -1
-			c.do(in, func() any { l.Refund(1); return nil })
-			return
-		}
 		c.do(in, func() any { return l.TakeAt(t0.Add(in.at), in.n) })
 	}
 }

@@ -34,25 +34,12 @@ func (s *windowState) usedTokens() (n int) {
 	return n
 }
 
-// giveBack removes tokens from the oldest buckets.
-func (s *windowState) giveBack(n int) {
-	for i := range s.counts {
-		back := min(n, s.counts[i])
-		s.counts[i] -= back
-		n -= back
-	}
-}
-
 // windowModel counts tokens by bucket. It checks OK and Remaining of each answer.
 func windowModel() porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return windowState{} },
 		Step: func(state, input, output any) (bool, any) {
 			s, in := state.(windowState), input.(takeEvent)
-			if in.n < 0 {
-				s.giveBack(-in.n)
-				return true, s
-			}
 			s.advance(in.at)
 			ok := in.n <= burst-s.usedTokens()
 			if ok {

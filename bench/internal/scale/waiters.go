@@ -28,11 +28,11 @@ func (t timer) waiters() Experiment {
 }
 
 // endWaits ends the wait of all callers.
-type endWaits func(b *limiter.TokenBucket, cancel context.CancelFunc, size int)
+type endWaits func(taken *limiter.Reservation, cancel context.CancelFunc, size int)
 
-func serveWaiters(b *limiter.TokenBucket, _ context.CancelFunc, size int) { b.Refund(size) }
+func serveWaiters(taken *limiter.Reservation, _ context.CancelFunc, size int) { taken.Refund(size) }
 
-func giveUp(_ *limiter.TokenBucket, cancel context.CancelFunc, _ int) { cancel() }
+func giveUp(_ *limiter.Reservation, cancel context.CancelFunc, _ int) { cancel() }
 
 // queue returns a function that measures the cost per waiter of a queue with size waiters.
 func (t timer) queue(end endWaits) func(size int) (float64, error) {
@@ -44,7 +44,7 @@ func (t timer) queue(end endWaits) func(size int) (float64, error) {
 // wait starts size waiting callers, and then ends all their waits.
 func wait(size int, end endWaits) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Duration(1<<40)), Burst: size})
-	b.Take(size)
+	taken := limiter.Reserve(b, size)
 	named := limiter.NewJoint(limiter.JointConfig{Name: "bench"}, b)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -60,7 +60,7 @@ func wait(size int, end endWaits) error {
 	for named.Stats().Waiting < int64(size) {
 		runtime.Gosched()
 	}
-	end(b, cancel, size)
+	end(taken, cancel, size)
 	all.Wait()
 	if n := served.Load(); n != 0 && n != int64(size) {
 		return fmt.Errorf("%d of %d waiters were served", n, size)

@@ -15,8 +15,17 @@ import (
 // server is a token bucket that counts the requests that the cache does not answer.
 type server struct {
 	*limiter.TokenBucket
+	given *limiter.Reservation // the last one that was allowed
 	cache *deny.Cache
 	asked int
+}
+
+func (s *server) Take(n int) limiter.Result {
+	r := limiter.Reserve(s.TokenBucket, n)
+	if r.OK {
+		s.given = r
+	}
+	return r.Result
 }
 
 func newServer(rate limiter.Rate, burst int) *server {
@@ -141,7 +150,7 @@ func TestRetryAfterIsEnough(t *testing.T) {
 }
 
 func TestWhenRefusalsAreForgotten(t *testing.T) {
-	forget := func(s *server) { s.Refund(1); s.cache.Forget("k") }
+	forget := func(s *server) { s.given.Refund(1); s.cache.Forget("k") }
 	raise := func(s *server) { _ = s.SetRate(limiter.PerSecond(1000)); s.cache.Forget("k") }
 	for name, change := range map[string]func(*server){"after a refund": forget, "after a raise of the limit": raise} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
+// given is a reservation and the tokens that were not given back.
+type given struct {
+	*limiter.Reservation
+	n int
+}
+
 // server is a limiter behind a slow network. It records the requests it receives.
 type server struct {
 	limiter.Limiter
@@ -22,6 +28,7 @@ type server struct {
 	err error
 
 	mu      sync.Mutex
+	given   []given
 	asked   []int // the tokens of each request; negative for a refund
 	granted int   // less what was given back
 	before  func(n int)
@@ -38,8 +45,10 @@ func (s *server) Take(ctx context.Context, _ string, n int) (limiter.Result, err
 	s.asked = append(s.asked, n)
 	err, r := s.err, limiter.Result{}
 	if err == nil {
-		if r = s.Limiter.Take(n); r.OK {
+		taken := limiter.Reserve(s.Limiter, n)
+		if r = taken.Result; r.OK {
 			s.granted += n
+			s.given = append(s.given, given{taken, n})
 		}
 	}
 	s.mu.Unlock()
@@ -56,7 +65,15 @@ func (s *server) Refund(_ context.Context, _ string, n int, _ time.Duration) err
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, -n)
 	s.granted -= n
-	s.Limiter.Refund(n)
+	for n > 0 && len(s.given) > 0 { // the latest tokens
+		last := &s.given[len(s.given)-1]
+		back := min(n, last.n)
+		last.Refund(back)
+		last.n -= back
+		if n -= back; last.n == 0 {
+			s.given = s.given[:len(s.given)-1]
+		}
+	}
 	return s.err
 }
 
