@@ -2,6 +2,7 @@ package weirhttp_test
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -60,6 +61,18 @@ func (c *callbacks) Handle(context.Context, slog.Record) error { c.by("slog.Hand
 func (*callbacks) Enabled(context.Context, slog.Level) bool    { return true }
 func (c *callbacks) WithAttrs([]slog.Attr) slog.Handler        { return c }
 func (c *callbacks) WithGroup(string) slog.Handler             { return c }
+
+// setDefaultLogger makes a handler that of slog.Default until the test ends. slog.SetDefault also
+// redirects the output of package log, to which the usual handler of slog writes.
+func setDefaultLogger(t *testing.T, h slog.Handler) {
+	old, writer, flags := slog.Default(), log.Writer(), log.Flags()
+	slog.SetDefault(slog.New(h))
+	t.Cleanup(func() {
+		slog.SetDefault(old)
+		log.SetOutput(writer)
+		log.SetFlags(flags)
+	})
+}
 
 // limitWith returns a limit with all callbacks, and a function that calls all of its methods.
 func limitWith(c *callbacks) (*weirhttp.Limit, func()) {
@@ -154,9 +167,7 @@ func TestCallbacksMayUseTheObjectThatCallsThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCallbacks(t)[name]
-				old := slog.Default()
-				slog.SetDefault(slog.New(c))
-				defer slog.SetDefault(old)
+				setDefaultLogger(t, c)
 				c.use()
 				for _, callback := range want {
 					require.Positive(t, c.called[callback], callback)
@@ -172,9 +183,7 @@ func TestASlowCallbackDelaysNoOtherRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCallbacks(t)[name]
-				old := slog.Default()
-				slog.SetDefault(slog.New(c))
-				defer slog.SetDefault(old)
+				setDefaultLogger(t, c)
 				c.slow.Store(true)
 				var all sync.WaitGroup
 				for range 8 {
@@ -201,9 +210,7 @@ func TestASlowLoggerDelaysNoOtherRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &callbacks{called: map[string]int{}}
 		c.slow.Store(true)
-		old := slog.Default()
-		slog.SetDefault(slog.New(c))
-		defer slog.SetDefault(old)
+		setDefaultLogger(t, c)
 		by := weirhttp.ByRoute(nil)
 		req := newGet(t, "http://host/")
 		go by(req)

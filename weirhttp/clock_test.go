@@ -16,13 +16,13 @@ import (
 
 // A limit in a package variable is made and used with the real clock, and used in bubbles. Each
 // bubble begins in the year 2000.
-func TestWindowsGoOnWhenTheClockGoesBack(t *testing.T) {
+func TestWindowsBeginAgainWhenTheClockGoesBack(t *testing.T) {
 	for _, n := range []int{3, 40} { // of spans of one request each, and of longer ones
 		// One key has room, and another is counted by its network, which also is a window.
 		p := policyPerWindow(n, time.Hour, byAPIKey)
 		p.MaxKeys = 1
 		h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}).Handler(okHandler)
-		requireQuota := func(t *testing.T, want int) {
+		requireQuota := func(t *testing.T) {
 			t.Helper()
 			for _, key := range []string{"first", "second"} {
 				passed := 0
@@ -35,18 +35,18 @@ func TestWindowsGoOnWhenTheClockGoesBack(t *testing.T) {
 						require.LessOrEqual(t, wait, time.Hour+time.Hour/16)
 					}
 				}
-				require.Equal(t, want, passed, key)
+				require.Equal(t, n, passed, key)
 			}
 		}
-		for i := range 40 { // so many jumps of 26 years that times could overflow
+		for i := range 8 {
 			if i%3 != 2 { // otherwise one bubble follows another
-				requireQuota(t, n)
+				requireQuota(t)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				requireQuota(t, 0)
+				requireQuota(t)
 				for range 3 {
 					time.Sleep(time.Hour + time.Hour/16)
-					requireQuota(t, n)
+					requireQuota(t)
 				}
 			})
 		}

@@ -80,7 +80,7 @@ func (d *decision) takeAll(ctx context.Context, at time.Time) {
 func (d *decision) refund(at time.Time, taken []answer) {
 	for i := range taken {
 		if a := &taken[i]; a.table != nil {
-			a.refund(at, d.cost)
+			a.refund(d.cost)
 			a.peek(at, 0)
 		}
 	}
@@ -100,17 +100,17 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 		}
 		if a.take(at, d.cost); a.OK != peeked.OK { // the quota has changed since peek
 			if a.OK {
-				a.refund(at, d.cost)
+				a.refund(d.cost)
 			}
 			a.reply = peeked
 		}
 	}
 }
 
-// warnNoRoom logs the policies that count the request by network.
+// warnNoRoom logs the policies that have no room for the key of the request.
 func (d *decision) warnNoRoom(ctx context.Context) {
 	for i := range d.answers {
-		if a := &d.answers[i]; a.byNetwork() {
+		if a := &d.answers[i]; a.hasNoRoom() {
 			a.quota.warnNoRoom(ctx)
 		}
 	}
@@ -141,13 +141,16 @@ func (a *answer) refused() bool { return a.given && !a.OK }
 // key.
 func (a *answer) byNetwork() bool { return a.table != nil && a.table != a.quota.keys }
 
+// hasNoRoom reports whether there is no room for the key.
+func (a *answer) hasNoRoom() bool { return a.NoRoom || a.byNetwork() }
+
 // noRoom returns the error of a request that was refused because there is no room for its key, or
 // nil.
 func (a *answer) noRoom() error {
-	if !a.refused() || a.table == nil || a.room && !a.byNetwork() || a.RetryAfter == limiter.Never {
+	if !a.refused() || !a.hasNoRoom() || a.RetryAfter == limiter.Never {
 		return nil
 	}
-	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.room}
+	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.byNetwork(), shared: a.room}
 }
 
 // peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.
@@ -178,10 +181,10 @@ func (a *answer) switchToNetwork() bool {
 	return true
 }
 
-// refund gives back n, which was taken at a time. A shadow gives nothing back, because it is not
-// known whether it took anything.
-func (a *answer) refund(at time.Time, n int) {
+// refund gives n back. A shadow gives nothing back, because it is not known whether it took
+// anything.
+func (a *answer) refund(n int) {
 	if !a.quota.policy.Shadow && n > 0 {
-		a.table.refund(at, a.taken, a.key, n)
+		a.table.refund(a.taken, a.key, n)
 	}
 }

@@ -97,9 +97,7 @@ func TestAFullPolicySaysSo(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			old := slog.Default()
-			slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
-			defer slog.SetDefault(old)
+			setDefaultLogger(t, slog.NewTextHandler(&out, nil))
 			var err error
 			l := weirhttp.NewLimit(weirhttp.LimitConfig{
 				Policies: []weirhttp.Policy{p}, OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { err = f.Err },
@@ -131,7 +129,7 @@ func TestAFullPolicySaysSo(t *testing.T) {
 			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
 			require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 			require.Contains(t, out.String(), "level=WARN")
-			require.Contains(t, out.String(), "policy=client MaxKeys=4")
+			require.Contains(t, out.String(), "policy=client MaxKeys=4 Overflow=refuse-new")
 			time.Sleep(time.Minute)
 			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
 			require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())

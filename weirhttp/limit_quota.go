@@ -146,13 +146,17 @@ func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNe
 type noRoomError struct {
 	policy    string
 	maxKeys   int
-	byNetwork bool // the quota of the network is used up
+	byNetwork bool // the request is counted by network
+	shared    bool // several keys share the quota, which is used up
 }
 
 func (e *noRoomError) Error() string {
 	text := fmt.Sprintf("weirhttp: policy %q has no room for the key: MaxKeys is %d", e.policy, e.maxKeys)
-	if e.byNetwork {
+	switch {
+	case e.shared && e.byNetwork:
 		text += ", and the quota that new keys of the same network share is used up"
+	case e.shared:
+		text += ", and the quota that new keys share is used up"
 	}
 	return text
 }
@@ -166,8 +170,8 @@ func (q *quota) warnNoRoom(ctx context.Context) {
 	if now := time.Now(); !q.warned.CompareAndSwap(last, &now) {
 		return
 	}
-	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which are counted by network: raise MaxKeys",
-		"policy", q.policy.Name, "MaxKeys", q.policy.maxKeys())
+	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which its Overflow decides about: raise MaxKeys",
+		"policy", q.policy.Name, "MaxKeys", q.policy.maxKeys(), "Overflow", q.policy.overflow())
 }
 
 // networkName returns the name of the networks in metrics.

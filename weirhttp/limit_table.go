@@ -41,8 +41,8 @@ type keyTable interface {
 	take(at time.Time, key quotaKey, n int) reply
 	// peek returns what take would return without a shadow. It takes and counts nothing.
 	peek(at time.Time, key quotaKey, n int) reply
-	// refund gives back n. at is the time that was given to take, and taken is that of its reply.
-	refund(at time.Time, taken int64, key quotaKey, n int)
+	// refund gives back n. taken is that of the reply to take.
+	refund(taken taken, key quotaKey, n int)
 	// drain takes n, or the rest of the quota if that is less. It reports whether there was room
 	// for the key.
 	drain(key quotaKey, n int) (room bool)
@@ -62,7 +62,13 @@ type reply struct {
 
 	next  time.Duration // until one more request can be made, if that is known
 	room  bool          // the table has the key, or has room for it
-	taken int64         // when the table of a window has counted the request
+	taken taken         // when the request was counted
+}
+
+// taken says when a table has counted a request.
+type taken struct {
+	at     time.Time // of a bucketTable
+	offset int64     // of a windowTable, since the epoch of its logs
 }
 
 // newKeyTable returns an empty table.
@@ -103,7 +109,9 @@ func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaK
 }
 
 func (b *bucketTable) take(at time.Time, key quotaKey, n int) reply {
-	return b.reply(b.Get(key).TakeAt(at, n))
+	r := b.reply(b.Get(key).TakeAt(at, n))
+	r.taken.at = at
+	return r
 }
 
 func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
@@ -118,7 +126,7 @@ func (b *bucketTable) reply(r limiter.Result) reply {
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *bucketTable) refund(at time.Time, _ int64, key quotaKey, n int) { b.Get(key).Refund(at, n) }
+func (b *bucketTable) refund(taken taken, key quotaKey, n int) { b.Get(key).Refund(taken.at, n) }
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {

@@ -44,27 +44,18 @@ func (p Policy) windowLimit() windowLimit {
 	return windowLimit{limit: int64(p.Limit), window: int64(p.Window)}
 }
 
-// now returns the time since the epoch, never earlier than before. It reads the clock with the lock
-// held. So if the clock shows an earlier time than before, it has gone back, as it does in a new
-// testing/synctest bubble. Time then goes on from the latest time: each request counts as long as
-// it should, and not until the clock has caught up.
+// now returns the time since the epoch. It reads the clock with the lock held. So if the time is
+// earlier than before, it is another clock, such as that of a new testing/synctest bubble, and all
+// quotas are full.
 func (t *windowLogs) now() int64 {
-	at := int64(time.Since(t.epoch))
-	switch {
-	case at < t.latest:
-		t.epoch = t.epoch.Add(time.Duration(at - t.latest))
-		at = t.latest
-	case at > farAhead && at-t.latest >= t.limit.window: // nothing counts any more
+	at := min(int64(time.Since(t.epoch)), math.MaxInt64/4) // so that sums with a window do not overflow
+	if at < t.latest {
 		t.forgetAll()
 		t.epoch, at = time.Now(), 0
 	}
 	t.latest = at
 	return at
 }
-
-// farAhead is 36 years. So times do not overflow if the clock often jumps forward by decades and
-// back, as with a bubble in each test.
-const farAhead = math.MaxInt64 / 8
 
 // take takes n for the key. A key that has taken nothing is not stored.
 func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
@@ -85,7 +76,7 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 		t.unlink(e)
 		t.append(e)
 	}
-	return reply{Result: r, next: e.untilNext(t.limit, at), room: true, taken: at}
+	return reply{Result: r, next: e.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
 }
 
 // peek returns what take would return, and takes nothing.
@@ -102,24 +93,28 @@ func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
 }
 
 // takeWithoutRoom does the work of take for a new key while all keys are in use.
-func (t *windowLogs) takeWithoutRoom(at int64, n int) reply {
-	if t.overflow == limiter.ShareNew {
-		return reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: at}
+func (t *windowLogs) takeWithoutRoom(at int64, n int) (r reply) {
+	if t.overflow != limiter.ShareNew {
+		return t.lookWithoutRoom(at, n)
 	}
-	return t.lookWithoutRoom(at, n)
+	r = reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+	r.NoRoom = true
+	return r
 }
 
-func (t *windowLogs) lookWithoutRoom(at int64, n int) reply {
+func (t *windowLogs) lookWithoutRoom(at int64, n int) (r reply) {
 	limit := int(t.limit.limit)
 	switch t.overflow {
 	case limiter.ShareNew:
-		return reply{Result: t.shared.peek(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
+		r = reply{Result: t.shared.peek(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
 	case limiter.PassNew:
-		return reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
+		r = reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
 	case limiter.RefuseNew:
+		wait := t.oldest.result(t.limit, at, 0).ResetAfter // until the oldest key is idle
+		r = reply{Result: limiter.Result{Limit: limit, RetryAfter: max(wait, 1)}}
 	}
-	wait := t.oldest.result(t.limit, at, 0).ResetAfter // until the oldest key is idle
-	return reply{Result: limiter.Result{Limit: limit, RetryAfter: max(wait, 1)}}
+	r.NoRoom = true
+	return r
 }
 
 // refund gives back n that the key took at the time. An empty log is deleted, so that its place is

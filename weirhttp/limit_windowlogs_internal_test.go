@@ -38,7 +38,7 @@ func TestARefundNeverAllowsTooManyRequests(t *testing.T) {
 			default:
 				n := 1 + random.IntN(p.Limit/3)
 				if r := logs.take(now, key, n); r.OK {
-					all = append(all, request{at: r.taken, key: key, n: n})
+					all = append(all, request{at: r.taken.offset, key: key, n: n})
 				}
 			}
 			used := map[quotaKey]int{}

@@ -42,11 +42,13 @@ func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
 	if !reply.OK {
 		w.refusals.Add(key)
 	}
-	if !reply.room {
+	noRoom := reply.NoRoom
+	if noRoom {
 		w.logs.noRoom++
 	}
 	w.decided.result = reply.Result
 	reply.Result = w.named.Take(n) // counts the request; OK in shadow mode
+	reply.NoRoom = noRoom
 	return reply
 }
 
@@ -56,10 +58,10 @@ func (w *windowTable) peek(_ time.Time, key quotaKey, n int) reply {
 	return w.logs.peek(w.logs.now(), key, n)
 }
 
-func (w *windowTable) refund(_ time.Time, taken int64, key quotaKey, n int) {
+func (w *windowTable) refund(taken taken, key quotaKey, n int) {
 	w.logs.mu.Lock()
 	defer w.logs.mu.Unlock()
-	w.logs.refund(taken, key, int64(n))
+	w.logs.refund(taken.offset, key, int64(n))
 }
 
 // drain takes n tokens, or all if there are fewer. It returns false if there is no room for the

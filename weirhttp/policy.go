@@ -76,7 +76,7 @@ type Policy struct {
 	// limiter.RefuseNew, requests with new keys share one quota per network of their clients, an
 	// IPv4 /24 or an IPv6 /32. So a flood of keys from one network refuses new keys of that network
 	// only. Up to MaxKeys/4 networks are stored, and requests from further networks are refused.
-	// That requests are counted by network is logged to slog.Default, at most once per minute.
+	// Whatever Overflow is, it is logged to slog.Default, at most once per minute, that it decides.
 	Overflow limiter.Overflow
 }
 
