@@ -36,7 +36,7 @@ var objects = []object{
 	}},
 	{"`window.View` of 60 buckets", 4500, func() any { return window.NewView(window.Config{Buckets: 60}) }},
 	{"`breaker.Breaker`", 3100, func() any { return breaker.New("b", breaker.Config{}) }},
-	{"`breaker.Breaker` with HungCalls", 4000, func() any { return breakerInFlight(1000) }},
+	{"`breaker.Breaker` with HungCalls and 1,000 calls", 5000, func() any { return breakerInFlight(1000) }},
 	{"`breaker.Breaker` with Latency", 39_000, func() any {
 		b := breaker.NewAt("b", breaker.Config{Buckets: 12, Latency: true}, t0)
 		p, _ := b.AllowAt(t0)
