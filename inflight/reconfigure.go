@@ -62,7 +62,7 @@ func (l *Limiter) SetLimit(n int) error {
 func (l *Limiter) setLimit(c Config) {
 	switch a := l.adaptive.Load(); {
 	case a != nil && c.Adaptive:
-		a.setUpper(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)
+		a.setUpper(cmp.Or(c.Limit, maxLimit), c.Queue.Target)
 	case c.Adaptive:
 		l.adaptive.Store(newAdaptive(l.epoch, c, &l.limit, l.InFlight()))
 	default:

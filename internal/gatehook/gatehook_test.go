@@ -60,7 +60,7 @@ func growStack(depth int) int {
 
 type listener func(breaker.Outcome)
 
-func (l listener) Ended(_ time.Duration, o breaker.Outcome) { l(o) }
+func (l listener) Ended(_ time.Duration, e gatehook.Ending[breaker.Outcome]) { l(e.Outcome) }
 
 // TestHooksAreSet asserts the types that gates assert.
 func TestHooksAreSet(t *testing.T) {

@@ -24,16 +24,34 @@ type LimiterSeries struct {
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
-type InFlightSeries struct{ Calls, Limit *stat.Series }
+type InFlightSeries struct {
+	Calls, Limit *stat.Series
+	Bounding     [len(Evidence)]*stat.Series
+}
+
+// Evidence holds the words for the evidence on which an adaptive bound bounds the calls.
+var Evidence = [...]string{"slow_calls", "overloaded", "late_failures", "silence"}
+
+// Bound is the state of a bound on calls in flight.
+type Bound struct {
+	Calls, Limit int
+	Evidence     int           // an index of Evidence plus 1, 0 for an adaptive bound that refuses nothing
+	Bounding     time.Duration // since when, if Evidence is not 0
+}
 
 // NewInFlightSeries returns the series for a name.
 func NewInFlightSeries(name string) *InFlightSeries {
-	return &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
+	s := &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
+	for i, word := range Evidence {
+		s.Bounding[i] = InFlightBounding.Series(name, word)
+	}
+	return s
 }
 
-// Yield yields the calls in flight and the bound. It reports whether yield wants more.
-func (s *InFlightSeries) Yield(calls, limit int, yield func(*stat.Series, float64) bool) bool {
-	return yield(s.Calls, float64(calls)) && yield(s.Limit, float64(limit))
+// Yield yields the state of the bound. It reports whether yield wants more.
+func (s *InFlightSeries) Yield(b Bound, yield func(*stat.Series, float64) bool) bool {
+	return yield(s.Calls, float64(b.Calls)) && yield(s.Limit, float64(b.Limit)) &&
+		(b.Evidence == 0 || yield(s.Bounding[b.Evidence-1], b.Bounding.Seconds()))
 }
 
 // NewLimiterSeries returns the series for a name. Those of counters began at created.
