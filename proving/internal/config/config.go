@@ -49,8 +49,7 @@ type service struct {
 
 type load struct {
 	sim.Client
-	Rate   limiter.Rate
-	Stream serviceTime
+	Rate limiter.Rate
 }
 
 type trouble struct {
@@ -114,7 +113,6 @@ func (doc *document) world() sim.World {
 			events, period := l.Rate.Ratio()
 			l.Client.Rate = float64(events) / period.Seconds()
 		}
-		l.Client.Stream = sim.Distribution(l.Stream)
 		w.Clients = append(w.Clients, l.Client)
 	}
 	var all sim.Span

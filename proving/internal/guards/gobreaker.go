@@ -40,18 +40,12 @@ func goBreaker(name, about string, settings gobreaker.Settings) sim.Maker {
 					g.openings.Add(1)
 				}
 			}
-			b := gobreaker.NewTwoStepCircuitBreaker[struct{}](own)
-			begin := func(context.Context) (func(error), error) { return b.Allow() }
+			b := gobreaker.NewCircuitBreaker[struct{}](own)
 			g.call = func(ctx context.Context, f func(context.Context) error) error {
-				done, err := begin(ctx)
-				if err != nil {
-					return err
-				}
-				err = f(ctx)
-				done(err)
+				_, err := b.Execute(func() (struct{}, error) { return struct{}{}, f(ctx) })
 				return err
 			}
-			return &stepped{g, begin}
+			return g
 		},
 	}
 }

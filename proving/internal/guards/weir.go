@@ -28,21 +28,9 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 		New: func(sim.Setting) sim.Guard {
 			g, gate := newGate(config)
 			g.call = gate.Run
-			if config.MaxWait > 0 {
-				return g
-			}
-			return &stepped{g, func(ctx context.Context) (func(error), error) { return beginAt(ctx, gate) }}
+			return g
 		},
 	}
-}
-
-// beginAt begins a call through a gate at which no call waits. Run does the same around a function.
-func beginAt(ctx context.Context, gate *weir.Gate) (done func(error), err error) {
-	permit, err := gate.Allow(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return func(err error) { permit.Done(ctx, err) }, nil
 }
 
 // GateWithThrottle returns a row for a gate with a config and a throttle.
@@ -67,9 +55,6 @@ func GateWithThrottle(name, about string, config weir.Config, t throttle.Config)
 
 // newGate returns a gate, and a guard that counts its openings.
 func newGate(config weir.Config) (*guard, *weir.Gate) {
-	if config.Breaker.Classify == nil {
-		config.Breaker.Classify = classify
-	}
 	g := &guard{refusals: []error{weir.ErrRefused}, retryAfter: weir.RetryAfter}
 	config.Breaker.OnChange = func(c breaker.Change) {
 		if c.To == breaker.Open && c.From != breaker.HalfOpen {
@@ -77,14 +62,6 @@ func newGate(config weir.Config) (*guard, *weir.Gate) {
 		}
 	}
 	return g, weir.New("service", config)
-}
-
-// classify says that a full queue is an overload, as packages weirhttp and weirgrpc do.
-func classify(err error) breaker.Outcome {
-	if sim.IsOverloaded(err) {
-		return breaker.Overloaded
-	}
-	return breaker.DefaultClassify(err)
 }
 
 // Throttle returns a row for a throttle with a config. The throttle uses the random numbers of the

@@ -22,7 +22,6 @@ type host struct {
 	down     bool
 	failTime time.Duration // of a host that is down
 	ends     time.Duration // of a fault that announces its end, or 0
-	lost     float64       // the share of attempts that get no answer
 	slower   []slowdown
 	errors   []errorRate
 
@@ -35,14 +34,10 @@ type host struct {
 type errorRate struct {
 	share    float64
 	failTime time.Duration
-	fault    *Fault // that it belongs to
 }
 
 // slowdown multiplies the time of a share of the attempts.
-type slowdown struct {
-	times, share float64
-	fault        *Fault // that it belongs to
-}
+type slowdown struct{ times, share float64 }
 
 // attemptRecord is the service's record of an attempt.
 type attemptRecord struct {
@@ -61,8 +56,6 @@ var (
 )
 
 // unavailable is the error of a host that is down or has a full queue.
-const queueFull = "queue is full"
-
 type unavailable struct {
 	text       string
 	retryAfter time.Duration
@@ -72,12 +65,6 @@ func (e *unavailable) Error() string { return "service: " + e.text }
 
 // RetryAfter returns how long the service asks not to be called, or 0.
 func (e *unavailable) RetryAfter() time.Duration { return e.retryAfter }
-
-// IsOverloaded reports whether err says that the queue of the service was full.
-func IsOverloaded(err error) bool {
-	e, ok := errors.AsType[*unavailable](err)
-	return ok && e.text == queueFull
-}
 
 func newService(r *run) *service {
 	s := &service{Service: &r.world.Service, run: r, inForce: make([]bool, len(r.world.Faults))}
@@ -98,8 +85,6 @@ func (s *service) enter(a *attempt) {
 	s.run.tally.sent(a)
 	h := s.hosts[a.host]
 	switch {
-	case a.loss < h.lost:
-		s.leave(a)
 	case h.down:
 		s.run.push(event{at: s.run.now() + h.failTime, kind: fail, attempt: a, index: a.version})
 	case h.mayStart():
@@ -108,7 +93,7 @@ func (s *service) enter(a *attempt) {
 		h.queue = append(h.queue, a)
 	default:
 		s.leave(a)
-		a.deliverAnswer(&unavailable{queueFull, s.RetryAfter})
+		a.deliverAnswer(&unavailable{"queue is full", s.RetryAfter})
 	}
 }
 
@@ -147,25 +132,21 @@ func (s *service) start(h *host, a *attempt) {
 
 // timeOf returns how long a server works on an attempt that starts now, and whether it fails then.
 func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) {
-	now := s.run.now()
 	usual := float64(a.time) * s.coldness(a.host)
 	for _, slower := range h.slower {
 		if a.slow < slower.share {
-			usual *= 1 + (slower.times-1)*slower.fault.growth(now)
+			usual *= slower.times
 		}
 	}
 	good := 1.0
 	for _, e := range h.errors {
-		good *= 1 - e.share*e.fault.growth(now)
+		good *= 1 - e.share
 		if 1-a.luck > good {
 			if e.failTime > 0 {
 				return e.failTime, true
 			}
 			return bounded(usual), true
 		}
-	}
-	if a.call.leaves > 0 {
-		return endlessTime, false
 	}
 	return bounded(usual), false
 }
@@ -192,21 +173,6 @@ func (s *service) finished(a *attempt) {
 		a.deliverAnswer(nil)
 	}
 	s.startWaiting(h)
-}
-
-// endStream ends the work on a stream whose client leaves, and reports whether it was being served.
-func (s *service) endStream(a *attempt) bool {
-	h := s.hosts[a.host]
-	if a.fails || a.index >= len(h.working) || h.working[a.index] != a {
-		return false
-	}
-	left := a.ends - s.run.now()
-	if h.hung {
-		left = a.left
-	}
-	s.stop(h, a, a.works-left)
-	s.startWaiting(h)
-	return !h.hung
 }
 
 // stop removes an attempt from its server, and records the time that the server has worked on it.
