@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/weir-go/weir/proving/internal/harm"
 	"github.com/weir-go/weir/proving/internal/report"
 )
 
@@ -34,13 +35,36 @@ func writeAll(s settings, page report.Page) error {
 			return err
 		}
 	}
-	if err := write(filepath.Join(s.docs, "protection.md"), page.Write); err != nil {
+	name := filepath.Join(s.docs, "protection.md")
+	harmPart, err := readHarm(name)
+	if err != nil {
+		return err
+	}
+	if err := write(name, func(w io.Writer) error {
+		err := page.Write(w)
+		_, more := io.WriteString(w, harmPart)
+		return errors.Join(err, more)
+	}); err != nil {
 		return err
 	}
 	if err := write(filepath.Join(charts, "figures.csv"), page.WriteFigures); err != nil {
 		return err
 	}
 	return write(s.record, report.NewRecord(page.Results).Write)
+}
+
+// readHarm returns the part of the page that make harm-page writes. A page that does not exist has
+// none.
+func readHarm(name string) (string, error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	_, part := harm.SplitPage(string(text))
+	if part != "" {
+		part = "\n" + part
+	}
+	return part, err
 }
 
 // write creates a file with the text that fill writes.

@@ -49,7 +49,8 @@ type service struct {
 
 type load struct {
 	sim.Client
-	Rate limiter.Rate
+	Rate   limiter.Rate
+	Stream serviceTime
 }
 
 type trouble struct {
@@ -113,6 +114,7 @@ func (doc *document) world() sim.World {
 			events, period := l.Rate.Ratio()
 			l.Client.Rate = float64(events) / period.Seconds()
 		}
+		l.Client.Stream = sim.Distribution(l.Stream)
 		w.Clients = append(w.Clients, l.Client)
 	}
 	var all sim.Span

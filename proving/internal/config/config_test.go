@@ -111,7 +111,7 @@ func TestTimesOfTheServiceAreDistributions(t *testing.T) {
 	} {
 		c, err := config.Read("a.yaml", strings.NewReader(strings.Replace(goodFile, "constant 20ms", text, 1)))
 		require.NoError(t, err, text)
-		require.Equal(t, want.Name, c.World.Service.Time.Name)
+		require.Equal(t, want.Text, c.World.Service.Time.Text)
 		for _, u := range []float64{0, 0.05, 0.5, 0.99} {
 			require.Equal(t, want.At(u), c.World.Service.Time.At(u), text)
 		}

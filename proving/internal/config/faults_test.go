@@ -21,7 +21,7 @@ func TestEveryFaultOfTheFormIsNamedWithItsLineAndField(t *testing.T) {
 		`a.yaml:2: service.servers is "many", must be a whole number`,
 		`a.yaml:3: service.time is invalid: "lognormal 50ms" must be like 50ms, constant 50ms, lognormal 50ms 1.0 or bimodal 5ms 200ms 10%`,
 		`a.yaml:4: service.error_rate is "2 %", must be a number such as 0.5 or 50%`,
-		`a.yaml:5: service.speed is unknown, must be one of drops_abandoned, error_rate, hosts, queue, retry_after, servers, time`,
+		`a.yaml:5: service.speed is unknown, must be one of drops_abandoned, error_rate, hosts, in_turn, queue, retry_after, servers, time`,
 		`a.yaml:7: load[0].rate is invalid: limiter: Rate is "fast", must be like 100/s, 10/1m, 5000/24h or unlimited`,
 		`a.yaml:8: load[0].timeout is "5", must be a duration such as 500ms, 5s or 1m30s`,
 		`a.yaml:9: load[0].timeout is there twice`,

@@ -39,7 +39,7 @@ func (d *decoder) makers(doc *document) []sim.Maker {
 		}
 		add(path, g.maker(d.hasGate(path)))
 	}
-	peers := guards.All()
+	peers := append(guards.All(), guards.Sought()...)
 	for i, name := range doc.Beside {
 		path := fmt.Sprintf("beside[%d]", i)
 		at := slices.IndexFunc(peers, func(m sim.Maker) bool { return m.Name == name })

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,13 @@ type serviceTime sim.Distribution
 //	exponential 50ms
 //	lognormal 50ms 1.0      the mean, and the standard deviation of the logarithm
 //	bimodal 5ms 200ms 10%   the means of two exponential distributions, and the share of the second
+//	pareto 5ms 1.5          the shortest time, and the exponent
+//
+// or a mixture of these with their shares, such as 90% constant 5ms + 10% lognormal 2s 0.5.
 func (s *serviceTime) UnmarshalText(text []byte) error {
+	if strings.Contains(string(text), "+") {
+		return s.mixture(text)
+	}
 	var name string
 	var times []time.Duration
 	var number float64
@@ -45,9 +52,32 @@ func (s *serviceTime) UnmarshalText(text []byte) error {
 		*s = serviceTime(sim.Lognormal(times[0], number))
 	case form == "bimodal 2" && number > 0 && number < 1:
 		*s = serviceTime(sim.Bimodal(times[0], times[1], number))
+	case form == "pareto 1" && number >= 1 && number <= 10:
+		*s = serviceTime(sim.Pareto(times[0], number))
 	default:
 		return errTime(text)
 	}
+	return nil
+}
+
+// mixture reads a mixture.
+func (s *serviceTime) mixture(text []byte) error {
+	var parts []sim.Part
+	sum := 0.0
+	for part := range strings.SplitSeq(string(text), "+") {
+		share, of, _ := strings.Cut(strings.TrimSpace(part), " ")
+		x, ok := parseNumber(share)
+		var t serviceTime
+		if err := t.UnmarshalText([]byte(of)); err != nil || !ok || x <= 0 {
+			return errTime(text)
+		}
+		parts = append(parts, sim.Part{Share: x, Distribution: sim.Distribution(t)})
+		sum += x
+	}
+	if math.Abs(sum-1) > 1e-6 {
+		return fmt.Errorf("%.80q has shares that add up to %v, must be 1", text, sum)
+	}
+	*s = serviceTime(sim.Mixture(parts...))
 	return nil
 }
 

@@ -40,12 +40,18 @@ func goBreaker(name, about string, settings gobreaker.Settings) sim.Maker {
 					g.openings.Add(1)
 				}
 			}
-			b := gobreaker.NewCircuitBreaker[struct{}](own)
+			b := gobreaker.NewTwoStepCircuitBreaker[struct{}](own)
+			begin := func(context.Context) (func(error), error) { return b.Allow() }
 			g.call = func(ctx context.Context, f func(context.Context) error) error {
-				_, err := b.Execute(func() (struct{}, error) { return struct{}{}, f(ctx) })
+				done, err := begin(ctx)
+				if err != nil {
+					return err
+				}
+				err = f(ctx)
+				done(err)
 				return err
 			}
-			return g
+			return &stepped{g, begin}
 		},
 	}
 }

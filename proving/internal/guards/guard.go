@@ -37,6 +37,14 @@ func (g *guard) Refusal(err error) (time.Duration, bool) {
 
 func (g *guard) Openings() int { return int(g.openings.Load()) }
 
+// stepped is a guard whose library has calls of two steps, and never waits.
+type stepped struct {
+	*guard
+	begin func(ctx context.Context) (done func(error), err error)
+}
+
+func (g *stepped) Begin(ctx context.Context) (done func(error), err error) { return g.begin(ctx) }
+
 // clientOf returns the client that a process belongs to.
 func clientOf(s sim.Setting) sim.Client {
 	process := s.Process

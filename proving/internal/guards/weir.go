@@ -28,9 +28,21 @@ func Gate(name, about string, config weir.Config) sim.Maker {
 		New: func(sim.Setting) sim.Guard {
 			g, gate := newGate(config)
 			g.call = gate.Run
-			return g
+			if config.MaxWait > 0 {
+				return g
+			}
+			return &stepped{g, func(ctx context.Context) (func(error), error) { return beginAt(ctx, gate) }}
 		},
 	}
+}
+
+// beginAt begins a call through a gate at which no call waits. Run does the same around a function.
+func beginAt(ctx context.Context, gate *weir.Gate) (done func(error), err error) {
+	permit, err := gate.Allow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(err error) { permit.Done(ctx, err) }, nil
 }
 
 // GateWithThrottle returns a row for a gate with a config and a throttle.

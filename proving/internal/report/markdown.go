@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// writeParagraph writes a paragraph of Markdown in lines of at most 100 characters.
-func writeParagraph(b *strings.Builder, text string) { b.WriteString(wrap(text, "") + "\n\n") }
+// WriteParagraph writes a paragraph of Markdown in lines of at most 100 characters.
+func WriteParagraph(b *strings.Builder, text string) { b.WriteString(wrap(text, "") + "\n\n") }
 
-// writeItem writes an item of a list.
-func writeItem(b *strings.Builder, text string) { b.WriteString("- " + wrap(text, "  ") + "\n") }
+// WriteItem writes an item of a list.
+func WriteItem(b *strings.Builder, text string) { b.WriteString("- " + wrap(text, "  ") + "\n") }
 
 // wrap breaks a text into lines of at most 100 characters. All but the first begin with the indent.
 func wrap(text, indent string) string {

@@ -29,7 +29,7 @@ func (p Page) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# How well guards protect\n\n")
 	b.WriteString("<!-- Written by make proving. -->\n\n")
-	writeParagraph(&b, pageIntro)
+	WriteParagraph(&b, pageIntro)
 	p.writeReading(&b)
 	p.writeSummary(&b)
 	p.writeRows(&b)
@@ -69,13 +69,13 @@ func (p Page) writeReading(b *strings.Builder) {
 			"[protection/figures.csv](protection/figures.csv).",
 		"Charts show the run of the first seed, in calls per second by their beginning. The trouble is shaded.",
 	} {
-		writeParagraph(b, text)
+		WriteParagraph(b, text)
 	}
 	made := fmt.Sprintf("These figures were made at commit %s with %s. Seeds 1 to 20 are for tuning.", p.Commit, seeds)
 	if len(p.Seeds) < enoughSeeds {
 		made += fmt.Sprintf(" They are preliminary: a full run has %d seeds.", enoughSeeds)
 	}
-	writeParagraph(b, made)
+	WriteParagraph(b, made)
 	b.WriteString("| module | version |\n|---|---|\n")
 	for _, v := range p.Versions {
 		name, version, _ := strings.Cut(v, " ")
@@ -100,13 +100,13 @@ func (p Page) writeSummary(b *strings.Builder) {
 				r.Scenario.Name, anchor(r.Scenario.Title), v.Goal.Text, v.Guard, verdictMark(v), spreadText(v.Figure), boundText(v))
 		}
 	}
-	writeParagraph(b, fmt.Sprintf("%d of %d goals are reached.", reached, all))
+	WriteParagraph(b, fmt.Sprintf("%d of %d goals are reached.", reached, all))
 	b.WriteString(table.String() + "\n")
 	b.WriteString("### Where weir loses\n\n")
-	writeParagraph(b, "In these scenarios a harmless library, or no guard at all, has a better figure than weir in the first column of the table:")
+	WriteParagraph(b, "In these scenarios a harmless library, or no guard at all, has a better figure than weir in the first column of the table:")
 	for _, r := range p.Results {
 		if loss, ok := r.Loss(); ok {
-			writeItem(b, fmt.Sprintf("[%s](#%s): %s.", r.Scenario.Title, anchor(r.Scenario.Title), lossText(loss)))
+			WriteItem(b, fmt.Sprintf("[%s](#%s): %s.", r.Scenario.Title, anchor(r.Scenario.Title), lossText(loss)))
 		}
 	}
 	b.WriteString("\n")
@@ -129,11 +129,11 @@ func (p Page) writeRows(b *strings.Builder) {
 	}
 	b.WriteString("\n")
 	if !recommended {
-		writeParagraph(b, "The README recommends no other gate than `weir.Config{}` today, so its row stands for both.")
+		WriteParagraph(b, "The README recommends no other gate than `weir.Config{}` today, so its row stands for both.")
 	}
-	writeParagraph(b, "Not in the tables:")
+	WriteParagraph(b, "Not in the tables:")
 	for _, l := range p.Left {
-		writeItem(b, l.Name+": "+l.Reason+".")
+		WriteItem(b, l.Name+": "+l.Reason+".")
 	}
 	b.WriteString("\n")
 }
@@ -141,17 +141,17 @@ func (p Page) writeRows(b *strings.Builder) {
 // writeSection writes one scenario.
 func writeSection(b *strings.Builder, r Result) {
 	fmt.Fprintf(b, "## %s\n\n", r.Scenario.Title)
-	writeParagraph(b, r.Scenario.Text)
+	WriteParagraph(b, r.Scenario.Text)
 	fmt.Fprintf(b, "![%s](protection/%s.svg)\n\n", r.Scenario.Title, r.Scenario.Name)
 	writeTable(b, cells(r))
 	for _, v := range r.Verdicts() {
-		writeItem(b, fmt.Sprintf("%s, %s: %s. It is %s, the goal is %s.", v.Goal.Text, v.Guard, verdictMark(v), spreadText(v.Figure), boundText(v)))
+		WriteItem(b, fmt.Sprintf("%s, %s: %s. It is %s, the goal is %s.", v.Goal.Text, v.Guard, verdictMark(v), spreadText(v.Figure), boundText(v)))
 	}
 	if loss, ok := r.Loss(); ok {
-		writeItem(b, "**weir loses**: "+lossText(loss)+".")
+		WriteItem(b, "**weir loses**: "+lossText(loss)+".")
 	}
 	for _, broken := range r.Broken {
-		writeItem(b, fmt.Sprintf("%s is missing: with seed %d, %s.", broken.Guard, broken.Seed, broken.Reason))
+		WriteItem(b, fmt.Sprintf("%s is missing: with seed %d, %s.", broken.Guard, broken.Seed, broken.Reason))
 	}
 	b.WriteString("\n")
 }

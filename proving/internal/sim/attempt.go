@@ -15,6 +15,7 @@ type attempt struct {
 	number int // counted from 0
 	ctx    deadline
 	done   chan struct{} // receives once the caller has a result
+	step   func(error)   // the second step of a Stepped guard
 
 	// These values are drawn at random. They do not depend on what happens to the attempt.
 	host    int
@@ -22,6 +23,7 @@ type attempt struct {
 	luck    float64       // it fails if this is below the error rate
 	backoff float64       // 0 to 1
 	slow    float64       // a fault slows it down if this is below the fault's share
+	loss    float64       // it gets no answer if this is below the share of lost ones
 
 	sent    bool
 	sentAt  time.Duration
@@ -34,15 +36,19 @@ type attempt struct {
 }
 
 func newAttempt(k *call, number int) *attempt {
-	a := &attempt{call: k, number: number, done: make(chan struct{}, 1)}
+	a := &attempt{call: k, number: number}
 	a.ctx.run, a.ctx.attempt = k.client.run, a
 	r := randomFor(uint64(k.random), uint64(number))
 	s := &k.client.run.world.Service
 	a.host = int(r.next() * float64(max(s.Hosts, 1)))
+	if s.InTurn {
+		a.host = (k.index + max(k.user, 0) + number) % max(s.Hosts, 1)
+	}
 	a.time = max(s.Time.At(r.next()), 0)
 	a.luck = r.next()
 	a.backoff = r.next()
 	a.slow = r.next()
+	a.loss = r.next()
 	return a
 }
 
@@ -65,15 +71,77 @@ func (a *attempt) begin() {
 		return
 	}
 	if a.number == 0 {
+		a.call.host = a.host
 		a.call.begin(now)
 	}
-	a.ctx.at = now + c.Timeout
-	if a.call.hurried {
+	switch k := a.call; {
+	case k.leaves > 0:
+		a.ctx.at, a.ctx.silent = k.began+k.leaves, true
+	case k.hurried:
 		a.ctx.at = now + c.Hurried
+	case c.Timeout > 0:
+		a.ctx.at, a.ctx.silent = now+c.Timeout, c.Cancels
+	default:
+		a.ctx.at, a.ctx.silent = endlessTime, true
 	}
-	r.push(event{at: a.ctx.at, kind: expire, attempt: a})
+	if a.ctx.at < endlessTime {
+		r.push(event{at: a.ctx.at, kind: expire, attempt: a})
+	}
+	p := r.processes[a.call.process]
+	if g, ok := p.guard.(Stepped); ok {
+		a.firstStep(p, g)
+		return
+	}
+	a.done = make(chan struct{}, 1)
 	r.woken = true
-	go a.run(r.processes[a.call.process])
+	go a.run(p)
+}
+
+// firstStep makes the attempt through a guard that needs no goroutine. The driver calls it.
+func (a *attempt) firstStep(p *process, g Stepped) {
+	var e ending
+	var opened bool
+	a.call.client.run.callUnlocked(func() {
+		if a.step, e.err = g.Begin(&a.ctx); e.err != nil {
+			e, opened = p.endingOf(e.err)
+		}
+	})
+	if e.err != nil {
+		a.over = true
+		a.returned(e, opened)
+		return
+	}
+	a.enter()
+}
+
+// secondStep ends an attempt that has a result.
+func (a *attempt) secondStep() {
+	r := a.call.client.run
+	var e ending
+	var opened bool
+	r.callUnlocked(func() {
+		a.step(a.err)
+		e, opened = r.processes[a.call.process].endingOf(a.err)
+	})
+	a.returned(e, opened)
+}
+
+// endingOf returns how an attempt ended for which the guard returned err, and whether the guard has
+// opened since the warmup. It is called without the lock.
+func (p *process) endingOf(err error) (e ending, opened bool) {
+	e.err = err
+	if err == nil {
+		return e, false
+	}
+	e.retryAfter, e.refused = p.guard.Refusal(err)
+	return e, p.guard.Openings() > p.openings
+}
+
+// returned notes the end of an attempt for its caller.
+func (a *attempt) returned(e ending, opened bool) {
+	a.ctx.end(context.Canceled)
+	a.call.client.run.tally.addAttempt(a, opened)
+	a.call.attempted(a, e)
 }
 
 // run makes the attempt through the guard.
@@ -89,24 +157,17 @@ func (a *attempt) run(p *process) {
 		defer r.mu.Unlock()
 		r.fail(fmt.Errorf("the guard panicked: %v\n%s", panicked, debug.Stack()))
 	}()
-	var result ending
-	result.err = p.guard.Call(&a.ctx, a.send)
-	if result.err != nil {
-		result.retryAfter, result.refused = p.guard.Refusal(result.err)
-	}
-	opened := result.err != nil && p.guard.Openings() > p.openings
+	e, opened := p.endingOf(p.guard.Call(&a.ctx, a.send))
 	finished = true
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.end(context.Canceled)
-	a.ctx.end(context.Canceled)
-	if result.err == nil && (!a.sent || a.err != nil) {
+	if e.err == nil && (!a.sent || a.err != nil) {
 		r.fail(errors.New("the guard returned no error for an attempt that failed"))
 		return
 	}
-	r.tally.addAttempt(a, opened)
-	a.call.attempted(a, result)
+	a.returned(e, opened)
 	r.notifyDriver()
 }
 
@@ -121,9 +182,7 @@ func (a *attempt) send(ctx context.Context) error {
 		r.mu.Unlock()
 		panic("sim: a guard has called the function twice")
 	}
-	a.sent, a.sentAt = true, r.now()
-	r.service.pending++
-	r.push(event{at: a.sentAt, kind: enter, attempt: a})
+	a.enter()
 	r.notifyDriver()
 	r.mu.Unlock()
 
@@ -144,13 +203,26 @@ func (a *attempt) send(ctx context.Context) error {
 	return a.err
 }
 
+// enter schedules the arrival at the service.
+func (a *attempt) enter() {
+	r := a.call.client.run
+	a.sent, a.sentAt = true, r.now()
+	r.service.pending++
+	r.push(event{at: a.sentAt, kind: enter, attempt: a})
+}
+
 // end gives the caller a result, unless it already has one.
 func (a *attempt) end(err error) {
 	if a.over {
 		return
 	}
+	r := a.call.client.run
 	a.over, a.err = true, err
-	a.call.client.run.woken = true
+	if a.step != nil {
+		r.ended = append(r.ended, a)
+		return
+	}
+	r.woken = true
 	a.done <- struct{}{}
 }
 
@@ -167,16 +239,24 @@ func (a *attempt) deliverAnswer(err error) {
 	}
 }
 
-// expire ends the attempt at its deadline. When a suspended process continues, it may find an
-// answer and a timeout at the same time. It takes the timeout.
+// expire ends the attempt at its deadline, or when its client leaves. When a suspended process
+// continues, it may find an answer and a timeout at the same time. It takes the timeout.
 func (a *attempt) expire() {
 	c := a.call.client
 	if c.Suspended.holds(c.run.now()) {
 		c.run.push(event{at: c.Suspended.To, kind: expire, attempt: a})
 		return
 	}
-	a.end(context.DeadlineExceeded)
-	a.ctx.end(context.DeadlineExceeded)
+	cause := context.DeadlineExceeded
+	if a.ctx.silent {
+		cause = context.Canceled
+	}
+	if k := a.call; k.leaves > 0 {
+		k.left = true
+		k.served = a.sent && !a.over && c.run.service.endStream(a)
+	}
+	a.end(cause)
+	a.ctx.end(cause)
 }
 
 // wake delivers the answer that arrived while the process was suspended.

@@ -14,11 +14,18 @@ type call struct {
 	index   int // counted over the user
 	random  random
 	hurried bool
+	leaves  time.Duration // how long after its beginning the client of a stream leaves, 0 for no stream
+	served  bool          // a stream was being served when its client left
+	left    bool          // the client of a stream has left
+	host    int           // of the first attempt
 	began   time.Duration
 }
 
 // openLoop is the user of all calls of an open loop.
 const openLoop = -1
+
+// streamNumbers is the key of the random numbers of a stream, apart from those of all attempts.
+const streamNumbers = 1 << 32
 
 // newCall returns a call whose random numbers depend only on the seed, the client, the user and the
 // index.
@@ -26,6 +33,12 @@ func newCall(c *client, user, index int) *call {
 	k := &call{client: c, user: user, index: index}
 	k.random = randomFor(c.run.seed, uint64(c.index), uint64(user), uint64(index))
 	k.hurried = k.random.next() < c.HurriedShare
+	if c.StreamShare > 0 {
+		own := randomFor(uint64(k.random), streamNumbers)
+		if own.next() < c.StreamShare {
+			k.leaves = max(c.Stream.At(own.next()), 1)
+		}
+	}
 	return k
 }
 
@@ -70,7 +83,7 @@ func (k *call) attempted(a *attempt, e ending) {
 func (k *call) mayRetry(a *attempt) bool {
 	p := k.client.run.processes[k.process]
 	switch {
-	case a.number >= k.client.Retries:
+	case a.number >= k.client.Retries || k.left:
 		return false
 	case k.client.Budget == 0:
 		return true

@@ -11,12 +11,18 @@ type deadline struct {
 	run     *run
 	attempt *attempt // whose context it is
 	at      time.Duration
+	silent  bool // the guard is not told the deadline, and sees a cancellation
 	err     error
 	done    chan struct{} // nil until it is asked for
 	after   map[*func()]struct{}
 }
 
-func (d *deadline) Deadline() (time.Time, bool) { return d.run.began.Add(d.at), true }
+func (d *deadline) Deadline() (time.Time, bool) {
+	if d.silent {
+		return time.Time{}, false
+	}
+	return d.run.began.Add(d.at), true
+}
 
 func (d *deadline) Done() <-chan struct{} {
 	d.run.mu.Lock()
@@ -36,7 +42,21 @@ func (d *deadline) Err() error {
 	return d.err
 }
 
-func (d *deadline) Value(any) any { return nil }
+func (d *deadline) Value(key any) any {
+	if key == (hostKey{}) {
+		return d.attempt.host
+	}
+	return nil
+}
+
+type hostKey struct{}
+
+// Host returns the index of the host that an attempt with the context goes to, for the guard of a
+// client that chooses the host itself.
+func Host(ctx context.Context) int {
+	host, _ := ctx.Value(hostKey{}).(int)
+	return host
+}
 
 // AfterFunc lets package context derive contexts from d without a goroutine for each.
 func (d *deadline) AfterFunc(f func()) (stop func() bool) {

@@ -18,7 +18,23 @@ func (s Span) holds(t time.Duration) bool { return s.From <= t && t < s.To }
 
 // holds reports whether the fault is in effect at t.
 func (f *Fault) holds(t time.Duration) bool {
-	return f.Span.holds(t) && (f.Period == 0 || (t-f.From)%f.Period < f.Period/2)
+	return f.Span.holds(t) && (f.Period == 0 || (t-f.From)%f.Period < f.active())
+}
+
+// active returns the length of the part of each period in which the fault is in effect.
+func (f *Fault) active() time.Duration {
+	if f.Duty == 0 {
+		return f.Period / 2
+	}
+	return time.Duration(f.Duty * float64(f.Period))
+}
+
+// growth returns the part of the fault's size that it has at t.
+func (f *Fault) growth(t time.Duration) float64 {
+	if !f.Grows {
+		return 1
+	}
+	return float64(t-f.From) / float64(f.To-f.From)
 }
 
 // nextChange returns when the fault may begin or end after t.
@@ -32,8 +48,8 @@ func (f *Fault) nextChange(t time.Duration) (at time.Duration, ok bool) {
 		return f.To, true
 	}
 	phase := (t - f.From) % f.Period
-	if phase < f.Period/2 {
-		return min(t-phase+f.Period/2, f.To), true
+	if phase < f.active() {
+		return min(t-phase+f.active(), f.To), true
 	}
 	return min(t-phase+f.Period, f.To), true
 }
@@ -68,8 +84,8 @@ func (s *service) setConditions(n int) {
 	h := s.hosts[n]
 	wasDown, wasHung := h.down, h.hung
 	h.down, h.failTime, h.ends, h.slower = false, 0, 0, h.slower[:0]
-	h.errors = append(h.errors[:0], errorRate{share: s.ErrorRate})
-	capacity := 1.0
+	h.errors = append(h.errors[:0], errorRate{share: s.ErrorRate, fault: new(Fault)})
+	capacity, answered := 1.0, 1.0
 	for i := range s.run.world.Faults {
 		f := &s.run.world.Faults[i]
 		if !s.inForce[i] || !f.at(n) {
@@ -82,11 +98,12 @@ func (s *service) setConditions(n int) {
 			}
 		}
 		if f.ErrorRate > 0 {
-			h.errors = append(h.errors, errorRate{f.ErrorRate, f.FailTime})
+			h.errors = append(h.errors, errorRate{f.ErrorRate, f.FailTime, f})
 		}
 		if f.Slower > 0 {
-			h.slower = append(h.slower, slowdown{f.Slower, cmp.Or(f.SlowShare, 1)})
+			h.slower = append(h.slower, slowdown{f.Slower, cmp.Or(f.SlowShare, 1), f})
 		}
+		answered *= 1 - f.Lost
 		if f.Capacity == NoCapacity {
 			capacity = 0
 		} else if f.Capacity > 0 {
@@ -96,7 +113,7 @@ func (s *service) setConditions(n int) {
 	if h.failTime == 0 {
 		h.failTime = time.Millisecond
 	}
-	h.hung = capacity == 0
+	h.hung, h.lost = capacity == 0, 1-answered
 	h.servers = max(int(math.Round(capacity*float64(s.Servers))), 1)
 	s.changeHung(h, wasHung)
 	if h.down && !wasDown {

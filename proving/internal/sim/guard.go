@@ -20,6 +20,15 @@ type Guard interface {
 	Openings() int
 }
 
+// Stepped is a guard that never waits, and whose calls have two steps. It needs no goroutine for
+// each attempt, so that a run takes half of the time. Its figures are the same.
+type Stepped interface {
+	Guard
+	// Begin decides about a call, as Call does. If it returns no error, done is called once, with
+	// the error of the call.
+	Begin(ctx context.Context) (done func(error), err error)
+}
+
 // Maker is one row of the tables: a library with one configuration.
 type Maker struct {
 	// Name is short and unique, such as "gobreaker" or "gobreaker, tuned".

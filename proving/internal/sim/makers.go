@@ -19,6 +19,8 @@ type none struct{}
 
 func (none) Call(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
 
+func (none) Begin(context.Context) (done func(error), err error) { return func(error) {}, nil }
+
 func (none) Refusal(error) (time.Duration, bool) { return 0, false }
 
 func (none) Openings() int { return 0 }

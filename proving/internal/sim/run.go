@@ -12,10 +12,20 @@ import (
 //
 // It panics if the world is invalid, if a guard panics, or if a guard breaks the contract of Guard.
 func Run(world World, maker Maker, seed uint64) Figures {
+	r := newRun(world, maker, seed)
+	r.runAll(maker)
+	return r.tally.figures()
+}
+
+func newRun(world World, maker Maker, seed uint64) *run {
 	if err := world.Validate(); err != nil {
 		panic(err)
 	}
-	r := &run{world: world, guardName: maker.Name, seed: seed}
+	return &run{world: world, guardName: maker.Name, seed: seed}
+}
+
+// runAll runs the simulation, and panics as Run says.
+func (r *run) runAll(maker Maker) {
 	err := inBubble(func() {
 		r.prepare(maker)
 		r.handleEvents()
@@ -25,9 +35,8 @@ func Run(world World, maker Maker, seed uint64) Figures {
 		err = r.failure
 	}
 	if err != nil {
-		panic(fmt.Errorf("sim: guard %q, seed %d: %w", maker.Name, seed, err))
+		panic(fmt.Errorf("sim: guard %q, seed %d: %w", maker.Name, r.seed, err))
 	}
-	return r.tally.figures()
 }
 
 // run is one simulation. A single goroutine, the driver, takes one event after another and waits
@@ -47,14 +56,16 @@ type run struct {
 	service   *service
 	clients   []*client
 	processes []*process
-	live      int // calls that have begun and not ended
-	coming    int // clients and users that will call again
+	ended     []*attempt // of stepped guards, which have a result since the last event
+	live      int        // calls that have begun and not ended
+	coming    int        // clients and users that will call again
 	tally     tally
+	traced    bool // calls are wanted in place of figures
 	failure   error
 }
 
 // maxReturnWait is how long a simulation waits, after its end, for calls that have not returned.
-const maxReturnWait = time.Hour
+const maxReturnWait = endlessTime
 
 // prepare creates the guards and schedules the events of the world.
 func (r *run) prepare(maker Maker) {
@@ -67,7 +78,7 @@ func (r *run) prepare(maker Maker) {
 	}
 	r.began = time.Now() // some guards move the clock when they are made
 	r.timer = time.NewTimer(maxReturnWait)
-	r.tally = newTally(&r.world)
+	r.tally = newTally(&r.world, r.traced)
 	r.service = newService(r)
 	r.push(event{at: r.world.Warmup, kind: mark, index: markWarm})
 	if r.world.Trouble != (Span{}) {
@@ -88,6 +99,10 @@ func (r *run) handleEvents() {
 		r.woken = false
 		for !r.woken && r.sleep() {
 			r.handle(r.events.pop())
+			for _, a := range r.ended {
+				a.secondStep()
+			}
+			r.ended = r.ended[:0]
 		}
 		r.callUnlocked(synctest.Wait)
 	}

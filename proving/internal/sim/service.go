@@ -22,6 +22,7 @@ type host struct {
 	down     bool
 	failTime time.Duration // of a host that is down
 	ends     time.Duration // of a fault that announces its end, or 0
+	lost     float64       // the share of attempts that get no answer
 	slower   []slowdown
 	errors   []errorRate
 
@@ -34,10 +35,14 @@ type host struct {
 type errorRate struct {
 	share    float64
 	failTime time.Duration
+	fault    *Fault // that it belongs to
 }
 
 // slowdown multiplies the time of a share of the attempts.
-type slowdown struct{ times, share float64 }
+type slowdown struct {
+	times, share float64
+	fault        *Fault // that it belongs to
+}
 
 // attemptRecord is the service's record of an attempt.
 type attemptRecord struct {
@@ -85,6 +90,8 @@ func (s *service) enter(a *attempt) {
 	s.run.tally.sent(a)
 	h := s.hosts[a.host]
 	switch {
+	case a.loss < h.lost:
+		s.leave(a)
 	case h.down:
 		s.run.push(event{at: s.run.now() + h.failTime, kind: fail, attempt: a, index: a.version})
 	case h.mayStart():
@@ -132,21 +139,25 @@ func (s *service) start(h *host, a *attempt) {
 
 // timeOf returns how long a server works on an attempt that starts now, and whether it fails then.
 func (s *service) timeOf(h *host, a *attempt) (works time.Duration, fails bool) {
+	now := s.run.now()
 	usual := float64(a.time) * s.coldness(a.host)
 	for _, slower := range h.slower {
 		if a.slow < slower.share {
-			usual *= slower.times
+			usual *= 1 + (slower.times-1)*slower.fault.growth(now)
 		}
 	}
 	good := 1.0
 	for _, e := range h.errors {
-		good *= 1 - e.share
+		good *= 1 - e.share*e.fault.growth(now)
 		if 1-a.luck > good {
 			if e.failTime > 0 {
 				return e.failTime, true
 			}
 			return bounded(usual), true
 		}
+	}
+	if k := a.call; k.leaves > 0 && !k.left {
+		return endlessTime, false
 	}
 	return bounded(usual), false
 }
@@ -173,6 +184,21 @@ func (s *service) finished(a *attempt) {
 		a.deliverAnswer(nil)
 	}
 	s.startWaiting(h)
+}
+
+// endStream ends the work on a stream whose client leaves, and reports whether it was being served.
+func (s *service) endStream(a *attempt) bool {
+	h := s.hosts[a.host]
+	if a.fails || a.index >= len(h.working) || h.working[a.index] != a {
+		return false
+	}
+	left := a.ends - s.run.now()
+	if h.hung {
+		left = a.left
+	}
+	s.stop(h, a, a.works-left)
+	s.startWaiting(h)
+	return !h.hung
 }
 
 // stop removes an attempt from its server, and records the time that the server has worked on it.

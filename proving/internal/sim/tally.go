@@ -11,6 +11,8 @@ import (
 type tally struct {
 	world    *World
 	fig      Figures
+	traced   bool   // only calls are wanted
+	calls    []Call // if traced
 	openings [marks]int
 	hasOpen  bool            // a guard has opened in the trouble
 	waits    []time.Duration // of good calls
@@ -19,13 +21,18 @@ type tally struct {
 	back     steps           // from its end
 }
 
-func newTally(w *World) tally {
+func newTally(w *World, traced bool) tally {
+	if traced {
+		return tally{world: w, traced: true}
+	}
 	seconds := (w.For + time.Second - 1) / time.Second
 	return tally{world: w, fig: Figures{Series: make([]Second, seconds)}}
 }
 
 // counts reports whether something at t is counted.
-func (y *tally) counts(t time.Duration) bool { return t >= y.world.Warmup && t < y.world.For }
+func (y *tally) counts(t time.Duration) bool {
+	return !y.traced && t >= y.world.Warmup && t < y.world.For
+}
 
 func (y *tally) second(t time.Duration) *Second { return &y.fig.Series[t/time.Second] }
 
@@ -57,13 +64,16 @@ func (y *tally) offered(k *call) {
 
 // ended counts a call by its end.
 func (y *tally) ended(k *call, e ending, now time.Duration) {
+	if y.traced {
+		y.calls = append(y.calls, newTraced(k, e, now))
+	}
 	if !y.counts(k.began) {
 		return
 	}
 	meanwhile, after := y.phase(k.began)
 	second := y.second(k.began)
 	switch {
-	case e.err == nil:
+	case k.good(e):
 		y.fig.Good++
 		second.Good++
 		y.waits = append(y.waits, now-k.began)

@@ -24,6 +24,7 @@ func (w World) Validate() error {
 	for i := range w.Clients {
 		v.client(fmt.Sprintf("Clients[%d]", i), &w.Clients[i])
 	}
+	v.endings(w)
 	return errors.Join(v...)
 }
 
@@ -66,6 +67,8 @@ func (v *faults) fault(name string, f *Fault, hosts int) {
 	v.checkShare(name+".SlowShare", f.SlowShare)
 	v.check(f.Capacity == NoCapacity || f.Capacity >= 0 && f.Capacity <= 1,
 		"%s.Capacity is %v, must be from 0 to 1, or NoCapacity", name, f.Capacity)
+	v.checkShare(name+".Lost", f.Lost)
+	v.checkShare(name+".Duty", f.Duty)
 	v.check(f.Period == 0 || f.Period >= 2*time.Millisecond, "%s.Period is %v, must be 0 or at least 2ms", name, f.Period)
 	v.check(f.Host >= 0 && f.Host <= hosts, "%s.Host is %d, must be from 0 to %d", name, f.Host, hosts)
 	v.check(f.Cold == 0 || f.Cold >= 1 && !math.IsInf(f.Cold, 0), "%s.Cold is %v, must be at least 1", name, f.Cold)
@@ -76,7 +79,10 @@ func (v *faults) client(name string, c *Client) {
 	v.check(c.Processes >= 0, "%s.Processes is %d, must be at least 0", name, c.Processes)
 	v.check(c.Rate >= 0 && c.Rate <= 1e6, "%s.Rate is %v, must be from 0 to 1e6", name, c.Rate)
 	v.check(c.Rate > 0 || c.Users > 0 && c.Think > 0, "%s needs a Rate, or Users and Think", name)
-	v.check(c.Timeout > 0 && c.Timeout <= endlessTime, "%s.Timeout is %v, must be positive", name, c.Timeout)
+	v.checkNotNegative(name+".Timeout", c.Timeout)
+	v.check(!c.Cancels || c.Timeout > 0, "%s.Cancels needs a Timeout", name)
+	v.checkShare(name+".StreamShare", c.StreamShare)
+	v.check(c.StreamShare == 0 || c.Stream.At != nil, "%s.Stream is missing", name)
 	v.checkShare(name+".HurriedShare", c.HurriedShare)
 	v.check(c.HurriedShare == 0 || c.Hurried > 0, "%s.Hurried is %v, must be positive", name, c.Hurried)
 	v.check(c.Retries >= 0 && c.Retries <= 1000, "%s.Retries is %d, must be from 0 to 1000", name, c.Retries)
@@ -89,5 +95,15 @@ func (v *faults) client(name string, c *Client) {
 	for i, s := range c.Surge {
 		v.span(fmt.Sprintf("%s.Surge[%d]", name, i), s.Span)
 		v.check(s.Times >= 0 && s.Times <= 1e6, "%s.Surge[%d].Times is %v, must be from 0 to 1e6", name, i, s.Times)
+	}
+}
+
+// endings checks that every call ends.
+func (v *faults) endings(w World) {
+	for i := range w.Faults {
+		for j := range w.Clients {
+			v.check(w.Faults[i].Lost == 0 || w.Clients[j].Timeout > 0,
+				"Faults[%d].Lost needs a Timeout of Clients[%d], because a lost call has no other end", i, j)
+		}
 	}
 }

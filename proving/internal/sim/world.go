@@ -34,6 +34,8 @@ type Service struct {
 	// Hosts is the number of equal hosts behind the service's name. Each call goes to one at
 	// random. Default 1.
 	Hosts int
+	// InTurn makes the calls go to the hosts one after the other in place of at random.
+	InTurn bool
 	// ErrorRate is the share of calls that fail on a good day, 0 to 1.
 	ErrorRate float64
 	// DropsAbandoned is true for a service that notices that a waiting caller has gone. The call is
@@ -67,9 +69,16 @@ type Fault struct {
 	// least one. The other servers finish the call that they have. NoCapacity is a hang: all work
 	// stops, and continues at the end. Default 1.
 	Capacity float64
-	// Period alternates the fault: it is in effect in the first half of each period. Default
+	// Lost is the share of calls that never get an answer, 0 to 1. No server works on them.
+	Lost float64
+	// Period alternates the fault: it is in effect in the first part of each period. Default
 	// always.
 	Period time.Duration
+	// Duty is the share of each period in which the fault is in effect. Default half.
+	Duty float64
+	// Grows makes Slower and ErrorRate grow evenly from nothing when the fault begins to their full
+	// size when it ends.
+	Grows bool
 	// Host is the only host that the fault is at, counted from 1. Default all hosts.
 	Host int
 	// Cold makes the calls after the fault slower: the first by this factor, and less so with each
@@ -94,8 +103,17 @@ type Client struct {
 	// Think is the mean time between the end of a call and the next call of the same user,
 	// exponential.
 	Think time.Duration
-	// Timeout is the deadline of each attempt.
+	// Timeout is the deadline of each attempt. Default none.
 	Timeout time.Duration
+	// Cancels makes callers wait for Timeout without telling anybody: the context of an attempt has
+	// no deadline, and is cancelled at that time.
+	Cancels bool
+	// StreamShare is the share of calls that are streams, 0 to 1. The service accepts a stream when
+	// a server is free, and serves it until its client leaves. The client then cancels the context,
+	// which has no deadline. The call is good if the stream was being served at that time.
+	StreamShare float64
+	// Stream is the distribution of the time from the beginning of a stream until its client leaves.
+	Stream Distribution
 	// HurriedShare is the share of calls with the deadline Hurried in place of Timeout.
 	HurriedShare float64
 	Hurried      time.Duration
