@@ -45,11 +45,12 @@ type adaptation struct {
 	score    float64
 	evidence evidence // the strongest kind in the score
 	bounding bool
-	reason   evidence      // of the first cut
-	since    time.Duration // the first cut
-	cutAt    time.Duration // the last cut
-	lastUse  time.Duration // when the limit was last nearly reached
-	fullAt   float64       // the calls in flight when the service last said that it is overloaded
+	reason   evidence                      // of the first cut
+	since    time.Duration                 // the first cut
+	cutAt    time.Duration                 // the last cut
+	lastUse  time.Duration                 // when the limit was last nearly reached
+	first    struct{ young, rate float64 } // at the first cut
+	fullAt   float64                       // the calls in flight when the service last said that it is overloaded
 
 	passed      uint64 // the started calls when a call was last seen to pass
 	passedAt    time.Duration
@@ -82,8 +83,9 @@ const (
 	startLimit = 50
 	// headroom is the factor by which the limit is raised if it is reached without evidence.
 	headroom = 1.25
-	// No cut goes below this share, because each estimates the rate of the service from few calls.
-	minCut = 0.2
+	// No cut goes below the share minCut, because each estimates the rate of the service from few
+	// calls. Each goes to maxCut at least, or it could not be seen whether it helps.
+	minCut, maxCut = 0.2, 0.7
 	// The cut after the service's own word, which comes at the most calls that it can hold.
 	wordCut = 0.9
 	// If the limit has not been reached for freeAfter, the calls are no longer bounded.
@@ -109,6 +111,7 @@ func (a *adaptation) setUpper(upper int) {
 // advance sets the time, the number of calls ever started, and the number in flight.
 func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 	a.now, a.started, a.inFlight = max(now, a.now), started, max(inFlight, 1)
+	a.usual.advance(a.now, started)
 	a.history.add(a.now, started, a.silence()/3)
 	if started != a.passed {
 		a.passed, a.passedAt = started, a.now
@@ -116,8 +119,7 @@ func (a *adaptation) advance(now time.Duration, started uint64, inFlight int) {
 	if float64(a.inFlight) >= 0.8*math.Floor(a.limit) {
 		a.lastUse = a.now
 	} else if a.bounding && a.now-a.lastUse > freeAfter {
-		a.bounding, a.cutAt, a.score, a.fullAt = false, 0, 0, 0
-		a.limit = min(max(a.limit, startLimit), a.upper)
+		a.stop()
 	}
 }
 
@@ -157,6 +159,7 @@ func (a *adaptation) recordIgnored(latency time.Duration) { a.end(latency, 0) }
 // end counts a call that has ended, and says something about the service if useful is not 0.
 func (a *adaptation) end(latency time.Duration, useful float64) {
 	a.history.ended(a.now-latency, a.every, useful)
+	a.usual.end(a.now - latency)
 	a.inFlight--
 }
 
@@ -178,8 +181,8 @@ func (a *adaptation) recordSuccess(latency, allowed time.Duration) {
 	l, patience := max(float64(latency), 1), allowedTime(allowed)
 	a.patience += (patience - a.patience) / 50
 	a.succeeded, a.probesSince = a.now, 0
-	if !a.usual.known || !a.bounding && a.score < enough/2 {
-		a.usual.learn(a.now, l, a.inFlight)
+	if !a.bounding && a.score < enough/2 {
+		a.usual.learn(a.now, l, a.now-latency)
 	}
 	a.end(latency, a.every)
 	if a.now-latency < a.cutAt {
@@ -193,7 +196,7 @@ func (a *adaptation) recordSuccess(latency, allowed time.Duration) {
 		if a.score = max(a.score+fastWeight, 0); a.score == 0 {
 			a.evidence = none
 		}
-	case a.usual.known && l > a.slow(patience):
+	case a.usual.known() && l > a.slow(patience):
 		a.addEvidence(slowWeight, slowCalls)
 	}
 }
@@ -214,8 +217,7 @@ func (a *adaptation) raise() {
 // meet.
 func (a *adaptation) recordFailure(latency, allowed time.Duration) {
 	l, patience := max(float64(latency), 1), allowedTime(allowed)
-	late := l >= patience || a.usual.known && l > a.slow(patience)
-	if !late || l <= fastAt*a.usual.median {
+	if !a.usual.known() || l <= fastAt*a.usual.median || l < min(patience, a.slow(patience)) {
 		a.recordIgnored(latency)
 		return
 	}
@@ -236,7 +238,7 @@ func (a *adaptation) recordFailure(latency, allowed time.Duration) {
 // clients have filled the queue. Then a lower limit does not help.
 func (a *adaptation) recordOverloaded(latency time.Duration) {
 	a.recordIgnored(latency)
-	if a.usual.known && a.now-latency >= a.cutAt && !(a.bounding && a.young() < wordCut*a.fullAt) {
+	if a.usual.known() && a.now-latency >= a.cutAt && !(a.bounding && a.young() < wordCut*a.fullAt) {
 		a.addEvidence(slowWeight, words)
 	}
 }
@@ -256,6 +258,9 @@ func (a *adaptation) addEvidence(weight float64, of evidence) {
 	}
 	rate, young := a.rate(), a.young()
 	switch {
+	case a.evidence == slowCalls && a.isUseless(rate, young):
+		a.stop()
+		a.usual = usualLatency{from: a.now, first: a.started}
 	case young > rate*a.slow(a.patience):
 		aim := a.inTime(a.patience)
 		if a.evidence == slowCalls { // no call was late, so there is time until calls are slow
@@ -264,8 +269,22 @@ func (a *adaptation) addEvidence(weight float64, of evidence) {
 		a.cut(rate * aim)
 	case a.evidence == words:
 		a.fullAt = young
-		a.cut(wordCut * young)
+		a.cutTo(wordCut * young)
 	}
+}
+
+// isUseless reports whether the bound has not helped: the calls are still slow although much fewer
+// are in flight, and fewer calls end in proportion. So they do not wait for each other, and what
+// they take is the usual latency now.
+func (a *adaptation) isUseless(rate, young float64) bool {
+	share := young / a.first.young
+	return a.bounding && share < 0.3 && rate < a.first.rate*math.Sqrt(share)
+}
+
+// stop ends the bounding.
+func (a *adaptation) stop() {
+	a.bounding, a.cutAt, a.score, a.fullAt = false, 0, 0, 0
+	a.limit = min(max(a.limit, startLimit), a.upper)
 }
 
 // limitReached is called when the limit is reached.
@@ -273,7 +292,7 @@ func (a *adaptation) limitReached() {
 	switch {
 	case a.bounding:
 		a.probe()
-	case a.usual.known && a.unanswered() >= enough:
+	case a.usual.known() && a.unanswered() >= enough:
 		a.evidence = silence
 		a.cut(a.rate() * a.inTime(a.patience))
 	default:
@@ -307,7 +326,7 @@ func (a *adaptation) probeAt() time.Duration {
 
 // rate returns how many calls end per nanosecond, over as many as are in flight if possible:
 // Little's law needs a mean over at least the time that a call takes.
-func (a *adaptation) rate() float64 { return a.history.rate(a.now, max(enough, float64(a.inFlight))) }
+func (a *adaptation) rate() float64 { return a.history.rate(a.now, max(50, float64(a.inFlight))) }
 
 // young returns how many calls in flight are not older than the evidence, with the one that has just
 // ended. Streams and hung calls are older. They say nothing about the calls that come, and the
@@ -316,12 +335,18 @@ func (a *adaptation) young() float64 {
 	return a.history.younger(a.now-3*a.silence(), a.started, a.inFlight) + 1
 }
 
-// cut lowers the limit on calls that are not older than the evidence.
+// cut lowers the limit on calls that are not older than the evidence to about a number.
 func (a *adaptation) cut(limit float64) {
 	young := a.young()
+	a.cutTo(min(max(limit, minCut*young), maxCut*young))
+}
+
+func (a *adaptation) cutTo(limit float64) {
+	young := a.young()
 	old := max(float64(a.inFlight+1)-young, 0)
-	a.limit = min(max(old+min(max(limit, minCut*young), young), 1), a.upper)
+	a.limit = min(max(old+limit, 1), a.upper)
 	if !a.bounding {
+		a.first.young, a.first.rate = young, a.rate()
 		a.bounding, a.reason, a.since, a.lastUse = true, a.evidence, a.now, a.now
 	}
 	a.score, a.evidence, a.cutAt, a.passedAt = 0, none, a.now, a.now

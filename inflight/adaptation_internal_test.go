@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/window"
 )
 
 // forEachSeed runs a test with several random services.
@@ -273,27 +277,37 @@ func TestAProcessWithHardlyACall(t *testing.T) {
 
 func TestFewCallsTeachNothing(t *testing.T) {
 	a := newAdaptation(maxLimit, 0)
-	for i := range knownAfter - 1 {
-		a.advance(time.Duration(i)*time.Hour, uint64(i+1), 1)
+	for i := range cohort/2 - 1 {
+		a.advance(time.Duration(i+1)*time.Hour, uint64(2*i+2), 1)
 		a.recordSuccess(time.Duration(i)*time.Minute, 0)
 		a.recordFailure(time.Hour, 0)
 		a.recordOverloaded(0)
 	}
 	require.False(t, a.bounding)
-	require.False(t, a.usual.known)
+	require.False(t, a.usual.known())
 }
 
-// Of calls that begin together, the short ones end first. They are no sample of all.
+// A tenth of the first calls are short, and end before the others. They are no sample of all.
 func TestTheUsualLatencyIsNotThatOfTheCallsThatEndFirst(t *testing.T) {
-	var u usualLatency
-	for i := range 100 { // of 1,000 calls in flight
-		u.learn(time.Duration(i), float64(ms), 1000-i)
-	}
-	require.False(t, u.known)
-	for i := range 100 {
-		u.learn(time.Second+time.Duration(i)*ms, float64(ms), 20)
-	}
-	require.True(t, u.known)
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.times = 1000, 100, mixOf(0.9, time.Second, 5*ms)
+		m.timeout = constantTime(3 * time.Second)
+		m.advance(900 * ms)
+		require.False(t, m.adaptation.usual.known())
+		m.advance(5 * time.Second)
+		require.InEpsilon(t, time.Second, m.adaptation.usual.median, 0.5)
+	})
+}
+
+// The first calls are streams that do not end. Later calls teach the usual latency.
+func TestTheUsualLatencyOfCallsBesideStreams(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.lost, m.states, m.timeout = 1, false, constantTime(24*time.Hour)
+		m.advance(400 * ms)
+		m.lost = 0
+		m.advance(10 * time.Second)
+		require.InEpsilon(t, 35*ms, m.adaptation.usual.median, 0.6)
+	})
 }
 
 func mixOf(share float64, slow, fast time.Duration) func(*rand.Rand) time.Duration {
@@ -418,4 +432,32 @@ func TestOnlySomeCallsAreTimed(t *testing.T) {
 		require.InDelta(t, 50_000/32, timed, 1)
 		require.Zero(t, l.InFlight())
 	})
+}
+
+// A gate tells the bound that the deadline of a call has passed, though its breaker ignores that.
+func TestTheBoundOfAGateJudgesDeadlinesByItself(t *testing.T) {
+	for _, expired := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newForGate("g", 0, true)
+			end := gatehook.InFlight.(gatehook.Slots[Limiter, window.Outcome]).Listener(l).Ended
+			for range 100 {
+				start, _, _ := l.occupy()
+				time.Sleep(20 * ms)
+				end(start, gatehook.Ending[window.Outcome]{Outcome: window.Success, Context: t.Context()})
+			}
+			for range 300 {
+				start, _, ok := l.occupy()
+				if ok {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					time.AfterFunc(time.Second, func() {
+						end(start, gatehook.Ending[window.Outcome]{Outcome: window.Ignored, Context: ctx, Expired: expired})
+						cancel()
+					})
+				}
+				time.Sleep(30 * ms)
+			}
+			require.Equal(t, expired, l.Explain() != "")
+			time.Sleep(2 * time.Second)
+		})
+	}
 }

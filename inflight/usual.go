@@ -3,38 +3,79 @@ package inflight
 import "time"
 
 // usualLatency estimates the median latency of successes while nothing is wrong. The median does
-// not care how long the long calls are. Each success moves the estimate by a small share (Robbins
-// and Monro, 1951), at most by a factor of e per minute, so it does not follow an overload.
+// not care how long the long calls are.
+//
+// At first it learns from a cohort, the calls that begin one after the other, until nearly all of
+// them have ended: of all calls that end, the first ones are short. From then on each success moves
+// the estimate by a small share (Robbins and Monro, 1951), at most by a factor of e per minute, so
+// that it does not follow an overload.
 type usualLatency struct {
-	n      int // successes
-	median float64
-	known  bool
-	last   time.Duration
+	estimate float64
+	median   float64 // the estimate in ns, or 0 until it is known
+	last     time.Duration
+
+	from, to  time.Duration // the cohort began in this time; to is 0 while it still begins
+	first     uint64        // the calls that had started by then
+	ended     int           // calls of the cohort
+	successes int
 }
 
 const (
-	// The first learnUntil successes move the estimate by one over their number.
-	learnUntil = 64
-	knownAfter = 20
-	memory     = time.Minute
+	cohort = 32
+	// The n-th success of the cohort moves the estimate by firstGain/n, so it can become fifty
+	// times the first success.
+	firstGain = 8
+	lastGain  = 0.02
+	memory    = time.Minute
 )
 
-// learn learns from a success. The estimate is not known before the calls in flight are few beside
-// those that have ended: of calls that began together, the short ones end first.
-func (u *usualLatency) learn(now time.Duration, latency float64, inFlight int) {
-	if u.n == 0 {
-		u.median = latency
+func (u *usualLatency) known() bool { return u.median > 0 }
+
+// advance closes the cohort when enough calls have begun, and begins another one if its calls do
+// not end.
+func (u *usualLatency) advance(now time.Duration, started uint64) {
+	if u.known() {
+		return
 	}
-	gain := min(0.02, float64(now-u.last)/float64(memory))
-	if u.n++; u.n < learnUntil {
-		gain = max(gain, 1/float64(u.n+1))
+	if u.to == 0 && started-u.first >= cohort {
+		u.to = now
+	}
+	if started-u.first >= 16*cohort {
+		*u = usualLatency{from: now, first: started}
+	}
+}
+
+// end counts a call that has ended.
+func (u *usualLatency) end(began time.Duration) {
+	if u.known() || began < u.from || u.to > 0 && began > u.to {
+		return
+	}
+	u.ended++
+	if 8*u.ended >= 7*cohort && 2*u.successes >= cohort {
+		u.median = u.estimate
+	}
+}
+
+// learn learns from a success.
+func (u *usualLatency) learn(now time.Duration, latency float64, began time.Duration) {
+	gain := min(float64(now-u.last)/float64(memory), lastGain)
+	if !u.known() {
+		if began < u.from || u.to > 0 && began > u.to {
+			return
+		}
+		if u.successes++; u.successes == 1 {
+			u.estimate = latency
+		}
+		gain = min(firstGain/float64(u.successes), 0.5)
 	}
 	u.last = now
 	switch {
-	case latency > u.median:
-		u.median *= 1 + gain
-	case latency < u.median:
-		u.median = max(u.median/(1+gain), 1)
+	case latency > u.estimate:
+		u.estimate *= 1 + gain
+	case latency < u.estimate:
+		u.estimate = max(u.estimate/(1+gain), 1)
 	}
-	u.known = u.known || u.n >= max(knownAfter, 4*inFlight)
+	if u.known() {
+		u.median = u.estimate
+	}
 }

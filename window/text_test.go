@@ -47,7 +47,7 @@ func FuzzOutcomeText(f *testing.F) {
 			require.ErrorContains(t, err, "must be success, failure, ignored or overloaded")
 			require.Equal(t, before, o)
 			_, err = o.MarshalText()
-			require.EqualError(t, err, "window: Outcome is 9, must be Success, Failure or Ignored")
+			require.EqualError(t, err, "window: Outcome is 9, must be Success, Failure, Ignored or Overloaded")
 			return
 		}
 		require.Contains(t, []string{"success", "failure", "ignored"}, text)

@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/stat"
@@ -26,7 +27,7 @@ type LimiterSeries struct {
 // InFlightSeries holds the series of a bound on calls in flight.
 type InFlightSeries struct {
 	Calls, Limit *stat.Series
-	Bounding     [len(Evidence)]*stat.Series
+	bounding     [len(Evidence)]atomic.Pointer[stat.Series] // nil until they are yielded
 }
 
 // Evidence holds the words for the evidence on which an adaptive bound bounds the calls.
@@ -41,17 +42,21 @@ type Bound struct {
 
 // NewInFlightSeries returns the series for a name.
 func NewInFlightSeries(name string) *InFlightSeries {
-	s := &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
-	for i, word := range Evidence {
-		s.Bounding[i] = InFlightBounding.Series(name, word)
-	}
-	return s
+	return &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
 }
 
 // Yield yields the state of the bound. It reports whether yield wants more.
 func (s *InFlightSeries) Yield(b Bound, yield func(*stat.Series, float64) bool) bool {
 	return yield(s.Calls, float64(b.Calls)) && yield(s.Limit, float64(b.Limit)) &&
-		(b.Evidence == 0 || yield(s.Bounding[b.Evidence-1], b.Bounding.Seconds()))
+		(b.Evidence == 0 || yield(s.boundingBy(b.Evidence-1), b.Bounding.Seconds()))
+}
+
+func (s *InFlightSeries) boundingBy(evidence int) *stat.Series {
+	series := &s.bounding[evidence]
+	if series.Load() == nil {
+		series.CompareAndSwap(nil, InFlightBounding.Series(s.Calls.Values[0], Evidence[evidence]))
+	}
+	return series.Load()
 }
 
 // NewLimiterSeries returns the series for a name. Those of counters began at created.
