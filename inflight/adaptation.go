@@ -258,6 +258,9 @@ func (a *adaptation) addEvidence(weight float64, of evidence) {
 	}
 	rate, young := a.rate(), a.young()
 	switch {
+	case a.evidence == words:
+		a.fullAt = young
+		a.cutTo(wordCut * young)
 	case a.evidence == slowCalls && a.isUseless(rate, young):
 		a.stop()
 		a.usual = usualLatency{from: a.now, first: a.started}
@@ -267,9 +270,6 @@ func (a *adaptation) addEvidence(weight float64, of evidence) {
 			aim = max(aim, a.threshold(0, a.patience, 1./2))
 		}
 		a.cut(rate * aim)
-	case a.evidence == words:
-		a.fullAt = young
-		a.cutTo(wordCut * young)
 	}
 }
 
