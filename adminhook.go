@@ -66,15 +66,9 @@ func (g *Group[K]) adminObject() adminhook.Object {
 	}
 	if p.withoutRoom != nil {
 		o.Slots = &adminhook.Slots{
-			InFlight: func() int {
-				n, _ := p.inFlight(g)
-				return n
-			},
-			Now: func() int {
-				_, limit := p.inFlight(g)
-				return limit
-			},
-			Limit: g.adminMaxConcurrent(),
+			InFlight: func() int { return p.inFlight(g).Calls },
+			Now:      func() int { return p.inFlight(g).Limit },
+			Limit:    g.adminMaxConcurrent(),
 		}
 	}
 	return o
