@@ -14,7 +14,7 @@ const neverFull = math.MinInt64
 const (
 	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
 	maxShards    = 256
-	// the most checks to find a member that can be evicted: each member is checked twice
+	// The most checks to find a member that can be evicted: each member is checked twice.
 	maxChecks = 2 * keysPerShard
 )
 
