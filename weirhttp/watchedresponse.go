@@ -13,7 +13,7 @@ type watchedResponse struct {
 	http.ResponseWriter
 	status   int              // 0 until it is known
 	header   func()           // called when the handler has set the status; nil for none
-	answered func(status int) // called for each Flush, and when the handler takes over the connection
+	answered func(status int) // called by Flush and by Hijack
 }
 
 // WriteHeader remembers the status, unless it is informational.
