@@ -26,8 +26,8 @@ type Config struct {
 	// It refuses calls only on evidence of an overload: most calls time out, take half of the time
 	// that callers allow, or fail with the outcome breaker.Overloaded, and hardly any is fast. Then
 	// it allows only as many at once as the service answers in good time: see package inflight. The
-	// deadline of a call counts even if the breaker ignores it. Soon after the service has recovered
-	// it refuses none again.
+	// deadline of a call counts even if the breaker ignores it. Soon after the service has
+	// recovered it refuses none again.
 	//
 	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
 	// late, and then refuses all calls. Adaptive costs about 800 bytes, and two readings of the

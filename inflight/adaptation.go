@@ -18,7 +18,7 @@ import (
 //     three kinds and the fast calls are summed up in a score: a cumulative sum (Page, "Continuous
 //     Inspection Schemes", 1954).
 //   - Refusing helps only a call that would have come too late. So a call is slow only if it took
-//     half of the time that its caller allowed, and the calls in flight must be expected to take as
+//     half of the time that its caller allowed. The calls in flight must be expected to take as
 //     long, by Little's law (Little, 1961): L calls in flight, of which X end per second, take L/X.
 //   - The same law says how far: the limit lets in what the service answers in the time that is
 //     left. See cut.
@@ -50,7 +50,8 @@ type adaptation struct {
 	cutAt    time.Duration                 // the last cut
 	lastUse  time.Duration                 // when the limit was last nearly reached
 	first    struct{ young, rate float64 } // at the first cut
-	fullAt   float64                       // the calls in flight when the service last said that it is overloaded
+	// the calls in flight when the service last said that it is overloaded
+	fullAt float64
 
 	passed      uint64 // the started calls when a call was last seen to pass
 	passedAt    time.Duration
@@ -202,8 +203,8 @@ func (a *adaptation) recordSuccess(latency, allowed time.Duration) {
 }
 
 // raise raises the limit after a success in good time. From the number on at which the service has
-// said that it is overloaded, the limit is only raised by one call in the time that a call takes, as
-// in TCP (Jacobson, "Congestion Avoidance and Control", 1988).
+// said that it is overloaded, the limit is only raised by one call in the time that a call takes,
+// as in TCP (Jacobson, "Congestion Avoidance and Control", 1988).
 func (a *adaptation) raise() {
 	by := a.every
 	if a.limit >= wordCut*a.fullAt && a.fullAt > 0 {
@@ -309,8 +310,8 @@ func (a *adaptation) unanswered() float64 {
 }
 
 // probe allows one more call than are in flight if none has passed for twice as long as callers
-// allow, and for twice as long again each time. Otherwise calls that never end would hold all slots for ever, and no
-// other call could show that the service is well.
+// allow, and for twice as long again each time. Otherwise calls that never end would hold all slots
+// for ever, and no other call could show that the service is well.
 func (a *adaptation) probe() {
 	if a.now >= a.probeAt() {
 		a.probesSince++
@@ -328,8 +329,8 @@ func (a *adaptation) probeAt() time.Duration {
 // Little's law needs a mean over at least the time that a call takes.
 func (a *adaptation) rate() float64 { return a.history.rate(a.now, max(50, float64(a.inFlight))) }
 
-// young returns how many calls in flight are not older than the evidence, with the one that has just
-// ended. Streams and hung calls are older. They say nothing about the calls that come, and the
+// young returns how many calls in flight are not older than the evidence, with the one that has
+// just ended. Streams and hung calls are older. They say nothing about the calls that come, and the
 // limit leaves room for them.
 func (a *adaptation) young() float64 {
 	return a.history.younger(a.now-3*a.silence(), a.started, a.inFlight) + 1

@@ -147,7 +147,7 @@ func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
 		require.Equal(t, time.Minute, a.adaptation.lastUse, "the limit was in use")
 		time.Sleep(2*time.Second - 1)
 		require.False(t, a.tryRaise(startLimit))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.True(t, a.tryRaise(startLimit), "a probe")
 		require.False(t, a.tryRaise(startLimit+1))
 		require.NoError(t, l.SetLimit(7))

@@ -30,13 +30,14 @@
 // refusing helps:
 //
 //   - In front of an overloaded service all calls wait in one queue, so even those that need little
-//     work are slow. A fast success contradicts an overload, however many other calls are slow, lost
-//     or long. A success is fast within twice the median, or within an eighth of the time that its
-//     caller allowed: that is the deadline of its context, or a second without one.
-//   - Evidence of an overload are calls that fail after all of the time that their caller allowed,
-//     successes that take more than half of it and eight times the median, and the word of the
-//     service: window.Overloaded, the outcome of HTTP's status 429 and of gRPC's ResourceExhausted.
-//     More than two late failures, or four slow calls, must come with each fast one.
+//     work are slow. A fast success contradicts an overload, however many other calls are slow,
+//     lost or long. A success is fast within twice the median, or within an eighth of the time that
+//     its caller allowed: that is the deadline of its context, or a second without one.
+//   - Three kinds of calls are evidence of an overload. They fail after all of the time that their
+//     caller allowed, or take more than half of it and eight times the median, or the service says
+//     that it is overloaded. It says so with window.Overloaded, the outcome of HTTP's status 429
+//     and of gRPC's ResourceExhausted. More than two late failures, or four slow calls, must come
+//     with each fast one.
 //   - The calls in flight must be expected to take too long as well, by Little's law. The limit
 //     then lets in what the service answers within a quarter of the time that callers allow, or
 //     within four times the median if that is longer.
@@ -62,9 +63,9 @@
 // begun before the process, it takes the first calls for usual. A short overload that a long queue
 // would have absorbed costs some calls.
 //
-// If callers wait in a [Queue] with a Target, they should not wait in the service as well. So a call
-// is slow from twice the Target on, if that is more than eight times the median. Tests with ten
-// simulated servers, calls of 20 ms and a Target of 20 ms keep these bounds:
+// If callers wait in a [Queue] with a Target, they should not wait in the service as well. So a
+// call is slow from twice the Target on, if that is more than eight times the median. Tests with
+// ten simulated servers, calls of 20 ms and a Target of 20 ms keep these bounds:
 //   - Under 1.5 to 10 times the load that the servers can take, at least 90 % of what they can do
 //     is done from 2 s on. An answered call takes at most 150 ms in the median.
 //   - One second after the capacity was halved, at least 90 % of the rest is used. One second after

@@ -17,8 +17,8 @@ import (
 // is switched on, waiting callers are allowed at once.
 //
 // A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that
-// becomes adaptive begins with the number of calls in flight, but with at least 50 and at most Limit.
-// Its calls in flight are not timed.
+// becomes adaptive begins with the number of calls in flight, but with at least 50 and at most
+// Limit. Its calls in flight are not timed.
 //
 // If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has
 // another Name, it returns an error and changes nothing.

@@ -53,14 +53,14 @@ func (c ShedConfig) Validate() error {
 // Target, requests do not wait.
 //
 // A request occupies its slot until its handler returns or panics, even if the handler has taken
-// over the connection. A limit that adapts learns from the time until the handler calls WriteHeader,
-// flushes the response or takes over the connection, or else returns: a stream may be long, and is
-// not slow. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
-// failure. The limiter can be shared and can be changed at any time. [inflight.Limiter.Reconfigure]
-// can also change whether requests wait. The ShedConfig cannot be changed. If the limiter has a
-// name, it has metrics, and refusals name it. The handler gets the ResponseWriter of the server, or
-// one as that of a [Guard] if the limit adapts.
-// Shed panics with the error of c.Validate if c is invalid, and if inFlight is nil.
+// over the connection. A limit that adapts learns from the time until the handler calls
+// WriteHeader, flushes the response or takes over the connection, or else returns: a stream may be
+// long, and is not slow. Put a Shed before a Limit, and both before a Guard, which counts a 503 as
+// a failure. The limiter can be shared and can be changed at any time.
+// [inflight.Limiter.Reconfigure] can also change whether requests wait. The ShedConfig cannot be
+// changed. If the limiter has a name, it has metrics, and refusals name it. The handler gets the
+// ResponseWriter of the server, or one like that of a [Guard] if the limit adapts. Shed panics with
+// the error of c.Validate if c is invalid, and if inFlight is nil.
 func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)

@@ -337,7 +337,7 @@ func TestStreamsBehindAShedAreNotSlow(t *testing.T) {
 func TestAShedKeepsTheMethodsOfTheResponseWriter(t *testing.T) {
 	for _, c := range []inflight.Config{{Limit: 1}, {Adaptive: true}} {
 		var got http.ResponseWriter
-		h := weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = w }))
+		h := weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = w }))
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 		require.Equal(t, !c.Adaptive, got == http.ResponseWriter(w))

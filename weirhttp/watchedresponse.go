@@ -19,7 +19,7 @@ type watchedResponse struct {
 	status   int              // 0 until it is known
 	late     bool             // http.TimeoutHandler has already answered
 	header   func()           // called when the handler has set the status; nil for none
-	answered func(status int) // called for each Flush, and when the handler takes over the connection
+	answered func(status int) // called by Flush and by Hijack
 }
 
 // WriteHeader remembers the status, unless it is informational.

@@ -17,8 +17,8 @@ type latencySource interface {
 	Latency() window.Latency
 }
 
-// explainer is a source that says why it refuses calls, such as a breaker, a gate or a bound on calls
-// in flight.
+// explainer is a source that says why it refuses calls, such as a breaker, a gate or a bound on
+// calls in flight.
 type explainer interface {
 	Explain() string
 }

@@ -37,8 +37,8 @@ var Evidence = [...]string{"slow_calls", "overloaded", "late_failures", "silence
 // Bound is the state of a bound on calls in flight.
 type Bound struct {
 	Calls, Limit int
-	Evidence     int           // an index of Evidence plus 1, 0 for an adaptive bound that refuses nothing
-	Bounding     time.Duration // since when, if Evidence is not 0
+	Evidence     int           // an index of Evidence plus 1, or 0 if the bound does not adapt now
+	Bounding     time.Duration // for how long, if Evidence is not 0
 }
 
 // NewInFlightSeries returns the series for a name.
