@@ -36,7 +36,8 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 	switch r.action.Verb {
 	case verbSilence:
 		s := adminhook.Silence{Match: v.match, End: time.Now().Add(v.duration)}
-		s.Name = cmp.Or(v.silence, strings.Join(v.match, ", ")) // not truncated, or it could replace another silence
+		// not truncated, because a silence replaces another one of its name
+		s.Name = cmp.Or(v.silence, strings.Join(v.match, ", "))
 		e.Before = silenceText(m, s.Name)
 		if err := m.Silence(s); err != nil {
 			return replyErrorf(http.StatusBadRequest, "%.500v", err)
