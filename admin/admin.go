@@ -53,7 +53,7 @@ type Handler struct {
 	slots  chan struct{}          // of requests that are being served
 
 	mu      sync.Mutex
-	sources []stat.Source
+	sources []namedSource
 	targets map[id]*target
 }
 
@@ -104,47 +104,75 @@ func New(c Config, sources ...stat.Source) (*Handler, error) {
 // Add adds sources. It returns the errors that New returns for sources. If there is an error, it
 // adds none of them. A source that the handler has already is not added again.
 func (h *Handler) Add(sources ...stat.Source) error {
+	added, err := identifyAll(sources) // without the lock, because it calls methods of the sources
+	if err != nil {
+		return err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all, err := addSources(h.sources, sources)
+	all, err := addSources(h.sources, added)
 	if err == nil {
 		h.sources = all
 	}
 	return err
 }
 
-// addSources returns the old sources and those of the new ones that are objects.
-func addSources(old, added []stat.Source) ([]stat.Source, error) {
+// namedSource is a source with the name that no other source may have: see identify.
+type namedSource struct {
+	stat.Source
+
+	name id
+}
+
+// identifyAll returns those of the sources that are objects, with their names.
+func identifyAll(sources []stat.Source) (list []namedSource, err error) {
+	for i, s := range sources {
+		if s == nil {
+			return nil, fmt.Errorf("admin: source %d of %d is nil", i+1, len(sources))
+		}
+		if name, ok := identify(s); ok {
+			list = append(list, namedSource{s, name})
+		}
+	}
+	return list, nil
+}
+
+// addSources returns the old sources and the new ones.
+func addSources(old, added []namedSource) ([]namedSource, error) {
 	all := slices.Clip(old)
 	seen := map[id]stat.Source{}
 	for _, s := range old {
-		name, _ := identify(s)
-		seen[name] = s
+		seen[s.name] = s.Source
 	}
-	for i, s := range added {
-		if s == nil {
-			return nil, fmt.Errorf("admin: source %d of %d is nil", i+1, len(added))
-		}
-		name, ok := identify(s)
-		if !ok || contains(all, s) {
+	for _, s := range added {
+		if slices.ContainsFunc(all, func(other namedSource) bool { return sameObject(other.Source, s.Source) }) {
 			continue
 		}
-		if other, known := seen[name]; known && name != (id{}) && !sameObject(other, s) {
-			return nil, fmt.Errorf("admin: two different sources are the %s %.64q: each needs a name of its own", name.kind, name.name)
+		if _, known := seen[s.name]; known && s.name != (id{}) {
+			return nil, fmt.Errorf("admin: two different sources are the %s %.64q: each needs a name of its own", s.name.kind, s.name.name)
 		}
-		seen[name] = s
+		seen[s.name] = s.Source
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// unnamed returns the sources without their names.
+func unnamed(list []namedSource) []stat.Source {
+	sources := make([]stat.Source, len(list))
+	for i, s := range list {
+		sources[i] = s.Source
+	}
+	return sources
 }
 
 // Remove removes the sources that are == to those given. Timed actions on them still end in time.
 func (h *Handler) Remove(sources ...stat.Source) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var kept []stat.Source
+	var kept []namedSource
 	for _, s := range h.sources {
-		if !contains(sources, s) {
+		if !contains(sources, s.Source) {
 			kept = append(kept, s)
 		}
 	}
@@ -162,7 +190,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-h.slots }()
 	default:
 		header.Set("Retry-After", "1")
-		reply(w, http.StatusServiceUnavailable, problem{"too many requests are being served", http.StatusServiceUnavailable})
+		reply(w, http.StatusServiceUnavailable, problem{
+			fmt.Sprintf("%d requests are being served, which is the most", maxRequests), http.StatusServiceUnavailable,
+		})
 		return
 	}
 	answer, err := h.serve(w, r)

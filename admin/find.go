@@ -23,7 +23,7 @@ func idOf(o adminhook.Object, key string) id { return id{o.Source, o.Kind, o.Nam
 
 // sameObject reports whether two sources are the same object.
 func sameObject(a, b stat.Source) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
 func contains(list []stat.Source, s stat.Source) bool {
@@ -137,7 +137,7 @@ func (h *Handler) objects() []adminhook.Object {
 	h.mu.Lock()
 	sources := h.sources
 	h.mu.Unlock()
-	return objects(sources)
+	return objects(unnamed(sources))
 }
 
 // find returns the object that the action names, without regard to its key.

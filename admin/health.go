@@ -71,10 +71,15 @@ func NewHealth(c HealthConfig, sources ...stat.Source) (*Health, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	all, err := addSources(nil, sources)
+	named, err := identifyAll(sources)
 	if err != nil {
 		return nil, err
 	}
+	named, err = addSources(nil, named)
+	if err != nil {
+		return nil, err
+	}
+	all := unnamed(named)
 	c.NotReady = slices.Clone(c.NotReady)
 	switch c.DrainDelay {
 	case 0:

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/adminhook"
 )
 
-// maxAlerts is the maximum number of alerts of a monitor in an answer.
+// maxAlerts is the maximum number of alerts of a monitor in an answer. The firing ones come first.
 const maxAlerts = 1000
 
 // silenceView is a silence of a monitor as JSON.
@@ -36,7 +36,8 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 	switch r.action.Verb {
 	case verbSilence:
 		s := adminhook.Silence{Match: v.match, End: time.Now().Add(v.duration)}
-		s.Name = cmp.Or(v.silence, truncateText(strings.Join(v.match, ", "), 200))
+		// not truncated, because a silence replaces another one of its name
+		s.Name = cmp.Or(v.silence, strings.Join(v.match, ", "))
 		e.Before = silenceText(m, s.Name)
 		if err := m.Silence(s); err != nil {
 			return replyErrorf(http.StatusBadRequest, "%.500v", err)
@@ -76,6 +77,7 @@ func (d *details) addMonitor(m *adminhook.Monitor) {
 		d.Silences = append(d.Silences, silenceView{s.Name, s.Match, s.Start, s.End})
 	}
 	alerts := m.Alerts()
+	d.MoreAlerts = len(alerts) > maxAlerts
 	for _, a := range alerts[:min(len(alerts), maxAlerts)] {
 		d.Alerts = append(d.Alerts, alertView{a.Rule, a.Key, a.State, a.Labels["severity"], a.SilencedBy})
 	}

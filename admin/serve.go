@@ -86,8 +86,12 @@ func (h *Handler) checkRate(user string) error {
 	if r.OK {
 		return nil
 	}
+	text := fmt.Sprintf("%q sends more than %d requests per second", user, maxRate)
+	if h.rates.Len() >= maxUsers {
+		text = fmt.Sprintf("%q, or all users beyond %d together, send more than %d requests per second", user, maxUsers, maxRate)
+	}
 	return &replyError{
-		http.StatusTooManyRequests, fmt.Sprintf("%q sends more than %d requests per second", user, maxRate),
+		http.StatusTooManyRequests, text,
 		"Retry-After", strconv.Itoa(int(math.Ceil(r.RetryAfter.Seconds()))),
 	}
 }

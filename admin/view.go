@@ -54,13 +54,15 @@ type timedView struct {
 type details struct {
 	view
 
-	Explain   string        `json:"explain,omitempty"`
-	Busiest   []busyKey     `json:"busiest,omitempty"`
-	Rules     []string      `json:"rules,omitempty"`     // of a monitor
-	Notifiers []string      `json:"notifiers,omitempty"` // of a monitor
-	Alerts    []alertView   `json:"alerts,omitempty"`    // of a monitor, pending or firing
-	Silences  []silenceView `json:"silences,omitempty"`  // of a monitor
-	History   []entry       `json:"history"`
+	Explain   string      `json:"explain,omitempty"`
+	Busiest   []busyKey   `json:"busiest,omitempty"`
+	Rules     []string    `json:"rules,omitempty"`     // of a monitor
+	Notifiers []string    `json:"notifiers,omitempty"` // of a monitor
+	Alerts    []alertView `json:"alerts,omitempty"`    // of a monitor, pending or firing
+	// says that the monitor has more alerts than are listed
+	MoreAlerts bool          `json:"more_alerts,omitempty"`
+	Silences   []silenceView `json:"silences,omitempty"` // of a monitor
+	History    []entry       `json:"history"`
 }
 
 // busyKey is a key that was refused often, with bounds of how often: see limiter.BusyKey.

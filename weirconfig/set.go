@@ -118,8 +118,9 @@ func (s *Set) Sources() []stat.Source {
 // Format prints the name of the file, for every verb.
 func (s Set) Format(f fmt.State, _ rune) {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, _ = io.WriteString(f, "weirconfig.Set{"+s.setup.file.name+"}")
+	name := s.setup.file.name
+	s.mu.RUnlock()
+	_, _ = io.WriteString(f, "weirconfig.Set{"+name+"}")
 }
 
 // get returns the object with the name, and panics if there is none.

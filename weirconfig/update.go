@@ -27,6 +27,8 @@ var ErrRestart = errors.New("weirconfig: needs a restart")
 // the same keeps its queue.
 //
 // Update calls the functions of Config for the new file, as New does. Updates wait for each other.
+// So functions of Config, and callbacks of the objects such as OnChange of a breaker, may call all
+// methods of the set except Update.
 func (s *Set) Update(f *File) error {
 	s.updates.Lock()
 	defer s.updates.Unlock()

@@ -52,11 +52,20 @@ const (
 // watchFile watches a file with the text until the test ends.
 func watchFile(t *testing.T, text string) *watchedSet {
 	t.Helper()
+	return watchFileWith(t, text, weirconfig.Config{})
+}
+
+// watchFileWith is watchFile with a config. By default its logs are counted.
+func watchFileWith(t *testing.T, text string, c weirconfig.Config) *watchedSet {
+	t.Helper()
 	w := &watchedSet{path: filepath.Join(t.TempDir(), "w.yaml")}
 	w.write(t, text)
 	file, err := weirconfig.Load(w.path)
 	require.NoError(t, err)
-	w.Set, err = weirconfig.New(file, weirconfig.Config{Logger: slog.New(slog.NewTextHandler(w, nil))})
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.NewTextHandler(w, nil))
+	}
+	w.Set, err = weirconfig.New(file, c)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
