@@ -48,7 +48,9 @@ func TestAFileOfAWorldIsTheWorld(t *testing.T) {
 		}
 		require.Equal(t, []string{"none", "weir.Config{}", "recommended", "gobreaker, by rate", "oracle"}, names)
 		if i%60 == 0 && w.Clients[0].Rate < 1000 {
-			require.Equal(t, sim.Trace(w, sim.None(), 1), sim.Trace(c.World, sim.None(), 1), text)
+			want, _ := sim.Trace(w, sim.None(), 1)
+			got, _ := sim.Trace(c.World, sim.None(), 1)
+			require.Equal(t, want, got, text)
 		}
 		require.Equal(t, plain(w), plain(c.World), text)
 	}

@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -128,8 +129,7 @@ type simple struct {
 	seed    uint64
 	none    []sim.Call
 	byRate  []sim.Call
-	out     []sim.Span
-	perHost [][]sim.Span
+	out     map[place][]sim.Span
 	trouble time.Duration // the end of the last one
 	limit   time.Duration // of the way back from it
 	ends    bool          // the service is well after that
@@ -141,23 +141,43 @@ var simpleGuard = func() sim.Maker {
 }()
 
 func newSimple(w sim.World, seed uint64) simple {
-	s := simple{seed: seed, none: sim.Trace(w, sim.None(), seed), byRate: sim.Trace(w, simpleGuard, seed)}
-	counted := withoutHopeless(w, s.none)
-	s.out = takenOut(counted, w)
-	hosts := max(w.Service.Hosts, 1)
-	for h := range hosts {
-		own := slices.Clone(counted)
-		own = slices.DeleteFunc(own, func(c sim.Call) bool { return c.Host != h })
-		spans := slices.Concat(s.out, takenOut(own, w))
-		slices.SortFunc(spans, func(a, b sim.Span) int { return int(a.From - b.From) })
-		var joined []sim.Span
-		for _, span := range spans {
-			joined = join(joined, span)
-		}
-		s.perHost = append(s.perHost, joined)
-	}
+	s := simple{seed: seed}
+	none, attempts := sim.Trace(w, sim.None(), seed)
+	s.none = none
+	s.byRate, _ = sim.Trace(w, simpleGuard, seed)
+	counted := withoutHopeless(w, attempts)
+	s.findOutages(w, counted)
 	s.findEnd(w, counted)
 	return s
+}
+
+// place is what a guard guards: a process, or a host of a process.
+type place struct{ process, host int }
+
+// allHosts is the host of a place with all hosts.
+const allHosts = -1
+
+// findOutages finds the outages of each place from the attempts that are not hopeless.
+func (s *simple) findOutages(w sim.World, counted []sim.Call) {
+	at := map[place][]sim.Call{}
+	for _, a := range counted {
+		for _, host := range []int{a.Host, allHosts} {
+			p := place{a.Process, host}
+			at[p] = append(at[p], a)
+		}
+	}
+	s.out = map[place][]sim.Span{}
+	for p, attempts := range at {
+		s.out[p] = takenOut(attempts, w)
+	}
+	for p := range at { // an outage of the process is one of its hosts too
+		spans := slices.Concat(s.out[p], s.out[place{p.process, allHosts}])
+		slices.SortFunc(spans, func(a, b sim.Span) int { return cmp.Compare(a.From, b.From) })
+		s.out[p] = nil
+		for _, span := range spans {
+			s.out[p] = join(s.out[p], span)
+		}
+	}
 }
 
 // hopeless reports whether hurried calls are hopeless: they allow less than the usual time of a
@@ -167,16 +187,17 @@ func hopeless(w sim.World) bool {
 	return c.HurriedShare > 0 && c.Hurried < quantile(w.Service.Time, 0.5)
 }
 
-// withoutHopeless returns the calls that are not hopeless. The failures of the others say nothing
+// withoutHopeless returns the attempts that are not hopeless. The failures of the others say nothing
 // about the service.
-func withoutHopeless(w sim.World, calls []sim.Call) []sim.Call {
+func withoutHopeless(w sim.World, attempts []sim.Call) []sim.Call {
 	if !hopeless(w) {
-		return calls
+		return attempts
 	}
-	return slices.DeleteFunc(slices.Clone(calls), func(c sim.Call) bool { return c.Hurried })
+	return slices.DeleteFunc(slices.Clone(attempts), func(c sim.Call) bool { return c.Hurried })
 }
 
-// findEnd finds out when the trouble is over, and whether the service is well then.
+// findEnd finds out when the trouble is over, and whether the service is well then. The attempts are
+// those that are not hopeless.
 func (s *simple) findEnd(w sim.World, counted []sim.Call) {
 	for _, f := range w.Faults {
 		if f.To < w.For || f.From > 0 {
@@ -211,7 +232,7 @@ func judge(w sim.World, runs []simple, g Guard) Verdict {
 	for _, s := range runs {
 		own := s.byRate
 		if g.Name != guards.ByRate {
-			own = sim.Trace(w, g.Maker, s.seed)
+			own, _ = sim.Trace(w, g.Maker, s.seed)
 		}
 		inOutage := s.inOutage(g)
 		for i, c := range s.none {
@@ -245,15 +266,17 @@ func judge(w sim.World, runs []simple, g Guard) Verdict {
 // inOutage returns a function that reports whether a call is taken out. It must be called for the
 // calls in order.
 func (s *simple) inOutage(g Guard) func(sim.Call) bool {
-	if !g.PerHost {
-		in := covers(s.out)
-		return func(c sim.Call) bool { return in(c.Began) }
+	at := map[place]func(time.Duration) bool{}
+	return func(c sim.Call) bool {
+		p := place{c.Process, allHosts}
+		if g.PerHost {
+			p.host = c.Host
+		}
+		if at[p] == nil {
+			at[p] = covers(s.out[p])
+		}
+		return at[p](c.Began)
 	}
-	var hosts []func(time.Duration) bool
-	for _, spans := range s.perHost {
-		hosts = append(hosts, covers(spans))
-	}
-	return func(c sim.Call) bool { return hosts[c.Host](c.Began) }
 }
 
 // sums are the good calls of three guards.

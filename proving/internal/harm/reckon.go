@@ -21,9 +21,9 @@ const (
 	maxAsked     = time.Minute // that a guard waits because the service asked for it
 )
 
-// outages returns the spans in which the service is out, in order. The calls are those of a run
-// without a guard, and of one process. In each moment of an outage, a breaker has seen over its
-// Window that at least FailureRate of the calls fail, or a run of failures.
+// outages returns the spans in which the service is out, in order. The calls are the attempts of a
+// run without a guard, because a breaker judges attempts. In each moment of an outage, a breaker
+// has seen over its Window that at least FailureRate of them fail, or a run of failures.
 //
 // An outage begins with the first call that fails in that window, and ends when the last one has
 // failed.
@@ -85,10 +85,10 @@ func wayBack(calls []sim.Call, t, asked time.Duration, processes int) time.Durat
 	return time.Duration(1<<62) - t // the calls end before
 }
 
-// takenOut returns the outages with the ways back.
+// takenOut returns the outages with the ways back. The calls are those of one process.
 func takenOut(calls []sim.Call, w sim.World) (spans []sim.Span) {
 	for _, s := range outages(calls) {
-		s.To += wayBack(calls, s.To, w.Service.RetryAfter, w.Clients[0].Processes)
+		s.To += wayBack(calls, s.To, w.Service.RetryAfter, 1)
 		spans = join(spans, s)
 	}
 	return spans

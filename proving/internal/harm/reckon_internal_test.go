@@ -144,3 +144,34 @@ func TestRegretIsAgainstTheBestSimpleGuard(t *testing.T) {
 		require.Equal(t, test.harmful, v.Harmful, name)
 	}
 }
+
+// A breaker of a process sees only the attempts of that process, and a gate per host those of a host.
+func TestOutagesAreThoseOfAProcessOrOfAHost(t *testing.T) {
+	var attempts []sim.Call
+	for i, c := range trace(s/10, repeat(2000, "g")) {
+		c.Process, c.Host = i%2, i/2%2
+		firstFails := c.Process == 0 && c.Began >= 50*s && c.Began < 60*s
+		hostFails := c.Host == 1 && c.Began >= 130*s && c.Began < 140*s
+		if firstFails || hostFails && i%4 == 2 { // host 1 of process 0
+			c.End = sim.Failed
+		}
+		attempts = append(attempts, c)
+	}
+	w := sim.World{Clients: []sim.Client{{Processes: 2}}}
+	var all simple
+	all.findOutages(w, attempts)
+	require.Len(t, all.out[place{0, allHosts}], 2)
+	require.Equal(t, 50*s, all.out[place{0, allHosts}][0].From)
+	require.Empty(t, all.out[place{1, allHosts}])
+	require.Empty(t, all.out[place{1, 0}])
+	require.Len(t, all.out[place{0, 0}], 2, "an outage of the process is one of each host")
+	require.Len(t, all.out[place{0, 1}], 2)
+
+	call := func(process, host int, began time.Duration) sim.Call {
+		return sim.Call{Process: process, Host: host, Began: began}
+	}
+	inOutage := all.inOutage(Guard{})
+	require.False(t, inOutage(call(0, 0, 49*s)))
+	require.True(t, inOutage(call(0, 0, 55*s)))
+	require.False(t, inOutage(call(1, 0, 55*s)))
+}

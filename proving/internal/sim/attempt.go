@@ -25,6 +25,7 @@ type attempt struct {
 	slow    float64       // a fault slows it down if this is below the fault's share
 	loss    float64       // it gets no answer if this is below the share of lost ones
 
+	began   time.Duration
 	sent    bool
 	sentAt  time.Duration
 	over    bool  // the caller has a result
@@ -74,6 +75,7 @@ func (a *attempt) begin() {
 		a.call.host = a.host
 		a.call.begin(now)
 	}
+	a.began = now
 	switch k := a.call; {
 	case k.leaves > 0:
 		a.ctx.at, a.ctx.silent = k.began+k.leaves, true

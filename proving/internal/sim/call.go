@@ -63,6 +63,7 @@ func (k *call) attempted(a *attempt, e ending) {
 	if e.refused {
 		r.tally.refusal(now)
 	}
+	r.tally.attempted(a, e)
 	if e.err != nil && k.mayRetry(a) {
 		next := newAttempt(k, a.number+1)
 		r.push(event{at: now + k.wait(a, e), kind: begin, attempt: next})

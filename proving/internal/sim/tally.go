@@ -11,8 +11,9 @@ import (
 type tally struct {
 	world    *World
 	fig      Figures
-	traced   bool   // only calls are wanted
+	traced   bool   // only calls and attempts are wanted
 	calls    []Call // if traced
+	attempts []Call // if traced
 	openings [marks]int
 	hasOpen  bool            // a guard has opened in the trouble
 	waits    []time.Duration // of good calls
@@ -65,7 +66,7 @@ func (y *tally) offered(k *call) {
 // ended counts a call by its end.
 func (y *tally) ended(k *call, e ending, now time.Duration) {
 	if y.traced {
-		y.calls = append(y.calls, newTraced(k, e, now))
+		y.calls = append(y.calls, newTraced(k, k.began, e))
 	}
 	if !y.counts(k.began) {
 		return
@@ -135,6 +136,15 @@ func (y *tally) addAttempt(a *attempt, opened bool) {
 	}
 	y.fig.BadSentBeforeOpen++
 	y.hasOpen = opened
+}
+
+// attempted notes an attempt.
+func (y *tally) attempted(a *attempt, e ending) {
+	if y.traced {
+		c := newTraced(a.call, a.began, e)
+		c.Host = a.host
+		y.attempts = append(y.attempts, c)
+	}
 }
 
 // refusal counts an attempt that a guard refused.
