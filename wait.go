@@ -125,10 +125,10 @@ func (g *Gate) refusalOfBreaker() error {
 // waitForAll waits until the call has its tokens and its slot, and the gate is not held. If it
 // returns an error, the call has nothing.
 //
-// A call takes the limiter's token last, or takes it again after a wait for something else. If calls
-// kept tokens while they wait for slots, all of them could begin at the moment at which the slots
-// fall free, however many tokens the limiter allows in that time. A call with a slot that finds no
-// token releases the slot, which another gate may need.
+// A call takes the limiter's token last, or takes it again after a wait for something else. If
+// calls kept tokens while they wait for slots, all of them could begin at the moment at which the
+// slots fall free, whatever the limit. A call with a slot that finds no token releases the slot,
+// which another gate may need.
 func (g *setup) waitForAll(ctx context.Context, w *wait) (err error) {
 	for done := false; !done && err == nil; {
 		held := g.heldUntil(g.now())

@@ -146,7 +146,8 @@ func (w *randomTest) addGroup(name string, keys, most int) (all []*testedLimiter
 }
 
 // otherKeysInUse returns how many other keys are in use, if the key is idle and may have been
-// evicted; otherwise 0. A key that was held is in use until its bucket is full again. A key that became full less than doubt ago counts as in use.
+// evicted; otherwise 0. A key that was held is in use until its bucket is full again. A key that
+// became full less than doubt ago counts as in use.
 func otherKeysInUse(all []*levelOracle, key int, at, doubt time.Duration) (inUse int) {
 	for i, o := range all {
 		o.advance(at)

@@ -72,8 +72,9 @@ type TokenBucket struct {
 
 	refunded atomic.Int64 // all units ever given back; written with the lock held
 
-	mu     sync.Mutex // held while the state is replaced, and while tokens are reserved or given back
-	serial uint64     // the number of reservations
+	// held while the state is replaced, and while tokens are reserved or given back
+	mu     sync.Mutex
+	serial uint64 // the number of reservations
 }
 
 // NewTokenBucket returns a full bucket. It panics with the error of c.Validate if c is invalid.

@@ -39,9 +39,9 @@ type waitQueue struct {
 
 // tokenSource has the methods of a limiter that its waitQueue uses.
 type tokenSource interface {
-	// acquire takes n tokens without regard to the queue, and returns what it took. If it refuses with RetryAfter 0, the
-	// limiter calls wakeFirst when there may be tokens. If it refuses with ResetAfter noWait, the
-	// caller must not wait.
+	// acquire takes n tokens without regard to the queue, and returns what it took. If it refuses
+	// with RetryAfter 0, the limiter calls wakeFirst when there may be tokens. If it refuses with
+	// ResetAfter noWait, the caller must not wait.
 	acquire(n int) (Result, taken)
 	// predict returns the answer that acquire(n) would give if ahead more tokens were taken before
 	// it. It takes nothing. RetryAfter is never too long.
