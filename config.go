@@ -20,7 +20,9 @@ type Config struct {
 	Burst int
 	// MaxConcurrent is the highest number of calls in flight, up to 1,000,000 (a bulkhead). A call
 	// takes its slot after its token. A call without a slot gives its token back, and is refused
-	// with an *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
+	// with an *inflight.FullError. If it may wait for a slot, it takes a token again when it has
+	// one, so calls never begin faster than Rate and Burst allow. Default 0, no bound, or 1,000,000
+	// with Adaptive.
 	MaxConcurrent int
 	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent.
 	// It refuses calls only on evidence of an overload: most calls time out, take half of the time

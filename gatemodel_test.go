@@ -25,11 +25,11 @@ import (
 // can be changed is changed, and compares what happened with what the documents promise. The checks
 // know only what a user can see: when calls began and ended, their errors, and the statistics.
 //
-// With WEIR_SOAK=true there are 50 times as many runs.
+// With WEIR_SOAK=true there are 15 times as many runs.
 func TestGatesKeepTheirBoundsWhateverHappens(t *testing.T) {
-	seeds := uint64(400)
+	seeds := uint64(1200)
 	if os.Getenv("WEIR_SOAK") == "true" {
-		seeds *= 50
+		seeds *= 15
 	}
 	operations, calls := 0, 0
 	for seed := range seeds {
@@ -552,7 +552,8 @@ func (m *gateModel) checkEnd() {
 		totals := g.Totals()
 		recorded += totals.Calls() + totals.Ignored
 		for s, v := range g.Breaker().Observe {
-			if s.Instrument.Name == "weir.breaker.late_results" { // of calls before a Force or Release
+			// of calls before a Force or Release
+			if s.Instrument.Name == "weir.breaker.late_results" {
 				recorded += int64(v)
 			}
 		}

@@ -24,7 +24,9 @@ type Parts struct {
 	Limiter limiter.Limiter
 	// Remote is a limit outside this process, such as a limit of a fleet. It is called last, after
 	// Breaker and Limiter have allowed the call. If it returns an error, the call is not made, and
-	// the error does not match ErrRefused. Default no limit.
+	// the error does not match ErrRefused. A call keeps its token of Remote while it waits for a
+	// slot, and begins later than Limiter has allowed it by up to the time that Remote.Take took.
+	// Default no limit.
 	Remote limiter.Remote
 	// Throttle refuses a share of the calls to an overloaded service. It is called after Breaker,
 	// so it does not count calls that Breaker refuses, and before Limiter, so a call that it

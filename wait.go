@@ -127,8 +127,8 @@ func (g *Gate) refusalOfBreaker() error {
 //
 // A call takes the limiter's token last, or takes it again after a wait for something else. If
 // calls kept tokens while they wait for slots, all of them could begin at the moment at which the
-// slots fall free, however many tokens the limiter allows in that time. A call with a slot that
-// finds no token releases the slot, which another gate may need.
+// slots fall free, whatever the limit. A call with a slot that finds no token releases the slot,
+// which another gate may need.
 func (g *setup) waitForAll(ctx context.Context, w *wait) (err error) {
 	for done := false; !done && err == nil; {
 		held := g.heldUntil(g.now())

@@ -8,7 +8,6 @@ import (
 
 // wait is the wait of a call. It does not contain the permit, which would have to be on the heap.
 type wait struct {
-	to    target
 	last  time.Time // when it ends
 	setup *setup    // with which the call waits
 

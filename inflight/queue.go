@@ -64,7 +64,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q := &l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := time.Since(l.epoch) // read with the lock held, so an earlier time is that of another clock
+	now := time.Since(l.epoch) // read with the lock held, so it is never earlier on the same clock
 	if q.backlog == nil {
 		q.backlog = &backlog{config: *q.config.Load()}
 	}

@@ -71,7 +71,7 @@ func (t *turnover) update(now time.Duration, ended int64) time.Duration {
 	if t.paused {
 		now, ended = t.pausedAt, t.endedAt
 	}
-	if now < t.since-clock.ReadTolerance { // another clock, such as that of a testing/synctest bubble
+	if now < t.since-clock.ReadTolerance { // another clock, as in a testing/synctest bubble
 		t.since, t.ended = now, ended
 	}
 	elapsed, n := max(now-t.since, 0), ended-t.ended // now may be that of a slow caller

@@ -35,7 +35,7 @@ type bucketState struct {
 // Special positions of full.
 const (
 	alwaysFull = firstPosition // the bucket is full at all times
-	// another state has replaced this one; larger than any real position
+	// replaced means that another state has replaced this one. It is larger than any real position.
 	replaced = lastPosition + 1<<61
 )
 

@@ -48,8 +48,9 @@
 // Limiters read the monotonic clock, so steps of the wall clock do not affect them. The methods and
 // constructors ending in At take a time instead, for replays and simulations. The first time that a
 // limiter is given may be up to 36 years before its creation. The limiter then begins at that time.
-// So a package variable can be used in a bubble of testing/synctest, where the clock begins in the
-// year 2000.
+// A package variable can be used in bubbles of testing/synctest, in which the clock begins anew. A
+// limiter whose clock is another one than before starts again as new. An earlier time for TakeAt
+// never does that, and never adds tokens.
 //
 // # Waiting
 //

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// keyHold is the hold of a key, in the units of the limits of a tier. It is kept until the bucket of
-// the key is full again after the hold. A key that has no room in the table then uses it as its
+// keyHold is the hold of a key, in the units of the limits of a tier. It is kept until the bucket
+// of the key is full again after the hold. A key that has no room in the table then uses it as its
 // bucket, because a key that was held is in use.
 type keyHold struct {
 	hold

@@ -121,12 +121,11 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
 // is below 1.
 //
-// It gives back no token that has come back by itself. So a window gets tokens back that it still
-// counts. A bucket gets back what it would have more if the tokens had not been taken, or less. If
-// the bucket has been full since they were taken, or may have been, the tokens that its rate has
-// added in that time count as come back, beyond those that are kept. A bucket whose rate or burst
-// was changed meanwhile, or that was held, gets nothing. So however late Refund is called, never
-// more requests are allowed than the limit allows.
+// It gives back no token that has come back by itself: never more requests are allowed than the
+// limit allows, however late Refund is called. A window gets back the tokens that it still counts.
+// A bucket gets back what it would have more now if the tokens had not been taken, or less if that
+// is not known. That is all of them while the bucket stays busy. It is nothing once the bucket
+// could have become full without them. A bucket that was changed or held meanwhile gets nothing.
 func (r *Reservation) Refund(n int) { r.refundAt(time.Now(), n) }
 
 func (r *Reservation) refundAt(now time.Time, n int) {

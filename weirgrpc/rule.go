@@ -95,8 +95,9 @@ func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, ca
 
 // LimitRemote returns a rule with one limit per key that is kept outside this process, such as a
 // limit of package fleet. The name appears in errors. If a later rule refuses a call, its token is
-// given back if the limit has a method Refund. If the limit returns an error, the call gets the
-// status Unavailable and does not count as refused. LimitRemote panics if limit or key is nil.
+// given back if the limit has the method Refund of limiter.Remote. If the limit returns an error,
+// the call gets the status Unavailable and does not count as refused. LimitRemote panics if limit
+// or key is nil.
 func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ctx context.Context, call Call) string) Rule {
 	if limit == nil || key == nil {
 		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key function"))

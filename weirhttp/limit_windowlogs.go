@@ -48,7 +48,8 @@ func (p Policy) windowLimit() windowLimit {
 // earlier than before, it is another clock, such as that of a new testing/synctest bubble, and all
 // quotas are full.
 func (t *windowLogs) now() int64 {
-	at := min(int64(time.Since(t.epoch)), math.MaxInt64/4) // so that sums with a window do not overflow
+	// bounded so that sums with a window do not overflow
+	at := min(int64(time.Since(t.epoch)), math.MaxInt64/4)
 	if at < t.latest {
 		t.forgetAll()
 		t.epoch, at = time.Now(), 0

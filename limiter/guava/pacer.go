@@ -87,8 +87,8 @@ func (p *pacer) take(at time.Duration, n int, tolerance time.Duration) limiter.R
 
 // Refund undoes a request for n permits that was made at the time taken. If other requests were
 // made since, the next request may go n intervals earlier, less the time from taken until the last
-// of these requests. Without the undone request, permits might have been stored only up to the
-// maximum in that time.
+// of these requests. Without the undone request, the permits of that time might not have been
+// stored.
 func (p *pacer) Refund(taken time.Time, n int) {
 	if n < 1 {
 		return

@@ -187,8 +187,8 @@ func hopeless(w sim.World) bool {
 	return c.HurriedShare > 0 && c.Hurried < quantile(w.Service.Time, 0.5)
 }
 
-// withoutHopeless returns the attempts that are not hopeless. The failures of the others say nothing
-// about the service.
+// withoutHopeless returns the attempts that are not hopeless. The failures of the others say
+// nothing about the service.
 func withoutHopeless(w sim.World, attempts []sim.Call) []sim.Call {
 	if !hopeless(w) {
 		return attempts
@@ -196,8 +196,8 @@ func withoutHopeless(w sim.World, attempts []sim.Call) []sim.Call {
 	return slices.DeleteFunc(slices.Clone(attempts), func(c sim.Call) bool { return c.Hurried })
 }
 
-// findEnd finds out when the trouble is over, and whether the service is well then. The attempts are
-// those that are not hopeless.
+// findEnd finds out when the trouble is over, and whether the service is well then. The attempts
+// are those that are not hopeless.
 func (s *simple) findEnd(w sim.World, counted []sim.Call) {
 	for _, f := range w.Faults {
 		if f.To < w.For || f.From > 0 {
