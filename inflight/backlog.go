@@ -48,8 +48,8 @@ const relapse = 2
 // grow if a service gets 95 % of the calls that it can serve.
 const newestFirstAfter = 3
 
-// forgetTurnsAfter is how long no caller must have waited until it no longer matters who got how
-// many slots before. A clock that has gone back by more begins a new time.
+// forgetTurnsAfter is how long no caller must have waited until it no longer matters which tenant
+// got how many slots before.
 const forgetTurnsAfter = time.Second
 
 // largestPass is small enough that a pass still grows by the smallest 1/weight.
@@ -91,9 +91,9 @@ func (b *backlog) push(w *waiter, weight float64) {
 func (b *backlog) resume(now time.Duration) {
 	b.late = now
 	idle := now - b.emptied
-	if backwards := idle < -forgetTurnsAfter; backwards || idle >= forgetTurnsAfter {
+	if newClock := idle < 0; newClock || idle >= forgetTurnsAfter {
 		b.classes, b.pass = [priorities]*class{}, 0
-		if backwards {
+		if newClock {
 			b.overloaded, b.relapse = false, 0
 		}
 	}

@@ -61,9 +61,10 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (he
 // if the queue is full.
 func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	weight := l.Queue().tenantWeight(c.Tenant) // a function of the user, so not under the lock
-	q, now := &l.queue, time.Since(l.epoch)
+	q := &l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := time.Since(l.epoch) // read with the lock held, so it is never earlier on the same clock
 	if q.backlog == nil {
 		q.backlog = &backlog{config: *q.config.Load()}
 	}

@@ -3,6 +3,8 @@ package inflight
 import (
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // turnover estimates, from the number of calls that have ended, how often a slot is released while
@@ -69,10 +71,10 @@ func (t *turnover) update(now time.Duration, ended int64) time.Duration {
 	if t.paused {
 		now, ended = t.pausedAt, t.endedAt
 	}
-	if now < t.since { // the clock went back, as in a testing/synctest bubble
+	if now < t.since-clock.ReadTolerance { // another clock, as in a testing/synctest bubble
 		t.since, t.ended = now, ended
 	}
-	elapsed, n := now-t.since, ended-t.ended
+	elapsed, n := max(now-t.since, 0), ended-t.ended // now may be that of a slow caller
 	if elapsed < span && n < enoughEnds && t.mean > 0 {
 		return t.mean
 	}

@@ -24,6 +24,8 @@ func TestTurnoverEstimatesWhenASlotIsReleased(t *testing.T) {
 		{100 * ms, 20, 1, 5 * ms, "20 calls in 100ms"},
 		{150 * ms, 20, 1, 5 * ms, "the last span counts until the next is long enough"},
 		{200 * ms, 30, 1, 10 * ms, "10 calls in 100ms"},
+		{150 * ms, 30, 1, 10 * ms, "a caller that read the clock earlier"},
+		{299 * ms, 35, 1, 10 * ms, "that did not begin the span again"},
 		{500 * ms, 30, 1, 300 * ms, "no call has ended for 300ms"},
 		{500 * ms, 30, 4, time.Second, "the most"},
 		{10 * time.Hour, 30, 1, time.Second, "the most"},
