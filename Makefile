@@ -162,8 +162,8 @@ harm: ## Judge known worlds; fails where a guard breaks a promise that is not in
 harm-search: ## Look for worlds in which a guard harms for FOR=10m from SEED=1, into proving/found
 	@mkdir -p proving/found
 	@go run -C proving ./cmd/harm -for $(FOR) -seed $(SEED) -guards recommended,weir,host,queue -out found
-harm-page: ## Judge 400 random worlds, and write "Whom it harms" of docs/protection.md; half an hour
-	@go run -C proving ./cmd/harm -worlds 400 -seed 2026 -page ../docs/protection.md
+harm-page: ## Judge 200 random worlds, and write "Whom it harms" of docs/protection.md; ten minutes
+	@go run -C proving ./cmd/harm -worlds 200 -seed 2026 -page ../docs/protection.md
 
 .PHONY: benchmarks benchstat
 benchmarks: ## Run the packages' own benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt

@@ -108,14 +108,20 @@ func (v Verdict) Broken() (all []string) {
 // missesGoal reports whether the guard loses much more in outages than gobreaker by rate does.
 func (v Verdict) missesGoal() bool { return v.Within > fineShare && v.Worse > goalTimes }
 
-// Judge runs guards in a world. It takes as many seeds as there must be, from seed on.
+// Judge runs guards in a world, with at least three seeds from seed on. It takes up to three more if
+// there are too few calls outside of outages for a verdict about small shares.
 func Judge(w sim.World, seed uint64, gs []Guard) []Verdict {
 	var runs []simple
 	calls := 0
-	for len(runs) < leastSeeds || calls < fineCalls {
+	for len(runs) < leastSeeds || calls < fineCalls && len(runs) < 2*leastSeeds {
 		s := newSimple(w, seed+uint64(len(runs)))
 		runs = append(runs, s)
-		calls += max(len(s.none), fineCalls/10)
+		inOutage := s.inOutage(Guard{})
+		for _, c := range s.none {
+			if !inOutage(c) {
+				calls++
+			}
+		}
 	}
 	var all []Verdict
 	for _, g := range gs {
