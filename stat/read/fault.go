@@ -17,7 +17,7 @@ const (
 	repeated        // already yielded in the same reading, which is allowed
 	duplicate       // another live series has its ID
 	unknown         // the set does not know its instrument
-	// no instrument, not one value per attribute, or a value that backends do not accept
+	// no instrument, not one value per attribute, or a value that backends do not accept.
 	malformed
 	faults
 )

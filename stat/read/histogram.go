@@ -9,7 +9,7 @@ import (
 
 const (
 	minSchema, maxSchema = -4, 8
-	// above the buckets of all float64s, and within what backends can count
+	// above the buckets of all float64s, and within what backends can count.
 	maxBucket = 300_000
 )
 

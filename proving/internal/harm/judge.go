@@ -108,8 +108,8 @@ func (v Verdict) Broken() (all []string) {
 // missesGoal reports whether the guard loses much more in outages than gobreaker by rate does.
 func (v Verdict) missesGoal() bool { return v.Within > fineShare && v.Worse > goalTimes }
 
-// Judge runs guards in a world, with at least three seeds from seed on. It takes up to three more if
-// there are too few calls outside of outages for a verdict about small shares.
+// Judge runs guards in a world, with at least three seeds from seed on. It takes up to three more
+// if there are too few calls outside of outages for a verdict about small shares.
 func Judge(w sim.World, seed uint64, gs []Guard) []Verdict {
 	var runs []simple
 	calls := 0
