@@ -20,7 +20,11 @@ type Reservation struct {
 	owner giver // nil if nothing was taken
 	taken taken
 
-	// Of TokenBucket.Reserve.
+	*future // nil unless it was made by TokenBucket.Reserve
+}
+
+// future is what [TokenBucket.Reserve] knows of its reservation.
+type future struct {
 	bucket    *TokenBucket
 	state     *bucketState
 	due       time.Duration // the time to act
@@ -126,7 +130,11 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 // A bucket gets back what it would have more now if the tokens had not been taken, or less if that
 // is not known. That is all of them while the bucket stays busy. It is nothing once the bucket
 // could have become full without them. A bucket that was changed or held meanwhile gets nothing.
-func (r *Reservation) Refund(n int) { r.refundAt(time.Now(), n) }
+func (r *Reservation) Refund(n int) {
+	if r.owner != nil { // else the time is not needed
+		r.refundAt(time.Now(), n)
+	}
+}
 
 func (r *Reservation) refundAt(now time.Time, n int) {
 	if n = min(n, r.taken.n); n > 0 && r.owner != nil {
@@ -152,11 +160,11 @@ func (b *TokenBucket) Reserve(n int, maxWait time.Duration) *Reservation {
 // has passed, or if the reservation was cancelled before. To give back tokens after that time, use
 // Refund.
 func (r *Reservation) Cancel() bool {
-	return r.OK && r.bucket != nil && r.cancelAt(time.Since(r.bucket.epoch))
+	return r.OK && r.future != nil && r.cancelAt(time.Since(r.bucket.epoch))
 }
 
 func (b *TokenBucket) reserveAt(at time.Duration, n int, maxWait time.Duration) *Reservation {
-	r := &Reservation{bucket: b, taken: taken{n: n}}
+	r := &Reservation{future: &future{bucket: b}, taken: taken{n: n}}
 	if b.queue.waitingTokens.Load() != 0 {
 		r.Result = b.peekAt(at, 0, n)
 		r.OK, r.taken.n = false, 0
