@@ -93,9 +93,15 @@ func (g *setup) acquireTokens(ctx context.Context, now time.Time, to target) err
 		return g.waitOutHold(ctx, now, held, to)
 	}
 	var t tokens
-	if g.limiter != nil {
+	switch {
+	case g.bucket != nil: // faster than reserve, since its refusals need no Reservation
+		if r := g.bucket.Take(1); !r.OK {
+			return g.waitOrRefuse(ctx, now, r, nil, to)
+		}
+		t.local = takenFast(g.bucket, now.Sub(g.epoch), 1)
+	case g.limiter != nil:
 		if t.local = reserve(g.limiter, now, 1, g.longestWait > 0); !t.local.OK {
-			return g.waitOrRefuse(ctx, now, t.local.Result, t, to)
+			return g.waitOrRefuse(ctx, now, t.local.Result, nil, to)
 		}
 	}
 	if g.remote != nil {
@@ -147,7 +153,7 @@ func (g *setup) acquireFromRemote(ctx context.Context, asked time.Time, t tokens
 		g.giveBack(ctx, &t)
 		return g.undecided(ctx, g.notRefused(err))
 	case !r.OK:
-		return g.waitOrRefuse(ctx, now, r, t, to)
+		return g.waitOrRefuse(ctx, now, r, &t, to)
 	case r.RetryAfter <= 0: // otherwise shadow mode has allowed the call and taken nothing
 		t.remote = asked
 	}

@@ -20,8 +20,8 @@ var errUnreachable = errors.New("no answer")
 // remote stands for a limit outside this process. It is a token bucket that refills in a minute.
 type remote struct {
 	bucket *limiter.TokenBucket
-	last   *limiter.Reservation // of the last Take
-	during func()               // called while a caller waits for the answer
+	last   atomic.Pointer[limiter.Reservation] // of the last Take
+	during func()                              // called while a caller waits for the answer
 	down   bool
 	err    error // returned by Take while it is down
 	asked  atomic.Int64
@@ -41,12 +41,13 @@ func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	if r.down || ctx.Err() != nil {
 		return limiter.Result{}, errors.Join(r.err, ctx.Err())
 	}
-	r.last = limiter.Reserve(r.bucket, n)
-	return r.last.Result, nil
+	taken := limiter.Reserve(r.bucket, n)
+	r.last.Store(taken)
+	return taken.Result, nil
 }
 
 func (r *remote) Refund(_ context.Context, _ time.Time, n int) error {
-	r.last.Refund(n)
+	r.last.Load().Refund(n)
 	return nil
 }
 
@@ -226,13 +227,14 @@ type lateRemote struct {
 
 func (l lateRemote) Take(_ context.Context, n int) (limiter.Result, error) {
 	l.giveUp()
-	l.last = limiter.Reserve(l.bucket, n)
-	return l.last.Result, nil
+	taken := limiter.Reserve(l.bucket, n)
+	l.last.Store(taken)
+	return taken.Result, nil
 }
 
 func (l lateRemote) Refund(ctx context.Context, _ time.Time, n int) error {
 	if ctx.Err() == nil {
-		l.last.Refund(n)
+		l.last.Load().Refund(n)
 	}
 	return ctx.Err()
 }

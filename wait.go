@@ -9,13 +9,18 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// waitOrRefuse continues a call that the limiter or the remote has refused. t is what it has taken.
-func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, t tokens, to target) error {
+// waitOrRefuse continues a call that the limiter has refused, or the remote, if has is not nil. has
+// is what the call has taken before it asked the remote.
+func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has *tokens, to target) error {
 	if g.longestWait > 0 {
-		return g.waitAndAcquire(ctx, &wait{tokens: t, hasToken: t.local.OK || g.limiter == nil}, to)
+		if has == nil {
+			return g.waitAndAcquire(ctx, &wait{}, to)
+		}
+		return g.waitAndAcquire(ctx, &wait{tokens: *has, hasToken: true}, to)
 	}
-	byRemote := t.local.OK || g.limiter == nil
-	g.giveBack(ctx, &t)
+	if has != nil {
+		g.giveBack(ctx, has)
+	}
 	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: r.Limit}
 	if r.NoRoom {
 		g.nameMaxKeys(&e)
@@ -25,7 +30,7 @@ func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Resul
 		return g.admissions.refusal(e, nil)
 	}
 	e.Until = now.Add(r.RetryAfter)
-	if byRemote {
+	if has != nil {
 		return g.admissions.refusal(e, nil)
 	}
 	return g.admissions.refusal(e, g.retryPlaces())
