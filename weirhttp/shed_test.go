@@ -309,14 +309,14 @@ func TestStreamsBehindAShedAreNotSlow(t *testing.T) {
 				begin(w)
 				<-r.Context().Done()
 			}))
-			for range 20 {
+			for range 50 {
 				require.Equal(t, 200, request{}.send(quick).Code)
 			}
 			ctx, leave := context.WithCancel(t.Context())
 			var open []<-chan int
-			for range 200 { // at once, four times as many as the limit is at first
+			for range 200 { // four times as many as the limit is at first, and no request ends
 				open = append(open, sendIn(ctx, streams))
-				time.Sleep(100 * time.Microsecond)
+				time.Sleep(20 * time.Millisecond)
 			}
 			for range 2000 {
 				require.Equal(t, 200, request{}.send(quick).Code, name)
