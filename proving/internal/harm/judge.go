@@ -108,8 +108,8 @@ func (v Verdict) Broken() (all []string) {
 // missesGoal reports whether the guard loses much more in outages than gobreaker by rate does.
 func (v Verdict) missesGoal() bool { return v.Within > fineShare && v.Worse > goalTimes }
 
-// Judge runs guards in a world, with at least three seeds from seed on. It takes up to three more if
-// there are too few calls outside of outages for a verdict about small shares.
+// Judge runs guards in a world, with at least three seeds from seed on. It takes up to three more
+// if there are too few calls outside of outages for a verdict about small shares.
 func Judge(w sim.World, seed uint64, gs []Guard) []Verdict {
 	var runs []simple
 	calls := 0
@@ -193,8 +193,8 @@ func hopeless(w sim.World) bool {
 	return c.HurriedShare > 0 && c.Hurried < quantile(w.Service.Time, 0.5)
 }
 
-// withoutHopeless returns the attempts that are not hopeless. The failures of the others say nothing
-// about the service.
+// withoutHopeless returns the attempts that are not hopeless. The failures of the others say
+// nothing about the service.
 func withoutHopeless(w sim.World, attempts []sim.Call) []sim.Call {
 	if !hopeless(w) {
 		return attempts
@@ -202,8 +202,8 @@ func withoutHopeless(w sim.World, attempts []sim.Call) []sim.Call {
 	return slices.DeleteFunc(slices.Clone(attempts), func(c sim.Call) bool { return c.Hurried })
 }
 
-// findEnd finds out when the trouble is over, and whether the service is well then. The attempts are
-// those that are not hopeless.
+// findEnd finds out when the trouble is over, and whether the service is well then. The attempts
+// are those that are not hopeless.
 func (s *simple) findEnd(w sim.World, counted []sim.Call) {
 	for _, f := range w.Faults {
 		if f.To < w.For || f.From > 0 {
