@@ -61,12 +61,16 @@ func TestWholeWritesThePageTheChartsAndTheRecord(t *testing.T) {
 	stale := filepath.Join(s.docs, "protection", "gone.svg")
 	require.NoError(t, os.MkdirAll(filepath.Dir(stale), 0o755))
 	require.NoError(t, os.WriteFile(stale, nil, 0o600))
+	harmPart := "## Whom it harms\n\nA table.\n"
+	require.NoError(t, os.WriteFile(filepath.Join(s.docs, "protection.md"), []byte("# Old\n\n"+harmPart), 0o600))
 	var text strings.Builder
 	require.NoError(t, runEverything(&text, s))
 	require.Contains(t, text.String(), "outage: Total outage")
 
 	page := read(t, s.docs, "protection.md")
 	require.Contains(t, page, "2 seeds, 1 to 2")
+	require.NotContains(t, page, "# Old")
+	require.True(t, strings.HasSuffix(page, "\n\n"+harmPart), "another command writes this part")
 	require.Contains(t, read(t, s.record), "good-day-20-rare\tweir\t")
 	require.NoFileExists(t, stale, "the chart of a scenario that is gone")
 	for _, sc := range s.scenarios {

@@ -54,7 +54,7 @@ func charge(ctx context.Context, order Order) (*Receipt, error) {
 
 var (
 	payments = weir.New("payments", weir.Config{Rate: limiter.PerSecond(200), Burst: 50})
-	// a breaker alone: breaker.Do(ctx, users, fetchUser)
+	// A breaker alone: breaker.Do(ctx, users, fetchUser).
 	users = breaker.New("users-api", breaker.Config{})
 )
 

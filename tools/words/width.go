@@ -69,7 +69,7 @@ func proseLines(lines []string) []bool {
 		if strings.HasPrefix(strings.TrimSpace(line), "```") {
 			code = !code
 		}
-		canWrap[i] = !code && (line == "" || !strings.Contains("|<[!{", line[:1])) && !strings.HasPrefix(line, "    ")
+		canWrap[i] = !code && (line == "" || !strings.ContainsAny(line[:1], "|<[!{")) && !strings.HasPrefix(line, "    ")
 	}
 	return canWrap
 }

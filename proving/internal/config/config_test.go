@@ -108,6 +108,11 @@ func TestTimesOfTheServiceAreDistributions(t *testing.T) {
 		"lognormal 50ms 1.5":     sim.Lognormal(50*time.Millisecond, 1.5),
 		"bimodal 5ms 200ms 10%":  sim.Bimodal(5*time.Millisecond, 200*time.Millisecond, 0.1),
 		"bimodal 5ms 200ms 0.10": sim.Bimodal(5*time.Millisecond, 200*time.Millisecond, 0.1),
+		"pareto 5ms 1.5":         sim.Pareto(5*time.Millisecond, 1.5),
+		"90% 5ms + 0.1 lognormal 2s 0.5": sim.Mixture(
+			sim.Part{Share: 0.9, Distribution: sim.Exponential(5 * time.Millisecond)},
+			sim.Part{Share: 0.1, Distribution: sim.Lognormal(2*time.Second, 0.5)},
+		),
 	} {
 		c, err := config.Read("a.yaml", strings.NewReader(strings.Replace(goodFile, "constant 20ms", text, 1)))
 		require.NoError(t, err, text)
@@ -115,5 +120,19 @@ func TestTimesOfTheServiceAreDistributions(t *testing.T) {
 		for _, u := range []float64{0, 0.05, 0.5, 0.99} {
 			require.Equal(t, want.At(u), c.World.Service.Time.At(u), text)
 		}
+	}
+}
+
+func TestAFaultyMixtureIsAnError(t *testing.T) {
+	for text, want := range map[string]string{
+		"90% 5ms + 20% 2s":  "has shares that add up to 1.1, must be 1",
+		"90% 5ms + 10%":     "must be like",
+		"5ms + 50% 2s":      "must be like",
+		"90% 5ms + 10% 2m2": "must be like",
+		"pareto 5ms 0.5":    "must be like",
+	} {
+		_, err := config.Read("a.yaml", strings.NewReader(strings.Replace(goodFile, "constant 20ms", text, 1)))
+		require.ErrorContains(t, err, want, text)
+		require.ErrorContains(t, err, "a.yaml:3: service.time", text)
 	}
 }

@@ -105,6 +105,17 @@ func (v Verdict) Broken() (all []string) {
 	return all
 }
 
+// judged reports whether there is a promise about the regret, and enough calls for a verdict.
+func (v Verdict) judged() bool { return v.Class != Other && !v.Unjudged }
+
+// judgedRegret returns the regret, 0 if it is not judged.
+func (v Verdict) judgedRegret() float64 {
+	if !v.judged() {
+		return 0
+	}
+	return v.Regret
+}
+
 // missesGoal reports whether the guard loses much more in outages than gobreaker by rate does.
 func (v Verdict) missesGoal() bool { return v.Within > fineShare && v.Worse > goalTimes }
 

@@ -1,6 +1,7 @@
 package harm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,14 +46,16 @@ func Page(all []Found, seed uint64) string {
 	b.WriteString("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for g := range all[0].Verdicts {
 		c := count(all, g)
-		fmt.Fprintf(&b, "| %s | %d | %d | %d of %d | %d of %d | %d of %d | %d | %.2g %% | %.2g %% | %.2g %% |\n",
+		fmt.Fprintf(&b, "| %s | %d | %d | %d of %d | %d of %d | %d of %d | %d of %d | %.3g %% | %.3g %% | %.3g %% |\n",
 			all[0].Verdicts[g].Guard.Name, len(c.regrets), c.harmed(), c.broken[Healthy], c.of[Healthy], c.broken[MostlyWell],
-			c.of[MostlyWell], c.stuck, c.ends, c.late, c.regret(0.5), c.regret(0.99), c.regret(1))
+			c.of[MostlyWell], c.stuck, c.ends, c.late, c.ends, c.regret(0.5), c.regret(0.99), c.regret(1))
 	}
 	b.WriteString("\nThe worst world of each guard:\n\n")
 	for g, v := range all[0].Verdicts {
-		worst := slices.MinFunc(all, func(x, y Found) int { return compareBadness(x.Verdicts[g], y.Verdicts[g]) })
-		report.WriteItem(&b, fmt.Sprintf("%s, %.2g %%: %s.", v.Guard.Name, 100*worst.Verdicts[g].Regret, Describe(worst.World)))
+		worst := slices.MaxFunc(all, func(x, y Found) int {
+			return cmp.Compare(x.Verdicts[g].judgedRegret(), y.Verdicts[g].judgedRegret())
+		})
+		report.WriteItem(&b, fmt.Sprintf("%s, %.3g %%: %s.", v.Guard.Name, 100*worst.Verdicts[g].Regret, Describe(worst.World)))
 	}
 	return b.String()
 }

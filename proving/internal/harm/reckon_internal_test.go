@@ -145,8 +145,7 @@ func TestRegretIsAgainstTheBestSimpleGuard(t *testing.T) {
 	}
 }
 
-// A breaker of a process sees only the attempts of that process, and a gate per host those of a
-// host.
+// A breaker sees only the attempts of its process, and a gate per host those of a host.
 func TestOutagesAreThoseOfAProcessOrOfAHost(t *testing.T) {
 	var attempts []sim.Call
 	for i, c := range trace(s/10, repeat(2000, "g")) {

@@ -102,7 +102,7 @@ func count(all []Found, guard int) (c counts) {
 		add(&c.stuck, v.Stuck > 0)
 		add(&c.late, v.Late)
 		add(&c.goal, v.missesGoal())
-		if v.Class != Other && !v.Unjudged {
+		if v.judged() {
 			c.regrets = append(c.regrets, 100*v.Regret)
 		}
 	}
@@ -140,10 +140,7 @@ func compareBadness(a, b Verdict) int { return cmp.Compare(b.Badness(), a.Badnes
 
 // Badness orders verdicts: the larger, the worse.
 func (v Verdict) Badness() float64 {
-	b := 0.0
-	if v.Class != Other && !v.Unjudged {
-		b = v.Regret
-	}
+	b := v.judgedRegret()
 	if v.Harmful {
 		b++
 	}

@@ -52,7 +52,7 @@ func watch(t *testing.T, w sim.World) ([]sim.Call, *spy) {
 	again, attemptsAgain := sim.Trace(w, sim.None(), 1)
 	require.Equal(t, calls, again)
 	require.Equal(t, attempts, attemptsAgain)
-	require.Equal(t, len(g.errs), len(attempts))
+	require.Len(t, attempts, len(g.errs))
 	if w.Clients[0].Retries == 0 {
 		require.Equal(t, calls, attempts)
 	} else {
