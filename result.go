@@ -31,7 +31,7 @@ func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, 
 	returned = true
 	var f verdict.Findings
 	outcome = verdict.Find(&f, ctx, err, func(err error) breaker.Outcome { return judge(v, err) })
-	if outcome == breaker.Failure && f.After > 0 {
+	if outcome.Failed() && f.After > 0 {
 		permit.SetRetryAfter(f.After)
 	}
 	return v, err

@@ -18,6 +18,8 @@ const (
 	Success = window.Success // the service answered as expected
 	Failure = window.Failure // the service failed
 	Ignored = window.Ignored // the call says nothing about the service
+	// Overloaded is a failure: the service has refused the call because it has too many.
+	Overloaded = window.Overloaded
 )
 
 // DefaultClassify classifies errors if Config.Classify is not set:
@@ -56,7 +58,7 @@ func FailOn(errs ...error) Classifier {
 	errs = slices.Clone(errs)
 	return func(err error) Outcome {
 		o := DefaultClassify(err)
-		if o == Failure && !isAny(err, errs) {
+		if o.Failed() && !isAny(err, errs) {
 			return Success
 		}
 		return o

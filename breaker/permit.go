@@ -150,10 +150,10 @@ func (m *Permit) finishClassified(ctx context.Context, err error, classify func(
 func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, classify)
-	if o != Failure {
+	if !o.Failed() {
 		return o
 	}
-	if err != nil {
+	if err != nil && o == Failure {
 		if deadline, ok := ctx.Deadline(); ok && m.isUninformative(deadline) {
 			return Ignored
 		}
@@ -161,14 +161,14 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 	if m.retryAfter == 0 {
 		m.retryAfter = max(f.After, 0)
 	}
-	return Failure
+	return o
 }
 
 // recordDescribed records the outcome of a call that returned err. If the call failed and the
 // failure is to be kept, recordDescribed describes it. kind is the kind of a failure without an
 // error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
-	if o != Failure {
+	if !o.Failed() {
 		return m.recordUnshared(ctx, o, unread, nil)
 	}
 	var f failure

@@ -17,6 +17,9 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 		m.listener = nil // record may be called again for this permit
 		l.Ended(m.listenStart, o)
 	}
+	if o == Overloaded {
+		o = Failure
+	}
 	p, began := b.phase.Load(), m.phase
 	if began.watched {
 		m.endFlight()

@@ -80,7 +80,7 @@ func (l *Link) callThroughBreaker(ctx context.Context, b *breaker.Breaker, addr 
 	if err != nil && !errors.Is(err, pipeline.ErrGaveUp) {
 		asked := failedAddr(err, addr)
 		e = l.storeErrorSince(err, asked, began)
-		if outcome = breakerOutcome(e); outcome == breaker.Failure {
+		if outcome = breakerOutcome(e); outcome.Failed() {
 			l.lastUnavailable.Store(e)
 			if asked != addr { // the server of b redirected to the one that failed
 				l.recordFailure(asked)

@@ -31,7 +31,7 @@ func endingOfOutcome(o window.Outcome) ending {
 	switch o {
 	case window.Success:
 		return well
-	case window.Failure:
+	case window.Failure, window.Overloaded:
 		return failed
 	case window.Ignored:
 	}

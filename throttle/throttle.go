@@ -113,6 +113,9 @@ func (t *Throttle) finish(ctx context.Context, err error, returned bool) {
 
 // record counts an outcome. An unknown outcome is ignored.
 func (t *Throttle) record(at time.Duration, o window.Outcome) {
+	if o == window.Overloaded {
+		o = window.Failure
+	}
 	t.setting.Load().tally.Record(at, tally.Outcome(min(o, window.Ignored)), 0)
 }
 

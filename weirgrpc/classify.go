@@ -13,8 +13,10 @@ import (
 
 // DefaultClassify returns the outcome of a call by its error:
 //
-//   - The codes Unavailable, DeadlineExceeded, ResourceExhausted, Internal, Unknown and DataLoss,
-//     and codes that gRPC does not define, are failures.
+//   - The codes Unavailable, DeadlineExceeded, Internal, Unknown and DataLoss, and codes that gRPC
+//     does not define, are failures.
+//   - The code ResourceExhausted is the service's own word that it is overloaded:
+//     breaker.Overloaded, which is a failure too.
 //   - The code Canceled is ignored.
 //   - An error that matches weir.ErrRefused is ignored. Another gate of this process refused the
 //     call, so the service never got it.
@@ -30,7 +32,9 @@ func DefaultClassify(err error) breaker.Outcome {
 	switch c := code(err); c {
 	case codes.Canceled:
 		return breaker.Ignored
-	case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal, codes.Unknown, codes.DataLoss:
+	case codes.ResourceExhausted:
+		return breaker.Overloaded
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Internal, codes.Unknown, codes.DataLoss:
 		return breaker.Failure
 	default:
 		if c > codes.Unauthenticated { // the last code that gRPC defines

@@ -19,7 +19,7 @@ func TestCodesAreClassified(t *testing.T) {
 	want := map[codes.Code]breaker.Outcome{
 		codes.Canceled:         breaker.Ignored,
 		codes.Unknown:          breaker.Failure,
-		codes.DeadlineExceeded: breaker.Failure, codes.ResourceExhausted: breaker.Failure, codes.Internal: breaker.Failure,
+		codes.DeadlineExceeded: breaker.Failure, codes.ResourceExhausted: breaker.Overloaded, codes.Internal: breaker.Failure,
 		codes.Unavailable: breaker.Failure, codes.DataLoss: breaker.Failure,
 		17: breaker.Failure, 1 << 31: breaker.Failure,
 	}

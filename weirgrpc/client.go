@@ -96,7 +96,7 @@ func (c *Client) record(ctx context.Context, g *weir.Gate, permit *breaker.Permi
 		return
 	}
 	outcome = c.classify(err)
-	if wait := c.requestedWait(err, outcome == breaker.Failure); wait > 0 {
+	if wait := c.requestedWait(err, outcome.Failed()); wait > 0 {
 		permit.SetRetryAfter(wait)
 		g.Hold(wait)
 	}

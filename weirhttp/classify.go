@@ -10,8 +10,10 @@ import (
 )
 
 // DefaultClassify returns the outcome of a call by its response or, if err is not nil, by its
-// error. The status 429 (too many requests) and all from 500 on are failures. All others are
-// successes: a service that answers 404 works. For errors see [breaker.DefaultClassify].
+// error. The status 429 (too many requests), and 503 with a Retry-After, are the service's own word
+// that it is overloaded: breaker.Overloaded. All other status codes from 500 on are failures, and
+// the rest are successes: a service that answers 404 works. For errors see
+// [breaker.DefaultClassify].
 func DefaultClassify(resp *http.Response, err error) breaker.Outcome {
 	if err != nil {
 		return breaker.DefaultClassify(err)
@@ -20,7 +22,13 @@ func DefaultClassify(resp *http.Response, err error) breaker.Outcome {
 }
 
 func classifyResponse(resp *http.Response) breaker.Outcome {
-	if resp == nil || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+	switch {
+	case resp == nil:
+		return breaker.Failure
+	case resp.StatusCode == http.StatusTooManyRequests,
+		resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
+		return breaker.Overloaded
+	case resp.StatusCode >= http.StatusInternalServerError:
 		return breaker.Failure
 	}
 	return breaker.Success

@@ -39,7 +39,7 @@ func (s *guardedResponse) record(status int) {
 		return
 	}
 	o := s.classify(s.request, s.status)
-	if o != breaker.Failure {
+	if !o.Failed() {
 		s.permit.Record(o)
 		return
 	}

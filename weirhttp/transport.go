@@ -84,7 +84,7 @@ func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Per
 	if resp == nil || err != nil {
 		return resp, err
 	}
-	if outcome == breaker.Failure {
+	if outcome.Failed() {
 		failed = statusError(resp.StatusCode)
 	}
 	if body != nil {

@@ -44,13 +44,21 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 // Record counts a call that ended now, after the given duration. The duration matters only if
 // CallsConfig.Slow or Latency is set. An unknown outcome counts as Ignored.
 func (c *Calls) Record(o Outcome, took time.Duration) {
-	c.tally.Record(c.clock.Now(), tally.Outcome(o), took)
+	c.tally.Record(c.clock.Now(), counted(o), took)
 }
 
 // RecordAt is [Calls.Record] for a call that ended at the time t. A time before the newest bucket
 // counts into that bucket.
 func (c *Calls) RecordAt(t time.Time, o Outcome, took time.Duration) {
-	c.tally.Record(c.offsetOfCall(t), tally.Outcome(o), took)
+	c.tally.Record(c.offsetOfCall(t), counted(o), took)
+}
+
+// counted returns the outcome as a tally counts it.
+func counted(o Outcome) tally.Outcome {
+	if o == Overloaded {
+		o = Failure
+	}
+	return tally.Outcome(o)
 }
 
 // Refuse counts a refused call.

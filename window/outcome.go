@@ -13,11 +13,17 @@ const (
 	Success Outcome = iota // the service works
 	Failure                // the service failed
 	Ignored                // the call says nothing about the service
+	// Overloaded is a Failure of a service that has refused the call because it has too many, such
+	// as HTTP's status 429. An adaptive bound on calls in flight learns from it.
+	Overloaded
 )
 
-var outcomeWords = []string{Success: "success", Failure: "failure", Ignored: "ignored"}
+var outcomeWords = []string{Success: "success", Failure: "failure", Ignored: "ignored", Overloaded: "overloaded"}
 
-// String returns "success", "failure", "ignored" or, for any other value, "unknown".
+// Failed reports whether the service failed: Failure and Overloaded.
+func (o Outcome) Failed() bool { return o == Failure || o == Overloaded }
+
+// String returns "success", "failure", "ignored", "overloaded" or, for any other value, "unknown".
 func (o Outcome) String() string {
 	if int(o) < len(outcomeWords) {
 		return outcomeWords[o]
@@ -28,7 +34,7 @@ func (o Outcome) String() string {
 // MarshalText returns the text of String, or an error for a value that is none of the constants.
 func (o Outcome) MarshalText() ([]byte, error) {
 	if int(o) >= len(outcomeWords) {
-		return nil, fmt.Errorf("window: Outcome is %d, must be Success, Failure or Ignored", uint8(o))
+		return nil, fmt.Errorf("window: Outcome is %d, must be Success, Failure, Ignored or Overloaded", uint8(o))
 	}
 	return []byte(outcomeWords[o]), nil
 }
@@ -38,7 +44,7 @@ func (o Outcome) MarshalText() ([]byte, error) {
 func (o *Outcome) UnmarshalText(text []byte) error {
 	i := slices.Index(outcomeWords, string(text))
 	if i < 0 {
-		return fmt.Errorf("window: Outcome is %.60q, must be success, failure or ignored", text)
+		return fmt.Errorf("window: Outcome is %.60q, must be success, failure, ignored or overloaded", text)
 	}
 	*o = Outcome(i)
 	return nil

@@ -44,10 +44,10 @@ func FuzzOutcomeText(f *testing.F) {
 		const before = window.Outcome(9)
 		o := before
 		if err := o.UnmarshalText([]byte(text)); err != nil {
-			require.ErrorContains(t, err, "must be success, failure or ignored")
+			require.ErrorContains(t, err, "must be success, failure, ignored or overloaded")
 			require.Equal(t, before, o)
 			_, err = o.MarshalText()
-			require.EqualError(t, err, "window: Outcome is 9, must be Success, Failure or Ignored")
+			require.EqualError(t, err, "window: Outcome is 9, must be Success, Failure, Ignored or Overloaded")
 			return
 		}
 		require.Contains(t, []string{"success", "failure", "ignored"}, text)

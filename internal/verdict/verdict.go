@@ -11,6 +11,7 @@ const (
 	success = iota
 	failure
 	ignored
+	overloaded
 )
 
 // On returns the outcome of a call that was made with ctx and returned err. A nil classify
@@ -33,7 +34,7 @@ func Find[O ~uint8](f *Findings, ctx context.Context, err error, classify func(e
 			return success
 		}
 		o := classify(nil)
-		if o == failure && cancelled(ctx) {
+		if (o == failure || o == overloaded) && cancelled(ctx) {
 			return ignored
 		}
 		return o
