@@ -66,16 +66,10 @@ func (g *Group[K]) adminObject() adminhook.Object {
 	}
 	if p.withoutRoom != nil {
 		o.Slots = &adminhook.Slots{
-			InFlight: func() int {
-				n, _ := p.inFlight(g)
-				return n
-			},
-			Now: func() int {
-				_, limit := p.inFlight(g)
-				return limit
-			},
-			Get: func() int { return g.parts.Load().config.MaxConcurrent },
-			Set: g.setMaxConcurrent,
+			InFlight: func() int { return p.inFlight(g).Calls },
+			Now:      func() int { return p.inFlight(g).Limit },
+			Get:      func() int { return g.parts.Load().config.MaxConcurrent },
+			Set:      g.setMaxConcurrent,
 		}
 	}
 	return o

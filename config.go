@@ -23,14 +23,14 @@ type Config struct {
 	// with an *inflight.FullError. Default 0, no bound, or 1,000,000 with Adaptive.
 	MaxConcurrent int
 	// Adaptive bounds the calls in flight at what the service can take, from 1 to MaxConcurrent.
-	// The gate learns from the durations of the calls, and from their outcomes as the breaker gets
-	// them: see package inflight. While calls take about as long as usual, it refuses none. Once
-	// most calls take several times as long or time out, it allows only as many at once as the
-	// service answers in about four times the usual time. Soon after the service has recovered it
-	// refuses none again.
+	// It refuses calls only on evidence of an overload: most calls time out, take half of the time
+	// that callers allow, or fail with the outcome breaker.Overloaded, and hardly any is fast. Then
+	// it allows only as many at once as the service answers in good time: see package inflight. The
+	// deadline of a call counts even if the breaker ignores it. Soon after the service has
+	// recovered it refuses none again.
 	//
 	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
-	// late, and then refuses all calls. Adaptive costs about 800 bytes, and two readings of the
+	// late, and then refuses all calls. Adaptive costs about 900 bytes, and two readings of the
 	// clock per call. If there are more than 5,000 calls per second, it reads the clock only for
 	// one call in several. Default false.
 	Adaptive bool

@@ -228,8 +228,15 @@ func (g *Gate) Limiter() limiter.Limiter { return g.setup.Load().limiter }
 // [breaker.Breaker.Tripped].
 func (g *Gate) Tripped() bool { return g.breaker.Tripped() }
 
-// Explain returns in words why the breaker refuses calls: see [breaker.Breaker.Explain].
-func (g *Gate) Explain() string { return g.breaker.Explain() }
+// Explain returns in words why the breaker refuses calls: see [breaker.Breaker.Explain]. If the
+// breaker refuses none, it returns why an adaptive bound does: see [inflight.Limiter.Explain].
+func (g *Gate) Explain() string {
+	why := g.breaker.Explain()
+	if l := g.setup.Load().currentSetup().inFlight; why == "" && l != nil {
+		why = l.Explain()
+	}
+	return why
+}
 
 // Totals returns the counts of all calls since the breaker was made. Refused counts the calls that
 // the breaker refused; see Admissions for the calls that a limit refused.

@@ -21,7 +21,7 @@ type GroupConfig struct {
 	// Gate configures the gate of each key. Group.Reconfigure replaces it. Default the defaults of
 	// Config.
 	Gate Config
-	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 800 bytes more with
+	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
 	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
 	// keeps up to MaxKeys token buckets and as many holds. Default 10,000.
 	MaxKeys int

@@ -49,9 +49,9 @@ type chances struct {
 
 // Ended implements [gatehook.Listener]. A call that failed or was ignored is recorded as one that
 // might have succeeded later.
-func (c *chances) Ended(start time.Duration, o breaker.Outcome) {
+func (c *chances) Ended(start time.Duration, e ending) {
 	at := time.Since(c.epoch)
-	c.survival.Record(int64(at), at-start, o == breaker.Success)
+	c.survival.Record(int64(at), at-start, e.Outcome == breaker.Success)
 }
 
 // mayTest reports whether a hopeless call is allowed at the time, and allows no other for a second.
@@ -67,12 +67,12 @@ func (c *chances) mayTest(at int64) bool {
 type testOf chances
 
 // Ended implements [gatehook.Listener].
-func (t *testOf) Ended(start time.Duration, o breaker.Outcome) {
+func (t *testOf) Ended(start time.Duration, e ending) {
 	c := (*chances)(t)
-	if o == breaker.Success {
+	if e.Outcome == breaker.Success {
 		c.survival.Forget()
 	}
-	c.Ended(start, o)
+	c.Ended(start, e)
 }
 
 // timedCall is the listener of a call that also has a second listener.
@@ -83,9 +83,9 @@ type timedCall struct {
 }
 
 // Ended implements [gatehook.Listener].
-func (c *timedCall) Ended(start time.Duration, o breaker.Outcome) {
-	c.Listener.Ended(start, o)
-	c.timed.Ended(c.start, o)
+func (c *timedCall) Ended(start time.Duration, e ending) {
+	c.Listener.Ended(start, e)
+	c.timed.Ended(c.start, e)
 }
 
 // testCall is the context key that marks a hopeless call that is allowed as a test, while it waits.

@@ -13,6 +13,9 @@ import (
 // slotHooks are functions of bounds on calls in flight that only gates use.
 var slotHooks = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
 
+// ending is how a call has ended.
+type ending = gatehook.Ending[breaker.Outcome]
+
 // slot is the slot that a call holds. The zero slot is none.
 type slot struct {
 	gate  *setup
@@ -22,7 +25,7 @@ type slot struct {
 // release releases the slot of a call that is not made.
 func (s slot) release() {
 	if s.gate != nil {
-		slotHooks.Listener(s.gate.inFlight).Ended(s.start, breaker.Ignored)
+		slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
 	}
 }
 
@@ -41,9 +44,9 @@ type bothListeners struct {
 }
 
 // Ended implements [gatehook.Listener].
-func (l bothListeners) Ended(start time.Duration, o breaker.Outcome) {
-	l.throttle.Ended(start, o)
-	l.Listener.Ended(start, o)
+func (l bothListeners) Ended(start time.Duration, e ending) {
+	l.throttle.Ended(start, e)
+	l.Listener.Ended(start, e)
 }
 
 var _ = func() bool {
@@ -199,9 +202,9 @@ type lease struct {
 }
 
 // Ended implements [gatehook.Listener].
-func (l *lease) Ended(start time.Duration, o breaker.Outcome) {
+func (l *lease) Ended(start time.Duration, e ending) {
 	l.cleanup.Stop()
-	l.Listener.Ended(start, o)
+	l.Listener.Ended(start, e)
 	runtime.KeepAlive(l) // l must be reachable during Stop
 }
 

@@ -101,4 +101,4 @@ func Join(name string, p Parts) *Gate {
 type throttleListener struct{ *throttle.Throttle }
 
 // Ended implements [gatehook.Listener].
-func (l throttleListener) Ended(_ time.Duration, o breaker.Outcome) { throttles.Record(l.Throttle, o) }
+func (l throttleListener) Ended(_ time.Duration, e ending) { throttles.Record(l.Throttle, e.Outcome) }

@@ -43,7 +43,7 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	if !g.admissions.observe(metrics, g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
-	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, l.InFlight(), l.Limit(), yield) || g.limiter == nil {
+	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, slotHooks.Bound(l), yield) || g.limiter == nil {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
@@ -89,7 +89,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	if p.withoutRoom != nil {
-		if calls, limit := p.inFlight(g); !g.admissions.observeInFlight(g.name, calls, limit, yield) {
+		if !g.admissions.observeInFlight(g.name, p.inFlight(g), yield) {
 			return
 		}
 	}
@@ -123,13 +123,13 @@ func (a *admissions) series(name string, began time.Time) *instrument.LimiterSer
 }
 
 // observeInFlight yields the calls in flight and their bound. It reports whether yield wants more.
-func (a *admissions) observeInFlight(name string, calls, limit int, yield func(*stat.Series, float64) bool) bool {
+func (a *admissions) observeInFlight(name string, b instrument.Bound, yield func(*stat.Series, float64) bool) bool {
 	bound := a.bound.Load()
 	if bound == nil {
 		a.bound.CompareAndSwap(nil, instrument.NewInFlightSeries(name))
 		bound = a.bound.Load()
 	}
-	return bound.Yield(calls, limit, yield)
+	return bound.Yield(b, yield)
 }
 
 // observeHopeless yields the number of hopeless calls. It reports whether yield wants more.

@@ -47,6 +47,7 @@ type Permit struct {
 	// set by Run, Do and DoResult, which do not share the permit
 	recorded bool
 	active   bool // the call is counted in Breaker.active
+	expired  bool // the call failed at its deadline, which says nothing about the service
 	used     atomic.Bool
 }
 
@@ -155,6 +156,7 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 	}
 	if err != nil && o == Failure {
 		if deadline, ok := ctx.Deadline(); ok && m.isUninformative(deadline) {
+			m.expired = true
 			return Ignored
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/cusum"
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -15,7 +16,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	at = b.read(at)
 	if l := m.listener; l != nil {
 		m.listener = nil // record may be called again for this permit
-		l.Ended(m.listenStart, o)
+		l.Ended(m.listenStart, gatehook.Ending[Outcome]{Outcome: o, Context: ctx, Expired: m.expired})
 	}
 	if o == Overloaded {
 		o = Failure

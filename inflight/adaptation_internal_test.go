@@ -1,6 +1,7 @@
 package inflight
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -8,16 +9,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/window"
 )
 
 // forEachSeed runs a test with several random services.
 func forEachSeed(t *testing.T, test func(t *testing.T, m *model)) {
-	for seed := range uint64(2) {
+	for seed := range uint64(3) {
 		test(t, newModel(seed))
 	}
 }
 
-// The known pitfalls: in each of these cases a bound must refuse no call, or almost none.
+// In each of these cases refusing does not help, so the bound must refuse no call, or almost none.
 
 func TestABusyServiceIsNotAReasonToRefuse(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
@@ -38,27 +42,24 @@ func TestIdleAtNightAndBusyAtNine(t *testing.T) {
 func TestFastAndSlowCalls(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
 		m.rate = 120 // 65 % of the capacity
-		m.times = func(r *rand.Rand) time.Duration {
-			if r.Float64() < 0.1 {
-				return 500 * ms
-			}
-			return 5 * ms
-		}
+		m.times = mixOf(0.1, 500*ms, 5*ms)
 		require.Zero(t, m.advance(3*time.Minute).refused)
-		require.Greater(t, m.adaptation.usual.slow(), float64(500*ms), "they are usual")
 	})
 }
 
 func TestPausesOfACollector(t *testing.T) {
-	forEachSeed(t, func(t *testing.T, m *model) {
-		m.advance(10 * time.Second)
-		for range 30 {
-			m.servers = 0
-			refused := m.advance(250 * ms).refused
-			m.servers = 10
-			require.Zero(t, refused+m.advance(3*time.Second).refused)
-		}
-	})
+	for _, states := range []bool{true, false} {
+		forEachSeed(t, func(t *testing.T, m *model) {
+			m.states, m.servers, m.rate, m.times, m.timeout = states, 20, 600, exponential(20*ms), constantTime(2*time.Second)
+			m.advance(10 * time.Second)
+			for range 20 {
+				m.servers = 0
+				refused := m.advance(300 * ms).refused
+				m.servers = 20
+				require.Zero(t, refused+m.advance(3*time.Second).refused)
+			}
+		})
+	}
 }
 
 func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
@@ -71,36 +72,49 @@ func TestADeploymentMakesAllFasterOrSlower(t *testing.T) {
 	})
 }
 
-// A service that is ten times slower by itself needs ten times as many calls in flight. The
-// adaptation notices that, and no call is refused any more.
+// The service scales, so each call is slower and none waits for another.
 func TestAServiceThatIsSlowWithoutOverload(t *testing.T) {
-	forEachSeed(t, func(t *testing.T, m *model) {
-		m.servers, m.rate, m.timeout = 1000, 200, constantTime(time.Minute)
-		m.advance(20 * time.Second)
-		m.times = exponential(500 * ms)
-		first := m.advance(2 * time.Minute)
-		require.Less(t, float64(first.refused), 0.25*float64(first.good))
-		require.Zero(t, m.advance(time.Minute).refused)
-	})
+	for name, c := range map[string]struct {
+		times          func(*rand.Rand) time.Duration
+		states         bool
+		timeout        time.Duration
+		refusedPercent int
+	}{
+		"12 times as slow":                     {exponential(240 * ms), true, 3 * time.Second, 0},
+		"30 times as slow":                     {exponential(600 * ms), true, 3 * time.Second, 0},
+		"12 times as slow, no deadline":        {exponential(240 * ms), false, time.Minute, 0},
+		"half of the calls 40 times as slow":   {mixOf(0.5, 800*ms, 20*ms), true, 2 * time.Second, 0},
+		"half of them, no deadline":            {mixOf(0.5, 800*ms, 20*ms), false, time.Minute, 0},
+		"most of the calls 40 times as slow":   {mixOf(0.75, 800*ms, 20*ms), true, 3 * time.Second, 0},
+		"80 times as slow, late for their own": {exponential(1600 * ms), true, 4 * time.Second, 5},
+	} {
+		forEachSeed(t, func(t *testing.T, m *model) {
+			m.servers, m.rate, m.times, m.states, m.timeout = 10_000, 200, exponential(20*ms), c.states, constantTime(c.timeout)
+			m.advance(20 * time.Second)
+			m.times = c.times
+			require.LessOrEqual(t, m.advance(time.Minute).refused, 200*60*c.refusedPercent/100, name)
+			m.times = exponential(20 * ms)
+			m.advance(5 * time.Second)
+			require.Zero(t, m.advance(20*time.Second).refused, name)
+		})
+	}
+}
+
+// One host of several hangs. The calls to the others are as fast as usual.
+func TestCallsThatGetNoAnswerBesideFastOnes(t *testing.T) {
+	for lost, refused := range map[float64]int{0.05: 0, 0.2: 0, 0.33: 0, 0.5: 600} { // of 6,000
+		forEachSeed(t, func(t *testing.T, m *model) {
+			m.advance(20 * time.Second)
+			m.lost = lost
+			require.LessOrEqual(t, m.advance(time.Minute).refused, refused, "a share of %v", lost)
+		})
+	}
 }
 
 func TestTheLimitDoesNotCreepUp(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
 		m.advance(5 * time.Minute)
 		require.LessOrEqual(t, m.adaptation.limit, float64(startLimit))
-	})
-}
-
-func TestTheUsualLatencyDoesNotGrowWithAnOverload(t *testing.T) {
-	forEachSeed(t, func(t *testing.T, m *model) {
-		m.timeout = constantTime(time.Minute)
-		m.advance(30 * time.Second)
-		m.rate = 400 // of 200
-		m.advance(10 * time.Second)
-		all := m.advance(2 * time.Minute)
-		require.Less(t, m.adaptation.usual.mean, float64(100*ms))
-		require.InEpsilon(t, 200*120, all.good, 0.05, "nothing of the capacity is lost")
-		require.Less(t, all.slowest, 2*time.Second)
 	})
 }
 
@@ -122,6 +136,34 @@ func TestErrorsTeachNothing(t *testing.T) {
 		require.Zero(t, m.advance(time.Minute).refused)
 		m.fails = 1
 		require.Zero(t, m.advance(time.Minute).refused)
+	})
+}
+
+// A quota of the service refuses calls at any number in flight. The calls that it lets in are fast.
+func TestARateLimitOfTheServiceIsNoReasonToRefuse(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.advance(20 * time.Second)
+		m.words = 0.4
+		require.Zero(t, m.advance(time.Minute).refused)
+	})
+}
+
+// For a quarter of the time the service refuses all calls with its word, however few are in flight.
+// A lower limit does not help, so the word is soon ignored.
+func TestAWordThatComesWithFewCallsInFlightTooIsIgnored(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.times, m.timeout = 10_000, 800, exponential(400*ms), constantTime(30*time.Second)
+		m.advance(10 * time.Second)
+		refused := 0
+		for range 200 {
+			m.words = 1
+			refused += m.advance(75 * ms).refused
+			m.words = 0
+			refused += m.advance(220 * ms).refused
+		}
+		require.Less(t, refused, 800*59/20)
+		m.advance(20 * time.Second)
+		require.Zero(t, m.advance(10*time.Second).refused)
 	})
 }
 
@@ -147,24 +189,71 @@ func TestAHang(t *testing.T) {
 		m.times = exponential(time.Second)
 		all := m.advance(20 * time.Second)
 		require.Less(t, all.failed, 20*100/8, "of nearly all without a bound")
+		require.True(t, m.adaptation.bounding)
 		m.times = exponential(50 * ms)
 		m.advance(2 * time.Second)
 		require.LessOrEqual(t, m.advance(20*time.Second).refused, 20*100/500)
 	})
 }
 
-func TestCallsThatNeverEndAreEvidence(t *testing.T) {
+// The service can hold a few calls, and says so when it has too many. Without a bound a fifth of
+// the calls would be refused by it.
+func TestAShortQueueThatSaysThatItIsFull(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.times, m.room = 10, 200, exponential(40*ms), 40
 		m.advance(30 * time.Second)
-		m.servers, m.timeout = 0, constantTime(time.Hour)
-		require.Less(t, m.advance(time.Minute).most, 2*startLimit)
-		require.Less(t, m.adaptation.limit, float64(startLimit)/2, "the calls that follow are fewer than before")
+		m.servers = 6 // take 150 calls per second
+		m.advance(5 * time.Second)
+		later := m.advance(30 * time.Second)
+		require.Equal(t, words, m.adaptation.reason)
+		require.Less(t, later.failed, 200*30/20)
+		require.Greater(t, later.good, 150*30*95/100)
+		m.servers = 10
+		m.advance(3 * time.Second)
+		require.LessOrEqual(t, m.advance(20*time.Second).refused, 20*200/500)
 	})
 }
 
-// The calls are no longer bounded if the limit was not reached for two seconds. So ten seconds
-// after an outage they are unbounded, and five hundred calls in flight are allowed as before the
-// outage.
+// Callers who state no deadline are taken to allow a second.
+func TestAnOverloadForMinutes(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.timeout, m.states = constantTime(time.Minute), false
+		m.advance(30 * time.Second)
+		m.rate = 400 // of 200
+		m.advance(10 * time.Second)
+		all := m.advance(2 * time.Minute)
+		require.Less(t, m.adaptation.usual.median, float64(70*ms), "it does not grow with the overload")
+		require.InEpsilon(t, 200*120, all.good, 0.05, "nothing of the capacity is lost")
+		require.Less(t, all.slowest, 2*time.Second)
+	})
+}
+
+func TestCallsThatNeverEndAreEvidence(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.states = false
+		m.advance(30 * time.Second)
+		m.servers, m.timeout = 0, constantTime(24*time.Hour)
+		require.Less(t, m.advance(time.Minute).most, 200, "of 6,000 calls")
+		require.Equal(t, silence, m.adaptation.reason)
+	})
+}
+
+// Calls that never end hold all slots. A probe shows that the service is well again.
+func TestAProbePassesWhenAllSlotsAreHeld(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.states = false
+		m.advance(30 * time.Second)
+		m.lost, m.timeout = 1, constantTime(24*time.Hour)
+		m.advance(time.Minute)
+		held := m.inFlight
+		m.lost = 0
+		m.advance(4 * time.Minute)
+		require.Zero(t, m.advance(20*time.Second).refused)
+		require.GreaterOrEqual(t, m.inFlight, held)
+	})
+}
+
+// Half a minute after an outage, five hundred calls in flight are allowed as before it.
 func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
 		m.advance(30 * time.Second)
@@ -178,18 +267,16 @@ func TestABurstAfterAnOutageIsNotRefused(t *testing.T) {
 	})
 }
 
-// Half of the calls fail at once, and the others are twice as many as the service can answer. The
-// failures do not count as fast answers. So a good call takes about half of the latency that counts
-// as slow, as it does without failures.
+// Half of the calls fail at once, and the others are twice as many as the service can answer.
 func TestEarlyFailuresAreNotFastAnswers(t *testing.T) {
 	forEachSeed(t, func(t *testing.T, m *model) {
+		m.states, m.timeout = false, constantTime(time.Minute)
 		m.advance(30 * time.Second)
-		m.rate, m.fails, m.timeout = 800, 0.5, constantTime(time.Minute)
+		m.rate, m.fails = 800, 0.5
 		m.advance(20 * time.Second)
-		good := m.advance(time.Minute).good
-		require.InEpsilon(t, 200*60, good, 0.05, "nothing of the capacity is lost")
-		inQueueAndServed := float64(len(m.queue) + m.busy)
-		require.InEpsilon(t, m.adaptation.targetLatency()/float64(time.Second)*200, inQueueAndServed, 0.4, "by Little's law")
+		later := m.advance(time.Minute)
+		require.InEpsilon(t, 200*60, later.good, 0.05, "nothing of the capacity is lost")
+		require.Less(t, later.slowest, 2*time.Second)
 	})
 }
 
@@ -208,40 +295,137 @@ func TestAProcessWithHardlyACall(t *testing.T) {
 }
 
 func TestFewCallsTeachNothing(t *testing.T) {
-	a := newAdaptation(maxLimit, false)
-	before := a.limit
-	for i := range knownAfter - 1 {
-		a.advance(time.Duration(i)*time.Hour, uint64(i+1), 1)
-		a.recordEnd(time.Duration(i)*time.Minute, i%2 == 0)
+	a := newAdaptation(maxLimit, 0)
+	for i := range cohort/2 - 1 {
+		a.advance(time.Duration(i+1)*time.Hour, uint64(2*i+2), 1)
+		a.recordSuccess(time.Duration(i)*time.Minute, 0)
+		a.recordFailure(time.Hour, 0)
+		a.recordOverloaded(0)
 	}
-	require.InDelta(t, before, a.limit, 0)
 	require.False(t, a.bounding)
+	require.False(t, a.usual.known())
 }
 
+// A tenth of the first calls are short, and end before the others. They are no sample of all.
+func TestTheUsualLatencyIsNotThatOfTheCallsThatEndFirst(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.times = 1000, 100, mixOf(0.9, time.Second, 5*ms)
+		m.timeout = constantTime(3 * time.Second)
+		m.advance(900 * ms)
+		require.False(t, m.adaptation.usual.known())
+		m.advance(5 * time.Second)
+		require.InEpsilon(t, time.Second, m.adaptation.usual.median, 0.5)
+	})
+}
+
+// The first calls are streams that do not end. Later calls teach the usual latency.
+func TestTheUsualLatencyOfCallsBesideStreams(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.lost, m.states, m.timeout = 1, false, constantTime(24*time.Hour)
+		m.advance(400 * ms)
+		m.lost = 0
+		m.advance(10 * time.Second)
+		require.InEpsilon(t, 35*ms, m.adaptation.usual.median, 0.6)
+	})
+}
+
+func mixOf(share float64, slow, fast time.Duration) func(*rand.Rand) time.Duration {
+	return func(r *rand.Rand) time.Duration {
+		if r.Float64() < share {
+			return slow
+		}
+		return fast
+	}
+}
+
+// The history counts the calls in flight by when they began as a list of all calls does, to the
+// length of a span.
+func TestHistoryCountsCallsByWhenTheyBegan(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 5))
+	var h history
+	var now time.Duration
+	var started uint64
+	var began []time.Duration // of the calls in flight
+	for range 20_000 {
+		now += time.Duration(r.ExpFloat64() * float64(ms))
+		h.add(now, started, 10*ms)
+		if r.IntN(2) == 0 || len(began) == 0 {
+			began = append(began, now)
+			started++
+		} else {
+			i := r.IntN(len(began))
+			h.ended(began[i], 1, 1)
+			began = append(began[:i], began[i+1:]...)
+		}
+		since := now - 50*ms
+		most, least := 0, 0
+		for _, b := range began {
+			if b > since {
+				least++
+			}
+			if b >= since-25*ms {
+				most++
+			}
+		}
+		younger := h.younger(since, started, len(began))
+		require.GreaterOrEqual(t, younger, float64(least))
+		require.LessOrEqual(t, younger, float64(most))
+	}
+}
+
+// From whatever happened before, a service that is well again gets all calls.
+func FuzzTheWayBack(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, states bool) {
+		m := newModel(seed)
+		m.states = states
+		r := rand.New(rand.NewPCG(seed, 9))
+		for range 1 + r.IntN(6) {
+			m.servers, m.rate = r.IntN(12), 20+180*r.Float64()
+			m.times = exponential(time.Duration(5+r.IntN(2000)) * ms)
+			m.fails, m.lost, m.room = 0.3*r.Float64(), 0.6*r.Float64(), 1+r.IntN(100)
+			m.timeout = constantTime(time.Duration(20+r.IntN(3000)) * ms)
+			m.advance(time.Duration(r.IntN(20_000)) * ms)
+		}
+		m.servers, m.rate, m.fails, m.lost, m.room = 100, 100, 0, 0, math.MaxInt
+		m.times, m.timeout, m.queue = exponential(50*ms), constantTime(time.Second), nil
+		m.advance(30 * time.Second)
+		require.Zero(t, m.advance(30*time.Second).refused)
+	})
+}
+
+// Whatever the order of events, the limit is a number from 1 to the upper bound.
 func FuzzAdaptation(f *testing.F) {
 	f.Add(uint64(1), uint16(1))
 	f.Add(uint64(2), uint16(300))
 	f.Fuzz(func(t *testing.T, seed uint64, most uint16) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		a := newAdaptation(max(int(most), 1), seed%2 == 0)
+		a := newAdaptation(max(int(most), 1), time.Duration(seed%2)*ms)
 		times := []time.Duration{math.MinInt64, -1, 0, 1, 10 * ms, time.Second, time.Hour, math.MaxInt64}
+		anyTime := func() time.Duration { return times[r.IntN(len(times))] / time.Duration(1+r.IntN(3)) }
 		now, started := time.Duration(0), uint64(0)
 		for range 2000 {
 			now += times[r.IntN(6)]
 			started += r.Uint64N(40)
 			a.advance(now, started, r.IntN(300)-1)
-			switch r.IntN(8) {
+			switch r.IntN(10) {
 			case 0:
 				a.limitReached()
 			case 1:
-				a.recordCancelled(times[r.IntN(len(times))])
+				a.recordCancelled(anyTime())
 			case 2:
-				a.setEvery(float64(uint64(1) << r.IntN(10)))
+				a.every = float64(uint64(1) << r.IntN(10))
+			case 3:
+				a.recordOverloaded(anyTime())
+			case 4, 5, 6:
+				a.recordFailure(anyTime(), anyTime())
 			default:
-				a.recordEnd(times[r.IntN(len(times))]/time.Duration(1+r.IntN(3)), r.IntN(3) == 0)
+				a.recordSuccess(anyTime(), anyTime())
 			}
-			for _, x := range []float64{a.limit, a.usual.mean, a.usual.slow(), a.usual.healthy, a.recent, a.score} {
-				require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%+v", a)
+			for _, x := range []float64{a.limit, a.usual.median, a.patience, a.score, a.fullAt, a.rate(), a.young()} {
+				require.False(t, math.IsNaN(x) || math.IsInf(x, 0) || x < 0, "%+v", a)
 			}
 			require.GreaterOrEqual(t, a.limit, 1.0)
 			require.LessOrEqual(t, a.limit, max(float64(most), 1))
@@ -267,4 +451,32 @@ func TestOnlySomeCallsAreTimed(t *testing.T) {
 		require.InDelta(t, 50_000/32, timed, 1)
 		require.Zero(t, l.InFlight())
 	})
+}
+
+// A gate tells the bound that the deadline of a call has passed, though its breaker ignores that.
+func TestTheBoundOfAGateJudgesDeadlinesByItself(t *testing.T) {
+	for _, expired := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newForGate("g", 0, true)
+			end := gatehook.InFlight.(gatehook.Slots[Limiter, window.Outcome]).Listener(l).Ended
+			for range 100 {
+				start, _, _ := l.occupy()
+				time.Sleep(20 * ms)
+				end(start, gatehook.Ending[window.Outcome]{Outcome: window.Success, Context: t.Context()})
+			}
+			for range 300 {
+				start, _, ok := l.occupy()
+				if ok {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					time.AfterFunc(time.Second, func() {
+						end(start, gatehook.Ending[window.Outcome]{Outcome: window.Ignored, Context: ctx, Expired: expired})
+						cancel()
+					})
+				}
+				time.Sleep(30 * ms)
+			}
+			require.Equal(t, expired, l.Explain() != "")
+			time.Sleep(2 * time.Second)
+		})
+	}
 }

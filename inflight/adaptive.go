@@ -17,8 +17,8 @@ type adaptive struct {
 	started atomic.Uint64 // calls that took a slot
 	mask    atomic.Uint64 // calls whose number has none of these bits are timed
 
-	bounding atomic.Bool // a copy of adaptation.bounding
-	reached  atomic.Bool // the limit was reached while bounding was true
+	probeAt atomic.Int64 // while the calls are bounded, the time from which a probe may pass; or 0
+	reached atomic.Bool  // the limit was reached before that time
 
 	mu         sync.Mutex
 	adaptation adaptation
@@ -37,9 +37,10 @@ const (
 
 // newAdaptive returns a limit that has room for the calls in flight, unless c.Limit is less.
 func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32, inFlight int) *adaptive {
-	a := &adaptive{epoch: epoch, limit: limit, adaptation: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)}
+	a := &adaptive{epoch: epoch, limit: limit, adaptation: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target)}
 	a.adaptation.limit = min(max(a.adaptation.limit, float64(inFlight)), a.adaptation.upper)
 	a.started.Store(uint64(inFlight))
+	a.adaptation.begin(time.Since(epoch), uint64(inFlight))
 	limit.Store(a.adaptation.wholeLimit())
 	return a
 }
@@ -52,41 +53,50 @@ func (a *adaptive) begin() time.Duration {
 	return time.Since(a.epoch)
 }
 
-// end records the end of a call. inFlight still includes it.
-func (a *adaptive) end(start time.Duration, inFlight int, e ending) {
+// end records the end of a call, whose caller allowed it a time, or 0 if that is not known.
+// inFlight still includes it.
+func (a *adaptive) end(start time.Duration, inFlight int, e ending, deadline time.Time) {
 	if start == untimed {
 		return
 	}
 	now := time.Since(a.epoch)
+	var allowed time.Duration
+	if !deadline.IsZero() {
+		allowed = max(deadline.Sub(a.epoch)-start, 1)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.setMask(now)
-	a.adaptation.advance(now, a.started.Load(), inFlight)
 	if a.reached.Load() {
 		a.reached.Store(false)
-		a.adaptation.limitReached()
+		a.adaptation.lastUse = max(now, a.adaptation.now)
 	}
+	a.adaptation.advance(now, a.started.Load(), inFlight)
 	switch e {
 	case ignored:
-		a.adaptation.recordIgnored()
+		a.adaptation.recordIgnored(now - start)
 	case left:
 		a.adaptation.recordCancelled(now - start)
-	default:
-		a.adaptation.recordEnd(now-start, e == failed)
+	case well:
+		a.adaptation.recordSuccess(now-start, allowed)
+	case failed:
+		a.adaptation.recordFailure(now-start, allowed)
+	case overloaded:
+		a.adaptation.recordOverloaded(now - start)
 	}
 	a.store()
 }
 
 // tryRaise is called when the limit is reached, and reports whether there is room now. While the
-// calls are bounded, a refused call neither takes the lock nor reads the clock.
+// calls are bounded, a refused call takes the lock only if a probe is due.
 func (a *adaptive) tryRaise(inFlight int) bool {
-	if a.bounding.Load() {
+	now := time.Since(a.epoch)
+	if now < time.Duration(a.probeAt.Load()) {
 		if !a.reached.Load() {
 			a.reached.Store(true)
 		}
 		return int(a.limit.Load()) > inFlight
 	}
-	now := time.Since(a.epoch)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.adaptation.advance(now, a.started.Load(), inFlight)
@@ -95,11 +105,11 @@ func (a *adaptive) tryRaise(inFlight int) bool {
 	return int(a.limit.Load()) > inFlight
 }
 
-// setUpper changes the upper bound of the limit, and whether callers wait in a queue with a Target.
-func (a *adaptive) setUpper(upper int, queued bool) {
+// setUpper changes the upper bound of the limit, and the Target of the queue.
+func (a *adaptive) setUpper(upper int, queue time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.adaptation.queued = queued
+	a.adaptation.queue = queue
 	a.adaptation.setUpper(upper)
 	a.store()
 }
@@ -115,9 +125,12 @@ func (a *adaptive) store() {
 	if a.adaptation.retired {
 		return
 	}
-	if b := a.adaptation.bounding; b != a.bounding.Load() {
-		a.reached.Store(false)
-		a.bounding.Store(b)
+	probeAt := int64(0)
+	if a.adaptation.bounding {
+		probeAt = int64(a.adaptation.probeAt())
+	}
+	if probeAt != a.probeAt.Load() {
+		a.probeAt.Store(probeAt)
 	}
 	if limit := a.adaptation.wholeLimit(); limit != a.limit.Load() {
 		a.limit.Store(limit)
@@ -135,5 +148,5 @@ func (a *adaptive) setMask(now time.Duration) {
 	a.checked, a.counted = now, started
 	mask := uint64(1)<<bits.Len64(uint64(rate)/timedPerSecond) - 1
 	a.mask.Store(mask)
-	a.adaptation.setEvery(float64(mask + 1))
+	a.adaptation.every = float64(mask + 1)
 }

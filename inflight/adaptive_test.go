@@ -141,10 +141,10 @@ func TestSetLimitLowersALimitThatBoundsCalls(t *testing.T) {
 		makeFastCalls(l, 100)
 		var wg sync.WaitGroup
 		defer wg.Wait()
-		for range 300 { // 1,000 calls per second, of which each takes ten times as long as usual
+		for range 1000 { // 1,000 calls per second, which take a hundred times as long as usual
 			wg.Go(func() {
 				if slot, ok := l.TryAcquire(); ok {
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(2 * time.Second)
 					slot.Done(t.Context(), nil)
 				}
 			})

@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -129,23 +130,30 @@ func TestABacklogThatServesTheNewestIsOverloadedByTheOrderOfArrival(t *testing.T
 	}
 }
 
-// A limit that bounds calls is not raised when it is reached, but when a call ends.
+// A limit that bounds calls is not raised when it is reached. A refused call only leaves a note for
+// the next call that ends, unless a probe is due.
 func TestALimitThatBoundsCallsIsRaisedByTheirEnds(t *testing.T) {
-	l := New(Config{Adaptive: true, Queue: Queue{Target: 5 * ms}})
-	a := l.adaptive.Load()
-	a.adaptation.bounding, a.adaptation.usual.n = true, knownAfter
-	a.store()
-	require.False(t, a.tryRaise(startLimitQueued))
-	require.Equal(t, startLimitQueued, l.Limit())
-	require.True(t, a.reached.Load())
-	require.Zero(t, a.adaptation.round.highest)
-	a.end(0, startLimitQueued-1, ignored)
-	require.False(t, a.reached.Load())
-	require.Equal(t, startLimitQueued, a.adaptation.round.highest, "the limit was in use")
-	require.InDelta(t, 1, a.adaptation.useless, 0)
-	require.NoError(t, l.SetLimit(7))
-	require.Equal(t, 7, l.Limit())
-	a.adaptation.bounding = false
-	require.NoError(t, l.SetLimit(1000))
-	require.Equal(t, startLimitQueued, l.Limit(), "it is raised when it is reached")
+	synctest.Test(t, func(t *testing.T) {
+		l := New(Config{Adaptive: true})
+		a := l.adaptive.Load()
+		time.Sleep(time.Minute)
+		a.adaptation.bounding, a.adaptation.passedAt = true, time.Minute
+		a.store()
+		require.False(t, a.tryRaise(startLimit))
+		require.Equal(t, startLimit, l.Limit())
+		require.True(t, a.reached.Load())
+		a.end(time.Minute, 1, ignored, time.Time{})
+		require.False(t, a.reached.Load())
+		require.Equal(t, time.Minute, a.adaptation.lastUse, "the limit was in use")
+		time.Sleep(2*time.Second - 1)
+		require.False(t, a.tryRaise(startLimit))
+		time.Sleep(time.Nanosecond)
+		require.True(t, a.tryRaise(startLimit), "a probe")
+		require.False(t, a.tryRaise(startLimit+1))
+		require.NoError(t, l.SetLimit(7))
+		require.Equal(t, 7, l.Limit())
+		a.adaptation.bounding = false
+		require.NoError(t, l.SetLimit(1000))
+		require.Equal(t, startLimit, l.Limit(), "it is raised when it is reached")
+	})
 }

@@ -14,9 +14,9 @@ type Config struct {
 	// is set. With Adaptive, the default is 1,000,000.
 	Limit int
 	// Adaptive lets the limiter find how many calls the service can take, from 1 to Limit, by their
-	// latency and their late failures: see the package comment. It costs two readings of the clock
-	// per timed call. Every call is timed, or only one in several if there are more than 5,000 per
-	// second. Default false.
+	// latency, their late failures and the word of the service: see the package comment. It costs
+	// two readings of the clock per timed call. Every call is timed, or only one in several if
+	// there are more than 5,000 per second. Default false.
 	Adaptive bool
 	// MaxWaiters is the maximum number of callers that may wait for a slot at once. Further callers
 	// are refused. Default 0, no bound.

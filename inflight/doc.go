@@ -25,29 +25,49 @@
 //
 // # An adaptive limit
 //
-// With Config.Adaptive the limiter finds the limit. It refuses nothing as long as calls take about
-// as long as usual. It bounds the calls only if most recent calls took about eight times as long as
-// usual, or if calls failed after more than twice the usual time. In both cases the calls in flight
-// must be expected to take long too. The limit is then computed by Little's law, so that calls take
-// about four times as long as usual. The queue of the service is then just long enough to keep the
-// service busy. While calls fail late, the limit is halved, down to one call. When the limit has
-// not been reached for two seconds, no call is refused any more.
+// With Config.Adaptive the limiter finds the limit. It is for a service that can be overloaded or
+// lose capacity, while callers allow a limited time. It refuses a call only on evidence that
+// refusing helps:
 //
-// The usual latency is learned while nothing is wrong. Trials detect a service that has become
-// slower for reasons other than load: if the latency stays the same when the limit is doubled, it
-// is the usual latency from then on. The limiter learns nothing from errors that come early, or
-// from deadlines that are shorter than the usual latency: a breaker handles those. A call that its
-// caller cancels is a late failure if it took eight times as long as usual and no other call has
-// succeeded since it began. Otherwise the limiter learns nothing from it either. The first 20 calls
-// only serve to learn the usual latency. See adaptation.go for the sources.
+//   - In front of an overloaded service all calls wait in one queue, so even those that need little
+//     work are slow. A fast success contradicts an overload, however many other calls are slow,
+//     lost or long. A success is fast within twice the median, or within an eighth of the time that
+//     its caller allowed: that is the deadline of its context, or a second without one.
+//   - Three kinds of calls are evidence of an overload. They fail after all of the time that their
+//     caller allowed, or take more than half of it and eight times the median, or the service says
+//     that it is overloaded. It says so with window.Overloaded, the outcome of HTTP's status 429
+//     and of gRPC's ResourceExhausted. More than two late failures, or four slow calls, must come
+//     with each fast one.
+//   - The calls in flight must be expected to take too long as well, by Little's law. The limit
+//     then lets in what the service answers within a quarter of the time that callers allow, or
+//     within four times the median if that is longer.
+//   - Each further cut needs evidence of its own, from calls that began after the last one. Each
+//     success in good time raises the limit by one call. A limit that has not been reached for two
+//     seconds bounds nothing any more.
+//   - Calls that began long ago, such as streams, are left out: the limit leaves room for them. See
+//     [Slot.Answered].
+//   - If calls are as slow as before although much fewer are in flight, they do not wait for each
+//     other. The bounding ends, and the limiter learns anew what is usual.
+//   - If no call has passed for twice as long as callers allow, because calls that never end hold
+//     all slots, one more passes.
 //
-// If callers wait in a [Queue] with a Target, a limit that is reached delays callers at first and
-// refuses none. So the limiter does not wait for slow or failed calls before it bounds the calls.
-// The limit begins at 20, and is raised as long as calls take less than about twice as long as
-// usual. Tests with ten simulated servers, calls of 20 ms and a Target of 20 ms keep these bounds:
+// The median is learned while nothing is wrong, and first from 32 calls that begin one after the
+// other. Until nearly all of them have ended, nothing is refused. The limiter learns nothing from
+// errors that come early, or from deadlines that are shorter than twice the median: a breaker
+// handles those. A call that its caller cancels is a late failure if it was slow and no other call
+// has succeeded since it began. [Limiter.Explain] says why calls are bounded. See adaptation.go for
+// the sources.
+//
+// What it cannot see: the queue of the service. It does not help if one of several hosts is
+// overloaded and the others are well; give each host a limiter of its own. In an overload that has
+// begun before the process, it takes the first calls for usual. A short overload that a long queue
+// would have absorbed costs some calls.
+//
+// If callers wait in a [Queue] with a Target, they should not wait in the service as well. So a
+// call is slow from twice the Target on, if that is more than eight times the median. Tests with
+// ten simulated servers, calls of 20 ms and a Target of 20 ms keep these bounds:
 //   - Under 1.5 to 10 times the load that the servers can take, at least 90 % of what they can do
-//     is done from 2 s on. An answered call takes at most 80 ms in the median, and the limit is
-//     between 5 and 50.
+//     is done from 2 s on. An answered call takes at most 150 ms in the median.
 //   - One second after the capacity was halved, at least 90 % of the rest is used. One second after
 //     it was restored, nothing is refused.
 //   - Nothing is refused at 85 % of what the servers can take.
@@ -61,7 +81,7 @@
 // An overloaded server can choose which callers it answers: see [Queue] for priorities, tenants and
 // a bound on the time spent waiting, and weirhttp.Shed for requests.
 //
-// A limiter needs about 260 bytes, 550 more if it adapts, and 850 more after the first wait. A name
+// A limiter needs about 260 bytes, 650 more if it adapts, and 850 more after the first wait. A name
 // needs 2,000 bytes, and 2,200 more after the first wait. A waiter needs 320 bytes beside its
 // goroutine, 370 more if the queue has a Target, and 160 more if it is the first of its tenant.
 // Acquiring and releasing a slot takes two atomic operations, no lock and no clock if the limit is

@@ -14,26 +14,29 @@ type ending uint8
 const (
 	well ending = iota
 	failed
-	left    // its caller has cancelled it
-	ignored // it says nothing about the service
+	overloaded // the service has refused it because it has too many
+	left       // its caller has cancelled it
+	ignored    // it says nothing about the service
 )
 
 // endingOfCall returns the ending of a call that was made with ctx and returned err.
 func endingOfCall(ctx context.Context, err error) ending {
-	e := endingOfOutcome(verdict.On[window.Outcome](ctx, err, nil))
-	if e == ignored && errors.Is(ctx.Err(), context.Canceled) {
-		return left
-	}
-	return e
+	return endingOf(ctx, verdict.On[window.Outcome](ctx, err, nil))
 }
 
-func endingOfOutcome(o window.Outcome) ending {
+// endingOf returns the ending of a call with an outcome. ctx is nil if it is not known.
+func endingOf(ctx context.Context, o window.Outcome) ending {
 	switch o {
 	case window.Success:
 		return well
-	case window.Failure, window.Overloaded:
+	case window.Failure:
 		return failed
+	case window.Overloaded:
+		return overloaded
 	case window.Ignored:
+		if ctx != nil && errors.Is(ctx.Err(), context.Canceled) {
+			return left
+		}
 	}
 	return ignored
 }

@@ -13,6 +13,7 @@ import (
 var _ = func() bool {
 	gatehook.InFlight = gatehook.Slots[Limiter, window.Outcome]{
 		New:             newForGate,
+		Adapts:          func(l *Limiter) bool { return l.adaptive.Load() != nil },
 		Reconfigure:     func(l *Limiter, limit int, adaptive bool) { l.reconfigure(Config{Limit: limit, Adaptive: adaptive}) },
 		Occupy:          (*Limiter).occupy,
 		Of:              limiterOf,
@@ -24,6 +25,7 @@ var _ = func() bool {
 		Listener:        func(l *Limiter) gatehook.Listener[window.Outcome] { return (*listener)(l) },
 		UntimedListener: func(l *Limiter) gatehook.Listener[window.Outcome] { return (*untimedListener)(l) },
 		Abandon:         (*Limiter).abandon,
+		Bound:           (*Limiter).bound,
 		AtOnce:          func(l *Limiter) int64 { return l.state.gotSlotAtOnce() },
 	}
 	return true
@@ -33,10 +35,10 @@ var _ = func() bool {
 type listener Limiter
 
 // Ended implements [gatehook.Listener].
-func (l *listener) Ended(start time.Duration, o window.Outcome) {
+func (l *listener) Ended(start time.Duration, e gatehook.Ending[window.Outcome]) {
 	of := (*Limiter)(l)
 	if of.adaptive.Load() != nil {
-		of.endCall(start, endingOfOutcome(o))
+		of.endCallOfGate(start, e)
 	} else if of.state.release() { // as in endCall, which is not inlined
 		of.serveWaiters()
 	}
@@ -47,13 +49,24 @@ func (l *listener) Ended(start time.Duration, o window.Outcome) {
 type untimedListener Limiter
 
 // Ended implements [gatehook.Listener].
-func (l *untimedListener) Ended(_ time.Duration, o window.Outcome) {
+func (l *untimedListener) Ended(_ time.Duration, e gatehook.Ending[window.Outcome]) {
 	of := (*Limiter)(l)
 	if of.adaptive.Load() != nil {
-		of.endCall(untimed, endingOfOutcome(o))
+		of.endCallOfGate(untimed, e)
 	} else if of.state.release() {
 		of.serveWaiters()
 	}
+}
+
+func (l *Limiter) endCallOfGate(start time.Duration, e gatehook.Ending[window.Outcome]) {
+	var deadline time.Time
+	if e.Context != nil {
+		deadline, _ = e.Context.Deadline()
+	}
+	if e.Expired {
+		e.Outcome = window.Failure
+	}
+	l.endCall(start, endingOf(e.Context, e.Outcome), deadline)
 }
 
 func limiterOf(l gatehook.Listener[window.Outcome]) *Limiter {

@@ -148,7 +148,7 @@ func (l *Limiter) Run(ctx context.Context, fn func(context.Context) error) (err 
 		if returned {
 			slot.Done(ctx, err)
 		} else {
-			slot.end(endingOfOutcome(verdict.Unreturned[window.Outcome](ctx)))
+			slot.endAs(ctx, verdict.Unreturned[window.Outcome](ctx))
 		}
 	}()
 	err = fn(ctx)

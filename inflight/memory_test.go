@@ -54,7 +54,7 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 		bytes  int64
 	}{
 		"fixed":         {inflight.Config{Limit: 1}, false, 260},
-		"adaptive":      {inflight.Config{Adaptive: true}, false, 260 + 550},
+		"adaptive":      {inflight.Config{Adaptive: true}, false, 260 + 650},
 		"waited":        {inflight.Config{Limit: 1}, true, 260 + 850},
 		"named":         {inflight.Config{Limit: 1, Name: "n"}, false, 260 + 2000},
 		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, true, 260 + 850 + 2000 + 2200},

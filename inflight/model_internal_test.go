@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"container/heap"
+	"math"
 	"math/rand/v2"
 	"time"
 )
@@ -23,7 +24,11 @@ type model struct {
 	servers int
 	times   func(*rand.Rand) time.Duration
 	timeout func(*rand.Rand) time.Duration
+	states  bool    // the callers state their timeouts as deadlines
 	fails   float64 // share of calls that fail at once
+	words   float64 // share of calls that are refused at once, with the word that it is overloaded
+	lost    float64 // share of calls that get no answer
+	room    int     // calls that may wait; the service refuses others with its own word
 	tally
 }
 
@@ -35,6 +40,7 @@ type tally struct {
 
 type modelCall struct {
 	began, takes time.Duration
+	allowed      time.Duration
 	left         bool // its caller has an error, or has gone
 }
 
@@ -59,7 +65,7 @@ func (e *events) Pop() any {
 // used.
 func newModel(seed uint64) *model {
 	return &model{
-		adaptation: newAdaptation(maxLimit, false), random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
+		adaptation: newAdaptation(maxLimit, 0), states: true, room: math.MaxInt, random: rand.New(rand.NewPCG(seed, 1)), servers: 10, rate: 100,
 		times: exponential(50 * time.Millisecond), timeout: constantTime(time.Second),
 	}
 }
@@ -110,11 +116,21 @@ func (m *model) makeCall() {
 	m.started++
 	m.most = max(m.most, m.inFlight)
 	c := &modelCall{began: m.now, takes: m.times(m.random)}
+	if m.states {
+		c.allowed = m.timeout(m.random)
+	}
 	if m.random.Float64() < m.fails {
-		m.endCall(c, true)
+		m.endCall(c, failed)
 		return
 	}
-	m.schedule(m.timeout(m.random), func() { m.endCall(c, true) })
+	if len(m.queue) >= m.room || m.random.Float64() < m.words {
+		m.endCall(c, overloaded)
+		return
+	}
+	m.schedule(max(c.allowed, m.timeout(m.random)), func() { m.endCall(c, failed) })
+	if m.random.Float64() < m.lost {
+		return
+	}
 	m.queue = append(m.queue, c)
 	m.startQueuedCalls()
 }
@@ -128,21 +144,29 @@ func (m *model) startQueuedCalls() {
 		m.busy++
 		m.schedule(c.takes, func() {
 			m.busy--
-			m.endCall(c, false)
+			m.endCall(c, well)
 			m.startQueuedCalls()
 		})
 	}
 }
 
-func (m *model) endCall(c *modelCall, failed bool) {
+func (m *model) endCall(c *modelCall, e ending) {
 	if c.left {
 		return
 	}
 	c.left = true
 	m.adaptation.advance(m.now, m.started, m.inFlight)
-	m.adaptation.recordEnd(m.now-c.began, failed)
+	latency := m.now - c.began
+	switch e {
+	case well:
+		m.adaptation.recordSuccess(latency, c.allowed)
+	case overloaded:
+		m.adaptation.recordOverloaded(latency)
+	default:
+		m.adaptation.recordFailure(latency, c.allowed)
+	}
 	m.inFlight--
-	if failed {
+	if e != well {
 		m.failed++
 		return
 	}

@@ -81,6 +81,9 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	q.length.Add(1)
 	longest = q.backlog.longest()
 	l.state.setWaiters()
+	if a := l.adaptive.Load(); a != nil {
+		a.tryRaise(l.InFlight()) // or waiters could wait for calls that never end
+	}
 	l.serveLocked()
 	return w, longest
 }

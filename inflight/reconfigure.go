@@ -17,8 +17,8 @@ import (
 // is switched on, waiting callers are allowed at once.
 //
 // A limit that adapts keeps what it has learned until Adaptive is removed. A fixed limit that
-// becomes adaptive begins with the number of calls in flight, but with at least 50, or 20 if
-// Queue.Target is set, and at most Limit. Its calls in flight are not timed.
+// becomes adaptive begins with the number of calls in flight, but with at least 50 and at most
+// Limit. Its calls in flight are not timed.
 //
 // If c is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c has
 // another Name, it returns an error and changes nothing.
@@ -62,7 +62,7 @@ func (l *Limiter) SetLimit(n int) error {
 func (l *Limiter) setLimit(c Config) {
 	switch a := l.adaptive.Load(); {
 	case a != nil && c.Adaptive:
-		a.setUpper(cmp.Or(c.Limit, maxLimit), c.Queue.Target > 0)
+		a.setUpper(cmp.Or(c.Limit, maxLimit), c.Queue.Target)
 	case c.Adaptive:
 		l.adaptive.Store(newAdaptive(l.epoch, c, &l.limit, l.InFlight()))
 	default:

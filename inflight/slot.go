@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/window"
 )
 
 // Slot is the right to have one call in flight. Do not copy a slot after its first use. The zero
@@ -29,25 +31,53 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	if s.limiter == nil {
 		return
 	}
-	e := well
-	if s.limiter.adaptive.Load() != nil {
-		e = endingOfCall(ctx, err)
+	if s.limiter.adaptive.Load() == nil {
+		s.end(well, time.Time{})
+		return
 	}
-	s.end(e)
+	deadline, _ := ctx.Deadline()
+	s.end(endingOfCall(ctx, err), deadline)
+}
+
+// DoneAs is like Done, but for a caller that has decided the outcome itself. window.Overloaded says
+// that the service has refused the call because it has too many.
+func (s *Slot) DoneAs(ctx context.Context, o window.Outcome) {
+	if s.limiter != nil {
+		s.endAs(ctx, o)
+	}
+}
+
+func (s *Slot) endAs(ctx context.Context, o window.Outcome) {
+	deadline, _ := ctx.Deadline()
+	s.end(endingOf(ctx, o), deadline)
+}
+
+// Answered says that the service has begun to answer, and will do so for a while, as with a stream.
+// The slot remains occupied until Done, but an adaptive limit counts the call as a success that
+// ended now. Call Answered before Done, and not at the same time. Further calls do nothing.
+func (s *Slot) Answered(ctx context.Context) {
+	if s.limiter == nil || s.done.Load() {
+		return
+	}
+	if a := s.limiter.adaptive.Load(); a != nil {
+		deadline, _ := ctx.Deadline()
+		a.end(s.start, s.limiter.InFlight(), well, deadline)
+	}
+	s.start = untimed
 }
 
 // end releases the slot once.
-func (s *Slot) end(e ending) {
+func (s *Slot) end(e ending, deadline time.Time) {
 	if s.limiter != nil && !s.done.Load() && s.done.CompareAndSwap(false, true) {
-		s.limiter.endCall(s.start, e)
+		s.limiter.endCall(s.start, e, deadline)
 	}
 }
 
 // endCall releases the slot of a call that began at start.
-func (l *Limiter) endCall(start time.Duration, e ending) {
+func (l *Limiter) endCall(start time.Duration, e ending, deadline time.Time) {
 	if a := l.adaptive.Load(); a != nil {
 		// before the release, which serves the waiters of a higher limit too
-		a.end(start, l.InFlight(), e)
+		a.end(start, l.InFlight(), e, deadline)
 	}
 	if l.state.release() {
 		l.serveWaiters()

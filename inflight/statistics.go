@@ -152,5 +152,5 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	}
 	_ = yield(s.series.Near, float64(s.near.Load())) &&
 		yield(s.series.Waiting, float64(l.queue.length.Load())) &&
-		s.bound.Yield(l.InFlight(), l.Limit(), yield)
+		s.bound.Yield(l.bound(), yield)
 }

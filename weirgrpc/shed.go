@@ -12,10 +12,11 @@ import (
 
 // Shed returns a rule that limits the number of calls in flight. A call waits for a slot as long as
 // the limiter's [inflight.Queue] says, and does not wait if the Queue has no Target. A stream is in
-// flight until its handler returns. The RetryInfo and the pushback of a refused call give the time
-// until a slot is expected for it. That time is lengthened by up to the same time again, so that
-// clients do not all retry at the same moment: see [inflight.FullError.RetryAfter]. The limiter has
-// the metrics, can be shared, and can be changed at any time. Shed panics if inFlight is nil.
+// flight until its handler returns, but an adaptive limit takes its first message for its answer.
+// The RetryInfo and the pushback of a refused call give the time until a slot is expected for it.
+// That time is lengthened by up to the same time again, so that clients do not all retry at the
+// same moment: see [inflight.FullError.RetryAfter]. The limiter has the metrics, can be shared, and
+// can be changed at any time. Shed panics if inFlight is nil.
 func Shed(inFlight *inflight.Limiter) Rule {
 	if inFlight == nil {
 		panic(errors.New("weirgrpc: Shed needs a limiter"))
@@ -58,6 +59,11 @@ type slotPass struct {
 	ctx  context.Context // of the call
 }
 
-func (*slotPass) record(breaker.Outcome) {}
-func (p *slotPass) end()                 { p.slot.Done(p.ctx, p.ctx.Err()) }
-func (p *slotPass) undo()                { p.end() }
+// record says that the service has begun to answer: a stream may last long after that.
+func (p *slotPass) record(o breaker.Outcome) {
+	if o == breaker.Success {
+		p.slot.Answered(p.ctx)
+	}
+}
+func (p *slotPass) end()  { p.slot.Done(p.ctx, p.ctx.Err()) }
+func (p *slotPass) undo() { p.end() }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -86,5 +87,44 @@ func TestShedReleasesTheWaiterOfADisconnectedClient(t *testing.T) {
 		require.NoError(t, <-first)
 		_, err = call(t.Context(), cc, get, "")
 		require.NoError(t, err)
+	})
+}
+
+// Watches stay open, beside calls of 2 ms. A watch has answered with its first message, so the
+// server is not slow, and refuses nothing.
+func TestWatchesBehindAShedAreNotSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const watches = 200
+		flight := inflight.New(inflight.Config{Adaptive: true})
+		s := &service{
+			unary: func(context.Context, string) (string, error) {
+				time.Sleep(2 * time.Millisecond)
+				return "done", nil
+			},
+			stream: func(s grpc.ServerStream) error {
+				err := send(s, "a")
+				<-s.Context().Done()
+				return err
+			},
+		}
+		cc := serve(t, inMemory(), s, newServer(weirgrpc.Shed(flight)), nil)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		for range 50 {
+			_, err := call(ctx, cc, get, "")
+			require.NoError(t, err)
+		}
+		for range watches { // no call ends
+			watch, err := openStream(ctx, cc, chat)
+			require.NoError(t, err)
+			require.NoError(t, receive(watch))
+			time.Sleep(20 * time.Millisecond)
+		}
+		for range 2000 {
+			_, err := call(ctx, cc, get, "")
+			require.NoError(t, err)
+			time.Sleep(5 * time.Millisecond)
+		}
+		require.Equal(t, watches, flight.InFlight())
 	})
 }

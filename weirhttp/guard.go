@@ -51,7 +51,8 @@ func Guard(gate func(*http.Request) *weir.Gate, c GuardConfig) func(http.Handler
 				next.ServeHTTP(w, r)
 				return
 			}
-			s := guardedResponse{ResponseWriter: w, request: r, classify: c.Classify}
+			s := guardedResponse{watchedResponse: watchedResponse{ResponseWriter: w}, request: r, classify: c.Classify}
+			s.answered = s.record
 			var err error
 			if s.permit, err = g.Allow(r.Context()); err != nil {
 				c.refuse(w, r, err)

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/gatehook"
 )
 
 // ShedConfig configures a [Shed]. The zero value is valid.
@@ -51,11 +53,14 @@ func (c ShedConfig) Validate() error {
 // Target, requests do not wait.
 //
 // A request occupies its slot until its handler returns or panics, even if the handler has taken
-// over the connection. Put a Shed before a Limit, and both before a Guard, which counts a 503 as a
-// failure. The limiter can be shared and can be changed at any time. [inflight.Limiter.Reconfigure]
-// can also change whether requests wait. The ShedConfig cannot be changed. If the limiter has a
-// name, it has metrics, and refusals name it. The handler gets the ResponseWriter of the server.
-// Shed panics with the error of c.Validate if c is invalid, and if inFlight is nil.
+// over the connection. A limit that adapts learns from the time until the handler calls
+// WriteHeader, flushes the response or takes over the connection, or else returns: a stream may be
+// long, and is not slow. Put a Shed before a Limit, and both before a Guard, which counts a 503 as
+// a failure. The limiter can be shared and can be changed at any time.
+// [inflight.Limiter.Reconfigure] can also change whether requests wait. The ShedConfig cannot be
+// changed. If the limiter has a name, it has metrics, and refusals name it. The handler gets the
+// ResponseWriter of the server, or one like that of a [Guard] if the limit adapts. Shed panics with
+// the error of c.Validate if c is invalid, and if inFlight is nil.
 func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Handler {
 	if err := c.Validate(); err != nil {
 		panic(err)
@@ -71,10 +76,18 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 				return
 			}
 			defer func() { slot.Done(r.Context(), r.Context().Err()) }()
+			if adapts(inFlight) {
+				answered := func() { slot.Answered(r.Context()) }
+				watched := watchedResponse{ResponseWriter: w, header: answered, answered: func(int) { answered() }}
+				w = watched.writer()
+			}
 			next.ServeHTTP(w, r)
 		})
 	}
 }
+
+// adapts reports whether a limit adapts.
+var adapts = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome]).Adapts
 
 func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (inflight.Slot, error) {
 	if inFlight.Queue().Target == 0 {

@@ -285,9 +285,65 @@ func TestAShedLimitsRequestsThatHangUntilTheirClientsLeave(t *testing.T) {
 			time.AfterFunc(time.Second, leave)
 			time.Sleep(10 * time.Millisecond)
 		}
-		require.LessOrEqual(t, flight.InFlight(), 2)
+		require.LessOrEqual(t, flight.InFlight(), 10)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.Zero(t, flight.InFlight())
 	})
+}
+
+// Event streams stay open, beside requests of 2 ms. A stream has answered when it flushes, sets its
+// status or takes over the connection, so the server is not slow, and refuses nothing.
+func TestStreamsBehindAShedAreNotSlow(t *testing.T) {
+	for name, begin := range map[string]func(http.ResponseWriter){
+		"flush":       func(w http.ResponseWriter) { w.(http.Flusher).Flush() },
+		"controller":  func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() },
+		"WriteHeader": func(w http.ResponseWriter) { w.WriteHeader(http.StatusOK) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			flight := inflight.New(inflight.Config{Adaptive: true})
+			shed := weirhttp.Shed(flight, weirhttp.ShedConfig{})
+			quick := shed(handlerTaking(2 * time.Millisecond))
+			streams := shed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(time.Millisecond)
+				begin(w)
+				<-r.Context().Done()
+			}))
+			for range 50 {
+				require.Equal(t, 200, request{}.send(quick).Code)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			var open []<-chan int
+			for range 200 { // four times as many as the limit is at first, and no request ends
+				open = append(open, sendIn(ctx, streams))
+				time.Sleep(20 * time.Millisecond)
+			}
+			for range 2000 {
+				require.Equal(t, 200, request{}.send(quick).Code, name)
+				time.Sleep(5 * time.Millisecond)
+			}
+			require.Equal(t, 200, flight.InFlight(), name)
+			leave()
+			for _, status := range open {
+				require.Equal(t, 200, <-status)
+			}
+			require.Zero(t, flight.InFlight())
+		})
+	}
+}
+
+// Behind a limit that adapts the handler gets a ResponseWriter with the same optional methods as
+// that of the server, and behind a fixed limit that of the server itself.
+func TestAShedKeepsTheMethodsOfTheResponseWriter(t *testing.T) {
+	for _, c := range []inflight.Config{{Limit: 1}, {Adaptive: true}} {
+		var got http.ResponseWriter
+		h := weirhttp.Shed(inflight.New(c), weirhttp.ShedConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = w }))
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		require.Equal(t, !c.Adaptive, got == http.ResponseWriter(w))
+		_, flushes := got.(http.Flusher)
+		require.True(t, flushes)
+		_, hijacks := got.(http.Hijacker)
+		require.False(t, hijacks)
+	}
 }

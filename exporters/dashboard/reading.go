@@ -17,7 +17,8 @@ type latencySource interface {
 	Latency() window.Latency
 }
 
-// explainer is a source that says why it refuses calls, such as a breaker or a gate.
+// explainer is a source that says why it refuses calls, such as a breaker, a gate or a bound on
+// calls in flight.
 type explainer interface {
 	Explain() string
 }
@@ -68,7 +69,11 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	case breakerName != nil:
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
 	case limiterName != nil && report.FreeIn != nil:
-		r.extras.record(subject{class: callsClass, name: *limiterName}, extra{freeIn: report.FreeIn(r.source)})
+		own.freeIn = report.FreeIn(r.source)
+		if x, ok := r.source.(explainer); ok {
+			own.why = x.Explain()
+		}
+		r.extras.record(subject{class: callsClass, name: *limiterName}, own)
 	}
 }
 

@@ -3,6 +3,7 @@
 package gatehook
 
 import (
+	"context"
 	"time"
 	"unsafe"
 )
@@ -53,7 +54,17 @@ type Hooks[B, P, O any] struct {
 
 // Listener is notified how a call has ended.
 type Listener[O any] interface {
-	Ended(start time.Duration, o O)
+	Ended(start time.Duration, e Ending[O])
+}
+
+// Ending is how a call has ended.
+type Ending[O any] struct {
+	Outcome O
+	// Context is the context of the call, nil if it is not known.
+	Context context.Context
+	// Expired reports that the call failed at its deadline, and that the outcome is Ignored because
+	// the breaker takes the deadline to be too short.
+	Expired bool
 }
 
 // Place holds one value. *atomic.Value implements it.

@@ -1,8 +1,10 @@
 package gatehook_test
 
 import (
+	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +62,7 @@ func growStack(depth int) int {
 
 type listener func(breaker.Outcome)
 
-func (l listener) Ended(_ time.Duration, o breaker.Outcome) { l(o) }
+func (l listener) Ended(_ time.Duration, e gatehook.Ending[breaker.Outcome]) { l(e.Outcome) }
 
 // TestHooksAreSet asserts the types that gates assert.
 func TestHooksAreSet(t *testing.T) {
@@ -110,3 +112,34 @@ func TestHooksAreSet(t *testing.T) {
 	replays.ReleaseAt(b, t0)
 	require.Equal(t, breaker.Closed, b.StateAt(t0))
 }
+
+// A breaker ignores a deadline that is shorter than the usual time of a call. The listener learns
+// that it has passed, and what the caller allowed.
+func TestAListenerLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hooks := gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
+		b := breaker.New("b", breaker.Config{})
+		for range 100 {
+			_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(50 * time.Millisecond); return nil })
+		}
+		for _, late := range []bool{true, false} {
+			var got gatehook.Ending[breaker.Outcome]
+			var p breaker.Permit
+			require.NoError(t, hooks.Admit(b, &p))
+			hooks.Tell(&p, endingListener(func(e gatehook.Ending[breaker.Outcome]) { got = e }), 0)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			if late {
+				<-ctx.Done()
+			}
+			p.Done(ctx, context.DeadlineExceeded)
+			cancel()
+			require.Equal(t, late, got.Expired)
+			require.Equal(t, late, got.Outcome == breaker.Ignored)
+			require.Equal(t, ctx, got.Context)
+		}
+	})
+}
+
+type endingListener func(gatehook.Ending[breaker.Outcome])
+
+func (l endingListener) Ended(_ time.Duration, e gatehook.Ending[breaker.Outcome]) { l(e) }

@@ -4,12 +4,16 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // Slots are functions of bounds on calls in flight of type L, for calls with outcomes of type O.
 type Slots[L, O any] struct {
 	// New returns a bound that has a name and no statistics.
 	New func(name string, limit int, adaptive bool) *L
+	// Adapts reports whether the limit of l adapts.
+	Adapts func(l *L) bool
 	// Reconfigure changes a bound of New.
 	Reconfigure func(l *L, limit int, adaptive bool)
 	// Word returns the words for TryOccupy of a fixed bound of New. The words stay the same while
@@ -37,6 +41,8 @@ type Slots[L, O any] struct {
 	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may
 	// call it, also from outside the testing/synctest bubble of l.
 	Abandon func(l *L)
+	// Bound returns the state of l.
+	Bound func(l *L) instrument.Bound
 	// AtOnce returns the number of calls that Occupy has given a slot.
 	AtOnce func(l *L) int64
 }

@@ -23,6 +23,10 @@ var (
 		"Calls in flight.", limiterName)
 	InFlightLimit = gauge("weir.inflight.limit", "{call}",
 		"Most calls in flight at once. Of a group, the lowest bound of a key.", limiterName)
+	InFlightBounding = gauge("weir.inflight.bounding.time", "s",
+		"How long an adaptive bound has bounded the calls, by its evidence of congestion: slow calls, "+
+			"overloaded (the service says so), late failures or silence. Absent while it refuses nothing.",
+		limiterName, "weir.inflight.evidence")
 	GateHopelessCalls = counter("weir.gate.hopeless_calls", "{call}",
 		"Calls that were refused because a success before their deadline was improbable.", limiterName)
 	LimiterPeriod = gauge("weir.limiter.period", "s",

@@ -1,6 +1,7 @@
 package instrument
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/stat"
@@ -24,16 +25,38 @@ type LimiterSeries struct {
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
-type InFlightSeries struct{ Calls, Limit *stat.Series }
+type InFlightSeries struct {
+	Calls, Limit *stat.Series
+	bounding     [len(Evidence)]atomic.Pointer[stat.Series] // nil until they are yielded
+}
+
+// Evidence holds the words for the evidence on which an adaptive bound bounds the calls.
+var Evidence = [...]string{"slow_calls", "overloaded", "late_failures", "silence"}
+
+// Bound is the state of a bound on calls in flight.
+type Bound struct {
+	Calls, Limit int
+	Evidence     int           // an index of Evidence plus 1, or 0 if the bound does not adapt now
+	Bounding     time.Duration // for how long, if Evidence is not 0
+}
 
 // NewInFlightSeries returns the series for a name.
 func NewInFlightSeries(name string) *InFlightSeries {
 	return &InFlightSeries{Calls: InFlightCalls.Series(name), Limit: InFlightLimit.Series(name)}
 }
 
-// Yield yields the calls in flight and the bound. It reports whether yield wants more.
-func (s *InFlightSeries) Yield(calls, limit int, yield func(*stat.Series, float64) bool) bool {
-	return yield(s.Calls, float64(calls)) && yield(s.Limit, float64(limit))
+// Yield yields the state of the bound. It reports whether yield wants more.
+func (s *InFlightSeries) Yield(b Bound, yield func(*stat.Series, float64) bool) bool {
+	return yield(s.Calls, float64(b.Calls)) && yield(s.Limit, float64(b.Limit)) &&
+		(b.Evidence == 0 || yield(s.boundingBy(b.Evidence-1), b.Bounding.Seconds()))
+}
+
+func (s *InFlightSeries) boundingBy(evidence int) *stat.Series {
+	series := &s.bounding[evidence]
+	if series.Load() == nil {
+		series.CompareAndSwap(nil, InFlightBounding.Series(s.Calls.Values[0], Evidence[evidence]))
+	}
+	return series.Load()
 }
 
 // NewLimiterSeries returns the series for a name. Those of counters began at created.
