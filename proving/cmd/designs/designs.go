@@ -22,7 +22,7 @@ func designs() []sim.Maker {
 		sim.None(),
 		sim.Informed(),
 		designMaker("weir", func() caller { return weirCaller(inflight.Config{Adaptive: true}) }),
-		designMaker("weir, always bounding", func() caller {
+		designMaker("weir, with a queue", func() caller {
 			return weirCaller(inflight.Config{Adaptive: true, Queue: inflight.Queue{Target: 50 * time.Millisecond}})
 		}),
 		designMaker("AIMD", func() caller { return boundedCaller(newAIMD()) }),

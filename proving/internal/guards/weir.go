@@ -67,6 +67,9 @@ func GateWithThrottle(name, about string, config weir.Config, t throttle.Config)
 
 // newGate returns a gate, and a guard that counts its openings.
 func newGate(config weir.Config) (*guard, *weir.Gate) {
+	if config.Breaker.Classify == nil {
+		config.Breaker.Classify = classify
+	}
 	g := &guard{refusals: []error{weir.ErrRefused}, retryAfter: weir.RetryAfter}
 	config.Breaker.OnChange = func(c breaker.Change) {
 		if c.To == breaker.Open && c.From != breaker.HalfOpen {
@@ -74,6 +77,14 @@ func newGate(config weir.Config) (*guard, *weir.Gate) {
 		}
 	}
 	return g, weir.New("service", config)
+}
+
+// classify says that a full queue is an overload, as packages weirhttp and weirgrpc do.
+func classify(err error) breaker.Outcome {
+	if sim.IsOverloaded(err) {
+		return breaker.Overloaded
+	}
+	return breaker.DefaultClassify(err)
 }
 
 // Throttle returns a row for a throttle with a config. The throttle uses the random numbers of the

@@ -71,6 +71,14 @@ func (e *unavailable) Error() string { return "service: " + e.text }
 // RetryAfter returns how long the service asks not to be called, or 0.
 func (e *unavailable) RetryAfter() time.Duration { return e.retryAfter }
 
+const queueFull = "queue is full"
+
+// IsOverloaded reports whether err says that the queue of the service was full.
+func IsOverloaded(err error) bool {
+	e, ok := errors.AsType[*unavailable](err)
+	return ok && e.text == queueFull
+}
+
 func newService(r *run) *service {
 	s := &service{Service: &r.world.Service, run: r, inForce: make([]bool, len(r.world.Faults))}
 	for n := range max(s.Hosts, 1) {
@@ -100,7 +108,7 @@ func (s *service) enter(a *attempt) {
 		h.queue = append(h.queue, a)
 	default:
 		s.leave(a)
-		a.deliverAnswer(&unavailable{"queue is full", s.RetryAfter})
+		a.deliverAnswer(&unavailable{queueFull, s.RetryAfter})
 	}
 }
 
