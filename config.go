@@ -32,7 +32,7 @@ type Config struct {
 	// recovered it refuses none again.
 	//
 	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
-	// late, and then refuses all calls. Adaptive costs about 850 bytes, and two readings of the
+	// late, and then refuses all calls. Adaptive costs about 900 bytes, and two readings of the
 	// clock per call. If there are more than 5,000 calls per second, it reads the clock only for
 	// one call in several. Default false.
 	Adaptive bool

@@ -22,7 +22,7 @@ type GroupConfig struct {
 	// Gate configures the gate of each key. Group.Reconfigure replaces it. Default the defaults of
 	// Config.
 	Gate Config
-	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 850 bytes more with
+	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
 	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
 	// keeps up to MaxKeys token buckets and as many holds. The metrics weir.breaker.group.unguarded
 	// and weir.limiter.no_room count what is done without room. Default 100,000, as in

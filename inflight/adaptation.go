@@ -50,8 +50,9 @@ type adaptation struct {
 	cutAt    time.Duration                 // the last cut
 	lastUse  time.Duration                 // when the limit was last nearly reached
 	first    struct{ young, rate float64 } // at the first cut
-	// the calls in flight when the service last said that it is overloaded
-	fullAt float64
+	// the calls in flight when the service last said that it is overloaded, 0 if it has not
+	fullAt          float64
+	deaf, deafUntil time.Duration // how long and until when its word is ignored
 
 	passed      uint64 // the started calls when a call was last seen to pass
 	passedAt    time.Duration
@@ -95,6 +96,15 @@ const (
 
 func newAdaptation(upper int, queue time.Duration) adaptation {
 	return adaptation{upper: float64(upper), limit: min(startLimit, float64(upper)), every: 1, queue: queue, patience: float64(unstated)}
+}
+
+// begin sets the time from which on calls are known, and the number of calls in flight then.
+func (a *adaptation) begin(now time.Duration, started uint64) {
+	for i := range a.history.spans {
+		a.history.spans[i] = callSpan{from: now, started: started}
+	}
+	a.usual = usualLatency{from: now, first: started}
+	a.now, a.succeeded, a.passedAt = now, now, now
 }
 
 // wholeLimit returns the limit rounded down, from 1 to upper.
@@ -233,15 +243,27 @@ func (a *adaptation) recordFailure(latency, allowed time.Duration) {
 	}
 }
 
-// recordOverloaded records that the service has refused a call because it is overloaded. If it has
-// one queue, it says so from some number of calls in flight on, and is silent with a little fewer.
-// If it goes on below that number, it means something else: one of several hosts is full, or other
-// clients have filled the queue. Then a lower limit does not help.
+// recordOverloaded records that the service has refused a call because it is overloaded.
 func (a *adaptation) recordOverloaded(latency time.Duration) {
 	a.recordIgnored(latency)
-	if a.usual.known() && a.now-latency >= a.cutAt && !(a.bounding && a.young() < wordCut*a.fullAt) {
+	if a.usual.known() && a.now-latency >= a.cutAt && a.now >= a.deafUntil {
 		a.addEvidence(slowWeight, words)
 	}
+}
+
+// obeyWord lowers the limit to a little less than the number of calls in flight at which the
+// service says that it is overloaded. If it has one queue, it is silent then. If it says so as
+// often, it means something else, such as a quota, one of several hosts, or other clients. Then a
+// lower limit does not help, and its word is ignored for a minute, and for twice as long each time.
+func (a *adaptation) obeyWord(young float64) {
+	if a.fullAt == 0 || young > (1+wordCut)/2*a.fullAt {
+		a.fullAt = young
+		a.cutTo(wordCut * young)
+		return
+	}
+	a.stop()
+	a.deaf = min(max(2*a.deaf, memory), time.Hour)
+	a.deafUntil = a.now + a.deaf
 }
 
 // addEvidence adds to the score, and cuts the limit if the evidence suffices and the calls in
@@ -260,8 +282,7 @@ func (a *adaptation) addEvidence(weight float64, of evidence) {
 	rate, young := a.rate(), a.young()
 	switch {
 	case a.evidence == words:
-		a.fullAt = young
-		a.cutTo(wordCut * young)
+		a.obeyWord(young)
 	case a.evidence == slowCalls && a.isUseless(rate, young):
 		a.stop()
 		a.usual = usualLatency{from: a.now, first: a.started}

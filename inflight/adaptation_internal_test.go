@@ -148,6 +148,25 @@ func TestARateLimitOfTheServiceIsNoReasonToRefuse(t *testing.T) {
 	})
 }
 
+// For a quarter of the time the service refuses all calls with its word, however few are in flight.
+// A lower limit does not help, so the word is soon ignored.
+func TestAWordThatComesWithFewCallsInFlightTooIsIgnored(t *testing.T) {
+	forEachSeed(t, func(t *testing.T, m *model) {
+		m.servers, m.rate, m.times, m.timeout = 10_000, 800, exponential(400*ms), constantTime(30*time.Second)
+		m.advance(10 * time.Second)
+		refused := 0
+		for range 200 {
+			m.words = 1
+			refused += m.advance(75 * ms).refused
+			m.words = 0
+			refused += m.advance(220 * ms).refused
+		}
+		require.Less(t, refused, 800*59/20)
+		m.advance(20 * time.Second)
+		require.Zero(t, m.advance(10*time.Second).refused)
+	})
+}
+
 // The situations that the bound is for.
 
 func TestLostCapacity(t *testing.T) {

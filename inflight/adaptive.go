@@ -40,7 +40,7 @@ func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32, inFlight int) 
 	a := &adaptive{epoch: epoch, limit: limit, adaptation: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target)}
 	a.adaptation.limit = min(max(a.adaptation.limit, float64(inFlight)), a.adaptation.upper)
 	a.started.Store(uint64(inFlight))
-	a.adaptation.usual.first = uint64(inFlight) // they are not timed, so they are in no cohort
+	a.adaptation.begin(time.Since(epoch), uint64(inFlight))
 	limit.Store(a.adaptation.wholeLimit())
 	return a
 }

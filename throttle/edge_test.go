@@ -39,3 +39,11 @@ func TestThrottleRefusesWhereTheRandomNumberIsBelowTheProbability(t *testing.T) 
 		require.Equal(t, refuses, err != nil, "%v", number)
 	}
 }
+
+func TestAnOverloadIsAFailure(t *testing.T) {
+	th := throttle.New("t", throttle.Config{})
+	p, err := th.Allow()
+	require.NoError(t, err)
+	p.Record(window.Overloaded)
+	require.EqualValues(t, 1, th.Totals().Failures)
+}

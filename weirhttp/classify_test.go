@@ -276,3 +276,25 @@ func TestRequestIsNotCopiedIfItsBodyCannotFail(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 	}
 }
+
+// The status 429, and 503 with a Retry-After, are the word of a service that it is overloaded.
+func TestTheStatusOfAnOverload(t *testing.T) {
+	for _, c := range []struct {
+		status     int
+		retryAfter string
+		want       breaker.Outcome
+	}{
+		{429, "", breaker.Overloaded},
+		{429, "1", breaker.Overloaded},
+		{503, "", breaker.Failure},
+		{503, "1", breaker.Overloaded},
+		{500, "1", breaker.Failure},
+		{200, "1", breaker.Success},
+	} {
+		resp := &http.Response{StatusCode: c.status, Header: http.Header{}}
+		if c.retryAfter != "" {
+			resp.Header.Set("Retry-After", c.retryAfter)
+		}
+		require.Equal(t, c.want, weirhttp.DefaultClassify(resp, nil), "%d %s", c.status, c.retryAfter)
+	}
+}
