@@ -37,7 +37,7 @@ type listener Limiter
 // Ended implements [gatehook.Listener].
 func (l *listener) Ended(start time.Duration, e gatehook.Ending[window.Outcome]) {
 	of := (*Limiter)(l)
-	if of.adaptive.Load() != nil {
+	if start != untimed && of.adaptive.Load() != nil {
 		of.endCallOfGate(start, e)
 	} else if of.state.release() { // as in endCall, which is not inlined
 		of.serveWaiters()
@@ -49,11 +49,8 @@ func (l *listener) Ended(start time.Duration, e gatehook.Ending[window.Outcome])
 type untimedListener Limiter
 
 // Ended implements [gatehook.Listener].
-func (l *untimedListener) Ended(_ time.Duration, e gatehook.Ending[window.Outcome]) {
-	of := (*Limiter)(l)
-	if of.adaptive.Load() != nil {
-		of.endCallOfGate(untimed, e)
-	} else if of.state.release() {
+func (l *untimedListener) Ended(time.Duration, gatehook.Ending[window.Outcome]) {
+	if of := (*Limiter)(l); of.state.release() {
 		of.serveWaiters()
 	}
 }

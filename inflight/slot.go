@@ -31,7 +31,7 @@ func (s *Slot) Done(ctx context.Context, err error) {
 	if s.limiter == nil {
 		return
 	}
-	if s.limiter.adaptive.Load() == nil {
+	if s.start == untimed || s.limiter.adaptive.Load() == nil {
 		s.end(well, time.Time{})
 		return
 	}
