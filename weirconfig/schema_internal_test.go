@@ -164,7 +164,7 @@ func (p property) otherForms() (options []object) {
 func (s *schema) number(t *testing.T, p property, v reflect.Value) object {
 	o := object{"type": "number"}
 	if v.CanInt() {
-		o["type"], o["maximum"] = "integer", math.MaxInt64
+		o["type"], o["maximum"] = "integer", int64(math.MaxInt64)
 	}
 	for key, bound := range map[string]string{"minimum": p.low, "maximum": p.high} {
 		if bound == "" {
