@@ -96,9 +96,9 @@ func useLimiter(ctx context.Context, b *fleet.Limiter, isLog bool) error {
 			errs = append(errs, err)
 		}
 		_, err := b.TakeEach(ctx, key, 1)
-		errs = append(errs, err, b.Refund(ctx, key, 1))
+		errs = append(errs, err, b.Refund(ctx, time.Now(), key, 1))
 	}
-	errs = append(errs, b.Refund(ctx, "user", 10))
+	errs = append(errs, b.Refund(ctx, time.Now(), "user", 10))
 	if isLog {
 		for range 2 {
 			errs = append(errs, redisson.SetRate(ctx, b, "other", 20, 2*time.Second))

@@ -94,7 +94,7 @@ func TestCellWithoutTheModule(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, numbersOf(r))
 	}
-	require.NoError(t, throttle.Refund(t.Context(), "user", 1))
+	require.NoError(t, throttle.Refund(t.Context(), time.Now(), "user", 1))
 	r, err := throttle.Take(t.Context(), "user", 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Remaining)
@@ -142,7 +142,7 @@ func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
 			b := newLimiter(l, name, limit, errorOnOutage)
 			_, err := b.Take(t.Context(), "user", 1)
 			require.ErrorIs(t, err, fleet.ErrUnavailable, "%s: %v", name, reply)
-			require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrUnavailable, "%s: %v", name, reply)
+			require.ErrorIs(t, b.Refund(t.Context(), time.Now(), "user", 1), fleet.ErrUnavailable, "%s: %v", name, reply)
 		}
 	}
 }

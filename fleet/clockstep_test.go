@@ -86,7 +86,7 @@ func TestNodesOfDifferentBurstsTakeNoMoreThanTheLargest(t *testing.T) {
 			}
 		}
 		require.LessOrEqual(t, allowed, 100, name)
-		require.NoError(t, small.Refund(t.Context(), "user", 1))
+		require.NoError(t, small.Refund(t.Context(), time.Now(), "user", 1))
 		requireTake(t, taken, large.Take, "user", 1)
 		requireTake(t, refused, large.Take, "user", 1)
 	}

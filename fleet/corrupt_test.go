@@ -109,7 +109,7 @@ func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 						require.LessOrEqual(t, max(r.RetryAfter, r.ResetAfter), 3*time.Second, "%q", value)
 					}
 				}
-				if err := b.Refund(t.Context(), key, 1+random.IntN(3)); err != nil {
+				if err := b.Refund(t.Context(), time.Now(), key, 1+random.IntN(3)); err != nil {
 					require.ErrorIs(t, err, fleet.ErrForeign, "%q", value)
 				}
 				_, err := direct.Del(t.Context(), held).Result()
@@ -151,6 +151,6 @@ func TestForeignRateReturnsErrForeign(t *testing.T) {
 		require.NoError(t, direct.Set(t.Context(), b.StateKeys(key)[0]+":rate", value, time.Minute).Err())
 		_, err := b.Take(t.Context(), key, 1)
 		require.ErrorIs(t, err, fleet.ErrForeign, "%q", value)
-		require.ErrorIs(t, b.Refund(t.Context(), key, 1), fleet.ErrForeign, "%q", value)
+		require.ErrorIs(t, b.Refund(t.Context(), time.Now(), key, 1), fleet.ErrForeign, "%q", value)
 	}
 }

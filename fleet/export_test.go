@@ -22,7 +22,7 @@ func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n in
 	return l.GiveBackAged(ctx, at, 0, key, n)
 }
 
-// GiveBackAged is RefundAt at a given time, for tokens that were taken age earlier.
+// GiveBackAged is Refund at a given time, for tokens that were taken age earlier.
 func (l *Limiter) GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error {
 	var errs []error
 	for _, g := range l.groups {

@@ -81,7 +81,7 @@ func checkTakesAndRefunds(t *testing.T, l *fleet.Limiter) {
 			n = 1
 		}
 		if n < 1 && random.IntN(3) == 0 {
-			require.NoError(t, l.Refund(t.Context(), "k", n))
+			require.NoError(t, l.Refund(t.Context(), time.Now(), "k", n))
 			continue
 		}
 		r, err := l.Take(t.Context(), "k", n)
@@ -99,7 +99,7 @@ func checkTakesAndRefunds(t *testing.T, l *fleet.Limiter) {
 	for name, value := range metricsOf(l) {
 		require.GreaterOrEqual(t, value, 0.0, name)
 	}
-	if err := l.Refund(t.Context(), "k", math.MaxInt); err != nil {
+	if err := l.Refund(t.Context(), time.Now(), "k", math.MaxInt); err != nil {
 		require.ErrorIs(t, err, fleet.ErrUnavailable)
 	}
 	require.NoError(t, l.Close(t.Context()))

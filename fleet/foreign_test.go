@@ -54,7 +54,7 @@ func TestForeignValuesThatLookLikeOurs(t *testing.T) {
 		before := direct.Dump(t.Context(), held).Val()
 		_, err := b.Take(t.Context(), key, 1)
 		require.ErrorIs(t, err, fleet.ErrForeign, "%s: %v", c.kind, c.write)
-		require.ErrorIs(t, b.Refund(t.Context(), key, 1), fleet.ErrForeign)
+		require.ErrorIs(t, b.Refund(t.Context(), time.Now(), key, 1), fleet.ErrForeign)
 		require.Equal(t, before, direct.Dump(t.Context(), held).Val())
 	}
 	require.Zero(t, l.Breaker().Counts().Failures)

@@ -28,7 +28,7 @@ func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
 }
 
 func (k keyed) Refund(ctx context.Context, taken time.Time, n int) error {
-	return k.limiter.RefundAt(ctx, taken, k.key, n)
+	return k.limiter.Refund(ctx, taken, k.key, n)
 }
 
 func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }

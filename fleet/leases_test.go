@@ -65,7 +65,7 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	c := fleet.Config{OnOutage: fleet.FailError}
 	here := newLimiter(l, "gone", hourly, c)
 	for name, undo := range map[string]func(key string) error{
-		"by a refund of this process": func(key string) error { return here.Refund(t.Context(), key, 1) },
+		"by a refund of this process": func(key string) error { return here.Refund(t.Context(), time.Now(), key, 1) },
 		"by a reset of this process":  func(key string) error { return here.Reset(t.Context(), key) },
 	} {
 		t.Run(name, func(t *testing.T) {

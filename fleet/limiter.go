@@ -83,22 +83,12 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 	return r, err
 }
 
-// Refund gives n tokens back to the key, as if they had never been taken. It never fills a limit
-// above its maximum, and does nothing if n is below 1. A window or a log gives back the oldest
-// tokens that still count, which can only make it stricter. An error means that Redis did not
-// answer; the refund is not sent again.
-//
-// Refund is for tokens taken a moment ago. If some of them may have returned by themselves,
-// because the window has passed or the bucket has refilled, use RefundAt: Refund would give back
-// tokens of other requests.
-func (l *Limiter) Refund(ctx context.Context, key string, n int) error {
-	return l.refund(ctx, newRequestKey(key), n, 0)
-}
-
-// RefundAt is like Refund, for tokens taken by a call of Take that began at the given time. It
-// gives back only tokens that still count: none if the window has passed, and to a bucket only
-// those that have not been refilled since.
-func (l *Limiter) RefundAt(ctx context.Context, taken time.Time, key string, n int) error {
+// Refund gives back n tokens of the key, which were taken by a call of Take that began at the time
+// taken. It gives back only tokens that still count: none if the window has passed, and to a bucket
+// only those that have not been refilled since. A window or a log gives back the oldest tokens that
+// still count, which can only make it stricter. Refund does nothing if n is below 1. An error means
+// that Redis did not answer; the refund is not sent again.
+func (l *Limiter) Refund(ctx context.Context, taken time.Time, key string, n int) error {
 	return l.refund(ctx, newRequestKey(key), n, max(time.Since(taken), 0))
 }
 

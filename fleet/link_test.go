@@ -211,7 +211,7 @@ func TestForeignValuesReturnErrForeign(t *testing.T) {
 	for name, b := range map[string]interface {
 		scriptLimiter
 		Take(ctx context.Context, key string, n int) (fleet.Result, error)
-		Refund(ctx context.Context, key string, n int) error
+		Refund(ctx context.Context, taken time.Time, key string, n int) error
 	}{
 		"bucket":   newLimiter(l, "foreign-bucket", fleet.TokenBucket{Rate: limiter.PerSecond(1)}, open),
 		"fixed":    newLimiter(l, "foreign-fixed", fleet.FixedWindow{Limit: 1, Window: window}, open),
@@ -241,7 +241,7 @@ func TestForeignValuesReturnErrForeign(t *testing.T) {
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				_, err = b.Take(t.Context(), "user", 0)
 				require.ErrorIs(t, err, fleet.ErrForeign)
-				require.ErrorIs(t, b.Refund(t.Context(), "user", 1), fleet.ErrForeign)
+				require.ErrorIs(t, b.Refund(t.Context(), time.Now(), "user", 1), fleet.ErrForeign)
 				require.Equal(t, before, direct.Dump(t.Context(), key).Val())
 			})
 		}

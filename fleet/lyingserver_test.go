@@ -86,7 +86,7 @@ func askLyingServer(t *testing.T, reply string) error {
 					return errors.New(name + " is out of range")
 				}
 			}
-			_ = b.Refund(t.Context(), "user", 1)
+			_ = b.Refund(t.Context(), time.Now(), "user", 1)
 		}
 	}
 	calls := newCalls(l, "calls", fleet.CallsConfig{Interval: 10 * ms})

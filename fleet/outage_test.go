@@ -79,7 +79,7 @@ func TestAShareOfTheLimitIsRefundedWhileRedisIsUnavailable(t *testing.T) {
 	refused := take(1)
 	require.False(t, refused.OK)
 	require.Zero(t, refused.Remaining)
-	require.ErrorIs(t, b.Refund(t.Context(), "user", 2), fleet.ErrUnavailable)
+	require.ErrorIs(t, b.Refund(t.Context(), time.Now(), "user", 2), fleet.ErrUnavailable)
 	require.True(t, take(2).OK)
 	require.False(t, take(1).OK)
 }

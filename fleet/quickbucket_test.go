@@ -80,7 +80,7 @@ func TestValuesOfTheQuickScript(t *testing.T) {
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, life, 2*every-time.Since(before))
 			require.LessOrEqual(t, life, 2*every+time.Millisecond)
-			require.NoError(t, b.Refund(t.Context(), key, 1), "by the script of all limits")
+			require.NoError(t, b.Refund(t.Context(), time.Now(), key, 1), "by the script of all limits")
 			r, err = b.Take(t.Context(), key, 1)
 			require.NoError(t, err)
 			require.True(t, r.OK)

@@ -40,14 +40,14 @@ func TestALateRefundGivesBackOnlyWhatStillCounts(t *testing.T) {
 	}
 }
 
-func TestRefundAtMeasuresHowLongAgoItWas(t *testing.T) {
+func TestRefundMeasuresHowLongAgoItWas(t *testing.T) {
 	b := newLimiter(connect(t), "ago", fleet.SlidingLog{Limit: 1, Window: time.Minute}, errorOnOutage)
 	take := func() bool {
 		r, err := b.Take(t.Context(), "user", 1)
 		require.NoError(t, err)
 		return r.OK
 	}
-	back := func(at time.Time) { require.NoError(t, b.RefundAt(t.Context(), at, "user", 1)) }
+	back := func(at time.Time) { require.NoError(t, b.Refund(t.Context(), at, "user", 1)) }
 	require.True(t, take())
 	back(time.Now().Add(-time.Minute))
 	require.False(t, take())
@@ -63,9 +63,9 @@ func TestALateRefundWhileRedisIsUnavailable(t *testing.T) {
 	_, l := unavailableLink(t)
 	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 10)
-	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)
+	require.ErrorIs(t, b.Refund(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)
 	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "user", 1)
-	require.ErrorIs(t, b.RefundAt(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrUnavailable)
+	require.ErrorIs(t, b.Refund(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrUnavailable)
 	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
 }
 

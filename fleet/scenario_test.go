@@ -23,7 +23,7 @@ func TestTakeOfZeroStoresNothing(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, allowedResult(10, 10, 0), r.Result, name)
 		require.Zero(t, direct.Exists(t.Context(), b.StateKeys("user")...).Val(), name)
-		require.NoError(t, b.Refund(t.Context(), "user", 5), name)
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 5), name)
 		require.Zero(t, direct.Exists(t.Context(), b.StateKeys("user")...).Val(), name)
 	}
 }
@@ -51,7 +51,7 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 type anyLimiter interface {
 	scriptLimiter
 	Take(ctx context.Context, key string, n int) (fleet.Result, error)
-	Refund(ctx context.Context, key string, n int) error
+	Refund(ctx context.Context, taken time.Time, key string, n int) error
 	Reset(ctx context.Context, key string) error
 	Wait(ctx context.Context, key string, n int) error
 	Get(key string) limiter.Remote
@@ -80,12 +80,12 @@ func TestInvalidNumbersAreRefusedAndChangeNothing(t *testing.T) {
 			require.NoError(t, err)
 			require.False(t, r.OK, name)
 			require.Equal(t, limiter.Never, r.RetryAfter, "%s: Take(%d)", name, n)
-			require.NoError(t, b.Refund(t.Context(), "user", min(n, 0)))
+			require.NoError(t, b.Refund(t.Context(), time.Now(), "user", min(n, 0)))
 		}
 		after, err := b.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, before.Remaining, after.Remaining, name)
-		require.NoError(t, b.Refund(t.Context(), "user", math.MaxInt))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "user", math.MaxInt))
 		after, err = b.Take(t.Context(), "user", 0)
 		require.NoError(t, err)
 		require.Equal(t, 10, after.Remaining, name)
@@ -111,7 +111,7 @@ func TestEveryKeyExpires(t *testing.T) {
 					left := direct.PTTL(t.Context(), key).Val()
 					require.LessOrEqual(t, left, max(r.ResetAfter, span)+span/10+time.Second, "%s of %s", name, span)
 				}
-				require.NoError(t, b.Refund(t.Context(), "user", 1))
+				require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 1))
 			}
 		}
 	}

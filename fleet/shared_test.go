@@ -120,7 +120,7 @@ func TestRefundReachesAllLimitsAndResetOnlyThoseOfTheKey(t *testing.T) {
 			require.True(t, r.OK, name)
 		}
 		require.Equal(t, [2]int{3, 1}, left("a"), name)
-		require.NoError(t, b.Refund(t.Context(), "a", 2))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "a", 2))
 		require.Equal(t, [2]int{5, 3}, left("a"), name)
 		require.NoError(t, b.Reset(t.Context(), "a"))
 		require.Equal(t, [2]int{10, 3}, left("a"), name)
@@ -148,7 +148,7 @@ func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, [2]any{want.ok, want.from}, [2]any{r.OK, r.From}, "%s: %+v", name, want)
 		}
-		require.NoError(t, b.Refund(t.Context(), "a", 1))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "a", 1))
 		r, err := b.Take(t.Context(), "b", 1)
 		require.NoError(t, err)
 		require.True(t, r.OK, name)
@@ -156,7 +156,7 @@ func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 		waits := make(chan error, 1)
 		go func() { waits <- b.Wait(t.Context(), "c", 1) }()
 		require.Never(t, func() bool { return len(waits) > 0 }, 50*ms, 10*ms, name)
-		require.NoError(t, b.Refund(t.Context(), "a", 1))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "a", 1))
 		select {
 		case err := <-waits:
 			require.NoError(t, err, name)

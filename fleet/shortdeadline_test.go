@@ -168,7 +168,7 @@ func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
 	methods := map[string]func(context.Context, *fleet.Limiter) error{
 		"Take":    func(ctx context.Context, b *fleet.Limiter) error { _, err := b.Take(ctx, "user", 1); return err },
 		"Wait":    func(ctx context.Context, b *fleet.Limiter) error { return b.Wait(ctx, "user", 1) },
-		"Refund":  func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, "user", 1) },
+		"Refund":  func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, time.Now(), "user", 1) },
 		"Reset":   func(ctx context.Context, b *fleet.Limiter) error { return b.Reset(ctx, "user") },
 		"Connect": func(ctx context.Context, _ *fleet.Limiter) error { return connectHanging(ctx, t) },
 	}

@@ -43,7 +43,7 @@ func TestALogOfRefundsStaysShort(t *testing.T) {
 	b := newLimiter(connect(t), "refunds", fleet.SlidingLog{Limit: 5, Window: time.Hour}, errorOnOutage)
 	for range 200 {
 		requireTake(t, taken, b.Take, "user", 2)
-		require.NoError(t, b.Refund(t.Context(), "user", 2))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 2))
 		require.LessOrEqual(t, direct.ZCard(t.Context(), b.StateKeys("user")[0]).Val(), int64(6))
 	}
 	requireTake(t, taken, b.Take, "user", 5)

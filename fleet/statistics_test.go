@@ -20,7 +20,7 @@ func TestLimiterMetrics(t *testing.T) {
 		_, err := b.Take(t.Context(), "user", n)
 		require.NoError(t, err)
 	}
-	require.NoError(t, b.Refund(t.Context(), "user", 2))
+	require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 2))
 	require.NoError(t, b.Wait(t.Context(), "user", 2))
 	require.Error(t, b.WaitAtMost(t.Context(), "user", 4, time.Second))
 	require.NoError(t, newClient(t, sharedServer()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())

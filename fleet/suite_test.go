@@ -19,9 +19,10 @@ import (
 type timedLimiter interface {
 	TakeAt(ctx context.Context, at time.Time, key string, n int) (fleet.Result, error)
 	GiveBackAt(ctx context.Context, at time.Time, key string, n int) error
+	GiveBackAged(ctx context.Context, at time.Time, age time.Duration, key string, n int) error
 }
 
-// keyAt is one key of a limiter at given times. A refund uses the latest of them. Time runs a
+// keyAt is one key of a limiter at given times. A refund is made at the latest of them. Time runs a
 // thousand times as fast: a nanosecond of the suite is a microsecond of the server, which is its
 // resolution.
 type keyAt struct {
@@ -61,11 +62,12 @@ func (k *keyAt) TakeAt(at time.Time, n int) limiter.Result {
 	return r.Result
 }
 
-func (k *keyAt) Refund(_ time.Time, n int) {
+func (k *keyAt) Refund(taken time.Time, n int) {
 	if n < 1 {
 		return
 	}
-	if err := k.limiter.GiveBackAt(context.Background(), k.latest, k.key, n); err != nil {
+	age := k.latest.Sub(testStart.Add(taken.Sub(testStart) * timeStretch))
+	if err := k.limiter.GiveBackAged(context.Background(), k.latest, age, k.key, n); err != nil {
 		k.Errorf("Refund(%d): %v", n, err)
 	}
 }

@@ -110,7 +110,7 @@ func TestRefundWakesAWaiter(t *testing.T) {
 	go func() { done <- b.Wait(t.Context(), "user", 1) }()
 	requireWaiters(t, b, 1)
 	require.Eventually(t, func() bool { // the waiter may be about to ask, and not yet asleep
-		require.NoError(t, b.Refund(t.Context(), "user", 1))
+		require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 1))
 		select {
 		case err = <-done:
 			return true

@@ -59,6 +59,13 @@ func (s *server) Take(ctx context.Context, _ string, n int) (limiter.Result, err
 	return r, err
 }
 
+// allGranted returns the tokens that were granted, less those that were given back.
+func (s *server) allGranted() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.granted
+}
+
 func (s *server) Refund(_ context.Context, _ string, n int, _ time.Duration) error {
 	time.Sleep(s.way())
 	s.mu.Lock()
@@ -112,13 +119,13 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 		fillLease(t, p, "k")
 		fillLease(t, p, "k")
 		s.way = func() time.Duration { return 100 * time.Millisecond }
-		allowed := s.granted // all of them have been handed out
+		allowed := s.allGranted() // all of them have been handed out
 		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
 		time.Sleep(50 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, allowed+1, s.granted)
+		require.Equal(t, allowed+1, s.allGranted())
 	})
 }
 
