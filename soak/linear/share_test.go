@@ -2,7 +2,7 @@ package linear_test
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,50 +13,91 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// shareState models a recovering breaker that never closes: one of every oneOf calls passes. A
-// result counts in the round in which its call passed. At the full share a round has two calls, and
-// otherwise one.
+// shareState models a recovering breaker that never closes: one of every oneOf calls passes. A good
+// round of calls doubles the share, and a failed one halves it. A result counts in the round in
+// which its call passed. While a share passes, a round ends when its pending calls cannot change
+// the verdict. When all calls pass, those since the share last fell are judged at each result, and
+// pending calls count as successes.
 type shareState struct {
 	oneOf, skipped int
-	round          int
-	good           int           // in this round
-	given          map[int64]int // the round of each permit in flight
+	calls          []passedCall // since the share last fell, in the order in which they passed
+	round          int          // the index in calls of the first call of the round
 }
+
+type passedCall struct {
+	permit  int64
+	outcome breaker.Outcome // or inFlight
+}
+
+const inFlight breaker.Outcome = 255
 
 func (s *shareState) allow(permit int64) bool {
 	if s.skipped++; s.skipped < s.oneOf {
 		return false
 	}
 	s.skipped = 0
-	s.given[permit] = s.round
+	s.calls = append(s.calls, passedCall{permit, inFlight})
 	return true
 }
 
+// record models Record. An ignored call decides nothing when it ends.
 func (s *shareState) record(e *event) {
-	round := s.given[e.permit]
-	delete(s.given, e.permit)
+	i := slices.IndexFunc(s.calls, func(c passedCall) bool { return c.permit == e.permit })
+	if i < 0 { // the share has fallen since
+		return
+	}
+	s.calls[i].outcome = e.outcome
 	switch {
-	case round != s.round || e.outcome == breaker.Ignored:
-	case e.outcome == breaker.Failure: // one failed call of two reaches the failure rate
-		s.nextRound(min(2*s.oneOf, 8))
-	case s.oneOf == 1 && s.good == 0:
-		s.good++
-	default:
-		s.nextRound(max(s.oneOf/2, 1))
+	case e.outcome == breaker.Ignored:
+	case s.oneOf == 1:
+		if good, bad, pending := countCalls(s.calls); good+bad >= callsToJudge && bad >= good+pending {
+			s.fall()
+		}
+	case i >= s.round:
+		switch good, bad, pending := countCalls(s.calls[s.round:]); {
+		case bad >= good+pending: // half of the calls are the failure rate
+			s.fall()
+		case bad+pending < good:
+			s.oneOf, s.round = s.oneOf/2, len(s.calls)
+		}
 	}
 }
 
-func (s *shareState) nextRound(oneOf int) {
-	s.oneOf, s.round, s.good = oneOf, s.round+1, 0
+func (s *shareState) fall() { s.oneOf, s.calls, s.round = min(2*s.oneOf, 8), nil, 0 }
+
+// countCalls counts successes, failures, and the pending calls: those in flight that passed before
+// one that has ended.
+func countCalls(calls []passedCall) (good, bad, pending int) {
+	running := 0
+	for _, c := range calls {
+		switch {
+		case c.outcome == inFlight:
+			running++
+			continue
+		case c.outcome == breaker.Success:
+			good++
+		case c.outcome == breaker.Failure:
+			bad++
+		}
+		pending = running
+	}
+	return good, bad, pending
 }
 
-// shareModel models which calls pass. Results of earlier rounds count in the totals too.
-func shareModel() porcupine.Model {
+// shareModel models which calls pass after earlier calls that succeeded. Record always returns
+// true, because a result of an earlier round counts in the totals.
+func shareModel(earlier int64) porcupine.Model {
+	first := shareState{oneOf: 8, skipped: 7}
+	for i := range earlier {
+		if first.allow(-i) {
+			first.record(&event{permit: -i, outcome: breaker.Success})
+		}
+	}
 	return porcupine.Model{
-		Init: func() any { return shareState{oneOf: 8, skipped: 7, given: map[int64]int{}} },
+		Init: func() any { return first },
 		Step: func(state, input, output any) (bool, any) {
 			s, e := state.(shareState), input.(*event)
-			s.given = maps.Clone(s.given)
+			s.calls = slices.Clone(s.calls)
 			if e.asks {
 				return s.allow(e.permit) == output.(bool), s
 			}
@@ -67,24 +108,38 @@ func shareModel() porcupine.Model {
 	}
 }
 
-// recoveringBreaker returns a breaker in the state Recovering.
-func recoveringBreaker(t *testing.T) *breaker.Breaker {
+const callsToJudge = 2 // when all calls pass
+
+// recoveringBreaker returns a breaker in the state Recovering, after calls that succeeded.
+func recoveringBreaker(t *testing.T, earlier int64) *breaker.Breaker {
 	b := breaker.New("b", breaker.Config{
-		MinCalls: 2, FailureRate: 0.5, FailureRun: breaker.Off,
+		MinCalls: callsToJudge, FailureRate: 0.5, FailureRun: breaker.Off,
 		Cooldown: breaker.Off, Probes: 1, ProbeTimeout: time.Hour, Recovery: time.Hour,
 	})
 	b.OpenFor(0)
 	p, err := b.Allow()
 	require.NoError(t, err)
 	p.Record(breaker.Success)
+	for range earlier {
+		if p, err := b.Allow(); err == nil {
+			p.Record(breaker.Success)
+		}
+	}
 	require.Equal(t, breaker.Recovering, b.State())
 	return b
 }
 
 func TestTheShareOfARecoveringBreaker(t *testing.T) {
+	checkShare(t, 0) // one of eight calls passes at first
+	checkShare(t, 7) // all calls pass at first
+}
+
+// checkShare checks histories that begin after earlier calls that succeeded.
+func checkShare(t *testing.T, earlier int64) {
+	t.Helper()
 	var passed, refused atomic.Int64
-	checkModel(t, shareModel(), func() func(*client) {
-		b := recoveringBreaker(t)
+	checkModel(t, shareModel(earlier), func() func(*client) {
+		b := recoveringBreaker(t, earlier)
 		var permits atomic.Int64
 		held := make([]map[int64]*breaker.Permit, workers)
 		for i := range held {
@@ -116,5 +171,5 @@ func TestTheShareOfARecoveringBreaker(t *testing.T) {
 		}
 	})
 	require.Greater(t, passed.Load(), int64(2*historyCount))
-	require.Greater(t, refused.Load(), int64(2*historyCount))
+	require.Greater(t, refused.Load(), int64(historyCount/5)) // after few calls the share may not fall
 }
