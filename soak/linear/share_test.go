@@ -171,5 +171,6 @@ func checkShare(t *testing.T, earlier int64) {
 		}
 	})
 	require.Greater(t, passed.Load(), int64(2*historyCount))
-	require.Greater(t, refused.Load(), int64(historyCount/5)) // after few calls the share may not fall
+	// After few calls the share may not fall.
+	require.Greater(t, refused.Load(), int64(historyCount/5))
 }

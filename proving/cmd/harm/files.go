@@ -13,7 +13,7 @@ import (
 	"github.com/weir-go/weir/proving/internal/harm"
 )
 
-// read reads the world of a file.
+// read reads the world of a file. Its first lines, which are comments, say how guards were misled.
 func read(file string) (f harm.Found, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -22,6 +22,15 @@ func read(file string) (f harm.Found, err error) {
 	c, err := config.Read(file, bytes.NewReader(text))
 	f.Name = strings.TrimSuffix(filepath.Base(file), ".yaml")
 	f.Title, f.World, f.Seed = c.Title, c.World, c.Seed
+	var lesson []string
+	for line := range strings.Lines(string(text)) {
+		comment, ok := strings.CutPrefix(line, "#")
+		if !ok {
+			break
+		}
+		lesson = append(lesson, strings.TrimSpace(comment))
+	}
+	f.Lesson = strings.Join(lesson, " ")
 	return f, err
 }
 
@@ -50,15 +59,20 @@ func (s *settings) judge(out io.Writer, files []string) (all []harm.Found, err e
 	return all, nil
 }
 
+// judgeKnown judges the worlds of a directory.
+func (s *settings) judgeKnown(out io.Writer) ([]harm.Found, error) {
+	files, err := filepath.Glob(filepath.Join(s.check, "*.yaml"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no worlds", s.check)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.judge(out, files)
+}
+
 // checkAll judges the worlds of a directory, and returns an error if they differ from the list.
 func (s *settings) checkAll(out io.Writer) error {
-	files, err := filepath.Glob(filepath.Join(s.check, "*.yaml"))
-	if err != nil {
-		return err
-	}
-	if len(files) == 0 {
-		return fmt.Errorf("%s has no worlds", s.check)
-	}
 	list, err := os.Open(filepath.Join(s.check, "broken.txt"))
 	if err != nil {
 		return err
@@ -68,7 +82,7 @@ func (s *settings) checkAll(out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", list.Name(), err)
 	}
-	all, err := s.judge(out, files)
+	all, err := s.judgeKnown(out)
 	if err != nil {
 		return err
 	}
@@ -81,10 +95,17 @@ func (s *settings) checkAll(out io.Writer) error {
 
 // writePage writes the part about harm of docs/protection.md.
 func (s *settings) writePage(all []harm.Found) error {
+	var known []harm.Found
+	if s.check != "" {
+		var err error
+		if known, err = s.judgeKnown(io.Discard); err != nil {
+			return err
+		}
+	}
 	text, err := os.ReadFile(s.page)
 	if err != nil {
 		return err
 	}
 	rest, _ := harm.SplitPage(string(text))
-	return os.WriteFile(s.page, []byte(rest+harm.Page(all, s.seed)), 0o600)
+	return os.WriteFile(s.page, []byte(rest+harm.Page(all, s.seed, known)), 0o600)
 }

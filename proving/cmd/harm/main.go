@@ -11,7 +11,7 @@
 //
 // With -for it makes random worlds worse for that long, and with -check it judges all worlds of a
 // directory and compares the broken promises with the list in broken.txt. With -page it writes the
-// part "Whom it harms" of docs/protection.md.
+// part "Whom it harms" of docs/protection.md, and a row for each world of the directory of -check.
 package main
 
 import (
@@ -79,7 +79,7 @@ func run(arguments []string, out io.Writer) error {
 		return err
 	}
 	switch {
-	case s.check != "":
+	case s.check != "" && s.page == "":
 		return s.checkAll(out)
 	case s.files != "":
 		return s.judgeFiles(out, strings.Split(s.files, ","))

@@ -40,10 +40,10 @@ func TestWorldsOfFilesAreJudged(t *testing.T) {
 func TestTheListIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	check := func() error { return run([]string{"-check", dir, "-guards", "gobreaker"}, io.Discard) }
-	require.EqualError(t, check(), dir+" has no worlds")
-	write(t, dir, "tiny.yaml", tiny)
 	require.ErrorIs(t, check(), os.ErrNotExist, "there is no list")
 	write(t, dir, "broken.txt", "# none\n")
+	require.EqualError(t, check(), dir+" has no worlds")
+	write(t, dir, "tiny.yaml", tiny)
 	require.NoError(t, check())
 	write(t, dir, "broken.txt", "tiny\tgobreaker, by rate\tstuck\tIt is.\n")
 	require.EqualError(t, check(), "the list is not right:\n"+
@@ -90,6 +90,14 @@ func TestThePartOfThePageIsWritten(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.Regexp(t, `(?s)^# Page\n\n## Whom it harms\n.*\| gobreaker, by rate \|`, string(text))
+	require.NotContains(t, string(text), "Known worlds")
+
+	dir := t.TempDir()
+	write(t, dir, "tiny.yaml", "# Errors come\n# first.\n"+tiny)
+	require.NoError(t, run([]string{"-page", file, "-check", dir, "-worlds", "2", "-seed", "3", "-guards", "gobreaker"}, io.Discard))
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\n| tiny: tiny | 0 | Errors come first. |\n")
 }
 
 func TestFaultyArgumentsAreErrors(t *testing.T) {

@@ -75,7 +75,7 @@ func TestThePageHasAPartOfItsOwn(t *testing.T) {
 	require.Equal(t, "# Page\n\nText.\n\n", scenarios)
 	require.Empty(t, part)
 
-	page := scenarios + harm.Page(few(), 9)
+	page := scenarios + harm.Page(few(), 9, nil)
 	require.Contains(t, page, "These are 2 worlds of seed 9")
 	require.Contains(t, page, "| weir | 2 | 1 | 1 of 1 | 0 of 1 | 1 of 2 | 1 of 2 | 1 % | 1 % | 25 % |")
 	require.Contains(t, page, "- weir, 25 %: ")

@@ -21,8 +21,8 @@ func SplitPage(text string) (scenarios, harm string) {
 	return text[:at], text[at:]
 }
 
-// Page returns the part of docs/protection.md about harm.
-func Page(all []Found, seed uint64) string {
+// Page returns the part of docs/protection.md about harm: random worlds of a seed, and known ones.
+func Page(all []Found, seed uint64, known []Found) string {
 	var b strings.Builder
 	b.WriteString(pageTitle + "\n<!-- Written by make harm-page. -->\n\n")
 	for _, text := range []string{
@@ -57,5 +57,29 @@ func Page(all []Found, seed uint64) string {
 		})
 		report.WriteItem(&b, fmt.Sprintf("%s, %.3g %%: %s.", v.Guard.Name, 100*worst.Verdicts[g].Regret, Describe(worst.World)))
 	}
+	writeKnown(&b, known)
 	return b.String()
+}
+
+// writeKnown writes the table of known worlds.
+func writeKnown(b *strings.Builder, known []Found) {
+	if len(known) == 0 {
+		return
+	}
+	b.WriteString("\n### Known worlds\n\n")
+	report.WriteParagraph(b, "The search found these worlds, or users of other libraries did. In each of them a version of weir or "+
+		"one of its peers was misled. `make harm` judges weir's guards in all of them, and fails if one breaks a promise that it "+
+		"kept. The cells are the regret in %, with ✗ where a promise is broken. The files are in proving/harm.")
+	b.WriteString("| world |")
+	for _, v := range known[0].Verdicts {
+		fmt.Fprintf(b, " %s |", v.Guard.Name)
+	}
+	b.WriteString(" what it taught |\n|---|" + strings.Repeat("--:|", len(known[0].Verdicts)) + "---|\n")
+	for _, f := range known {
+		fmt.Fprintf(b, "| %s: %s |", f.Name, f.Title)
+		for _, v := range f.Verdicts {
+			fmt.Fprintf(b, " %.2g%s |", 100*v.judgedRegret(), strings.Repeat(" ✗", min(1, len(v.Broken()))))
+		}
+		fmt.Fprintf(b, " %s |\n", f.Lesson)
+	}
 }

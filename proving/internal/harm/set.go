@@ -22,6 +22,7 @@ import (
 type Found struct {
 	Name     string
 	Title    string // of a world of a file
+	Lesson   string // how guards were misled in a world of a file
 	Genes    *Genes // nil for a world of a file
 	World    sim.World
 	Seed     uint64
