@@ -29,7 +29,7 @@ type statistics struct {
 	// except those allowed at once, which the slots count
 	counts [instrument.LimiterOutcomes]atomic.Int64
 	near   atomic.Int64
-	full   atomic.Int64 // calls for which the queue was full
+	full   atomic.Int64                      // calls for which the queue was full
 	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
 	series *instrument.LimiterSeries
 	bound  *instrument.InFlightSeries
