@@ -122,7 +122,7 @@ func TestStates(t *testing.T) {
 			if state.gone {
 				s.CloseClientConnections()
 				s.Close()
-				b.requireText("#status", "Connection lost: this is of ")
+				b.requireText("#status", "Connection lost, this is of ")
 			}
 			for _, width := range []int64{1280, 400} {
 				for _, scheme := range []string{"light", "dark"} {
@@ -148,7 +148,7 @@ func TestOldDataSaysSoOnEveryScrollPosition(t *testing.T) {
 	s.CloseClientConnections()
 	s.Close()
 	b.waitUntil(`"old" in document.body.dataset`)
-	require.Regexp(t, `^Connection lost: this is of \d+:\d\d:\d\d`, b.text("#status"))
+	require.Regexp(t, `^Connection lost, this is of \d+:\d\d:\d\d`, b.text("#status"))
 	require.NotEqual(t, "none", eval[string](b, `getComputedStyle(document.querySelector("main")).filter`), "dimmed")
 	for _, y := range []int{0, 600, 3000} {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`scrollTo(0, %d)`, y)))
@@ -170,7 +170,7 @@ func TestDataOfAServerThatHangsIsOld(t *testing.T) {
 	b.requireText("#status", "Live")
 	hangs.until.Store(&hang)
 	b.waitUntil(`"old" in document.body.dataset`)
-	require.Regexp(t, `: this is of \d+:\d\d:\d\d`, b.text("#status"))
+	require.Regexp(t, `, this is of \d+:\d\d:\d\d`, b.text("#status"))
 }
 
 func TestSourcesWithOneCauseAreOneBlock(t *testing.T) {

@@ -173,7 +173,7 @@ function notifierItem() {
     show(n, now) {
       if (label.textContent !== visible(n.name)) label.replaceChildren(name(n.name));
       if (n.failingSince) state.show("firing", "failing");
-      else state.show(n.delivered ? "closed" : "inactive", n.delivered ? "delivering" : "unused");
+      else state.show(n.delivered ? "closed" : "inactive", n.delivered ? "delivers" : "unused");
       text(more, [
         `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} pending` : "",
         n.failed ? count(n.failed, "failed attempt") : "", n.dropped ? `${figure(n.dropped)} dropped` : "",

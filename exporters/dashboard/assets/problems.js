@@ -81,7 +81,7 @@ class Urgent {
 
   show(row, answers) {
     this.state.show("firing", row.severity === undefined ? "not delivering" : "firing");
-    text(this.says, row.severity ?? "Its alerts do not arrive.");
+    text(this.says, row.severity === undefined ? "Its alerts do not arrive." : row.severity && `severity ${row.severity}`);
     this.answers.showPairs(answers);
   }
 }
