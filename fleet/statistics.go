@@ -84,8 +84,8 @@ func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
 }
 
 // Observe yields requests and tokens by outcome, waiting callers, requests that found the queue
-// full or had no room for their key, the limit, and errors of Redis: see [stat.Source]. Decisions without Redis, such as those of
-// OnOutage, are included. Observe does not ask Redis.
+// full or had no room for their key, the limit, and errors of Redis: see [stat.Source]. Decisions
+// without Redis, such as those of OnOutage, are included. Observe does not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
 		if !l.stats.requests[i].observe(yield) || !l.stats.tokens[i].observe(yield) {

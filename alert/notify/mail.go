@@ -113,9 +113,10 @@ type Mail struct {
 // certificate is not valid, nothing is sent. NewMail logs in with PLAIN, or with LOGIN if the
 // server does not offer PLAIN. A mail is delivered if the server accepts it for at least one
 // recipient. If it refuses others for now, by an answer from 400 to 499, Notify returns an error
-// with Refused set, and the next attempts of the following hour send it to those alone. After an answer from 500 to 599, the next attempt follows 5 minutes later, or after
-// Repeat if that is shorter. If the connection ends before the server has confirmed the mail, it is
-// sent again and may arrive twice.
+// with Refused set, and the next attempts of the following hour send it to those alone. After an
+// answer from 500 to 599, the next attempt follows 5 minutes later, or after Repeat if that is
+// shorter. If the connection ends before the server has confirmed the mail, it is sent again and
+// may arrive twice.
 //
 // NewMail panics with the error of c.Validate if there is one.
 func NewMail(c MailConfig) *Mail {

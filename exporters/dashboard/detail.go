@@ -28,7 +28,7 @@ type detail struct {
 	MaxFlight number    `json:"maxFlight"` // the highest number of calls in flight
 	// why calls are refused: a reason, and further lines of a source of another package
 	Why       string           `json:"why,omitempty"`
-	Failures  []failureRow     `json:"failures,omitempty"` // the last ones before that, newest first
+	Failures  []failureRow     `json:"failures,omitempty"` // the last ones, newest first
 	Busiest   []busyRow        `json:"busiest,omitempty"`
 	Incidents []incidentRow    `json:"incidents,omitempty"` // oldest first
 	Settings  []report.Setting `json:"settings,omitempty"`  // the breaker's configuration in effect
