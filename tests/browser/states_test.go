@@ -112,7 +112,7 @@ var pageStates = []pageState{
 func TestStates(t *testing.T) {
 	for _, state := range pageStates {
 		t.Run(state.name, func(t *testing.T) {
-			b, s := newTab(t), serve(t, dashboard.Config{Title: "storefront", Interval: 500 * time.Millisecond}, state.sources(t)...)
+			b, s := newTab(t), serve(t, dashboard.Config{Title: "storefront", Interval: time.Second}, state.sources(t)...)
 			b.tolerateFailures()
 			b.visit(s)
 			b.waitUntil(state.reached)
@@ -120,8 +120,7 @@ func TestStates(t *testing.T) {
 				b.waitUntil(`performance.now() > 8000`)
 			}
 			if state.gone {
-				s.CloseClientConnections()
-				s.Close()
+				s.end()
 				b.requireText("#status", "Connection lost, this is of ")
 			}
 			for _, width := range []int64{1280, 400} {
@@ -145,8 +144,7 @@ func TestOldDataSaysSoOnEveryScrollPosition(t *testing.T) {
 	b.visit(s)
 	b.requireText("#status", "Live")
 	require.False(t, eval[bool](b, `"old" in document.body.dataset`))
-	s.CloseClientConnections()
-	s.Close()
+	s.end()
 	b.waitUntil(`"old" in document.body.dataset`)
 	require.Regexp(t, `^Connection lost, this is of \d+:\d\d:\d\d`, b.text("#status"))
 	require.NotEqual(t, "none", eval[string](b, `getComputedStyle(document.querySelector("main")).filter`), "dimmed")
