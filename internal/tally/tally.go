@@ -87,6 +87,7 @@ func New(width time.Duration, buckets int, slowAbove time.Duration) *Calls {
 // NewLast returns an empty tally over the last n calls.
 func NewLast(n int, slowAbove time.Duration) *Calls {
 	c := &Calls{last: newLastCalls(n), ring: ring.New(1, 1, 1)}
+	c.rollAt.Store(math.MinInt64)
 	c.SetSlow(slowAbove)
 	return c
 }
@@ -97,6 +98,14 @@ func (c *Calls) SetSlow(above time.Duration) { c.slowAbove.Store(int64(above)) }
 // TrackLatency makes the tally keep a histogram of latencies. It must be called before the first
 // call is recorded.
 func (c *Calls) TrackLatency() { c.timed = true }
+
+// BeginAt makes the tally begin at the offset, which may be negative, and not at 0. It must be called
+// before the first call is recorded.
+func (c *Calls) BeginAt(at time.Duration) {
+	if c.last == nil {
+		c.ring.Restart(c.ring.Bucket(int64(at)), make([]int64, 2*counterCount))
+	}
+}
 
 // Untimed is the duration of a call whose duration is not known. It is in no histogram.
 const Untimed = time.Duration(math.MinInt64)
