@@ -41,5 +41,5 @@
 // nor repeats anything. If the first time given is earlier than the creation of the window, the
 // window begins at that time. A package variable can be used in bubbles of testing/synctest, in
 // which the clock begins anew. A window whose clock is another one than before starts again as new,
-// but its totals stay. A window over the last calls knows no times, and keeps its calls.
+// but its totals stay.
 package window

@@ -110,9 +110,10 @@ const (
 	GivenTolerance = time.Hour
 )
 
-// IsNew is the function IsNew for offsets of the clock.
+// IsNew is the function IsNew for offsets of the clock. It is false while no origin has been chosen.
 func (c *Clock) IsNew(at, latest, tolerance time.Duration) bool {
-	return IsNew(*c.start(), at, latest, tolerance)
+	origin := c.origin.Load()
+	return origin != nil && IsNew(*origin, at, latest, tolerance)
 }
 
 // IsNew reports whether an object must start its times again, because the clock is another one than

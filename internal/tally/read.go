@@ -44,14 +44,14 @@ func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Co
 // NewestBucket returns the offset at which the newest bucket began. No call has been counted into a
 // later bucket. It is never if no call was recorded, and for a tally over the last calls.
 func (c *Calls) NewestBucket() time.Duration {
-	if c.rollAt.Load() == math.MinInt64 {
+	if c.last != nil || c.rollAt.Load() == math.MinInt64 {
 		return never
 	}
 	return time.Duration(c.ring.Began())
 }
 
 // Latest returns an offset that the recorded calls have reached: at most a second before the
-// latest. It is never if no call was recorded, and for a tally over the last calls.
+// latest. It is never if no call was recorded.
 func (c *Calls) Latest() time.Duration {
 	return time.Duration(max(c.rollAt.Load(), int64(never)+maxAge) - maxAge)
 }

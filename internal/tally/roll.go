@@ -42,13 +42,14 @@ func (c *Calls) roll(at int64) {
 func (c *Calls) Restart(at time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last == nil && int64(at)+maxAge >= int64(c.Latest()) {
+	if int64(at)+maxAge >= int64(c.Latest()) {
 		return
 	}
 	c.streak.Store(0)
 	c.pause = [2]int64{math.MinInt64, int64(at)}
 	if c.last != nil {
 		c.last.restart()
+		c.rollAt.Store(int64(at) + maxAge)
 		return
 	}
 	c.begin(int64(at), c.ring.Bucket(int64(at)), c.ring.Restart, (*latency.Window).Restart)
@@ -84,6 +85,13 @@ func (c *Calls) begin(at, bucket int64, advance func(int64, []int64), advanceLat
 // isPause reports whether no call was recorded for a second before the offset at. due is the offset
 // from which a call had to roll.
 func isPause(due, at int64) bool { return due == math.MinInt64 || at-due >= maxAge }
+
+// note makes the offset of a tally over the last calls the Latest one, once per second.
+func (c *Calls) note(at int64) {
+	if at >= c.rollAt.Load() {
+		c.rollAt.Store(at + maxAge)
+	}
+}
 
 // latencyWindow returns the histogram, and makes it at the first roll. The lock is held.
 func (c *Calls) latencyWindow() *latency.Window {

@@ -54,7 +54,7 @@ const maxAge = int64(time.Second)
 // numbers, and read again if one of them has changed.
 type Calls struct {
 	slowAbove atomic.Int64 // a call that takes longer is slow, in nanoseconds
-	// the window, if it is LastCalls; of the other fields only streak is used then
+	// the window, if it is LastCalls; of the other fields only streak and rollAt are used then
 	last    *lastCalls
 	buckets int64 // in the window, including the current one
 	// the offset from which a call must roll first, as the very first call must
@@ -115,6 +115,7 @@ const Untimed = time.Duration(math.MinInt64)
 // clean, and no call since then failed or was slow, this call included.
 func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak int64, clean bool) {
 	if c.last != nil {
+		c.note(int64(at))
 		c.last.record(o, int64(took) > c.slowAbove.Load())
 		return c.updateStreak(o), false
 	}
@@ -170,6 +171,7 @@ func (c *Calls) badCalls() uint32 {
 // Refuse counts a call that was refused.
 func (c *Calls) Refuse(at time.Duration) {
 	if c.last != nil {
+		c.note(int64(at))
 		c.last.refuse()
 		return
 	}
