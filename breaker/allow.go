@@ -1,6 +1,10 @@
 package breaker
 
-import "time"
+import (
+	"time"
+
+	"github.com/weir-go/weir/internal/clock"
+)
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
 func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
@@ -14,15 +18,20 @@ func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
 // refuseOpen returns the error of a call that an open breaker refuses, as allow would. Calling
 // it before allow takes 14 % less time, because no Permit has to be cleared yet.
 func (b *Breaker) refuseOpen(p *phase) error {
-	if p.passes == noCalls && b.clock.StartsAtEpoch() && time.Since(b.clock.Epoch) < p.until {
-		return b.refuse(p.refusal)
+	if p.passes == noCalls && b.clock.StartsAtEpoch() {
+		if at := time.Since(b.clock.Epoch); at < p.until && at >= p.since-clock.ReadTolerance {
+			return b.refuse(p.refusal)
+		}
 	}
 	return nil
 }
 
 // allowAt does the work of allow if the result depends on the time.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
-	at = b.read(at)
+	if at == unread {
+		at = b.now()
+		p = b.phase.Load()
+	}
 	if p.fast { // a closed breaker that times its calls
 		m.breaker, m.phase, m.start = b, p, at
 		return nil

@@ -200,6 +200,7 @@ func (b *Breaker) stateAt(at time.Duration) State {
 // an override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
 	b = b.forReads()
+	b.peekNow() // for a new clock
 	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back
 }
 
@@ -259,7 +260,8 @@ func (b *Breaker) totals() window.Totals {
 // Latency returns the durations of the calls in the window, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
 	b = b.forReads()
-	return window.Latency(b.phase.Load().tally.Latency(b.peekNow()))
+	at := b.peekNow()
+	return window.Latency(b.phase.Load().tally.Latency(at))
 }
 
 // LifetimeLatency returns the durations of all calls, if Config.Latency is set.
@@ -281,7 +283,7 @@ func (b *Breaker) ShadowTotals() (opened, refused int64) {
 
 // firstPhase returns a closed phase that begins with its breaker.
 func firstPhase(r *rules) *phase {
-	p := &phase{stay: endlessStay(Closed, 0), rules: r, tally: r.newTally(r.config.Latency)}
+	p := &phase{stay: endlessStay(Closed, 0), rules: r, tally: r.newTally(r.config.Latency, 0)}
 	p.reason, p.cooldown = "initial state", r.cooldown(0)
 	return p
 }

@@ -3,6 +3,7 @@ package breaker
 import (
 	"time"
 
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
@@ -32,7 +33,12 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 	}
 	defer b.mu.Unlock()
 	p := b.phase.Load()
-	at := p.latest(b.peekAt(t))
+	at := b.clock.Peek(t)
+	if p.state == Closed && p.rules.config.Initial != Open && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
+		b.restart(at) // changes no state, so there is nothing to deliver
+		p = b.phase.Load()
+	}
+	at = p.latest(at)
 	if !b.isIdle(p, r, at, unusedForLong) {
 		return false
 	}
@@ -51,7 +57,7 @@ func (b *Breaker) evict(r *rules, t time.Time, unusedForLong bool) bool {
 // changes to its caller.
 func (b *Breaker) evictAnyState(t time.Time) {
 	b.mu.Lock()
-	at := b.at(t)
+	at := b.clock.At(t)
 	p := b.advance(at)
 	next := p.evictedPhase(b, p.latest(at))
 	b.phase.Store(next)

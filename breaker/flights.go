@@ -21,6 +21,7 @@ import (
 // the calls that became slow in the pause hang only if they are still in flight graceAfterPause
 // after its end.
 type flights struct {
+	began    time.Duration // times below are since then, and never negative
 	width    time.Duration // of a slice
 	tick     time.Duration // how exactly pauses are measured
 	slow     time.Duration
@@ -60,12 +61,12 @@ const graceAfterPause = 500 * time.Millisecond
 
 // newFlights returns nil if Config.HungCalls is not set. The methods of a nil flights count
 // nothing.
-func newFlights(r *rules) *flights {
+func newFlights(r *rules, at time.Duration) *flights {
 	c := &r.config
 	if !c.HungCalls {
 		return nil
 	}
-	f := &flights{slow: c.SlowCall, kept: addClamped(c.SlowCall, r.timeToEmpty())}
+	f := &flights{began: min(at, 0), slow: c.SlowCall, kept: addClamped(c.SlowCall, r.timeToEmpty())}
 	f.width = max(f.kept/32, 1)
 	if c.Buckets > 0 {
 		f.width = max(f.width, c.Window/time.Duration(c.Buckets))
@@ -100,6 +101,7 @@ func (f *flights) begin(at time.Duration) (slice int64) {
 	if f == nil {
 		return unwatchedSlice
 	}
+	at = max(at-f.began, 0)
 	if newest := time.Duration(f.seen.Load()) * f.tick; at < newest {
 		at = newest + f.tick
 	}
@@ -171,7 +173,8 @@ func (f *flights) endWatched(slice int64) {
 // countHung returns the number of calls in flight for longer than slow. It counts only at the first
 // call of each slice, and reports by first whether it did.
 func (f *flights) countHung(at time.Duration) (calls int64, first bool) {
-	now := int64(max(at, 0) / f.tick)
+	at = max(at-f.began, 0)
+	now := int64(at / f.tick)
 	if f.seen.Load() >= now {
 		return 0, false
 	}
@@ -227,6 +230,7 @@ func (f *flights) anyMayHang(at time.Duration) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	at -= f.began
 	return f.count(at-f.kept, at+f.width) > 0
 }
 

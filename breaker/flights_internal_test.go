@@ -22,7 +22,7 @@ func (f *flights) inFlight() int64 {
 // Many slices begin while calls begin and end, so that counters are reused all the time.
 func TestFlightsLoseNoCall(t *testing.T) {
 	c := Config{Window: time.Hour, Buckets: 1, SlowCall: 1, HungCalls: true}
-	f := newFlights(newRules(c.orDefault()))
+	f := newFlights(newRules(c.orDefault()), 0)
 	f.width, f.tick, f.ratio, f.kept = 10, 10, 1<<20, 1<<60 // no counter of older is reused
 	var clock atomic.Int64
 	var group sync.WaitGroup

@@ -65,7 +65,8 @@ func (b *Breaker) admitClosed(m *Permit, l gatehook.Listener[Outcome]) bool {
 
 // admitAt is admit at the time t.
 func (b *Breaker) admitAt(t time.Time, m *Permit) error {
-	return b.allow(m, b.phase.Load(), b.at(t))
+	at := b.justNow(t)
+	return b.allow(m, b.phase.Load(), at)
 }
 
 // checkAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,
@@ -74,7 +75,7 @@ func (b *Breaker) checkAt(t time.Time) error {
 	if b.phase.Load().state == Closed {
 		return nil
 	}
-	return b.check(b.at(t))
+	return b.check(b.justNow(t))
 }
 
 // refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts

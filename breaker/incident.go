@@ -39,7 +39,7 @@ func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date 
 		next.openings++
 		return &next
 	case !trips && tripped:
-		ended := report.Incident{Began: date(i.began), Ended: date(at), Openings: i.openings, Cause: i.cause}
+		ended := report.Incident{Began: date(i.began), Ended: date(max(at, i.began)), Openings: i.openings, Cause: i.cause}
 		kept := i.past[max(len(i.past)-maxIncidents+1, 0):]
 		return &incidents{past: append(slices.Clip(slices.Clone(kept)), ended)}
 	}

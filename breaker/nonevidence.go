@@ -74,3 +74,9 @@ func (u *uninformativeCalls) addAndCheck(p *phase, at, usual time.Duration) bool
 	u.calls++
 	return u.calls > p.rules.minCalls && p.results != probeResults && at-u.since >= long
 }
+
+func (u *uninformativeCalls) restart() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls = 0
+}

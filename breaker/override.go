@@ -154,7 +154,7 @@ func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *phase, at time.
 	if b.member.isUnguarded() {
 		return b.changes
 	}
-	at := b.at(t)
+	at := b.justNow(t)
 	b.mu.Lock()
 	p := b.advance(at)
 	if p.state == evicted {

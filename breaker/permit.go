@@ -63,7 +63,8 @@ func (b *Breaker) Allow() (m Permit, err error) {
 
 // AllowAt is Allow at the time t.
 func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
-	err = b.allow(&m, b.phase.Load(), b.at(t))
+	at := b.at(t)
+	err = b.allow(&m, b.phase.Load(), at)
 	return
 }
 

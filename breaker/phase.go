@@ -118,17 +118,17 @@ func (p *phase) complete(b *Breaker) {
 	case Closed:
 		p.rounds, p.details = 0, nil
 		b.forgetFailures()
-		p.flights = newFlights(p.rules)
+		p.flights = newFlights(p.rules, p.since)
 	case Open:
 		p.refusal.Until = b.date(p.passesFrom())
 	case HalfOpen:
 		p.refusal.Until = b.date(p.passesFrom())
 		b.slots.reset(p.rules.config.Probes)
 	case Recovering:
-		p.flights = newFlights(p.rules)
+		p.flights = newFlights(p.rules, p.since)
 		p.refusal.cooldown = maxRampPause
 		p.refusal.spread = &p.live.spread
-		p.live.ramp = newRamp(p.since, p.rules.newTally(false))
+		p.live.ramp = newRamp(p.since, p.rules.newTally(false, p.since))
 	case Shadow:
 		p.shadow = b.newShadow(p)
 	default: // the other overrides need nothing

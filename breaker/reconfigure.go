@@ -31,16 +31,17 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 // delivery of the changes to its caller.
 func (b *Breaker) setConfig(c any) (deliver func()) {
 	t, r := time.Now(), newRules(c.(Config).orDefault())
+	at := b.justNow(t)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.setRules(r, b.advance(b.at(t)), t)
+	b.setRules(r, b.advance(at), t)
 	return b.changes.deliver
 }
 
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	old := p.rules
-	now := b.at(t) // not yet the latest time, which differs between the breaker and its shadow
+	now := b.clock.At(t) // not yet the latest time, which differs between the breaker and its shadow
 	b.changes.callback.Store(&r.config.OnChange)
 	b.replacePhase(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
@@ -72,14 +73,14 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	next.derive(b)
 	if !r.sameWindow(old) {
 		next.past = p.past.withTally(p.tally, at)
-		next.tally, next.floor = r.newTally(r.config.Latency), tally.Counts{}
+		next.tally, next.floor = r.newTally(r.config.Latency, at), tally.Counts{}
 		next.tally.SetStreak(p.tally.Streak())
 	}
 	next.tally.SetSlow(r.config.SlowCall)
 	if next.state == Recovering {
 		ramp := next.live.ramp
 		if !r.sameWindow(old) {
-			ramp.counted, ramp.floor = r.newTally(false), tally.Counts{}
+			ramp.counted, ramp.floor = r.newTally(false, at), tally.Counts{}
 		}
 		ramp.counted.SetSlow(r.config.SlowCall)
 	}
@@ -87,7 +88,7 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 		next.live.run.Clear() // its score was computed with a different rate
 	}
 	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
-		next.flights = newFlights(r)
+		next.flights = newFlights(r, at)
 	}
 	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout
 	if next.state == HalfOpen && otherTimeout {

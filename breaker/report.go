@@ -37,7 +37,8 @@ func (g *Group[K]) report(yield func(*report.Breaker)) {
 }
 
 func (b *Breaker) reportNow() *report.Breaker {
-	p, at := b.phase.Load(), b.peekNow()
+	at := b.peekNow()
+	p := b.phase.Load()
 	c := b.counts(at)
 	r := &report.Breaker{Name: b.name, Key: b.member.text(), Incident: p.currentIncident(b.date), SlowRate: c.SlowRate(), Rules: p.rules}
 	if p.rules.config.SlowRate > 0 {

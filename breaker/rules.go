@@ -52,14 +52,16 @@ func newRules(c Config) *rules {
 	return r
 }
 
-// newTally returns an empty tally for the window of the Config, with a histogram if latency is set.
-func (r *rules) newTally(latency bool) *tally.Calls {
+// newTally returns an empty tally for the window of the Config that begins at the given time, with a
+// histogram if latency is set.
+func (r *rules) newTally(latency bool, at time.Duration) *tally.Calls {
 	c := &r.config
 	if c.LastCalls > 0 {
 		return tally.NewLast(c.LastCalls, c.SlowCall)
 	}
 	width := (c.Window + time.Duration(c.Buckets) - 1) / time.Duration(c.Buckets)
 	t := tally.New(width, c.Buckets, c.SlowCall)
+	t.BeginAt(min(at, 0))
 	if latency {
 		t.TrackLatency()
 	}

@@ -18,6 +18,7 @@ func (b *Breaker) newShadow(p *phase) *Breaker {
 	s.clock.Epoch = b.clock.Epoch
 	first := firstPhase(shadowRules(p.rules))
 	first.since = p.since
+	first.tally.BeginAt(min(p.since, 0))
 	first.complete(s)
 	s.phase.Store(first)
 	return s

@@ -6,6 +6,8 @@ import (
 	"math"
 	"reflect"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // The successor of an evicted breaker is the breaker that its key has now. Methods that make calls,
@@ -39,7 +41,13 @@ func (b *Breaker) successor(at time.Duration) (next *Breaker, offset time.Durati
 
 // latestTime returns the time of an offset, or of the eviction of b if the offset is stale: the
 // clock of a new breaker must not begin at a stale time.
-func (b *Breaker) latestTime(at time.Duration) time.Time { return b.date(b.phase.Load().latest(at)) }
+func (b *Breaker) latestTime(at time.Duration) time.Time {
+	p := b.phase.Load()
+	if !b.clock.IsNew(at, p.since, clock.ReadTolerance) {
+		at = p.latest(at)
+	}
+	return b.date(at)
+}
 
 // recordLate records a result whose phase is not in effect any more, or whose breaker was evicted.
 func (b *Breaker) recordLate(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
@@ -133,9 +141,10 @@ func (m *membership) rulesFor(c Config) *rules {
 // under the lock of the breaker, so that each member gets the rules of the latest Reconfigure, even
 // if two run at the same time or one runs in the OnChange of the other.
 func (b *Breaker) setGroupRules(groupRules func() *rules, t time.Time) {
+	at := b.at(t)
 	b.mu.Lock()
 	r := groupRules()
-	if p := b.advance(b.at(t)); p.state != evicted && p.rules != r {
+	if p := b.advance(at); p.state != evicted && p.rules != r {
 		b.setRules(r, p, t)
 	}
 	b.mu.Unlock()

@@ -49,7 +49,7 @@ func (t *Throttle) reset() {
 	t.changing.Lock()
 	defer t.changing.Unlock()
 	s := t.setting.Load()
-	t.setting.Store(s.withWindow(s.config, t.clock.Now()))
+	t.setting.Store(s.withWindow(s.config, t.now()))
 }
 
 // change replaces the Config by the one that edit makes of it, which is valid.
@@ -59,5 +59,5 @@ func (t *Throttle) change(edit func(c *Config)) {
 	s := t.setting.Load()
 	c := s.config
 	edit(&c)
-	t.setting.Store(s.withConfig(c, t.clock.Now()))
+	t.setting.Store(s.withConfig(c, t.now()))
 }

@@ -20,5 +20,8 @@
 // Refusals are random, so two runs differ. One call per second is always allowed, so that the
 // throttle notices when a service with few callers has recovered.
 //
+// A package variable can be used in bubbles of testing/synctest, in which the clock begins anew. A
+// throttle whose clock is another one than before starts again as new, but its totals stay.
+//
 // A weir.Gate can have a throttle beside its breaker and its limiter: see weir.Parts.
 package throttle

@@ -21,13 +21,13 @@ func (t *Throttle) RefusalRateAt(u time.Time) float64 {
 	return t.setting.Load().refusalRate(t.clock.Peek(u))
 }
 
-func (t *Throttle) RefusalRate() float64 { return t.setting.Load().refusalRate(t.clock.PeekNow()) }
+func (t *Throttle) RefusalRate() float64 { return t.setting.Load().refusalRate(t.peekNow()) }
 
 func (t *Throttle) CountsAt(u time.Time) window.Counts {
 	return t.setting.Load().counts(t.clock.Peek(u))
 }
 
-func (t *Throttle) Counts() window.Counts { return t.setting.Load().counts(t.clock.PeekNow()) }
+func (t *Throttle) Counts() window.Counts { return t.setting.Load().counts(t.peekNow()) }
 
 func (p *Permit) RecordAt(u time.Time, o window.Outcome) bool {
 	if !p.use() {

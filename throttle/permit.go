@@ -25,7 +25,7 @@ func (p *Permit) Record(o window.Outcome) bool {
 	if !p.use() {
 		return false
 	}
-	p.throttle.record(p.throttle.clock.Now(), o)
+	p.throttle.record(p.throttle.now(), o)
 	return true
 }
 

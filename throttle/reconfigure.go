@@ -57,6 +57,7 @@ func (s *setting) withConfig(c Config, at time.Duration) *setting {
 // totals are kept.
 func (s *setting) withWindow(c Config, at time.Duration) *setting {
 	next := newSetting(c)
+	next.tally.BeginAt(at)
 	next.past = s.past
 	for _, e := range s.recent {
 		if at-e.at < recordingTime {

@@ -49,7 +49,7 @@ func newSeries(name string, began time.Time) *series {
 // process. Observe takes no lock.
 func (t *Throttle) Observe(yield func(*stat.Series, float64) bool) {
 	t.makeSeries.Do(func() { t.series = newSeries(t.name, t.clock.Epoch) })
-	s, at, now := t.series, t.clock.PeekNow(), t.setting.Load()
+	s, at, now := t.series, t.peekNow(), t.setting.Load()
 	counts := now.counts(at)
 	total, recent := byOutcome(window.Counts(t.Totals())), byOutcome(counts)
 	for i := range outcomes {

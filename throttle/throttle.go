@@ -84,7 +84,7 @@ func (t *Throttle) Run(ctx context.Context, fn func(context.Context) error) erro
 
 // Allow returns a permit for one call, or an error that matches [ErrRefused]. Use the permit up
 // with Record or Done.
-func (t *Throttle) Allow() (Permit, error) { return t.allow(t.clock.Now()) }
+func (t *Throttle) Allow() (Permit, error) { return t.allow(t.now()) }
 
 // Totals returns all calls since the throttle was made.
 func (t *Throttle) Totals() window.Totals { return window.Totals(t.setting.Load().totals()) }
@@ -99,14 +99,14 @@ func (t *Throttle) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return t.decide(t.clock.Now())
+	return t.decide(t.now())
 }
 
 // finish records a call that was made with ctx and returned err, or did not return. If Classify
 // panics, the call is ignored.
 func (t *Throttle) finish(ctx context.Context, err error, returned bool) {
 	o := window.Ignored
-	defer func() { t.record(t.clock.Now(), o) }()
+	defer func() { t.record(t.now(), o) }()
 	if !returned {
 		o = verdict.Unreturned[window.Outcome](ctx)
 		return
@@ -127,6 +127,20 @@ func (t *Throttle) allow(at time.Duration) (Permit, error) {
 		return Permit{}, err
 	}
 	return Permit{throttle: t}, nil
+}
+
+func (t *Throttle) now() time.Duration     { return t.inClock(t.clock.Now()) }
+func (t *Throttle) peekNow() time.Duration { return t.inClock(t.clock.PeekNow()) }
+
+// inClock returns an offset that was read from the clock. If the clock is a new one, it empties the
+// window first: see clock.IsNew.
+func (t *Throttle) inClock(at time.Duration) time.Duration {
+	calls := t.setting.Load().tally
+	if latest := calls.Latest(); at < latest-clock.ReadTolerance && t.clock.IsNew(at, latest, clock.ReadTolerance) {
+		calls.Restart(at)
+		t.allowedAt.Store(int64(at))
+	}
+	return at
 }
 
 // decide returns nil if a call is allowed, and otherwise counts and returns the refusal.
@@ -186,7 +200,7 @@ func (t *Throttle) noteAllowed(at int64) {
 // A gate uses these functions of a throttle that are not part of the API.
 var _ = func() bool {
 	gatehook.Throttle = gatehook.Throttles[Throttle, window.Outcome]{
-		Record: func(t *Throttle, o window.Outcome) { t.record(t.clock.Now(), o) },
+		Record: func(t *Throttle, o window.Outcome) { t.record(t.now(), o) },
 		Name:   func(t *Throttle) string { return t.name },
 	}
 	return true

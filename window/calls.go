@@ -44,7 +44,7 @@ func NewCallsAt(c CallsConfig, t0 time.Time) *Calls {
 // Record counts a call that ended now, after the given duration. The duration matters only if
 // CallsConfig.Slow or Latency is set. An unknown outcome counts as Ignored.
 func (c *Calls) Record(o Outcome, took time.Duration) {
-	c.tally.Record(c.clock.Now(), counted(o), took)
+	c.tally.Record(c.now(), counted(o), took)
 }
 
 // RecordAt is [Calls.Record] for a call that ended at the time t. A time before the newest bucket
@@ -62,12 +62,12 @@ func counted(o Outcome) tally.Outcome {
 }
 
 // Refuse counts a refused call.
-func (c *Calls) Refuse() { c.tally.Refuse(c.clock.Now()) }
+func (c *Calls) Refuse() { c.tally.Refuse(c.now()) }
 
 // offsetOfCall returns the offset of t, and counts the call as late if t is before the newest
 // bucket.
 func (c *Calls) offsetOfCall(t time.Time) time.Duration {
-	at := c.clock.At(t)
+	at := c.inClock(c.clock.At(t), clock.GivenTolerance)
 	if c.metrics != nil && c.metrics.config.Last == 0 && at < c.tally.NewestBucket() {
 		c.metrics.lateCalls.Add(1)
 	}
@@ -75,10 +75,10 @@ func (c *Calls) offsetOfCall(t time.Time) time.Duration {
 }
 
 // Counts returns the calls of the last span.
-func (c *Calls) Counts() Counts { return c.counts(c.clock.PeekNow()) }
+func (c *Calls) Counts() Counts { return c.counts(c.peekNow()) }
 
 // CountsAt is [Calls.Counts] at the time t.
-func (c *Calls) CountsAt(t time.Time) Counts { return c.counts(c.clock.Peek(t)) }
+func (c *Calls) CountsAt(t time.Time) Counts { return c.counts(c.peekAt(t)) }
 
 func (c *Calls) counts(at time.Duration) Counts { return Counts(c.tally.Window(at, &tally.Counts{})) }
 
@@ -88,10 +88,28 @@ func (c *Calls) Totals() Totals { return Totals(c.tally.Totals()) }
 // Latency returns the durations of the calls of the last span, if CallsConfig.Latency is set. The
 // window of these durations moves in steps of a twelfth of the span, or of a bucket if a bucket is
 // longer.
-func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.clock.PeekNow())) }
+func (c *Calls) Latency() Latency { return Latency(c.tally.Latency(c.peekNow())) }
 
 // LatencyAt is [Calls.Latency] at the time t.
-func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.clock.Peek(t))) }
+func (c *Calls) LatencyAt(t time.Time) Latency { return Latency(c.tally.Latency(c.peekAt(t))) }
 
 // LifetimeLatency returns the durations of all calls, if CallsConfig.Latency is set.
 func (c *Calls) LifetimeLatency() Latency { return Latency(c.tally.LifetimeLatency()) }
+
+func (c *Calls) now() time.Duration     { return c.inClock(c.clock.Now(), clock.ReadTolerance) }
+func (c *Calls) peekNow() time.Duration { return c.inClock(c.clock.PeekNow(), clock.ReadTolerance) }
+func (c *Calls) peekAt(t time.Time) time.Duration {
+	return c.inClock(c.clock.Peek(t), clock.GivenTolerance)
+}
+
+// inClock returns the offset. If its clock is a new one, it empties the window first: see
+// clock.IsNew.
+func (c *Calls) inClock(at, tolerance time.Duration) time.Duration {
+	if latest := c.tally.Latest(); at < latest-tolerance && c.clock.IsNew(at, latest, tolerance) {
+		c.tally.Restart(at)
+		if c.metrics != nil {
+			c.metrics.began.Store(int64(at))
+		}
+	}
+	return at
+}

@@ -41,16 +41,20 @@ func NewCounterAt(c Config, t0 time.Time) *Counter {
 }
 
 // Add adds n to the sum. n may be negative.
-func (c *Counter) Add(n int64) { c.add(c.clock.Now(), n) }
+func (c *Counter) Add(n int64) { c.add(c.inClock(c.clock.Now(), clock.ReadTolerance), n) }
 
 // AddAt is [Counter.Add] at the time t. A time before the newest bucket adds to that bucket.
-func (c *Counter) AddAt(t time.Time, n int64) { c.add(c.clock.At(t), n) }
+func (c *Counter) AddAt(t time.Time, n int64) {
+	c.add(c.inClock(c.clock.At(t), clock.GivenTolerance), n)
+}
 
 // Sum returns what was added in the last Config.Span, by the rule of Config.Edge.
-func (c *Counter) Sum() int64 { return c.sum(c.clock.PeekNow()) }
+func (c *Counter) Sum() int64 { return c.sum(c.peekNow()) }
 
 // SumAt is [Counter.Sum] at the time t.
-func (c *Counter) SumAt(t time.Time) int64 { return c.sum(c.clock.Peek(t)) }
+func (c *Counter) SumAt(t time.Time) int64 {
+	return c.sum(c.inClock(c.clock.Peek(t), clock.GivenTolerance))
+}
 
 // Rate returns Sum divided by Config.Span, per second.
 func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.config.Span.Seconds() }
@@ -58,10 +62,32 @@ func (c *Counter) Rate() float64 { return float64(c.Sum()) / c.config.Span.Secon
 // Buckets yields the sum of each bucket of the window with the time at which the bucket begins, the
 // oldest first, for a chart. Each sum is read when it is yielded. If the window moves on meanwhile,
 // buckets that have left it are 0.
-func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.clock.PeekNow()) }
+func (c *Counter) Buckets() iter.Seq2[time.Time, int64] { return c.buckets(c.peekNow()) }
 
 // Total returns the sum of everything that was ever added. It wraps around.
 func (c *Counter) Total() int64 { return c.total.Load() }
+
+func (c *Counter) peekNow() time.Duration {
+	return c.inClock(c.clock.PeekNow(), clock.ReadTolerance)
+}
+
+// inClock returns the offset. If its clock is a new one, it empties the window first: see
+// clock.IsNew.
+func (c *Counter) inClock(at, tolerance time.Duration) time.Duration {
+	if began := time.Duration(c.ring.Began()); at < began-tolerance && c.clock.IsNew(at, began, tolerance) {
+		c.restart(at)
+	}
+	return at
+}
+
+// restart empties the window, unless another goroutine has done so.
+func (c *Counter) restart(at time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b := c.ring.Bucket(int64(at)); b < c.ring.Newest() {
+		c.ring.Restart(b, []int64{c.Total()})
+	}
+}
 
 func (c *Counter) add(at time.Duration, n int64) {
 	if c.ring.Due(int64(at)) {

@@ -39,7 +39,7 @@
 //
 // A time before the newest bucket counts as in that bucket, so a clock that goes back neither loses
 // nor repeats anything. If the first time given is earlier than the creation of the window, the
-// window begins at that time. So a window in a package variable works in a testing/synctest bubble,
-// whose clock begins in the year 2000. But it works only in the first bubble that uses it. In a
-// later bubble, all times are before the newest bucket.
+// window begins at that time. A package variable can be used in bubbles of testing/synctest, in
+// which the clock begins anew. A window whose clock is another one than before starts again as new,
+// but its totals stay.
 package window

@@ -12,6 +12,7 @@ import (
 type callsMetrics struct {
 	config    CallsConfig
 	lateCalls atomic.Int64 // calls with a time before the newest bucket
+	began     atomic.Int64 // when the window was last emptied, or 0
 
 	events                              [4]*stat.Series // success, failure, ignored, refused
 	late, ratio, size, length, coverage *stat.Series
@@ -60,7 +61,7 @@ func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 	if m == nil {
 		return
 	}
-	at := c.clock.PeekNow()
+	at := c.peekNow()
 	now, total := c.counts(at), c.Totals()
 	for i, n := range [...]int64{total.Successes, total.Failures, total.Ignored, total.Refused} {
 		if !yield(m.events[i], float64(n)) {
@@ -78,7 +79,7 @@ func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	span := m.config.Span.Seconds()
-	if yield(m.length, span) && yield(m.coverage, min(max(at.Seconds(), 0)/span, 1)) && m.config.Latency {
+	if yield(m.length, span) && yield(m.coverage, min(max((at-time.Duration(m.began.Load())).Seconds(), 0)/span, 1)) && m.config.Latency {
 		c.observeLatency(at, yield)
 	}
 }

@@ -50,20 +50,25 @@ func NewViewAt(c Config, t0 time.Time) *View {
 }
 
 // Sample adds a sample: the present totals.
-func (v *View) Sample(t Totals) { v.sample(v.clock.Now(), t) }
+func (v *View) Sample(t Totals) { v.sample(v.clock.Now(), t, clock.ReadTolerance) }
 
 // SampleAt is [View.Sample] at the time t.
-func (v *View) SampleAt(t time.Time, totals Totals) { v.sample(v.clock.At(t), totals) }
+func (v *View) SampleAt(t time.Time, totals Totals) {
+	v.sample(v.clock.At(t), totals, clock.GivenTolerance)
+}
 
 // Counts returns the calls of the last span, as far as they were sampled.
-func (v *View) Counts() Counts { return v.counts(v.clock.PeekNow()) }
+func (v *View) Counts() Counts { return v.counts(v.clock.PeekNow(), clock.ReadTolerance) }
 
 // CountsAt is [View.Counts] at the time t.
-func (v *View) CountsAt(t time.Time) Counts { return v.counts(v.clock.Peek(t)) }
+func (v *View) CountsAt(t time.Time) Counts {
+	return v.counts(v.clock.Peek(t), clock.GivenTolerance)
+}
 
-func (v *View) sample(at time.Duration, t Totals) {
+func (v *View) sample(at time.Duration, t Totals, tolerance time.Duration) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.restartIfNew(at, tolerance)
 	t = t.clamped()
 	switch {
 	case !v.sampled:
@@ -76,6 +81,16 @@ func (v *View) sample(at time.Duration, t Totals) {
 	v.ring.Advance(v.ring.Bucket(int64(at)), sums[:])
 	v.counted = v.counted.plus(t.Minus(v.last))
 	v.last = t
+}
+
+// restartIfNew makes the next sample the first one if the clock is a new one: see clock.IsNew. The
+// lock is held.
+func (v *View) restartIfNew(at, tolerance time.Duration) {
+	if v.sampled && v.clock.IsNew(at, v.latest, tolerance) {
+		v.ring = v.config.newRing(sumCount)
+		v.ring.Restart(v.ring.Bucket(int64(at)), make([]int64, sumCount))
+		v.sampled, v.latest, v.last, v.counted = false, at, Totals{}, Counts{}
+	}
 }
 
 // maxSampled bounds the numbers of a sample, so that the sum of four does not overflow.
@@ -92,9 +107,10 @@ func (t Totals) clamped() Totals {
 	return Totals(c)
 }
 
-func (v *View) counts(at time.Duration) Counts {
+func (v *View) counts(at, tolerance time.Duration) Counts {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.restartIfNew(at, tolerance)
 	newest := v.ring.Newest()
 	b := max(v.ring.Bucket(int64(at)), newest)
 	n := int64(v.config.Buckets)

@@ -110,6 +110,12 @@ const (
 	GivenTolerance = time.Hour
 )
 
+// IsNew is the function IsNew for offsets of the clock. It is false while no origin has been chosen.
+func (c *Clock) IsNew(at, latest, tolerance time.Duration) bool {
+	origin := c.origin.Load()
+	return origin != nil && IsNew(*origin, at, latest, tolerance)
+}
+
 // IsNew reports whether an object must start its times again, because the clock is another one than
 // before: a package variable is used in a testing/synctest bubble after it was used outside, or in
 // another bubble. Times are offsets from the epoch. at is the time of a request, and latest the

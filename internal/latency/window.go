@@ -23,16 +23,29 @@ func NewWindow(width, buckets int64) *Window {
 }
 
 // Advance begins the bucket that holds the offset, unless it has begun, and returns the offset at
-// which the newest bucket ends. One goroutine at a time may call it.
+// which the newest bucket ends. One goroutine at a time may call it or
+// Restart.
 func (w *Window) Advance(at int64) (end int64) {
 	if w.ring.Due(at) {
-		var now [columns]int64
-		for i := range now {
-			now[i] = w.counts[i].Load()
-		}
+		now := w.totals()
 		w.ring.Advance(w.ring.Bucket(at), now[:])
 	}
 	return w.ring.End(w.ring.Newest())
+}
+
+// Restart is Advance for a clock that has gone back. It forgets the durations so far, except for
+// the Histogram.
+func (w *Window) Restart(at int64) (end int64) {
+	now := w.totals()
+	w.ring.Restart(w.ring.Bucket(at), now[:])
+	return w.ring.End(w.ring.Newest())
+}
+
+func (w *Window) totals() (now [columns]int64) {
+	for i := range now {
+		now[i] = w.counts[i].Load()
+	}
+	return now
 }
 
 // Last returns the durations in the window that ends at the offset.

@@ -14,7 +14,7 @@ import (
 // when the bucket began. A bucket without a row began with the totals of the next bucket that has
 // one, because nothing was added in between. So a pause of any length costs one row.
 //
-// One goroutine at a time may call Advance. Any number may read meanwhile. A reading is valid if
+// One goroutine at a time may call Advance or Restart. Any number may read meanwhile. A reading is valid if
 // Newest is the same afterwards as before. Rows are published one at a time, and there is one row
 // more than a reader may ask for. So a reader whose check succeeds has not read the row that was
 // being written.
@@ -30,6 +30,9 @@ type Ring struct {
 
 // noBucket marks a row that has not been written: it is lower than any real bucket number.
 const noBucket = math.MinInt64
+
+// restarting is Newest during a Restart, so that no reading that began before is valid.
+const restarting = math.MinInt64 / 2
 
 // New returns a ring of zero rows whose newest bucket is that of offset 0. A bucket is width
 // nanoseconds long. Rows can be read as far back as reach buckets before the newest one.
@@ -63,6 +66,9 @@ func (r *Ring) End(b int64) int64 {
 
 // Start returns the offset at which bucket b begins.
 func (r *Ring) Start(b int64) int64 { return b * r.width }
+
+// Began returns the offset at which the newest bucket began.
+func (r *Ring) Began() int64 { return r.end.Load() - r.width }
 
 // Width returns the length of a bucket in nanoseconds.
 func (r *Ring) Width() int64 { return r.width }
@@ -137,4 +143,21 @@ func (r *Ring) Advance(b int64, totals []int64) {
 	r.head.Store(head) // stored before newest, which readers check
 	r.newest.Store(b)
 	r.end.Store(r.End(b)) // stored last, so that a goroutine that sees it finds the bucket ready
+}
+
+// Restart makes b the newest bucket, which begins with the given totals, and forgets all other
+// rows. b may be before the newest bucket. A reading during a Restart may miss any part of what was
+// added.
+func (r *Ring) Restart(b int64, totals []int64) {
+	r.newest.Store(restarting)
+	for i := int64(0); i < r.reach+2; i++ {
+		r.rows[r.rowStart(i, 0)].Store(noBucket)
+	}
+	for column, n := range totals {
+		r.rows[1+column].Store(n)
+	}
+	r.rows[0].Store(b)
+	r.head.Store(0)
+	r.end.Store(r.End(b))
+	r.newest.Store(b)
 }

@@ -57,3 +57,10 @@ func (l *lastCalls) window(counter int, start Pair) Pair {
 	oldest := (l.n - min(l.n, size)) % int64(len(l.after))
 	return l.totals[counter].minus(start.max(l.after[oldest][counter]))
 }
+
+// restart empties the window.
+func (l *lastCalls) restart() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n, l.after[0] = 0, l.totals
+}

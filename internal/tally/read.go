@@ -42,8 +42,22 @@ func (c *Calls) RatesAndMarkClean(at time.Duration, since *Counts, run *cusum.Co
 }
 
 // NewestBucket returns the offset at which the newest bucket began. No call has been counted into a
-// later bucket.
-func (c *Calls) NewestBucket() time.Duration { return time.Duration(c.ring.Start(c.ring.Newest())) }
+// later bucket. It is never if no call was recorded, and for a tally over the last calls.
+func (c *Calls) NewestBucket() time.Duration {
+	if c.last != nil || c.rollAt.Load() == math.MinInt64 {
+		return never
+	}
+	return time.Duration(c.ring.Began())
+}
+
+// Latest returns an offset that the recorded calls have reached: at most a second before the
+// latest. It is never if no call was recorded.
+func (c *Calls) Latest() time.Duration {
+	return time.Duration(max(c.rollAt.Load(), int64(never)+maxAge) - maxAge)
+}
+
+// never is earlier than all offsets.
+const never time.Duration = math.MinInt64 / 2
 
 // Pause returns the latest time, of at least a second, in which no call was recorded: the pause
 // that the offset ends, or else the latest one before. The time before the first call is a pause

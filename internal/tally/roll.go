@@ -3,6 +3,7 @@ package tally
 import (
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/internal/latency"
 )
@@ -32,6 +33,31 @@ func (c *Calls) roll(at int64) {
 	if isPause(due, at) {
 		c.pause = [2]int64{due, at}
 	}
+	c.begin(at, max(c.ring.Bucket(at), c.ring.Newest()), c.ring.Advance, (*latency.Window).Advance)
+}
+
+// Restart begins an empty window at the offset, which may be earlier than any before: the clock is
+// another one. It does nothing unless the offset is more than a second before Latest, because
+// another goroutine has restarted the window. Totals are kept.
+func (c *Calls) Restart(at time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if int64(at)+maxAge >= int64(c.Latest()) {
+		return
+	}
+	c.streak.Store(0)
+	c.pause = [2]int64{math.MinInt64, int64(at)}
+	if c.last != nil {
+		c.last.restart()
+		c.rollAt.Store(int64(at) + maxAge)
+		return
+	}
+	c.begin(int64(at), c.ring.Bucket(int64(at)), c.ring.Restart, (*latency.Window).Restart)
+}
+
+// begin begins a bucket at the offset, with the functions that advance or restart the rings. The
+// lock is held.
+func (c *Calls) begin(at, bucket int64, advance func(int64, []int64), advanceLatency func(*latency.Window, int64) int64) {
 	rolls := c.rolls.Load()
 	current, next := &c.checkpoints[rolls&1], &c.checkpoints[(rolls+1)&1]
 	var totals [2 * counterCount]int64
@@ -43,15 +69,14 @@ func (c *Calls) roll(at int64) {
 		next[i].failures.Store(p.Failures)
 		totals[2*i], totals[2*i+1] = p.Calls, p.Failures
 	}
-	bucket := max(c.ring.Bucket(at), c.ring.Newest())
-	c.ring.Advance(bucket, totals[:])
+	advance(bucket, totals[:])
 	c.rolls.Store(rolls + 1)
 	rollAt := c.ring.End(bucket)
 	if soon := at + maxAge; soon > at {
 		rollAt = min(rollAt, soon)
 	}
 	if c.timed {
-		rollAt = min(rollAt, c.rollLatency(at))
+		rollAt = min(rollAt, advanceLatency(c.latencyWindow(), at))
 	}
 	c.cleanMark.Store(c.badCalls() - 1)
 	c.rollAt.Store(rollAt) // stored last, so that a goroutine that sees it finds the bucket ready
@@ -61,13 +86,20 @@ func (c *Calls) roll(at int64) {
 // from which a call had to roll.
 func isPause(due, at int64) bool { return due == math.MinInt64 || at-due >= maxAge }
 
-// rollLatency rolls the histogram and returns the offset at which its newest bucket ends. The lock
-// is held.
-func (c *Calls) rollLatency(at int64) (end int64) {
+// note makes the offset of a tally over the last calls the Latest one, once per second.
+func (c *Calls) note(at int64) {
+	if at >= c.rollAt.Load() {
+		c.rollAt.Store(at + maxAge)
+	}
+}
+
+// latencyWindow returns the histogram, and makes it at the first roll. The lock is held.
+func (c *Calls) latencyWindow() *latency.Window {
 	l := c.latency.Load()
 	if l == nil {
 		l = latency.NewWindow(c.ring.Width(), c.buckets)
+		l.Restart(c.ring.Began())
 		c.latency.Store(l)
 	}
-	return l.Advance(at)
+	return l
 }

@@ -54,7 +54,7 @@ const maxAge = int64(time.Second)
 // numbers, and read again if one of them has changed.
 type Calls struct {
 	slowAbove atomic.Int64 // a call that takes longer is slow, in nanoseconds
-	// the window, if it is LastCalls; of the other fields only streak is used then
+	// the window, if it is LastCalls; of the other fields only streak and rollAt are used then
 	last    *lastCalls
 	buckets int64 // in the window, including the current one
 	// the offset from which a call must roll first, as the very first call must
@@ -87,6 +87,7 @@ func New(width time.Duration, buckets int, slowAbove time.Duration) *Calls {
 // NewLast returns an empty tally over the last n calls.
 func NewLast(n int, slowAbove time.Duration) *Calls {
 	c := &Calls{last: newLastCalls(n), ring: ring.New(1, 1, 1)}
+	c.rollAt.Store(math.MinInt64)
 	c.SetSlow(slowAbove)
 	return c
 }
@@ -98,6 +99,14 @@ func (c *Calls) SetSlow(above time.Duration) { c.slowAbove.Store(int64(above)) }
 // call is recorded.
 func (c *Calls) TrackLatency() { c.timed = true }
 
+// BeginAt makes the tally begin at the offset, which may be negative, and not at 0. It must be called
+// before the first call is recorded.
+func (c *Calls) BeginAt(at time.Duration) {
+	if c.last == nil {
+		c.ring.Restart(c.ring.Bucket(int64(at)), make([]int64, 2*counterCount))
+	}
+}
+
 // Untimed is the duration of a call whose duration is not known. It is in no histogram.
 const Untimed = time.Duration(math.MinInt64)
 
@@ -106,6 +115,7 @@ const Untimed = time.Duration(math.MinInt64)
 // clean, and no call since then failed or was slow, this call included.
 func (c *Calls) Record(at time.Duration, o Outcome, took time.Duration) (streak int64, clean bool) {
 	if c.last != nil {
+		c.note(int64(at))
 		c.last.record(o, int64(took) > c.slowAbove.Load())
 		return c.updateStreak(o), false
 	}
@@ -161,6 +171,7 @@ func (c *Calls) badCalls() uint32 {
 // Refuse counts a call that was refused.
 func (c *Calls) Refuse(at time.Duration) {
 	if c.last != nil {
+		c.note(int64(at))
 		c.last.refuse()
 		return
 	}
