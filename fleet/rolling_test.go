@@ -45,8 +45,8 @@ func TestRollingDeployThatAddsOrRemovesALimit(t *testing.T) {
 	}
 }
 
-// A limit of rediscell is a token bucket when others stand beside it, which Redis stores in another
-// form. So its keys are refused, and lose nothing.
+// Beside other limits, a limit of rediscell is a token bucket, and Redis stores it in another form.
+// So its keys are refused, and lose nothing.
 func TestAddingALimitToOneOfRediscell(t *testing.T) {
 	l := connect(t)
 	cell := rediscell.Limit(4, 5, time.Hour)
