@@ -73,7 +73,7 @@ type StoreError struct {
 	Fault string
 
 	link  string    // name of the link
-	kinds [2]string // for faultForeign: the kind of limit that has written the value, and its reader's
+	kinds [2]string // for faultForeign: the limit of the writer, and of the reader
 	until time.Time // for faultBreakerOpen: when Redis is asked again, if known
 	cause error     // from the client library or the breaker, or nil
 	final bool      // found by Connect, or when the server was first asked about itself
