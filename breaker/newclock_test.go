@@ -1,7 +1,6 @@
 package breaker_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,7 +162,7 @@ func TestACallEndsInAnotherClock(t *testing.T) {
 		}
 		end := func(many []*breaker.Permit) {
 			for _, p := range many {
-				p.Done(context.Background(), nil)
+				p.Done(bg(), nil)
 			}
 			require.Equal(t, breaker.Closed, b.State(), rules)
 			require.Zero(t, b.Counts().Slow, rules)
@@ -183,9 +182,7 @@ func TestACallEndsInAnotherClock(t *testing.T) {
 		}
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)
-		synctest.Test(t, func(t *testing.T) {
-			end(calls)
-		})
+		synctest.Test(t, func(*testing.T) { end(calls) })
 	}
 }
 
