@@ -68,7 +68,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint actionlint words vet vet-systems race test-long test-386 test-valkey examples consume soak-minute bench-guard proving-quick harm api vuln
+	@.ci/steps deps tidy-diff format lint+test-valkey actionlint words vet vet-systems race test-long test-386 examples consume soak-minute bench-guard proving-quick harm api vuln
 
 .PHONY: race
 race: deps

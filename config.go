@@ -32,9 +32,13 @@ type Config struct {
 	// recovered it refuses none again.
 	//
 	// Use it for a service that can be overloaded or lose capacity. A breaker notices an overload
-	// late, and then refuses all calls. Adaptive costs about 900 bytes, and two readings of the
-	// clock per call. If there are more than 5,000 calls per second, it reads the clock only for
-	// one call in several. Default false.
+	// late, and then refuses all calls. All calls are judged together, so give calls that are much
+	// longer than the others a gate of their own. If one of ten queries slows down a service for
+	// all (docs/protection.md, "One of ten queries is slow"), one gate for them refuses 72 % of
+	// all. Give each of several hosts a gate of its own as well, by a Group. If one of ten hosts
+	// fails, one gate for all of them lets its calls through, and 10 % of all calls fail. Adaptive
+	// costs about 900 bytes, and two readings of the clock per call. If there are more than 5,000
+	// calls per second, it reads the clock only for one call in several. Default false.
 	Adaptive bool
 	// MaxWait is the longest time that a call waits for a token, a slot and the end of a hold (see
 	// Gate.Hold) together. Waiting calls are refused when the breaker opens. A gate with a MaxWait

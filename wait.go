@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -23,7 +24,7 @@ func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Resul
 	}
 	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: r.Limit}
 	if r.NoRoom {
-		g.nameMaxKeys(&e)
+		g.nameMaxKeys(&e, has != nil)
 	}
 	g.countRefused()
 	if r.RetryAfter == limiter.Never {
@@ -36,12 +37,15 @@ func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Resul
 	return g.admissions.refusal(e, g.retryPlaces())
 }
 
-// nameMaxKeys makes an error say that there is no room for the key.
-func (g *setup) nameMaxKeys(e *limiter.LimitedError) {
-	if g.keyed != nil {
+// nameMaxKeys makes an error say that there is no room for the key in the remote or the limiter.
+func (g *setup) nameMaxKeys(e *limiter.LimitedError, remote bool) {
+	switch {
+	case g.keyed != nil && !remote:
 		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
-	} else {
+	case remote:
 		e.Reason = limiter.NoRoom
+	default:
+		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.MaxKeys(g.limiter)
 	}
 }
 

@@ -156,6 +156,11 @@ func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 	require.ErrorContains(t, g.Get(3).Run(bg(), succeed), "limiter tenants: no tokens left (limit 1), which all keys without room share: MaxKeys is 1, retry in ")
 	permit.Record(breaker.Success)
 
+	keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1})
+	require.True(t, keys.Get(1).Take(1).OK)
+	joined := weir.Join("joined", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: keys.Get(2)})
+	require.ErrorContains(t, joined.Run(bg(), succeed), "limiter joined: no room for the key: MaxKeys is 1 (limit 1), retry in ")
+
 	g = weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{MaxConcurrent: 1}})
 	require.NoError(t, g.Get(1).Run(bg(), succeed))
 	permit, err = g.Get(2).Allow(bg())

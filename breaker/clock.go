@@ -13,8 +13,10 @@ const unread = clock.Unread
 // called under the lock. If a time is that of a new clock, they restart the breaker first. So the
 // phase must be loaded after them.
 
-func (b *Breaker) now() time.Duration     { return b.inClock(b.clock.Now(), clock.ReadTolerance) }
+func (b *Breaker) now() time.Duration { return b.inClock(b.clock.Now(), clock.ReadTolerance) }
+
 func (b *Breaker) peekNow() time.Duration { return b.inClock(b.clock.PeekNow(), clock.ReadTolerance) }
+
 func (b *Breaker) at(t time.Time) time.Duration {
 	return b.inClock(b.clock.At(t), clock.GivenTolerance)
 }

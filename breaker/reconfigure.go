@@ -41,7 +41,7 @@ func (b *Breaker) setConfig(c any) (deliver func()) {
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	old := p.rules
-	now := b.clock.At(t) // not yet the latest time, which differs between the breaker and its shadow
+	now := b.clock.At(t) // not yet the latest time: a shadow has its own
 	b.changes.callback.Store(&r.config.OnChange)
 	b.replacePhase(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {

@@ -74,13 +74,13 @@ func (b *Breaker) reportFailures(r *report.Breaker, p *phase, failures int64) {
 	if e := p.refusal; e != nil && r.Openings > 0 {
 		r.Reason, r.Margin = e.Reason, e.Margin
 		for _, f := range slices.Backward(e.LastFailures) {
-			r.Failures = append(r.Failures, f.String())
+			r.Failures = append(r.Failures, report.Failure(f))
 		}
 		return
 	}
 	if kept := b.failures.Load(); kept != nil && failures > 0 {
 		if all := kept.snapshot(b.date); len(all) > 0 {
-			r.Failures = []string{all[len(all)-1].String()}
+			r.Failures = []report.Failure{report.Failure(all[len(all)-1])}
 		}
 	}
 }

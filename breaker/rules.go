@@ -52,8 +52,8 @@ func newRules(c Config) *rules {
 	return r
 }
 
-// newTally returns an empty tally for the window of the Config that begins at the given time, with a
-// histogram if latency is set.
+// newTally returns an empty tally for the window of the Config that begins at the given time, with
+// a histogram if latency is set.
 func (r *rules) newTally(latency bool, at time.Duration) *tally.Calls {
 	c := &r.config
 	if c.LastCalls > 0 {

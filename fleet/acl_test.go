@@ -18,54 +18,87 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// documentedRights returns the rights listed in the package comment, as arguments of ACL SETUSER.
-func documentedRights(t *testing.T) []string {
+// documentedRights returns rights listed in docs/redis.md, as arguments of ACL SETUSER.
+func documentedRights(t *testing.T, begin string) []string {
 	t.Helper()
-	raw, err := os.ReadFile("doc.go")
+	raw, err := os.ReadFile("../docs/redis.md")
 	require.NoError(t, err)
-	_, list, found := strings.Cut(string(raw), "ACL SETUSER limits on >secret ")
+	_, list, found := strings.Cut(string(raw), begin)
 	require.True(t, found)
-	list, _, _ = strings.Cut(list, "\n//\n")
-	return strings.Fields(strings.ReplaceAll(list, "\n//", " "))
+	list, _, _ = strings.Cut(list, "\n\n")
+	return strings.Fields(list)
 }
 
-// A user with the rights listed in the package comment can do everything. If one of the rights that
-// are listed before the rights for Calls is missing, some method fails.
-func TestTheRightsThatAUserNeeds(t *testing.T) {
-	s := redistest.Start(t)
-	direct := newClient(t, s)
-	all := documentedRights(t)
-	// denied uses all features as a user with the given rights. It returns the first error, or else
-	// the ACL log of Redis, which is empty if nothing was denied.
-	denied := func(rights []string) any {
+// beforeRights and beforeClusterRights are what stands before the rights in docs/redis.md.
+const (
+	beforeRights        = "ACL SETUSER limits on >secret "
+	beforeClusterRights = "[fleet: TestTheRightsThatAUserOfAClusterNeeds].\n\n    ACL SETUSER limits "
+)
+
+// whatIsDenied uses all features as a user with the given rights. It returns the first error, or
+// else the ACL logs of the servers, which are empty if nothing was denied.
+func whatIsDenied(t *testing.T, servers []*redistest.Server, asUser func() redis.UniversalClient, rights []string) any {
+	for _, s := range servers {
 		setUser := []any{"acl", "setuser", "limits", "reset", "on", ">secret"}
 		for _, right := range rights {
 			setUser = append(setUser, right)
 		}
-		require.NoError(t, direct.Do(t.Context(), setUser...).Err())
-		require.NoError(t, direct.FlushAll(t.Context()).Err())
-		require.NoError(t, direct.Do(t.Context(), "acl", "log", "reset").Err())
+		s.Do(setUser...)
+		s.Do("flushall")
+		s.Do("acl", "log", "reset")
+	}
+	c := asUser()
+	defer func() { _ = c.Close() }()
+	if err := useAllFeatures(t, c); err != nil {
+		return err
+	}
+	var log string
+	for _, s := range servers {
+		log += strings.Trim(s.Do("acl", "log"), "[]")
+	}
+	return log
+}
+
+// A user with the rights listed in docs/redis.md can do everything. If one of the rights that are
+// listed before the rights for Calls is missing, some method fails.
+func TestTheRightsThatAUserNeeds(t *testing.T) {
+	s := redistest.Start(t)
+	all := documentedRights(t, beforeRights)
+	asUser := func() redis.UniversalClient {
 		o := s.Options()
 		o.Username, o.Password, o.ContextTimeoutEnabled, o.DisableIdentity = "limits", "secret", true, true
-		c := redis.NewClient(o)
-		defer func() { _ = c.Close() }()
-		if err := useAllFeatures(t, c); err != nil {
-			return err
-		}
-		return direct.Do(t.Context(), "acl", "log").Val()
+		return redis.NewClient(o)
 	}
-	require.Empty(t, denied(all), "with all rights")
+	servers := []*redistest.Server{s}
+	require.Empty(t, whatIsDenied(t, servers, asUser, all), "with all rights")
 	for i, right := range all {
 		if slices.Contains([]string{"+hmget", "+hset", "+hdel", "+exists"}, right) {
 			break // the rights that Calls needs come last
 		}
 		rest := slices.Concat(all[:i], all[i+1:])
-		require.NotEmpty(t, denied(rest), "without %s", right)
+		require.NotEmpty(t, whatIsDenied(t, servers, asUser, rest), "without %s", right)
+	}
+}
+
+// In a Cluster the client needs two more rights.
+func TestTheRightsThatAUserOfAClusterNeeds(t *testing.T) {
+	c := redistest.StartCluster(t)
+	standalone := documentedRights(t, beforeRights)
+	more := documentedRights(t, beforeClusterRights)
+	asUser := func() redis.UniversalClient {
+		return redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: c.Addrs(), Username: "limits", Password: "secret", ContextTimeoutEnabled: true, DisableIdentity: true,
+		})
+	}
+	require.Empty(t, whatIsDenied(t, c.Nodes, asUser, slices.Concat(standalone, more)), "with all rights")
+	for i, right := range more {
+		rest := slices.Concat(standalone, more[:i], more[i+1:])
+		require.NotEmpty(t, whatIsDenied(t, c.Nodes, asUser, rest), "without %s", right)
 	}
 }
 
 // useAllFeatures uses all features of limits and counts.
-func useAllFeatures(t *testing.T, c *redis.Client) error {
+func useAllFeatures(t *testing.T, c redis.UniversalClient) error {
 	link, err := fleet.Connect(t.Context(), "rights", c, fleet.LinkConfig{Timeout: time.Second})
 	if err != nil {
 		return err

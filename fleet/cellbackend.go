@@ -87,7 +87,7 @@ func (b *cellBackend) runScript(ctx context.Context, tag string, n int, cost tim
 		seconds, nanos, extra, floorSeconds(b.tolerance), floorNanos(b.tolerance), floorSeconds(cost), floorNanos(cost), write,
 	})
 	if err = b.checkLength(reply, err, resultLength); err != nil {
-		return limiter.Result{}, err
+		return limiter.Result{}, b.nameKinds(ctx, err, []string{b.keyBase(tag)}, []string{"throttle"})
 	}
 	if !isThrottleReply(reply, n) {
 		return limiter.Result{}, b.invalidReply()

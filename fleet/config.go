@@ -15,9 +15,10 @@ type Config struct {
 	// Link is the Redis that stores the limits. Required.
 	Link *Link
 	// Limits are the limits of each key, 1 to 10 of them. A request takes its tokens from all of
-	// them, or it is refused and takes from none. Redis identifies each by its position, so add
-	// limits at the end, and keep their order: then what was taken still counts. A limit of another
-	// kind in its place gets ErrForeign for the keys in use: give the limiter another name. Use
+	// them, or it is refused and takes from none. Redis identifies each by its position, so add and
+	// remove limits at the end, and keep their order. Then what was taken still counts, and old and
+	// new nodes may work at the same time. A limit of another kind in its place gets ErrForeign for
+	// the keys in use: give the limiter another name, under which all limits are full at first. Use
 	// [Shared] for a limit of several keys together. Required.
 	Limits Limits
 

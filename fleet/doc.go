@@ -101,7 +101,7 @@
 // # Rights
 //
 // A user of a stand-alone Redis needs these rights if the prefix is "weir:". The last line is only
-// for Calls. (A user of a Cluster also needs the right to ask for the slots.)
+// for Calls. A user of a Cluster also needs +cluster|slots and +command.
 //
 //	ACL SETUSER limits on >secret ~weir:* +info +command|info +eval +evalsha +time +get +set +del +unlink +pttl
 //	+pexpire +zadd +zcard +zrange +zrangebyscore +zrevrangebyscore +zrem +zremrangebyrank

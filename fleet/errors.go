@@ -16,9 +16,10 @@ import (
 // see [OnOutage].
 var ErrUnavailable = errors.New("fleet: redis is unavailable")
 
-// ErrForeign is matched by errors that mean that a Redis key holds a value that no limiter of its
+// ErrForeign is matched by errors that mean that a Redis key holds a value that no limit of its
 // kind can have written. The value is not changed. No policy applies, because waiting does not
-// help: choose another [LinkConfig].Prefix or name, or delete the key.
+// help: choose another [LinkConfig].Prefix or name, or delete the key. If a limit of another kind
+// has written the value, the text of the error names both kinds.
 var ErrForeign = errors.New("fleet: the key holds a foreign value")
 
 // ErrServer is matched by errors that mean that the server cannot be used as it is, and that
@@ -72,13 +73,21 @@ type StoreError struct {
 	Fault string
 
 	link  string    // name of the link
+	kinds [2]string // for faultForeign: the limit of the writer, and of the reader
 	until time.Time // for faultBreakerOpen: when Redis is asked again, if known
 	cause error     // from the client library or the breaker, or nil
 	final bool      // found by Connect, or when the server was first asked about itself
 }
 
 // Error returns the name of the link and a description of the fault.
-func (e *StoreError) Error() string { return "fleet: redis " + e.link + ": " + faultText[e.Fault] }
+func (e *StoreError) Error() string {
+	text := faultText[e.Fault]
+	if e.kinds[0] != "" {
+		text = "the key was written by a limit of kind " + e.kinds[0] + ", and this one is a " + e.kinds[1] +
+			": give the limiter another name, or reset the key"
+	}
+	return "fleet: redis " + e.link + ": " + text
+}
 
 var faultText = map[string]string{
 	faultTimeout:     "no answer in time",
@@ -92,7 +101,7 @@ var faultText = map[string]string{
 	faultOutOfMemory: "out of memory",
 	faultBusy:        "busy",
 	faultOther:       "server error",
-	faultForeign:     "the key holds a foreign value, or that of another kind of limit",
+	faultForeign:     "the key holds a foreign value: choose another prefix or name, or delete the key",
 	faultTooOld:      "older than version 6",
 	faultDenied:      "access denied",
 	faultNoTLS:       "no TLS with an accepted certificate",

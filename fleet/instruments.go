@@ -23,6 +23,10 @@ var (
 		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
 		Help: "Requests that are waiting for tokens or slots.",
 	}
+	limiterQueueFull = &stat.Instrument{
+		Name: "weir.limiter.queue_full", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
+		Help: "Refused requests that would have waited, but as many waited as may. Absent until there is one.",
+	}
 	limiterNoRoom = &stat.Instrument{
 		Name: "weir.limiter.no_room", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
 		Help: "Requests and holds of keys that had no room, because MaxKeys keys were in use.",

@@ -99,6 +99,21 @@ func TestRefusalIsForgottenAfterRefundResetAndSetRate(t *testing.T) {
 	})
 }
 
+// Redis has lost the key, and this process does not know that. Another limiter asks Redis.
+func TestARefusalIsRepeatedAfterRedisHasLostTheKey(t *testing.T) {
+	s := redistest.Start(t)
+	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
+	here, there := newLimiter(l, "lost", hourlyBucket, errorOnOutage), newLimiter(l, "lost", hourlyBucket, errorOnOutage)
+	for ok := true; ok; {
+		r, err := here.Take(t.Context(), "k", 1)
+		require.NoError(t, err)
+		ok = r.OK
+	}
+	s.Do("FLUSHALL")
+	requireTake(t, denied, here.Take, "k", 1)
+	requireTake(t, taken, there.Take, "k", 1)
+}
+
 func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
 	l, key := connect(t), newKey()
 	hourly := fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}

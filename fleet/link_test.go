@@ -237,7 +237,7 @@ func TestForeignValuesReturnErrForeign(t *testing.T) {
 				before := direct.Dump(t.Context(), key).Val()
 				_, err := b.Take(t.Context(), "user", 1)
 				require.ErrorIs(t, err, fleet.ErrForeign)
-				require.EqualError(t, err, "fleet: redis TestForeignValuesReturnErrForeign: the key holds a foreign value, or that of another kind of limit")
+				require.EqualError(t, err, "fleet: redis TestForeignValuesReturnErrForeign: the key holds a foreign value: choose another prefix or name, or delete the key")
 				require.NotErrorIs(t, err, fleet.ErrUnavailable)
 				_, err = b.Take(t.Context(), "user", 0)
 				require.ErrorIs(t, err, fleet.ErrForeign)

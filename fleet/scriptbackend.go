@@ -95,6 +95,9 @@ func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]li
 		args = append(append(args, limit.script), limit.args...)
 	}
 	reply, err := s.link.eval(ctx, s.script, keys, args)
+	if err != nil {
+		return nil, s.explainForeign(ctx, err, k)
+	}
 	if err = s.checkLength(reply, err, resultLength*len(s.limits)); err != nil {
 		return nil, err
 	}
@@ -107,6 +110,15 @@ func (s *scriptBackend) eval(ctx context.Context, k requestKey, r request) ([]li
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// explainForeign is nameKinds for the limits of a request.
+func (s *scriptBackend) explainForeign(ctx context.Context, err error, k requestKey) error {
+	var keys, kinds []string
+	for _, limit := range s.limits {
+		keys, kinds = append(keys, s.keysOf(k, limit)[0]), append(kinds, limit.script)
+	}
+	return s.nameKinds(ctx, err, keys, kinds)
 }
 
 // keysOf returns the Redis keys of a limit. The first holds what was taken.

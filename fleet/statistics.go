@@ -24,6 +24,7 @@ type statistics struct {
 	requests, tokens [outcomes]metric
 	errors           map[string]*metric // by StoreError.Fault; has all of them from the start
 	waiting, noRoom  metric
+	queueFull        metric
 	limit            *stat.Series
 }
 
@@ -43,6 +44,7 @@ func (s *statistics) init(name string) {
 		s.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
 	}
 	s.waiting.series = limiterWaiting.Series(name)
+	s.queueFull.series = limiterQueueFull.Series(name)
 	s.noRoom.series = limiterNoRoom.Series(name)
 	s.limit = limiterLimit.Series(name)
 }
@@ -81,9 +83,9 @@ func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
 	return yield(m.series, float64(value))
 }
 
-// Observe yields requests and tokens by outcome, waiting callers, requests of keys without room,
-// the limit, and errors of Redis: see [stat.Source]. Decisions without Redis, such as those of
-// OnOutage, are included. Observe does not ask Redis.
+// Observe yields requests and tokens by outcome, waiting callers, requests that found the queue
+// full or had no room for their key, the limit, and errors of Redis: see [stat.Source]. Decisions
+// without Redis, such as those of OnOutage, are included. Observe does not ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	for i := range outcomes {
 		if !l.stats.requests[i].observe(yield) || !l.stats.tokens[i].observe(yield) {
@@ -91,6 +93,9 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 		}
 	}
 	if !l.stats.waiting.observe(yield) || !l.stats.noRoom.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
+		return
+	}
+	if l.stats.queueFull.Load() > 0 && !l.stats.queueFull.observe(yield) {
 		return
 	}
 	for _, fault := range faults {

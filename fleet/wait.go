@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -51,7 +52,8 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 	k := newRequestKey(key)
 	w, ok := l.waiting.join(k.tag)
 	if !ok {
-		return refused, l.limitedError(limiter.QueueFull, l.link.timeout)
+		l.stats.queueFull.Add(1)
+		return refused, fmt.Errorf("%w: MaxWaiters is %d", l.limitedError(limiter.QueueFull, l.link.timeout), l.waiting.max)
 	}
 	k.waiter = w
 	defer l.waiting.leave(k.tag, w)

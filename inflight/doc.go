@@ -59,9 +59,12 @@
 // the sources.
 //
 // What it cannot see: the queue of the service. It does not help if one of several hosts is
-// overloaded and the others are well; give each host a limiter of its own. In an overload that has
-// begun before the process, it takes the first calls for usual. A short overload that a long queue
-// would have absorbed costs some calls.
+// overloaded and the others are well, because the others answer fast. If one of three hosts hangs,
+// a third of the calls fail; give each host a limiter of its own. In the same way, short calls hide
+// that long ones wait; give long calls a limiter of their own. A stream holds its slot until it
+// ends, so 60 open streams hold 60 slots of a fixed Limit; give streams a limiter of their own too.
+// In an overload that has begun before the process, it takes the first calls for usual. A short
+// overload that a long queue would have absorbed costs some calls.
 //
 // If callers wait in a [Queue] with a Target, they should not wait in the service as well. So a
 // call is slow from twice the Target on, if that is more than eight times the median. Tests with

@@ -44,8 +44,9 @@ const forever time.Duration = math.MaxInt64
 func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (held bool, err error) {
 	w, longest := l.join(c)
 	if w == nil {
-		l.statistics.count(refused)
-		return false, l.newFullError(c, queueFull, 0)
+		err = l.newFullError(c, queueFull, 0)
+		l.statistics.countWait(time.Time{}, err)
+		return false, err
 	}
 	began := l.statistics.now()
 	err = l.await(ctx, w, min(maxWait, longest))

@@ -110,7 +110,7 @@ func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 		"the last, if its tenant waits for more": {caller{Tenant: "a"}, caller{Tenant: "b"}, caller{Tenant: "b"}, "last leaves"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newCallers(t, inflight.Config{MaxWaiters: 2, Name: "x"})
+			l := newCallers(t, inflight.Config{MaxWaiters: 2, Name: "logins"})
 			l.startCaller("first", c.first)
 			l.startCaller("second", c.second)
 			l.startCaller("last", c.last)
@@ -118,6 +118,7 @@ func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 			require.Equal(t, int64(2), l.limiter.Stats().Waiting, name)
 			require.Len(t, l.serveAll(), 3, name)
 			require.Equal(t, limiter.Stats{Allowed: 1, Waited: 2, Refused: 1, Near: 1}, l.limiter.Stats(), name)
+			require.EqualValues(t, 1, metricsByOutcome(t, l.limiter)["weir.limiter.queue_full"], name)
 		})
 	}
 }

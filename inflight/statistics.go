@@ -29,6 +29,7 @@ type statistics struct {
 	// except those allowed at once, which the slots count
 	counts [instrument.LimiterOutcomes]atomic.Int64
 	near   atomic.Int64
+	full   atomic.Int64                      // calls for which the queue was full
 	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
 	series *instrument.LimiterSeries
 	bound  *instrument.InFlightSeries
@@ -84,6 +85,9 @@ func (s *statistics) countWait(began time.Time, err error) {
 		s.recordWait(time.Since(began))
 	case errors.Is(err, sentinel.ErrRefused):
 		s.count(refused)
+		if full, ok := errors.AsType[*FullError](err); ok && full.reason == queueFull {
+			s.full.Add(1)
+		}
 	default:
 		s.count(cancelled)
 	}
@@ -149,6 +153,9 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 		if !yield(s.series.Requests[i], n) {
 			return
 		}
+	}
+	if full := s.full.Load(); full > 0 && !yield(s.series.QueueFull, float64(full)) {
+		return
 	}
 	_ = yield(s.series.Near, float64(s.near.Load())) &&
 		yield(s.series.Waiting, float64(l.queue.length.Load())) &&

@@ -84,6 +84,7 @@ func requireCounts(t *testing.T, l *inflight.Limiter) {
 		"weir.limiter.requests allowed": 2, "weir.limiter.requests waited": 1,
 		"weir.limiter.requests refused": 2, "weir.limiter.requests cancelled": 1,
 		"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.inflight.call.active": 0, "weir.inflight.limit": 2,
+		"weir.limiter.queue_full": 1,
 	}, metricsByOutcome(t, l))
 }
 

@@ -18,7 +18,7 @@ func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
 	bridge.CopyKeys = func(group, copied any) { group.(interface{ setCopyKey(any) }).setCopyKey(copied) }
 	bridge.Period = periodOf
-	bridge.Interval = intervalOf
+	bridge.Interval, bridge.MaxKeys = intervalOf, maxKeysOf
 	bridge.Spread = func(e any, p *places.Places) { e.(*LimitedError).places = p }
 	bridge.GroupFigures = func(group any) (int64, int64, int, time.Duration) {
 		g := group.(interface {

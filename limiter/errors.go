@@ -54,6 +54,8 @@ type LimitedError struct {
 	// MaxKeys is GroupConfig.MaxKeys if a Group had no room for the key. Otherwise it is 0.
 	MaxKeys int
 
+	bound  string         // the name of the bound of a full queue, or ""
+	most   int64          // its value
 	places *places.Places // the moments at which callers may retry; nil if Until is for all of them
 }
 
@@ -68,6 +70,9 @@ func (e *LimitedError) Error() string {
 	text += string(e.Reason)
 	if e.Reason == NoRoom && e.MaxKeys > 0 {
 		text += fmt.Sprintf(": MaxKeys is %d", e.MaxKeys)
+	}
+	if e.bound != "" {
+		text += fmt.Sprintf(": %s is %d", e.bound, e.most)
 	}
 	if e.Limit > 0 {
 		text += fmt.Sprintf(" (limit %d)", e.Limit)

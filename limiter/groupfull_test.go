@@ -249,3 +249,18 @@ func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
 		require.EqualValues(t, 2, readMetrics(t, g)["weir.limiter.no_room"])
 	}
 }
+
+// So do those of a Joint of such a key and others.
+func TestAJointSaysThatAKeyHasNoRoom(t *testing.T) {
+	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1})
+	require.Equal(t, 1, g.MaxKeys())
+	require.True(t, g.Get(1).Take(2).OK)
+	other := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
+	nested := limiter.NewJoint(limiter.JointConfig{}, g.Get(2), newSlidingLog(9, hour))
+	j := limiter.NewJoint(limiter.JointConfig{Name: "j"}, g.Get(1), other, nested)
+	require.True(t, j.Take(1).NoRoom)
+	require.ErrorContains(t, j.Wait(t.Context(), 1), "limiter j: no room for the key: MaxKeys is 1 (limit 2), retry in ")
+
+	known := limiter.NewJoint(limiter.JointConfig{}, g.Get(1), other)
+	require.False(t, known.Take(1).NoRoom)
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/sentinel"
 )
 
 // JointConfig configures a [Joint]. The zero value is valid.
@@ -135,7 +134,10 @@ func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration) (ta
 		defer j.addWaiting(-1)
 		t, err = j.queue.waitInQueue(ctx, j, n, maxWait)
 	}
-	if errors.Is(err, sentinel.ErrRefused) {
+	if limited, ok := errors.AsType[*LimitedError](err); ok {
+		if limited.Reason == NoRoom {
+			limited.MaxKeys = j.maxKeys()
+		}
 		j.tellRefused(time.Now(), n, nil, true)
 	}
 	return t, err
@@ -244,7 +246,7 @@ func (j *Joint) combine(answers []Result, n int) Result {
 			r.OK, r.RetryAfter = true, 0
 		}
 		all = Result{
-			OK: all.OK && r.OK, Limit: min(all.Limit, r.Limit), Remaining: min(all.Remaining, r.Remaining),
+			OK: all.OK && r.OK, NoRoom: all.NoRoom || r.NoRoom && !r.OK, Limit: min(all.Limit, r.Limit), Remaining: min(all.Remaining, r.Remaining),
 			RetryAfter: max(all.RetryAfter, r.RetryAfter), ResetAfter: max(all.ResetAfter, r.ResetAfter),
 		}
 	}

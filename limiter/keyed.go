@@ -114,6 +114,8 @@ func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	}
 }
 
+func (k Keyed[K]) maxKeys() int { return k.group.MaxKeys() }
+
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)
 	return !room && k.group.overflow == RefuseNew

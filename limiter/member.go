@@ -189,6 +189,25 @@ func (j *Joint) lacksRoom(n int) bool {
 	return false
 }
 
+// maxKeys returns the MaxKeys of the first of the limiters that is a key without room.
+func (j *Joint) maxKeys() int {
+	for _, m := range j.members {
+		if m.peek(time.Now(), 0, 1).NoRoom {
+			return maxKeysOf(m)
+		}
+	}
+	return 0
+}
+
+// maxKeysOf returns the GroupConfig.MaxKeys that leaves no room for the key of a limiter, or 0 if
+// it is unknown.
+func maxKeysOf(l any) int {
+	if k, ok := l.(interface{ maxKeys() int }); ok {
+		return k.maxKeys()
+	}
+	return 0
+}
+
 // periodOf returns the period of the limit, such as a minute for 10 per minute, or 0 if it is
 // unknown.
 func periodOf(l any) time.Duration {

@@ -53,7 +53,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 		require.EqualValues(t, 1, l.Stats().Waiting)
 		err := l.Wait(t.Context(), 1)
 		require.ErrorIs(t, err, limiter.ErrQueueFull)
-		require.EqualError(t, err, "limiter logins: queue is full (limit 10), retry in 3s")
+		require.EqualError(t, err, "limiter logins: queue is full: MaxWaiters is 1 (limit 10), retry in 3s")
 		leave()
 		callers.all.Wait()
 		require.NoError(t, l.Wait(t.Context(), 4)) // after three seconds
@@ -70,7 +70,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 			"weir.limiter.tokens allowed": 9, "weir.limiter.tokens waited": 4,
 			"weir.limiter.tokens refused": 3, "weir.limiter.tokens cancelled": 3,
 			"weir.limiter.near_limit": 1, "weir.limiter.waiting": 0, "weir.limiter.available": 0, "weir.limiter.limit": 10,
-			"weir.limiter.period": 10,
+			"weir.limiter.period": 10, "weir.limiter.queue_full": 1,
 		}, readMetrics(t, l))
 	})
 }

@@ -11,8 +11,8 @@ import (
 //
 // A whole number of events is kept exactly. A fraction means the simplest ratio with the same
 // float64 value: 0.1 is one in ten, 1.0/3 is one in three. The fastest rate is four events per
-// nanosecond. There is no slowest rate, but an event that takes longer than the life of a limiter
-// (73 years) never happens.
+// nanosecond. There is no slowest rate, but an event that takes longer than the life of a limiter,
+// which is 146 years at slow rates, never happens.
 type Rate struct {
 	events float64
 	per    time.Duration

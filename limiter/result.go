@@ -27,7 +27,9 @@ type Result struct {
 	// RetryAfter is how long to wait until the same request can succeed, if no other caller takes
 	// tokens: 0 if OK, Never if it cannot succeed, and above 0 otherwise. A limiter whose
 	// RetryAfter is minimal refuses a request that comes one nanosecond earlier. While callers
-	// wait, RetryAfter includes the tokens that they want; for a window it is then an estimate.
+	// wait, RetryAfter includes the tokens that they want. A window then assumes that they take
+	// these tokens one by one, because it would cost too much to follow each waiter. So RetryAfter
+	// is too short if waiters want more than one token and leave a part of a window unused.
 	RetryAfter time.Duration
 	// ResetAfter is how long it takes until Remaining is Limit again, if no tokens are taken.
 	ResetAfter time.Duration

@@ -92,5 +92,6 @@ func (r *ringCounter) earliest(n int64) time.Duration {
 	newest := r.ring.Newest()
 	steps := sort.Search(int(r.span)+1, func(i int) bool { return r.totalBefore(newest+int64(i)) >= expired })
 	begin := time.Duration(r.origin + r.ring.Start(newest+int64(steps)))
-	return addWindows(begin, windows, time.Duration(r.span*r.ring.Width()))
+	// a token that is taken as soon as one comes back, when a bucket begins, counts in span more
+	return addWindows(begin, windows, time.Duration((r.span+1)*r.ring.Width()))
 }

@@ -47,6 +47,7 @@ type statistics struct {
 	current func() (Result, time.Duration)
 	counts  [outcomes]requestCount            // by outcome
 	near    atomic.Int64                      // tokens
+	full    atomic.Int64                      // requests for which the queue was full
 	waiting atomic.Int64                      // requests
 	waits   atomic.Pointer[latency.Histogram] // nil until a request has waited
 	series  *instrument.LimiterSeries
@@ -128,6 +129,9 @@ func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool 
 			return false
 		}
 	}
+	if full := s.full.Load(); full > 0 && !yield(s.series.QueueFull, float64(full)) {
+		return false
+	}
 	return yield(s.series.Near, float64(s.near.Load())) && yield(s.series.Waiting, float64(s.waiting.Load()))
 }
 
@@ -193,6 +197,9 @@ func (s *statistics) endWait(began time.Time, n int, err error) error {
 		s.recordWait(time.Since(began))
 	case errors.Is(err, sentinel.ErrRefused):
 		s.counts[refused].add(n)
+		if errors.Is(err, ErrQueueFull) {
+			s.full.Add(1)
+		}
 	default:
 		s.counts[cancelled].add(n)
 	}

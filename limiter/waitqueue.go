@@ -125,12 +125,27 @@ func (q *waitQueue) join(ctx context.Context, s tokenSource, n int, maxWait time
 	if r.RetryAfter > maxWait {
 		return nil, newLimitedError(WaitTooLong, r)
 	}
-	if q.maxWaiters > 0 && q.length >= q.maxWaiters || q.maxTokens > 0 && int64(n) > q.maxTokens-q.waitingTokens.Load() {
-		return nil, newLimitedError(QueueFull, r)
+	if err := q.fullFor(n, r); err != nil {
+		return nil, err
 	}
 	w := &waiter{n: n, wake: make(chan struct{}, 1)}
 	q.push(w)
 	return w, nil
+}
+
+// fullFor returns an error if the queue has no room for a request for n tokens, whose predicted
+// answer is r.
+func (q *waitQueue) fullFor(n int, r Result) error {
+	bound, most := "MaxWaiters", int64(q.maxWaiters)
+	if most == 0 || int64(q.length) < most {
+		bound, most = "Capacity", q.maxTokens
+		if most == 0 || int64(n) <= most-q.waitingTokens.Load() {
+			return nil
+		}
+	}
+	e := newLimitedError(QueueFull, r)
+	e.bound, e.most = bound, most
+	return e
 }
 
 // waitTurn blocks until w has its tokens or leaves.

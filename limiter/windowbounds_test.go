@@ -82,7 +82,7 @@ func TestCountedRefusalsOnlyFillAWindow(t *testing.T) {
 }
 
 // Two callers wait for tokens that were taken in two buckets. The next caller has to wait for one
-// window more than the first of them.
+// window and a part more than the first of them.
 func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 2, Window: sec, Buckets: 10})
@@ -92,7 +92,7 @@ func TestASlidingWindowCountsWaitersByBucket(t *testing.T) {
 		l := newCallers(t, w)
 		l.start(t.Context(), "a", 1)
 		l.start(t.Context(), "b", 1)
-		require.Equal(t, "refused 0/2 retry 1.6s reset 1.1s", resultText(w.Take(1)))
+		require.Equal(t, "refused 0/2 retry 1.7s reset 1.1s", resultText(w.Take(1)))
 		l.requireResults(arrival{"a", 600 * ms, nil}, arrival{"b", 1100 * ms, nil})
 	})
 }

@@ -152,7 +152,7 @@ func TestWaitOfAWindowFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 			l.start(t.Context(), "w", 1)
 		}
 		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass first")
-		require.Equal(t, "refused 0/2 retry 3.1s reset 1.1s", resultText(w.Take(1)))
+		require.Equal(t, "refused 0/2 retry 3.3s reset 1.1s", resultText(w.Take(1)))
 		l.all.Wait()
 		require.Equal(t, 2200*ms, l.log[3].at)
 	})

@@ -3,7 +3,6 @@ package weirgrpc_test
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -172,14 +171,15 @@ func TestKeyOfMoreThan128BytesIsHashed(t *testing.T) {
 // A call that is refused because the group has no room for its key has an error that says so.
 func TestALimitWithoutRoomForAKeySaysSo(t *testing.T) {
 	clients := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: 1, Name: "clients"})
-	var reasons []limiter.Reason
+	var refused []string
 	server := weirgrpc.NewServer(weirgrpc.ServerConfig{OnRefusal: func(_ context.Context, e *weirgrpc.RefusedError) {
-		limited, _ := errors.AsType[*limiter.LimitedError](e)
-		reasons = append(reasons, limited.Reason)
+		refused = append(refused, e.Error())
 	}}, weirgrpc.LimitBy(clients, func(_ context.Context, c weirgrpc.Call) string { return c.Method }))
 	for _, method := range []string{"a", "a", "b"} {
 		_, _ = server.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, func(context.Context, any) (any, error) { return "", nil })
 	}
-	require.Equal(t, []limiter.Reason{limiter.NoTokens, limiter.NoRoom}, reasons)
+	require.Len(t, refused, 2)
+	require.Contains(t, refused[0], "weirgrpc: a refused: limiter clients: no tokens left (limit 1), retry in ")
+	require.Contains(t, refused[1], "weirgrpc: b refused: limiter clients: no room for the key: MaxKeys is 1 (limit 1), retry in ")
 	require.Equal(t, 1.0, metrics(clients)["no_room"])
 }

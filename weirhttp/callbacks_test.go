@@ -26,6 +26,7 @@ type callbacks struct {
 	use    func() // calls every method of the object
 	inside atomic.Bool
 	slow   atomic.Bool
+	only   string // the callback that is slow; "" for all
 	mu     sync.Mutex
 	called map[string]int
 }
@@ -35,7 +36,7 @@ func (c *callbacks) by(name string) {
 	c.mu.Lock()
 	c.called[name]++
 	c.mu.Unlock()
-	if c.slow.Load() {
+	if c.slow.Load() && (c.only == "" || c.only == name) {
 		time.Sleep(time.Hour)
 		return
 	}
@@ -124,11 +125,14 @@ func transportWith(t *testing.T, c *callbacks) func() {
 	}
 }
 
-// handlersWith returns a function that sends requests through a Guard and a Shed with all
-// callbacks.
+// handlersWith returns a function that sends requests through a Guard, a Shed and a full Shed with
+// all callbacks, and calls the methods of their gate and limiters.
 func handlersWith(c *callbacks) func() {
-	gate := weir.New("gate", weir.Config{Rate: limiter.PerSecond(1), Burst: 1})
+	config := weir.Config{Rate: limiter.PerSecond(1), Burst: 1}
+	gate := weir.New("gate", config)
 	flight := inflight.New(inflight.Config{Limit: 1, Queue: inflight.Queue{Target: time.Second}})
+	full := inflight.New(inflight.Config{Limit: 1})
+	full.TryAcquire()
 	guard := weirhttp.Guard(func(*http.Request) *weir.Gate { c.by("gate"); return gate }, weirhttp.GuardConfig{
 		Classify:  func(*http.Request, int) breaker.Outcome { c.by("Classify"); return breaker.Success },
 		OnRefusal: c.onRefusal, Answer: c.answer,
@@ -137,12 +141,33 @@ func handlersWith(c *callbacks) func() {
 		Caller:    func(*http.Request) (caller inflight.Caller) { c.by("Caller"); return },
 		OnRefusal: c.onRefusal, Answer: c.answer,
 	})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { c.by("handler") }))
+	fullShed := weirhttp.Shed(full, weirhttp.ShedConfig{
+		OnRefusal: func(*http.Request, weirhttp.Refusal) { c.by("OnRefusal of a Shed") },
+		Answer:    func(http.ResponseWriter, *http.Request, weirhttp.Refusal) { c.by("Answer of a Shed") },
+	})(okHandler)
 	return func() {
 		for range 2 {
 			request{}.send(guard)
 			request{}.send(shed)
+			request{}.send(fullShed)
+		}
+		useGate(gate, config)
+		for _, l := range []*inflight.Limiter{flight, full} {
+			_ = l.Reconfigure(inflight.Config{Limit: 1, Queue: l.Queue()})
+			_, _, _, _ = l.SetLimit(1), l.InFlight(), l.Stats(), l.Waits()
+			l.Observe(func(*stat.Series, float64) bool { return true })
 		}
 	}
+}
+
+// useGate calls the methods of a gate that change or read it, which no middleware calls.
+func useGate(g *weir.Gate, c weir.Config) {
+	_ = g.Reconfigure(c)
+	g.Hold(time.Millisecond)
+	g.Breaker().Reset()
+	_, _, _, _, _ = g.Admissions(), g.Tripped(), g.Explain(), g.Totals(), g.Limiter()
+	g.Observe(func(*stat.Series, float64) bool { return true })
+	g.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
 }
 
 // newCallbacks returns callbacks of each object of the package, by name.
@@ -162,7 +187,7 @@ func TestCallbacksMayUseTheObjectThatCallsThem(t *testing.T) {
 	for name, want := range map[string][]string{
 		"limit":     {"By", "When", "Cost", "Remote", "OnRefusal", "Answer", "handler", "yield", "slog.Handler"},
 		"transport": {"gate", "Base", "Classify", "OnRefusal", "Fallback"},
-		"handlers":  {"gate", "Classify", "OnRefusal", "Answer", "Caller", "handler"},
+		"handlers":  {"gate", "Classify", "OnRefusal", "Answer", "Caller", "handler", "OnRefusal of a Shed", "Answer of a Shed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -200,6 +225,33 @@ func TestASlowCallbackDelaysNoOtherRequest(t *testing.T) {
 					synctest.Wait()
 				}
 				all.Wait()
+			})
+		})
+	}
+}
+
+// While one callback of a Guard or a Shed takes an hour, other requests are answered at once. A
+// slow handler would occupy the slot of the Shed.
+func TestASlowCallbackOfAHandlerDelaysNoOtherRequest(t *testing.T) {
+	for _, slow := range []string{"gate", "Classify", "OnRefusal", "Answer", "Caller", "OnRefusal of a Shed", "Answer of a Shed"} {
+		t.Run(slow, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCallbacks(t)["handlers"]
+				c.inside.Store(true) // its callbacks use nothing
+				c.only = slow
+				c.slow.Store(true)
+				var all sync.WaitGroup
+				for range 4 {
+					all.Go(c.use)
+					synctest.Wait()
+				}
+				require.Positive(t, c.called[slow])
+				began := time.Now()
+				c.slow.Store(false)
+				c.use()
+				require.Equal(t, began, time.Now())
+				all.Wait()
+				require.NotEqual(t, began, time.Now(), "no callback was slow")
 			})
 		})
 	}

@@ -101,6 +101,8 @@ type Mail struct {
 	repeat  time.Duration
 	breaker *breaker.Breaker
 	config  func() MailConfig // a closure, whose contents fmt cannot print
+
+	deferrals *deferrals
 }
 
 // NewMail returns a notifier that sends mails as plain text. Mails about one alert refer to each
@@ -110,9 +112,11 @@ type Mail struct {
 // The connection is encrypted unless NoTLS is set: if the server does not offer STARTTLS, or its
 // certificate is not valid, nothing is sent. NewMail logs in with PLAIN, or with LOGIN if the
 // server does not offer PLAIN. A mail is delivered if the server accepts it for at least one
-// recipient. After an answer from 500 to 599, the next attempt follows 5 minutes later, or after
-// Repeat if that is shorter. If the connection ends before the server has confirmed the mail, it is
-// sent again and may arrive twice.
+// recipient. If it refuses others for now, by an answer from 400 to 499, Notify returns an error
+// with Refused set, and the next attempts of the following hour send it to those alone. After an
+// answer from 500 to 599, the next attempt follows 5 minutes later, or after Repeat if that is
+// shorter. If the connection ends before the server has confirmed the mail, it is sent again and
+// may arrive twice.
 //
 // NewMail panics with the error of c.Validate if there is one.
 func NewMail(c MailConfig) *Mail {
@@ -132,7 +136,7 @@ func NewMail(c MailConfig) *Mail {
 		c.TLS.ServerName, _, _ = net.SplitHostPort(c.Server)
 	}
 	return &Mail{
-		name: c.Name, repeat: max(cmp.Or(c.Repeat, 4*time.Hour), 0), breaker: breaker.New(c.Name, breakerConfig(c.Breaker)),
+		name: c.Name, repeat: max(cmp.Or(c.Repeat, 4*time.Hour), 0), breaker: breaker.New(c.Name, breakerConfig(c.Breaker)), deferrals: &deferrals{},
 		config: func() MailConfig { return c },
 	}
 }
@@ -160,8 +164,23 @@ func (m *Mail) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	if len(alerts) == 0 {
 		return nil
 	}
-	return attempt(ctx, m.breaker, func(ctx context.Context) error {
+	var only []int // the recipients that have yet to get a single alert
+	if len(alerts) == 1 {
+		if d, ok := m.deferrals.find(alerts[0]); ok {
+			if time.Since(d.last) < deferralPause {
+				return d.refused.err()
+			}
+			only = d.refused.indices
+		}
+	}
+	var late lateRecipients
+	err := attempt(ctx, m.breaker, func(ctx context.Context) (err error) {
 		c := m.config()
-		return sendMail(ctx, c, mailMessage(c, alerts, time.Now()))
+		late, err = sendMail(ctx, c, only, mailMessage(c, alerts, time.Now()))
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return m.deferrals.record(alerts, late, time.Now())
 }

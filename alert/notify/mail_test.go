@@ -158,7 +158,7 @@ func TestMailRecipients(t *testing.T) {
 		for i := range 100 {
 			c.To = append(c.To, fmt.Sprintf("Ünal %d <u%d@team.example>", i, i))
 		}
-		s.answers = map[string]string{"RCPT TO:<u1@team.example>": "550 no such user", "RCPT TO:<u2@team.example>": "450 busy"}
+		s.answers = map[string]string{"RCPT TO:<u1@team.example>": "550 no such user", "RCPT TO:<u2@team.example>": "551 not here"}
 		require.NoError(t, notify.NewMail(c).Notify(t.Context(), firingAlert()))
 		require.Len(t, s.mails[0].to, 98, "the others get it")
 		header, _ := s.mails[0].parsed(t)

@@ -10,6 +10,7 @@ import (
 	"net/smtp"
 	"net/textproto"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,13 @@ import (
 // maxQuit is how long to wait for the server's answer to QUIT after the mail was delivered.
 const maxQuit = time.Second
 
-// sendMail sends a message over a new connection, which is closed when ctx is done.
-func sendMail(ctx context.Context, c MailConfig, message []byte) error {
+// sendMail sends a message over a new connection, which is closed when ctx is done. It sends it to
+// the recipients with the indices in only, or to all if only is empty. It returns those that the
+// server refused for now, if it accepted others or they have been refused before.
+func sendMail(ctx context.Context, c MailConfig, only []int, message []byte) (late lateRecipients, _ error) {
 	conn, err := c.Dial(ctx, "tcp", c.Server)
 	if err != nil {
-		return transportError(ctx, err)
+		return late, transportError(ctx, err)
 	}
 	defer func() { _ = conn.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -35,20 +38,23 @@ func sendMail(ctx context.Context, c MailConfig, message []byte) error {
 	}
 	client, err := smtp.NewClient(stream, host)
 	if err != nil {
-		return smtpError(ctx, "the connection", err)
+		return late, smtpError(ctx, "the connection", err)
 	}
 	if err := logIn(ctx, client, c, host); err != nil {
-		return err
+		return late, err
 	}
-	if err := addRecipients(ctx, client, c); err != nil {
-		return err
+	late, accepted, err := addRecipients(ctx, client, c, only)
+	if err != nil {
+		return late, err
 	}
-	if err := sendData(ctx, client, message); err != nil {
-		return err
+	if accepted > 0 {
+		if err := sendData(ctx, client, message); err != nil {
+			return late, err
+		}
 	}
 	_ = conn.SetDeadline(time.Now().Add(maxQuit))
 	_ = client.Quit()
-	return nil
+	return late, nil
 }
 
 // logIn encrypts the connection and logs in.
@@ -84,30 +90,38 @@ func logIn(ctx context.Context, client *smtp.Client, c MailConfig, host string) 
 	return nil
 }
 
-// addRecipients names the sender and the recipients. It succeeds if the server accepts at least one
-// recipient.
-func addRecipients(ctx context.Context, client *smtp.Client, c MailConfig) error {
+// addRecipients names the sender and the recipients. If only is empty, which means all of them, it
+// fails unless the server accepts at least one.
+func addRecipients(ctx context.Context, client *smtp.Client, c MailConfig, only []int) (late lateRecipients, accepted int, _ error) {
 	from, _ := mail.ParseAddress(c.From)
 	if err := client.Mail(from.Address); err != nil {
-		return smtpError(ctx, "MAIL FROM", err)
+		return late, 0, smtpError(ctx, "MAIL FROM", err)
 	}
-	accepted, refusal := 0, error(nil)
-	for _, text := range c.To {
+	var refusal error
+	late.of = len(c.To)
+	for i, text := range c.To {
+		if len(only) > 0 && !slices.Contains(only, i) {
+			continue
+		}
 		to, _ := mail.ParseAddress(text)
 		err := client.Rcpt(to.Address)
+		reply, answered := errors.AsType[*textproto.Error](err)
 		switch {
 		case err == nil:
 			accepted++
-		case hasErrorOfType[*textproto.Error](err):
+		case !answered:
+			return late, 0, smtpError(ctx, "RCPT TO", err)
+		case reply.Code < 500:
+			late.indices, late.code = append(late.indices, i), reply.Code
 			refusal = err
 		default:
-			return smtpError(ctx, "RCPT TO", err)
+			refusal = err
 		}
 	}
-	if accepted == 0 {
-		return smtpError(ctx, "RCPT TO", refusal)
+	if accepted == 0 && len(only) == 0 {
+		return late, 0, smtpError(ctx, "RCPT TO", refusal)
 	}
-	return nil
+	return late, accepted, nil
 }
 
 // sendData sends the message. If the end of the message was sent and no answer came, the message

@@ -26,8 +26,9 @@ type detail struct {
 	Limit     number    `json:"limit"`
 	InFlight  number    `json:"inFlight"`
 	MaxFlight number    `json:"maxFlight"` // the highest number of calls in flight
-	// why calls are refused: a reason, and failures on a line each
+	// why calls are refused: a reason, and further lines of a source of another package
 	Why       string           `json:"why,omitempty"`
+	Failures  []failureRow     `json:"failures,omitempty"` // the last ones, newest first
 	Busiest   []busyRow        `json:"busiest,omitempty"`
 	Incidents []incidentRow    `json:"incidents,omitempty"` // oldest first
 	Settings  []report.Setting `json:"settings,omitempty"`  // the breaker's configuration in effect
@@ -47,6 +48,12 @@ type historyColumns struct {
 	Value   []number `json:"value"` // the failure rate, or the value of an alert
 	P50     []number `json:"p50"`
 	P99     []number `json:"p99"`
+}
+
+// failureRow is a failed call, in words.
+type failureRow struct {
+	At   int64  `json:"at"`
+	Text string `json:"text"`
 }
 
 // metricRow is one series of the entry.
@@ -84,6 +91,14 @@ func (m *model) detail(id string) (*detail, bool) {
 	}
 	if b := l.extra.breaker; b != nil {
 		d.Incidents, d.Settings = incidentRows(b), b.Rules.Settings()
+		if b.Reason != "" {
+			for _, f := range b.Failures {
+				d.Failures = append(d.Failures, failureRow{f.Time.UnixMilli(), failureText(f)})
+			}
+		}
+		for i, s := range d.Settings {
+			d.Settings[i].Value = withPlainDurations(s.Value)
+		}
 	}
 	for _, f := range l.metrics {
 		d.Metrics = append(d.Metrics, f.metricRow(l.subject))

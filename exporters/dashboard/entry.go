@@ -38,6 +38,10 @@ const (
 	exporterClass               // the exporter's own metrics, which have no entry
 )
 
+// configKind is the kind of the entry of a configuration file, which has no row: it is not a source
+// of calls. Its faults are notices.
+const configKind = "file"
+
 // keySeparator stands between the name of a group and the key of a member.
 const keySeparator = " / "
 
@@ -62,6 +66,9 @@ func subjectOf(s *stat.Series) subject {
 		return subject{class: alertsClass, name: name, severity: s.Values[1]}
 	case "weir.notifier.name":
 		return subject{class: notifiersClass, name: name}
+	}
+	if key == "weir.config.file" {
+		return subject{class: othersClass, kind: configKind, name: name}
 	}
 	key = strings.TrimSuffix(key, ".name")
 	return subject{class: othersClass, kind: key[strings.LastIndexByte(key, '.')+1:], name: name}

@@ -5,3 +5,9 @@ func LimitStreams(p *Page, n int) *Page {
 	p.clients.limit = n
 	return p
 }
+
+var (
+	ErrorClass         = errorClass
+	PlainDuration      = plainDuration
+	WithPlainDurations = withPlainDurations
+)

@@ -20,7 +20,7 @@ func incidentRows(b *report.Breaker) (rows []incidentRow) {
 		all = append(slices.Clip(all), b.Incident)
 	}
 	for _, i := range all {
-		rows = append(rows, incidentRow{Began: i.Began.UnixMilli(), Ended: unixMillis(i.Ended), Openings: i.Openings, Cause: i.Cause})
+		rows = append(rows, incidentRow{Began: i.Began.UnixMilli(), Ended: unixMillis(i.Ended), Openings: i.Openings, Cause: withPlainDurations(i.Cause)})
 	}
 	return rows
 }

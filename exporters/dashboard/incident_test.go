@@ -31,7 +31,8 @@ func TestRowSaysSinceWhenWhyAndWhatIsNext(t *testing.T) {
 		require.Equal(t, began, *r.Down)
 		require.Equal(t, began+5000, *r.Probe)
 		require.Equal(t, "failure rate 100% of 2 calls, limit 50%", r.Cause)
-		require.Contains(t, r.LastError, `"the service is down"`)
+		require.Equal(t, "error: the service is down", r.LastError)
+		require.Equal(t, began, *r.LastErrorAt)
 
 		time.Sleep(5 * time.Second)
 		runCalls(b, 0, 2) // failed probes
@@ -98,7 +99,7 @@ func TestMembersOfAGroupHaveKeyLatencyAndReason(t *testing.T) {
 		require.NotNil(t, b.Down)
 		d := readDetail(t, page, b.ID)
 		require.Contains(t, d.Why, "failure rate 100% of 1 calls, limit 50%")
-		require.Contains(t, d.Why, "no route to b")
+		require.Equal(t, "error: no route to b", d.Failures[0].Text)
 		for _, m := range d.Metrics {
 			for _, attr := range m.Attrs {
 				require.NotEqual(t, "weir.group.key", attr[0], "the title has the key")

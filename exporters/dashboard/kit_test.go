@@ -49,7 +49,8 @@ type (
 	problem struct {
 		Key, Cause, Reason, LastError    string
 		Down, Probe, Free, TroubleSince  *int64
-		Openings, Probes, OneOf          int
+		LastErrorAt                      *int64
+		Openings, Probes, OneOf, Burst   int
 		Trouble                          string
 		TroubleAtLeast                   bool
 		Limit, Period                    *float64
@@ -77,12 +78,16 @@ type (
 	detail struct {
 		Name, Class string
 		Why         string
-		Row         *row
-		Alert       *alertRow
-		Reopens     *float64
-		Available   *float64
-		Changes     []change
-		Incidents   []struct {
+		Failures    []struct {
+			At   int64
+			Text string
+		}
+		Row       *row
+		Alert     *alertRow
+		Reopens   *float64
+		Available *float64
+		Changes   []change
+		Incidents []struct {
 			Began    int64
 			Ended    *int64
 			Openings int

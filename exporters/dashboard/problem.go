@@ -16,6 +16,7 @@ type problem struct {
 	Cause     string `json:"cause,omitempty"`
 	Reason    string `json:"reason,omitempty"`         // why it opened last
 	LastError string `json:"lastError,omitempty"`      // the last failure, in words
+	FailedAt  number `json:"lastErrorAt,omitzero"`     // when that call failed
 	Probe     number `json:"probe,omitzero"`           // when the next probe is due
 	Probes    int    `json:"probes,omitempty"`         // half-open: results of probes
 	OneOf     int    `json:"oneOf,omitempty"`          // recovering: one of this many calls passes
@@ -24,6 +25,7 @@ type problem struct {
 	AtLeast   bool   `json:"troubleAtLeast,omitempty"` // it may have begun before
 	Limit     number `json:"limit,omitzero"`           // of a limiter that refuses calls
 	Period    number `json:"period,omitzero"`          // the seconds to which it refers
+	Burst     int    `json:"burst,omitempty"`          // the most calls at once, if not Limit
 	// when the limit has a token again, or the hold ends
 	Free      number `json:"free,omitzero"`
 	Slow      number `json:"slow,omitzero"`      // the share of slow calls
@@ -94,6 +96,12 @@ func (e *entry) problem(at time.Time) (p problem) {
 	}
 	if p.Trouble == limitedTrouble {
 		p.Limit, p.Period = e.current.limit, e.current.period
+		if x := e.extra; x.limit.valid {
+			p.Limit, p.Period = x.limit, x.period
+			if float64(x.burst) != x.limit.value {
+				p.Burst = x.burst
+			}
+		}
 		if e.extra.freeIn > 0 {
 			p.Free = unixMillisAfter(at, e.extra.freeIn)
 		}
@@ -113,7 +121,7 @@ func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
 		p.Slow, p.SlowLimit, p.SlowCall = roundedNumber(b.SlowRate), roundedNumber(b.SlowLimit), exactNumber(b.SlowCall.Seconds())
 	}
 	if len(b.Failures) > 0 && (b.Openings > 0 || p.Trouble == failingTrouble) {
-		p.LastError = truncateText(b.Failures[0])
+		p.LastError, p.FailedAt = truncateText(failureText(b.Failures[0])), unixMillis(b.Failures[0].Time)
 	}
 	if all := incidentRows(b); len(all) > 0 {
 		last := all[len(all)-1]
@@ -123,7 +131,7 @@ func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
 	if b.Openings > 0 {
 		p.Down, p.Probe = unixMillis(b.Began), unixMillis(b.Until)
 		p.Openings, p.Probes, p.OneOf = b.Openings, b.Probes, b.OneOf
-		p.Reason = truncateText(b.Reason)
+		p.Reason = truncateText(withPlainDurations(b.Reason))
 	}
 }
 

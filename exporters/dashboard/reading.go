@@ -1,7 +1,7 @@
 package dashboard
 
 import (
-	"strings"
+	"cmp"
 	"sync"
 	"time"
 
@@ -70,8 +70,9 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
 	case limiterName != nil && report.FreeIn != nil:
 		own.freeIn = report.FreeIn(r.source)
+		own.recordLimit(r.source)
 		if x, ok := r.source.(explainer); ok {
-			own.why = x.Explain()
+			own.why = withPlainDurations(x.Explain())
 		}
 		r.extras.record(subject{class: callsClass, name: *limiterName}, own)
 	}
@@ -90,23 +91,32 @@ func (r extraReader) readOwn() (e extra) {
 	return e
 }
 
+// recordLimit records the limit of a limiter as it was configured, if it has one.
+func (e *extra) recordLimit(limiter any) {
+	events, per, burst := report.RateOf(limiter)
+	if events > 0 && per > 0 {
+		e.limit, e.period, e.burst = exactNumber(events), exactNumber(per.Seconds()), burst
+	}
+}
+
 // recordBreaker adds the report of a breaker to the details of its source, or records a member of a
 // group.
 func (x *extras) recordBreaker(e extra, b *report.Breaker) {
+	explained := e.why // of a bound on calls in flight, if the breaker refuses none
 	e.breaker, e.freeIn = b, b.FreeIn
+	if b.Limiter != nil {
+		e.recordLimit(b.Limiter)
+	}
+	if e.why = b.Reason; b.Margin != "" {
+		e.why += "; " + b.Margin
+	}
+	e.why = withPlainDurations(cmp.Or(e.why, explained))
 	if b.Key == "" {
 		x.record(subject{class: callsClass, name: b.Name}, e)
 		return
 	}
 	if b.P99 > 0 {
 		e.p50, e.p99 = roundedNumber(b.P50.Seconds()), roundedNumber(b.P99.Seconds())
-	}
-	e.why = b.Reason
-	if b.Margin != "" {
-		e.why += "; " + b.Margin
-	}
-	if b.Reason != "" {
-		e.why = strings.Join(append([]string{e.why}, b.Failures...), "\n")
 	}
 	x.record(subject{class: callsClass, name: b.Name + keySeparator + b.Key}, e)
 }
@@ -126,6 +136,9 @@ type extra struct {
 	// why it refuses calls: the reason, and the last failures on a line each
 	why     string
 	freeIn  time.Duration   // how long until the limiter has a token; 0 if it has one
+	limit   number          // tokens per period, as they were configured; missing if not known
+	period  number          // seconds
+	burst   int             // the most tokens at once
 	breaker *report.Breaker // nil for sources of other packages
 	rule    *report.Rule    // of an alert
 

@@ -22,7 +22,9 @@ func (m *model) newUpdate(at time.Time) *update {
 	next := publishedContent{at: at, faults: m.countFaults()}
 	for _, c := range []class{callsClass, othersClass} {
 		for _, entry := range m.entriesOf(c) {
-			next.rows = append(next.rows, entry.tableRow(at))
+			if entry.kind != configKind {
+				next.rows = append(next.rows, entry.tableRow(at))
+			}
 		}
 	}
 	for _, entry := range m.entriesOf(alertsClass) {

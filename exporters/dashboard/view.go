@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -140,6 +141,9 @@ func (e *entry) tableRow(at time.Time) tableRow {
 		CallRates: e.history.ratesAt(len(e.history.points) - 1).callRates(),
 		problem:   e.problem(at),
 	}
+	if e.class == othersClass { // it has no calls
+		r.Rate, r.Refused, r.CallRates = missingNumber, missingNumber, callRates{}
+	}
 	if e.extra.breaker != nil {
 		r.Key = truncateName(e.extra.breaker.Key)
 	}
@@ -195,7 +199,8 @@ func (e *entry) notifierRow() notifierRow {
 		Dropped: e.current.dropped, Pending: e.current.pending, Last: secondsToMillis(e.current.lastDelivery),
 	}
 	if n := e.extra.notifier; n != nil && !n.FailingSince.IsZero() {
-		r.FailingSince, r.LastError = unixMillis(n.FailingSince), truncateText(n.LastError)
+		r.FailingSince = unixMillis(n.FailingSince)
+		r.LastError = truncateText(strings.TrimPrefix(n.LastError, "alert: not delivered: "))
 	}
 	return r
 }

@@ -35,7 +35,9 @@
 // 285 breakers (metric.WithCardinalityLimit of the SDK).
 //
 // The API does not support start times of counters: a point starts at the time of the registration.
-// Register a source when you create it, so that the two are the same.
+// Register a source when you create it, so that the two are the same. Do not register it again
+// later: if a collection has lacked a source, the SDK has forgotten its totals, and readers with
+// delta temporality get them a second time.
 //
 // The SDK identifies a series by its name and attributes. If a source is replaced by another with
 // the same name between two collections, readers with delta temporality get the difference of the

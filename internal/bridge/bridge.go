@@ -69,6 +69,9 @@ var (
 	SetLimits any
 	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
 	Interval func(limiter any) time.Duration
+	// MaxKeys returns the GroupConfig.MaxKeys that leaves no room for the key of a limiter, or 0 if
+	// it is not known.
+	MaxKeys func(limiter any) int
 	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a different moment.
 	Spread func(limitedError any, p *places.Places)
 	// PerSecond returns a limiter.Rate as a number per second.

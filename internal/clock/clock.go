@@ -110,7 +110,8 @@ const (
 	GivenTolerance = time.Hour
 )
 
-// IsNew is the function IsNew for offsets of the clock. It is false while no origin has been chosen.
+// IsNew is the function IsNew for offsets of the clock. It is false while no origin has been
+// chosen.
 func (c *Clock) IsNew(at, latest, tolerance time.Duration) bool {
 	origin := c.origin.Load()
 	return origin != nil && IsNew(*origin, at, latest, tolerance)

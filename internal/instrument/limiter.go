@@ -15,6 +15,8 @@ var (
 		"Tokens taken while most of the limit was in use.", limiterName)
 	LimiterWaiting = upDown("weir.limiter.waiting", "{request}",
 		"Requests that are waiting for tokens or slots.", limiterName)
+	LimiterQueueFull = counter("weir.limiter.queue_full", "{request}",
+		"Refused requests that would have waited, but as many waited as may. Absent until there is one.", limiterName)
 	LimiterAvailable = gauge("weir.limiter.available", "{token}",
 		"Tokens that can be taken now.", limiterName)
 	LimiterLimit = gauge("weir.limiter.limit", "{token}",

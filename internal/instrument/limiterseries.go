@@ -22,7 +22,7 @@ type LimiterSeries struct {
 	Requests, Tokens                          [LimiterOutcomes]*stat.Series
 	Near, Waiting, Wait                       *stat.Series
 	Available, Limit, Period, Keys, Evictions *stat.Series
-	NoRoom                                    *stat.Series
+	NoRoom, QueueFull                         *stat.Series
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
@@ -66,13 +66,15 @@ func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 		Near: LimiterNear.Series(name), Waiting: LimiterWaiting.Series(name), Wait: LimiterWaitDuration.Series(name),
 		Available: LimiterAvailable.Series(name), Limit: LimiterLimit.Series(name), Period: LimiterPeriod.Series(name),
 		Keys: LimiterKeys.Series(name), Evictions: LimiterEvictions.Series(name),
-		NoRoom: LimiterNoRoom.Series(name),
+		NoRoom: LimiterNoRoom.Series(name), QueueFull: LimiterQueueFull.Series(name),
 	}
 	for i, outcome := range [LimiterOutcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"} {
 		s.Requests[i] = LimiterRequests.Series(name, outcome)
 		s.Tokens[i] = LimiterTokens.Series(name, outcome)
 		s.Requests[i].Created, s.Tokens[i].Created = created, created
 	}
-	s.Near.Created, s.Wait.Created, s.Evictions.Created, s.NoRoom.Created = created, created, created, created
+	for _, counter := range [...]*stat.Series{s.Near, s.Wait, s.Evictions, s.NoRoom, s.QueueFull} {
+		counter.Created = created
+	}
 	return s
 }

@@ -13,14 +13,15 @@ type Breaker struct {
 	Incident  // the current incident; Openings is 0 if the breaker is not tripped
 	Reason    string
 	Margin    string
-	// Failures are the last failures before the opening, the newest first, in words. For a closed
-	// breaker with failures in its window, Failures is only the last failure.
-	Failures []string
+	// Failures are the last failures before the opening, the newest first. For a closed breaker
+	// with failures in its window, Failures is only the last failure.
+	Failures []Failure
 	Until    time.Time     // Open: when the cooldown ends; zero for never
 	OneOf    int           // Recovering: one of this many calls passes; otherwise 0
 	Probes   int           // HalfOpen: the probes that have a result
 	Held     time.Duration // of a gate: how long the service has asked not to be called
 	FreeIn   time.Duration // of a gate: how long until its limiter has a token, if it has none
+	Limiter  any           // of a gate: its limiter, or nil
 
 	// the share of slow calls, and that at which the breaker opens; 0 for no limit
 	SlowRate, SlowLimit float64
@@ -29,6 +30,13 @@ type Breaker struct {
 
 	Past  []Incident // the ended ones, the oldest first
 	Rules Rules
+}
+
+// Failure is a failed call. The fields are those of breaker.FailedCall.
+type Failure struct {
+	Time                time.Time
+	Duration            time.Duration
+	Kind, Message, Note string
 }
 
 // Incident is the time from an opening of a breaker until calls pass as usual again. Probes, and
@@ -80,4 +88,7 @@ var (
 	// FreeIn returns how long it takes until a limiter of this module has a free token, 0 if it has
 	// one.
 	FreeIn func(source any) time.Duration
+	// RateOf returns the rate and the burst with which a limiter of this module was configured, or
+	// 0 for a limiter that has none.
+	RateOf func(source any) (events float64, per time.Duration, burst int)
 )

@@ -14,10 +14,10 @@ import (
 // when the bucket began. A bucket without a row began with the totals of the next bucket that has
 // one, because nothing was added in between. So a pause of any length costs one row.
 //
-// One goroutine at a time may call Advance or Restart. Any number may read meanwhile. A reading is valid if
-// Newest is the same afterwards as before. Rows are published one at a time, and there is one row
-// more than a reader may ask for. So a reader whose check succeeds has not read the row that was
-// being written.
+// One goroutine at a time may call Advance or Restart. Any number may read meanwhile. A reading is
+// valid if Newest is the same afterwards as before. Rows are published one at a time, and there is
+// one row more than a reader may ask for. So a reader whose check succeeds has not read the row
+// that was being written.
 type Ring struct {
 	width   int64
 	reach   int64

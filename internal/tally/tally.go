@@ -99,8 +99,8 @@ func (c *Calls) SetSlow(above time.Duration) { c.slowAbove.Store(int64(above)) }
 // call is recorded.
 func (c *Calls) TrackLatency() { c.timed = true }
 
-// BeginAt makes the tally begin at the offset, which may be negative, and not at 0. It must be called
-// before the first call is recorded.
+// BeginAt makes the tally begin at the offset, which may be negative, and not at 0. It must be
+// called before the first call is recorded.
 func (c *Calls) BeginAt(at time.Duration) {
 	if c.last == nil {
 		c.ring.Restart(c.ring.Bucket(int64(at)), make([]int64, 2*counterCount))

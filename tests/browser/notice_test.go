@@ -29,3 +29,12 @@ func TestANoticeOfASourceIsShown(t *testing.T) {
 	file.text.Store(&none)
 	b.waitUntil(`document.getElementById("notices").hidden`)
 }
+
+// hangingSource is a source that blocks until a channel is closed, if it has one.
+type hangingSource struct{ until atomic.Pointer[chan struct{}] }
+
+func (h *hangingSource) Observe(func(*stat.Series, float64) bool) {
+	if until := h.until.Load(); until != nil {
+		<-*until
+	}
+}

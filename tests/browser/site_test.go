@@ -26,13 +26,16 @@ func serve(t *testing.T, c dashboard.Config, sources ...stat.Source) *site {
 	mux := http.NewServeMux()
 	mux.Handle("/debug/weir/", http.StripPrefix("/debug/weir", page))
 	s := &site{Server: httptest.NewServer(mux), page: page}
-	t.Cleanup(func() {
-		page.Close()
-		s.CloseClientConnections()
-		s.Close()
-	})
+	t.Cleanup(s.end)
 	s.url = s.URL + "/debug/weir/"
 	return s
+}
+
+// end ends the streams first, because the page would open a new one while Close waits for the last.
+func (s *site) end() {
+	s.page.Close()
+	s.CloseClientConnections()
+	s.Close()
 }
 
 // visit opens the page and waits until it shows data.

@@ -1,6 +1,6 @@
 // The answers about a source in trouble, in words.
 
-import { clock, count, figure, latency, percent, rank, rate, span, stateName, valueOf } from "./words.js";
+import { ahead, clock, count, latency, limitText, percent, rank, rate, span, stateName, valueOf, visible } from "./words.js";
 
 export function inTrouble(row) {
   return Boolean(row.down || row.trouble);
@@ -30,9 +30,40 @@ export function headline(row) {
   }
 }
 
-// answersOf returns pairs of a question and its answer.
-export function answersOf(row, now) {
-  return [["Since", since(row, now)], ["Why", why(row)], ["Last error", row.lastError ?? ""], ["Next", next(row, now)], ["Affected", affected(row)]];
+// answersOf returns pairs of a question and its answer, about one source or about several with one cause.
+export function answersOf(rows, now) {
+  const [row] = rows;
+  if (rows.length === 1) {
+    return [["Since", since(row, now)], ["Why", why(row)], ["Last error", lastError(row, now)], ["Next", next(row, now)], ["Affected", affected(row)]];
+  }
+  const began = (r) => r.down ?? r.troubleSince ?? now;
+  const first = rows.reduce((a, b) => (began(b) < began(a) ? b : a));
+  const newest = rows.reduce((a, b) => ((b.lastErrorAt ?? 0) > (a.lastErrorAt ?? 0) ? b : a));
+  const soonest = rows.reduce((a, b) => ((b.probe ?? Infinity) < (a.probe ?? Infinity) ? b : a));
+  const refused = rows.reduce((sum, r) => sum + (r.refused ?? 0), 0);
+  return [
+    ["Since", `${began(first) === now ? "" : `${clock(began(first), now)}${first.down || !first.troubleAtLeast ? "" : " or earlier"}, for ${span(now - began(first))}`}`],
+    ["Why", newest.lastError ? "all have the same last error" : why(newest)],
+    ["Last error", lastError(newest, now)],
+    ["Next", `first of them: ${next(soonest, now)}`],
+    ["Affected", `all calls through these ${rows.length} sources${refused ? `; ${rate(refused)} refused` : ""}`],
+  ];
+}
+
+// causeOf identifies the cause of a trouble. Sources have one cause if they fail with the same error,
+// apart from its numbers and their own names. A limit is a cause of its own.
+export function causeOf(row) {
+  let says = row.lastError || row.cause;
+  if (!says || row.trouble === "limited" || row.trouble === "held") return row.id;
+  for (const own of [row.name, row.key]) {
+    if (own?.length > 2) says = says.replaceAll(own, "");
+  }
+  return `${row.down ? "down" : row.trouble} ${says.replace(/ after [\d.]+ \S+/, "").replace(/\d+/g, "#")}`;
+}
+
+function lastError(row, now) {
+  if (!row.lastError) return "";
+  return row.lastErrorAt ? `${clock(row.lastErrorAt, now)} ${row.lastError}` : row.lastError;
 }
 
 function since(row, now) {
@@ -54,7 +85,7 @@ function why(row) {
     parts.push(short(row.cause ?? "", row));
     if (row.reason && row.reason !== row.cause) parts.push(`latest: ${short(row.reason, row)}`);
   } else if (row.trouble === "limited" || row.trouble === "held") {
-    const limit = row.limit ? `the limit of ${figure(row.limit)}${row.period ? ` per ${row.period < 1 ? latency(row.period) : span(row.period * 1000)}` : ""}` : "the limit";
+    const limit = row.limit ? `the limit of ${limitText(row)}` : "the limit";
     parts.push(row.trouble === "held" ? "the service said when to retry" : `${limit} is used up: ${rate(row.rate)} pass, ${rate(row.refused)} are refused`);
   }
   if (row.trouble === "failing") parts.push(`${percent(row.failureRate)} of the calls fail`);
@@ -70,7 +101,7 @@ function short(reason, row) {
 }
 
 function next(row, now) {
-  const until = (at) => (at > now ? `in ${span(at - now + 999)}` : "with the next call");
+  const until = (at) => (at > now ? ahead(at - now) : "with the next call");
   if (row.down) {
     switch (row.state) {
       case "open": return row.probe ? `a probe ${until(row.probe)}, at ${clock(row.probe, now)}; until then every call is refused` : "open until it is changed by hand";
@@ -81,7 +112,7 @@ function next(row, now) {
     }
   }
   if (row.trouble === "limited" || row.trouble === "held") {
-    return row.free ? `the next call can pass ${row.free > now ? `in ${span(row.free - now + 999)}` : "now"}` : "calls pass as the limit becomes free";
+    return row.free ? `the next call can pass ${row.free > now ? ahead(row.free - now) : "now"}` : "calls pass as the limit becomes free";
   }
   const limit = row.trouble === "slow" ? row.slowLimit : row.threshold;
   return limit ? `opens at ${percent(limit)}, then all calls are refused` : "";
@@ -91,8 +122,9 @@ function affected(row) {
   let calls = row.refused ? `; ${rate(row.refused)} refused` : "";
   if (!row.down && row.trouble === "failing") calls += `; about ${rate(row.rate * row.failureRate)} fail`;
   if (!row.down && row.trouble === "slow") calls += `; about ${rate(row.rate * row.slow)} slow`;
-  if (row.key) return `calls for ${row.key}, a key of ${row.name.slice(0, -row.key.length).replace(/ \/ $/, "")}${calls}`;
-  return `all calls through ${row.name.length > 80 ? `${row.name.slice(0, 40)}…${row.name.slice(-30)}` : row.name}${calls}`;
+  if (row.key) return `calls for ${visible(row.key)}, a key of ${row.name.slice(0, -row.key.length).replace(/ \/ $/, "")}${calls}`;
+  const name = visible(row.name);
+  return `all calls through ${name.length > 80 ? `${name.slice(0, 40)}…${name.slice(-30)}` : name}${calls}`;
 }
 
 // valueText returns the value of an alert beside its threshold.

@@ -1,6 +1,8 @@
 // All functions that create and change elements. Names of sources may contain anything, so texts are set
 // by textContent and attributes only, which cannot turn them into markup.
 
+import { visible } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 // el creates an HTML element. Children that are not nodes become text.
@@ -37,7 +39,7 @@ export function text(node, value) {
 // name returns an element with the name of a source, isolated from its surroundings for right-to-left
 // text.
 export function name(value) {
-  return el("bdi", {}, value === "" ? "(no name)" : value);
+  return el("bdi", {}, visible(value));
 }
 
 const LONG = 28; // characters
@@ -46,7 +48,7 @@ const END = 14;
 // cutName is like name, but CSS cuts a long name in the middle where space is narrow. Similar names
 // often differ at their ends. The whole name stays the text of the element. It is shown on focus.
 export function cutName(value) {
-  const letters = Array.from(value);
+  const letters = Array.from(visible(value));
   if (letters.length <= LONG) return name(value);
   let at = letters.length - END;
   while (at > 1 && /\s/.test(letters[at - 1] + letters[at])) at--; // a space at a cut would be lost

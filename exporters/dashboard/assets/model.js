@@ -1,6 +1,7 @@
 // The data of the page: the last snapshot with all changes since.
 
 const TRAIL = 60000; // ms
+const OLD = 10000; // ms without new data after which it is old, or five samples if that is longer
 const MAX_CHANGES = 100;
 
 export class Model {
@@ -13,12 +14,18 @@ export class Model {
     this.faults = { panics: 0, skipped: 0 };
     this.at = 0; // the server's time at the last sample, in ms
     this.receivedAt = 0; // this browser's clock at that moment
+    this.oldAfter = OLD;
     this.seq = 0;
   }
 
-  // now is the server's time, which may differ from this browser's.
+  // now is the server's time, which may differ from this browser's. It stands still while the data is old.
   get now() {
-    return this.at + (this.seq ? Math.max(0, performance.now() - this.receivedAt) : 0);
+    return this.at + Math.min(this.age, this.oldAfter);
+  }
+
+  // age is how long ago the data was new, in ms.
+  get age() {
+    return this.seq ? Math.max(0, performance.now() - this.receivedAt) : 0;
   }
 
   // snapshot replaces all data and returns the changes of state that are new.
@@ -26,6 +33,7 @@ export class Model {
     const known = new Set(this.changes.map(key));
     const first = this.seq === 0;
     this.title = s.title;
+    this.oldAfter = Math.max(OLD, 5 * s.interval);
     this.length = Math.round(TRAIL / s.interval);
     for (const part of ["rows", "alerts", "notifiers"]) this[part] = new Map(s[part].map((r) => [r.id, r]));
     this.trails = new Map(Object.entries(s.trails));
@@ -48,9 +56,9 @@ export class Model {
   }
 
   setStatus(message) {
+    if (message.at !== this.at) this.receivedAt = performance.now();
     this.seq = message.seq;
     this.at = message.at;
-    this.receivedAt = performance.now();
     this.faults = message.faults;
   }
 

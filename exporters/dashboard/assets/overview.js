@@ -4,7 +4,7 @@ import { badge, cutName, el, keep, name, set, text } from "./dom.js";
 import { valueText } from "./answers.js";
 import { Problems } from "./problems.js";
 import { Table } from "./table.js";
-import { clock, count, figure, lasted, rank, span, stateName } from "./words.js";
+import { clock, count, figure, lasted, rank, span, stateName, visible } from "./words.js";
 
 const LATE = 15000; // ms since the last evaluation of a rule after which the page shows its age
 
@@ -134,7 +134,7 @@ function incidentItem(id) {
   return {
     node: el("li", {}, el("span", { class: "what" }, link, when, el("span", { class: "more" }, cause))),
     show(r, now) {
-      if (link.textContent !== r.name) link.replaceChildren(cutName(r.name));
+      if (link.textContent !== visible(r.name)) link.replaceChildren(cutName(r.name));
       const several = r.incidents > 1 ? `${count(r.incidents, "incident")} since ${clock(r.firstBegan, now)}; last ` : "";
       text(when, `${several}${clock(r.lastBegan, now)} to ${clock(r.lastEnded, now)}, ${span(r.lastEnded - r.lastBegan)}`);
       text(cause, r.cause ?? "");
@@ -150,7 +150,7 @@ function alertItem(id) {
     node: el("li", {}, state.node, el("span", { class: "what" }, link, more)),
     show(alert, now) {
       state.show(alert.state, stateName(alert.state));
-      if (link.textContent !== alert.name) link.replaceChildren(name(alert.name));
+      if (link.textContent !== visible(alert.name)) link.replaceChildren(name(alert.name));
       const several = alert.firing + alert.pending > 1 ? `${alert.firing} firing, ${alert.pending} pending` : "";
       text(more, [
         alert.severity, several,
@@ -165,12 +165,15 @@ function alertItem(id) {
 }
 
 function notifierItem() {
+  const state = badge();
   const label = el("span", { class: "plain" });
   const more = el("span", { class: "more" });
   return {
-    node: el("li", {}, el("span", { class: "what" }, label, more)),
+    node: el("li", {}, state.node, el("span", { class: "what" }, label, more)),
     show(n, now) {
-      if (label.textContent !== n.name) label.replaceChildren(name(n.name));
+      if (label.textContent !== visible(n.name)) label.replaceChildren(name(n.name));
+      if (n.failingSince) state.show("firing", "failing");
+      else state.show(n.delivered ? "closed" : "inactive", n.delivered ? "delivers" : "unused");
       text(more, [
         `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} pending` : "",
         n.failed ? count(n.failed, "failed attempt") : "", n.dropped ? `${figure(n.dropped)} dropped` : "",

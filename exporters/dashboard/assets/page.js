@@ -6,7 +6,7 @@ import { Feed } from "./feed.js";
 import { Model } from "./model.js";
 import { Overview } from "./overview.js";
 import { SourceView } from "./source.js";
-import { count, stateName } from "./words.js";
+import { clock, count, stateName, visible } from "./words.js";
 
 const main = document.getElementById("content");
 const status = document.getElementById("status");
@@ -55,9 +55,19 @@ function speak(news) {
   if (!news.length) return;
   text(spoken, news.length > 3
     ? `${news.length} changes of state`
-    : news.map((c) => `${c.name.slice(0, 60)} is now ${stateName(c.to)}`).join(". "));
+    : news.map((c) => `${visible(c.name).slice(0, 60)} is now ${stateName(c.to)}`).join(". "));
 }
 
+// showAge dims the data if it is old, and says of when it is.
+function showAge() {
+  const old = model.seq > 0 && (status.dataset.kind === "lost" || model.age > model.oldAfter);
+  set(document.body, "data-old", old);
+  if (old) text(status, `${status.dataset.kind === "lost" ? "Connection lost" : "No new data"}, this is of ${clock(model.at, Date.now())}`);
+  else text(status, says);
+}
+setInterval(showAge, 1000);
+
+let says = status.textContent; // by the feed
 const feed = new Feed({
   snapshot(s) {
     const news = model.snapshot(s);
@@ -70,9 +80,10 @@ const feed = new Feed({
     show();
     speak(news);
   },
-  status(kind, says) {
+  status(kind, what) {
     set(status, "data-kind", kind);
-    text(status, says);
+    says = what;
+    showAge();
   },
 });
 

@@ -2,15 +2,15 @@
 // answers: since when and why, and for sources what happens next and what is affected.
 
 import { badge, cutName, el, keep, name, set, text } from "./dom.js";
-import { answersOf, headline, inTrouble, severityOf, valueText } from "./answers.js";
-import { clock, count, figure, span } from "./words.js";
+import { answersOf, causeOf, headline, inTrouble, severityOf, valueText } from "./answers.js";
+import { clock, count, figure, span, valueOf } from "./words.js";
 
 const MOST = 8; // shown of each kind; the lists and the table have all
 
 export class Problems {
   constructor(model) {
     this.model = model;
-    this.items = new Map(); // by row ID
+    this.items = new Map(); // by row ID, or by the cause of several
     this.title = el("h2", {}, "Needs attention");
     this.urgent = el("ul", { class: "problems" }); // alerts and notifiers
     this.urgentItems = new Map(); // by ID
@@ -23,9 +23,10 @@ export class Problems {
     const { rows, alerts, notifiers, now } = this.model;
     const found = [...rows.values()].filter(inTrouble).sort((a, b) =>
       severityOf(a) - severityOf(b) || (a.down ?? a.troubleSince ?? 0) - (b.down ?? b.troubleSince ?? 0) || (a.name < b.name ? -1 : 1));
-    const shown = found.slice(0, MOST);
-    this.items = new Map(shown.map((r) => [r.id, this.items.get(r.id) ?? new Problem(r.id)]));
-    for (const r of shown) this.items.get(r.id).show(r, now);
+    const shown = [...Map.groupBy(found, causeOf).entries()].slice(0, MOST).map(([cause, list]) => [list.length > 1 ? cause : list[0].id, list]);
+    this.items = new Map(shown.map(([id]) => [id, this.items.get(id) ?? new Problem()]));
+    for (const [id, list] of shown) this.items.get(id).show(list, now);
+    const hidden = found.length - shown.reduce((n, [, list]) => n + list.length, 0);
     keep(this.list, [...this.items.values()].map((item) => item.node));
     this.list.hidden = found.length === 0;
     const oldest = (since) => (a, b) => since(a) - since(b) || (a.name < b.name ? -1 : 1);
@@ -39,8 +40,8 @@ export class Problems {
     const { panics, skipped, notices } = this.model.faults;
     const noticed = panics || skipped || notices?.length; // the page says so above
     text(this.title, needs.length ? `Needs attention: ${needs.join(", ")}` : noticed ? "No source needs attention" : "Nothing needs attention");
-    this.more.hidden = found.length > 0 && found.length <= MOST;
-    text(this.more, found.length ? `${count(Math.max(found.length - MOST, 0), "more source")}: choose a state or sort the table.` : "No breaker is open, and no limit refuses calls.");
+    this.more.hidden = found.length > 0 && hidden === 0;
+    text(this.more, found.length ? `${count(hidden, "more source")}: choose a state or sort the table.` : "No breaker is open, and no limit refuses calls.");
   }
 
   showUrgent(firing, failing, now) {
@@ -54,12 +55,14 @@ export class Problems {
 
 function alertAnswers(a, now) {
   const several = a.firing > 1 ? `${figure(a.firing)} alerts` : "";
-  return [["Since", sinceText(a.since, a.atMost, now)], ["Why", valueText(a)], ["Affected", [several, a.worst ? `worst ${a.worst}` : ""].filter(Boolean).join(", ")]];
+  return [["Since", sinceText(a.since, a.atMost, now)], ["Why", valueText(a)], ["Affected", [several, a.worst ? `worst ${a.worst}` : ""].filter(Boolean).join(", ")],
+    ["Next", a.threshold === null ? "" : `resolves when the value is ${a.below ? "above" : "below"} ${valueOf(a.threshold, a.unit)}`]];
 }
 
 function notifierAnswers(n, now) {
   const last = n.last === null ? "nothing was ever delivered" : `last delivered ${span(now - n.last)} ago`;
-  return [["Since", sinceText(n.failingSince, false, now)], ["Last error", n.lastError ?? ""], ["Affected", `${count(n.pending, "notification")} not delivered; ${last}`]];
+  return [["Since", sinceText(n.failingSince, false, now)], ["Last error", n.lastError ?? ""], ["Next", "it is tried again until it succeeds, and its alerts wait"],
+    ["Affected", `${count(n.pending, "notification")} not delivered; ${last}`]];
 }
 
 function sinceText(since, atMost, now) {
@@ -78,30 +81,37 @@ class Urgent {
 
   show(row, answers) {
     this.state.show("firing", row.severity === undefined ? "not delivering" : "firing");
-    text(this.says, row.severity ?? "Nobody is told of the alerts.");
+    text(this.says, row.severity === undefined ? "Its alerts do not arrive." : row.severity && `severity ${row.severity}`);
     this.answers.showPairs(answers);
   }
 }
 
+// Problem is a source in trouble, or several with one cause.
 class Problem {
-  constructor(id) {
-    this.link = el("a", { href: `#${id}` });
+  constructor() {
+    this.title = el("b");
+    this.links = new Map(); // by row ID
+    this.names = el("span", { class: "names" });
+    this.others = el("span", { class: "more" });
     this.state = badge();
     this.says = el("span", { class: "says" });
     this.answers = new Answers();
-    this.node = el("li", {}, el("p", { class: "bar" }, this.state.node, this.link, this.says), this.answers.node);
+    this.node = el("li", {}, el("p", { class: "bar" }, this.state.node, this.title, this.names, this.others, this.says), this.answers.node);
   }
 
-  show(row, now) {
-    if (this.name !== row.name) {
-      this.name = row.name;
-      this.link.replaceChildren(cutName(row.name));
-    }
-    const { state, word, says } = headline(row);
-    this.state.show(state, word);
+  show(rows, now) {
+    const { state, word, says } = headline(rows[0]);
+    const alike = rows.filter((r) => headline(r).word === word).length;
+    this.links = new Map(rows.slice(0, MOST).map((r) => [r.id, this.links.get(r.id) ?? el("a", { href: `#${r.id}` }, cutName(r.name))]));
+    keep(this.names, [...this.links.values()]);
+    this.title.hidden = rows.length === 1;
+    text(this.title, `${count(rows.length, "source")} with one cause`);
+    this.others.hidden = rows.length <= MOST;
+    text(this.others, `and ${rows.length - MOST} more`);
+    this.state.show(state, alike < rows.length ? `${alike} ${word}` : word);
     set(this.node, "data-state", state);
     text(this.says, says);
-    this.answers.show(row, now);
+    this.answers.showPairs(answersOf(rows, now));
   }
 }
 
@@ -112,7 +122,7 @@ export class Answers {
   }
 
   show(row, now) {
-    this.showPairs(answersOf(row, now));
+    this.showPairs(answersOf([row], now));
   }
 
   showPairs(pairs) {

@@ -7,7 +7,7 @@ import { inTrouble, valueText } from "./answers.js";
 import { Incidents, Settings } from "./past.js";
 import { changeItem } from "./overview.js";
 import { Answers } from "./problems.js";
-import { figure, lasted, latency, percent, rate, span, stateName, valueOf } from "./words.js";
+import { ahead, clock, figure, lasted, latency, percent, rate, span, stateName, valueOf, visible } from "./words.js";
 
 const CALLS = {
   title: "Calls per second", format: rate,
@@ -80,6 +80,7 @@ export class SourceView {
       if (answer.ok) this.show(await answer.json(), model.now);
     } catch {
       // The feed reports the lost connection.
+      if (!this.data) text(this.title, "No data: the server does not answer");
     } finally {
       this.asking = false;
     }
@@ -92,7 +93,7 @@ export class SourceView {
     if (first) {
       this.title.replaceChildren(name(data.name));
       set(this.title, "tabindex", this.title.scrollHeight > this.title.clientHeight ? "0" : "-1"); // to scroll a long name
-      document.title = `${data.name.slice(0, 60)} · weir`;
+      document.title = `${visible(data.name).slice(0, 60)} · weir`;
     }
     text(this.kind, [data.row?.kind ?? data.class, data.severity].filter(Boolean).join(" · "));
     const state = main?.state ?? "";
@@ -102,7 +103,7 @@ export class SourceView {
     this.answers.node.hidden = !data.row || !inTrouble(data.row);
     if (!this.answers.node.hidden) this.answers.show(data.row, now);
     this.showTiles();
-    this.showWhy();
+    this.showWhy(now);
     this.incidents.show(data.incidents, now);
     this.settings.show(data.settings);
     this.busiest.show(data.busiest);
@@ -118,7 +119,7 @@ export class SourceView {
       tiles.push(["Rate", rate(row.rate)], ["Refused", rate(row.refused)]);
       if (row.kind !== "limiter") tiles.push(["Failing", percent(row.failureRate), row.threshold === null ? "" : `opens at ${percent(row.threshold)}`]);
       if (row.slow !== undefined) tiles.push(["Slow", percent(row.slow), `opens at ${percent(row.slowLimit)}`]);
-      if (reopens !== null) tiles.push(["Half-open", `in ${span(reopens * 1000)}`]);
+      if (reopens !== null) tiles.push(["Half-open", ahead(reopens * 1000)]);
       if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
       if (limit !== null) tiles.push(["Available", figure(available), `of ${figure(limit)}`]);
       if (maxFlight !== null) tiles.push(["In flight", figure(inFlight), `of ${figure(maxFlight)}`]);
@@ -132,8 +133,9 @@ export class SourceView {
   }
 
   // showWhy shows the reason and, the newest first, the failures that the breaker kept.
-  showWhy() {
-    const [reason, ...failures] = (this.data.why ?? "").split("\n");
+  showWhy(now) {
+    const [reason, ...lines] = (this.data.why ?? "").split("\n");
+    const failures = [...(this.data.failures ?? []).map((f) => `${clock(f.at, now)} ${f.text}`), ...lines];
     this.why.hidden = !reason;
     text(this.reason, reason);
     this.failures.hidden = failures.length === 0;

@@ -67,6 +67,24 @@ export function span(ms) {
   return `${Math.floor(seconds / size)} ${unit}${more ? ` ${more} ${rest[0]}` : ""}`;
 }
 
+// ahead formats the time until a moment that is ms ahead.
+export function ahead(ms) {
+  return ms < 1000 ? "within a second" : `in ${span(ms + 999)}`;
+}
+
+// limitText formats a limit as it was configured: 100/s, 5 per 1 min, 100/s with a burst of 25.
+export function limitText({ limit, period, burst }) {
+  const per = !period ? "" : period === 1 ? "/s" : ` per ${period < 60 ? latency(period) : span(period * 1000)}`;
+  return `${figure(limit)}${per}${burst ? ` with a burst of ${figure(burst)}` : ""}`;
+}
+
+// visible returns a name as it is shown. A name of which nothing would be seen becomes its code points.
+export function visible(name) {
+  if (!/^[\s\p{C}\p{M}\p{Z}]*$/u.test(name)) return name;
+  const points = Array.from(name, (c) => `U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
+  return name === "" ? "(no name)" : `(invisible: ${points.slice(0, 8).join(" ")}${points.length > 8 ? " …" : ""})`;
+}
+
 // lasted formats how long a row has been in its state, or how long its breaker has not been closed.
 export function lasted(row, now) {
   if (row.down) return span(now - row.down);

@@ -80,6 +80,28 @@ func TestDeltaExportsWhatCameSinceTheLastCollection(t *testing.T) {
 	})
 }
 
+// A source that a collection has lacked does not give its whole life twice.
+func TestADeltaGoesOnAfterARemoval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &histogramSource{memberHistogram("a", time.Now(), stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{4}, Sum: 4})}
+		p, err := producer.NewWith(producer.Config{Delta: true}, source)
+		require.NoError(t, err)
+		r := sdk.NewManualReader(sdk.WithProducer(p))
+		sdk.NewMeterProvider(sdk.WithReader(r))
+		exported := time.Now()
+		require.Equal(t, uint64(4), dataPoints(t, r, metricdata.DeltaTemporality)[0].Count)
+		p.Remove(source)
+		time.Sleep(time.Minute)
+		require.Empty(t, dataPoints(t, r, metricdata.DeltaTemporality))
+		(*source)[0].histogram = stat.Histogram{Schema: 3, Offset: 5, Counts: []int64{6}, Sum: 6}
+		time.Sleep(time.Minute)
+		require.NoError(t, p.Add(source))
+		got := dataPoints(t, r, metricdata.DeltaTemporality)
+		require.Equal(t, uint64(2), got[0].Count)
+		require.True(t, got[0].StartTime.Equal(exported))
+	})
+}
+
 func TestPointsWithoutAnAttributeAreSummed(t *testing.T) {
 	created := time.Unix(1000, 0)
 	source := &histogramSource{

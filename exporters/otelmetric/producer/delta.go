@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"go.opentelemetry.io/otel/attribute"
 
@@ -79,12 +80,20 @@ func addHistogram(sum *stat.Histogram, h stat.Histogram) {
 	}
 }
 
-// deltas holds the totals of the last collection. It forgets a series that a collection lacks, so
-// it never holds more than the sources yield.
+// deltas holds the totals of the last collection, and those of series that it lacked but whose
+// sources are alive: a source may be removed and added again. It forgets a series whose source is
+// gone, so it never holds more than the sources of the program.
 type deltas struct {
 	mu   sync.Mutex
-	last map[identity]stat.Histogram
-	at   time.Time
+	last map[identity]exported
+	at   time.Time // of the last collection
+}
+
+// exported is the totals of a series that were exported.
+type exported struct {
+	stat.Histogram
+	source weak.Pointer[stat.Series]
+	at     time.Time
 }
 
 // since returns the values that came between the last collection and now. A series that is new, or
@@ -93,23 +102,32 @@ func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) ite
 	return func(yield func(series, stat.Histogram) bool) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		next := map[identity]stat.Histogram{}
+		next := map[identity]exported{}
 		more := true
 		for l, h := range all {
 			kept := h
 			kept.Counts = slices.Clone(h.Counts)
-			next[l.identity()] = kept
+			next[l.identity()] = exported{kept, l.source, now}
 			if !more {
 				continue
 			}
 			s := l
-			h.Exemplars = slices.DeleteFunc(slices.Clone(h.Exemplars), func(e stat.Exemplar) bool { return !e.Time.After(d.at) })
-			if last, ok := d.last[l.identity()]; ok && sameBuckets(last, h) && includesCounts(h, last) {
+			last, ok := d.last[l.identity()]
+			if !ok {
+				last.at = d.at
+			}
+			h.Exemplars = slices.DeleteFunc(slices.Clone(h.Exemplars), func(e stat.Exemplar) bool { return !e.Time.After(last.at) })
+			if ok && sameBuckets(last.Histogram, h) && includesCounts(h, last.Histogram) {
 				newer := h.Exemplars
-				h, s.created = subtractCounts(kept, last), d.at
+				h, s.created = subtractCounts(kept, last.Histogram), last.at
 				h.Exemplars = newer
 			}
 			more = yield(s, h)
+		}
+		for id, old := range d.last {
+			if _, ok := next[id]; !ok && old.source.Value() != nil {
+				next[id] = old
+			}
 		}
 		d.last, d.at = next, now
 	}

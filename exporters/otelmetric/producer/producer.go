@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"iter"
 	"time"
+	"weak"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
@@ -28,7 +29,8 @@ type Producer struct {
 // Config configures a producer. The zero value exports all attributes and cumulative values.
 type Config struct {
 	// Delta exports what came since the last collection, not since a source was created. The
-	// maximum is then not known. Each collection starts a new interval, so give the producer to one
+	// maximum is then not known. A source that is removed and added again goes on where it was last
+	// exported. Each collection starts a new interval, so give the producer to one
 	// reader.
 	Delta bool
 	// Attributes reports which attributes are exported, such as attribute.NewDenyKeysFilter of
@@ -98,6 +100,7 @@ type point = metricdata.ExponentialHistogramDataPoint[float64]
 
 // series is a series in the form of OpenTelemetry.
 type series struct {
+	source     weak.Pointer[stat.Series] // does not keep the source alive
 	instrument *stat.Instrument
 	attributes attribute.Set
 	created    time.Time
@@ -108,7 +111,7 @@ func newSeries(s *stat.Series, filter attribute.Filter) series {
 	if filter != nil {
 		attributes, _ = attributes.Filter(filter)
 	}
-	return series{instrument: s.Instrument, attributes: attributes, created: s.Created}
+	return series{source: weak.Make(s), instrument: s.Instrument, attributes: attributes, created: s.Created}
 }
 
 func (l *series) point(h stat.Histogram, now time.Time) point {
