@@ -43,8 +43,8 @@ func TestAGateStartsAgainWithEachClock(t *testing.T) {
 	}
 }
 
-// The same for the breakers of gates, of groups and of parts. A call that began in one clock ends in
-// the next one.
+// The same for the breakers of gates, of groups and of parts. A call that began in one clock ends
+// in the next one.
 func TestTheBreakerOfAGateStartsAgainWithEachClock(t *testing.T) {
 	c := breaker.Config{Recovery: breaker.Off, Probes: 1, Cooldown: time.Second, SlowCall: time.Second, Latency: true}
 	config := weir.Config{MaxConcurrent: 3, Breaker: c}

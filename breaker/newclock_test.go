@@ -157,8 +157,8 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 	}
 }
 
-// What a breaker learned of the durations of calls is forgotten: calls that their deadlines ended
-// count as they do for a new breaker.
+// The usual duration of calls is forgotten: calls that their deadlines ended count as they do for a
+// new breaker.
 func TestTheUsualDurationIsForgottenInANewClock(t *testing.T) {
 	c := breaker.Config{FailureRun: breaker.Off, MinCalls: 5}
 	take := func(b *breaker.Breaker, takes, patient time.Duration) {
