@@ -47,7 +47,7 @@ func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing
 		require.Equal(t, began, r.Began, "not the last look")
 		require.Equal(t, 4, r.Openings)
 		require.Equal(t, "failure rate 100% of 1 calls, limit 50%", r.Cause)
-		require.Contains(t, r.Failures[0], "no route to host")
+		require.Equal(t, "no route to host", r.Failures[0].Message)
 		require.Empty(t, r.Past)
 
 		makeSuccessfulCall(b)
