@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/throttle"
 )
 
 // Gates are package variables that are used with the real clock, then in two bubbles, each with a
@@ -38,5 +40,45 @@ func TestAGateStartsAgainWithEachClock(t *testing.T) {
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)
 		require.Equal(t, 5, allowed(), "%s: with the real clock", name)
+	}
+}
+
+// The same for the breakers of gates, of groups and of parts. A call that began in one clock ends
+// in the next one.
+func TestTheBreakerOfAGateStartsAgainWithEachClock(t *testing.T) {
+	c := breaker.Config{Recovery: breaker.Off, Probes: 1, Cooldown: time.Second, SlowCall: time.Second, Latency: true}
+	config := weir.Config{MaxConcurrent: 3, Breaker: c}
+	group := weir.NewGroup[string]("g", weir.GroupConfig{Gate: config})
+	parts := weir.Parts{Breaker: breaker.New("p", c), Throttle: throttle.New("t", throttle.Config{})}
+	for name, g := range map[string]*weir.Gate{
+		"gate": weir.New("g", config), "key": group.Get("k"), "parts": weir.Join("p", parts),
+	} {
+		var begun breaker.Permit
+		untilOpen := func() (n int) {
+			for ; n < 100 && !g.Tripped(); n++ {
+				_ = g.Run(bg(), fail)
+			}
+			return n
+		}
+		inBubble := func(t *testing.T) {
+			begun.Done(bg(), nil) // a permit of the clock before, or the zero permit
+			require.False(t, g.Tripped(), name)
+			require.NoError(t, g.Run(bg(), succeed), name)
+			require.Zero(t, g.Breaker().Counts().Slow, name)
+			require.Less(t, untilOpen(), 40, name)
+			require.ErrorIs(t, g.Run(bg(), succeed), breaker.ErrOpen, name)
+			require.LessOrEqual(t, weir.RetryAfter(g.Run(bg(), succeed)), 2*time.Second, name)
+			time.Sleep(time.Hour)
+			require.NoError(t, g.Run(bg(), succeed), name)
+			require.Equal(t, breaker.Closed, g.Breaker().State(), name)
+			var err error
+			begun, err = g.Allow(bg())
+			require.NoError(t, err, name)
+			time.Sleep(time.Hour)
+			g.Breaker().OpenFor(48 * time.Hour)
+		}
+		require.NoError(t, g.Run(bg(), succeed), name)
+		synctest.Test(t, inBubble)
+		synctest.Test(t, inBubble)
 	}
 }

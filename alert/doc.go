@@ -44,6 +44,11 @@
 // exception: it resolves alerts that are no longer repeated. Processes with the same rules raise
 // separate alerts, told apart by the label "instance": see Config.Instance.
 //
+// A package variable can be used in bubbles of testing/synctest, in which the clock begins anew. If
+// the clock of a monitor is another one than before, its values start again as new. Alerts go on,
+// but Rule.For, Rule.KeepFiring and the time until a repetition begin again. A [Silence] has dates,
+// which stay.
+//
 // # Limits
 //
 // A rule reads its sources once per interval. A [Gauge] misses anything that is shorter than an

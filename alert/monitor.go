@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // Monitor evaluates rules and delivers their alerts. A Monitor must be created by [NewMonitor].
@@ -72,7 +74,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 // runUntilChanged evaluates the rules until the config changes or ctx is done. It returns true if
 // the config has changed.
 func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) bool {
-	m.evaluate(ctx, time.Now())
+	m.evaluate(ctx, time.Now(), clock.ReadTolerance)
 	interval := m.setup.Load().config.Interval
 	timer := time.NewTimer(rand.N(interval))
 	defer timer.Stop()
@@ -86,7 +88,7 @@ func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) boo
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		m.evaluate(ctx, time.Now())
+		m.evaluate(ctx, time.Now(), clock.ReadTolerance)
 		select {
 		case <-ctx.Done():
 			return false
@@ -99,11 +101,12 @@ func (m *Monitor) runUntilChanged(ctx context.Context, wake <-chan struct{}) boo
 
 // Evaluate evaluates every rule once, as of the time t. It delivers nothing: call Flush for that.
 // Evaluate is for tests, for replays and for programs with a schedule of their own. If t is before
-// the time of an earlier evaluation, Evaluate uses that time instead.
+// the time of an earlier evaluation, Evaluate uses that time instead, unless the clock is another
+// one than before: see the package comment.
 func (m *Monitor) Evaluate(t time.Time) {
 	m.begin()
 	defer m.end()
-	m.evaluate(context.Background(), t)
+	m.evaluate(context.Background(), t, clock.GivenTolerance)
 }
 
 // Flush makes at least one attempt to deliver each undelivered alert to each notifier, including
@@ -137,22 +140,25 @@ func (m *Monitor) end() { m.evaluating.Store(false) }
 
 // evaluate evaluates each rule in turn. If ctx ends meanwhile, it publishes nothing. The next
 // evaluation then reports the results of the rules that were evaluated before ctx ended.
-func (m *Monitor) evaluate(ctx context.Context, t time.Time) {
-	m.evaluateOnce(ctx, t)
+func (m *Monitor) evaluate(ctx context.Context, t time.Time, tolerance time.Duration) {
+	m.evaluateOnce(ctx, t, tolerance)
 	m.tryReplace() // for a Reconfigure during the evaluation
 }
 
-func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time) {
+func (m *Monitor) evaluateOnce(ctx context.Context, t time.Time, tolerance time.Duration) {
 	m.busy.Lock()
 	defer m.busy.Unlock()
 	m.replaceByNext()()
 	if m.now.IsZero() {
 		m.now = time.Unix(0, 0) // so that a zero t is earlier than m.now
 	}
+	s := m.setup.Load()
+	if clock.IsNew(m.now, t.Sub(m.now), 0, tolerance) {
+		m.restart(s, t)
+	}
 	if t.After(m.now) {
 		m.now = t
 	}
-	s := m.setup.Load()
 	m.restoreState(s)
 	var alerts []Alert
 	for _, e := range s.evaluators {

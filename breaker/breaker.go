@@ -200,7 +200,8 @@ func (b *Breaker) stateAt(at time.Duration) State {
 // an override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
 	b = b.forReads()
-	b.peekNow()                              // for a new clock
+	b.peekNow() // restarts the breaker if its clock is a new one
+
 	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back
 }
 

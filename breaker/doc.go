@@ -257,6 +257,9 @@
 //   - A result counts for the state that let the call through. A result that comes after that state
 //     has ended changes nothing and counts in the metric weir.breaker.late_results.
 //   - Failures before the breaker closed do not count after it closed.
+//   - A package variable can be used in bubbles of testing/synctest, in which the clock begins
+//     anew. A breaker whose clock is another one than before starts again as new, but its override
+//     and its totals stay. A stale time for AllowAt never does that, and never ends a cooldown.
 //   - If a call panics, it counts as a failure and the panic propagates.
 //   - A call that its caller cancelled is ignored unless it succeeded. A call that an inner
 //     breaker, throttle or limiter refused is ignored, whatever Config.Classify returns.

@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,11 +84,15 @@ func TestABreakerStartsAgainWithEachClock(t *testing.T) {
 					name := rules + ", left " + left + ", " + kind
 					before := b.Totals()
 					inBubble := func(t *testing.T) {
-						require.NoError(t, b.Reconfigure(c))
+						if left == "recovering" {
+							require.NoError(t, b.Reconfigure(c))
+						}
 						if stateFirst {
 							useAsNew(t, name, b)
 						}
-						require.Less(t, failUntilRefused(b), 7, name)
+						if n := failUntilRefused(b); !stateFirst {
+							require.Equal(t, 5, n, name)
+						}
 						require.Equal(t, breaker.Open, b.State(), name)
 						time.Sleep(999 * time.Millisecond)
 						require.ErrorIs(t, b.Run(bg(), succeed), breaker.ErrOpen, name)
@@ -120,21 +125,26 @@ func TestABreakerStartsAgainWithEachClock(t *testing.T) {
 // A breaker that starts again keeps its override, and is a new one underneath.
 func TestAnOverrideOutlivesTheClock(t *testing.T) {
 	for _, s := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
-		b := breaker.New("b", breaker.Config{ConsecutiveFailures: 5, FailureRate: breaker.Off, Cooldown: time.Second, Recovery: breaker.Off})
+		b := breaker.New("b", newClockConfigs()["rate"])
+		failures := func(n int) (wouldOpen int64) {
+			before, _ := b.ShadowTotals()
+			for range n {
+				_ = b.Run(bg(), fail)
+			}
+			after, _ := b.ShadowTotals()
+			return after - before
+		}
+		failures(4)
 		b.OpenFor(48 * time.Hour)
 		b.Force(s)
-		opened := int64(0)
+		failures(4)
 		inBubble := func(t *testing.T) {
 			require.Equal(t, s, b.State())
 			require.Zero(t, b.Counts())
-			for range 5 {
-				_ = b.Run(bg(), fail)
-			}
-			if s == breaker.Shadow {
-				n, _ := b.ShadowTotals()
-				require.Equal(t, opened+1, n)
-				opened = n
-			}
+			require.Zero(t, failures(4), "%s: fewer than MinCalls", s)
+			time.Sleep(time.Hour)
+			require.Zero(t, failures(4), "%s: the window was empty", s)
+			require.Equal(t, s == breaker.Shadow, failures(1) == 1, s)
 			require.Equal(t, s, b.State())
 			b.Release()
 			useAsNew(t, string(s), b)
@@ -145,6 +155,42 @@ func TestAnOverrideOutlivesTheClock(t *testing.T) {
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)
 	}
+}
+
+// The usual duration of calls is forgotten: calls that their deadlines ended count as they do for a
+// new breaker.
+func TestTheUsualDurationIsForgottenInANewClock(t *testing.T) {
+	c := breaker.Config{FailureRun: breaker.Off, MinCalls: 5}
+	take := func(b *breaker.Breaker, takes, patient time.Duration) {
+		ctx, cancel := context.WithTimeout(bg(), patient)
+		defer cancel()
+		_ = b.Run(ctx, func(ctx context.Context) error {
+			select {
+			case <-time.After(takes):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}
+	openedAfter := func(b *breaker.Breaker) (n int) {
+		for ; n < 20 && !b.Tripped(); n++ {
+			take(b, time.Hour, 100*time.Millisecond)
+		}
+		return n
+	}
+	b := breaker.New("b", c)
+	inBubble := func(t *testing.T) {
+		require.Equal(t, openedAfter(breaker.New("new", c)), openedAfter(b))
+		b.Reset()
+		for range 100 { // calls usually take longer than the callers above allow
+			take(b, 10*time.Second, time.Minute)
+		}
+		require.Equal(t, 20, openedAfter(b))
+	}
+	require.NoError(t, b.Run(bg(), succeed))
+	synctest.Test(t, inBubble)
+	synctest.Test(t, inBubble)
 }
 
 // Calls that began in one clock end in another one.
@@ -162,7 +208,7 @@ func TestACallEndsInAnotherClock(t *testing.T) {
 		}
 		end := func(many []*breaker.Permit) {
 			for _, p := range many {
-				p.Done(bg(), nil)
+				require.True(t, p.Done(bg(), nil), rules)
 			}
 			require.Equal(t, breaker.Closed, b.State(), rules)
 			require.Zero(t, b.Counts().Slow, rules)

@@ -155,9 +155,10 @@ const year = 365 * 24 * time.Hour
 // A window shows how much of its span it covers since its clock began.
 func TestCoverageBeginsWithTheClock(t *testing.T) {
 	calls := window.NewCalls(window.CallsConfig{Name: "c", Span: time.Minute})
-	calls.Record(window.Success, 0)
+	calls.Record(window.Failure, 0)
 	synctest.Test(t, func(t *testing.T) {
-		calls.Record(window.Success, 0)
+		calls.Record(window.Failure, 0)
+		require.Equal(t, int64(1), calls.Counts().ConsecutiveFailures)
 		time.Sleep(30 * time.Second)
 		seen := map[string]float64{}
 		for s, v := range calls.Observe {
