@@ -50,7 +50,7 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	if now.Limit == math.MaxInt || !yield(metrics.Available, float64(now.Remaining)) || !yield(metrics.Limit, float64(now.Limit)) {
 		return
 	}
-	if period := bridge.Period(g.limiter); period > 0 {
+	if period := bridge.Describe(g.limiter).Period; period > 0 {
 		yield(metrics.Period, period.Seconds())
 	}
 }

@@ -28,7 +28,7 @@ func (g *Gate) report(yield func(*report.Breaker)) {
 			r.Held = time.Duration(end) - time.Since(g.epoch)
 		}
 		if l := g.Limiter(); l != nil {
-			r.FreeIn, r.Limiter = report.FreeIn(l), l
+			r.Limiter = report.Limiters(l)
 		}
 		yield(r)
 	})

@@ -45,7 +45,7 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, remote bool) {
 	case remote:
 		e.Reason = limiter.NoRoom
 	default:
-		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.MaxKeys(g.limiter)
+		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.Describe(g.limiter).MaxKeys
 	}
 }
 

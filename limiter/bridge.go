@@ -17,8 +17,10 @@ var _ = fillBridge()
 func fillBridge() bool {
 	bridge.Uncounted = func(group any) any { return group.(interface{ uncounted() any }).uncounted() }
 	bridge.CopyKeys = func(group, copied any) { group.(interface{ setCopyKey(any) }).setCopyKey(copied) }
-	bridge.Period = periodOf
-	bridge.Interval, bridge.MaxKeys = intervalOf, maxKeysOf
+	bridge.Describe = func(l any) bridge.Limits {
+		return bridge.Limits{Period: periodOf(l), MaxKeys: maxKeysOf(l)}
+	}
+	bridge.Interval = intervalOf
 	bridge.Spread = func(e any, p *places.Places) { e.(*LimitedError).places = p }
 	bridge.GroupFigures = func(group any) (int64, int64, int, time.Duration) {
 		g := group.(interface {
@@ -49,12 +51,7 @@ func fillBridge() bool {
 		q.queue.maxWaiters = maxWaiters
 		return q
 	}
-	report.FreeIn = func(source any) time.Duration {
-		if l, ok := source.(member); ok {
-			return l.peek(time.Now(), 0, 1).RetryAfter
-		}
-		return 0
-	}
+	report.Limiters = reportLimiter
 	fillReplays()
 	return true
 }

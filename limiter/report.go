@@ -6,21 +6,19 @@ import (
 	"github.com/weir-go/weir/internal/report"
 )
 
-// The live page shows the limit of a limiter as it was configured through this function.
-var _ = func() bool {
-	report.RateOf = func(source any) (events float64, per time.Duration, burst int) {
-		l, ok := source.(interface{ configured() (Rate, int) })
-		if !ok {
-			return 0, 0, 0
-		}
-		rate, burst := l.configured()
-		if rate == Unlimited() {
-			return 0, 0, 0
-		}
-		return rate.events, rate.per, burst
+// reportLimiter says when a limiter has a free token, and its limit as it was configured, for the
+// live page.
+func reportLimiter(source any) (r report.Limiter) {
+	if l, ok := source.(member); ok {
+		r.FreeIn = l.peek(time.Now(), 0, 1).RetryAfter
 	}
-	return true
-}()
+	if l, ok := source.(interface{ configured() (Rate, int) }); ok {
+		if rate, burst := l.configured(); rate != Unlimited() {
+			r.Events, r.Per, r.Burst = rate.events, rate.per, burst
+		}
+	}
+	return r
+}
 
 // configured returns the rate as it was configured, and the burst.
 func (b *TokenBucket) configured() (Rate, int) {

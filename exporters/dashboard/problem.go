@@ -96,14 +96,14 @@ func (e *entry) problem(at time.Time) (p problem) {
 	}
 	if p.Trouble == limitedTrouble {
 		p.Limit, p.Period = e.current.limit, e.current.period
-		if x := e.extra; x.limit.valid {
-			p.Limit, p.Period = x.limit, x.period
-			if float64(x.burst) != x.limit.value {
-				p.Burst = x.burst
+		if l := e.extra.limiter; l.Events > 0 && l.Per > 0 {
+			p.Limit, p.Period = exactNumber(l.Events), exactNumber(l.Per.Seconds())
+			if float64(l.Burst) != l.Events {
+				p.Burst = l.Burst
 			}
 		}
-		if e.extra.freeIn > 0 {
-			p.Free = unixMillisAfter(at, e.extra.freeIn)
+		if free := e.extra.limiter.FreeIn; free > 0 {
+			p.Free = unixMillisAfter(at, free)
 		}
 	}
 	if b := e.extra.breaker; b != nil {

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"sync"
-	"time"
 
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/report"
@@ -68,9 +67,8 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule, r.extras.recordNotifier):
 	case breakerName != nil:
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
-	case limiterName != nil && report.FreeIn != nil:
-		own.freeIn = report.FreeIn(r.source)
-		own.recordLimit(r.source)
+	case limiterName != nil && report.Limiters != nil:
+		own.limiter = report.Limiters(r.source)
 		if x, ok := r.source.(explainer); ok {
 			own.why = withPlainDurations(x.Explain())
 		}
@@ -91,22 +89,11 @@ func (r extraReader) readOwn() (e extra) {
 	return e
 }
 
-// recordLimit records the limit of a limiter as it was configured, if it has one.
-func (e *extra) recordLimit(limiter any) {
-	events, per, burst := report.RateOf(limiter)
-	if events > 0 && per > 0 {
-		e.limit, e.period, e.burst = exactNumber(events), exactNumber(per.Seconds()), burst
-	}
-}
-
 // recordBreaker adds the report of a breaker to the details of its source, or records a member of a
 // group.
 func (x *extras) recordBreaker(e extra, b *report.Breaker) {
 	explained := e.why // of a bound on calls in flight, if the breaker refuses none
-	e.breaker, e.freeIn = b, b.FreeIn
-	if b.Limiter != nil {
-		e.recordLimit(b.Limiter)
-	}
+	e.breaker, e.limiter = b, b.Limiter
 	if e.why = b.Reason; b.Margin != "" {
 		e.why += "; " + b.Margin
 	}
@@ -135,10 +122,7 @@ type extra struct {
 	busiest  []busyRow // the busiest refused keys
 	// why it refuses calls: the reason, and the last failures on a line each
 	why     string
-	freeIn  time.Duration   // how long until the limiter has a token; 0 if it has one
-	limit   number          // tokens per period, as they were configured; missing if not known
-	period  number          // seconds
-	burst   int             // the most tokens at once
+	limiter report.Limiter
 	breaker *report.Breaker // nil for sources of other packages
 	rule    *report.Rule    // of an alert
 

@@ -30,6 +30,12 @@ type Queue interface {
 	WakeFirst()
 }
 
+// Limits is what a limiter says of its configuration. A field that is not known is 0.
+type Limits struct {
+	Period  time.Duration // to which the limit refers
+	MaxKeys int           // the GroupConfig.MaxKeys that leaves no room for the key
+}
+
 // Constructors and functions of package limiter. Parameters of type any stand for types of that
 // package.
 var (
@@ -42,8 +48,8 @@ var (
 	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for
 	// keys that are part of something large. It must be called before the group is used.
 	CopyKeys func(group, copied any)
-	// Period returns the time to which the limit of a limiter refers, or 0 if it is not known.
-	Period func(limiter any) time.Duration
+	// Describe says what is known of a limiter.
+	Describe func(limiter any) Limits
 	// GroupFigures returns the number of keys that a limiter.Group has evicted, the number of
 	// requests for which it had no room, the limit of a key and the time to which it refers.
 	GroupFigures func(group any) (evictions, noRoom int64, limit int, period time.Duration)
@@ -68,10 +74,8 @@ var (
 	// one step, with a valid rate and a valid burst, of which 0 means the default.
 	SetLimits any
 	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
+	// It is called for each refusal.
 	Interval func(limiter any) time.Duration
-	// MaxKeys returns the GroupConfig.MaxKeys that leaves no room for the key of a limiter, or 0 if
-	// it is not known.
-	MaxKeys func(limiter any) int
 	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a different moment.
 	Spread func(limitedError any, p *places.Places)
 	// PerSecond returns a limiter.Rate as a number per second.

@@ -21,7 +21,7 @@ func newBucket() *limiter.TokenBucket {
 func TestFunctionsOfATokenBucket(t *testing.T) {
 	b := newBucket()
 	require.Equal(t, 5.0, bridge.TokensAt(b, t0))
-	require.Equal(t, 500*time.Millisecond, bridge.Period(b), "the time that fills the bucket")
+	require.Equal(t, 500*time.Millisecond, bridge.Describe(b).Period, "the time that fills the bucket")
 	takeFast := bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
 	require.True(t, takeFast(b, 0, 2))
 	require.Equal(t, 3.0, bridge.TokensAt(b, t0))

@@ -23,8 +23,7 @@ func NewWindow(width, buckets int64) *Window {
 }
 
 // Advance begins the bucket that holds the offset, unless it has begun, and returns the offset at
-// which the newest bucket ends. One goroutine at a time may call it or
-// Restart.
+// which the newest bucket ends. One goroutine at a time may call it or Restart.
 func (w *Window) Advance(at int64) (end int64) {
 	if w.ring.Due(at) {
 		now := w.totals()

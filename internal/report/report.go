@@ -20,8 +20,7 @@ type Breaker struct {
 	OneOf    int           // Recovering: one of this many calls passes; otherwise 0
 	Probes   int           // HalfOpen: the probes that have a result
 	Held     time.Duration // of a gate: how long the service has asked not to be called
-	FreeIn   time.Duration // of a gate: how long until its limiter has a token, if it has none
-	Limiter  any           // of a gate: its limiter, or nil
+	Limiter  Limiter       // of a gate, if it has one
 
 	// the share of slow calls, and that at which the breaker opens; 0 for no limit
 	SlowRate, SlowLimit float64
@@ -30,6 +29,15 @@ type Breaker struct {
 
 	Past  []Incident // the ended ones, the oldest first
 	Rules Rules
+}
+
+// Limiter is the state of a limiter.
+type Limiter struct {
+	FreeIn time.Duration // until it has a free token, 0 if it has one
+	// the rate and the burst with which it was configured, or 0 if it has none
+	Events float64
+	Per    time.Duration
+	Burst  int
 }
 
 // Failure is a failed call. The fields are those of breaker.FailedCall.
@@ -85,10 +93,6 @@ var (
 	Breakers func(source any, yield func(*Breaker)) (known bool)
 	Gates    func(source any, yield func(*Breaker)) (known bool)
 	Alerts   func(source any, rule func(*Rule), notifier func(*Notifier)) (known bool)
-	// FreeIn returns how long it takes until a limiter of this module has a free token, 0 if it has
-	// one.
-	FreeIn func(source any) time.Duration
-	// RateOf returns the rate and the burst with which a limiter of this module was configured, or
-	// 0 for a limiter that has none.
-	RateOf func(source any) (events float64, per time.Duration, burst int)
+	// Limiters returns the zero value for a source that is no limiter of this module.
+	Limiters func(source any) Limiter
 )
