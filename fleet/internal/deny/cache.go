@@ -36,6 +36,7 @@ type refusal struct {
 	n     int
 	round uint64
 
+	from   time.Duration // when the server was asked; before this, the clock is another one
 	until  time.Duration // before this, the server would refuse again
 	retry  time.Duration // from this on, the same request may succeed; not before until
 	reset  time.Duration // when all tokens have returned
@@ -95,7 +96,7 @@ func (l *Lookup) Remember(answer limiter.Result) {
 	// has passed from now.
 	now := time.Since(l.cache.epoch)
 	r := &refusal{
-		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer,
+		hash: l.hash, key: strings.Clone(l.key), n: l.n, round: l.round, result: answer, from: l.at,
 		until: addCapped(l.at, min(answer.RetryAfter, l.cache.longest)),
 		retry: addCapped(now, answer.RetryAfter), reset: addCapped(now, answer.ResetAfter),
 	}
@@ -137,7 +138,7 @@ func (s *set) slotFor(r *refusal) *atomic.Pointer[refusal] {
 
 // appliesTo reports whether r is about the key of l, and still true.
 func (r *refusal) appliesTo(l *Lookup) bool {
-	return r.hash == l.hash && r.round == l.round && l.at < r.until && r.key == l.key
+	return r.hash == l.hash && r.round == l.round && l.at >= r.from && l.at < r.until && r.key == l.key
 }
 
 // resultFor returns the result for a request that r refuses.

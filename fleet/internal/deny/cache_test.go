@@ -223,3 +223,20 @@ func BenchmarkLookRefused(b *testing.B) {
 		})
 	})
 }
+
+// A cache in a package variable is used in one bubble after the other, each with a clock that begins
+// anew.
+func TestARefusalOfAnotherClockIsForgotten(t *testing.T) {
+	cache := deny.New(64, time.Hour)
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			look := cache.Lookup("k", 1)
+			require.False(t, look.Refused)
+			time.Sleep(time.Minute)
+			look = cache.Lookup("k", 1)
+			look.Remember(limiter.Result{RetryAfter: time.Hour, ResetAfter: time.Hour, Limit: 1})
+			look = cache.Lookup("k", 1)
+			require.True(t, look.Refused)
+		})
+	}
+}
