@@ -224,8 +224,7 @@ func BenchmarkLookRefused(b *testing.B) {
 	})
 }
 
-// A cache in a package variable is used in one bubble after the other, each with a clock that begins
-// anew.
+// A cache in a package variable is used in one bubble after the other. The clock of each begins anew.
 func TestARefusalOfAnotherClockIsForgotten(t *testing.T) {
 	cache := deny.New(64, time.Hour)
 	for range 2 {
