@@ -224,7 +224,7 @@ func BenchmarkLookRefused(b *testing.B) {
 	})
 }
 
-// A cache in a package variable is used in one bubble after the other. The clock of each begins anew.
+// A cache in a package variable is used in one bubble after the other, each with its own clock.
 func TestARefusalOfAnotherClockIsForgotten(t *testing.T) {
 	cache := deny.New(64, time.Hour)
 	for range 2 {
