@@ -38,8 +38,6 @@ func (g *Gate) gotSlotAtOnce() int64 {
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
-	shared bool // by all gates of a group
-
 	allowed, waited, refused, cancelled atomic.Int64
 
 	hopeless       atomic.Int64
@@ -51,6 +49,7 @@ type admissions struct {
 	places      atomic.Pointer[places.Places] // see Gate
 	lastRefusal atomic.Pointer[sharedRefusal]
 	once        sync.Once
+	shared      bool // by all gates of a group
 	metrics     *instrument.LimiterSeries
 	bound       atomic.Pointer[instrument.InFlightSeries]
 }

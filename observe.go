@@ -98,7 +98,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	}
 	evictions, noRoom, limit, period := bridge.GroupFigures(p.buckets)
 	noRoom += g.holds.evicted.Load()
-	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) || !yield(metrics.NoRoom, float64(noRoom)) {
+	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) || !yield(metrics.NoRoom(), float64(noRoom)) {
 		return
 	}
 	if limit < math.MaxInt && yield(metrics.Limit, float64(limit)) {

@@ -154,7 +154,7 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	if full := s.full.Load(); full > 0 && !yield(s.series.QueueFull, float64(full)) {
+	if !s.series.YieldQueueFull(s.full.Load(), yield) {
 		return
 	}
 	_ = yield(s.series.Near, float64(s.near.Load())) &&

@@ -29,9 +29,7 @@ func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
 	}
 	// long before t0, because TakeAt may be called with an earlier time
 	begin := -phase + firstPosition/c.Window*c.Window
-	return &FixedWindow{newWindowLimiter(c, t0, func() windowCounter {
-		return &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)}
-	})}
+	return &FixedWindow{newWindowLimiter(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})}
 }
 
 // fixedCounter counts the tokens since begin, the start of the current window.
@@ -50,6 +48,14 @@ func (f *fixedCounter) advance(at time.Duration) int64 {
 
 // add stops at the limit, so that refused requests are never counted beyond a full window.
 func (f *fixedCounter) add(n int64) { f.count = min(f.count+n, f.limit) }
+
+func (f *fixedCounter) renewed() windowCounter {
+	begin := f.begin % f.window
+	if begin > 0 {
+		begin -= f.window
+	}
+	return &fixedCounter{window: f.window, begin: begin + firstPosition/f.window*f.window, limit: f.limit}
+}
 
 func (f *fixedCounter) covers(at time.Duration) bool { return at >= f.begin }
 

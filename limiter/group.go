@@ -150,7 +150,7 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observeCounts(yield) ||
 		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) ||
-		!yield(g.series.NoRoom, float64(g.noRoom.Load())) {
+		!yield(g.series.NoRoom(), float64(g.noRoom.Load())) {
 		return
 	}
 	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.Limit, float64(tokens)) {

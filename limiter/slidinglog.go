@@ -26,9 +26,7 @@ func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	return &SlidingLog{newWindowLimiter(c, t0, func() windowCounter {
-		return &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition}
-	})}
+	return &SlidingLog{newWindowLimiter(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})}
 }
 
 // logCounter counts the tokens in a log of entries.
@@ -46,6 +44,10 @@ type logCounter struct {
 type logEntry struct {
 	at    time.Duration
 	total int64
+}
+
+func (l *logCounter) renewed() windowCounter {
+	return &logCounter{window: l.window, limit: l.limit, newest: firstPosition}
 }
 
 func (l *logCounter) advance(at time.Duration) int64 {

@@ -32,9 +32,7 @@ func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *SlidingWindow {
 	}
 	buckets := cmp.Or(c.Buckets, defaultBuckets)
 	width := (int64(c.Window) + int64(buckets) - 1) / int64(buckets)
-	return &SlidingWindow{newWindowLimiter(c, t0, func() windowCounter {
-		return &ringCounter{ring: ring.New(width, buckets, 1), span: int64(buckets), limit: int64(c.Limit)}
-	})}
+	return &SlidingWindow{newWindowLimiter(c, t0, newRingCounter(width, int64(buckets), int64(c.Limit)))}
 }
 
 // ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring
@@ -46,6 +44,14 @@ type ringCounter struct {
 	total  int64 // all tokens ever counted
 	begun  bool
 	origin int64 // the start of the bucket of the first time, from which the ring counts
+}
+
+func newRingCounter(width, span, limit int64) *ringCounter {
+	return &ringCounter{ring: ring.New(width, int(span), 1), span: span, limit: limit}
+}
+
+func (r *ringCounter) renewed() windowCounter {
+	return newRingCounter(r.ring.Width(), r.span, r.limit)
 }
 
 func (r *ringCounter) advance(at time.Duration) int64 {

@@ -129,7 +129,7 @@ func (s *statistics) observeCounts(yield func(*stat.Series, float64) bool) bool 
 			return false
 		}
 	}
-	if full := s.full.Load(); full > 0 && !yield(s.series.QueueFull, float64(full)) {
+	if !s.series.YieldQueueFull(s.full.Load(), yield) {
 		return false
 	}
 	return yield(s.series.Near, float64(s.near.Load())) && yield(s.series.Waiting, float64(s.waiting.Load()))

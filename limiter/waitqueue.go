@@ -20,13 +20,12 @@ type waitQueue struct {
 	waitingTokens atomic.Int64
 	// slow is set while there is a waiter, and always if the limiter keeps statistics. While slow
 	// is not set, Take may take tokens without looking at waiters or statistics.
-	slow atomic.Bool
+	slow            atomic.Bool
+	subscriberCount atomic.Int32
 
 	maxWaiters int         // 0 means no bound
 	maxTokens  int64       // bounds waitingTokens; 0 means no bound
 	statistics *statistics // nil if the limiter has no name
-
-	subscriberCount atomic.Int32
 
 	mu          sync.Mutex
 	first, last *waiter
@@ -60,8 +59,8 @@ type waiter struct {
 	counted    int64         // the amount that the waiter adds to waitingTokens
 	wake       chan struct{} // a signal to check again; has room for one
 	done       bool
-	taken      taken // the result, once done
-	err        error // likewise
+	taken      *taken // the result, once done
+	err        error  // likewise
 	prev, next *waiter
 }
 
@@ -105,7 +104,7 @@ func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWa
 	w, err := q.join(ctx, s, n, maxWait)
 	if err == nil {
 		if err = q.waitTurn(ctx, s, w, maxWait); err == nil {
-			t = w.taken
+			t = *w.taken
 		}
 	}
 	return t, q.statistics.endWait(began, n, err)
@@ -207,7 +206,7 @@ func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 		if !r.OK {
 			q.first.err = refusalOf(r, q.first.n)
 		}
-		q.first.done, q.first.taken = true, t
+		q.first.done, q.first.taken = true, &t
 		q.first.signal()
 		q.remove(q.first)
 	}

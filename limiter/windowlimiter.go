@@ -19,10 +19,9 @@ type windowLimiter struct {
 	countRefused bool
 	queue        waitQueue
 
-	mu         sync.Mutex
-	latest     time.Duration // the latest time of a request
-	counter    windowCounter
-	newCounter func() windowCounter
+	mu      sync.Mutex
+	latest  time.Duration // the latest time of a request
+	counter windowCounter
 }
 
 // windowCounter counts the tokens taken in a window. It never moves back in time.
@@ -39,10 +38,12 @@ type windowCounter interface {
 	covers(at time.Duration) bool
 	// earliest returns the earliest time at which n tokens can be taken.
 	earliest(n int64) time.Duration
+	// renewed returns a counter of the same window that has counted nothing.
+	renewed() windowCounter
 }
 
-func newWindowLimiter(c WindowConfig, epoch time.Time, newCounter func() windowCounter) *windowLimiter {
-	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: newCounter(), newCounter: newCounter}
+func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *windowLimiter {
+	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: counter}
 	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
 	l.queue.maxWaiters = c.MaxWaiters
 	l.queue.keepStatistics(l.statistics)
@@ -126,7 +127,7 @@ func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool, 
 func (l *windowLimiter) restart(at, tolerance time.Duration) bool {
 	isNew := clock.IsNew(l.epoch, at, l.latest, tolerance)
 	if isNew {
-		l.latest, l.counter = at, l.newCounter()
+		l.latest, l.counter = at, l.counter.renewed()
 	}
 	return isNew
 }

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,10 +26,11 @@ func TestARecipientThatIsRefusedForNowGetsTheMailLater(t *testing.T) {
 		c.To = []string{"a@team.example", "b@team.example"}
 		s.answers = map[string]string{"RCPT TO:<b@team.example>": "450 " + secret}
 		mail := notify.NewMail(c)
-		fires := true
+		var fires atomic.Bool
+		fires.Store(true)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mail}, Logger: discardLogger()},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return fires })},
-			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.True(func() bool { return fires })})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(fires.Load)},
+			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.True(fires.Load)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(9 * time.Minute)
@@ -42,7 +44,7 @@ func TestARecipientThatIsRefusedForNowGetsTheMailLater(t *testing.T) {
 		for _, one := range got[1:] {
 			require.Equal(t, []string{"TO:<b@team.example>"}, one.to, "only who lacks it")
 		}
-		fires = false
+		fires.Store(false)
 		time.Sleep(time.Minute)
 		require.Len(t, s.received()[3].to, 2, "the end goes to both")
 		cancel()

@@ -22,7 +22,7 @@ type LimiterSeries struct {
 	Requests, Tokens                          [LimiterOutcomes]*stat.Series
 	Near, Waiting, Wait                       *stat.Series
 	Available, Limit, Period, Keys, Evictions *stat.Series
-	NoRoom, QueueFull                         *stat.Series
+	noRoom, queueFull                         atomic.Pointer[stat.Series] // nil until they are yielded
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
@@ -66,15 +66,32 @@ func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 		Near: LimiterNear.Series(name), Waiting: LimiterWaiting.Series(name), Wait: LimiterWaitDuration.Series(name),
 		Available: LimiterAvailable.Series(name), Limit: LimiterLimit.Series(name), Period: LimiterPeriod.Series(name),
 		Keys: LimiterKeys.Series(name), Evictions: LimiterEvictions.Series(name),
-		NoRoom: LimiterNoRoom.Series(name), QueueFull: LimiterQueueFull.Series(name),
 	}
 	for i, outcome := range [LimiterOutcomes]string{"allowed", "refused", "waited", "cancelled", "shadowed"} {
 		s.Requests[i] = LimiterRequests.Series(name, outcome)
 		s.Tokens[i] = LimiterTokens.Series(name, outcome)
 		s.Requests[i].Created, s.Tokens[i].Created = created, created
 	}
-	for _, counter := range [...]*stat.Series{s.Near, s.Wait, s.Evictions, s.NoRoom, s.QueueFull} {
+	for _, counter := range [...]*stat.Series{s.Near, s.Wait, s.Evictions} {
 		counter.Created = created
 	}
 	return s
+}
+
+// YieldQueueFull yields the number of refusals by a full queue if there were any. It reports whether
+// yield wants more.
+func (s *LimiterSeries) YieldQueueFull(n int64, yield func(*stat.Series, float64) bool) bool {
+	return n == 0 || yield(s.madeLater(&s.queueFull, LimiterQueueFull), float64(n))
+}
+
+// NoRoom returns the series of requests that had no room.
+func (s *LimiterSeries) NoRoom() *stat.Series { return s.madeLater(&s.noRoom, LimiterNoRoom) }
+
+func (s *LimiterSeries) madeLater(p *atomic.Pointer[stat.Series], i *stat.Instrument) *stat.Series {
+	if p.Load() == nil {
+		series := i.Series(s.Near.Values[0])
+		series.Created = s.Near.Created
+		p.CompareAndSwap(nil, series)
+	}
+	return p.Load()
 }

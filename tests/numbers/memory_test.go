@@ -45,7 +45,7 @@ var objects = []object{
 	}},
 	{"`breaker.Breaker` in shadow mode", 6500, func() any { return breaker.New("b", breaker.Config{Initial: breaker.Shadow}) }},
 	{"`throttle.Throttle`", 2000, func() any { return throttle.New("t", throttle.Config{}) }},
-	{"`limiter.TokenBucket`", 520, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate}) }},
+	{"`limiter.TokenBucket`", 500, func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate}) }},
 	{"`limiter.FixedWindow`", 250, func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Second}) }},
 	{"`limiter.SlidingWindow`", 550, func() any {
 		return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Second})

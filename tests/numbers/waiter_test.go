@@ -36,6 +36,6 @@ func TestMemoryOfAWaiter(t *testing.T) {
 	plain := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.Wait(ctx, 1) }) - none
 	limited := waiting(func(ctx context.Context, l *limiter.TokenBucket) { _ = l.WaitAtMost(ctx, 1, 1<<60) }) - none
 	t.Logf("%d bytes, %d with a limit, beside %d", plain, limited, none)
-	require.LessOrEqual(t, plain, int64(380))
-	require.LessOrEqual(t, limited, int64(760))
+	require.LessOrEqual(t, plain, int64(320))
+	require.LessOrEqual(t, limited, int64(720))
 }
