@@ -47,16 +47,15 @@ type (
 		problem
 	}
 	problem struct {
-		Key, Cause, Reason, LastError    string
-		Down, Probe, Free, TroubleSince  *int64
-		LastErrorAt                      *int64
-		Openings, Probes, OneOf, Burst   int
-		Trouble                          string
-		TroubleAtLeast                   bool
-		Limit, Period                    *float64
-		Slow, SlowLimit, SlowCall        *float64
-		Incidents                        int
-		FirstBegan, LastBegan, LastEnded *int64
+		Key, Cause, Reason, LastError                string
+		Down, Probe, Free, TroubleSince, LastErrorAt *int64
+		Openings, Probes, OneOf, Burst               int
+		Trouble                                      string
+		TroubleAtLeast                               bool
+		Limit, Period                                *float64
+		Slow, SlowLimit, SlowCall                    *float64
+		Incidents                                    int
+		FirstBegan, LastBegan, LastEnded             *int64
 	}
 	alertRow struct {
 		ID, Name, Severity, State string
@@ -78,16 +77,13 @@ type (
 	detail struct {
 		Name, Class string
 		Why         string
-		Failures    []struct {
-			At   int64
-			Text string
-		}
-		Row       *row
-		Alert     *alertRow
-		Reopens   *float64
-		Available *float64
-		Changes   []change
-		Incidents []struct {
+		Failures    []struct{ Text string }
+		Row         *row
+		Alert       *alertRow
+		Reopens     *float64
+		Available   *float64
+		Changes     []change
+		Incidents   []struct {
 			Began    int64
 			Ended    *int64
 			Openings int

@@ -58,7 +58,7 @@ export function causeOf(row) {
   for (const own of [row.name, row.key]) {
     if (own?.length > 2) says = says.replaceAll(own, "");
   }
-  return `${row.down ? "down" : row.trouble} ${says.replace(/ after [\d.]+ \S+/, "").replace(/\d+/g, "#")}`;
+  return `${row.down ? "down" : row.trouble} ${says.replace(/ after [\d.]+ [^:(]+/, "").replace(/\d+/g, "#")}`;
 }
 
 function lastError(row, now) {

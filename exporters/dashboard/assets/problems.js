@@ -96,7 +96,8 @@ class Problem {
     this.state = badge();
     this.says = el("span", { class: "says" });
     this.answers = new Answers();
-    this.node = el("li", {}, el("p", { class: "bar" }, this.state.node, this.title, this.names, this.others, this.says), this.answers.node);
+    this.head = el("p", { class: "bar" });
+    this.node = el("li", {}, this.head, this.answers.node);
   }
 
   show(rows, now) {
@@ -104,7 +105,7 @@ class Problem {
     const alike = rows.filter((r) => headline(r).word === word).length;
     this.links = new Map(rows.slice(0, MOST).map((r) => [r.id, this.links.get(r.id) ?? el("a", { href: `#${r.id}` }, cutName(r.name))]));
     keep(this.names, [...this.links.values()]);
-    this.title.hidden = rows.length === 1;
+    keep(this.head, rows.length === 1 ? [this.state.node, this.names, this.says] : [this.state.node, this.title, this.says, this.names, this.others]);
     text(this.title, `${count(rows.length, "source")} with one cause`);
     this.others.hidden = rows.length <= MOST;
     text(this.others, `and ${rows.length - MOST} more`);
