@@ -22,7 +22,8 @@ type LimiterSeries struct {
 	Requests, Tokens                          [LimiterOutcomes]*stat.Series
 	Near, Waiting, Wait                       *stat.Series
 	Available, Limit, Period, Keys, Evictions *stat.Series
-	noRoom, queueFull                         atomic.Pointer[stat.Series] // nil until they are yielded
+
+	noRoom, queueFull atomic.Pointer[stat.Series] // nil until they are yielded
 }
 
 // InFlightSeries holds the series of a bound on calls in flight.
@@ -78,8 +79,8 @@ func NewLimiterSeries(name string, created time.Time) *LimiterSeries {
 	return s
 }
 
-// YieldQueueFull yields the number of refusals by a full queue if there were any. It reports whether
-// yield wants more.
+// YieldQueueFull yields the number of refusals by a full queue if there were any. It reports
+// whether yield wants more.
 func (s *LimiterSeries) YieldQueueFull(n int64, yield func(*stat.Series, float64) bool) bool {
 	return n == 0 || yield(s.madeLater(&s.queueFull, LimiterQueueFull), float64(n))
 }
