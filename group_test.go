@@ -243,3 +243,24 @@ func TestKeptGateFollowsItsKey(t *testing.T) {
 		require.Zero(t, values["weir.breaker.group.unguarded"])
 	})
 }
+
+// A hold that is evicted is counted, whatever limits the group has.
+func TestEvictedHoldsAreCounted(t *testing.T) {
+	for name, c := range map[string]weir.Config{
+		"no limits": {}, "a rate": {Rate: limiter.PerSecond(1)}, "a bound on calls in flight": {MaxConcurrent: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 4})
+			for i := range 10 {
+				g.Get(fmt.Sprint(i)).Hold(time.Hour)
+			}
+			noRoom := 0.0
+			for s, v := range g.Observe {
+				if s.Instrument == instrument.LimiterNoRoom {
+					noRoom += v
+				}
+			}
+			require.InDelta(t, 6, noRoom, 0)
+		})
+	}
+}

@@ -80,11 +80,15 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if p.config.RefuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
+	metrics := g.admissions.series(g.name, g.epoch)
+	// the buckets, if there are any, are held too, and count holds without room
+	if n := g.holds.evicted.Load(); p.buckets == nil && n > 0 && !yield(metrics.NoRoom(), float64(n)) {
+		return
+	}
 	if p.buckets == nil && p.withoutRoom == nil {
 		g.admissions.observeHeld(g.name, g.epoch, yield)
 		return
 	}
-	metrics := g.admissions.series(g.name, g.epoch)
 	if !g.admissions.observe(metrics, 0, p.buckets != nil, yield) {
 		return
 	}
@@ -97,7 +101,6 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	evictions, noRoom, limit, period := bridge.GroupFigures(p.buckets)
-	noRoom += g.holds.evicted.Load()
 	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) || !yield(metrics.NoRoom(), float64(noRoom)) {
 		return
 	}

@@ -44,6 +44,9 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, remote bool) {
 		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
 	case remote:
 		e.Reason = limiter.NoRoom
+		if r, ok := g.remote.(interface{ MaxKeys() int }); ok {
+			e.MaxKeys = r.MaxKeys()
+		}
 	default:
 		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.Describe(g.limiter).MaxKeys
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -43,8 +44,8 @@ type Config struct {
 	MaxKeys int
 	// Overflow decides about a key for which FailLocal has no room, because MaxKeys keys are in
 	// use: see [limiter.Overflow]. A key is in use until its bucket is full. The metric
-	// weir.limiter.no_room counts the requests of such keys, and Result.Reason names the cause of a
-	// refusal. Default limiter.RefuseNew, which refuses until Redis is asked again.
+	// weir.limiter.no_room counts the requests of such keys, and Result.NoRoom and errors report
+	// them. Default limiter.RefuseNew, which refuses until Redis is asked again.
 	Overflow limiter.Overflow
 	// MaxWaiters is the maximum number of callers that may wait for one key at the same time.
 	// Another caller gets limiter.ErrQueueFull. Default no bound.
@@ -113,6 +114,9 @@ func (c Config) compile() ([]limitSpec, error) {
 	}
 	return limits, errors.Join(faults...)
 }
+
+// maxKeys returns MaxKeys or its default.
+func (c Config) maxKeys() int { return cmp.Or(c.MaxKeys, defaultMaxKeys) }
 
 // Validate returns nil if c is valid, and otherwise an error that names every invalid field.
 func (c Config) Validate() error {

@@ -19,8 +19,12 @@ var (
 )
 
 // Get returns the limit of one key, for the Remote field of weir.Parts. It also implements
-// [limiter.WaitLimiter], and has the method Refund that [limiter.Remote] describes.
+// [limiter.WaitLimiter], and has the methods that
+// [limiter.Remote] describes.
 func (l *Limiter) Get(key string) limiter.Remote { return keyed{limiter: l, key: key} }
+
+// MaxKeys is as limiter.Remote describes it.
+func (k keyed) MaxKeys() int { return k.limiter.maxKeys }
 
 func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
 	r, err := k.limiter.Take(ctx, k.key, n)

@@ -60,10 +60,7 @@ func (l *Limiter) takeFromLease(ctx context.Context, k requestKey, n int) (Resul
 	if !l.policyDecides(err) {
 		return Result{}, err
 	}
-	d := l.groups[0].outage.take(k, n, l.untilRetry(err))
-	r := combineFrom(fromOutage, d.results)
-	r.Reason = d.reason
-	return r, nil
+	return combineFrom(fromOutage, l.groups[0].outage.take(k, n, l.untilRetry(err))), nil
 }
 
 // leaseServer is Redis as the leases of a limiter use it. A limiter with leases has one group.

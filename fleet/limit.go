@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -109,7 +108,11 @@ var errInvalidReply = errors.New("fleet: the reply has numbers that are out of r
 func combineResults(results []Result) Result {
 	all := results[0]
 	for _, r := range results[1:] {
-		all.OK = all.OK && r.OK
+		if all.OK == r.OK {
+			all.NoRoom = all.NoRoom || r.NoRoom
+		} else if all.OK {
+			all.OK, all.NoRoom = false, r.NoRoom
+		}
 		all.Limit = min(all.Limit, r.Limit)
 		all.Remaining = min(all.Remaining, r.Remaining)
 		all.RetryAfter = max(all.RetryAfter, r.RetryAfter)
@@ -117,7 +120,6 @@ func combineResults(results []Result) Result {
 		if r.From == fromOutage {
 			all.From = fromOutage
 		}
-		all.Reason = cmp.Or(all.Reason, r.Reason)
 	}
 	return all
 }

@@ -23,6 +23,7 @@ type Limiter struct {
 	groups     []*limitGroup // one, unless several servers must decide
 	limitCount int
 	maxTake    int  // the most tokens that one request can take, by the config
+	maxKeys    int  // of FailLocal
 	shared     bool // some limit is a Shared
 	waiting    waitQueues
 	stats      statistics
@@ -41,7 +42,7 @@ func NewLimiter(name string, c Config) *Limiter {
 	limits, _ := c.compile() // c is valid
 	l := &Limiter{
 		name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c),
-		limitCount: len(limits), maxTake: maxTakeOfAll(limits),
+		limitCount: len(limits), maxTake: maxTakeOfAll(limits), maxKeys: c.maxKeys(),
 	}
 	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits, &l.stats.noRoom)
 	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })

@@ -48,24 +48,18 @@ func newFallback(c Config, limits []limitSpec, noRoom *metric) fallback {
 	return f
 }
 
-// decision is what the policy decided about each limit.
-type decision struct {
-	results []limiter.Result
-	reason  limiter.Reason // of a refusal, if there is more to say than that no tokens are left
-}
-
 // take takes n tokens and returns the result of each limit. retryAfter is the wait until the next
 // request to Redis.
-func (f fallback) take(k requestKey, n int, retryAfter time.Duration) decision {
+func (f fallback) take(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	return f.decide(k, n, false, retryAfter)
 }
 
 // peek returns what take would return.
-func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) decision {
+func (f fallback) peek(k requestKey, n int, retryAfter time.Duration) []limiter.Result {
 	return f.decide(k, n, true, retryAfter)
 }
 
-func (f fallback) decide(k requestKey, n int, peek bool, retryAfter time.Duration) decision {
+func (f fallback) decide(k requestKey, n int, peek bool, retryAfter time.Duration) []limiter.Result {
 	if f.policy == FailLocal && n >= 0 && n <= maxTakeOfAll(f.limits) {
 		return f.decideLocally(k, n, peek, retryAfter)
 	}
@@ -82,36 +76,32 @@ func (f fallback) decide(k requestKey, n int, peek bool, retryAfter time.Duratio
 		}
 		results[i] = r
 	}
-	return decision{results: results}
+	return results
 }
 
 // decideLocally takes tokens from this node's share of all limits, or of none.
-func (f fallback) decideLocally(k requestKey, n int, peek bool, retryAfter time.Duration) decision {
-	d := decision{results: make([]limiter.Result, len(f.limits))}
-	refused, anyNoRoom := len(f.shares), false
+func (f fallback) decideLocally(k requestKey, n int, peek bool, retryAfter time.Duration) []limiter.Result {
+	results := make([]limiter.Result, len(f.limits))
+	refused, noRoom := len(f.shares), false
 	for i, share := range f.shares {
 		// after a refusal, the others only report their state
-		r, noRoom := share.take(f.limits[i].tagFor(k), n, peek || refused < i, retryAfter)
-		if d.results[i] = r; r.OK {
-			anyNoRoom = anyNoRoom || noRoom
-			continue
-		}
-		refused = min(refused, i)
-		if anyNoRoom = anyNoRoom || noRoom; noRoom && d.reason == "" {
-			d.reason = limiter.Reason(fmt.Sprintf("no room: MaxKeys is %d", share.maxKeys))
+		results[i] = share.take(f.limits[i].tagFor(k), n, peek || refused < i, retryAfter)
+		noRoom = noRoom || results[i].NoRoom
+		if !results[i].OK {
+			refused = min(refused, i)
 		}
 	}
-	if anyNoRoom && !peek {
+	if noRoom && n > 0 && !peek {
 		f.noRoom.Add(1)
 	}
 	if refused < len(f.shares) && !peek {
 		for i := range refused {
 			tag := f.limits[i].tagFor(k)
 			f.shares[i].refund(tag, n, 0)
-			d.results[i], _ = f.shares[i].take(tag, n, true, retryAfter)
+			results[i] = f.shares[i].take(tag, n, true, retryAfter)
 		}
 	}
-	return d
+	return results
 }
 
 // refund gives back the tokens that have not returned since they were taken.

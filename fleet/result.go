@@ -12,9 +12,6 @@ type Result struct {
 	//   - "lease": this process. It uses a token that it took from Redis in advance.
 	//   - "outage": the policy [OnOutage], because Redis is unavailable.
 	From string
-	// Reason says why a request was refused, if it was not for lack of tokens: "no room: MaxKeys is
-	// N" if FailLocal has no room for the key. Otherwise it is empty.
-	Reason limiter.Reason
 }
 
 // Values of Result.From.

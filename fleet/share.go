@@ -39,26 +39,22 @@ type shareBucket struct {
 func newShareTable(s limitSpec, c Config) *shareTable {
 	t := &shareTable{
 		limit: s.maxTake, burst: float64(s.maxTake) * c.Share, rate: s.events * c.Share / float64(s.per),
-		maxKeys: c.MaxKeys, overflow: c.Overflow, epoch: time.Now(), index: map[string]int{},
-	}
-	if t.maxKeys == 0 {
-		t.maxKeys = defaultMaxKeys
+		maxKeys: c.maxKeys(), overflow: c.Overflow, epoch: time.Now(), index: map[string]int{},
 	}
 	return t
 }
 
-// take takes n tokens of a key, or only reports whether it could. noRoom reports that there is no
-// room for the key, and that Overflow has decided.
-func (t *shareTable) take(key string, n int, peek bool, retryAfter time.Duration) (r limiter.Result, noRoom bool) {
+// take takes n tokens of a key, or only reports whether it could.
+func (t *shareTable) take(key string, n int, peek bool, retryAfter time.Duration) (r limiter.Result) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b, noRoom := t.bucketFor(key)
 	if b == nil {
-		r := limiter.Result{OK: n == 0 || t.overflow == limiter.PassNew, Limit: t.limit}
+		r := limiter.Result{OK: n == 0 || t.overflow == limiter.PassNew, NoRoom: true, Limit: t.limit}
 		if !r.OK {
 			r.RetryAfter = retryAfter
 		}
-		return r, n > 0
+		return r
 	}
 	wants := float64(n)
 	over := b.missing + min(wants, t.burst) - t.burst
@@ -68,11 +64,11 @@ func (t *shareTable) take(key string, n int, peek bool, retryAfter time.Duration
 	} else if !peek {
 		b.missing += wants
 	}
-	r.Limit, r.ResetAfter = t.limit, t.timeFor(b.missing)
+	r.NoRoom, r.Limit, r.ResetAfter = noRoom, t.limit, t.timeFor(b.missing)
 	if r.Remaining = int(max(t.burst-b.missing, 0)); b.missing == 0 {
 		r.Remaining = max(r.Remaining, 1) // a full bucket allows any request
 	}
-	return r, noRoom && n > 0
+	return r
 }
 
 // refund gives back those of n tokens, taken age ago, that the rate has not returned since.

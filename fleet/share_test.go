@@ -2,15 +2,19 @@ package fleet_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 // closedLink returns a link whose breaker lets no request through, so that the policy decides.
@@ -134,20 +138,53 @@ func TestKeysBeyondMaxKeysDuringAnOutage(t *testing.T) {
 				}
 				require.Equal(t, want.allowed, allowed)
 				require.EqualValues(t, want.noRoom, metricsOf(b)["weir.limiter.no_room"])
-				require.Zero(t, mustTake(t, b, "0", 1).Reason, "lack of tokens")
+				require.False(t, mustTake(t, b, "0", 1).NoRoom, "lack of tokens")
+				require.True(t, last.NoRoom)
 				if overflow == limiter.RefuseNew {
-					require.EqualValues(t, "no room: MaxKeys is 100", last.Reason)
 					require.Equal(t, awayTimeout, last.RetryAfter)
 					err := b.WaitAtMost(t.Context(), "new", 1, time.Millisecond)
-					require.ErrorContains(t, err, "limiter room: no room: MaxKeys is 100 (limit 4)")
+					require.ErrorContains(t, err, "limiter room: no room for the key: MaxKeys is 100 (limit 4)")
 					require.ErrorIs(t, err, limiter.ErrLimited)
+					_, err = weir.Join("gate", weir.Parts{Breaker: breaker.New("gate", breaker.Config{}), Remote: b.Get("new")}).Allow(t.Context())
+					require.ErrorContains(t, err, "limiter gate: no room for the key: MaxKeys is 100 (limit 4)")
+					require.EqualError(t, refusalOfPolicy(b), `weirhttp: policy "each" has no room for the key: MaxKeys is 100`)
 				}
 				time.Sleep(2 * time.Hour)
 				require.True(t, mustTake(t, b, "new", 1).OK, "a full bucket makes room")
-				require.Zero(t, mustTake(t, b, "new", 2).Reason)
+				require.False(t, mustTake(t, b, "new", 2).NoRoom)
 			})
 		})
 	}
+}
+
+// refusalOfPolicy returns the error of a request whose policy asks b about the key "new".
+func refusalOfPolicy(b *fleet.Limiter) (err error) {
+	policy := weirhttp.Policy{Name: "each", By: func(*http.Request) string { return "new" }, Remote: b.Get}
+	limit := weirhttp.NewLimit(weirhttp.LimitConfig{
+		Policies:  []weirhttp.Policy{policy},
+		OnRefusal: func(_ *http.Request, f weirhttp.Refusal) { err = f.Err },
+	})
+	limit.Handler(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+	return err
+}
+
+// The limit without room decides what is said, not one that has room or allows the request.
+func TestNoRoomOfSeveralLimits(t *testing.T) {
+	l := closedLink(t)
+	synctest.Test(t, func(t *testing.T) {
+		b := fleet.NewLimiter("both", fleet.Config{
+			Link: l, OnOutage: fleet.FailLocal, Share: 1, MaxKeys: 1,
+			Limits: []fleet.Limit{fleet.FixedWindow{Limit: 2, Window: time.Second}, fleet.FixedWindow{Limit: 3, Window: time.Hour}},
+		})
+		require.False(t, mustTake(t, b, "a", 2).NoRoom)
+		time.Sleep(2 * time.Second) // the bucket of the first limit is full again, and makes room
+		r := mustTake(t, b, "b", 1)
+		require.False(t, r.OK)
+		require.True(t, r.NoRoom)
+		r = mustTake(t, b, "a", 2)
+		require.False(t, r.OK)
+		require.False(t, r.NoRoom)
+	})
 }
 
 // A clock that goes back, as between the test and a bubble, neither adds tokens nor stops their

@@ -14,8 +14,7 @@ import (
 type attempt struct {
 	*limitGroup
 	results   []limiter.Result
-	decidedBy string         // Redis or the policy
-	reason    limiter.Reason // of a refusal by the policy
+	decidedBy string // Redis or the policy
 	began     time.Time
 	err       error // why the server is unavailable
 }
@@ -66,7 +65,7 @@ func (l *Limiter) takeFromGroups(ctx, toEnd context.Context, k requestKey, n int
 	results := make([]Result, l.limitCount)
 	for _, a := range attempts {
 		for i, limit := range a.limits {
-			results[limit.index] = Result{Result: a.results[i], From: a.decidedBy, Reason: a.reason}
+			results[limit.index] = Result{Result: a.results[i], From: a.decidedBy}
 		}
 	}
 	return results, nil
@@ -97,7 +96,7 @@ func (a *attempt) peek(ctx context.Context, l *Limiter, k requestKey, n int, at 
 	if a.err = err; !l.policyDecides(err) {
 		return err
 	}
-	a.apply(a.outage.peek(k, n, l.untilRetry(err)))
+	a.decidedBy, a.results = fromOutage, a.outage.peek(k, n, l.untilRetry(err))
 	return nil
 }
 
@@ -114,13 +113,8 @@ func (a *attempt) take(ctx context.Context, l *Limiter, k requestKey, n int, at 
 			return err
 		}
 	}
-	a.apply(a.outage.take(k, n, l.untilRetry(a.err)))
+	a.decidedBy, a.results = fromOutage, a.outage.take(k, n, l.untilRetry(a.err))
 	return nil
-}
-
-// apply stores what the policy decided.
-func (a *attempt) apply(d decision) {
-	a.decidedBy, a.results, a.reason = fromOutage, d.results, d.reason
 }
 
 // policyDecides counts an error of Redis, and reports whether the policy decides instead of Redis.

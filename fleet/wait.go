@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +72,10 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 		}
 		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
-			return refused, l.limitedError(cmp.Or(r.Reason, reason), r.RetryAfter)
+			if r.NoRoom && reason != limiter.OverLimit {
+				reason = limiter.NoRoom
+			}
+			return refused, l.limitedError(reason, r.RetryAfter)
 		}
 		if w.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
 			return l.waitEnded(ctx)
@@ -116,6 +118,9 @@ func pointlessWait(ctx context.Context, retry, maxWait time.Duration) (slack tim
 // limitedError returns the error for a request that may succeed after d.
 func (l *Limiter) limitedError(reason limiter.Reason, d time.Duration) error {
 	e := &limiter.LimitedError{Name: l.name, Reason: reason, Limit: l.maxTake}
+	if reason == limiter.NoRoom {
+		e.MaxKeys = l.maxKeys
+	}
 	if d != limiter.Never {
 		e.Until = time.Now().Add(d)
 	}

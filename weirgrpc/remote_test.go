@@ -73,6 +73,22 @@ func TestRemoteLimitsEachKey(t *testing.T) {
 	})
 }
 
+// fullRemote has no room for any key.
+type fullRemote struct{}
+
+func (fullRemote) Take(context.Context, int) (limiter.Result, error) {
+	return limiter.Result{NoRoom: true, Limit: 2, RetryAfter: time.Second}, nil
+}
+
+func (fullRemote) MaxKeys() int { return 7 }
+
+func TestRemoteWithoutRoomIsNamed(t *testing.T) {
+	server := newServer(weirgrpc.LimitRemote("tenants", func(string) limiter.Remote { return fullRemote{} }, weirgrpc.ByMetadata("tenant")))
+	err := serveCallOf(t.Context(), server, "acme")
+	require.ErrorIs(t, err, limiter.ErrLimited)
+	require.ErrorContains(t, err, "no room for the key: MaxKeys is 7")
+}
+
 // If a Remote returns an error, the call is neither refused nor a failure of the handler.
 func TestErrorOfARemoteIsNotARefusal(t *testing.T) {
 	unavailable := errors.New("the store is unavailable")

@@ -90,11 +90,18 @@ func LimitBy[K comparable](g *limiter.Group[K], key func(ctx context.Context, ca
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
 		p, err := admitReserved(g.Name(), limiter.Reserve(g.Get(key(ctx, call)), 1))
-		if limited, ok := errors.AsType[*limiter.LimitedError](err); ok && limited.Reason == limiter.NoRoom {
-			limited.MaxKeys = g.MaxKeys()
-		}
-		return p, err
+		return p, withMaxKeys(err, g)
 	}}
+}
+
+// withMaxKeys makes the error of a call without room for its key say how many keys the limit keeps,
+// if the limit tells.
+func withMaxKeys(err error, limit any) error {
+	limited, ok := errors.AsType[*limiter.LimitedError](err)
+	if m, tells := limit.(interface{ MaxKeys() int }); ok && tells && limited.Reason == limiter.NoRoom {
+		limited.MaxKeys = m.MaxKeys()
+	}
+	return err
 }
 
 // LimitRemote returns a rule with one limit per key that is kept outside this process, such as a
@@ -112,7 +119,8 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 		if err != nil {
 			return nil, &undecidedError{err}
 		}
-		return admit(name, r, func() { refundRemote(ctx, remote, asked) })
+		p, err := admit(name, r, func() { refundRemote(ctx, remote, asked) })
+		return p, withMaxKeys(err, remote)
 	}}
 }
 

@@ -26,6 +26,8 @@ type answer struct {
 	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
 	asked  time.Time      // when it was asked
 	given  bool           // there is a reply; a Remote that was not called has given none
+
+	remoteKeys int // how many keys the Remote can keep, if it has no room and says so
 }
 
 // decide takes the request from all quotas, or from none if one refuses. It first looks at all
@@ -111,7 +113,7 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 func (d *decision) warnNoRoom(ctx context.Context) {
 	for i := range d.answers {
 		if a := &d.answers[i]; a.hasNoRoom() {
-			a.quota.warnNoRoom(ctx)
+			a.quota.warnNoRoom(ctx, a.maxKeys())
 		}
 	}
 }
@@ -144,13 +146,21 @@ func (a *answer) byNetwork() bool { return a.table != nil && a.table != a.quota.
 // hasNoRoom reports whether there is no room for the key.
 func (a *answer) hasNoRoom() bool { return a.NoRoom || a.byNetwork() }
 
+// maxKeys returns how many keys have room, or 0 if a Remote does not say.
+func (a *answer) maxKeys() int {
+	if a.table == nil {
+		return a.remoteKeys
+	}
+	return a.quota.policy.maxKeys()
+}
+
 // noRoom returns the error of a request that was refused because there is no room for its key, or
 // nil.
 func (a *answer) noRoom() error {
 	if !a.refused() || !a.hasNoRoom() || a.RetryAfter == limiter.Never {
 		return nil
 	}
-	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.quota.policy.maxKeys(), byNetwork: a.byNetwork(), shared: a.room}
+	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.maxKeys(), byNetwork: a.byNetwork(), shared: a.room}
 }
 
 // peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.

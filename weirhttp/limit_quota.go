@@ -145,13 +145,16 @@ func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNe
 // noRoomError is the error of a request that was refused because all keys of a policy are in use.
 type noRoomError struct {
 	policy    string
-	maxKeys   int
+	maxKeys   int  // 0 if it is not known
 	byNetwork bool // the request is counted by network
 	shared    bool // several keys share the quota, which is used up
 }
 
 func (e *noRoomError) Error() string {
-	text := fmt.Sprintf("weirhttp: policy %q has no room for the key: MaxKeys is %d", e.policy, e.maxKeys)
+	text := fmt.Sprintf("weirhttp: policy %q has no room for the key", e.policy)
+	if e.maxKeys > 0 {
+		text += fmt.Sprintf(": MaxKeys is %d", e.maxKeys)
+	}
 	switch {
 	case e.shared && e.byNetwork:
 		text += ", and the quota that new keys of the same network share is used up"
@@ -162,7 +165,7 @@ func (e *noRoomError) Error() string {
 }
 
 // warnNoRoom logs that new keys have no quota of their own, at most once per minute.
-func (q *quota) warnNoRoom(ctx context.Context) {
+func (q *quota) warnNoRoom(ctx context.Context, maxKeys int) {
 	last := q.warned.Load()
 	if last != nil && time.Since(*last).Abs() < time.Minute {
 		return
@@ -170,8 +173,11 @@ func (q *quota) warnNoRoom(ctx context.Context) {
 	if now := time.Now(); !q.warned.CompareAndSwap(last, &now) {
 		return
 	}
-	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which its Overflow decides about: raise MaxKeys",
-		"policy", q.policy.Name, "MaxKeys", q.policy.maxKeys(), "Overflow", q.policy.overflow())
+	args := []any{"policy", q.policy.Name, "MaxKeys", maxKeys}
+	if q.keys != nil { // a Remote has an Overflow of its own
+		args = append(args, "Overflow", q.policy.overflow())
+	}
+	slog.WarnContext(ctx, "weirhttp: a policy has no room for new keys, which its Overflow decides about: raise MaxKeys", args...)
 }
 
 // networkName returns the name of the networks in metrics.

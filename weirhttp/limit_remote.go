@@ -27,7 +27,10 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		if err != nil {
 			return &undecidedError{policy: a.quota.policy.Name, err: err}
 		}
-		a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: true}, true
+		a.reply, a.given = reply{Result: result, next: result.RetryAfter, room: !result.NoRoom}, true
+		if m, ok := limit.(interface{ MaxKeys() int }); ok && result.NoRoom {
+			a.remoteKeys = m.MaxKeys()
+		}
 		if !result.OK {
 			return nil
 		}

@@ -28,7 +28,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(strings.Count(file.String(), "- alert: "), "rules")
-	// Output: 15 rules
+	// Output: 17 rules
 }
 
 func ExampleWrite() {
@@ -104,9 +104,11 @@ func ExampleHealthConfig() {
 	// BreakerRefusing, ticket
 	// BreakerGroupFull, ticket
 	// LimiterSaturated, ticket
+	// LimiterFull, ticket
 	// NotifierFailing, page
 	// NotifierDropping, ticket
 	// MonitorStalled, page
 	// RuleFailing, ticket
 	// MetricsIncomplete, ticket
+	// ConfigRefused, ticket
 }

@@ -44,9 +44,10 @@ func (c HealthConfig) orDefault() HealthConfig {
 }
 
 // Health returns rules for all breakers, limiters, notifiers and monitors of a program. They fire
-// when a breaker stays open, flaps or refuses calls, a group is full, or a limiter refuses many
-// requests. They also fire when a notifier does not deliver or gives up, a monitor no longer
-// evaluates, a rule fails, or metrics are left out. The error names every invalid field of c.
+// when a breaker stays open, flaps or refuses calls, a group of breakers or limiters is full, or a
+// limiter refuses many requests. They also fire when a notifier does not deliver or gives up, a
+// monitor no longer evaluates, a rule fails, metrics are left out, or a file of package weirconfig
+// is refused. The error names every invalid field of c.
 //
 // Each rule judges each process by itself, so that a healthy process hides no other whose breaker,
 // limiter or notifier has the same name.
@@ -67,8 +68,8 @@ func Health(c HealthConfig) ([]Rule, error) {
 	}
 	c = c.orDefault()
 	return []Rule{
-		c.breakerOpen(), c.groupOpen(), breakerFlapping(), breakerRefusing(), groupFull(), limiterSaturated(),
-		c.notifierFailing(), notifierDropping(), c.monitorStalled(), ruleFailing(), metricsIncomplete(),
+		c.breakerOpen(), c.groupOpen(), breakerFlapping(), breakerRefusing(), groupFull(), limiterSaturated(), limiterFull(),
+		c.notifierFailing(), notifierDropping(), c.monitorStalled(), ruleFailing(), metricsIncomplete(), configRefused(),
 	}, nil
 }
 
@@ -162,6 +163,14 @@ func limiterSaturated() Rule {
 	}
 }
 
+func limiterFull() Rule {
+	return Rule{
+		Alert: "LimiterFull", For: 5 * time.Minute,
+		Expr:   `rate(weir_limiter_no_room_total[5m]) > 0`,
+		Labels: severity("ticket"), Annotations: summary("limiter {{ $labels.weir_limiter_name }} is full: {{ $value | humanize }} requests and holds per second are of keys without room"),
+	}
+}
+
 // notifierFailing judges by what is pending, because a notifier may try once an hour if its
 // receiver asks for that.
 func (c HealthConfig) notifierFailing() Rule {
@@ -207,6 +216,14 @@ func metricsIncomplete() Rule {
 		Expr: `increase(weir_exporter_source_panics_total[5m]) > 0 or` +
 			` sum without (weir_exporter_reason) (increase(weir_exporter_skipped_samples_total[5m])) > 0`,
 		Labels: severity("ticket"), Annotations: summary("metrics are left out, because sources panic, have the same name or are not valid"),
+	}
+}
+
+func configRefused() Rule {
+	return Rule{
+		Alert: "ConfigRefused", For: 5 * time.Minute,
+		Expr:   `weir_config_refused > 0`,
+		Labels: severity("ticket"), Annotations: summary("the file {{ $labels.weir_config_file }} is refused, so the program runs with an earlier one"),
 	}
 }
 

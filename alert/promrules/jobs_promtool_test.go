@@ -108,6 +108,8 @@ var sickJobs = map[string]jobSeries{
 		`weir_exporter_source_panics_total{%s}`:                                    {sickFor, constant(7)},
 		`weir_exporter_skipped_samples_total{%s,weir_exporter_reason="duplicate"}`: {sickFor, constant(7)},
 	},
+	"LimiterFull":   {`weir_limiter_no_room_total{%s,weir_limiter_name="x"}`: {sickFor, constant(7)}},
+	"ConfigRefused": {`weir_config_refused{%s,weir_config_file="x"}`: {sick, constant(0)}},
 }
 
 // Two jobs have objects with the same names, and one of them is sick for half an hour. Each rule

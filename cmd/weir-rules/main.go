@@ -8,8 +8,8 @@
 //	-interval   the longest interval of an alert monitor, default 5s
 //
 // The rules are BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, BreakerGroupFull,
-// LimiterSaturated, NotifierFailing, NotifierDropping, MonitorStalled, RuleFailing and
-// MetricsIncomplete. The directory exporters/prom/mixin contains the rules for the
+// LimiterSaturated, LimiterFull, NotifierFailing, NotifierDropping, MonitorStalled, RuleFailing,
+// MetricsIncomplete and ConfigRefused. The directory exporters/prom/mixin contains the rules for the
 // default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for the
 // error budget of one service.
 package main

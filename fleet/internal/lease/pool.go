@@ -45,7 +45,9 @@ type Pool struct {
 	closed bool
 	leases map[string]*list.Element // of *lease
 	byUse  list.List                // the most recently used first
-	timed  bool                     // returnIdle will be called
+	due    time.Duration            // when returnIdle will be called
+	timer  uint64                   // counts timers; the last one is to call returnIdle
+	timed  bool                     // there is a timer
 
 	returning chan struct{} // has an element while returnIdle runs
 }
@@ -66,6 +68,7 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	now := p.now()
 	p.mu.Lock()
 	l := p.get(key, now)
+	p.setTimer(now)
 	if l.held >= n {
 		defer p.mu.Unlock()
 		return l.handOut(n, now), true, nil
@@ -123,6 +126,9 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 	if e, known := p.leases[key]; known {
 		p.byUse.MoveToFront(e)
 		l := e.Value.(*lease)
+		if p.otherClock(l, now) || now-l.usedAt > 2*p.config.Age { // returnIdle was not called
+			l.takeAll()
+		}
 		l.usedAt = now
 		return l
 	}
@@ -130,12 +136,25 @@ func (p *Pool) get(key string, now time.Duration) *lease {
 	l := &lease{key: strings.Clone(key), size: 1, usedAt: now, answeredAt: now - p.config.Age}
 	if len(p.leases) < p.config.Keys {
 		p.leases[l.key] = p.byUse.PushFront(l)
-		if !p.timed {
-			p.timed = true
-			time.AfterFunc(p.config.Age, p.returnIdle)
-		}
 	}
 	return l
+}
+
+// otherClock reports whether the lease was last used by another clock, such as that of another
+// testing/synctest bubble: see clock.IsNew. The tokens of such a lease are lost, because it is not
+// known how many of them still count.
+func (p *Pool) otherClock(l *lease, now time.Duration) bool { return now < l.usedAt-time.Second }
+
+// setTimer makes sure that returnIdle will be called if there are keys. A timer that is late is
+// replaced, since it may have stopped with a testing/synctest bubble. The caller holds p.mu.
+func (p *Pool) setTimer(now time.Duration) {
+	if p.byUse.Len() == 0 || p.timed && now <= p.due+p.config.Age && now >= p.due-2*p.config.Age {
+		return
+	}
+	p.timer++
+	timer := p.timer
+	p.due, p.timed = now+p.config.Age, true
+	time.AfterFunc(p.config.Age, func() { p.returnIdle(timer) })
 }
 
 // makeRoom evicts the key that has not been used for the longest time if there is no room for l,
@@ -161,18 +180,20 @@ func (p *Pool) evict(e *list.Element) lease {
 }
 
 // returnIdle evicts the keys that have not been used for Age, and gives their tokens back. It is
-// called after Age, until there are no keys.
-func (p *Pool) returnIdle() {
+// called after Age, until there are no keys. timer is the number of the timer that calls it.
+func (p *Pool) returnIdle(timer uint64) {
 	p.returning <- struct{}{}
 	defer func() { <-p.returning }()
 	var idle []lease
 	p.mu.Lock()
 	now := p.now()
-	for e := p.byUse.Back(); e != nil && now-e.Value.(*lease).usedAt >= p.config.Age; e = p.byUse.Back() {
-		if e.Value.(*lease).refill != nil {
+	for e := p.byUse.Back(); e != nil; e = p.byUse.Back() {
+		l := e.Value.(*lease)
+		other := p.otherClock(l, now)
+		if l.refill != nil || !other && now-l.usedAt < p.config.Age {
 			break
 		}
-		if held := p.evict(e); held.held > 0 {
+		if held := p.evict(e); held.held > 0 && !other {
 			idle = append(idle, held)
 		}
 	}
@@ -184,8 +205,9 @@ func (p *Pool) returnIdle() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.timed = p.byUse.Len() > 0; p.timed {
-		time.AfterFunc(p.config.Age, p.returnIdle)
+	if p.timer == timer {
+		p.timed = false
+		p.setTimer(p.now())
 	}
 }
 

@@ -273,3 +273,31 @@ func TestUnusedLeasesReturnByThemselves(t *testing.T) {
 		require.Empty(t, s.requests())
 	})
 }
+
+// A pool in a package variable is used in one bubble after the other, each with its own clock, and
+// then outside. Tokens of another clock are neither handed out nor given back.
+func TestLeasesOfAnotherClock(t *testing.T) {
+	s := newServer(bucket(1000, 10_000))
+	p := lease.New(s, baseConfig)
+	refunds := func() []int { return slices.DeleteFunc(s.requests(), func(n int) bool { return n > 0 }) }
+	for _, wait := range []time.Duration{time.Hour, 0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(wait)
+			_, held, err := p.Take(t.Context(), "k", 1)
+			require.NoError(t, err)
+			require.False(t, held)
+			fillLease(t, p, "k")
+			require.Empty(t, refunds())
+		})
+	}
+	_, held, err := p.Take(t.Context(), "k", 1)
+	require.NoError(t, err)
+	require.False(t, held)
+	require.Empty(t, refunds())
+	synctest.Test(t, func(t *testing.T) {
+		fillLease(t, p, "other")
+		time.Sleep(3 * time.Second)
+		require.Zero(t, lease.Keys(p), "unused leases return in each clock")
+		require.NotEmpty(t, refunds())
+	})
+}
