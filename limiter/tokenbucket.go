@@ -132,9 +132,11 @@ func (b *TokenBucket) takeSlow(at time.Duration, n int, tolerance time.Duration)
 // restart makes the bucket full if its clock is a new one, and reports whether it did: see
 // clock.IsNew. It is called after a refusal, so allowed requests pay nothing.
 func (b *TokenBucket) restart(at, tolerance time.Duration) bool {
-	if !b.state.Load().isAhead(at + tolerance) {
-		return false
-	}
+	return b.state.Load().isAhead(at+tolerance) && b.restartAhead(at, tolerance)
+}
+
+// restartAhead does the work of restart for a bucket whose state is ahead of the time.
+func (b *TokenBucket) restartAhead(at, tolerance time.Duration) bool {
 	b.mu.Lock()
 	isNew := clock.IsNew(b.epoch, at, b.state.Load().latest(), tolerance)
 	if isNew {
