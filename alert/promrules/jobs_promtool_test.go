@@ -123,18 +123,40 @@ func TestHealthyJobHidesNoSickOne(t *testing.T) {
 		for rule, all := range sickJobs {
 			var input []series
 			for name, of := range all {
-				input = append(input, jobValues(name, "A", scrape, of.a), jobValues(name, "B", scrape, of.b))
+				input = append(input, jobValues(name, "A", scrape, jobsEnd, of.a), jobValues(name, "B", scrape, jobsEnd, of.b))
 			}
 			t.Run(fmt.Sprint(rule, " ", scrape), func(t *testing.T) {
-				checkOneAlert(t, dir, "job", scrape, input, []string{rule + " A"}, sickEnds-time.Minute)
+				checkOneAlert(t, dir, "job", scrape, jobsEnd, input, []string{rule + " A"}, sickEnds-time.Minute)
 			})
 		}
 	}
 }
 
-func jobValues(name, job string, scrape time.Duration, value func(time.Duration) float64) series {
+// An objective is one of all processes of a job, so that a process with few calls does not page by
+// chance. A healthy job with a breaker of the same name hides nothing, though it has more calls.
+func TestHealthyJobHidesNoSpentErrorBudget(t *testing.T) {
+	const end = 8 * time.Hour // the longest of the short spans is 6h
+	group, err := promrules.BurnRate("payments", 0.999)
+	require.NoError(t, err)
+	dir := writeRules(t, group)
+	for _, scrape := range []time.Duration{15 * time.Second, time.Minute} {
+		t.Run(scrape.String(), func(t *testing.T) {
+			var input []series
+			for outcome, of := range map[string][2]func(time.Duration) float64{
+				"failure": {sickFor, constant(7)}, "success": {seconds(1), seconds(1000)},
+			} {
+				name := `weir_breaker_calls_total{%s,weir_breaker_name="payments",weir_breaker_outcome="` + outcome + `"}`
+				input = append(input, jobValues(name, "A", scrape, end, of[0]), jobValues(name, "B", scrape, end, of[1]))
+			}
+			want := []string{"payments burn 14.4x A", "payments burn 1x A", "payments burn 3x A", "payments burn 6x A"}
+			checkOneAlert(t, dir, "job", scrape, end, input, want, sickEnds-time.Minute)
+		})
+	}
+}
+
+func jobValues(name, job string, scrape, end time.Duration, value func(time.Duration) float64) series {
 	var values []string
-	for at := time.Duration(0); at <= jobsEnd; at += scrape {
+	for at := time.Duration(0); at <= end; at += scrape {
 		values = append(values, strconv.FormatFloat(value(at), 'g', -1, 64))
 	}
 	return series{fmt.Sprintf(name, `job="`+job+`",instance="`+job+`:1"`), strings.Join(values, " ")}
@@ -142,17 +164,17 @@ func jobValues(name, job string, scrape time.Duration, value func(time.Duration)
 
 // checkOneAlert checks that each of the alerts begins once, fires at a time, and no longer fires at
 // the end.
-func checkOneAlert(t *testing.T, dir, label string, scrape time.Duration, input []series, want []string, fires time.Duration) {
+func checkOneAlert(t *testing.T, dir, label string, scrape, end time.Duration, input []series, want []string, fires time.Duration) {
 	t.Helper()
 	const every = 15 * time.Second
 	firing := `count by (alertname, ` + label + `) (ALERTS{alertstate="firing"}%s)`
 	starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`,
-		fmt.Sprintf(firing, ""), fmt.Sprintf(firing, " offset "+every.String()), jobsEnd, every)
+		fmt.Sprintf(firing, ""), fmt.Sprintf(firing, " offset "+every.String()), end, every)
 	promtoolTest(t, dir, label, scrape, every, input, []expectation{
 		{sickBegins - time.Minute, fmt.Sprintf(firing, ""), nil},
 		{fires, fmt.Sprintf(firing, ""), want},
-		{jobsEnd, fmt.Sprintf(firing, ""), nil},
-		{jobsEnd, starts, want},
+		{end, fmt.Sprintf(firing, ""), nil},
+		{end, starts, want},
 	})
 }
 
@@ -180,7 +202,7 @@ func TestOutageOfAReceiverPagesOnce(t *testing.T) {
 				}
 				input = append(input, series{name, strings.Join(seen, " ")})
 			}
-			checkOneAlert(t, writeRules(t, health), "weir_notifier_name", scrape, input, want, sickEnds-time.Minute)
+			checkOneAlert(t, writeRules(t, health), "weir_notifier_name", scrape, jobsEnd, input, want, sickEnds-time.Minute)
 		})
 	}
 }

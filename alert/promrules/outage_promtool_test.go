@@ -257,8 +257,8 @@ func promtoolTest(t *testing.T, dir, label string, scrape, evaluation time.Durat
 		at := (e.at + evaluation - 1).Truncate(evaluation)
 		fmt.Fprintf(&b, "  - expr: '%s'\n    eval_time: %s\n    exp_samples:\n", e.expr, at)
 		for _, one := range e.want {
-			rule, name, _ := strings.Cut(one, " ")
-			fmt.Fprintf(&b, "    - labels: '{alertname=\"%s\",%s=\"%s\"}'\n      value: 1\n", rule, label, name)
+			i := strings.LastIndex(one, " ") // a rule may have spaces in its name
+			fmt.Fprintf(&b, "    - labels: '{alertname=\"%s\",%s=\"%s\"}'\n      value: 1\n", one[:i], label, one[i+1:])
 		}
 	}
 	promtool(t, dir, "test.yml", b.String(), "test", "rules")
