@@ -17,8 +17,8 @@ const Never time.Duration = math.MaxInt64
 type Result struct {
 	// OK reports whether the tokens were taken.
 	OK bool
-	// NoRoom reports that a [Group] or a [Remote] had no room for the key, because MaxKeys keys were
-	// in use. The other fields are the answer of its Overflow.
+	// NoRoom reports that a [Group] or a [Remote] had no room for the key, because MaxKeys keys
+	// were in use. The other fields are the answer of its Overflow.
 	NoRoom bool
 	// Limit is the maximum number of tokens that one request can take.
 	Limit int

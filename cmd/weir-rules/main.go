@@ -9,9 +9,9 @@
 //
 // The rules are BreakerOpen, BreakerGroupOpen, BreakerFlapping, BreakerRefusing, BreakerGroupFull,
 // LimiterSaturated, LimiterFull, NotifierFailing, NotifierDropping, MonitorStalled, RuleFailing,
-// MetricsIncomplete and ConfigRefused. The directory exporters/prom/mixin contains the rules for the
-// default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for the
-// error budget of one service.
+// MetricsIncomplete and ConfigRefused. The directory exporters/prom/mixin contains the rules for
+// the default intervals, and a dashboard for Grafana. The package alert/promrules writes rules for
+// the error budget of one service.
 package main
 
 import (

@@ -78,7 +78,7 @@ func TestThePageHasAPartOfItsOwn(t *testing.T) {
 	page := scenarios + harm.Page(few(), 9, nil)
 	require.Contains(t, page, "These are 2 worlds of seed 9")
 	require.Contains(t, page, "| weir | 2 | 1 | 1 of 1 | 0 of 1 | 1 of 2 | 1 of 2 | 1 % | 1 % | 25 % |")
-	require.Contains(t, page, "- weir, 25 %: ")
+	require.Contains(t, page, "| weir | 25 % | ")
 	again, part := harm.SplitPage(page)
 	require.Equal(t, scenarios, again)
 	require.Equal(t, page, again+part)

@@ -38,7 +38,8 @@ func Page(all []Found, seed uint64, known []Found) string {
 			"`weir.Config{}`. It is *stuck* if it still refuses calls of a healthy service at the end, and *late* if the way " +
 			"back takes longer than Window, Cooldown, Recovery, three probes and 20 calls together.",
 		fmt.Sprintf("These are %d worlds of seed %d, each with at least %d seeds of calls. A share below 1 %% is never "+
-			"judged from fewer than 20,000 calls.", len(all), seed, leastSeeds),
+			"judged from fewer than 20,000 calls. [designs.md](designs.md#worlds-that-nothing-was-tuned-on) has the figures of a "+
+			"seed that nothing was tuned on, in which weir and gobreaker harm more often.", len(all), seed, leastSeeds),
 	} {
 		report.WriteParagraph(&b, text)
 	}
@@ -50,12 +51,12 @@ func Page(all []Found, seed uint64, known []Found) string {
 			all[0].Verdicts[g].Guard.Name, len(c.regrets), c.harmed(), c.broken[Healthy], c.of[Healthy], c.broken[MostlyWell],
 			c.of[MostlyWell], c.stuck, c.ends, c.late, c.ends, c.regret(0.5), c.regret(0.99), c.regret(1))
 	}
-	b.WriteString("\nThe worst world of each guard:\n\n")
+	b.WriteString("\n| guard | regret | its worst world |\n|---|--:|---|\n")
 	for g, v := range all[0].Verdicts {
 		worst := slices.MaxFunc(all, func(x, y Found) int {
 			return cmp.Compare(x.Verdicts[g].judgedRegret(), y.Verdicts[g].judgedRegret())
 		})
-		report.WriteItem(&b, fmt.Sprintf("%s, %.3g %%: %s.", v.Guard.Name, 100*worst.Verdicts[g].Regret, Describe(worst.World)))
+		fmt.Fprintf(&b, "| %s | %.3g %% | %s |\n", v.Guard.Name, 100*worst.Verdicts[g].Regret, Describe(worst.World))
 	}
 	writeKnown(&b, known)
 	return b.String()
