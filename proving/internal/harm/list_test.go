@@ -83,6 +83,9 @@ func TestThePageHasAPartOfItsOwn(t *testing.T) {
 	require.Equal(t, scenarios, again)
 	require.Equal(t, page, again+part)
 	for line := range strings.SplitSeq(page, "\n") {
+		if strings.HasPrefix(line, "|") {
+			continue // tables cannot be wrapped
+		}
 		require.LessOrEqual(t, len([]rune(line)), 110, line)
 	}
 }
