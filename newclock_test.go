@@ -1,6 +1,8 @@
 package weir_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,5 +82,37 @@ func TestTheBreakerOfAGateStartsAgainWithEachClock(t *testing.T) {
 		require.NoError(t, g.Run(bg(), succeed), name)
 		synctest.Test(t, inBubble)
 		synctest.Test(t, inBubble)
+	}
+}
+
+// What a gate has learned about deadlines in one clock says nothing in the next one.
+func TestHopelessDeadlinesAreLearnedAnewWithEachClock(t *testing.T) {
+	config := weir.Config{RefuseHopeless: true}
+	group := weir.NewGroup[string]("g", weir.GroupConfig{Gate: config})
+	for name, g := range map[string]*weir.Gate{"gate": weir.New("g", config), "key": group.Get("k")} {
+		hopeless := func(t *testing.T) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			err := g.Run(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			_, refused := errors.AsType[*weir.HopelessError](err)
+			return refused
+		}
+		for range 3 {
+			synctest.Test(t, func(t *testing.T) {
+				require.False(t, hopeless(t), "%s: nothing is known", name)
+				for range 100 {
+					require.NoError(t, g.Run(t.Context(), func(context.Context) error {
+						time.Sleep(50 * time.Millisecond)
+						return nil
+					}))
+				}
+				_ = hopeless(t) // one hopeless call per second is a test
+				require.True(t, hopeless(t), "%s: calls take 50 ms", name)
+			})
+		}
+		require.False(t, hopeless(t), "%s: with the real clock", name)
 	}
 }
