@@ -102,7 +102,9 @@ func TestHopelessDeadlinesAreLearnedAnewWithEachClock(t *testing.T) {
 		}
 		for range 3 {
 			synctest.Test(t, func(t *testing.T) {
-				require.False(t, hopeless(t), "%s: nothing is known", name)
+				for range 2 { // the first may be a test
+					require.False(t, hopeless(t), "%s: nothing is known", name)
+				}
 				for range 100 {
 					require.NoError(t, g.Run(t.Context(), func(context.Context) error {
 						time.Sleep(50 * time.Millisecond)

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 const (
@@ -95,10 +97,12 @@ func (s *Survival) Forget() {
 	s.estimate.Store(new(Estimate))
 }
 
-// updateIfDue computes the estimate again if that is due, or if the time has gone back by more than
-// a span.
+// updateIfDue computes the estimate again if that is due. It forgets all calls if the time has gone
+// back, because it is that of another clock then.
 func (s *Survival) updateIfDue(at int64) {
-	if due := s.updateAt.Load(); at < due && due-at <= generationSpan && s.estimate.Load() != nil {
+	due, known := s.updateAt.Load(), s.estimate.Load() != nil
+	back := known && due-at > updateEvery+int64(clock.ReadTolerance)
+	if known && at < due && !back {
 		return
 	}
 	s.estimate.CompareAndSwap(nil, new(Estimate))
@@ -106,6 +110,10 @@ func (s *Survival) updateIfDue(at int64) {
 		return // another call does it
 	}
 	defer s.mu.Unlock()
+	if back {
+		s.generations[0].clear()
+		s.generations[1].clear()
+	}
 	s.advanceGeneration(at)
 	s.estimate.Store(s.currentEstimate())
 	s.updateAt.Store(at + updateEvery)
