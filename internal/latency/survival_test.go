@@ -187,7 +187,8 @@ func TestConcurrentCallsAreAllCounted(t *testing.T) {
 	for i := range 8 {
 		group.Go(func() {
 			for n := range 5000 {
-				at := int64(time.Duration(n) * time.Millisecond) // up to the first generation's end
+				// up to the end of the first generation, and with less than a second between them
+				at := int64(4*time.Second + time.Duration(n)*200*time.Microsecond)
 				s.Record(at, time.Second, n%50 == 0 && i == 0)
 				require.LessOrEqual(t, s.Estimate(at).Chance(time.Second), latency.Improbable)
 			}
