@@ -2,10 +2,13 @@ package inflight
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // adaptive adds a lock and a clock to an adaptation, and stores the limit where the limiter reads
@@ -17,8 +20,9 @@ type adaptive struct {
 	started atomic.Uint64 // calls that took a slot
 	mask    atomic.Uint64 // calls whose number has none of these bits are timed
 
-	probeAt atomic.Int64 // while the calls are bounded, the time from which a probe may pass; or 0
-	reached atomic.Bool  // the limit was reached before that time
+	// the time from which a probe may pass, or notBounding, and when a call last passed before it
+	probeAt, passedAt atomic.Int64
+	reached           atomic.Bool // the limit was reached before probeAt
 
 	mu         sync.Mutex
 	adaptation adaptation
@@ -33,6 +37,8 @@ const (
 	// is how often the rate of calls is measured.
 	timedPerSecond = 5000
 	maskEvery      = 100 * time.Millisecond
+	// notBounding is before the times of all clocks.
+	notBounding = math.MinInt64
 )
 
 // newAdaptive returns a limit that has room for the calls in flight, unless c.Limit is less.
@@ -40,6 +46,7 @@ func newAdaptive(epoch time.Time, c Config, limit *atomic.Uint32, inFlight int) 
 	a := &adaptive{epoch: epoch, limit: limit, adaptation: newAdaptation(cmp.Or(c.Limit, maxLimit), c.Queue.Target)}
 	a.adaptation.limit = min(max(a.adaptation.limit, float64(inFlight)), a.adaptation.upper)
 	a.started.Store(uint64(inFlight))
+	a.probeAt.Store(notBounding)
 	a.adaptation.begin(time.Since(epoch), uint64(inFlight))
 	limit.Store(a.adaptation.wholeLimit())
 	return a
@@ -66,6 +73,9 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending, deadline tim
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.restartIfNew(now) || start > now { // the call began in another clock
+		return
+	}
 	a.setMask(now)
 	if a.reached.Load() {
 		a.reached.Store(false)
@@ -91,7 +101,7 @@ func (a *adaptive) end(start time.Duration, inFlight int, e ending, deadline tim
 // calls are bounded, a refused call takes the lock only if a probe is due.
 func (a *adaptive) tryRaise(inFlight int) bool {
 	now := time.Since(a.epoch)
-	if now < time.Duration(a.probeAt.Load()) {
+	if now < time.Duration(a.probeAt.Load()) && now > time.Duration(a.passedAt.Load())-clock.ReadTolerance {
 		if !a.reached.Load() {
 			a.reached.Store(true)
 		}
@@ -99,10 +109,26 @@ func (a *adaptive) tryRaise(inFlight int) bool {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.restartIfNew(now)
 	a.adaptation.advance(now, a.started.Load(), inFlight)
 	a.adaptation.limitReached()
 	a.store()
 	return int(a.limit.Load()) > inFlight
+}
+
+// restartIfNew forgets everything if the clock is a new one: see clock.IsNew. It reports whether it
+// did.
+func (a *adaptive) restartIfNew(now time.Duration) bool {
+	if !clock.IsNew(a.epoch, now, a.adaptation.now, clock.ReadTolerance) {
+		return false
+	}
+	old := a.adaptation
+	a.adaptation = newAdaptation(int(old.upper), old.queue)
+	a.adaptation.retired = old.retired
+	a.adaptation.begin(now, a.started.Load())
+	a.checked, a.counted = now, a.started.Load()
+	a.store()
+	return true
 }
 
 // setUpper changes the upper bound of the limit, and the Target of the queue.
@@ -125,11 +151,12 @@ func (a *adaptive) store() {
 	if a.adaptation.retired {
 		return
 	}
-	probeAt := int64(0)
+	probeAt := int64(notBounding)
 	if a.adaptation.bounding {
 		probeAt = int64(a.adaptation.probeAt())
 	}
 	if probeAt != a.probeAt.Load() {
+		a.passedAt.Store(int64(a.adaptation.passedAt))
 		a.probeAt.Store(probeAt)
 	}
 	if limit := a.adaptation.wholeLimit(); limit != a.limit.Load() {

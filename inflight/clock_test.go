@@ -1,6 +1,7 @@
 package inflight_test
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,4 +61,67 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 		require.NoError(t, err)
 		slot.Done(t.Context(), nil)
 	}
+}
+
+// An adaptive limiter in a package variable is made with the real clock, and used in one bubble
+// after the other.
+func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
+	l := inflight.New(inflight.Config{Adaptive: true})
+	var hung []inflight.Slot
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			require.Zero(t, manyCalls(t, l, 200, 1, 20*time.Millisecond, nil), "no call has ended in this clock")
+			_ = manyCalls(t, l, 200, 50, 20*time.Millisecond, nil)
+			require.Zero(t, manyCalls(t, l, 200, 50, 20*time.Millisecond, nil))
+			require.Empty(t, l.Explain())
+			// the service hangs, and the calls are bounded until the bubble ends
+			require.Positive(t, manyCalls(t, l, 20, 500, 5*time.Second, context.DeadlineExceeded))
+			for range 1000 {
+				if slot, ok := l.TryAcquire(); ok {
+					hung = append(hung, slot)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			require.NotEmpty(t, l.Explain())
+		})
+		synctest.Test(t, func(t *testing.T) {
+			passed := 0
+			for range 50 {
+				if slot, ok := l.TryAcquire(); ok {
+					passed++
+					slot.Done(t.Context(), nil)
+				}
+			}
+			require.Positive(t, passed, "though calls of another clock have all slots")
+			require.Empty(t, l.Explain())
+			time.Sleep(time.Hour)
+		})
+	}
+	for _, slot := range hung {
+		slot.Done(t.Context(), nil)
+	}
+	require.Zero(t, l.InFlight())
+}
+
+// manyCalls makes n calls every 21 ms, a number of times, and returns how many were refused.
+func manyCalls(t *testing.T, l *inflight.Limiter, n, times int, took time.Duration, err error) (refused int) {
+	t.Helper()
+	for range times {
+		for range n {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			slot, ok := l.TryAcquire()
+			if !ok {
+				refused++
+				cancel()
+				continue
+			}
+			go func() {
+				defer cancel()
+				time.Sleep(took)
+				slot.Done(ctx, err)
+			}()
+		}
+		time.Sleep(21 * time.Millisecond)
+	}
+	return refused
 }
