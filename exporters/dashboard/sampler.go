@@ -21,7 +21,8 @@ type sampler struct {
 
 	mu           sync.Mutex
 	sampling     bool          // a request is reading the sources, without holding mu
-	next         chan struct{} // closed when a sampling ends
+	waiting      int           // requests that wait for a sampling or until one is due
+	next         chan struct{} // closed when a sampling ends; nil if no request waits
 	last         *update
 	snapshotJSON []byte        // the snapshot as of last, or nil until it is needed
 	began        time.Duration // when the sampling for last began, since epoch
@@ -29,8 +30,7 @@ type sampler struct {
 
 func newSampler(c Config, sources []stat.Source) (*sampler, error) {
 	s := &sampler{
-		interval: c.Interval, extras: &extras{}, model: newModel(c), epoch: time.Now(),
-		next: make(chan struct{}), last: &update{},
+		interval: c.Interval, extras: &extras{}, model: newModel(c), epoch: time.Now(), last: &update{},
 	}
 	var err error
 	s.set, err = read.New(s.model.newMetric, s.extras.wrapSources(sources)...)
@@ -59,31 +59,43 @@ func (s *sampler) latest(ctx context.Context) (*update, error) {
 func (s *sampler) nextAfter(ctx context.Context, seq uint64) (*update, error) {
 	for {
 		s.mu.Lock()
-		last, next, due, mine := s.last, s.next, s.untilDue(), false
-		if last.seq <= seq && due <= 0 && !s.sampling {
-			s.sampling, mine = true, true
+		last, due := s.last, s.untilDue()
+		if last.seq > seq {
+			s.mu.Unlock()
+			return last, nil
 		}
+		if due <= 0 && !s.sampling {
+			s.sampling = true
+			s.mu.Unlock()
+			s.sample()
+			continue
+		}
+		if s.waiting++; s.next == nil {
+			s.next = make(chan struct{})
+		}
+		next := s.next
 		s.mu.Unlock()
 
-		switch {
-		case last.seq > seq:
-			return last, nil
-		case mine:
-			s.sample()
-		default:
-			if err := wait(ctx, next, due); err != nil {
-				return nil, err
-			}
+		err := wait(ctx, next, due)
+		s.mu.Lock()
+		if s.waiting--; s.waiting == 0 {
+			s.next = nil
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return nil, err
 		}
 	}
 }
 
-// untilDue returns how long it is until the next sample is due.
+// untilDue returns how long it is until the next sample is due. A sample of a later time is one of
+// another clock, such as that of a testing/synctest bubble, so the next one is due.
 func (s *sampler) untilDue() time.Duration {
-	if s.last.seq == 0 {
+	due := s.began + s.interval - time.Since(s.epoch)
+	if s.last.seq == 0 || due > s.interval {
 		return 0
 	}
-	return s.began + s.interval - time.Since(s.epoch)
+	return due
 }
 
 // wait waits until next is closed, or until left has passed if it is positive.
@@ -125,8 +137,10 @@ func (s *sampler) endSampling() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sampling = false
-	close(s.next)
-	s.next = make(chan struct{})
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
 }
 
 // snapshot returns everything known, and the number of its update.

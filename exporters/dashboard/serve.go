@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -34,10 +35,15 @@ func (p *Page) snapshot(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) source(w http.ResponseWriter, r *http.Request) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(query) != 1 || len(query["id"]) != 1 || query.Get("id") == "" {
+		http.Error(w, "the query must have one id, and nothing else", http.StatusBadRequest)
+		return
+	}
 	if _, err := p.sampler.latest(r.Context()); err != nil {
 		return
 	}
-	d, ok := p.sampler.detail(r.FormValue("id"))
+	d, ok := p.sampler.detail(query.Get("id"))
 	if !ok {
 		http.Error(w, "there is no source with this id", http.StatusNotFound)
 		return

@@ -115,13 +115,16 @@ func (p *sketchPart) insert(hash uint64, period int64, text string) {
 	p.present.insert(hash, text)
 }
 
-// beginPeriod starts the given period, unless the present one is later.
+// beginPeriod starts the given period. If the present one is the next, its goroutine is late. If
+// the present one is later than that, the period is one of another clock, such as that of a
+// testing/synctest bubble.
 func (p *sketchPart) beginPeriod(period int64) {
 	switch later := period - p.period; {
 	case later == 1:
 		p.previous, p.present = p.present, nil
-	case later > 1:
+	case later > 1, later < -1:
 		p.previous, p.present = nil, nil
+		p.period = period
 	}
 	p.period = max(p.period, period)
 	if p.present == nil {

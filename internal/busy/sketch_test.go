@@ -236,8 +236,25 @@ func TestLateGoroutineDeletesNothing(t *testing.T) {
 		s := busy.New[string](true)
 		time.Sleep(2 * busy.Period)
 		s.Add("a")
-		s.AddLate("a", 2)
+		s.AddLate("a", 1)
 		s.Add("a")
 		require.Equal(t, []busy.Key{{Key: "a", AtLeast: 3, AtMost: 3}}, s.Busiest("", 9))
 	})
+}
+
+// A sketch in a package variable is used in one bubble after the other.
+func TestSketchStartsAgainWithEachClock(t *testing.T) {
+	s := busy.New[string](true)
+	s.Add("real")
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			require.Empty(t, s.Busiest("l", 10))
+			s.Add("old")
+			require.Equal(t, []busy.Key{{"l", "old", 1, 1}}, s.Busiest("l", 10))
+			time.Sleep(3 * busy.Period)
+			s.Add("new")
+			require.Equal(t, []busy.Key{{"l", "new", 1, 1}}, s.Busiest("l", 10))
+		})
+	}
+	require.Empty(t, s.Busiest("l", 10))
 }
