@@ -20,7 +20,6 @@ type Breaker struct {
 	OneOf    int           // Recovering: one of this many calls passes; otherwise 0
 	Probes   int           // HalfOpen: the probes that have a result
 	Held     time.Duration // of a gate: how long the service has asked not to be called
-	Limiter  Limiter       // of a gate, if it has one
 
 	// the share of slow calls, and that at which the breaker opens; 0 for no limit
 	SlowRate, SlowLimit float64
@@ -95,4 +94,7 @@ var (
 	Alerts   func(source any, rule func(*Rule), notifier func(*Notifier)) (known bool)
 	// Limiters returns the zero value for a source that is no limiter of this module.
 	Limiters func(source any) Limiter
+	// Parts yields the limiters that a source consists of, with the names that their metrics have.
+	// It has one function per package with such sources.
+	Parts []func(source any, yield func(name string, limiter any))
 )
