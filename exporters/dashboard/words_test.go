@@ -49,10 +49,10 @@ func TestFailuresAreShownInWords(t *testing.T) {
 		page := newDefaultPage(gate)
 		_ = gate.Run(t.Context(), func(context.Context) error {
 			time.Sleep(200893 * time.Microsecond)
-			return fmt.Errorf("pay: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused\nby peer")})
+			return fmt.Errorf("pay: %w after 1.234567891s, retry in 9m59.9991s of 30s", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused\nby pool-5m")})
 		})
 		r := getSnapshot(t, page).row(t, "bank")
-		require.Equal(t, "network error after 201 ms: pay: dial tcp: refused by peer", r.LastError)
+		require.Equal(t, "network error after 201 ms: pay: dial tcp: refused by pool-5m after 1.23 s, retry in 10 min of 30s", r.LastError)
 		require.Equal(t, time.Now().UnixMilli(), *r.LastErrorAt)
 	})
 }

@@ -77,13 +77,18 @@ type Rule struct {
 	NoData         string    // why the value had no data, and what that means, or "" if it had some
 	Silenced       int       // how many firing alerts a silence holds back
 	Since          time.Time // when the oldest of the firing alerts fired
+	// Fault is why the latest evaluation failed, as the attribute error.type of metrics, or "".
+	Fault        string
+	FailingSince time.Time     // the first of the evaluations that failed since the last success, or zero
+	Interval     time.Duration // between evaluations
 }
 
 // Notifier is the state of a notifier of alerts after its latest attempt.
 type Notifier struct {
 	Name         string
 	FailingSince time.Time // the first of the attempts that failed since the last success, or zero
-	LastError    string    // of the latest attempt, if it failed
+	LastError    string    // of the latest attempt that failed
+	DroppedAt    time.Time // when it last gave up a notification, or zero
 }
 
 // The functions of the packages. Each yields what a source of that package says, or nothing for

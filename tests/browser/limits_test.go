@@ -46,4 +46,3 @@ func TestLimitsAreShownAsTheyWereConfigured(t *testing.T) {
 		require.Equal(t, want, eval[string](b, `import(document.querySelector("link[href$='words.js']").href).then(m => m.limitText(`+in+`))`), in)
 	}
 }
-
