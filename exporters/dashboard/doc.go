@@ -72,8 +72,9 @@
 //
 //   - A rule that fires, unless all its alerts are silenced.
 //   - A rule whose latest evaluation failed, and a rule that was not evaluated for three intervals,
-//     or 15 s if that is longer. A value without data is not trouble: Rule.NoData says what it means.
-//   - A notifier whose latest attempt failed, or that gave up a notification in the last 15 minutes.
+//     or 15 s if that is longer. A value without data is no trouble: Rule.NoData says what it
+//     means.
+//   - A notifier whose latest attempt failed, or that gave up an alert in the last 15 minutes.
 //
 // The page knows of limits and of closed breakers only from its own samples, so for trouble that
 // was there when the page was opened, it says "or earlier".

@@ -26,8 +26,8 @@ type problem struct {
 	Limit     number `json:"limit,omitzero"`           // of a limiter that refuses calls
 	Period    number `json:"period,omitzero"`          // the seconds to which it refers
 	Burst     int    `json:"burst,omitempty"`          // the most calls at once, if not Limit
-	// the calls without a breaker of their key, and the requests without a limit of their key, since
-	// the table of keys was seen to be full
+	// the calls without a breaker of their key, and the requests without a limit of their key,
+	// since the table of keys was seen to be full
 	Unguarded float64 `json:"unguarded,omitempty"`
 	NoRoom    float64 `json:"noRoom,omitempty"`
 	// when the limit has a token again, or the hold ends

@@ -79,7 +79,7 @@ type Rule struct {
 	Since          time.Time // when the oldest of the firing alerts fired
 	// Fault is why the latest evaluation failed, as the attribute error.type of metrics, or "".
 	Fault        string
-	FailingSince time.Time     // the first of the evaluations that failed since the last success, or zero
+	FailingSince time.Time     // the first failed evaluation since the last success, or zero
 	Interval     time.Duration // between evaluations
 }
 

@@ -98,7 +98,7 @@ function alertAnswers(a, now) {
   if (!fires(a)) {
     const last = a.evaluated === null ? "it was never evaluated" : `last evaluated ${clock(a.evaluated, now)}, ${span(now - a.evaluated)} ago`;
     return [["Since", a.late ? last : sinceText(a.failingSince, false, now)], ["Why", blindText(a)],
-      ["Affected", "this rule cannot fire, or resolve"], ["Next", a.late ? "" : "the next evaluation tries again"]];
+      ["Affected", a.late ? "this rule cannot fire, or resolve" : a.noData ? `this rule: ${a.noData}` : "some of its members, or the texts of its alerts"], ["Next", a.late ? "" : "the next evaluation tries again"]];
   }
   const several = a.firing > 1 ? `${figure(a.firing)} alerts` : "";
   return [["Since", sinceText(a.since, a.atMost, now)], ["Why", [valueText(a), blindText(a)].filter(Boolean).join("; ")],
@@ -110,7 +110,7 @@ function notifierAnswers(n, now) {
   const last = n.last === null ? "nothing was ever delivered" : `last delivered ${span(now - n.last)} ago`;
   const since = n.failingSince ?? n.droppedAt;
   const lost = n.dropped ? `${count(n.dropped, "notification")} given up${n.droppedAt ? `, the last ${span(now - n.droppedAt)} ago` : ""}` : "";
-  const next = [n.pending ? "it is tried again, and its alerts wait" : "none waits; the next alert is tried when it changes", lost && "what was given up is not sent again"];
+  const next = [n.pending ? "it is tried again, and its alerts wait" : "none waits; the next change of an alert is sent", lost && "what was given up is not sent again"];
   return [["Since", sinceText(since, false, now)], ["Last error", n.lastError ?? ""], ["Next", next.filter(Boolean).join("; ")],
     ["Affected", [n.pending ? `${count(n.pending, "notification")} not delivered` : "", lost, last].filter(Boolean).join("; ")]];
 }
