@@ -170,6 +170,10 @@ func TestDataOfAServerThatHangsIsOld(t *testing.T) {
 	require.Regexp(t, `, this is of \d+:\d\d:\d\d`, b.text("#status"))
 	require.Regexp(t, `^No data since \d+:\d\d:\d\d, when nothing needed attention$`, eval[string](b, titleScript))
 	require.Equal(t, "No breaker was open then, and no limit refused calls.", b.text(".problems + p"))
+	require.Regexp(t, `^No data since`, eval[string](b, `location.hash = "#x", new Promise(done => setTimeout(done, 100)).then(() => {
+		location.hash = "";
+		return new Promise(done => addEventListener("hashchange", () => done(`+titleScript+`), {once: true}));
+	})`), "when the overview is opened again")
 }
 
 func TestSourcesWithOneCauseAreOneBlock(t *testing.T) {

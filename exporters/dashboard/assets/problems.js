@@ -12,6 +12,7 @@ export class Problems {
     this.model = model;
     this.items = new Map(); // by row ID, or by the cause of several
     this.needs = ""; // what needs attention, in words
+    this.old = false; // the data is old
     this.title = el("h2", {}, "Needs attention");
     this.urgent = el("ul", { class: "problems" }); // alerts and notifiers
     this.urgentItems = new Map(); // by ID
@@ -44,11 +45,12 @@ export class Problems {
     ].filter(Boolean).join(", ");
     this.hidden = hidden;
     this.found = found.length;
-    this.showTitle(false);
+    this.showTitle(this.old);
   }
 
   // showTitle says what needs attention. Of old data it says only what was known then.
   showTitle(old) {
+    this.old = old;
     const none = this.noticed ? "No source" : "Nothing";
     const then = `No data since ${clock(this.model.at, Date.now())}`;
     const says = old ? (this.needs ? `${then}, when this needed attention: ${this.needs}` : `${then}, when ${none.toLowerCase()} needed attention`)
