@@ -43,7 +43,8 @@ type deliveryStats struct {
 	pending, alerts int
 	lastSuccess     time.Time
 	failingSince    time.Time // zero if the latest attempt succeeded
-	lastError       string    // of the latest attempt, if it failed
+	lastError       string    // of the latest attempt that failed
+	droppedAt       time.Time // the last time
 }
 
 // receiver is the notifier of a deliverer, and the function that calls it. It never changes.
@@ -245,15 +246,18 @@ func (d *deliverer) count(alerts int, failed *DeliveryError) {
 		}
 		return
 	}
-	d.stats.failingSince, d.stats.lastError = time.Time{}, ""
+	d.stats.failingSince = time.Time{}
 	d.stats.delivered += int64(alerts)
 	d.stats.lastSuccess = time.Now()
 }
 
 // publish is called with the lock held.
 func (d *deliverer) publish() {
+	if d.queue.dropped > d.stats.dropped {
+		d.stats.dropped, d.stats.droppedAt = d.queue.dropped, time.Now()
+	}
 	stats, q := d.stats, d.queue
-	stats.superseded, stats.refusals, stats.dropped = q.superseded, q.refusals, q.dropped
+	stats.superseded, stats.refusals = q.superseded, q.refusals
 	stats.silenced, stats.pending, stats.alerts = q.silenced, q.pending(), len(q.entries)
 	d.published.Store(&stats)
 }

@@ -35,9 +35,11 @@ type ruleStats struct {
 	missing     [missings]int64 // alerts without data in the latest evaluation, by the reason
 	noData      NoData          // of the rule
 	latest      faultKind
-	value       float64 // the worst value of the latest evaluation
-	hasValue    bool
-	valueName   string
+	// the first of the evaluations that failed since the last success, or zero
+	failingSince time.Time
+	value        float64 // the worst value of the latest evaluation
+	hasValue     bool
+	valueName    string
 
 	rule, severity string // of the rule when this was published
 	when           Condition
@@ -222,6 +224,12 @@ func (e *evaluator) countTransition(t *tracker, changed bool) {
 func (e *evaluator) count(f faultKind, readings []reading, at time.Time) {
 	e.stats.evaluations[f]++
 	e.stats.latest, e.stats.at = f, at
+	switch {
+	case f == noFault:
+		e.stats.failingSince = time.Time{}
+	case e.stats.failingSince.IsZero():
+		e.stats.failingSince = at
+	}
 	e.stats.alerts = [phases]int64{}
 	e.stats.missing = [missings]int64{}
 	for _, t := range e.trackers {

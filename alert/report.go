@@ -14,7 +14,7 @@ var _ = func() bool {
 			m.report(rule)
 			for _, d := range m.setup.Load().deliverers {
 				stats := d.published.Load()
-				notifier(&report.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError})
+				notifier(&report.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError, DroppedAt: stats.droppedAt})
 			}
 		}
 		return ok
@@ -24,7 +24,8 @@ var _ = func() bool {
 
 // report yields the state of each rule at its latest evaluation.
 func (m *Monitor) report(yield func(*report.Rule)) {
-	evaluators := m.setup.Load().evaluators
+	s := m.setup.Load()
+	evaluators := s.evaluators
 	rules := make(map[string]*report.Rule, len(evaluators))
 	worst := make(map[string]float64, len(evaluators))
 	for _, e := range evaluators {
@@ -32,6 +33,7 @@ func (m *Monitor) report(yield func(*report.Rule)) {
 		rules[stats.rule] = &report.Rule{
 			Name: stats.rule, Severity: stats.severity, Threshold: stats.when.threshold, Below: stats.when.below,
 			Unit: unitOf(stats.valueName), NoData: stats.noDataText(),
+			Fault: stats.latest.String(), FailingSince: stats.failingSince, Interval: s.config.Interval,
 		}
 	}
 	for _, a := range *m.alerts.Load() {

@@ -80,7 +80,7 @@ func (m *model) detail(id string) (*detail, bool) {
 		Busiest: l.extra.busiestRows(), Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
 	if l.class == alertsClass {
-		r := l.alertRow()
+		r := l.alertRow(m.published.at)
 		d.Alert = &r
 	} else if l.class != notifiersClass {
 		r := l.tableRow(m.published.at)

@@ -64,8 +64,17 @@
 //
 //   - Its breaker is not closed.
 //   - A limit refused or delayed calls in the last 10 s.
+//   - A group or a limiter had no room for the key of a call in the last 10 s.
 //   - Its service has asked not to be called.
 //   - Its window has at least 10 calls, and half of the failures or slow calls that would open it.
+//
+// Beside sources, these need attention:
+//
+//   - A rule that fires, unless all its alerts are silenced.
+//   - A rule whose latest evaluation failed, and a rule that was not evaluated for three intervals,
+//     or 15 s if that is longer. A value without data is no trouble: Rule.NoData says what it
+//     means.
+//   - A notifier whose latest attempt failed, or that gave up an alert in the last 15 minutes.
 //
 // The page knows of limits and of closed breakers only from its own samples, so for trouble that
 // was there when the page was opened, it says "or earlier".

@@ -98,6 +98,7 @@ type entry struct {
 	subject
 	id      string
 	metrics []*metric
+	began   time.Time // of the first sample
 
 	// If a series appears or disappears, another source counts under this name. The difference to
 	// the totals before is then neither a rate nor a change of state.
@@ -114,7 +115,13 @@ type entry struct {
 	troubleAtLeast bool // the trouble may have begun before
 	limitRefused   float64
 	limitedAt      time.Time // when a limit last refused a call
+
+	fullLast, fullBefore fullCounts // in the last sample, and before the table was full
+	fullAt               time.Time  // when they last rose
 }
+
+// fullCounts are the totals of what found a full table of keys.
+type fullCounts struct{ unguarded, noRoom float64 }
 
 // readMetrics takes the values of the last sampling. It returns false if there are none, because
 // the source is gone.
@@ -147,6 +154,9 @@ func (e *entry) markReset(f *metric) {
 
 // advance applies the current sample and returns the change of state, if there was one.
 func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, changed bool) {
+	if e.began.IsZero() {
+		e.began = at
+	}
 	now, value := e.current.state(), e.current.failureRate()
 	if e.class == alertsClass {
 		value = e.current.value

@@ -31,6 +31,8 @@ type (
 		Notifiers []struct {
 			Name                       string
 			Delivered, Failed, Pending float64
+			FailingSince, DroppedAt    *int64
+			LastError                  string
 		}
 		Changes []change
 		Gone    []string
@@ -53,6 +55,7 @@ type (
 		Trouble                                      string
 		TroubleAtLeast                               bool
 		Limit, Period                                *float64
+		Unguarded, NoRoom                            float64
 		Slow, SlowLimit, SlowCall                    *float64
 		Incidents                                    int
 		FirstBegan, LastBegan, LastEnded             *int64
@@ -64,6 +67,9 @@ type (
 		Below                     bool
 		Unit, Worst, NoData       string
 		Keys, Silenced            int
+		Fault                     string
+		FailingSince              *int64
+		Late                      bool
 	}
 	change struct {
 		ID, Name, From, To string

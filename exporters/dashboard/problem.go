@@ -26,6 +26,10 @@ type problem struct {
 	Limit     number `json:"limit,omitzero"`           // of a limiter that refuses calls
 	Period    number `json:"period,omitzero"`          // the seconds to which it refers
 	Burst     int    `json:"burst,omitempty"`          // the most calls at once, if not Limit
+	// the calls without a breaker of their key, and the requests without a limit of their key,
+	// since the table of keys was seen to be full
+	Unguarded float64 `json:"unguarded,omitempty"`
+	NoRoom    float64 `json:"noRoom,omitempty"`
 	// when the limit has a token again, or the hold ends
 	Free      number `json:"free,omitzero"`
 	Slow      number `json:"slow,omitzero"`      // the share of slow calls
@@ -45,6 +49,7 @@ const maxText = 240
 // The troubles of a source whose breaker is closed, the worst first.
 const (
 	heldTrouble    = "held"    // the service has asked not to be called
+	fullTrouble    = "full"    // a table has no room for further keys
 	limitedTrouble = "limited" // a limit refuses or delays calls
 	failingTrouble = "failing" // at least half of the failures that would open the breaker
 	slowTrouble    = "slow"    // at least half of the slow calls that would open it
@@ -63,6 +68,8 @@ func (e *entry) worstTrouble(at time.Time) string {
 		return ""
 	case b != nil && b.Held > 0:
 		return heldTrouble
+	case !e.fullAt.IsZero() && at.Sub(e.fullAt) < rateSpan:
+		return fullTrouble
 	case !e.limitedAt.IsZero() && at.Sub(e.limitedAt) < rateSpan || e.current.waiting > 0:
 		return limitedTrouble
 	case calls < fewestCalls:
@@ -81,6 +88,7 @@ func (e *entry) recordTroubleStart(at time.Time) {
 		e.limitedAt = at
 	}
 	e.limitRefused = e.current.limitRefused
+	e.recordFull(at)
 	now := e.worstTrouble(at)
 	if (now == "") != (e.troubled == "") {
 		e.troubleSince = at
@@ -89,10 +97,27 @@ func (e *entry) recordTroubleStart(at time.Time) {
 	e.troubled = now
 }
 
+// recordFull notes since when a table has had no room for keys. Without the counts of an earlier
+// sample, it is not known when they rose.
+func (e *entry) recordFull(at time.Time) {
+	if now := (fullCounts{e.current.unguarded, e.current.noRoom}); now != e.fullLast {
+		if len(e.history.points) > 1 && !e.callsReset {
+			if at.Sub(e.fullAt) >= rateSpan {
+				e.fullBefore = e.fullLast
+			}
+			e.fullAt = at
+		}
+		e.fullLast = now
+	}
+}
+
 // problem returns what is wrong with an entry at the given time.
 func (e *entry) problem(at time.Time) (p problem) {
 	if p.Trouble = e.troubled; p.Trouble != "" {
 		p.Since, p.AtLeast = unixMillis(e.troubleSince), e.troubleAtLeast
+	}
+	if p.Trouble == fullTrouble {
+		p.Unguarded, p.NoRoom = e.current.unguarded-e.fullBefore.unguarded, e.current.noRoom-e.fullBefore.noRoom
 	}
 	if p.Trouble == limitedTrouble {
 		p.Limit, p.Period = e.current.limit, e.current.period

@@ -67,12 +67,17 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule, r.extras.recordNotifier):
 	case breakerName != nil:
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
-	case limiterName != nil && report.Limiters != nil:
-		own.limiter = report.Limiters(r.source)
+	case limiterName != nil:
 		if x, ok := r.source.(explainer); ok {
 			own.why = withPlainDurations(x.Explain())
+			r.extras.record(subject{class: callsClass, name: *limiterName}, own)
 		}
-		r.extras.record(subject{class: callsClass, name: *limiterName}, own)
+	}
+	if limiterName != nil && report.Limiters != nil {
+		r.extras.recordLimiter(*limiterName, r.source)
+		for _, parts := range report.Parts {
+			parts(r.source, r.extras.recordLimiter)
+		}
 	}
 }
 
@@ -93,7 +98,7 @@ func (r extraReader) readOwn() (e extra) {
 // group.
 func (x *extras) recordBreaker(e extra, b *report.Breaker) {
 	explained := e.why // of a bound on calls in flight, if the breaker refuses none
-	e.breaker, e.limiter = b, b.Limiter
+	e.breaker = b
 	if e.why = b.Reason; b.Margin != "" {
 		e.why += "; " + b.Margin
 	}
@@ -106,6 +111,18 @@ func (x *extras) recordBreaker(e extra, b *report.Breaker) {
 		e.p50, e.p99 = roundedNumber(b.P50.Seconds()), roundedNumber(b.P99.Seconds())
 	}
 	x.record(subject{class: callsClass, name: b.Name + keySeparator + b.Key}, e)
+}
+
+// recordLimiter adds the state of a limiter to the details of its entry.
+func (x *extras) recordLimiter(name string, limiter any) {
+	state, s := report.Limiters(limiter), subject{class: callsClass, name: name}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.recorded != nil {
+		e := x.recorded[s]
+		e.limiter = state
+		x.recorded[s] = e
+	}
 }
 
 func (x *extras) recordRule(rule *report.Rule) {
@@ -158,7 +175,7 @@ func (x *extras) record(s subject, e extra) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.recorded != nil {
-		e.busiest = x.recorded[s].busiest
+		e.busiest, e.limiter = x.recorded[s].busiest, x.recorded[s].limiter
 		x.recorded[s] = e
 	}
 }

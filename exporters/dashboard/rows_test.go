@@ -3,7 +3,10 @@ package dashboard_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -275,5 +278,118 @@ func TestDetailSaysWhyCallsAreRefused(t *testing.T) {
 		time.Sleep(time.Second)
 		getSnapshot(t, page)
 		require.Empty(t, readDetail(t, page, id).Why)
+	})
+}
+
+func TestAFullTableOfKeysIsTroubleWhileItIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logins := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), MaxKeys: 1, Name: "logins"})
+		hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{Rate: limiter.PerMinute(1)}})
+		logins.Get("a").Take(1)
+		logins.Get("b").Take(1) // before the page was opened
+		runCalls(hosts.Get("a"), 0, 1)
+		page := newDefaultPage(logins, hosts)
+		getSnapshot(t, page)
+		time.Sleep(time.Second)
+		s := getSnapshot(t, page)
+		require.Empty(t, s.row(t, "logins").Trouble)
+		require.Empty(t, s.row(t, "hosts").Trouble)
+
+		for range 5 {
+			time.Sleep(time.Second)
+			logins.Get("b").Take(1)
+			runCalls(hosts.Get("b"), 1, 0)
+			s = getSnapshot(t, page)
+		}
+		r := s.row(t, "logins")
+		require.Equal(t, "full", r.Trouble)
+		require.Equal(t, 5.0, r.NoRoom)
+		require.Zero(t, r.Unguarded)
+		r = s.row(t, "hosts")
+		require.Equal(t, "full", r.Trouble)
+		require.Equal(t, 5.0, r.Unguarded)
+		require.Equal(t, time.Now().Add(-4*time.Second).UnixMilli(), *r.TroubleSince)
+
+		for range 12 {
+			time.Sleep(time.Second)
+			s = getSnapshot(t, page)
+		}
+		require.NotEqual(t, "full", s.row(t, "logins").Trouble)
+		require.NotEqual(t, "full", s.row(t, "hosts").Trouble)
+	})
+}
+
+func TestRulesThatAreNotEvaluatedAreNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.DiscardHandler)},
+			alert.Rule{Name: "disk is full", Value: alert.Gauge(func() float64 {
+				if broken.Load() {
+					panic("no disk")
+				}
+				return math.NaN()
+			}), When: alert.Above(0)})
+		page := newDefaultPage(m)
+		require.False(t, getSnapshot(t, page).Alerts[0].Late, "the program has just started")
+		time.Sleep(16 * time.Second)
+		require.True(t, getSnapshot(t, page).Alerts[0].Late, "Run was never called")
+
+		ctx, stop := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		time.Sleep(20 * time.Second)
+		a := getSnapshot(t, page).Alerts[0]
+		require.False(t, a.Late)
+		require.Empty(t, a.Fault, "no data is no fault")
+		broken.Store(true)
+		time.Sleep(5 * time.Second)
+		first := time.Now()
+		time.Sleep(time.Minute)
+		a = getSnapshot(t, page).Alerts[0]
+		require.Equal(t, "panic", a.Fault)
+		require.InDelta(t, first.UnixMilli(), *a.FailingSince, 5000)
+		broken.Store(false)
+		time.Sleep(5 * time.Second)
+		a = getSnapshot(t, page).Alerts[0]
+		require.Empty(t, a.Fault)
+		require.Nil(t, a.FailingSince)
+
+		stop()
+		synctest.Wait()
+		time.Sleep(9 * time.Second)
+		require.False(t, getSnapshot(t, page).Alerts[0].Late)
+		time.Sleep(7 * time.Second)
+		require.True(t, getSnapshot(t, page).Alerts[0].Late, "Run has ended")
+	})
+}
+
+func TestANotifierThatGaveUpSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := alert.Func("pager", func(_ context.Context, a alert.Alert) error {
+			if a.Rule == "bad" {
+				return &alert.DeliveryError{Permanent: true, Err: errors.New("no text after 1.23456s")}
+			}
+			return nil
+		})
+		rule := alert.Rule{Name: "bad", Value: alert.Gauge(func() float64 { return 1 }), When: alert.Above(0)}
+		good := rule
+		good.Name = "good"
+		good.For = 10 * time.Second
+		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refused}, Logger: slog.New(slog.DiscardHandler)}, rule, good)
+		page := newDefaultPage(m)
+		ctx, stop := context.WithCancel(t.Context())
+		go m.Run(ctx)
+		began := time.Now()
+		time.Sleep(time.Second)
+		n := getSnapshot(t, page).Notifiers[0]
+		require.Equal(t, began.UnixMilli(), *n.FailingSince)
+		time.Sleep(20 * time.Second)
+		n = getSnapshot(t, page).Notifiers[0]
+		require.Equal(t, 1.0, n.Delivered)
+		require.Zero(t, n.Pending)
+		require.Nil(t, n.FailingSince, "the latest attempt succeeded")
+		require.Equal(t, began.UnixMilli(), *n.DroppedAt)
+		require.Equal(t, "no text after 1.23 s", n.LastError)
+		stop()
+		synctest.Wait()
 	})
 }

@@ -17,6 +17,7 @@ type sample struct {
 	threshold                       number  // the failure rate at which the breaker opens
 	reopensIn                       number  // seconds until an open breaker becomes half-open
 	waiting                         float64
+	unguarded, noRoom               float64 // calls and requests of keys that found a full table
 	available                       number
 	limit                           number
 	period                          number // seconds to which the limit refers
@@ -64,6 +65,10 @@ func (r *sample) add(s *stat.Series, value float64) {
 		r.threshold = roundedNumber(value)
 	case instrument.BreakerOpenRemaining:
 		r.reopensIn = roundedNumber(value)
+	case instrument.BreakerGroupUnguarded:
+		r.unguarded = value
+	case instrument.LimiterNoRoom:
+		r.noRoom = value
 	case instrument.LimiterRequests:
 		r.addRequests(s.Values[1], value)
 	case instrument.LimiterWaiting:

@@ -28,7 +28,7 @@ func (m *model) newUpdate(at time.Time) *update {
 		}
 	}
 	for _, entry := range m.entriesOf(alertsClass) {
-		next.alerts = append(next.alerts, entry.alertRow())
+		next.alerts = append(next.alerts, entry.alertRow(at))
 	}
 	for _, entry := range m.entriesOf(notifiersClass) {
 		next.notifiers = append(next.notifiers, entry.notifierRow())

@@ -80,6 +80,10 @@ type alertRow struct {
 	Keys     int    `json:"keys,omitempty"`     // how many members fire
 	NoData   string `json:"noData,omitempty"`   // why the value had no data
 	Silenced int    `json:"silenced,omitempty"` // how many firing alerts a silence holds back
+	Fault    string `json:"fault,omitempty"`    // why the latest evaluation failed: see report.Rule
+	// when the first evaluation since the last success failed
+	FailingSince number `json:"failingSince,omitzero"`
+	Late         bool   `json:"late,omitempty"` // it should have been evaluated meanwhile
 }
 
 type notifierRow struct {
@@ -92,7 +96,8 @@ type notifierRow struct {
 	Last      number  `json:"last"` // time of the last delivery
 	// when the first attempt since then failed; missing if the latest one succeeded
 	FailingSince number `json:"failingSince,omitzero"`
-	LastError    string `json:"lastError,omitempty"` // of the latest attempt
+	DroppedAt    number `json:"droppedAt,omitzero"`  // when it last gave up a notification
+	LastError    string `json:"lastError,omitempty"` // of the latest attempt that failed
 }
 
 type changeRow struct {
@@ -169,15 +174,33 @@ func (e *entry) stateName(rates rates) string {
 	return "passing"
 }
 
-func (e *entry) alertRow() alertRow {
+// lateAfter is the shortest time without an evaluation after which a rule is late.
+const lateAfter = 15 * time.Second
+
+// isLate reports whether a rule should have been evaluated since it last was, or since the page
+// first saw it.
+func (e *entry) isLate(at time.Time) bool {
+	last, limit := e.began, lateAfter
+	if stamp := e.current.lastEvaluation; stamp > 0 {
+		last = time.UnixMilli(int64(stamp * 1000))
+	}
+	if rule := e.extra.rule; rule != nil {
+		limit = max(limit, 3*rule.Interval)
+	}
+	return at.Sub(last) > limit
+}
+
+func (e *entry) alertRow(at time.Time) alertRow {
 	r := alertRow{
 		ID: e.id, Name: truncateName(e.name), Severity: truncateName(e.severity), State: e.tracker.state,
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
 		Value: e.current.value, Evaluated: secondsToMillis(e.current.lastEvaluation), Failed: e.current.failedEvaluations,
+		Late: e.isLate(at),
 	}
 	if rule := e.extra.rule; rule != nil {
 		r.Threshold, r.Below, r.Unit = exactNumber(rule.Threshold), rule.Below, rule.Unit
 		r.Worst, r.Keys, r.NoData, r.Silenced = truncateName(rule.Worst), rule.Keys, rule.NoData, rule.Silenced
+		r.Fault, r.FailingSince = rule.Fault, unixMillis(rule.FailingSince)
 		if !rule.Since.IsZero() && r.State == "firing" {
 			r.Since, r.AtMost = unixMillis(rule.Since), false
 		}
@@ -198,9 +221,9 @@ func (e *entry) notifierRow() notifierRow {
 		ID: e.id, Name: truncateName(e.name), Delivered: e.current.delivered, Failed: e.current.failedAttempts,
 		Dropped: e.current.dropped, Pending: e.current.pending, Last: secondsToMillis(e.current.lastDelivery),
 	}
-	if n := e.extra.notifier; n != nil && !n.FailingSince.IsZero() {
-		r.FailingSince = unixMillis(n.FailingSince)
-		r.LastError = truncateText(strings.TrimPrefix(n.LastError, "alert: not delivered: "))
+	if n := e.extra.notifier; n != nil {
+		r.FailingSince, r.DroppedAt = unixMillis(n.FailingSince), unixMillis(n.DroppedAt)
+		r.LastError = truncateText(messageText(strings.TrimPrefix(n.LastError, "alert: not delivered: ")))
 	}
 	return r
 }

@@ -20,12 +20,23 @@ func failureText(f report.Failure) string {
 		text += " after " + plainDuration(f.Duration)
 	}
 	if f.Message != "" {
-		text += ": " + oneLine(f.Message)
+		text += ": " + messageText(f.Message)
 	}
 	if f.Note != "" {
 		text += " (" + oneLine(f.Note) + ")"
 	}
 	return text
+}
+
+// messageText returns the message of an error in one line. Only durations with a fraction are
+// rounded: others are readable, and may be parts of names.
+func messageText(message string) string {
+	return goDurations.ReplaceAllStringFunc(oneLine(message), func(found string) string {
+		if !strings.Contains(found, ".") {
+			return found
+		}
+		return withPlainDurations(found)
+	})
 }
 
 // oneLine replaces line breaks and other control characters with spaces.

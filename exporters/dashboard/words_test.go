@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/weirhttp"
 )
 
 func TestErrorClassesAreWords(t *testing.T) {
@@ -46,10 +49,10 @@ func TestFailuresAreShownInWords(t *testing.T) {
 		page := newDefaultPage(gate)
 		_ = gate.Run(t.Context(), func(context.Context) error {
 			time.Sleep(200893 * time.Microsecond)
-			return fmt.Errorf("pay: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused\nby peer")})
+			return fmt.Errorf("pay: %w after 1.234567891s, retry in 9m59.9991s of 30s", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("refused\nby pool-5m")})
 		})
 		r := getSnapshot(t, page).row(t, "bank")
-		require.Equal(t, "network error after 201 ms: pay: dial tcp: refused by peer", r.LastError)
+		require.Equal(t, "network error after 201 ms: pay: dial tcp: refused by pool-5m after 1.23 s, retry in 10 min of 30s", r.LastError)
 		require.Equal(t, time.Now().UnixMilli(), *r.LastErrorAt)
 	})
 }
@@ -60,17 +63,28 @@ func TestALimitIsShownAsItWasConfigured(t *testing.T) {
 		log := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 25, Window: 250 * time.Millisecond, Name: "log"})
 		gate := weir.New("gate", weir.Config{Rate: limiter.Per(10, time.Minute), Burst: 3})
 		group := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(60), Burst: 2, Name: "group"})
-		page := newDefaultPage(bucket, log, gate, group)
+		gates := weir.NewGroup[string]("gates", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(100), Burst: 25}})
+		joined := weir.Join("joined", weir.Parts{Breaker: breaker.New("bank", breaker.Config{}), Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 25})})
+		policies := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "policy", By: weirhttp.ByIP, Rate: limiter.PerMinute(60), Burst: 2}}})
+		page := newDefaultPage(bucket, log, gate, group, gates, joined, policies)
 		getSnapshot(t, page)
 		for range 30 {
 			bucket.Take(1)
 			log.Take(1)
 			group.Get("a").Take(1)
 		}
-		runCalls(gate, 30, 0)
+		for _, g := range []*weir.Gate{gate, gates.Get("a"), joined} {
+			runCalls(g, 30, 0)
+		}
+		for range 3 {
+			policies.Handler(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+		}
 		time.Sleep(time.Second)
 		s := getSnapshot(t, page)
-		for name, want := range map[string][3]float64{"bucket": {100, 1, 25}, "log": {25, 0.25, 0}, "gate": {10, 60, 3}, "group": {60, 60, 2}} {
+		for name, want := range map[string][3]float64{
+			"bucket": {100, 1, 25}, "log": {25, 0.25, 0}, "gate": {10, 60, 3}, "group": {60, 60, 2},
+			"gates": {100, 1, 25}, "joined": {100, 1, 25}, "policy": {60, 60, 2},
+		} {
 			r := s.row(t, name)
 			require.Equal(t, "limited", r.Trouble, name)
 			require.Equal(t, want, [3]float64{*r.Limit, *r.Period, float64(r.Burst)}, name)

@@ -20,7 +20,6 @@ type Breaker struct {
 	OneOf    int           // Recovering: one of this many calls passes; otherwise 0
 	Probes   int           // HalfOpen: the probes that have a result
 	Held     time.Duration // of a gate: how long the service has asked not to be called
-	Limiter  Limiter       // of a gate, if it has one
 
 	// the share of slow calls, and that at which the breaker opens; 0 for no limit
 	SlowRate, SlowLimit float64
@@ -78,13 +77,18 @@ type Rule struct {
 	NoData         string    // why the value had no data, and what that means, or "" if it had some
 	Silenced       int       // how many firing alerts a silence holds back
 	Since          time.Time // when the oldest of the firing alerts fired
+	// Fault is why the latest evaluation failed, as the attribute error.type of metrics, or "".
+	Fault        string
+	FailingSince time.Time     // the first failed evaluation since the last success, or zero
+	Interval     time.Duration // between evaluations
 }
 
 // Notifier is the state of a notifier of alerts after its latest attempt.
 type Notifier struct {
 	Name         string
 	FailingSince time.Time // the first of the attempts that failed since the last success, or zero
-	LastError    string    // of the latest attempt, if it failed
+	LastError    string    // of the latest attempt that failed
+	DroppedAt    time.Time // when it last gave up a notification, or zero
 }
 
 // The functions of the packages. Each yields what a source of that package says, or nothing for
@@ -95,4 +99,7 @@ var (
 	Alerts   func(source any, rule func(*Rule), notifier func(*Notifier)) (known bool)
 	// Limiters returns the zero value for a source that is no limiter of this module.
 	Limiters func(source any) Limiter
+	// Parts yields the limiters that a source consists of, with the names that their metrics have.
+	// It has one function per package with such sources.
+	Parts []func(source any, yield func(name string, limiter any))
 )

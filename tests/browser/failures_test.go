@@ -152,7 +152,7 @@ func TestTheFirstThingShownAnswersWhatSinceWhyNextAndWhom(t *testing.T) {
 		}
 		require.Less(t, eval[float64](b, `document.querySelector(".problems li").getBoundingClientRect().bottom`), 800.0, "without scrolling")
 		if o.name == "one-host" {
-			b.requireText(".problems", "the limit of 5 per 1 min is used up")
+			b.requireText(".problems", "the limit of 5/min is used up")
 			b.requireText(".problems", "the next call can pass in ")
 		}
 		b.requireAccessible(o.name)

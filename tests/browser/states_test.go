@@ -25,7 +25,7 @@ type pageState struct {
 	name    string
 	sources func(t *testing.T) []stat.Source
 	reached string
-	gone    bool // the server ends
+	gone    string // the server ends, and the title then ends with this
 }
 
 var errRefused = fmt.Errorf("charge: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connect: connection refused")})
@@ -86,23 +86,26 @@ const titleScript = `document.querySelector("h2").innerText`
 var pageStates = []pageState{
 	{"well", func(t *testing.T) []stat.Source {
 		return append(storefront(t), monitorOf(t, false, nil))
-	}, titleScript + ` === "Nothing needs attention"`, false},
+	}, titleScript + ` === "Nothing needs attention"`, ""},
 	{"outage", func(t *testing.T) []stat.Source {
 		return append(storefront(t, "payments"), monitorOf(t, false, nil))
-	}, titleScript + ` === "Needs attention: 1 source of 3"`, false},
+	}, titleScript + ` === "Needs attention: 1 source of 3"`, ""},
 	{"alert", func(t *testing.T) []stat.Source {
 		return append(storefront(t), monitorOf(t, true, nil))
-	}, titleScript + ` === "Needs attention: 1 rule firing"`, false},
+	}, titleScript + ` === "Needs attention: 1 rule firing"`, ""},
 	{"notifier", func(t *testing.T) []stat.Source {
 		return append(storefront(t), monitorOf(t, true, errors.New("dial tcp: lookup events.pagerduty.com: no such host")))
-	}, titleScript + ` === "Needs attention: 1 rule firing, 1 notifier failing"`, false},
+	}, titleScript + ` === "Needs attention: 1 rule firing, 1 notifier failing"`, ""},
 	{"gone", func(t *testing.T) []stat.Source {
 		return append(storefront(t, "payments"), monitorOf(t, true, nil))
-	}, titleScript + ` === "Needs attention: 1 rule firing, 1 source of 3"`, true},
-	{"many", manyHosts, titleScript + ` === "Needs attention: 30 sources of 40"`, false},
+	}, titleScript + ` === "Needs attention: 1 rule firing, 1 source of 3"`, "when this needed attention: 1 rule firing, 1 source of 3"},
+	{"gone-well", func(t *testing.T) []stat.Source {
+		return append(storefront(t), monitorOf(t, false, nil))
+	}, titleScript + ` === "Nothing needs attention"`, "when nothing needed attention"},
+	{"many", manyHosts, titleScript + ` === "Needs attention: 30 sources of 40"`, ""},
 }
 
-// TestStates checks six states of the page with axe, wide and narrow, light and dark, and saves
+// TestStates checks the states of the page with axe, wide and narrow, light and dark, and saves
 // screenshots if the flag is set.
 func TestStates(t *testing.T) {
 	for _, state := range pageStates {
@@ -114,9 +117,10 @@ func TestStates(t *testing.T) {
 			if *screenshots != "" {
 				b.waitUntil(`performance.now() > 8000`)
 			}
-			if state.gone {
+			if state.gone != "" {
 				s.end()
 				b.requireText("#status", "Connection lost, this is of ")
+				require.Regexp(t, `^No data since \d+:\d\d:\d\d, `+state.gone+"$", eval[string](b, titleScript))
 			}
 			for _, width := range []int64{1280, 400} {
 				for _, scheme := range []string{"light", "dark"} {
@@ -164,6 +168,12 @@ func TestDataOfAServerThatHangsIsOld(t *testing.T) {
 	hangs.until.Store(&hang)
 	b.waitUntil(`"old" in document.body.dataset`)
 	require.Regexp(t, `, this is of \d+:\d\d:\d\d`, b.text("#status"))
+	require.Regexp(t, `^No data since \d+:\d\d:\d\d, when nothing needed attention$`, eval[string](b, titleScript))
+	require.Equal(t, "No breaker was open then, and no limit refused calls.", b.text(".problems + p"))
+	require.Regexp(t, `^No data since`, eval[string](b, `location.hash = "#x", new Promise(done => setTimeout(done, 100)).then(() => {
+		location.hash = "";
+		return new Promise(done => addEventListener("hashchange", () => done(`+titleScript+`), {once: true}));
+	})`), "when the overview is opened again")
 }
 
 func TestSourcesWithOneCauseAreOneBlock(t *testing.T) {
@@ -197,6 +207,6 @@ func TestFailingNotifiersAreNotGrey(t *testing.T) {
 	b, s := newTab(t), serve(t, quickConfig, monitorOf(t, true, errors.New("no route to the pager")))
 	b.visit(s)
 	b.waitUntil(`[...document.querySelectorAll(".aside .badge")].some(s => s.innerText === "failing" && s.dataset.state === "firing")`)
-	b.requireText(".problems", "tried again until it succeeds")
+	b.requireText(".problems", "it is tried again, and its alerts wait")
 	b.requireText(".problems", "resolves when the value is below 90")
 }

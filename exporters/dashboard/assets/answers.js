@@ -9,7 +9,7 @@ export function inTrouble(row) {
 // severityOf ranks sources in trouble, the worst first.
 export function severityOf(row) {
   if (row.down) return rank(row.state);
-  return { held: 20, limited: 21, failing: 22, slow: 23 }[row.trouble] ?? 24;
+  return { held: 20, full: 21, limited: 22, failing: 23, slow: 24 }[row.trouble] ?? 25;
 }
 
 const SAYS = {
@@ -24,6 +24,7 @@ export function headline(row) {
   if (row.down) return { state: row.state, word: stateName(row.state), says: SAYS[row.state] ?? "" };
   switch (row.trouble) {
     case "held": return { state: "limiting", word: "held", says: "The service has asked not to be called." };
+    case "full": return { state: "limiting", word: "full", says: "Further keys have no room." };
     case "limited": return { state: "limiting", word: "limit used up", says: "Calls beyond the limit are refused or wait." };
     case "slow": return { state: "pending", word: "slow", says: "Calls pass, and many are slow." };
     default: return { state: "pending", word: "failing", says: "Calls pass, and many fail." };
@@ -54,7 +55,7 @@ export function answersOf(rows, now) {
 // apart from its numbers and their own names. A limit is a cause of its own.
 export function causeOf(row) {
   let says = row.lastError || row.cause;
-  if (!says || row.trouble === "limited" || row.trouble === "held") return row.id;
+  if (!says || ["limited", "held", "full"].includes(row.trouble)) return row.id;
   for (const own of [row.name, row.key]) {
     if (own?.length > 2) says = says.replaceAll(own, "");
   }
@@ -88,6 +89,10 @@ function why(row) {
     const limit = row.limit ? `the limit of ${limitText(row)}` : "the limit";
     parts.push(row.trouble === "held" ? "the service said when to retry" : `${limit} is used up: ${rate(row.rate)} pass, ${rate(row.refused)} are refused`);
   }
+  if (row.trouble === "full") {
+    const lack = [row.unguarded ? `${count(row.unguarded, "call")} without a breaker` : "", row.noRoom ? `${count(row.noRoom, "request")} without room` : ""];
+    parts.push(`as many keys as MaxKeys are in use; since then ${lack.filter(Boolean).join(", ")}`);
+  }
   if (row.trouble === "failing") parts.push(`${percent(row.failureRate)} of the calls fail`);
   if (row.slow && row.trouble !== "limited") parts.push(`${percent(row.slow)} of the calls ${row.slowCall ? `take longer than ${latency(row.slowCall)}` : "are slow"}, limit ${percent(row.slowLimit)}`);
   return parts.filter(Boolean).join("; ");
@@ -111,6 +116,7 @@ function next(row, now) {
       default: return "";
     }
   }
+  if (row.trouble === "full") return "a further key gets room when a key has become idle";
   if (row.trouble === "limited" || row.trouble === "held") {
     return row.free ? `the next call can pass ${row.free > now ? ahead(row.free - now) : "now"}` : "calls pass as the limit becomes free";
   }
@@ -124,6 +130,7 @@ function affected(row) {
   if (!row.down && row.trouble === "slow") calls += `; about ${rate(row.rate * row.slow)} slow`;
   if (row.key) return `calls for ${visible(row.key)}, a key of ${row.name.slice(0, -row.key.length).replace(/ \/ $/, "")}${calls}`;
   const name = visible(row.name);
+  if (row.trouble === "full") return `calls for further keys${calls}`;
   return `all calls through ${name.length > 80 ? `${name.slice(0, 40)}…${name.slice(-30)}` : name}${calls}`;
 }
 

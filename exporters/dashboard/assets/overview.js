@@ -2,11 +2,9 @@
 
 import { badge, cutName, el, keep, name, set, text } from "./dom.js";
 import { valueText } from "./answers.js";
-import { Problems } from "./problems.js";
+import { Problems, isBlind, notifierTrouble } from "./problems.js";
 import { Table } from "./table.js";
 import { clock, count, figure, lasted, rank, span, stateName, visible } from "./words.js";
-
-const LATE = 15000; // ms since the last evaluation of a rule after which the page shows its age
 
 export class Overview {
   constructor(model) {
@@ -149,14 +147,15 @@ function alertItem(id) {
   return {
     node: el("li", {}, state.node, el("span", { class: "what" }, link, more)),
     show(alert, now) {
-      state.show(alert.state, stateName(alert.state));
+      if (isBlind(alert) && alert.state !== "firing") state.show("firing", alert.late ? "stopped" : "failing");
+      else state.show(alert.state, stateName(alert.state));
       if (link.textContent !== visible(alert.name)) link.replaceChildren(name(alert.name));
       const several = alert.firing + alert.pending > 1 ? `${alert.firing} firing, ${alert.pending} pending` : "";
       text(more, [
         alert.severity, several,
         valueText(alert), alert.worst ? `${alert.worst.length > 60 ? `${alert.worst.slice(0, 30)}…${alert.worst.slice(-25)}` : alert.worst}${alert.keys > 1 ? ` and ${count(alert.keys - 1, "other")}` : ""}` : "",
         alert.since === null ? "" : `for ${lasted(alert, now)}`,
-        alert.evaluated === null ? "never evaluated" : now - alert.evaluated > LATE ? `evaluated ${span(now - alert.evaluated)} ago` : "",
+        alert.evaluated === null ? "never evaluated" : alert.late ? `evaluated ${span(now - alert.evaluated)} ago` : "",
         alert.failed ? count(alert.failed, "failed evaluation") : "",
         alert.silenced ? `${alert.silenced} silenced` : "",
       ].filter(Boolean).join(" · "));
@@ -172,7 +171,8 @@ function notifierItem() {
     node: el("li", {}, state.node, el("span", { class: "what" }, label, more)),
     show(n, now) {
       if (label.textContent !== visible(n.name)) label.replaceChildren(name(n.name));
-      if (n.failingSince) state.show("firing", "failing");
+      const trouble = notifierTrouble(n, now);
+      if (trouble) state.show("firing", trouble);
       else state.show(n.delivered ? "closed" : "inactive", n.delivered ? "delivers" : "unused");
       text(more, [
         `${figure(n.delivered)} delivered`, n.pending ? `${figure(n.pending)} pending` : "",

@@ -62,6 +62,7 @@ function speak(news) {
 function showAge() {
   const old = model.seq > 0 && (status.dataset.kind === "lost" || model.age > model.oldAfter);
   set(document.body, "data-old", old);
+  overview.problems.showTitle(old);
   if (old) text(status, `${status.dataset.kind === "lost" ? "Connection lost" : "No new data"}, this is of ${clock(model.at, Date.now())}`);
   else text(status, says);
 }

@@ -11,6 +11,8 @@ export class Problems {
   constructor(model) {
     this.model = model;
     this.items = new Map(); // by row ID, or by the cause of several
+    this.needs = ""; // what needs attention, in words
+    this.old = false; // the data is old
     this.title = el("h2", {}, "Needs attention");
     this.urgent = el("ul", { class: "problems" }); // alerts and notifiers
     this.urgentItems = new Map(); // by ID
@@ -30,46 +32,96 @@ export class Problems {
     keep(this.list, [...this.items.values()].map((item) => item.node));
     this.list.hidden = found.length === 0;
     const oldest = (since) => (a, b) => since(a) - since(b) || (a.name < b.name ? -1 : 1);
-    const firing = [...alerts.values()].filter((a) => a.firing > a.silenced || (a.firing && !a.silenced)).sort(oldest((a) => a.since ?? 0));
-    const failing = [...notifiers.values()].filter((n) => n.failingSince && n.pending).sort(oldest((n) => n.failingSince));
-    this.showUrgent(firing, failing, now);
-    const needs = [
-      firing.length ? `${count(firing.length, "rule")} firing` : "", failing.length ? `${count(failing.length, "notifier")} failing` : "",
-      found.length ? `${count(found.length, "source")} of ${rows.size.toLocaleString("en")}` : "",
-    ].filter(Boolean);
+    const firing = [...alerts.values()].filter(fires).sort(oldest((a) => a.since ?? 0));
+    const blind = [...alerts.values()].filter((a) => isBlind(a) && !fires(a)).sort(oldest((a) => a.failingSince ?? a.evaluated ?? 0));
+    const failing = [...notifiers.values()].filter((n) => notifierTrouble(n, now)).sort(oldest((n) => n.failingSince ?? n.droppedAt));
+    this.showUrgent([firing, blind, failing].flatMap((kind) => kind.slice(0, MOST)), now);
     const { panics, skipped, notices } = this.model.faults;
-    const noticed = panics || skipped || notices?.length; // the page says so above
-    text(this.title, needs.length ? `Needs attention: ${needs.join(", ")}` : noticed ? "No source needs attention" : "Nothing needs attention");
-    this.more.hidden = found.length > 0 && hidden === 0;
-    text(this.more, found.length ? `${count(hidden, "more source")}: choose a state or sort the table.` : "No breaker is open, and no limit refuses calls.");
+    this.noticed = panics || skipped || notices?.length; // the page says so above
+    this.needs = [
+      firing.length ? `${count(firing.length, "rule")} firing` : "", blind.length ? `${count(blind.length, "rule")} not evaluated` : "",
+      failing.length ? `${count(failing.length, "notifier")} failing` : "",
+      found.length ? `${count(found.length, "source")} of ${rows.size.toLocaleString("en")}` : "",
+    ].filter(Boolean).join(", ");
+    this.hidden = hidden;
+    this.found = found.length;
+    this.showTitle(this.old);
   }
 
-  showUrgent(firing, failing, now) {
-    const entries = [...firing.slice(0, MOST).map((a) => [a, alertAnswers(a, now)]), ...failing.slice(0, MOST).map((n) => [n, notifierAnswers(n, now)])];
-    this.urgentItems = new Map(entries.map(([row]) => [row.id, this.urgentItems.get(row.id) ?? new Urgent(row)]));
-    for (const [row, answers] of entries) this.urgentItems.get(row.id).show(row, answers);
+  // showTitle says what needs attention. Of old data it says only what was known then.
+  showTitle(old) {
+    this.old = old;
+    const none = this.noticed ? "No source" : "Nothing";
+    const then = `No data since ${clock(this.model.at, Date.now())}`;
+    const says = old ? (this.needs ? `${then}, when this needed attention: ${this.needs}` : `${then}, when ${none.toLowerCase()} needed attention`)
+      : this.needs ? `Needs attention: ${this.needs}` : `${none} needs attention`;
+    text(this.title, says);
+    this.more.hidden = this.found > 0 && this.hidden === 0;
+    const calm = old ? "No breaker was open then, and no limit refused calls." : "No breaker is open, and no limit refuses calls.";
+    text(this.more, this.found ? `${count(this.hidden, "more source")}: choose a state or sort the table.` : calm);
+  }
+
+  showUrgent(rows, now) {
+    this.urgentItems = new Map(rows.map((row) => [row.id, this.urgentItems.get(row.id) ?? new Urgent(row)]));
+    for (const row of rows) this.urgentItems.get(row.id).show(row, now);
     keep(this.urgent, [...this.urgentItems.values()].map((item) => item.node));
-    this.urgent.hidden = entries.length === 0;
+    this.urgent.hidden = rows.length === 0;
   }
 }
 
+const fires = (a) => a.firing > (a.silenced ?? 0);
+
+// isBlind reports whether a rule would not notice that its condition holds. No data is not trouble: the
+// rule says what it means.
+export function isBlind(a) {
+  return Boolean(a.fault || a.late);
+}
+
+const RECENT = 15 * 60000; // ms for which a notification that was given up is trouble
+
+// notifierTrouble returns a word for the trouble of a notifier, or "".
+export function notifierTrouble(n, now) {
+  if (n.failingSince) return "failing";
+  return n.droppedAt && now - n.droppedAt < RECENT ? "gave up" : "";
+}
+
+const FAULTS = {
+  panic: "its code panics", timeout: "its code does not answer in time", goexit: "its code ends its goroutine",
+  not_finite: "its value is not finite", too_many_members: "it has too many members", same_key_text: "two members have the same key",
+};
+
+// blindText says why a rule is not evaluated.
+function blindText(a) {
+  if (a.late) return "the monitor does not run, or hangs";
+  return a.fault ? `each evaluation fails: ${FAULTS[a.fault] ?? a.fault}` : "";
+}
+
 function alertAnswers(a, now) {
+  if (!fires(a)) {
+    const last = a.evaluated === null ? "it was never evaluated" : `last evaluated ${clock(a.evaluated, now)}, ${span(now - a.evaluated)} ago`;
+    return [["Since", a.late ? last : sinceText(a.failingSince, false, now)], ["Why", blindText(a)],
+      ["Affected", a.late ? "this rule cannot fire, or resolve" : a.noData ? `this rule: ${a.noData}` : "some of its members, or the texts of its alerts"], ["Next", a.late ? "" : "the next evaluation tries again"]];
+  }
   const several = a.firing > 1 ? `${figure(a.firing)} alerts` : "";
-  return [["Since", sinceText(a.since, a.atMost, now)], ["Why", valueText(a)], ["Affected", [several, a.worst ? `worst ${a.worst}` : ""].filter(Boolean).join(", ")],
+  return [["Since", sinceText(a.since, a.atMost, now)], ["Why", [valueText(a), blindText(a)].filter(Boolean).join("; ")],
+    ["Affected", [several, a.worst ? `worst ${a.worst}` : ""].filter(Boolean).join(", ")],
     ["Next", a.threshold === null ? "" : `resolves when the value is ${a.below ? "above" : "below"} ${valueOf(a.threshold, a.unit)}`]];
 }
 
 function notifierAnswers(n, now) {
   const last = n.last === null ? "nothing was ever delivered" : `last delivered ${span(now - n.last)} ago`;
-  return [["Since", sinceText(n.failingSince, false, now)], ["Last error", n.lastError ?? ""], ["Next", "it is tried again until it succeeds, and its alerts wait"],
-    ["Affected", `${count(n.pending, "notification")} not delivered; ${last}`]];
+  const since = n.failingSince ?? n.droppedAt;
+  const lost = n.dropped ? `${count(n.dropped, "notification")} given up${n.droppedAt ? `, the last ${span(now - n.droppedAt)} ago` : ""}` : "";
+  const next = [n.pending ? "it is tried again, and its alerts wait" : "none waits; the next change of an alert is sent", lost && "what was given up is not sent again"];
+  return [["Since", sinceText(since, false, now)], ["Last error", n.lastError ?? ""], ["Next", next.filter(Boolean).join("; ")],
+    ["Affected", [n.pending ? `${count(n.pending, "notification")} not delivered` : "", lost, last].filter(Boolean).join("; ")]];
 }
 
 function sinceText(since, atMost, now) {
   return since ? `${clock(since, now)}${atMost ? " or earlier" : ""}, for ${atMost ? "at least " : ""}${span(now - since)}` : "";
 }
 
-// Urgent is a firing alert, or a notifier that does not deliver.
+// Urgent is a rule that fires or is not evaluated, or a notifier that does not deliver.
 class Urgent {
   constructor(row) {
     this.state = badge();
@@ -79,10 +131,12 @@ class Urgent {
     this.node = el("li", { "data-state": "firing" }, el("p", { class: "bar" }, this.state.node, of, this.says), this.answers.node);
   }
 
-  show(row, answers) {
-    this.state.show("firing", row.severity === undefined ? "not delivering" : "firing");
-    text(this.says, row.severity === undefined ? "Its alerts do not arrive." : row.severity && `severity ${row.severity}`);
-    this.answers.showPairs(answers);
+  show(row, now) {
+    const isRule = row.severity !== undefined;
+    const word = isRule ? (fires(row) ? "firing" : "not evaluated") : row.failingSince ? "not delivering" : "gave up";
+    this.state.show("firing", word);
+    text(this.says, isRule ? row.severity && `severity ${row.severity}` : row.failingSince ? "Its alerts do not arrive." : "An alert did not arrive.");
+    this.answers.showPairs(isRule ? alertAnswers(row, now) : notifierAnswers(row, now));
   }
 }
 

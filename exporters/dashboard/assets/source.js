@@ -7,7 +7,7 @@ import { inTrouble, valueText } from "./answers.js";
 import { Incidents, Settings } from "./past.js";
 import { changeItem } from "./overview.js";
 import { Answers } from "./problems.js";
-import { ahead, clock, figure, lasted, latency, percent, rate, span, stateName, valueOf, visible } from "./words.js";
+import { ahead, clock, exact, figure, lasted, latency, percent, rate, span, stateName, valueOf, visible } from "./words.js";
 
 const CALLS = {
   title: "Calls per second", format: rate,
@@ -121,7 +121,7 @@ export class SourceView {
       if (row.slow !== undefined) tiles.push(["Slow", percent(row.slow), `opens at ${percent(row.slowLimit)}`]);
       if (reopens !== null) tiles.push(["Half-open", ahead(reopens * 1000)]);
       if (row.p50 !== null) tiles.push(["p50", latency(row.p50)], ["p99", latency(row.p99)]);
-      if (limit !== null) tiles.push(["Available", figure(available), `of ${figure(limit)}`]);
+      if (limit !== null) tiles.push(["Available", figure(available), `of ${exact(limit)} at once`]);
       if (maxFlight !== null) tiles.push(["In flight", figure(inFlight), `of ${figure(maxFlight)}`]);
       if (waiting) tiles.push(["Waiting", figure(waiting)]);
     } else if (alert) {

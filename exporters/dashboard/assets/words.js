@@ -72,10 +72,22 @@ export function ahead(ms) {
   return ms < 1000 ? "within a second" : `in ${span(ms + 999)}`;
 }
 
-// limitText formats a limit as it was configured: 100/s, 5 per 1 min, 100/s with a burst of 25.
+// exact formats a number that was configured, without rounding.
+export function exact(value) {
+  return value.toLocaleString("en", { maximumFractionDigits: 9 });
+}
+
+// limitText formats a limit as it was configured: 100/s, 60/min, 5 per 90 s, 100/s with a burst of 25. Of
+// a limit without a period, only the most calls at once are known.
 export function limitText({ limit, period, burst }) {
-  const per = !period ? "" : period === 1 ? "/s" : ` per ${period < 60 ? latency(period) : span(period * 1000)}`;
-  return `${figure(limit)}${per}${burst ? ` with a burst of ${figure(burst)}` : ""}`;
+  return `${exact(limit)}${period ? perText(period) : " at once"}${burst ? ` with a burst of ${exact(burst)}` : ""}`;
+}
+
+function perText(seconds) {
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1], ["ms", 1e-3], ["µs", 1e-6]];
+  const [unit, size] = units.find(([, size]) => (size > 1 ? seconds % size === 0 : seconds >= size)) ?? units.at(-1);
+  const n = Number((seconds / size).toPrecision(12));
+  return n === 1 ? `/${unit}` : ` per ${exact(n)} ${unit}`;
 }
 
 // visible returns a name as it is shown. A name of which nothing would be seen becomes its code points.
