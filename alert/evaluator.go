@@ -270,6 +270,8 @@ func (e *evaluator) log(logger *slog.Logger, before faultKind, result outcome) {
 		logger.Info("alert: rule recovered", of...)
 	case result.fault == panicked:
 		logger.Error("alert: rule panicked", append(of, "panic", result.value, "stack", string(result.stack))...)
+	case result.fault == tooMany:
+		logger.Error("alert: rule failed", append(of, "error", result.fault.String(), "limit", maxMembers)...)
 	default:
 		logger.Error("alert: rule failed", append(of, "error", result.fault.String())...)
 	}

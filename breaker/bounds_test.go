@@ -22,8 +22,8 @@ func TestBoundsAreInclusive(t *testing.T) {
 		require.EqualError(t, breaker.Config{Initial: state}.Validate(), fmt.Sprintf(
 			"breaker: Initial is %q, must be closed, open, forced_open, forced_closed, disabled or shadow", state))
 	}
-	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 5_001}.Validate(),
-		"MaxSeries is 5001, must be at least 1", "one more than half of the default members")
+	require.ErrorContains(t, breaker.GroupConfig{MaxSeries: 50_001}.Validate(),
+		"MaxSeries is 50001, must be at least 1", "one more than half of the default members")
 }
 
 func TestAnEndlessCooldownBeginsWithTheBreaker(t *testing.T) {

@@ -3,6 +3,7 @@ package breaker
 import (
 	"hash/maphash"
 	"iter"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,7 +53,8 @@ type Group[K comparable] struct {
 
 	members        atomic.Int64
 	evictions      atomic.Int64
-	unguardedCalls atomic.Int64 // calls of Get that found no room
+	unguardedCalls atomic.Int64              // calls of Get that found no room
+	saidFull       atomic.Pointer[time.Time] // when that was last logged
 	places         openPlaces
 	override       groupOverride[K]
 	admissions     atomic.Int64 // keys added so far
@@ -203,7 +205,20 @@ func (g *Group[K]) add(key K, t time.Time) *Breaker {
 		}
 	}
 	g.unguardedCalls.Add(1)
+	g.logFull()
 	return g.unguarded
+}
+
+// logFull logs that the group is full, at most once per minute. No lock is held.
+func (g *Group[K]) logFull() {
+	last := g.saidFull.Load()
+	if g.members.Load() < int64(g.config.MaxKeys) || last != nil && time.Since(*last).Abs() < time.Minute {
+		return
+	}
+	if now := time.Now(); !g.saidFull.CompareAndSwap(last, &now) {
+		return
+	}
+	slog.Warn("breaker: no room for new keys of a group, which no breaker guards: raise MaxKeys", "group", g.name, "MaxKeys", g.config.MaxKeys)
 }
 
 // tryAdd returns nil if there is no room. It makes the text of the key, which may call a method of

@@ -172,7 +172,7 @@ func TestGroupIsBoundedHoweverManyKeysThereAre(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const most, failing = 10_000, 12_000
 	keys := testenv.Repeat(1_000_000, 25_000)
-	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{}, t0)
+	g := breaker.NewGroupAt[int]("g", breaker.GroupConfig{MaxKeys: most}, t0)
 	before := heapInUse()
 	for i := range keys {
 		u := after(time.Duration(i) * 2 * time.Millisecond)

@@ -18,7 +18,7 @@ type GroupConfig struct {
 	// separately, so the group may be full with some per cent fewer. A key takes about 3 kB with
 	// the default window, and at most 2 kB more for its text. A string key of more than 256 bytes
 	// is kept as its beginning and a digest. A key of another type that refers to more than 1,024
-	// bytes of text is unguarded. Default 10,000.
+	// bytes of text is unguarded. Default 100,000.
 	MaxKeys int
 	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or
 	// Off for none. The keys that were added first have such series. All other keys share one set
@@ -33,7 +33,7 @@ type GroupConfig struct {
 }
 
 const (
-	defaultMaxKeys   = 10_000
+	defaultMaxKeys   = 100_000
 	defaultMaxSeries = 100
 )
 

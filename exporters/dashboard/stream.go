@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -18,7 +19,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	ctx, leave, ok := p.clients.add(r)
 	if !ok {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "too many streams are open: poll snapshot.json instead", http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d streams are open already: poll snapshot.json instead", maxStreams), http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()

@@ -44,7 +44,7 @@ export function answersOf(rows, now) {
   const refused = rows.reduce((sum, r) => sum + (r.refused ?? 0), 0);
   return [
     ["Since", `${began(first) === now ? "" : `${clock(began(first), now)}${first.down || !first.troubleAtLeast ? "" : " or earlier"}, for ${span(now - began(first))}`}`],
-    ["Why", newest.lastError ? "all have the same last error" : why(newest)],
+    ["Why", newest.lastError ? `all have the same last error, such as ${visible(newest.key || newest.name)}` : why(newest)],
     ["Last error", lastError(newest, now)],
     ["Next", `first of them: ${next(soonest, now)}`],
     ["Affected", `all calls through these ${rows.length} sources${refused ? `; ${rate(refused)} refused` : ""}`],

@@ -6,7 +6,7 @@ import { Feed } from "./feed.js";
 import { Model } from "./model.js";
 import { Overview } from "./overview.js";
 import { SourceView } from "./source.js";
-import { clock, count, stateName, visible } from "./words.js";
+import { clock, count, span, stateName, visible } from "./words.js";
 
 const main = document.getElementById("content");
 const status = document.getElementById("status");
@@ -63,7 +63,8 @@ function showAge() {
   const old = model.seq > 0 && (status.dataset.kind === "lost" || model.age > model.oldAfter);
   set(document.body, "data-old", old);
   overview.problems.showTitle(old);
-  if (old) text(status, `${status.dataset.kind === "lost" ? "Connection lost" : "No new data"}, this is of ${clock(model.at, Date.now())}`);
+  const what = status.dataset.kind === "lost" ? "Connection lost, reconnecting" : "No new data";
+  if (old) text(status, `${what}: this is of ${clock(model.at, Date.now())}, ${span(model.age)} ago`);
   else text(status, says);
 }
 setInterval(showAge, 1000);
