@@ -16,7 +16,7 @@ const stateFormat = "weir-alert-state 2"
 // name of its notifier. A notifier has a record of its own, because without entries its receiver
 // has heard of no alert, which is not known of a notifier without a record.
 const (
-	keyAt       = "at" // of the latest evaluation that wrote anything
+	keyAt       = "at" // of an evaluation, while Rule.For or Rule.KeepFiring is under way
 	keyRule     = "rule "
 	keyAlert    = "alert "
 	keyNotifier = "notifier "

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,7 +238,7 @@ func TestStateFileNeedsAnInstanceAndStays(t *testing.T) {
 }
 
 // Each record but the first has one bit flipped in turn, and the file ends in each of them in turn.
-// The incident is neither announced again nor lost, unless the lost record was about it.
+// The incident is neither announced again nor lost, unless a lost record was about it.
 func TestDamagedRecordsOfAStateFileAreSkipped(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
@@ -252,28 +253,43 @@ func TestDamagedRecordsOfAStateFileAreSkipped(t *testing.T) {
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	lines = lines[:len(lines)-1]
 	require.Greater(t, len(lines), 6)
-	for i := 1; i < len(lines); i++ {
-		var damaged []byte
-		for k, line := range lines {
-			if k == i {
-				line = bytes.Clone(line)
-				line[len(line)/2] ^= 1
-			}
-			damaged = append(damaged, line...)
-		}
+	check := func(damaged []byte, lost ...[]byte) {
 		r.restartWith(damaged, two()...)
-		require.Contains(t, r.log.String(), "damaged records", i)
+		require.Contains(t, r.log.String(), "damaged records", "%s", lost[0])
 		aside, err := os.ReadFile(r.file + ".bad")
 		require.NoError(t, err)
 		require.Equal(t, damaged, aside)
-		about := func(name string) bool {
-			return bytes.Contains(lines[i], []byte(name)) || bytes.Contains(lines[i], []byte("entry"))
+		alerts := r.monitor.Alerts()
+		require.Len(t, alerts, 2)
+		text := string(bytes.Join(lost, nil))
+		for _, a := range alerts {
+			require.Equal(t, alert.Firing, a.State)
+			if !strings.Contains(text, a.ID) && !strings.Contains(text, `"notifier`) {
+				require.Equal(t, 1, count(r.received.lines(), a.Rule+" firing"), "%s", lost[0])
+			}
 		}
-		if got := r.received.lines(); !about("down") && !about("up") {
-			require.Equal(t, []string{"down firing", "up firing"}, got, "%s", lines[i])
-		}
-		require.Len(t, r.monitor.Alerts(), 2)
+		require.NotContains(t, strings.Join(r.received.lines(), "\n"), "resolved", "%s", lost[0])
 	}
+	end := len(lines[0])
+	for i, line := range lines[1:] {
+		i++
+		flipped := bytes.Clone(line)
+		flipped[len(line)/2] ^= 1
+		check(slices.Concat(whole[:end], flipped, whole[end+len(line):]), line)
+		for _, n := range []int{1, len(line) / 2, len(line) - 1} {
+			check(slices.Clone(whole[:end+n]), lines[i:]...)
+		}
+		end += len(line)
+	}
+}
+
+func count(lines []string, line string) (n int) {
+	for _, l := range lines {
+		if l == line {
+			n++
+		}
+	}
+	return n
 }
 
 // restartWith starts a process with this content of the file.
@@ -304,6 +320,68 @@ func TestUnchangedStateIsNotWritten(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, os.SameFile(before, after))
 		require.Equal(t, before.Size(), after.Size())
+	}
+}
+
+// While an alert waits, the file gets the time of the evaluation at most twenty times, or once a
+// minute if For or KeepFiring is longer than 20 minutes. The evaluations are 5 seconds apart.
+func TestWaitingAlertIsWrittenSeldom(t *testing.T) {
+	for wait, most := range map[time.Duration]int{time.Minute: 20, 10 * time.Minute: 20, time.Hour: 60} {
+		r := newRestartedProgram(t)
+		rule := r.rule(wait)
+		rule.KeepFiring = wait
+		writes := func() (n int) {
+			info, err := os.Stat(r.file)
+			require.NoError(t, err)
+			for range wait/(5*time.Second) - 1 {
+				r.evaluateAfter(5 * time.Second)
+				next, err := os.Stat(r.file)
+				require.NoError(t, err)
+				if next.Size() != info.Size() || !os.SameFile(next, info) {
+					n++
+				}
+				info = next
+			}
+			return n
+		}
+		r.bad = true
+		r.start(rule)
+		r.evaluateAfter(0)
+		require.LessOrEqual(t, writes(), most, "pending for %v", wait)
+		require.Empty(t, r.received.lines())
+		r.evaluateAfter(5 * time.Second)
+		r.bad = false
+		r.evaluateAfter(5 * time.Second)
+		require.LessOrEqual(t, writes(), most, "clearing for %v", wait)
+		require.Equal(t, []string{"down firing"}, r.received.lines())
+		r.evaluateAfter(5 * time.Second)
+		require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
+	}
+}
+
+// At each moment of the wait, a restart adds at most a twentieth of the wait, and at most a minute.
+func TestRestartWhileAnAlertWaits(t *testing.T) {
+	for wait, most := range map[time.Duration]time.Duration{
+		time.Minute: 5 * time.Second, 10 * time.Minute: 30 * time.Second, time.Hour: time.Minute,
+	} {
+		for before := 5 * time.Second; before < wait; before += wait / 7 {
+			r := newRestartedProgram(t)
+			r.bad = true
+			r.start(r.rule(wait))
+			r.evaluateAfter(0)
+			waited := time.Duration(0)
+			pass := func(d time.Duration) {
+				for end := waited + d; waited < end && len(r.received.lines()) == 0; waited += 5 * time.Second {
+					r.evaluateAfter(5 * time.Second)
+				}
+			}
+			pass(before)
+			r.start(r.rule(wait))
+			r.evaluateAfter(10 * time.Minute)
+			pass(2 * wait)
+			require.LessOrEqual(t, wait, waited)
+			require.LessOrEqual(t, waited, wait+most, "restarted after %v of %v", before, wait)
+		}
 	}
 }
 

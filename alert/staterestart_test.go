@@ -1,6 +1,7 @@
 package alert_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -236,4 +237,67 @@ func TestStateFileThatCannotBeReplacedForATime(t *testing.T) {
 	r.start(r.rule(0))
 	r.evaluateAfter(time.Second)
 	require.Equal(t, []string{"down firing"}, r.received.lines())
+}
+
+// The record of an alert that fires is damaged, while its notification is in flight or after it.
+func TestAlertWhoseRecordIsLostDoesNotFireForEver(t *testing.T) {
+	for _, delivered := range []bool{false, true} {
+		for _, wait := range []time.Duration{0, 10 * time.Second} {
+			r := newRestartedProgram(t)
+			r.bad = true
+			r.start(r.rule(wait))
+			for range 3 {
+				r.monitor.Evaluate(r.now)
+				r.now = r.now.Add(wait)
+			}
+			if delivered {
+				require.NoError(t, r.monitor.Flush(t.Context()))
+			}
+			text, err := os.ReadFile(r.file)
+			require.NoError(t, err)
+			text = bytes.Replace(text, []byte(`"phase":2`), []byte(`"phase":3`), 1)
+			require.NoError(t, os.WriteFile(r.file, text, 0o600))
+			r.start(r.rule(wait))
+			r.bad = false
+			r.evaluateAfter(time.Second)
+			r.evaluateAfter(time.Second)
+			if delivered && wait == 0 { // there is no other record with the labels
+				require.Equal(t, []string{"down firing"}, r.received.lines())
+				continue
+			}
+			last := r.received.alerts()[len(r.received.alerts())-1]
+			require.Equal(t, alert.Resolved, last.State, "delivered %v, For %v", delivered, wait)
+			require.False(t, last.StartsAt.IsZero() || last.EndsAt.Before(last.StartsAt), "%+v", last)
+			r.bad = true
+			r.evaluateAfter(time.Second)
+			r.evaluateAfter(wait)
+			require.Equal(t, "down firing", r.received.lines()[len(r.received.lines())-1])
+		}
+	}
+}
+
+// An alert resolves and is pending again before its resolve is delivered. The power is lost during
+// the write of the latter, so the file has the alert as pending, and as told that it fires.
+func TestResolveIsNotLostWithTheEndOfTheFile(t *testing.T) {
+	r := newRestartedProgram(t)
+	rule := r.rule(10 * time.Second)
+	r.bad = true
+	r.start(rule)
+	r.evaluateAfter(0)
+	r.evaluateAfter(10 * time.Second)
+	for _, r.bad = range []bool{false, true} {
+		r.now = r.now.Add(time.Second)
+		r.monitor.Evaluate(r.now)
+	}
+	text, err := os.ReadFile(r.file)
+	require.NoError(t, err)
+	end := bytes.LastIndex(text, []byte(`"phase":1`))
+	require.Positive(t, end)
+	end += bytes.IndexByte(text[end:], '\n') + 1
+	require.Contains(t, string(text[end:]), `"state":"resolved"`)
+	require.NoError(t, os.WriteFile(r.file, text[:end], 0o600))
+	r.bad = false
+	r.start(rule)
+	r.evaluateAfter(time.Second)
+	require.Equal(t, []string{"down firing", "down resolved"}, r.received.lines())
 }

@@ -1,6 +1,9 @@
 package alert
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // maxDown is how long a process may be down until its pending alerts start again, as in Prometheus.
 const maxDown = time.Hour
@@ -17,6 +20,7 @@ func (m *Monitor) restoreState(c *setup) {
 	for _, t := range trackers {
 		found[t.id] = t
 	}
+	trackers = slices.DeleteFunc(trackers, func(t *tracker) bool { return !t.exists() })
 	for _, e := range c.evaluators {
 		for _, t := range e.trackers { // there are some if the file could not be read at first
 			if old := found[t.id]; old != nil && t.phase == pending && old.phase == firing {
@@ -58,7 +62,7 @@ func (s *savedState) trackers(now time.Time) (all []*tracker) {
 		}
 		switch {
 		case t.phase == pending && down > maxDown:
-			continue
+			t.progress = progress{} // a receiver may have heard of the alert before
 		case t.phase == pending:
 			t.activeAt = t.activeAt.Add(down)
 		case t.phase == firing && !t.clearedAt.IsZero():
@@ -122,6 +126,9 @@ func (r *queueRestorer) restoreEntry(s *savedEntry) *entry {
 	default:
 		return nil
 	}
+	if s.State == Firing && (t == nil || t.phase == pending || !t.exists()) {
+		return r.ended(e)
+	}
 	held := s.Held
 	if t != nil && t.phase != pending {
 		isNew := t.state() != s.State || s.Held && t.phase == firing // or its silence has ended
@@ -135,6 +142,22 @@ func (r *queueRestorer) restoreEntry(s *savedEntry) *entry {
 		e.alert.State = t.state()
 	}
 	e.restoredHeld = held && !e.restoredDue
+	return e
+}
+
+// ended makes an entry whose alert fires resolve, or returns nil if the receiver cannot have heard
+// of it. The alert itself no longer fires: the file has a newer record of the alert than of the
+// entry, as after a loss of power, or the newest record of the alert is damaged.
+func (r *queueRestorer) ended(e *entry) *entry {
+	if !e.restoredDue && !e.toldFiring {
+		return nil
+	}
+	a := &e.alert
+	a.State, a.StartsAt, a.EndsAt = Resolved, notAfter(a.StartsAt, r.now), r.now.Round(0)
+	if a.StartsAt.IsZero() { // unknown
+		a.StartsAt = a.EndsAt
+	}
+	e.restoredDue = true
 	return e
 }
 

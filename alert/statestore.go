@@ -146,13 +146,12 @@ func silencedIDs(alerts []Alert) map[string]bool {
 	return silenced
 }
 
-// putAlerts sets the records of the trackers and of their rules. The time of the evaluation is part
-// of the progress of an alert whose Rule.For or Rule.KeepFiring is under way, and of no other.
+// putAlerts sets the records of the trackers and of their rules.
 func (s *stateStore) putAlerts(c *setup, silenced map[string]bool, retired []*tracker, at time.Time) (err error) {
-	waiting, rules := false, map[string]*Rule{}
+	waits, rules := noWait, map[string]*Rule{}
 	put := func(t *tracker) {
 		rules[t.rule.Name] = t.rule
-		waiting = waiting || t.phase == pending || t.phase == firing && !t.clearedAt.IsZero()
+		waits = min(waits, t.waits())
 		err = errors.Join(err, s.putTracker(t, silenced[t.id]))
 	}
 	for _, t := range retired {
@@ -168,10 +167,20 @@ func (s *stateStore) putAlerts(c *setup, silenced map[string]bool, retired []*tr
 	for _, r := range rules {
 		err = errors.Join(err, s.putRule(r))
 	}
-	if waiting {
-		err = errors.Join(err, s.put(keyAt, at.UnixNano(), at.Round(0)))
+	if waits != noWait {
+		err = errors.Join(err, s.putTime(at, min(waits/20, time.Minute)))
 	}
 	return err
+}
+
+// putTime sets the time of the evaluation, if the one in the file is older than most. A restart
+// lengthens a wait by the age of the time in the file.
+func (s *stateStore) putTime(at time.Time, most time.Duration) error {
+	saved, _ := s.marks[keyAt].content.(time.Time)
+	if at.Sub(saved).Abs() >= most {
+		saved = at.Round(0)
+	}
+	return s.put(keyAt, saved, saved)
 }
 
 func (s *stateStore) putRule(r *Rule) error {

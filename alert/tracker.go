@@ -2,6 +2,7 @@ package alert
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -75,6 +76,20 @@ func (t *tracker) state() State {
 	default:
 		return Resolved
 	}
+}
+
+// noWait is the result of waits if nothing is under way.
+const noWait = time.Duration(math.MaxInt64)
+
+// waits returns the Rule.For or Rule.KeepFiring that is under way.
+func (t *tracker) waits() time.Duration {
+	switch {
+	case t.phase == pending:
+		return t.rule.For
+	case t.phase == firing && !t.clearedAt.IsZero():
+		return t.rule.KeepFiring
+	}
+	return noWait
 }
 
 // alert returns the alert at a time. Receivers refuse alerts with times in the future. So if the
