@@ -46,9 +46,11 @@ type Link struct {
 // purposes. The client must have ContextTimeoutEnabled, because a decision could otherwise exceed
 // the Timeout.
 //
-// Connect adds a hook to the client, which observes its dials. On new connections it also bounds
-// the replies to EVAL, EVALSHA, CL.THROTTLE, INFO, COMMAND, CLUSTER and CLIENT: one that declares
-// more than 262,144 values or a text of more than 16 MB is an error, before memory is allocated.
+// Connect adds a hook to the client, or to those of its shards, which observes its dials. On new
+// connections it also bounds the replies to what a Link asks and to what the client asks by itself,
+// such as EVALSHA, COMMAND, CLUSTER and PING: one that declares more than 262,144 values or a text
+// of more than 16 MB is an error, before memory is allocated. Replies to your other commands, and
+// those of a Sentinel, are not bounded. A shard of a Ring that is down is left out until it is used.
 //
 // Connect asks the server about itself, which takes up to the Timeout. It returns an error if the
 // server cannot be used as it is: see [ErrServer]. It returns no error if the server is
