@@ -18,9 +18,10 @@ import (
 // longer than a decision may take, so the error of the decision is a timeout that does not say why
 // there is no connection.
 type dialErrors struct {
-	mu      sync.Mutex
-	byAddr  map[string]dialError                    // the latest per address
-	watched map[weak.Pointer[redis.Client]]struct{} // the clients of several servers that have the hook
+	mu     sync.Mutex
+	byAddr map[string]dialError // the latest per address
+	// watched are the clients that have the hook, if there are several servers.
+	watched map[weak.Pointer[redis.Client]]struct{}
 }
 
 type dialError struct {

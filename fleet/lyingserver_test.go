@@ -174,10 +174,11 @@ func TestALyingServerThatOthersRedirectTo(t *testing.T) {
 				defer func() { _ = client.Close() }()
 				err := client.ForEachMaster(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() })
 				require.NoError(t, err)
+				// Connect asks the first server, which also has foo
 				l := connectTo(t, client, fleet.LinkConfig{Timeout: 50 * ms})
 				first.setReply("evalsha", "-"+redirect+" 12182 "+second.addr+"\r\n")
 				second.setReply("evalsha", reply)
-				_, err = newBucket(l, fleet.Config{OnOutage: fleet.FailClosed}).Take(t.Context(), "foo", 1) // of the first server, as the key with which Connect asks
+				_, err = newBucket(l, fleet.Config{OnOutage: fleet.FailClosed}).Take(t.Context(), "foo", 1)
 				require.NoError(t, err)
 				shown := slices.ContainsFunc(second.commands(), func(c string) bool { return strings.HasPrefix(c, "evalsha") })
 				require.True(t, shown, "the second server was not asked")
@@ -186,7 +187,7 @@ func TestALyingServerThatOthersRedirectTo(t *testing.T) {
 	}
 }
 
-// The heartbeat of a Ring has a goroutine of its own, in which nobody would recover a panic.
+// The heartbeat of a Ring has a goroutine of its own, where a panic ends the process.
 func TestALyingServerAnswersTheHeartbeatOfARing(t *testing.T) {
 	f := newFakeServer(t, nil)
 	connected, beats := make(chan struct{}), make(chan error, 100)
