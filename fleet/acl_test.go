@@ -59,8 +59,8 @@ func whatIsDenied(t *testing.T, servers []*redistest.Server, asUser func() redis
 	return log
 }
 
-// A user with the rights listed in docs/redis.md can do everything. If one of them is missing, Redis
-// denies something.
+// A user with the rights listed in docs/redis.md can do everything. If one of them is missing,
+// Redis denies something.
 func TestTheRightsThatAUserNeeds(t *testing.T) {
 	s := redistest.Start(t)
 	all := documentedRights(t, beforeRights)

@@ -175,7 +175,7 @@ func TestALyingServerThatOthersRedirectTo(t *testing.T) {
 				err := client.ForEachMaster(t.Context(), func(ctx context.Context, c *redis.Client) error { return c.Ping(ctx).Err() })
 				require.NoError(t, err)
 				// Connect asks the first server, which also has foo
-				l := connectTo(t, client, fleet.LinkConfig{Timeout: 50 * ms})
+				l := connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
 				first.setReply("evalsha", "-"+redirect+" 12182 "+second.addr+"\r\n")
 				second.setReply("evalsha", reply)
 				_, err = newBucket(l, fleet.Config{OnOutage: fleet.FailClosed}).Take(t.Context(), "foo", 1)
