@@ -53,9 +53,12 @@ func TestCellBySixtyThirties(t *testing.T) {
 	}
 }
 
+// knowsCell is the reply of a server that has redis-cell to COMMAND INFO CL.THROTTLE.
+const knowsCell = "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n"
+
 func TestCellUsesTheModuleIfThereIsOne(t *testing.T) {
 	f := newFakeServer(t, map[string]string{
-		"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
+		"command":     knowsCell,
 		"cl.throttle": integerReply(0, 16, 15, -1, 2),
 		"evalsha":     integerReply(0, 0, 0, 4, 0),
 	})
@@ -134,7 +137,7 @@ func TestCellsOfOneNameShareTheirKeys(t *testing.T) {
 func TestAnAnswerOfTheWrongLengthIsAnError(t *testing.T) {
 	for _, reply := range [][]int64{{}, {1}, {1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}} {
 		f := newFakeServer(t, map[string]string{
-			"command":     "*1\r\n*6\r\n$11\r\ncl.throttle\r\n:-1\r\n*0\r\n:1\r\n:1\r\n:1\r\n",
+			"command":     knowsCell,
 			"cl.throttle": integerReply(reply...), "evalsha": integerReply(reply...), "eval": integerReply(reply...),
 		})
 		l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout})

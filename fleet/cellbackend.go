@@ -40,7 +40,9 @@ func (b *cellBackend) takeFromModule(ctx context.Context, tag string, n int) (li
 	if err = b.checkLength(reply, err, resultLength); err != nil {
 		return limiter.Result{}, err
 	}
-	if !isWithin(reply[0], 0, 1) || reply[1] != b.limit || reply[2] < 0 || !isWithin(reply[3], -1, maxSeconds) || !isWithin(reply[4], 0, maxSeconds) {
+	// the module counts from the time of a key that has expired up to a millisecond ago
+	most := b.remainingAt(b.tolerance + time.Millisecond)
+	if !isWithin(reply[0], 0, 1) || reply[1] != b.limit || !isWithin(reply[2], 0, most) || !isWithin(reply[3], -1, maxSeconds) || !isWithin(reply[4], 0, maxSeconds) {
 		return limiter.Result{}, b.invalidReply()
 	}
 	r := limiter.Result{OK: reply[0] == 0, Limit: int(reply[1]), Remaining: int(reply[2]), ResetAfter: time.Duration(reply[4]) * time.Second}

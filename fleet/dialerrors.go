@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"net"
 	"runtime"
 	"sync"
@@ -19,6 +20,8 @@ import (
 type dialErrors struct {
 	mu     sync.Mutex
 	byAddr map[string]dialError // the latest per address
+	// watched are the clients that have the hook, if there are several servers.
+	watched map[weak.Pointer[redis.Client]]struct{}
 }
 
 type dialError struct {
@@ -68,8 +71,23 @@ func watchOnce[C any](client *C, addHook func(*dialErrors)) *dialErrors {
 	return d
 }
 
-// watchNode adds the hook to the client of one of several servers.
-func (d *dialErrors) watchNode(node *redis.Client) { node.AddHook(dialHook{d, node.Options().Addr}) }
+// watchNode adds the hook to the client of one of several servers, unless it has it.
+func (d *dialErrors) watchNode(node *redis.Client) {
+	key := weak.Make(node)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ok := d.watched[key]; ok {
+		return
+	}
+	if d.watched == nil {
+		d.watched = map[weak.Pointer[redis.Client]]struct{}{}
+	}
+	if len(d.watched) >= maxNodes {
+		maps.DeleteFunc(d.watched, func(k weak.Pointer[redis.Client], _ struct{}) bool { return k.Value() == nil })
+	}
+	d.watched[key] = struct{}{}
+	node.AddHook(dialHook{d, node.Options().Addr})
+}
 
 // forgetClient forgets a client that was garbage collected.
 func forgetClient(key any) {

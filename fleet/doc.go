@@ -33,11 +33,11 @@
 // that its rate adds in W.
 //
 //	You want to …                                use              most in any W           Redis memory per key
-//	hold a rate and allow bursts                 TokenBucket      L + R                   250 bytes
-//	say "100 per minute" at low cost             FixedWindow      2 L, around an edge     250 bytes
-//	never exceed L in any W                      SlidingWindow    L; returns W/N later    250 bytes, and 20 per bucket
-//	never exceed L in any W, and use all of it   SlidingLog       L                       250 bytes, and 130 per request
-//	replace redis-cell, or share its keys        rediscell.Limit  L + R                   250 bytes
+//	hold a rate and allow bursts                 TokenBucket      L + R                   200 bytes
+//	say "100 per minute" at low cost             FixedWindow      2 L, around an edge     200 bytes
+//	never exceed L in any W                      SlidingWindow    L; returns W/N later    200 bytes, and 20 per bucket
+//	never exceed L in any W, and use all of it   SlidingLog       L                       200 bytes, and 130 per request, or 45 up to 120
+//	replace redis-cell, or share its keys        rediscell.Limit  L + R                   200 bytes
 //	combine several limits                       several Limits   the least of them       the sum of them
 //	limit many keys together                     Shared           that of its limit       that of its limit, per By
 //	let a breaker see the calls of all machines  Calls

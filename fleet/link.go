@@ -46,11 +46,14 @@ type Link struct {
 // purposes. The client must have ContextTimeoutEnabled, because a decision could otherwise exceed
 // the Timeout.
 //
-// Connect adds a hook to the client, which observes its dials. On new connections it also bounds
-// the replies to EVAL, EVALSHA, CL.THROTTLE, INFO, COMMAND, CLUSTER and CLIENT: one that declares
-// more than 262,144 values or a text of more than 16 MB is an error, before memory is allocated.
+// Connect adds a hook to the client, or to the clients of its shards. The hook observes dials, and
+// bounds the replies on new connections: one that declares more than 262,144 values or a text of
+// more than 16 MB is an error, before memory is allocated. That holds for the commands of this
+// package, and for those that the client sends by itself. It does not hold for your other commands,
+// for Sentinels, and for a shard of a Ring that is down, until this package uses it.
 //
-// Connect asks the server about itself, which takes up to the Timeout. It returns an error if the
+// Connect asks the server about itself, which takes up to the Timeout. If there is no answer, it
+// takes up to as long again to find out whether TLS is the reason. Connect returns an error if the
 // server cannot be used as it is: see [ErrServer]. It returns no error if the server is
 // unavailable: the limiters' policies decide until it is back, and it is asked about itself then.
 // [Link.Err] says why it is unavailable.
@@ -77,7 +80,7 @@ func Connect(ctx context.Context, name string, client redis.UniversalClient, c L
 	if e.final = true; !errors.Is(e, ErrUnavailable) {
 		return nil, e
 	}
-	return l, nil
+	return l, ctx.Err()
 }
 
 func newLink(name string, client redis.UniversalClient, c LinkConfig) *Link {

@@ -52,7 +52,9 @@ func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) 
 		err = l.callThroughBreaker(ctx, l.breaker, anyAddr, began, func() (bool, error) {
 			ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), due)
 			defer cancel()
-			client, err = l.shards.locate(ctx, key)
+			if err = l.watchShards(ctx); err == nil {
+				client, err = l.shards.locate(ctx, key)
+			}
 			return true, err
 		})
 		if err != nil {
@@ -60,7 +62,7 @@ func (l *Link) serverFor(ctx context.Context, key string, began, due time.Time) 
 		}
 		l.shards.known.Store(true)
 	}
-	n := l.shards.node(client, l.newNode)
+	n := l.shards.node(client, l.newShard)
 	return n, l.shards.breakers.Get(n.addr), nil
 }
 

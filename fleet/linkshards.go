@@ -32,6 +32,27 @@ func (l *Link) newNode(client redis.UniversalClient, addr string) *node {
 	}
 }
 
+// newShard returns the node of one of several servers.
+func (l *Link) newShard(client *redis.Client) *node {
+	l.dialErrors.watchNode(client)
+	return l.newNode(client, client.Options().Addr)
+}
+
+// watchShards watches the servers that the client already knows. It may ask which these are.
+func (l *Link) watchShards(ctx context.Context) error {
+	watch := func(_ context.Context, node *redis.Client) error {
+		l.dialErrors.watchNode(node)
+		return nil
+	}
+	switch c := l.client.(type) {
+	case *redis.ClusterClient:
+		return c.ForEachShard(ctx, watch)
+	case *redis.Ring:
+		return c.ForEachShard(ctx, watch)
+	}
+	return nil
+}
+
 // shards are the servers of a Cluster or a Ring, and their breakers.
 type shards struct {
 	locate   locate
@@ -66,7 +87,7 @@ func newShards(locate locate, breakers *breaker.Group[string]) *shards {
 
 // node returns the node of a client. A new client gets a new node even if its address is known,
 // because it may lead to another server.
-func (s *shards) node(client *redis.Client, create func(redis.UniversalClient, string) *node) *node {
+func (s *shards) node(client *redis.Client, create func(*redis.Client) *node) *node {
 	addr := client.Options().Addr
 	s.mu.RLock()
 	n := s.nodes[addr]
@@ -82,7 +103,7 @@ func (s *shards) node(client *redis.Client, create func(redis.UniversalClient, s
 	if len(s.nodes) >= maxNodes {
 		clear(s.nodes) // servers in use get a new node
 	}
-	n = create(client, addr)
+	n = create(client)
 	s.nodes[addr] = n
 	return n
 }

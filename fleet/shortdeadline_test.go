@@ -1,9 +1,12 @@
 package fleet_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +19,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/fleet/redisson"
 	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 )
@@ -163,44 +167,154 @@ func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
 		"quick":       {fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}},
 		"window":      {fleet.FixedWindow{Limit: 10, Window: time.Minute}},
 		"cell":        {rediscell.Limit(9, 10, time.Second)},
+		"log":         {fleet.SlidingLog{Limit: 10, Window: time.Minute}},
 		"with shared": {fleet.FixedWindow{Limit: 10, Window: time.Minute}, fleet.Shared{Limit: fleet.FixedWindow{Limit: 10, Window: time.Minute}}},
 	}
 	methods := map[string]func(context.Context, *fleet.Limiter) error{
-		"Take":    func(ctx context.Context, b *fleet.Limiter) error { _, err := b.Take(ctx, "user", 1); return err },
-		"Wait":    func(ctx context.Context, b *fleet.Limiter) error { return b.Wait(ctx, "user", 1) },
-		"Refund":  func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, time.Now(), "user", 1) },
-		"Reset":   func(ctx context.Context, b *fleet.Limiter) error { return b.Reset(ctx, "user") },
-		"Connect": func(ctx context.Context, _ *fleet.Limiter) error { return connectHanging(ctx, t) },
+		"Take":   func(ctx context.Context, b *fleet.Limiter) error { _, err := b.Take(ctx, "user", 1); return err },
+		"Wait":   func(ctx context.Context, b *fleet.Limiter) error { return b.Wait(ctx, "user", 1) },
+		"Refund": func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, time.Now(), "user", 1) },
+		"Reset":  func(ctx context.Context, b *fleet.Limiter) error { return b.Reset(ctx, "user") },
+		"WaitAtMost": func(ctx context.Context, b *fleet.Limiter) error {
+			return b.WaitAtMost(ctx, "user", 1, time.Minute)
+		},
+		"Take of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			_, err := b.Get("user").Take(ctx, 1)
+			return err
+		},
+		"Refund of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			refunder := b.Get("user").(interface {
+				Refund(ctx context.Context, taken time.Time, n int) error
+			})
+			return refunder.Refund(ctx, time.Now(), 1)
+		},
+		"Wait of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			return b.Get("user").(limiter.WaitLimiter).Wait(ctx, 1)
+		},
+		"WaitAtMost of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			return b.Get("user").(limiter.WaitLimiter).WaitAtMost(ctx, 1, time.Minute)
+		},
+		"Throttle": func(ctx context.Context, b *fleet.Limiter) error {
+			_, err := rediscell.Throttle(ctx, b, "user", 1)
+			return err
+		},
+		"SetRate": func(ctx context.Context, b *fleet.Limiter) error {
+			return redisson.SetRate(ctx, b, "user", 20, time.Minute)
+		},
 	}
 	for name, list := range limits {
 		for method, call := range methods {
+			if method == "SetRate" && name != "log" {
+				continue
+			}
 			for how, shorten := range shortContexts {
 				for leases := range 2 {
 					if leases > 0 && name == "with shared" {
 						continue
 					}
-					t.Run(fmt.Sprintf("%s of %s, %s, leases %d", method, name, how, leases), func(t *testing.T) {
-						f := newFakeServer(t, map[string]string{"eval": ":1\r\n"})
-						l := connectTo(t, f.client(), fleet.LinkConfig{Timeout: longTimeout})
-						for _, command := range []string{"evalsha", "eval", "cl.throttle"} {
-							f.setReply(command, "") // no answer
+					for kind := range clientKinds {
+						if kind != "client" && name != "quick" {
+							continue
 						}
-						b := newLimiters(l, "hang", fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 10 * leases}, list...)
-						ctx, cancel := shorten(t.Context())
-						defer cancel()
-						began := testenv.Running()
-						require.ErrorIs(t, call(ctx, b), ctx.Err())
-						require.Error(t, ctx.Err())
-						require.Less(t, testenv.Running()-began, timeoutSlack)
-					})
+						t.Run(fmt.Sprintf("%s of %s, %s, leases %d, %s", method, name, how, leases, kind), func(t *testing.T) {
+							l, _ := hangingLink(t, kind)
+							b := newLimiters(l, "hang", fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 10 * leases}, list...)
+							requireReturnsInTime(t, shorten, func(ctx context.Context) error { return call(ctx, b) })
+						})
+					}
 				}
 			}
 		}
 	}
 }
 
-func connectHanging(ctx context.Context, t *testing.T) error {
-	client := newFakeServer(t, map[string]string{"info": ""}).client()
-	_, err := fleet.Connect(ctx, "hangs", client, fleet.LinkConfig{Timeout: longTimeout})
-	return err
+// hangingLink returns a link to a server that does not answer requests of limiters.
+func hangingLink(t *testing.T, kind string) (*fleet.Link, *fakeServer) {
+	f := newLyingServer(t, map[string]string{"eval": ":1\r\n"})
+	client := clientKinds[kind](f.addr)
+	t.Cleanup(func() { _ = client.Close() })
+	l := connectTo(t, client, fleet.LinkConfig{Timeout: longTimeout})
+	for _, command := range []string{"evalsha", "eval", "cl.throttle"} {
+		f.setReply(command, "")
+	}
+	return l, f
+}
+
+// requireReturnsInTime requires that a call returns the error of its context when that ends.
+func requireReturnsInTime(t *testing.T, shorten func(context.Context) (context.Context, context.CancelFunc), call func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := shorten(t.Context())
+	defer cancel()
+	began := testenv.Running()
+	require.ErrorIs(t, call(ctx), ctx.Err())
+	require.Error(t, ctx.Err())
+	require.Less(t, testenv.Running()-began, timeoutSlack)
+}
+
+func TestCloseReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	for how, shorten := range shortContexts {
+		for kind := range clientKinds {
+			t.Run(how+", "+kind, func(t *testing.T) {
+				l, f := hangingLink(t, kind)
+				f.setReply("evalsha", integerReply(1, 1000, 999, 0, 1_000_000))
+				b := newLimiter(l, "close", fleet.FixedWindow{Limit: 1000, Window: time.Minute}, fleet.Config{OnOutage: fleet.FailOpen, MaxLease: 10})
+				for from := ""; from != fleet.FromLease; {
+					r, err := b.Take(t.Context(), "user", 1)
+					require.NoError(t, err)
+					from = r.From
+				}
+				f.setReply("evalsha", "")
+				requireReturnsInTime(t, shorten, b.Close)
+			})
+		}
+	}
+}
+
+func TestConnectReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	for how, shorten := range shortContexts {
+		for kind, newClient := range clientKinds {
+			t.Run(how+", "+kind, func(t *testing.T) {
+				client := newClient(newLyingServer(t, map[string]string{"info": "", "cluster": ""}).addr)
+				defer func() { _ = client.Close() }()
+				requireReturnsInTime(t, shorten, func(ctx context.Context) error {
+					_, err := fleet.Connect(ctx, "hangs", client, fleet.LinkConfig{Timeout: longTimeout})
+					return err
+				})
+			})
+		}
+	}
+}
+
+// The server accepts connections and says nothing. Connect then asks whether it does without TLS.
+func TestConnectOverTLSReturnsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var canceled atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				if first, _ := bufio.NewReader(conn).ReadByte(); first == 'P' { // PING without TLS
+					canceled.Store(int64(testenv.Running()))
+					cancel()
+				}
+				<-t.Context().Done()
+			}()
+		}
+	}()
+	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), TLSConfig: &tls.Config{}, ContextTimeoutEnabled: true})
+	defer func() { _ = client.Close() }()
+	_, err = fleet.Connect(ctx, "hangs", client, fleet.LinkConfig{Timeout: timeoutSlack + time.Second})
+	require.Equal(t, context.Canceled, err)
+	require.Less(t, testenv.Running()-time.Duration(canceled.Load()), timeoutSlack)
 }

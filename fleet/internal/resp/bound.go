@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -26,14 +27,17 @@ const (
 var ErrTooLarge = errors.New("resp: a reply is too large")
 
 // bounded are the names of the commands whose replies are bounded: those that package fleet sends,
-// and those with which the client library begins a connection.
+// and those that the client library sends by itself. After ASKING comes a command of package fleet.
+// The values of other commands are the user's, and may be larger.
 var bounded = map[string]bool{
 	"eval": true, "evalsha": true, "cl.throttle": true, "info": true, "command": true,
 	"hello": true, "auth": true, "client": true, "select": true, "readonly": true, "cluster": true,
+	"ping": true, "asking": true,
 }
 
 // Bound returns a connection that fails if a reply to one of these commands declares or has more
-// than the constants above. Replies to other commands are not checked.
+// than the constants above. Replies to other commands, and what a subscription receives, are not
+// checked.
 func Bound(conn net.Conn) net.Conn {
 	b := &boundConn{Conn: conn}
 	if s, ok := conn.(syscall.Conn); ok {
@@ -52,18 +56,22 @@ type boundSysConn struct {
 // Only subscriptions write and read at the same time, and they are not checked.
 type boundConn struct {
 	net.Conn
+	failed error // of Read, which repeats it, because the client library ignores some errors
 
-	mu     sync.Mutex
-	asked  bool // something was written since the last read
-	checks bool
-	scan   scanner
+	mu         sync.Mutex
+	subscribed bool // the connection is that of a subscription, which lasts
+	asked      bool // something was written since the last read
+	checks     bool
+	scan       scanner
 }
 
 // Write notes which command is sent.
 func (c *boundConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	if !c.asked {
-		c.asked, c.checks, c.scan = true, bounded[commandName(p)], scanner{}
+		name := commandName(p)
+		c.subscribed = c.subscribed || strings.HasSuffix(name, "subscribe")
+		c.asked, c.checks, c.scan = true, bounded[name] && !c.subscribed, scanner{}
 	}
 	c.mu.Unlock()
 	return c.Conn.Write(p)
@@ -71,13 +79,16 @@ func (c *boundConn) Write(p []byte) (int, error) {
 
 // Read checks what it reads.
 func (c *boundConn) Read(p []byte) (int, error) {
+	if c.failed != nil {
+		return 0, c.failed
+	}
 	n, err := c.Conn.Read(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = false
 	if c.checks {
-		if err := c.scan.scan(p[:n]); err != nil {
-			return 0, err
+		if c.failed = c.scan.scan(p[:n]); c.failed != nil {
+			return 0, c.failed
 		}
 	}
 	return n, err

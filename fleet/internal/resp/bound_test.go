@@ -91,6 +91,37 @@ func TestRepliesPassUnchanged(t *testing.T) {
 	}
 }
 
+// The client library also sends these commands by itself.
+func TestRepliesToTheClientLibraryAreBounded(t *testing.T) {
+	for _, command := range []string{"PING", "asking", "cluster", "command", "hello"} {
+		_, err := ask(t, command, "$9223372036854775807\r\n", readers["at once"])
+		require.ErrorIs(t, err, resp.ErrTooLarge, command)
+	}
+}
+
+func TestAConnectionThatHasFailedKeepsItsError(t *testing.T) {
+	c := resp.Bound(conn{replies: strings.NewReader("*-7\r\n+OK\r\n")})
+	_, err := io.WriteString(c, "*1\r\n$4\r\nping\r\n")
+	require.NoError(t, err)
+	for range 2 {
+		_, err = c.Read(make([]byte, 5))
+		require.ErrorIs(t, err, resp.ErrTooLarge)
+	}
+}
+
+// A subscriber sends PING while a message may have arrived in part.
+func TestMessagesOfASubscriptionAreNotChecked(t *testing.T) {
+	message := "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$44\r\n" + strings.Repeat("*99999999\r\n", 4) + "\r\n"
+	c := resp.Bound(conn{replies: strings.NewReader(message)})
+	part := make([]byte, len(message)/2)
+	for _, command := range []string{"ssubscribe", "ping"} {
+		_, err := io.WriteString(c, "*1\r\n$4\r\n"+command+"\r\n")
+		require.NoError(t, err)
+		_, err = io.ReadFull(c, part)
+		require.NoError(t, err)
+	}
+}
+
 // The client library examines sockets through syscall.Conn. A connection that is none must not
 // claim to be one.
 func TestBoundKeepsSockets(t *testing.T) {
