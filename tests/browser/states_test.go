@@ -119,7 +119,7 @@ func TestStates(t *testing.T) {
 			}
 			if state.gone != "" {
 				s.end()
-				b.requireText("#status", "Connection lost, reconnecting: this is of ")
+				b.requireText("#status", "Reconnecting: data of ")
 				require.Regexp(t, `^No data since \d+:\d\d:\d\d, `+state.gone+"$", eval[string](b, titleScript))
 			}
 			for _, width := range []int64{1280, 400} {
@@ -145,7 +145,7 @@ func TestOldDataSaysSoOnEveryScrollPosition(t *testing.T) {
 	require.False(t, eval[bool](b, `"old" in document.body.dataset`))
 	s.end()
 	b.waitUntil(`"old" in document.body.dataset`)
-	require.Regexp(t, `^Connection lost, reconnecting: this is of \d+:\d\d:\d\d, \d+ s ago$`, b.text("#status"))
+	require.Regexp(t, `^Reconnecting: data of \d+:\d\d:\d\d, \d+ s ago$`, b.text("#status"))
 	require.NotEqual(t, "none", eval[string](b, `getComputedStyle(document.querySelector("main")).filter`), "dimmed")
 	for _, y := range []int{0, 600, 3000} {
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`scrollTo(0, %d)`, y)))
@@ -167,7 +167,7 @@ func TestDataOfAServerThatHangsIsOld(t *testing.T) {
 	b.requireText("#status", "Live")
 	hangs.until.Store(&hang)
 	b.waitUntil(`"old" in document.body.dataset`)
-	require.Regexp(t, `: this is of \d+:\d\d:\d\d, \d+ s ago$`, b.text("#status"))
+	require.Regexp(t, `: data of \d+:\d\d:\d\d, \d+ s ago$`, b.text("#status"))
 	require.Regexp(t, `^No data since \d+:\d\d:\d\d, when nothing needed attention$`, eval[string](b, titleScript))
 	require.Equal(t, "No breaker was open then, and no limit refused calls.", b.text(".problems + p"))
 	require.Regexp(t, `^No data since`, eval[string](b, `location.hash = "#x", new Promise(done => setTimeout(done, 100)).then(() => {

@@ -63,8 +63,8 @@ function showAge() {
   const old = model.seq > 0 && (status.dataset.kind === "lost" || model.age > model.oldAfter);
   set(document.body, "data-old", old);
   overview.problems.showTitle(old);
-  const what = status.dataset.kind === "lost" ? "Connection lost, reconnecting" : "No new data";
-  if (old) text(status, `${what}: this is of ${clock(model.at, Date.now())}, ${span(model.age)} ago`);
+  const what = status.dataset.kind === "lost" ? "Reconnecting" : "No news";
+  if (old) text(status, `${what}: data of ${clock(model.at, Date.now())}, ${span(model.age)} ago`);
   else text(status, says);
 }
 setInterval(showAge, 1000);
