@@ -1,13 +1,14 @@
 package weirconfig
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -27,8 +28,8 @@ const (
 // signal SIGHUP it applies the file at once.
 //
 // Write the new file beside the old one and rename it, so that Watch never sees a part of it. A
-// file that lacks a gate, a group, a limit, a rule or a sink of the file in effect may be a part.
-// So it is applied only when it has been the same for 30s, or at SIGHUP.
+// file that lacks an object or a setting of the file in effect may be a part. So it is applied only
+// when it has been the same for 30s, or at SIGHUP.
 //
 // A file that cannot be read or applied changes nothing, and counts as a refused update: see
 // [Set.Notice]. It is tried again when its content changes, or the value of a reference in it.
@@ -146,29 +147,65 @@ func (w *fileWatch) apply(data []byte, mayShrink bool) {
 	w.set.config.Logger.Info("weirconfig: the file was applied", "event.name", "weir.config.update", "file", w.path)
 }
 
-// firstLacking returns what the file in effect has and the next one lacks, such as gate "a", or "".
+// firstLacking returns what the file in effect has and the next one lacks, such as gates.a or
+// gates.a.rate, or "".
 func (s *Set) firstLacking(next *File) string {
 	s.mu.RLock()
-	now, then := s.setup.file.doc(), next.doc()
-	s.mu.RUnlock()
-	ruleNames := func(d *document) map[string]bool {
-		names := map[string]bool{}
-		for _, r := range d.Rules {
-			names[r.Name] = true
-		}
-		return names
-	}
-	return cmp.Or(
-		firstMissing("gate", now.Gates, then.Gates), firstMissing("group", now.Groups, then.Groups), firstMissing("limit", now.Limits, then.Limits),
-		firstMissing("rule", ruleNames(now), ruleNames(then)), firstMissing("sink", now.Sinks, then.Sinks),
-	)
+	defer s.mu.RUnlock()
+	return lacking(reflect.ValueOf(*s.setup.file.doc()), reflect.ValueOf(*next.doc()), "")
 }
 
-func firstMissing[T any](kind string, now, then map[string]T) string {
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if _, stays := then[name]; !stays {
-			return fmt.Sprintf("%s %q", kind, name)
+// lacking returns the first part of now that then lacks. Zero values are those that a file lacks.
+func lacking(now, then reflect.Value, path string) string {
+	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
+	switch kind := now.Kind(); {
+	case isTextType(now.Type()):
+	case kind == reflect.Struct:
+		for _, f := range fieldsOf(now.Type()) {
+			if f.omitted != "" {
+				continue
+			}
+			if what := lacking(now.FieldByIndex(f.index), then.FieldByIndex(f.index), join(f.key)); what != "" {
+				return what
+			}
 		}
+		return ""
+	case kind == reflect.Map, kind == reflect.Slice && now.Type().Elem().Kind() == reflect.Struct:
+		of, others := byName(now), byName(then)
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			other, stays := others[name]
+			if !stays {
+				return join(name)
+			}
+			if what := lacking(of[name], other, join(name)); what != "" {
+				return what
+			}
+		}
+		return ""
+	case kind == reflect.Slice && now.Len() > then.Len():
+		return path
+	}
+	if !now.IsZero() && then.IsZero() {
+		return path
 	}
 	return ""
+}
+
+// byName returns the elements of a map by their keys, or those of a list by their names.
+func byName(list reflect.Value) map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	if list.Kind() == reflect.Map {
+		for key, value := range list.Seq2() {
+			all[key.String()] = value
+		}
+		return all
+	}
+	for i, value := range list.Seq2() {
+		name := fmt.Sprint(i)
+		if n := value.FieldByName("Name"); n.IsValid() {
+			name = n.String()
+		}
+		all[name] = value
+	}
+	return all
 }

@@ -100,7 +100,7 @@ func TestWatchAppliesAChangedFile(t *testing.T) {
 		require.Equal(t, 1, w.countLogs(notApplied), "once, although it is read again")
 		require.Equal(t, 1, allowedOfTen(t, w.Gate("a")), "by the rate of the file before")
 		w.write(t, `gates: {a: {}}`)
-		time.Sleep(4*time.Second + 1)
+		time.Sleep(32*time.Second + 1) // it lacks a setting
 		require.Equal(t, 2, w.countLogs(applied))
 		require.Equal(t, 10, allowedOfTen(t, w.Gate("a")))
 	})
@@ -122,11 +122,14 @@ func TestWatchAppliesNoPartOfAFile(t *testing.T) {
 // A writer can stall at the end of a line. What it has written until then is a file without some
 // objects, which would refuse all their calls.
 func TestWatchWaitsBeforeItRemovesAnything(t *testing.T) {
-	const whole = "gates:\n  a: {}\n  b: {}\ngroups: {g: {}}\nlimits: {l: {}}\nrules: [{name: r, of: a, value: tripped}]\nsinks: {s: {kind: log}}\n"
+	const whole = "gates:\n  a: {}\n  b:\n    breaker: {window: 5s}\n    rate: 1/h\n    burst: 1\n    max_concurrent: 1\ngroups: {g: {}}\nlimits: {l: {}}\nrules: [{name: r, of: a, value: tripped}]\nsinks: {s: {kind: log}}\n"
 	for lacks, part := range map[string]string{
-		`gate \"b\"`: strings.Replace(whole, "  b: {}\n", "", 1), `group \"g\"`: strings.Replace(whole, "groups: {g: {}}\n", "", 1),
-		`limit \"l\"`: strings.Replace(whole, "limits: {l: {}}\n", "", 1), `rule \"r\"`: strings.Replace(whole, "name: r", "name: other", 1),
-		`sink \"s\"`: strings.Replace(whole, "sinks: {s: {kind: log}}\n", "", 1),
+		"gates.b": strings.Replace(whole, "  b:\n    breaker: {window: 5s}\n    rate: 1/h\n    burst: 1\n    max_concurrent: 1\n", "", 1), "groups.g": strings.Replace(whole, "groups: {g: {}}\n", "", 1),
+		"limits.l": strings.Replace(whole, "limits: {l: {}}\n", "", 1), "rules.r": strings.Replace(whole, "name: r", "name: other", 1),
+		"sinks.s":                strings.Replace(whole, "sinks: {s: {kind: log}}\n", "", 1),
+		"gates.b.max_concurrent": strings.Replace(whole, "    max_concurrent: 1\n", "", 1),
+		"gates.b.rate":           strings.Replace(whole, "    rate: 1/h\n    burst: 1\n", "", 1),
+		"gates.b.breaker.window": strings.Replace(whole, "{window: 5s}", "{}", 1),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := watchFile(t, whole)
