@@ -428,22 +428,25 @@ func (m *gateModel) checkRate(calls []*modelCall, crowded int) {
 	}
 }
 
-// keysHeldAround returns the number of keys that are held at some time near the hold h.
-func (m *gateModel) keysHeldAround(h hold) int {
-	near := map[int]bool{}
+// keysHeldDuring returns the number of keys that are held at some time of the hold h.
+func (m *gateModel) keysHeldDuring(h hold) int {
+	held := map[int]bool{}
 	for _, other := range m.holds {
-		if d := other.at.Sub(h.at); max(d, -d) < time.Minute {
-			near[other.key] = true
+		if !other.at.After(h.at.Add(longestHold(h.d))) && !h.at.After(other.at.Add(longestHold(other.d))) {
+			held[other.key] = true
 		}
 	}
-	return len(near)
+	return len(held)
 }
+
+// longestHold returns how long a hold lasts at most: it is lengthened by a random share.
+func longestHold(d time.Duration) time.Duration { return d + d/10 }
 
 // checkHolds checks that no call begins during a hold, and that a token bucket has one token after
 // it.
 func (m *gateModel) checkHolds(calls []*modelCall) {
 	for _, h := range m.holds {
-		if m.crowded && m.keysHeldAround(h) == m.keys {
+		if m.crowded && m.keysHeldDuring(h) == m.keys {
 			continue // more than MaxKeys keys are held, so this hold may have been given up
 		}
 		end, n := h.at.Add(h.d), 0
