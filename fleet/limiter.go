@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type Limiter struct {
 	limitCount int
 	maxTake    int  // the most tokens that one request can take, by the config
 	maxKeys    int  // of FailLocal
+	slowest    limitSpec
 	shared     bool // some limit is a Shared
 	waiting    waitQueues
 	stats      statistics
@@ -44,6 +46,9 @@ func NewLimiter(name string, c Config) *Limiter {
 		name: name, link: c.Link, waiting: waitQueues{max: c.MaxWaiters}, denied: newDenied(c),
 		limitCount: len(limits), maxTake: maxTakeOfAll(limits), maxKeys: c.maxKeys(),
 	}
+	l.slowest = slices.MinFunc(limits, func(a, b limitSpec) int {
+		return cmp.Compare(a.events/a.per.Seconds(), b.events/b.per.Seconds())
+	})
 	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits, &l.stats.noRoom)
 	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })
 	l.leases = newLeases(l, c)
@@ -82,6 +87,12 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 		l.countRefusedKey(key)
 	}
 	return r, err
+}
+
+// Limit returns the rate and the burst of the limit. If there are several, it returns those of the
+// limit with the lowest rate. The live page shows them.
+func (l *Limiter) Limit() (rate limiter.Rate, burst int) {
+	return limiter.Per(l.slowest.events, l.slowest.per), l.slowest.maxTake
 }
 
 // Refund gives back n tokens of the key, which were taken by a call of Take that began at the time

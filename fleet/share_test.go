@@ -200,3 +200,21 @@ func TestShareOfANodeWhoseClockWentBack(t *testing.T) {
 		require.False(t, mustTake(t, b, "user", 1).OK)
 	})
 }
+
+func TestTheLimitOfALimiter(t *testing.T) {
+	l := closedLink(t)
+	bucket := fleet.TokenBucket{Rate: limiter.PerSecond(100), Burst: 25}
+	for name, c := range map[string]struct {
+		limits []fleet.Limit
+		rate   limiter.Rate
+		burst  int
+	}{
+		"a bucket": {[]fleet.Limit{bucket}, limiter.PerSecond(100), 25},
+		"a window": {[]fleet.Limit{fleet.SlidingWindow{Limit: 5, Window: time.Minute}}, limiter.PerMinute(5), 5},
+		"several":  {[]fleet.Limit{bucket, fleet.FixedWindow{Limit: 1000, Window: 24 * time.Hour}}, limiter.Per(1000, 24*time.Hour), 1000},
+	} {
+		rate, burst := fleet.NewLimiter("l", fleet.Config{Link: l, OnOutage: fleet.FailOpen, Limits: c.limits}).Limit()
+		require.Equal(t, c.rate, rate, name)
+		require.Equal(t, c.burst, burst, name)
+	}
+}

@@ -12,10 +12,15 @@ func reportLimiter(source any) (r report.Limiter) {
 	if l, ok := source.(member); ok {
 		r.FreeIn = l.peek(time.Now(), 0, 1).RetryAfter
 	}
-	if l, ok := source.(interface{ configured() (Rate, int) }); ok {
-		if rate, burst := l.configured(); rate != Unlimited() {
-			r.Events, r.Per, r.Burst = rate.events, rate.per, burst
-		}
+	rate, burst := Unlimited(), 0
+	switch l := source.(type) {
+	case interface{ configured() (Rate, int) }:
+		rate, burst = l.configured()
+	case interface{ Limit() (Rate, int) }: // of package fleet
+		rate, burst = l.Limit()
+	}
+	if rate != Unlimited() {
+		r.Events, r.Per, r.Burst = rate.events, rate.per, burst
 	}
 	return r
 }

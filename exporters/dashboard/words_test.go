@@ -57,6 +57,11 @@ func TestFailuresAreShownInWords(t *testing.T) {
 	})
 }
 
+// fleetLimit is a source as a limiter of package fleet, which is a module of its own.
+type fleetLimit struct{ stat.Source }
+
+func (fleetLimit) Limit() (limiter.Rate, int) { return limiter.PerSecond(100), 25 }
+
 func TestALimitIsShownAsItWasConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 25, Name: "bucket"})
@@ -66,11 +71,13 @@ func TestALimitIsShownAsItWasConfigured(t *testing.T) {
 		gates := weir.NewGroup[string]("gates", weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(100), Burst: 25}})
 		joined := weir.Join("joined", weir.Parts{Breaker: breaker.New("bank", breaker.Config{}), Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100), Burst: 25})})
 		policies := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{{Name: "policy", By: weirhttp.ByIP, Rate: limiter.PerMinute(60), Burst: 2}}})
-		page := newDefaultPage(bucket, log, gate, group, gates, joined, policies)
+		fleet := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 25, Window: time.Minute, Name: "fleet"})
+		page := newDefaultPage(bucket, log, gate, group, gates, joined, policies, fleetLimit{fleet})
 		getSnapshot(t, page)
 		for range 30 {
 			bucket.Take(1)
 			log.Take(1)
+			fleet.Take(1)
 			group.Get("a").Take(1)
 		}
 		for _, g := range []*weir.Gate{gate, gates.Get("a"), joined} {
@@ -83,7 +90,7 @@ func TestALimitIsShownAsItWasConfigured(t *testing.T) {
 		s := getSnapshot(t, page)
 		for name, want := range map[string][3]float64{
 			"bucket": {100, 1, 25}, "log": {25, 0.25, 0}, "gate": {10, 60, 3}, "group": {60, 60, 2},
-			"gates": {100, 1, 25}, "joined": {100, 1, 25}, "policy": {60, 60, 2},
+			"gates": {100, 1, 25}, "joined": {100, 1, 25}, "policy": {60, 60, 2}, "fleet": {100, 1, 25},
 		} {
 			r := s.row(t, name)
 			require.Equal(t, "limited", r.Trouble, name)
