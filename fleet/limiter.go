@@ -23,8 +23,8 @@ type Limiter struct {
 	link       *Link
 	groups     []*limitGroup // one, unless several servers must decide
 	limitCount int
-	maxTake    int  // the most tokens that one request can take, by the config
-	maxKeys    int  // of FailLocal
+	maxTake    int // the most tokens that one request can take, by the config
+	maxKeys    int // of FailLocal
 	slowest    limitSpec
 	shared     bool // some limit is a Shared
 	waiting    waitQueues

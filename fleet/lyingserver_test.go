@@ -78,7 +78,9 @@ var clientKinds = map[string]func(addr string) redis.UniversalClient{
 	"cluster": func(addr string) redis.UniversalClient { return lyingClusterClient(addr) },
 	"ring": func(addr string) redis.UniversalClient {
 		return redis.NewRing(&redis.RingOptions{
-			Addrs: map[string]string{"a": addr}, ContextTimeoutEnabled: true, DisableIdentity: true, MaxRetries: -1, HeartbeatFrequency: ms,
+			Addrs: map[string]string{"a": addr}, ContextTimeoutEnabled: true, DisableIdentity: true, MaxRetries: -1,
+			// replies on connections that were made before Connect are not checked
+			HeartbeatFrequency: time.Hour,
 		})
 	},
 }

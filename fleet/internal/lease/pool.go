@@ -67,7 +67,7 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	}
 	now := p.now()
 	p.mu.Lock()
-	l := p.get(key, now)
+	l, late := p.get(key, now)
 	p.setTimer(now)
 	if l.held >= n {
 		defer p.mu.Unlock()
@@ -78,7 +78,9 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	due := time.Now().Add(p.config.Timeout)
 	ctx, cancel := context.WithDeadline(context.WithValue(ctx, deadlineKey{}, due), due)
 	defer cancel()
-	_ = p.refund(ctx, evicted) // on an error the tokens are lost
+	for _, unused := range []lease{late, evicted} {
+		_ = p.refund(ctx, unused) // on an error the tokens are lost
+	}
 	if refill != nil {
 		if r, held, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
 			return r, held, err
@@ -121,23 +123,26 @@ func (p *Pool) Forget(key string) {
 }
 
 // get returns the key's lease. If there is no room for a new key, it returns a lease that is not in
-// the pool. The caller holds p.mu.
-func (p *Pool) get(key string, now time.Duration) *lease {
+// the pool. late are the tokens that returnIdle should have given back. The caller holds p.mu.
+func (p *Pool) get(key string, now time.Duration) (l *lease, late lease) {
 	if e, known := p.leases[key]; known {
 		p.byUse.MoveToFront(e)
-		l := e.Value.(*lease)
-		if p.otherClock(l, now) || now-l.usedAt > 2*p.config.Age { // returnIdle was not called
+		l = e.Value.(*lease)
+		switch {
+		case p.otherClock(l, now):
 			l.takeAll()
+		case now-l.usedAt > 2*p.config.Age && l.refill == nil:
+			late = l.takeAll()
 		}
 		l.usedAt = now
-		return l
+		return l, late
 	}
 	// The key is copied, because it may be part of a large string.
-	l := &lease{key: strings.Clone(key), size: 1, usedAt: now, answeredAt: now - p.config.Age}
+	l = &lease{key: strings.Clone(key), size: 1, usedAt: now, answeredAt: now - p.config.Age}
 	if len(p.leases) < p.config.Keys {
 		p.leases[l.key] = p.byUse.PushFront(l)
 	}
-	return l
+	return l, lease{}
 }
 
 // otherClock reports whether the lease was last used by another clock, such as that of another
