@@ -68,8 +68,8 @@ func TestCallbacksMayCallTheGroupAndTheBreaker(t *testing.T) {
 			seen := 0
 			requireReturns(t, func() {
 				useCallbacks(func(callback string, g *breaker.Group[string], c breaker.Config) {
-					// a result whose member is forgotten goes to the next one, so without end if Trace
-					// forgets each of them
+					// a result whose member is forgotten goes to the next one, so without end if
+					// Trace forgets each of them
 					if callback == active && seen < 3 && inside.CompareAndSwap(false, true) {
 						seen++
 						useEverything(g, c)

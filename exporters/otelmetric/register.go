@@ -29,9 +29,10 @@ type Registration struct {
 // Providers are distinguished by their addresses: sources registered with the global provider
 // before it is set are not compared with those registered with the provider that it is set to.
 //
-// A slow source delays no other call of Register or of a method of a Registration. Sources may call
-// them while they are read, except where the provider waits for the end of its collection: when
-// that call adds new instruments, or ends the last registration.
+// A slow source delays no other call of Register or of a method of a Registration, and sources may
+// call them while they are read. The exception is a call for which the provider waits for the end
+// of its collection: one that adds new instruments, or begins the first registration or ends the
+// last one.
 func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
 	r := &Registration{hub: hubOf(provider), sources: map[stat.Source]bool{}}
 	if err := r.Add(sources...); err != nil {
