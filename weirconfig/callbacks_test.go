@@ -80,9 +80,11 @@ func TestACallbackMayStartAnUpdateOnAGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var set *weirconfig.Set
 		updated := make(chan error)
+		next, err := weirconfig.Parse("w.yaml", []byte("gates: {c: {}}\n"))
+		require.NoError(t, err)
 		set = newSet(t, "gates: {a: {}}\n", weirconfig.Config{Gate: func(name string, _ *weir.Config) {
 			if name == "b" {
-				go func() { updated <- update(t, set, "gates: {c: {}}\n") }()
+				go func() { updated <- set.Update(next) }()
 			}
 		}})
 		require.NoError(t, update(t, set, "gates: {b: {}}\n"))

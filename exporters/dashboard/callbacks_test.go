@@ -100,7 +100,7 @@ func TestASlowSourceDelaysNoOtherCall(t *testing.T) {
 		require.Equal(t, 200, get(page, "/").Code)
 		page.Remove(slow)
 		close(wait)
-		<-done
+		require.NoError(t, <-done)
 		page.Close()
 	})
 }
