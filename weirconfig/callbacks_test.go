@@ -74,3 +74,22 @@ func TestCallbacksMayCallTheSet(t *testing.T) {
 		}
 	})
 }
+
+// An update that a callback of Update starts comes after it.
+func TestACallbackMayStartAnUpdateOnAGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set *weirconfig.Set
+		updated := make(chan error)
+		next, err := weirconfig.Parse("w.yaml", []byte("gates: {c: {}}\n"))
+		require.NoError(t, err)
+		set = newSet(t, "gates: {a: {}}\n", weirconfig.Config{Gate: func(name string, _ *weir.Config) {
+			if name == "b" {
+				go func() { updated <- set.Update(next) }()
+			}
+		}})
+		require.NoError(t, update(t, set, "gates: {b: {}}\n"))
+		require.NoError(t, <-updated)
+		require.Equal(t, 10, allowedOfTen(t, set.Gate("c")))
+		require.Zero(t, allowedOfTen(t, set.Gate("b")))
+	})
+}

@@ -28,7 +28,7 @@ var ErrRestart = errors.New("weirconfig: needs a restart")
 //
 // Update calls the functions of Config for the new file, as New does. Updates wait for each other.
 // So functions of Config, and callbacks of the objects such as OnChange of a breaker, may call all
-// methods of the set except Update.
+// methods of the set except Update, which could wait for itself. They may start it on a goroutine.
 func (s *Set) Update(f *File) error {
 	s.updates.Lock()
 	defer s.updates.Unlock()

@@ -2,6 +2,7 @@ package otelmetric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -22,10 +23,11 @@ import (
 type hub struct {
 	provider metric.MeterProvider // keeps its address from being reused while the hub is in use
 
-	mu            sync.Mutex
+	mu            sync.Mutex // never held while a source is read or the provider is called
 	registrations map[*Registration]bool
 	uses          map[stat.Source]int // the number of registrations with the source
 	observer      *observer           // nil without registrations
+	changes       int                 // of uses and observer
 }
 
 // observer reads the sources at every collection.
@@ -35,6 +37,8 @@ type observer struct {
 	instruments  map[*stat.Instrument]metric.Float64Observable
 	active       atomic.Bool
 	registration metric.Registration
+	replaces     *observer     // the observer before it, until it is in effect
+	given        []stat.Source // what the set was given until then
 }
 
 // hubs has the hub of each provider. It keeps neither of them alive.
@@ -75,30 +79,123 @@ func forgetHub(n providerKey) {
 	}
 }
 
-// add adds sources that are new to the registration.
+var errEnded = errors.New("otelmetric: the registration has ended")
+
+// add adds sources to a registration. It reads them and calls the provider without the lock. If
+// there was a change meanwhile, it goes on with what is missing after that change.
 func (h *hub) add(r *Registration, sources []stat.Source) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := h.observe(sources); err != nil {
+	var next *observer // not in effect
+	for {
+		changes, now, err := h.stateFor(r)
+		if next != nil && next.replaces != now {
+			next.discard()
+			next = nil
+		}
+		if err == nil {
+			next, err = h.observe(now, next, sources)
+		}
+		if err == nil {
+			err = h.commit(r, sources, next, changes)
+		}
+		switch {
+		case errors.Is(err, errChanged):
+			continue
+		case err == nil && next != nil:
+			h.start(next)
+		case err != nil:
+			next.discard()
+			h.removeUnused(sources)
+		}
 		return err
 	}
+}
+
+// stateFor returns what add goes by.
+func (h *hub) stateFor(r *Registration) (changes int, now *observer, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.ended {
+		err = errEnded
+	}
+	return h.changes, h.observer, err
+}
+
+// observe gives the sources to the observer that is in effect. If that one lacks instruments, it
+// gives them and those of all registrations to the next one, which it returns.
+func (h *hub) observe(now, next *observer, sources []stat.Source) (*observer, error) {
+	if next == nil && now != nil {
+		err := now.set.Add(sources...)
+		if err == nil || !now.lacksInstrumentsOf(sources) {
+			return nil, err
+		}
+	}
+	h.mu.Lock()
+	all := slices.AppendSeq(slices.Clone(sources), maps.Keys(h.uses))
+	h.mu.Unlock()
+	if next == nil {
+		return h.newObserver(now, all)
+	}
+	next.given = append(next.given, all...)
+	return next, next.set.Add(all...)
+}
+
+// errChanged says that there was a change meanwhile.
+var errChanged = errors.New("otelmetric: changed")
+
+// commit adds the sources to the registration and sets the next observer, if there is one.
+func (h *hub) commit(r *Registration, sources []stat.Source, next *observer, changes int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changes != changes {
+		return errChanged
+	}
+	h.changes++
 	h.registrations[r] = true
 	for _, s := range sources {
-		h.uses[s]++
+		if !r.sources[s] {
+			r.sources[s] = true
+			h.uses[s]++
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	if h.observer != nil {
+		h.observer.active.Store(false)
+	}
+	h.observer = next
+	for _, s := range next.given {
+		if h.uses[s] == 0 {
+			next.set.Remove(s)
+		}
 	}
 	return nil
 }
 
-// observe starts to observe the sources too.
-func (h *hub) observe(sources []stat.Source) error {
-	if h.observer == nil {
-		return h.restart(sources)
+// start activates an observer that commit has set. No collection exports the sources twice: the old
+// observer is inactive, and no collection that it took part in goes on after Unregister. A
+// collection at that moment may export nothing.
+func (h *hub) start(next *observer) {
+	next.replaces.discard()
+	next.replaces, next.given = nil, nil
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.observer == next {
+		next.active.Store(true)
 	}
-	err := h.observer.set.Add(sources...)
-	if err == nil || !h.observer.lacksInstrumentsOf(sources) {
-		return err
+}
+
+// removeUnused removes sources that the set got before an error. If another call of add is about to
+// commit them, it gives them to the set again.
+func (h *hub) removeUnused(sources []stat.Source) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.changes++
+	for _, s := range sources {
+		if h.observer != nil && h.uses[s] == 0 {
+			h.observer.set.Remove(s)
+		}
 	}
-	return h.restart(slices.AppendSeq(sources, maps.Keys(h.uses)))
 }
 
 // lacksInstrumentsOf reports whether the sources have an instrument that the observer does not
@@ -115,30 +212,25 @@ func (o *observer) lacksInstrumentsOf(sources []stat.Source) bool {
 	return slices.ContainsFunc(set.Instruments(), func(i *stat.Instrument) bool { return !known[i.Name] })
 }
 
-// restart replaces the observer, because a callback gets its instruments only once. A collection at
-// that moment may export nothing, but no collection exports the sources twice.
-func (h *hub) restart(sources []stat.Source) error {
-	next, old := &observer{hub: h}, h.observer
+// newObserver returns an inactive observer of the sources. It has its own callback, because a
+// callback gets its instruments only once.
+func (h *hub) newObserver(replaces *observer, sources []stat.Source) (*observer, error) {
+	o := &observer{hub: h, replaces: replaces, given: sources}
 	var err error
-	if next.set, err = read.New(next.newSeries, sources...); err != nil {
-		return err
+	if o.set, err = read.New(o.newSeries, sources...); err != nil {
+		return nil, err
 	}
-	if old != nil {
-		old.active.Store(false)
+	if err := o.register(h.provider); err != nil {
+		return nil, fmt.Errorf("otelmetric: %w", err)
 	}
-	if err := next.register(h.provider); err != nil {
-		if old != nil {
-			old.active.Store(true)
-		}
-		return fmt.Errorf("otelmetric: %w", err)
+	return o, nil
+}
+
+// discard removes the callback of an inactive observer, which exports nothing even if that fails.
+func (o *observer) discard() {
+	if o != nil {
+		_ = o.registration.Unregister()
 	}
-	next.active.Store(true)
-	h.observer = next
-	if old != nil {
-		// an inactive observer exports nothing, even if this fails
-		_ = old.registration.Unregister()
-	}
-	return nil
 }
 
 func (o *observer) newSeries(s *stat.Series) series { return newSeries(o.instruments[s.Instrument], s) }
@@ -166,28 +258,53 @@ func (o *observer) callback(_ context.Context, to metric.Observer) error {
 }
 
 // remove removes sources of a registration.
-func (h *hub) remove(sources []stat.Source) {
+func (h *hub) remove(r *Registration, sources []stat.Source) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range sources {
-		if h.uses[s]--; h.uses[s] == 0 {
-			delete(h.uses, s)
-			h.observer.set.Remove(s)
+		if r.sources[s] {
+			h.removeLocked(r, s)
 		}
 	}
 }
 
-// endRegistration ends a registration. It removes the callback after the last one.
-func (h *hub) endRegistration(r *Registration) error {
+func (h *hub) removeLocked(r *Registration, s stat.Source) {
+	h.changes++
+	delete(r.sources, s)
+	if h.uses[s]--; h.uses[s] == 0 {
+		delete(h.uses, s)
+		h.observer.set.Remove(s)
+	}
+}
+
+// end ends a registration. It removes the callback after the last one.
+func (h *hub) end(r *Registration) error {
+	last := h.endLocked(r)
+	if last == nil {
+		return nil
+	}
+	return last.registration.Unregister()
+}
+
+// endLocked ends a registration and returns the observer if this was the last one.
+func (h *hub) endLocked(r *Registration) (last *observer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if r.ended {
+		return nil
+	}
+	r.ended = true
+	for s := range r.sources {
+		h.removeLocked(r, s)
+	}
 	delete(h.registrations, r)
+	h.changes++
 	if len(h.registrations) > 0 {
 		return nil
 	}
-	last := h.observer.registration
-	h.observer = nil
-	return last.Unregister()
+	last, h.observer = h.observer, nil
+	last.active.Store(false)
+	return last
 }
 
 // wrappedSource makes a source comparable if its type is not comparable.

@@ -1,10 +1,6 @@
 package otelmetric
 
 import (
-	"errors"
-	"maps"
-	"sync"
-
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/weir-go/weir/stat"
@@ -15,14 +11,14 @@ import (
 type Registration struct {
 	hub *hub
 
-	mu      sync.Mutex
+	// Guarded by the lock of the hub.
 	ended   bool
 	sources map[stat.Source]bool // after comparableSource
 }
 
 // Register exports the sources in every collection of the provider, until they are removed or
-// [Registration.Unregister] is called. It reads each source once to learn its instruments. If it
-// fails, nothing is registered.
+// [Registration.Unregister] is called. It reads each source to learn its instruments. If it fails,
+// nothing is registered.
 //
 // Register fails if [read.New] fails with the sources, if another source of the same provider
 // yields a different series with the same name and attributes, or if the provider refuses an
@@ -32,6 +28,11 @@ type Registration struct {
 // Register is safe for concurrent use, and may be called before the global provider is set.
 // Providers are distinguished by their addresses: sources registered with the global provider
 // before it is set are not compared with those registered with the provider that it is set to.
+//
+// A slow source delays no other call of Register or of a method of a Registration, and sources may
+// call them while they are read. The exception is a call for which the provider waits for the end
+// of its collection: one that adds new instruments, or begins the first registration or ends the
+// last one.
 func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registration, error) {
 	r := &Registration{hub: hubOf(provider), sources: map[stat.Source]bool{}}
 	if err := r.Add(sources...); err != nil {
@@ -45,55 +46,26 @@ func Register(provider metric.MeterProvider, sources ...stat.Source) (*Registrat
 // one of the registration are ignored. The cost of Add does not depend on the number of sources
 // before.
 func (r *Registration) Add(sources ...stat.Source) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return errors.New("otelmetric: the registration has ended")
-	}
-	more := make([]stat.Source, 0, len(sources))
-	seen := make(map[stat.Source]bool, len(sources))
-	for _, s := range sources {
-		if s = comparableSource(s); !r.sources[s] && !seen[s] {
-			more, seen[s] = append(more, s), true
-		}
-	}
-	if err := r.hub.add(r, more); err != nil {
-		return err
-	}
-	maps.Copy(r.sources, seen)
-	return nil
+	return r.hub.add(r, comparableSources(sources))
 }
 
 // Remove removes the sources of this registration that are == to those given. The next collection
 // lacks their series, except for those that another source or registration yields too.
 func (r *Registration) Remove(sources ...stat.Source) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var gone []stat.Source
-	for _, s := range sources {
-		if s = comparableSource(s); r.sources[s] {
-			delete(r.sources, s)
-			gone = append(gone, s)
-		}
-	}
-	r.hub.remove(gone)
+	r.hub.remove(r, comparableSources(sources))
 }
 
 // Unregister removes all sources of this registration and ends it. Unregister returns an error of
 // the provider if this was the last registration of the provider and the provider fails to remove
 // the callback. A second call does nothing.
 func (r *Registration) Unregister() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return nil
+	return r.hub.end(r)
+}
+
+func comparableSources(sources []stat.Source) []stat.Source {
+	list := make([]stat.Source, len(sources))
+	for n, s := range sources {
+		list[n] = comparableSource(s)
 	}
-	r.ended = true
-	gone := make([]stat.Source, 0, len(r.sources))
-	for s := range r.sources {
-		gone = append(gone, s)
-	}
-	r.sources = nil
-	r.hub.remove(gone)
-	return r.hub.endRegistration(r)
+	return list
 }

@@ -12,7 +12,7 @@ import (
 // member is a source of a set.
 type member struct {
 	source  stat.Source
-	order   int // a later member has a greater one
+	order   int // a later member has a greater one; 0 if it is not inserted
 	removed atomic.Bool
 }
 
@@ -47,10 +47,24 @@ func (m *members) missing(sources []stat.Source) (list []*member) {
 			}
 			seen[s] = true
 		}
-		m.last++
-		list = append(list, &member{source: s, order: m.last})
+		list = append(list, &member{source: s})
 	}
 	return list
+}
+
+// number gives new members their order and returns them, without those whose source has got in the
+// set meanwhile. These have the order 0.
+func (m *members) number(list []*member) []*member {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(list, func(one *member) bool {
+		if one.order = 0; canBeFound(one.source) && m.index[one.source] != nil {
+			return true
+		}
+		m.last++
+		one.order = m.last
+		return false
+	})
 }
 
 // add adds members to the list of members that are read.

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -98,10 +99,9 @@ func (h *seriesSet[T, V]) check(shown []newSeries) {
 
 // checkConflicts sets the fault of each collected series whose ID another series of the set has. An
 // ID belongs to the series that had it at the last reading, or that was added with it since. It
-// does so as long as the first member that showed the series is in the set and still shows it. To
-// find that out, such members are read again.
-func (h *seriesSet[T, V]) checkConflicts(shown []newSeries) {
-	live := map[*member]map[*stat.Series]bool{}
+// does so as long as the first member that showed the series is in the set and still shows it: see
+// live. It returns the owners that live lacks. It reads no source, because the caller holds a lock.
+func (h *seriesSet[T, V]) checkConflicts(shown []newSeries, live map[seriesOwner]bool) (unread []seriesOwner) {
 	for n := range shown {
 		f := &shown[n]
 		if f.fault != noFault {
@@ -113,15 +113,29 @@ func (h *seriesSet[T, V]) checkConflicts(shown []newSeries) {
 		}
 		if owner.series == f.series {
 			f.fault = repeated
-			continue
-		}
-		if live[owner.from] == nil {
-			live[owner.from] = h.seriesOf(owner.from)
-		}
-		if live[owner.from][owner.series] {
+		} else if alive, ok := live[owner]; !ok {
+			unread = append(unread, owner)
+		} else if alive {
 			f.fault = duplicate
 		}
 	}
+	return unread
+}
+
+// readOwners sets in live whether the owners still show their series. It reads each member once.
+func (h *seriesSet[T, V]) readOwners(owners []seriesOwner, live map[seriesOwner]bool) {
+	shown := map[*member]map[*stat.Series]bool{}
+	for _, o := range owners {
+		if shown[o.from] == nil {
+			shown[o.from] = h.seriesOf(o.from)
+		}
+		live[o] = shown[o.from][o.series]
+	}
+}
+
+// seriesOfMembers returns a copy without the series of members that are not to be inserted.
+func seriesOfMembers(shown []newSeries) []newSeries {
+	return slices.DeleteFunc(slices.Clone(shown), func(f newSeries) bool { return f.from.order == 0 })
 }
 
 // owner returns the series that has an ID, as far as is known.

@@ -29,7 +29,7 @@ import (
 type Set[T any] struct {
 	instruments *instruments
 	members     *members
-	adding      sync.Mutex // held by Add only
+	adding      sync.Mutex // held while members are inserted, never while a source is read
 	values      seriesSet[T, float64]
 	histograms  seriesSet[T, stat.Histogram]
 }
@@ -59,32 +59,64 @@ func New[T any](form func(*stat.Series) T, sources ...stat.Source) (*Set[T], err
 	s.values.observe, s.values.valid, s.values.own = stat.Source.Observe, validValue, []*member{{source: own}}
 	s.histograms.init(s, own, form)
 	s.histograms.observe, s.histograms.valid, s.histograms.distributions = observeHistograms, validHistogram, true
-	if err := s.addWithoutFault(s.members.missing(sources), s.instruments.addMissing); err != nil {
+	if err := s.addWithoutFault(sources, s.instruments.addMissing); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// addWithoutFault reads new members and adds them if their series have no fault.
-func (s *Set[T]) addWithoutFault(list []*member, learn func([]newSeries) error) error {
-	values, histograms := s.values.collect(list), s.histograms.collect(list)
-	if err := errors.Join(learn(values), learn(histograms)); err != nil {
+// addWithoutFault reads the sources that are new and adds them if their series have no fault.
+func (s *Set[T]) addWithoutFault(sources []stat.Source, learn func([]newSeries) error) error {
+	a := &addition{members: s.members.missing(sources), liveValues: map[seriesOwner]bool{}, liveHistograms: map[seriesOwner]bool{}}
+	if len(a.members) == 0 {
+		return nil
+	}
+	a.values, a.histograms = s.values.collect(a.members), s.histograms.collect(a.members)
+	if err := errors.Join(learn(a.values), learn(a.histograms)); err != nil {
 		return err
 	}
-	s.values.check(values)
-	s.histograms.check(histograms)
-	if err := firstFault(values, histograms); err != nil {
+	s.values.check(a.values)
+	s.histograms.check(a.histograms)
+	if err := firstFault(a.values, a.histograms); err != nil {
 		return err
 	}
-	s.values.checkConflicts(values)
-	s.histograms.checkConflicts(histograms)
-	if err := firstFault(values, histograms); err != nil {
-		return err
+	for {
+		values, histograms, err := s.insert(a)
+		if len(values)+len(histograms) == 0 {
+			return err
+		}
+		s.values.readOwners(values, a.liveValues)
+		s.histograms.readOwners(histograms, a.liveHistograms)
 	}
-	s.values.pending.add(values)
-	s.histograms.pending.add(histograms)
-	s.members.add(list)
-	return nil
+}
+
+// addition is new members, the series that they showed, and whether other series that have the IDs
+// of these are live, as far as that has been read.
+type addition struct {
+	members                    []*member
+	values, histograms         []newSeries
+	liveValues, liveHistograms map[seriesOwner]bool
+}
+
+// insert adds the members of an addition, unless other series have their IDs and it has to be read
+// first whether these are live. It then returns their owners.
+func (s *Set[T]) insert(a *addition) (values, histograms []seriesOwner, err error) {
+	s.adding.Lock()
+	defer s.adding.Unlock()
+	a.members = s.members.number(a.members)
+	shownValues, shownHistograms := seriesOfMembers(a.values), seriesOfMembers(a.histograms)
+	values = s.values.checkConflicts(shownValues, a.liveValues)
+	histograms = s.histograms.checkConflicts(shownHistograms, a.liveHistograms)
+	if len(values)+len(histograms) > 0 {
+		return values, histograms, nil
+	}
+	if err := firstFault(shownValues, shownHistograms); err != nil {
+		return nil, nil, err
+	}
+	s.values.pending.add(shownValues)
+	s.histograms.pending.add(shownHistograms)
+	s.members.add(a.members)
+	return nil, nil, nil
 }
 
 // Instruments returns the instruments that the set can show: those of the library, and those that
@@ -110,17 +142,15 @@ func (s *Set[T]) Histograms(yield func(form T, h stat.Histogram) bool) { s.histo
 // In the cases in which [New] fails, or if a source has an instrument that is not in
 // [Set.Instruments], Add adds no source and returns an error. It compares with what the other
 // sources showed when they were last read.
+//
+// A slow source delays no other call of Add. Sources may call all methods of the set while they are
+// read. But a source that adds itself while Add reads it for the first time is read again, without
+// end if it does so each time.
 func (s *Set[T]) Add(sources ...stat.Source) error {
 	if err := refuseNil(sources); err != nil {
 		return err
 	}
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	list := s.members.missing(sources)
-	if len(list) == 0 {
-		return nil
-	}
-	return s.addWithoutFault(list, func([]newSeries) error { return nil })
+	return s.addWithoutFault(sources, func([]newSeries) error { return nil })
 }
 
 // Remove removes sources, by ==. The next reading no longer shows their series, except those that
