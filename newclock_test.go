@@ -85,7 +85,7 @@ func TestTheBreakerOfAGateStartsAgainWithEachClock(t *testing.T) {
 	}
 }
 
-// What a gate has learned about deadlines in one clock says nothing in the next one.
+// A gate forgets the durations of calls when the clock is a new one.
 func TestHopelessDeadlinesAreLearnedAnewWithEachClock(t *testing.T) {
 	config := weir.Config{RefuseHopeless: true}
 	group := weir.NewGroup[string]("g", weir.GroupConfig{Gate: config})

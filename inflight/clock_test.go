@@ -67,7 +67,7 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 // after the other.
 func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
 	l := inflight.New(inflight.Config{Adaptive: true})
-	var hung []inflight.Slot
+	var hung []*inflight.Slot
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			require.Zero(t, manyCalls(t, l, 200, 1, 20*time.Millisecond, nil), "no call has ended in this clock")
@@ -78,7 +78,7 @@ func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
 			require.Positive(t, manyCalls(t, l, 20, 500, 5*time.Second, context.DeadlineExceeded))
 			for range 1000 {
 				if slot, ok := l.TryAcquire(); ok {
-					hung = append(hung, slot)
+					hung = append(hung, &slot)
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
