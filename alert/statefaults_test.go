@@ -58,7 +58,7 @@ var (
 		"delivered", "busy", "refused", "dropped", "hangs", "hears and hangs", "unreachable", "panics", "late",
 	}
 	faultMoments = []string{"pending", "firing", "resolved"}
-	// faults that lose no state, and those that lose all
+	// The first of these faults lose no state, the second leave an old one, and the last lose all.
 	intactFaults = []string{"none", "locked", "directory", "removed while running", "emptied while running"}
 	staleFaults  = []string{"old", "full", "torn", "cut "}
 	wholeFaults  = []string{"removed", "emptied", "foreign"}
@@ -123,7 +123,7 @@ func runFaultCases(t *testing.T, cases []faultCase) {
 
 // shmDir returns a directory in memory, in which a commit takes less time than on a disk.
 func shmDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("/dev/shm", "weir")
+	dir, err := os.MkdirTemp("/dev/shm", "weir") //nolint:usetesting // TempDir is on a disk
 	if err != nil {
 		return t.TempDir()
 	}
