@@ -190,7 +190,7 @@ func wayBackTime(c breaker.Config, longest, gap time.Duration) time.Duration {
 // Whatever has happened before, a breaker lets all calls of a healthy service through again within
 // the time that the package comment promises.
 func TestABreakerFindsItsWayBack(t *testing.T) {
-	steps := testenv.Repeat(100_000, 1000)
+	steps := testenv.Repeat(100_000, 400)
 	configs := map[string]breaker.Config{
 		"default":          {},
 		"short":            {Window: time.Second, Cooldown: 100 * time.Millisecond, Recovery: time.Second},

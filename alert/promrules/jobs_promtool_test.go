@@ -166,7 +166,10 @@ func jobValues(name, job string, scrape, end time.Duration, value func(time.Dura
 // the end.
 func checkOneAlert(t *testing.T, dir, label string, scrape, end time.Duration, input []series, want []string, fires time.Duration) {
 	t.Helper()
-	const every = 15 * time.Second
+	every := 15 * time.Second
+	if end > jobsEnd {
+		every = time.Minute // enough for rules with longer spans
+	}
 	firing := `count by (alertname, ` + label + `) (ALERTS{alertstate="firing"}%s)`
 	starts := fmt.Sprintf(`count_over_time((%s unless %s)[%s:%s])`,
 		fmt.Sprintf(firing, ""), fmt.Sprintf(firing, " offset "+every.String()), end, every)

@@ -224,7 +224,7 @@ func TestPageReconnectsWhenTheServerReturns(t *testing.T) {
 	address := s.Listener.Addr().String()
 	s.CloseClientConnections()
 	s.Close()
-	b.requireText("#status", "Connection lost")
+	b.requireText("#status", "Reconnecting")
 	require.Equal(t, "bank: closed", eval[string](b, statesScript), "the last values stay")
 
 	again := &http.Server{Addr: address, Handler: s.Config.Handler, ReadHeaderTimeout: time.Second}

@@ -74,7 +74,7 @@ func TestQuickestIgnoresDisturbedTurns(t *testing.T) {
 			return n
 		}
 	}
-	ratio, err := guard.Quickest(measure.Plan{Rounds: 9, Each: time.Millisecond})(lasts(time.Millisecond), lasts(time.Millisecond))
+	ratio, err := guard.Quickest(measure.Plan{Rounds: 60, Each: time.Millisecond})(lasts(time.Millisecond), lasts(time.Millisecond))
 	require.NoError(t, err)
 	require.InDelta(t, 1, ratio, 0.9, "the slow turns do not change the ratio")
 }
