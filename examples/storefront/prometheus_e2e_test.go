@@ -156,7 +156,7 @@ func checkRules(t *testing.T, p *prometheusServer) {
 		p.get("/api/v1/rules", nil, &data)
 		return len(data.Groups) == 1 && data.Groups[0].Rules[0].Health != "unknown"
 	}, 30*time.Second, 50*time.Millisecond, "no rule was evaluated")
-	require.Len(t, data.Groups[0].Rules, 11)
+	require.Len(t, data.Groups[0].Rules, 13)
 	for _, r := range data.Groups[0].Rules {
 		require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.LastError)
 	}
