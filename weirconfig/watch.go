@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -147,65 +147,33 @@ func (w *fileWatch) apply(data []byte, mayShrink bool) {
 	w.set.config.Logger.Info("weirconfig: the file was applied", "event.name", "weir.config.update", "file", w.path)
 }
 
-// firstLacking returns what the file in effect has and the next one lacks, such as gates.a or
-// gates.a.rate, or "".
+// firstLacking returns the path of what the file in effect has and the next one lacks, such as
+// gates.a or gates.a.rate, or "".
 func (s *Set) firstLacking(next *File) string {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return lacking(reflect.ValueOf(*s.setup.file.doc()), reflect.ValueOf(*next.doc()), "")
-}
-
-// lacking returns the first part of now that then lacks. Zero values are those that a file lacks.
-func lacking(now, then reflect.Value, path string) string {
-	join := func(key string) string { return strings.TrimPrefix(path+"."+key, ".") }
-	switch kind := now.Kind(); {
-	case isTextType(now.Type()):
-	case kind == reflect.Struct:
-		for _, f := range fieldsOf(now.Type()) {
-			if f.omitted != "" {
-				continue
-			}
-			if what := lacking(now.FieldByIndex(f.index), then.FieldByIndex(f.index), join(f.key)); what != "" {
-				return what
-			}
+	now := s.setup.file.parts()
+	s.mu.RUnlock()
+	then := next.parts()
+	for _, path := range slices.Sorted(maps.Keys(now)) {
+		if !then[path] {
+			return path
 		}
-		return ""
-	case kind == reflect.Map, kind == reflect.Slice && now.Type().Elem().Kind() == reflect.Struct:
-		of, others := byName(now), byName(then)
-		for _, name := range slices.Sorted(maps.Keys(of)) {
-			other, stays := others[name]
-			if !stays {
-				return join(name)
-			}
-			if what := lacking(of[name], other, join(name)); what != "" {
-				return what
-			}
-		}
-		return ""
-	case kind == reflect.Slice && now.Len() > then.Len():
-		return path
-	}
-	if !now.IsZero() && then.IsZero() {
-		return path
 	}
 	return ""
 }
 
-// byName returns the elements of a map by their keys, or those of a list by their names.
-func byName(list reflect.Value) map[string]reflect.Value {
-	all := map[string]reflect.Value{}
-	if list.Kind() == reflect.Map {
-		for key, value := range list.Seq2() {
-			all[key.String()] = value
+// parts returns the paths of all objects and settings of the file. Rules have their names in the
+// place of their numbers.
+func (f *File) parts() map[string]bool {
+	parts, rules := map[string]bool{}, f.doc().Rules
+	for path := range f.lines {
+		if rest, ok := strings.CutPrefix(path, "rules["); ok {
+			number, rest, _ := strings.Cut(rest, "]")
+			if i, err := strconv.Atoi(number); err == nil && i < len(rules) {
+				path = "rules." + rules[i].Name + rest
+			}
 		}
-		return all
+		parts[path] = true
 	}
-	for i, value := range list.Seq2() {
-		name := fmt.Sprint(i)
-		if n := value.FieldByName("Name"); n.IsValid() {
-			name = n.String()
-		}
-		all[name] = value
-	}
-	return all
+	return parts
 }
