@@ -103,6 +103,30 @@ func TestAnAdaptiveLimitStartsAgainWithEachClock(t *testing.T) {
 	require.Zero(t, l.InFlight())
 }
 
+// A limit that bounds the calls in one clock starts again in the next one, though it is not reached
+// there.
+func TestABoundEndsWithItsClock(t *testing.T) {
+	for name, then := range map[string]func(t *testing.T, l *inflight.Limiter){
+		"a call ends": func(t *testing.T, l *inflight.Limiter) {
+			require.Zero(t, manyCalls(t, l, 1, 1, 20*time.Millisecond, nil))
+			require.Equal(t, 50, l.Limit(), "as that of a new limiter")
+		},
+		"it is explained": func(t *testing.T, l *inflight.Limiter) { require.Empty(t, l.Explain()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := inflight.New(inflight.Config{Adaptive: true})
+			synctest.Test(t, func(t *testing.T) {
+				_ = manyCalls(t, l, 5, 100, 20*time.Millisecond, nil)
+				require.Positive(t, manyCalls(t, l, 20, 500, 5*time.Second, context.DeadlineExceeded))
+				require.NotEmpty(t, l.Explain())
+				require.NotEqual(t, 50, l.Limit())
+				time.Sleep(5 * time.Second)
+			})
+			synctest.Test(t, func(t *testing.T) { then(t, l) })
+		})
+	}
+}
+
 // manyCalls makes n calls every 21 ms, a number of times, and returns how many were refused.
 func manyCalls(t *testing.T, l *inflight.Limiter, n, times int, took time.Duration, err error) (refused int) {
 	t.Helper()

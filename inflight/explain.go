@@ -31,8 +31,9 @@ func (l *Limiter) bound() instrument.Bound {
 	if a := l.adaptive.Load(); a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.adaptation.bounding {
-			b.Evidence, b.Bounding = int(a.adaptation.reason), time.Since(a.epoch)-a.adaptation.since
+		now := time.Since(a.epoch)
+		if a.restartIfNew(now); a.adaptation.bounding {
+			b.Evidence, b.Bounding = int(a.adaptation.reason), now-a.adaptation.since
 		}
 	}
 	return b
