@@ -50,6 +50,7 @@ func TestAClockThatGoesBackEndsAnOverload(t *testing.T) {
 				})
 				time.Sleep(ms)
 			}
+			time.Sleep(ms / 2) // no call ends at this moment
 			keep.Store(true)
 			waited, until = waitWithoutSlot(t, l)
 			require.Equal(t, 5*ms, waited, "the Target, because the queue is overloaded")
