@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -127,19 +128,21 @@ func TestCallsWaitForAServerThatCannotTakeThem(t *testing.T) {
 
 func TestCallsWaitForAServerThatLoads(t *testing.T) {
 	t.Parallel()
-	s := redistest.Options{Args: []string{"--key-load-delay", "400", "--loading-process-events-interval-bytes", "1024"}}.Start(t)
+	s := redistest.Options{Args: []string{"--loading-process-events-interval-bytes", "1024", "--rdbcompression", "no"}}.Start(t)
 	filler := s.Client().Pipeline()
 	for i := range 3000 {
-		filler.Set(t.Context(), fmt.Sprint("filler", i), "", 0)
+		filler.Set(t.Context(), fmt.Sprint("filler", i), strings.Repeat("x", 1024), 0)
 	}
 	_, err := filler.Exec(t.Context())
 	require.NoError(t, err)
 	c := newThreeNodes(t, s.Options())
 	c.countFailures(50 * time.Millisecond)
+	s.Do("CONFIG", "SET", "key-load-delay", 10_000) // microseconds: half a minute for all of them
 	var load sync.WaitGroup
 	load.Go(func() { s.Do("DEBUG", "RELOAD") })
-	c.countFailures(100 * time.Millisecond)
 	c.requireFault(fleet.FaultLoading)
+	c.countFailures(100 * time.Millisecond)
+	s.Do("CONFIG", "SET", "key-load-delay", 0)
 	load.Wait()
 	c.requireAll()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -41,9 +42,15 @@ func soak(ctx context.Context, length time.Duration, seed uint64) ([]string, str
 	if err != nil {
 		return []string{err.Error()}, ""
 	}
+	var redis *exec.Cmd
+	if w.fleet != nil {
+		if redis, err = w.fleet.startRedis(); err != nil {
+			return []string{err.Error()}, ""
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	w.start(ctx, max(length/60, 50*time.Millisecond))
+	w.start(ctx, max(length/60, 50*time.Millisecond), redis)
 	w.ended.Store(true)
 	w.finish(before)
 	return w.faults.list(), w.String()
@@ -82,8 +89,8 @@ func newWorkload(seed uint64) (*workload, error) {
 	return w, err
 }
 
-// start runs everything until the context is done, and returns when all of it has ended.
-func (w *workload) start(ctx context.Context, sampleInterval time.Duration) {
+// start runs everything until the context is done, and returns when all of it has ended. It kills the given Redis.
+func (w *workload) start(ctx context.Context, sampleInterval time.Duration, redis *exec.Cmd) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for i := range callers {
@@ -99,7 +106,7 @@ func (w *workload) start(ctx context.Context, sampleInterval time.Duration) {
 	all.Go(func() { w.monitor.Run(ctx) })
 	if w.fleet != nil {
 		r := rand.New(rand.NewPCG(w.seed, callers))
-		all.Go(func() { w.fleet.runRedis(ctx, r) })
+		all.Go(func() { w.fleet.runRedis(ctx, r, redis) })
 		for _, n := range w.fleet.nodes {
 			all.Go(func() { _ = n.calls.Run(ctx) })
 		}
