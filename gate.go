@@ -71,6 +71,10 @@ type keyed interface {
 	current() *Gate
 	hasRoom() bool
 	maxKeys() int
+	join() bool
+	leave()
+	isBusy() bool
+	ownBound() bool
 }
 
 // setup holds the parts of a gate other than its breaker. Reconfigure replaces it as a whole, so a
@@ -90,6 +94,7 @@ type setup struct {
 
 	inFlight *inflight.Limiter                  // nil if there is none
 	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
+	shared   bool                               // inFlight is that of all keys without room: see crowd
 	// slots, if inFlight is fixed and no other gate shares it
 	ownSlots gatehook.Listener[breaker.Outcome]
 	// the word of inFlight, and its limit; nil if ownSlots is nil

@@ -72,11 +72,11 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
 // one token bucket and one bound on calls in flight. An error says so: it names MaxKeys. Call Get
-// for each call, so that the key gets its own gate as soon as there is room. Its calls that are in
-// flight then, at most MaxConcurrent, do not count in its own bound.
+// for each call, so that the key gets its own gate as soon as there is room. It gets its own bound
+// on calls in flight when those of its calls that began without room have ended.
 //
-// A gate can be kept for any time. If its key was evicted or forgotten meanwhile, it uses what the
-// key has now.
+// A gate can be kept for any time. If its key has got room or was evicted or forgotten meanwhile, it
+// uses what the key has now.
 //
 // All methods are safe for concurrent use. The zero value does not work: use NewGroup.
 type Group[K comparable] struct {
@@ -87,6 +87,7 @@ type Group[K comparable] struct {
 	admissions admissions
 	holds      holdTable[K]
 	waits      waits
+	crowd      crowd[K]
 
 	// Guarded by mu. These fields are kept while there is no Rate or no bound, like those of
 	// ownParts.
@@ -158,7 +159,8 @@ type keyedGate[K comparable] struct {
 	bucket   limiter.Keyed[K]
 	hold     keyHold[K]
 	places   atomic.Pointer[places.Places]
-	inFlight *inflight.Limiter // nil until there is a bound; guarded by the lock of the group
+	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound; changed under the lock of the group
+	crowded  atomic.Bool                      // the key has room, but its calls are still in the crowd
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
@@ -167,6 +169,8 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
 	if !k.hasRoom() {
 		k.Gate.places = &g.admissions.places // keys without room share a bucket
+	} else {
+		k.crowded.Store(k.isInCrowd()) // after all could see that the key has room
 	}
 	k.setup.Store(&k.first)
 	k.apply(k.parts, &k.first)
@@ -176,16 +180,30 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 // hasRoom reports whether the gate is stored with its breaker.
 func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil }
 
+// isBusy reports whether calls of the key are in flight that a new gate would not count, even if
+// there is no bound at present.
+func (k *keyedGate[K]) isBusy() bool {
+	l := k.inFlight.Load()
+	return l != nil && l.InFlight() > 0 || k.isInCrowd()
+}
+
 func (k *keyedGate[K]) maxKeys() int { return k.group.holds.max }
 
 // current returns the gate that decides about the calls of the key. This is another gate than k if
-// the breaker of k was evicted or forgotten, or if the key has no room and k was made before the
-// last Reconfigure.
+// the breaker of k was evicted or forgotten, or if k was made without room and the key has room now
+// or Reconfigure was called since.
 func (k *keyedGate[K]) current() *Gate {
-	switch b := hooks.Live(k.breaker); {
+	b := hooks.Live(k.breaker)
+	room := k.hasRoom()
+	if !room {
+		if own := hooks.Find(k.group.breakers, &k.hold.key); own != nil {
+			b = own
+		}
+	}
+	switch {
 	case b != k.breaker:
 		return k.group.gateOf(k.hold.key, b)
-	case !k.hasRoom() && k.parts != k.group.parts.Load():
+	case !room && k.parts != k.group.parts.Load():
 		return k.group.newGate(k.hold.key, b)
 	}
 	return &k.Gate

@@ -8,7 +8,7 @@ func (p *groupParts[K]) inFlight(g *Group[K]) instrument.Bound {
 	lowest := slotHooks.Bound(p.withoutRoom)
 	calls := lowest.Calls
 	for _, gate := range g.All() {
-		if l := gate.setup.Load().inFlight; l != nil {
+		if l := gate.setup.Load().inFlight; l != nil && l != p.withoutRoom {
 			b := slotHooks.Bound(l)
 			calls += b.Calls
 			if b.Limit < lowest.Limit {

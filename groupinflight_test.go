@@ -3,6 +3,8 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,6 +46,96 @@ func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
 			return nil
 		}))
 		require.NoError(t, g.Get("later").Run(bg(), succeed))
+	})
+}
+
+// A key that gets room does not exceed its bound by the calls that began before, and has its own
+// bound when they have ended.
+func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		for _, end := range []func(*breaker.Permit){
+			func(p *breaker.Permit) { p.Record(breaker.Success) },
+			func(p *breaker.Permit) { p.Record(breaker.Ignored) },
+			func(p *breaker.Permit) { *p = breaker.Permit{} }, // a forgotten permit
+		} {
+			g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: c})
+			g.Get("a").Breaker().OpenFor(time.Hour) // so it is not replaced
+			early := g.Get("b")
+			permit, err := early.Allow(bg())
+			require.NoError(t, err)
+			require.True(t, g.Forget("a"))
+			for _, gate := range []*weir.Gate{early, g.Get("b")} {
+				require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull)
+			}
+			require.Equal(t, 1, callsInFlight(g))
+			end(&permit)
+			for g.Get("b").Run(bg(), succeed) != nil {
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+			require.NoError(t, g.Get("b").Run(bg(), func(context.Context) error {
+				require.ErrorIs(t, early.Run(bg(), succeed), inflight.ErrFull)
+				return g.Get("stranger").Run(bg(), succeed) // it has no room, but a slot
+			}))
+			require.Zero(t, callsInFlight(g))
+		}
+	})
+}
+
+// Keys lose their room and get it again all the time.
+func TestKeysThatComeAndGoKeepTheirBounds(t *testing.T) {
+	const keys, most = 5, 2
+	g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{
+		MaxConcurrent: most, MaxWait: time.Millisecond, Breaker: breaker.Config{Window: time.Millisecond},
+	}})
+	var inFlight [keys]atomic.Int64
+	var room, none atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		all.Go(func() {
+			for began := time.Now(); time.Since(began) < time.Second; {
+				key := r.IntN(keys)
+				gate := g.Get(fmt.Sprint(key))
+				if gate == g.Get(fmt.Sprint(key)) {
+					room.Add(1)
+				} else {
+					none.Add(1)
+				}
+				for range 1 + r.IntN(2) {
+					_ = gate.Run(bg(), func(context.Context) error {
+						if n := inFlight[key].Add(1); n > most {
+							t.Errorf("%d calls in flight", n)
+						}
+						time.Sleep(time.Duration(r.IntN(5)*r.IntN(5)) * 100 * time.Microsecond)
+						inFlight[key].Add(-1)
+						return nil
+					})
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, callsInFlight(g))
+	require.Positive(t, room.Load())
+	require.Positive(t, none.Load())
+}
+
+// A call that waits for a slot of the shared bound gets one of its key's own bound as soon as the key has it.
+func TestAWaitingCallGetsASlotOfItsOwnBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}})
+		g.Get("a").Breaker().OpenFor(time.Hour) // so it is not replaced
+		stranger, err := g.Get("stranger").Allow(bg())
+		require.NoError(t, err)
+		got := make(chan error, 1)
+		go func() { got <- g.Get("b").Run(bg(), succeed) }()
+		synctest.Wait()
+		require.True(t, g.Forget("a"))
+		require.NoError(t, g.Get("b").Run(bg(), succeed), "it has room, and none of its calls is in flight")
+		stranger.Record(breaker.Success)
+		require.NoError(t, <-got)
+		require.Zero(t, callsInFlight(g))
 	})
 }
 

@@ -117,11 +117,13 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	}
 	switch {
 	case p.withoutRoom == nil:
-	case !k.hasRoom():
+	case !k.hasRoom() || k.crowded.Load():
 		s.setInFlight(p.withoutRoom)
+		s.slots, s.shared = crowdListener{s.slots, k}, true
 	default:
-		k.inFlight = boundWithLimits(k.inFlight, k.name, p.config)
-		s.setInFlight(k.inFlight)
+		own := boundWithLimits(k.inFlight.Load(), k.name, p.config)
+		k.inFlight.Store(own)
+		s.setInFlight(own)
 	}
 	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
 		s.setChances()

@@ -27,8 +27,12 @@ type slot struct {
 
 // release releases the slot of a call that is not made.
 func (s slot) release() {
-	if s.gate != nil {
-		slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
+	if s.gate == nil {
+		return
+	}
+	slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
+	if s.gate.shared {
+		s.gate.keyed.leave()
 	}
 }
 
@@ -55,11 +59,7 @@ func (l bothListeners) Ended(start time.Duration, e ending) {
 var _ = func() bool {
 	gatehook.IsBusy = func(gate any) bool {
 		g, ok := gate.(*Gate)
-		if !ok {
-			return false
-		}
-		l := g.setup.Load().inFlight
-		return l != nil && l.InFlight() > 0
+		return ok && g.keyed.isBusy()
 	}
 	return true
 }()
@@ -115,7 +115,7 @@ func (g *setup) takeSlot(occupy func(*inflight.Limiter) (time.Duration, bool, bo
 		return s, true
 	}
 	for {
-		now := g.currentSetup()
+		now := g.boundedSetup()
 		if now.inFlight == nil { // since Reconfigure
 			return s, true
 		}
@@ -138,10 +138,15 @@ func (s slot) hold(permit *breaker.Permit) {
 }
 
 // isOfPresentGate releases the slot and returns false if the key of the gate was evicted or
-// forgotten meanwhile. The function that evicts a key looks for slots after it has made the
-// eviction visible, and isOfPresentGate looks for an eviction after the call has the slot. So at
-// least one of the two functions sees what the other has done.
+// forgotten meanwhile, or has room or its own bound now. The function that evicts a key looks for
+// slots after it has made the eviction visible, and isOfPresentGate looks for an eviction after the
+// call has the slot. So at least one of the two functions sees what the other has done. A new gate
+// of a key that gets room looks for calls without room in the same way: see crowd.
 func (s slot) isOfPresentGate() bool {
+	if s.gate.shared && !s.gate.keyed.join() {
+		slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
+		return false
+	}
 	if s.gate.currentSetup().Gate != s.gate.Gate {
 		s.release()
 		return false
@@ -156,6 +161,15 @@ func (g *setup) currentSetup() *setup {
 		return g
 	}
 	return g.keyed.current().setup.Load()
+}
+
+// boundedSetup is currentSetup for a call that is about to take a slot.
+func (g *setup) boundedSetup() *setup {
+	s := g.currentSetup()
+	if s.shared && s.keyed.ownBound() {
+		s = s.Gate.setup.Load()
+	}
+	return s
 }
 
 // acquireSlot acquires the slot and then the permit of a call that has its tokens.
@@ -199,7 +213,7 @@ func (g *setup) waitForSlot(ctx context.Context, last time.Time) (s slot, err er
 		return s, nil
 	}
 	for {
-		now := g.currentSetup()
+		now := g.boundedSetup()
 		if now.inFlight == nil {
 			return s, nil
 		}
@@ -238,11 +252,15 @@ func releaseIfForgotten(permit *breaker.Permit) {
 	if both, ok := of.(bothListeners); ok {
 		of = both.Listener
 	}
+	abandon := slotHooks.Abandon
+	if shared, ok := of.(crowdListener); ok {
+		of, abandon = shared.Listener, shared.abandon
+	}
 	bound := slotHooks.Of(of)
 	if bound == nil { // in shadow mode
 		return
 	}
 	l := &lease{Listener: listener}
-	l.cleanup = runtime.AddCleanup(l, slotHooks.Abandon, bound)
+	l.cleanup = runtime.AddCleanup(l, abandon, bound)
 	hooks.Tell(gatehook.NoEscape(permit), l, start)
 }

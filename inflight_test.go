@@ -289,7 +289,7 @@ func TestTheHooksOfSlotsAreSet(t *testing.T) {
 	_, ok := gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
 	require.True(t, ok)
 	require.False(t, gatehook.IsBusy(nil))
-	g := weir.New("g", weir.Config{MaxConcurrent: 1})
+	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get(1)
 	require.False(t, gatehook.IsBusy(g))
 	require.NoError(t, g.Run(bg(), func(context.Context) error {
 		require.True(t, gatehook.IsBusy(g))

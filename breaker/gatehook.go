@@ -19,8 +19,11 @@ var _ = func() bool {
 		Tell: func(m *Permit, l gatehook.Listener[Outcome], start time.Duration) {
 			m.listener, m.listenStart = l, start
 		},
-		Told:        func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
-		Live:        (*Breaker).forCalls,
+		Told: func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
+		Live: (*Breaker).forCalls,
+		Find: func(group, key any) *Breaker {
+			return group.(interface{ findAny(key any) *Breaker }).findAny(key)
+		},
 		Reconfigure: (*Breaker).setConfig,
 		Attached:    (*Breaker).gatePlace,
 		Stretch:     (*Breaker).stretchOfWait,

@@ -192,6 +192,12 @@ func (g *Group[K]) Forget(key K) bool {
 	return true
 }
 
+// findAny returns the breaker of the key that a *K points to, or nil if the key has none.
+func (g *Group[K]) findAny(key any) *Breaker {
+	k := *key.(*K)
+	return g.shard(k).find(k)
+}
+
 func (g *Group[K]) shard(key K) *shard[K] {
 	return &g.shards[maphash.Comparable(g.hashSeed, key)%uint64(len(g.shards))]
 }

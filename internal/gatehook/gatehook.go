@@ -42,6 +42,9 @@ type Hooks[B, P, O any] struct {
 	Told func(p *P) (l Listener[O], start time.Duration)
 	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
 	Live func(b *B) *B
+	// Find returns the breaker of a key in a group of breakers, or nil if the key has no room. key
+	// is a pointer, which costs no allocation.
+	Find func(group, key any) *B
 	// Reconfigure changes the config of b, which is in no group, to a valid one. The caller calls
 	// deliver, outside all locks, which calls the callback of b if the state has changed.
 	Reconfigure func(b *B, config any) (deliver func())
