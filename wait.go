@@ -253,9 +253,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (g *Gate) withReason(err error, maxWait time.Duration) error {
 	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		e := *full
-		if e.Name == "" {
-			e.Name = g.name
-		}
+		e.Name = g.nameOfBound(e.Name)
 		slotHooks.NameMaxWait(&e, maxWait)
 		return &e
 	}
