@@ -97,9 +97,9 @@ type sharedRefusal struct {
 	maxWait time.Duration
 }
 
-// refusal returns the error of a call that is refused at once. Calls that are refused until the same moment share
-// one error, so that refusals under load do not allocate. If p is not nil, p chooses the moment at
-// which each refused caller should retry.
+// refusal returns the error of a call that is refused at once. Calls that are refused until the
+// same moment share one error, so that refusals under load do not allocate. If p is not nil, p
+// chooses the moment at which each refused caller should retry.
 func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
 	a := g.admissions
 	last := a.lastRefusal.Load()

@@ -24,9 +24,9 @@ type Config struct {
 	// address of the client is no credential, because browsers on that machine can be made to send
 	// requests. Required.
 	Authorize func(r *http.Request, a Action) (user string, err error)
-	// Logger gets an event for each action, each end of a timed action and each refused request. For
-	// requests beyond the 32 that are served at once, it gets one event per minute at most. Default
-	// slog.Default().
+	// Logger gets an event for each action, each end of a timed action and each refused request.
+	// For requests beyond the 32 that are served at once, it gets one event per minute at most.
+	// Default slog.Default().
 	Logger *slog.Logger
 	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions.
 	// Pages of the handler's own origin may always send them. Default none.

@@ -161,8 +161,8 @@ func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||panic"])
 }
 
-// A rule remembers 1,000 alerts of absent members. If more of them fire, the oldest resolve although
-// KeepFiring has not passed, and the evaluation counts as an error. Alerts that have resolved are
+// A rule remembers 1,000 alerts of absent members. If more of them fire, the oldest resolve before
+// KeepFiring has passed, and the evaluation counts as an error. Alerts that have resolved are
 // forgotten first.
 func TestAlertsOfAbsentMembersThatResolveEarlyAreAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
