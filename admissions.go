@@ -92,21 +92,25 @@ const sameMoment = time.Microsecond
 
 // sharedRefusal is an error that several refused calls share.
 type sharedRefusal struct {
-	err    limiter.LimitedError
-	places *places.Places
+	err     limiter.LimitedError
+	places  *places.Places
+	maxWait time.Duration
 }
 
-// refusal returns the error of a refused call. Calls that are refused until the same moment share
-// one error, so that refusals under load do not allocate. If p is not nil, p chooses the moment at
-// which each refused caller should retry.
-func (a *admissions) refusal(e limiter.LimitedError, p *places.Places) error {
-	if last := a.lastRefusal.Load(); last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p {
+// refusal returns the error of a call that is refused at once. Calls that are refused until the
+// same moment share one error, so that refusals under load do not allocate. If p is not nil, p
+// chooses the moment at which each refused caller should retry.
+func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
+	a := g.admissions
+	last := a.lastRefusal.Load()
+	if last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p && last.maxWait == g.longestWait {
 		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
 			return &last.err
 		}
 	}
-	next := &sharedRefusal{err: e, places: p}
+	next := &sharedRefusal{err: e, places: p, maxWait: g.longestWait}
 	bridge.Spread(&next.err, p)
+	bridge.NameMaxWait(&next.err, g.longestWait)
 	a.lastRefusal.Store(next)
 	return &next.err
 }

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,12 +200,23 @@ func (g *setup) refuseSlot() error {
 		l = g.inFlight
 	}
 	err := slotHooks.Refuse(l, g.name)
-	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.keyed != nil && !g.keyed.hasRoom() {
+	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.lacksRoom() {
 		e := *full
-		e.Name = fmt.Sprintf("%s, of all keys without room: MaxKeys is %d", g.name, g.keyed.maxKeys())
+		e.Name = g.nameOfBound(full.Name)
 		return &e
 	}
 	return err
+}
+
+// lacksRoom reports whether the gate is that of all keys for which a group has no room.
+func (g *Gate) lacksRoom() bool { return g.keyed != nil && !g.keyed.hasRoom() }
+
+// nameOfBound returns the name, for an error, of a bound on calls in flight that may have a name.
+func (g *Gate) nameOfBound(name string) string {
+	if g.lacksRoom() {
+		return fmt.Sprintf("%s, of all keys without room: MaxKeys is %d", g.name, g.keyed.maxKeys())
+	}
+	return cmp.Or(name, g.name)
 }
 
 // waitForSlot waits for a slot until last at the latest.

@@ -72,7 +72,7 @@ func TestMaxWaitIsOneBudgetForTokenAndSlot(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.ErrorIs(t, err, inflight.ErrFull)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, `inflight limiter "g" had no slot within 6s (limit 1)`)
+		require.ErrorContains(t, err, `inflight limiter "g" had no slot within 6s (limit 1, MaxWait 10s)`)
 		require.Equal(t, 1, g.Limiter().Take(0).Remaining, "the token is given back")
 		require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, g.Admissions())
 		close(hold)

@@ -1,6 +1,7 @@
 package weir_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -91,6 +92,64 @@ func TestNoCallWaitsLongerThanMaxWait(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An error says that MaxWait was too short, and no other refusal names it.
+func TestARefusalNamesMaxWait(t *testing.T) {
+	for kind, gates := range waitingGates {
+		synctest.Test(t, func(t *testing.T) {
+			gate := gates(time.Second)
+			_ = gate(0).Run(t.Context(), succeed)
+			require.ErrorContains(t, gate(1).Run(t.Context(), succeed), ": MaxWait is 1s", kind)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			require.NotContains(t, fmt.Sprint(gate(1).Run(ctx, succeed)), "MaxWait", kind)
+			gate(1).Hold(time.Hour)
+			require.ErrorContains(t, gate(1).Run(t.Context(), succeed), "the service asked to wait: MaxWait is 1s", kind)
+			waiting := gates(time.Minute)
+			_ = waiting(0).Run(t.Context(), succeed)
+			got := make(chan error)
+			go func() { got <- waiting(1).Run(t.Context(), succeed) }()
+			synctest.Wait()
+			waiting(1).Hold(time.Hour)
+			require.ErrorContains(t, <-got, "the service asked to wait: MaxWait is 1m0s", kind)
+			none := gates(0)
+			_ = none(0).Run(t.Context(), succeed)
+			require.NotContains(t, fmt.Sprint(none(1).Run(t.Context(), succeed)), "MaxWait", kind)
+		})
+	}
+}
+
+// A refusal names the MaxWait that was in effect, also if Reconfigure changes it.
+func TestARefusalNamesTheMaxWaitInEffect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}
+		g, release := occupiedGate(t, c)
+		defer release()
+		refused := func() <-chan error {
+			got := make(chan error, 1)
+			go func() { got <- g.Run(t.Context(), succeed) }()
+			synctest.Wait()
+			return got
+		}
+		reconfigure := func(maxWait time.Duration) {
+			c.MaxWait = maxWait
+			require.NoError(t, g.Reconfigure(c))
+		}
+		long := refused()
+		time.Sleep(time.Second)
+		reconfigure(10 * time.Second)
+		require.ErrorContains(t, <-long, "(limit 1, MaxWait 10s)")
+		short := refused()
+		time.Sleep(time.Second)
+		reconfigure(time.Minute)
+		require.ErrorContains(t, <-short, "(limit 1, MaxWait 10s)")
+
+		g.Hold(time.Hour)
+		require.ErrorContains(t, <-refused(), ": MaxWait is 1m0s, ")
+		reconfigure(time.Second)
+		require.ErrorContains(t, <-refused(), ": MaxWait is 1s, ")
+	})
 }
 
 func TestNoWaitingCallIsMadeDuringAHold(t *testing.T) {

@@ -28,13 +28,13 @@ func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Resul
 	}
 	g.countRefused()
 	if r.RetryAfter == limiter.Never {
-		return g.admissions.refusal(e, nil)
+		return g.refusal(e, nil)
 	}
 	e.Until = now.Add(r.RetryAfter)
 	if has != nil {
-		return g.admissions.refusal(e, nil)
+		return g.refusal(e, nil)
 	}
-	return g.admissions.refusal(e, g.retryPlaces())
+	return g.refusal(e, g.retryPlaces())
 }
 
 // nameMaxKeys makes an error say that there is no room for the key in the remote or the limiter.
@@ -57,7 +57,7 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, remote bool) {
 func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, to target) error {
 	if held.Sub(now) > g.longestWait {
 		g.countRefused()
-		return g.admissions.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}, nil)
+		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}, nil)
 	}
 	return g.waitAndAcquire(ctx, &wait{}, to)
 }
@@ -94,7 +94,7 @@ func (g *setup) wait(ctx context.Context, w *wait) error {
 		return nil
 	case errors.Is(err, ErrRefused):
 		g.countRefused()
-		return g.withReason(err)
+		return g.withReason(err, terms.end.Sub(terms.began))
 	case errors.Is(cause, errOpened):
 		return g.refusalOfBreaker()
 	}
@@ -247,12 +247,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// withReason adds the gate's name to an error of a limiter if the error has no name. If a hold was
-// the reason that no token was available in time, the Reason becomes limiter.Held.
-func (g *Gate) withReason(err error) error {
-	if full, ok := errors.AsType[*inflight.FullError](err); ok && full.Name == "" {
+// withReason adds the gate's name to an error of a limiter if the error has no name, and MaxWait if
+// the call could not wait for longer. If a hold was the reason that no token was available in time,
+// the Reason becomes limiter.Held.
+func (g *Gate) withReason(err error, maxWait time.Duration) error {
+	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		e := *full
-		e.Name = g.name
+		e.Name = g.nameOfBound(e.Name)
+		slotHooks.NameMaxWait(&e, maxWait)
 		return &e
 	}
 	limited, ok := errors.AsType[*limiter.LimitedError](err)
@@ -269,6 +271,9 @@ func (g *Gate) withReason(err error) error {
 		if held.After(e.Until) {
 			e.Until = held
 		}
+	}
+	if tooLong || e.Reason == limiter.Held {
+		bridge.NameMaxWait(&e, maxWait)
 	}
 	return &e
 }

@@ -168,3 +168,22 @@ func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 	require.ErrorContains(t, g.Get(3).Run(bg(), succeed), `"tenants, of all keys without room: MaxKeys is 1" is full`)
 	permit.Record(breaker.Success)
 }
+
+func TestARefusalAfterAWaitOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxWait: time.Second}
+		g := weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: gate})
+		require.NoError(t, g.Get(1).Run(bg(), succeed))
+		require.NoError(t, g.Get(2).Run(bg(), succeed))
+		require.EqualError(t, g.Get(3).Run(bg(), succeed),
+			"limiter tenants: wait longer than wanted: MaxWait is 1s (limit 1), which all keys without room share: MaxKeys is 1, retry in 1h0m0s")
+
+		g = weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Second}})
+		require.NoError(t, g.Get(1).Run(bg(), succeed))
+		permit, err := g.Get(2).Allow(bg())
+		require.NoError(t, err)
+		require.ErrorContains(t, g.Get(3).Run(bg(), succeed),
+			`"tenants, of all keys without room: MaxKeys is 1" had no slot within 1s (limit 1, MaxWait 1s)`)
+		permit.Record(breaker.Success)
+	})
+}

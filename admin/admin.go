@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -23,6 +25,7 @@ type Config struct {
 	// requests. Required.
 	Authorize func(r *http.Request, a Action) (user string, err error)
 	// Logger gets an event for each action, each end of a timed action and each refused request.
+	// For requests beyond the 32 that are served at once, it gets one event per minute at most.
 	// Default slog.Default().
 	Logger *slog.Logger
 	// TrustedOrigins are origins such as https://ops.example.com whose pages may send actions.
@@ -51,6 +54,8 @@ type Handler struct {
 	origin *http.CrossOriginProtection
 	rates  *limiter.Group[string] // of actions and readings, by user
 	slots  chan struct{}          // of requests that are being served
+
+	saidBusy atomic.Pointer[time.Time] // when a refusal without a slot was last logged
 
 	mu      sync.Mutex
 	sources []namedSource
@@ -189,10 +194,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		header.Set("Retry-After", "1")
-		reply(w, http.StatusServiceUnavailable, problem{
-			fmt.Sprintf("%d requests are being served, which is the most", maxRequests), http.StatusServiceUnavailable,
-		})
+		h.refuseBusy(w, r)
 		return
 	}
 	answer, err := h.serve(w, r)
@@ -209,14 +211,32 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.As(err, &f) {
 		f = &replyError{http.StatusInternalServerError, err.Error(), "", ""}
 	}
-	if f.header != "" {
-		w.Header().Set(f.header, f.value)
+	h.log(r, f)
+	f.reply(w)
+}
+
+// refuseBusy answers a request for which there is no slot. It logs such a request at most once per
+// minute, because there may be any number of them.
+func (h *Handler) refuseBusy(w http.ResponseWriter, r *http.Request) {
+	f := &replyError{
+		http.StatusServiceUnavailable, fmt.Sprintf("%d requests are being served, which is the most", maxRequests),
+		"Retry-After", "1",
 	}
+	f.reply(w)
+	last := h.saidBusy.Load()
+	if last != nil && time.Since(*last).Abs() < time.Minute {
+		return
+	}
+	if now := time.Now(); h.saidBusy.CompareAndSwap(last, &now) {
+		h.log(r, f)
+	}
+}
+
+func (h *Handler) log(r *http.Request, f *replyError) {
 	h.config.Logger.LogAttrs(r.Context(), slog.LevelWarn, "admin request refused",
 		slog.String("event.name", eventRefused), slog.Int("status", f.status), slog.String("error", f.text),
 		slog.String("method", truncateText(r.Method, 16)), slog.String("path", truncateText(r.URL.Path, 128)),
 		slog.String("remote", truncateText(r.RemoteAddr, 64)))
-	reply(w, f.status, problem{f.text, f.status})
 }
 
 // path returns the path of the request below the handler.

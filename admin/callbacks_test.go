@@ -108,25 +108,36 @@ func TestCallbacksMayCallTheHandler(t *testing.T) {
 	})
 }
 
-// A limit that bites is named in the answer.
+// A limit that bites is named in the answer and in the log. Requests that find no slot are logged
+// once per minute.
 func TestBoundsAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := make(chan struct{})
-		h, err := admin.New(admin.Config{Logger: slog.New(slog.DiscardHandler), Authorize: func(r *http.Request, _ admin.Action) (string, error) {
+		k := &handlerTest{T: t, logs: new(logs)}
+		h, err := admin.New(admin.Config{Logger: slog.New(slog.NewTextHandler(k.logs, nil)), Authorize: func(r *http.Request, _ admin.Action) (string, error) {
 			if r.Header.Get("Wait") != "" {
 				<-wait
 			}
 			return r.Header.Get("User"), nil
 		}})
 		require.NoError(t, err)
-		k := &handlerTest{T: t, handler: h}
+		k.handler = h
 		for range 32 {
 			go k.send(http.MethodGet, "/objects", "", withHeader("Wait", "1"), withHeader("User", "slow"))
 		}
 		synctest.Wait()
-		a := k.send(http.MethodGet, "/objects", "", withHeader("User", "alice"))
-		require.Equal(t, 503, a.Status)
-		require.Equal(t, "32 requests are being served, which is the most", a.Error)
+		const busy = "32 requests are being served, which is the most"
+		for minute := 1; minute <= 2; minute++ {
+			for range 3 {
+				a := k.send(http.MethodGet, "/objects", "", withHeader("User", "alice"))
+				require.Equal(t, 503, a.Status)
+				require.Equal(t, busy, a.Error)
+				require.Equal(t, "1", a.Header.Get("Retry-After"))
+				time.Sleep(20 * time.Second)
+			}
+			require.Equal(t, minute, strings.Count(k.logs.text(), "status=503"))
+			require.Equal(t, minute, strings.Count(k.logs.text(), busy))
+		}
 		close(wait)
 		synctest.Wait()
 
@@ -137,6 +148,7 @@ func TestBoundsAreNamed(t *testing.T) {
 		}
 		require.Equal(t, 429, last.Status)
 		require.Equal(t, `"user-1099", or all users beyond 1000 together, send more than 10 requests per second`, last.Error)
+		require.Contains(t, k.logs.text(), "or all users beyond 1000 together")
 	})
 }
 

@@ -90,6 +90,7 @@
 // seconds. A user has 10 requests per second, and 32 are served at once.
 //
 // Each action is logged with its user as an event weir.admin.action. The history of an object has
-// its last 20 actions. If an action causes a [breaker.Change], the Reason of the change names the
-// user and the reason of the action. Refused callers are not told the user or the reason.
+// its last 20 actions, and the 1,000 objects of the latest actions have a history. If an action
+// causes a [breaker.Change], the Reason of the change names the user and the reason of the action.
+// Refused callers are not told the user or the reason.
 package admin

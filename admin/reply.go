@@ -16,6 +16,14 @@ type replyError struct {
 
 func (f *replyError) Error() string { return f.text }
 
+// reply writes the error as the answer.
+func (f *replyError) reply(w http.ResponseWriter) {
+	if f.header != "" {
+		w.Header().Set(f.header, f.value)
+	}
+	reply(w, f.status, problem{f.text, f.status})
+}
+
 func replyErrorf(status int, format string, args ...any) error {
 	return &replyError{status: status, text: fmt.Sprintf(format, args...)}
 }

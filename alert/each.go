@@ -30,7 +30,9 @@ const maxMembers = 1000
 // Each evaluation iterates over the sequence. A member is watched from the first evaluation that
 // finds it, and its earlier calls are not counted. The same holds for a member that was absent and
 // returns, and for a key whose member was replaced. The sequence must therefore yield the same M
-// for a key each time. A member that is absent counts as healthy, so its alert resolves.
+// for a key each time. A member that is absent counts as healthy, so its alert resolves. If the
+// alerts of more than 1,000 absent members fire, the oldest resolve before KeepFiring has passed.
+// Such an evaluation counts as an error too.
 // If the value of a member panics or is not valid, that member has no data, and the evaluation
 // counts as a panic of the rule. Other members are not affected.
 func Each[K, M comparable](members iter.Seq2[K, M], value func(member M) Value) Value {

@@ -76,7 +76,9 @@ func (e *evaluator) evaluate(ctx context.Context, at time.Time) ([]Alert, outcom
 		return nil, result
 	}
 	if complete {
-		e.apply(readings, at)
+		if resolvedEarly := e.apply(readings, at); resolvedEarly && result.fault == noFault {
+			result.fault = tooManyAbsent
+		}
 	} else {
 		e.applyNoData(at)
 	}
@@ -120,8 +122,9 @@ func (e *evaluator) read(ctx context.Context, at time.Time) (_ []reading, comple
 	return readings, true, sampled
 }
 
-// apply advances the alerts of all members, present or absent.
-func (e *evaluator) apply(readings []reading, at time.Time) {
+// apply advances the alerts of all members, present or absent. It reports whether an alert resolved
+// early because too many members are absent.
+func (e *evaluator) apply(readings []reading, at time.Time) (resolvedEarly bool) {
 	present := make(map[string]bool, len(readings))
 	for _, r := range readings {
 		present[r.key] = true
@@ -145,7 +148,7 @@ func (e *evaluator) apply(readings []reading, at time.Time) {
 			delete(e.trackers, key)
 		}
 	}
-	e.limitAbsent(absent, at)
+	return e.limitAbsent(absent, at)
 }
 
 // applyNoData advances all alerts without data.
@@ -158,20 +161,27 @@ func (e *evaluator) applyNoData(at time.Time) {
 // maxAbsent is how many alerts of absent members a rule remembers.
 const maxAbsent = 1000
 
-// limitAbsent forgets the oldest alerts of absent members if there are more than maxAbsent. A
-// firing alert is resolved before it is forgotten, so that its receivers are notified.
-func (e *evaluator) limitAbsent(absent []*tracker, at time.Time) {
+// limitAbsent forgets alerts of absent members if there are more than maxAbsent: first the alerts
+// that an earlier evaluation has resolved, and then the firing ones, the oldest of each first. A
+// firing alert is resolved before it is forgotten, so that its receivers are notified. limitAbsent
+// reports whether it resolved one, which is before Rule.KeepFiring has passed.
+func (e *evaluator) limitAbsent(absent []*tracker, at time.Time) (resolvedEarly bool) {
 	if len(absent) <= maxAbsent {
-		return
+		return false
 	}
-	slices.SortFunc(absent, func(a, b *tracker) int { return a.clearedSince().Compare(b.clearedSince()) })
+	slices.SortFunc(absent, func(a, b *tracker) int { // no alert of an absent member is pending
+		return cmp.Or(cmp.Compare(a.phase, b.phase), a.clearedSince().Compare(b.clearedSince()))
+	})
 	for _, t := range absent[:len(absent)-maxAbsent] {
-		if t.phase == firing {
+		switch {
+		case t.phase == firing:
+			resolvedEarly = true
 			e.countTransition(t, t.resolve(at))
-		} else {
+		case !t.resolvedAt.Equal(at): // an alert that has just resolved is yet to be reported
 			delete(e.trackers, t.labels[labelKey])
 		}
 	}
+	return resolvedEarly
 }
 
 // alerts returns the alerts that exist, sorted by key.
@@ -272,6 +282,8 @@ func (e *evaluator) log(logger *slog.Logger, before faultKind, result outcome) {
 		logger.Error("alert: rule panicked", append(of, "panic", result.value, "stack", string(result.stack))...)
 	case result.fault == tooMany:
 		logger.Error("alert: rule failed", append(of, "error", result.fault.String(), "limit", maxMembers)...)
+	case result.fault == tooManyAbsent:
+		logger.Error("alert: rule failed", append(of, "error", result.fault.String(), "limit", maxAbsent)...)
 	default:
 		logger.Error("alert: rule failed", append(of, "error", result.fault.String())...)
 	}

@@ -18,12 +18,13 @@ const (
 	notFinite
 	tooMany
 	sameLabel
+	tooManyAbsent
 	faults // the number of faults
 )
 
 // String returns the fault as the attribute error.type of metrics.
 func (f faultKind) String() string {
-	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members", "same_key_text"}[f]
+	return [faults]string{"", "panic", "timeout", "goexit", "not_finite", "too_many_members", "same_key_text", "too_many_absent"}[f]
 }
 
 // gracePeriod is how long user code has to return after its context is done.

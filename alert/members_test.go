@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"maps"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -157,6 +159,54 @@ func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	require.Equal(t, "boolean is 1, alerts above 0", m.Alerts()[0].Summary)
 	require.Equal(t, "b is bad", m.Alerts()[1].Summary)
 	require.Equal(t, 1.0, metricsOf(m)[instrument.AlertEvaluations.Name+"|x||panic"])
+}
+
+// A rule remembers 1,000 alerts of absent members. If more of them fire, the oldest resolve before
+// KeepFiring has passed, and the evaluation counts as an error. Alerts that have resolved are
+// forgotten first.
+func TestAlertsOfAbsentMembersThatResolveEarlyAreAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members := map[int]bool{}
+		var log bytes.Buffer
+		m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, alert.Rule{
+			Name: "x", When: alert.Above(0), KeepFiring: time.Hour,
+			Value: alert.Each(maps.All(members), func(bool) alert.Value { return alert.Gauge(func() float64 { return 1 }) }),
+		})
+		firing := func() float64 { return metricsOf(m)[instrument.AlertState.Name+"|x||firing"] }
+		early := func() float64 { return metricsOf(m)[instrument.AlertEvaluations.Name+"|x||too_many_absent"] }
+		reported := func() int { return len(m.Alerts()) }
+		evaluate := func(from, to int) {
+			clear(members)
+			for i := from; i < to; i++ {
+				members[i] = true
+			}
+			time.Sleep(s)
+			m.Evaluate(time.Now())
+		}
+		evaluate(0, 1000)
+		evaluate(1000, 1200)
+		require.Equal(t, 1200.0, firing())
+		require.Zero(t, early())
+		require.Empty(t, log.String())
+		for range 10 {
+			evaluate(0, 0)
+			require.Equal(t, 1000.0, firing())
+			require.Equal(t, 1.0, early(), "only the first evaluation resolves alerts early")
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "error=too_many_absent limit=1000"), log.String())
+
+		time.Sleep(time.Hour)
+		evaluate(0, 1000)
+		evaluate(1000, 2000)
+		time.Sleep(time.Hour)
+		evaluate(0, 0)
+		require.Equal(t, 2000, reported(), "an alert is reported when it resolves")
+		require.Equal(t, 1000.0, firing())
+		evaluate(0, 0)
+		require.Equal(t, 1000, reported())
+		require.Equal(t, 1000.0, firing())
+		require.Equal(t, 1.0, early())
+	})
 }
 
 // Members that are left out take no memory.

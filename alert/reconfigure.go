@@ -239,7 +239,8 @@ func (e *evaluator) restoreRetired(retired []*tracker) (others []*tracker) {
 }
 
 // retiredAlerts resolves the alerts of removed rules. It returns those that are not among the given
-// alerts and were resolved within the retention: at most maxAbsent, the latest ones.
+// alerts and were resolved within the retention: all that are resolved now, so that receivers are
+// notified, and of the others as many of the latest as make maxAbsent.
 func (m *Monitor) retiredAlerts(present []Alert) (alerts []Alert) {
 	ids := map[string]bool{}
 	for _, a := range present {
@@ -252,7 +253,11 @@ func (m *Monitor) retiredAlerts(present []Alert) (alerts []Alert) {
 	}
 	m.retired = slices.DeleteFunc(m.retired, func(t *tracker) bool { return ids[t.id] || m.now.Sub(t.resolvedAt) > retention })
 	slices.SortStableFunc(m.retired, func(a, b *tracker) int { return a.resolvedAt.Compare(b.resolvedAt) })
-	m.retired = slices.Delete(m.retired, 0, max(len(m.retired)-maxAbsent, 0))
+	earlier := len(m.retired) // resolved before now
+	if i := slices.IndexFunc(m.retired, func(t *tracker) bool { return t.resolvedAt.Equal(m.now) }); i >= 0 {
+		earlier = i
+	}
+	m.retired = slices.Delete(m.retired, 0, min(max(len(m.retired)-maxAbsent, 0), earlier))
 	for _, t := range m.retired {
 		alerts = append(alerts, t.alert(m.now))
 	}

@@ -210,6 +210,34 @@ func TestAtMostAThousandAlertsOfRemovedRulesAreRemembered(t *testing.T) {
 	}
 }
 
+// No incident stays open because many alerts of removed rules are resolved at once.
+func TestAllAlertsOfRemovedRulesResolve(t *testing.T) {
+	members := map[string]int{}
+	for i := range 700 {
+		members[fmt.Sprint(i)] = i
+	}
+	rule := func(name string) alert.Rule {
+		return alert.Rule{Name: name, When: alert.Above(1), Value: alert.Each(maps.All(members), func(int) alert.Value {
+			return alert.Gauge(func() float64 { return 5 })
+		})}
+	}
+	var heard alertRecorder
+	monitor := alert.NewMonitor(heard.config("n"), rule("a"), rule("b"))
+	start := time.Now()
+	monitor.Evaluate(start)
+	require.NoError(t, monitor.Flush(t.Context()))
+	require.NoError(t, monitor.Reconfigure(heard.config("n")))
+	monitor.Evaluate(start.Add(time.Second))
+	require.NoError(t, monitor.Flush(t.Context()))
+	counts := map[string]int{}
+	for _, line := range heard.lines() {
+		counts[line]++
+	}
+	require.Equal(t, map[string]int{"a firing": 700, "b firing": 700, "a resolved": 700, "b resolved": 700}, counts)
+	monitor.Evaluate(start.Add(2 * time.Second))
+	require.Len(t, monitor.Alerts(), 1000, "then the latest 1,000 are remembered")
+}
+
 func TestReconfigureOfAMonitorRefuses(t *testing.T) {
 	bad := 5.0
 	var heard alertRecorder

@@ -22,9 +22,9 @@ type GroupConfig struct {
 	MaxKeys int
 	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or
 	// Off for none. The keys that were added first have such series. All other keys share one set
-	// of series with the key _other. A key with its own series is not evicted. After 10 minutes
-	// without a call its series end, and a key in use gets new series, which begin at 0. Default
-	// 100, or half of MaxKeys if that is less.
+	// of series with the key _other, whose weir.breaker.state says how many they are. A key with
+	// its own series is not evicted. After 10 minutes without a call its series end, and a key in
+	// use gets new series, which begin at 0. Default 100, or half of MaxKeys if that is less.
 	MaxSeries int
 	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
 	// that a fault of the caller itself, such as a lost network, does not open all breakers. See

@@ -205,15 +205,29 @@ func (b *backlog) firstPass(class int) float64 {
 	}
 }
 
+// waitLimit is how long a caller waits at most.
+type waitLimit struct {
+	wait  time.Duration
+	bound string // the field of Queue that says so, or ""
+}
+
+// shorter returns the shorter one of two limits.
+func (a waitLimit) shorter(b waitLimit) waitLimit {
+	if b.wait < a.wait {
+		return b
+	}
+	return a
+}
+
 // longest returns how long a caller that comes now waits at most, or forever.
-func (b *backlog) longest() time.Duration {
+func (b *backlog) longest() waitLimit {
 	switch {
 	case b.config.Target == 0:
-		return forever
+		return waitLimit{wait: forever}
 	case b.overloaded:
-		return b.config.Target
+		return b.config.targetLimit()
 	default:
-		return b.config.interval()
+		return waitLimit{b.config.interval(), "Interval"}
 	}
 }
 

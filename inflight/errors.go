@@ -26,7 +26,8 @@ type FullError struct {
 	Until time.Time
 
 	reason     reason
-	wait       time.Duration // the wait that was too long
+	waited     waitLimit     // the wait that was too long
+	maxWait    time.Duration // of a gate, if it was too short
 	maxWaiters int           // 0 for no bound
 	even       *places.Even  // of RetryAfter; nil for none
 }
@@ -49,15 +50,20 @@ func (e *FullError) Error() string {
 	case queueFull:
 		text += " and its queue are full"
 	case waitedTooLong:
-		text += fmt.Sprintf(" had no slot within %v", e.wait)
+		text += fmt.Sprintf(" had no slot within %v", e.waited.wait)
 	case deadlinePassed:
 		text += " had no slot before the deadline"
 	case noSlot:
 		text += " is full"
 	}
-	if e.reason == queueFull {
+	switch {
+	case e.reason == queueFull:
 		text += fmt.Sprintf(" (limit %d, MaxWaiters %d)", e.Limit, e.maxWaiters)
-	} else {
+	case e.waited.bound != "":
+		text += fmt.Sprintf(" (limit %d, %s %v)", e.Limit, e.waited.bound, e.waited.wait)
+	case e.maxWait > 0:
+		text += fmt.Sprintf(" (limit %d, MaxWait %v)", e.Limit, e.maxWait)
+	default:
 		text += fmt.Sprintf(" (limit %d)", e.Limit)
 	}
 	if !e.Until.IsZero() {
@@ -102,21 +108,21 @@ const sameMoment = time.Millisecond
 
 // newFullError returns the error of a call that got no slot. Calls of a priority that are refused
 // until the same moment share one error, so that refusals under load do not allocate.
-func (l *Limiter) newFullError(c Caller, r reason, wait time.Duration) *FullError {
-	return l.newGateFullError(l.name, c, r, wait)
+func (l *Limiter) newFullError(c Caller, r reason, most waitLimit) *FullError {
+	return l.newGateFullError(l.name, c, r, most)
 }
 
 // newGateFullError is like full, but for a call of a gate. The error has the name of the gate.
-func (l *Limiter) newGateFullError(name string, c Caller, r reason, wait time.Duration) *FullError {
+func (l *Limiter) newGateFullError(name string, c Caller, r reason, most waitLimit) *FullError {
 	now := time.Since(l.epoch)
 	until := l.epoch.Add(now + l.turnover.untilFree(now, l.state.endedCalls(), l.queue.position(c)))
 	limit, maxWaiters, last := l.Limit(), int(l.queue.maxWaiters.Load()), &l.lastFull[c.Priority.class()]
-	if e := last.Load(); e != nil && e.Limit == limit && e.maxWaiters == maxWaiters && e.reason == r && e.wait == wait && e.Name == name {
+	if e := last.Load(); e != nil && e.Limit == limit && e.maxWaiters == maxWaiters && e.reason == r && e.waited == most && e.Name == name {
 		if early := until.Sub(e.Until); early >= 0 && early < sameMoment {
 			return e
 		}
 	}
-	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, wait: wait, maxWaiters: maxWaiters}
+	e := &FullError{Name: name, Limit: limit, Until: until, reason: r, waited: most, maxWaiters: maxWaiters}
 	if before := last.Load(); before != nil {
 		e.even = before.even
 	} else {

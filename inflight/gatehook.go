@@ -19,6 +19,7 @@ var _ = func() bool {
 		Of:              limiterOf,
 		OccupyUncounted: (*Limiter).occupyUncounted,
 		Wait:            waitInGate,
+		NameMaxWait:     nameMaxWait,
 		Refuse:          (*Limiter).refuse,
 		IsFull:          (*Limiter).isFull,
 		Word:            func(l *Limiter) (*atomic.Uint64, *atomic.Uint32) { return &l.state.word, &l.limit },
@@ -97,6 +98,12 @@ func waitInGate(ctx context.Context, l *Limiter, maxWait time.Duration) (start t
 	return start, held, err
 }
 
+func nameMaxWait(fullError error, maxWait time.Duration) {
+	if e, ok := fullError.(*FullError); ok && e.reason == waitedTooLong && e.waited.bound == "" {
+		e.maxWait = maxWait
+	}
+}
+
 // occupyUncounted is like occupy, but for a call that a gate counts.
 func (l *Limiter) occupyUncounted() (start time.Duration, held, ok bool) {
 	if l.statistics != nil {
@@ -117,7 +124,7 @@ func (l *Limiter) refuse(name string) error {
 	if l.name != "" {
 		name = l.name
 	}
-	return l.newGateFullError(name, Caller{}, noSlot, 0)
+	return l.newGateFullError(name, Caller{}, noSlot, waitLimit{})
 }
 
 func (l *Limiter) isFull() bool {

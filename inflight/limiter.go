@@ -90,7 +90,7 @@ func (l *Limiter) TryAcquire() (slot Slot, ok bool) {
 func (l *Limiter) TryAcquireFor(c Caller) (slot Slot, err error) {
 	if !l.tryAcquire(&slot) {
 		l.statistics.count(refused)
-		err = l.newFullError(c, noSlot, 0)
+		err = l.newFullError(c, noSlot, waitLimit{})
 	}
 	return
 }

@@ -44,12 +44,12 @@ const forever time.Duration = math.MaxInt64
 func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (held bool, err error) {
 	w, longest := l.join(c)
 	if w == nil {
-		err = l.newFullError(c, queueFull, 0)
+		err = l.newFullError(c, queueFull, waitLimit{})
 		l.statistics.countWait(time.Time{}, err)
 		return false, err
 	}
 	began := l.statistics.now()
-	err = l.await(ctx, w, min(maxWait, longest))
+	err = l.await(ctx, w, waitLimit{wait: maxWait}.shorter(longest))
 	if w.state == inShadow {
 		l.statistics.count(shadowed)
 		return false, nil
@@ -60,7 +60,7 @@ func (l *Limiter) wait(ctx context.Context, c Caller, maxWait time.Duration) (he
 
 // join puts a caller into the queue, and returns the longest time that it may wait. It returns nil
 // if the queue is full.
-func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
+func (l *Limiter) join(c Caller) (w *waiter, longest waitLimit) {
 	weight := l.Queue().tenantWeight(c.Tenant) // a function of the user, so not under the lock
 	q := &l.queue
 	q.mu.Lock()
@@ -75,7 +75,7 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 	if most := int(q.maxWaiters.Load()); most > 0 && q.backlog.length >= most {
 		victim := q.backlog.victim(c, weight, now)
 		if victim == nil {
-			return nil, 0
+			return nil, longest
 		}
 		q.dismiss(victim, evicted, now)
 	}
@@ -92,28 +92,28 @@ func (l *Limiter) join(c Caller) (w *waiter, longest time.Duration) {
 }
 
 // await blocks until w has a slot or leaves.
-func (l *Limiter) await(ctx context.Context, w *waiter, maxWait time.Duration) error {
-	for l.awaitWake(ctx, w, maxWait) {
+func (l *Limiter) await(ctx context.Context, w *waiter, most waitLimit) error {
+	for l.awaitWake(ctx, w, most.wait) {
 		longest, waits := l.queue.longest(w)
 		if !waits {
 			break
 		}
-		maxWait = min(maxWait, longest)
+		most = most.shorter(longest)
 	}
 	switch l.leave(w) {
 	case hasSlot, inShadow:
 		return nil
 	case isLate:
-		return l.newFullError(w.caller, waitedTooLong, l.Queue().Target)
+		return l.newFullError(w.caller, waitedTooLong, l.Queue().targetLimit())
 	case evicted:
-		return l.newFullError(w.caller, queueFull, 0)
+		return l.newFullError(w.caller, queueFull, waitLimit{})
 	default:
 	}
 	switch err := ctx.Err(); {
 	case err == nil:
-		return l.newFullError(w.caller, waitedTooLong, maxWait)
+		return l.newFullError(w.caller, waitedTooLong, most)
 	case errors.Is(err, context.DeadlineExceeded):
-		return l.newFullError(w.caller, deadlinePassed, 0)
+		return l.newFullError(w.caller, deadlinePassed, waitLimit{})
 	default:
 		return err
 	}
@@ -141,7 +141,7 @@ func (l *Limiter) awaitWake(ctx context.Context, w *waiter, maxWait time.Duratio
 }
 
 // longest returns how long w waits at most, and whether it waits.
-func (q *queue) longest(w *waiter) (longest time.Duration, waits bool) {
+func (q *queue) longest(w *waiter) (longest waitLimit, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.backlog.longest(), w.state == stillWaits

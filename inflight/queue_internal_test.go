@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,13 +53,14 @@ func TestAWaiterThatLeavesFindsAbandonedSlots(t *testing.T) {
 func TestAWaitEnds(t *testing.T) {
 	const ms = time.Millisecond
 	for want, overloaded := range map[time.Duration]bool{5 * ms: true, 100 * ms: false} {
+		bound := map[bool]string{true: "Target", false: "Interval"}[overloaded]
 		synctest.Test(t, func(t *testing.T) {
 			l := New(Config{Limit: 1, Queue: Queue{Target: 5 * ms}})
 			_, _ = l.TryAcquire()
 			l.queue.backlog = &backlog{config: l.Queue(), overloaded: overloaded}
 			began := time.Now()
 			_, err := l.Acquire(t.Context())
-			require.EqualError(t, err, "inflight limiter had no slot within "+want.String()+" (limit 1), retry after "+want.String())
+			require.EqualError(t, err, fmt.Sprintf("inflight limiter had no slot within %v (limit 1, %s %v), retry after %v", want, bound, want, want))
 			require.Equal(t, want, time.Since(began))
 		})
 	}

@@ -76,6 +76,8 @@ func (c Queue) validate() error {
 
 func isValidWeight(w float64) bool { return w >= 1e-6 && w <= 1e6 }
 
+func (c Queue) targetLimit() waitLimit { return waitLimit{c.Target, "Target"} }
+
 // interval returns the Interval or its default, 0 without a Target.
 func (c Queue) interval() time.Duration {
 	if c.Interval != 0 {

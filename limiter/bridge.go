@@ -21,6 +21,7 @@ func fillBridge() bool {
 		return bridge.Limits{Period: periodOf(l), MaxKeys: maxKeysOf(l)}
 	}
 	bridge.Interval = intervalOf
+	bridge.NameMaxWait = func(e any, maxWait time.Duration) { e.(*LimitedError).wait = maxWait }
 	bridge.Spread = func(e any, p *places.Places) { e.(*LimitedError).places = p }
 	bridge.GroupFigures = func(group any) (int64, int64, int, time.Duration) {
 		g := group.(interface {

@@ -56,12 +56,13 @@ type LimitedError struct {
 
 	bound  string         // the name of the bound of a full queue, or ""
 	most   int64          // its value
+	wait   time.Duration  // the MaxWait of a gate that was too short, or 0
 	places *places.Places // the moments at which callers may retry; nil if Until is for all of them
 }
 
 func (e *LimitedError) Error() string {
 	if e.Reason == Held { // not the decision of a limiter
-		return fmt.Sprintf("%q: %s, retry after %v", e.Name, e.Reason, e.untilNext().Round(time.Millisecond))
+		return fmt.Sprintf("%q: %s%s, retry after %v", e.Name, e.Reason, e.maxWaitText(), e.untilNext().Round(time.Millisecond))
 	}
 	text := "limiter: "
 	if e.Name != "" {
@@ -74,6 +75,7 @@ func (e *LimitedError) Error() string {
 	if e.bound != "" {
 		text += fmt.Sprintf(": %s is %d", e.bound, e.most)
 	}
+	text += e.maxWaitText()
 	if e.Limit > 0 {
 		text += fmt.Sprintf(" (limit %d)", e.Limit)
 	}
@@ -84,6 +86,13 @@ func (e *LimitedError) Error() string {
 		text += ", retry in " + e.untilNext().String()
 	}
 	return text
+}
+
+func (e *LimitedError) maxWaitText() string {
+	if e.wait == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": MaxWait is %v", e.wait)
 }
 
 // Is reports whether the error matches target.

@@ -67,7 +67,8 @@ func (k Keyed[K]) Refund(taken time.Time, n int) {
 }
 
 // Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
-// and applies in every tier. While MaxKeys keys are held, no further key can be held.
+// and applies in every tier. While MaxKeys keys are held, no further key can be held, and the
+// metric weir.limiter.no_room counts the attempt.
 func (k Keyed[K]) Hold(d time.Duration) { k.group.holdAt(time.Since(k.group.epoch), k.key, d) }
 
 func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {

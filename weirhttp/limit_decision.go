@@ -160,7 +160,11 @@ func (a *answer) noRoom() error {
 	if !a.refused() || !a.hasNoRoom() || a.RetryAfter == limiter.Never {
 		return nil
 	}
-	return &noRoomError{policy: a.quota.policy.Name, maxKeys: a.maxKeys(), byNetwork: a.byNetwork(), shared: a.room}
+	e := &noRoomError{policy: a.quota.policy.Name, maxKeys: a.maxKeys(), shared: a.room}
+	if a.byNetwork() {
+		e.networks = a.quota.policy.maxNetworks()
+	}
+	return e
 }
 
 // peek sets the reply that a request for n would get, and takes nothing. A shadow refuses nothing.

@@ -92,8 +92,8 @@ func heapInUse() int64 {
 // A refusal, the log and the metrics say that the policy has no room for new keys.
 func TestAFullPolicySaysSo(t *testing.T) {
 	for _, p := range []weirhttp.Policy{
-		{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 4},
-		{Name: "client", Limit: 1, Window: time.Hour, By: byAPIKey, MaxKeys: 4},
+		{Name: "client", Rate: limiter.Per(1, time.Hour), Burst: 1, By: byAPIKey, MaxKeys: 8},
+		{Name: "client", Limit: 1, Window: time.Hour, By: byAPIKey, MaxKeys: 8},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
@@ -116,24 +116,27 @@ func TestAFullPolicySaysSo(t *testing.T) {
 					require.EqualError(t, err, want)
 				}
 			}
-			for i := range 4 {
+			for i := range 8 {
 				refused, _ := ask(strconv.Itoa(i), "")
 				require.False(t, refused)
 			}
 			requireRefused("", "0", "")
 			require.Empty(t, out.String())
 
-			refused, _ := ask("new", "203.0.113.1:1")
-			require.False(t, refused, "the quota of its network for new keys")
-			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4, and the quota that new keys of the same network share is used up`, "newer", "203.0.113.2:1")
-			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
+			for _, from := range []string{"203.0.113.1:1", "192.0.2.1:1"} {
+				refused, _ := ask("new", from)
+				require.False(t, refused, "the quota of its network for new keys")
+			}
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 8, and the quota that new keys of the same network share is used up`, "newer", "203.0.113.2:1")
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 8, nor for its network: MaxKeys/4 is 2`, "other", "198.51.100.1:1")
 			require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 			require.Contains(t, out.String(), "level=WARN")
-			require.Contains(t, out.String(), "policy=client MaxKeys=4 Overflow=refuse-new")
+			require.Contains(t, out.String(), "policy=client MaxKeys=8 Overflow=refuse-new")
 			time.Sleep(time.Minute)
-			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 4`, "other", "198.51.100.1:1")
+			requireRefused(`weirhttp: policy "client" has no room for the key: MaxKeys is 8, nor for its network: MaxKeys/4 is 2`, "other", "198.51.100.1:1")
 			require.Equal(t, 2, strings.Count(out.String(), "\n"), out.String())
-			require.Equal(t, [3]float64{1, 3, 0}, requestCounts(l, "client by network"))
+			require.Equal(t, [3]float64{2, 3, 0}, requestCounts(l, "client by network"))
+			require.InDelta(t, 2, readMetrics(l)["no_room client by network"], 0)
 		})
 	}
 }

@@ -39,7 +39,7 @@ func newQuota(p Policy, old *quota) (q *quota, err error) {
 	if old == nil {
 		q.keys = newKeyTable(p, p.Name, p.maxKeys())
 		if p.countsByNetwork() {
-			q.networks = newKeyTable(p, p.networkName(), max(p.maxKeys()/keysPerNetwork, 1))
+			q.networks = newKeyTable(p, p.networkName(), p.maxNetworks())
 		}
 		return q, nil
 	}
@@ -139,15 +139,18 @@ const (
 // keysPerNetwork is how many times larger MaxKeys is than the number of networks that are stored.
 const keysPerNetwork = 4
 
+// maxNetworks returns how many networks are stored.
+func (p Policy) maxNetworks() int { return max(p.maxKeys()/keysPerNetwork, 1) }
+
 // countsByNetwork reports whether requests without room for their key are counted by network.
 func (p Policy) countsByNetwork() bool { return p.overflow() == limiter.RefuseNew }
 
 // noRoomError is the error of a request that was refused because all keys of a policy are in use.
 type noRoomError struct {
-	policy    string
-	maxKeys   int  // 0 if it is not known
-	byNetwork bool // the request is counted by network
-	shared    bool // several keys share the quota, which is used up
+	policy   string
+	maxKeys  int  // 0 if it is not known
+	networks int  // how many networks are stored, if the request is counted by network
+	shared   bool // several keys share the quota, which is used up
 }
 
 func (e *noRoomError) Error() string {
@@ -156,10 +159,12 @@ func (e *noRoomError) Error() string {
 		text += fmt.Sprintf(": MaxKeys is %d", e.maxKeys)
 	}
 	switch {
-	case e.shared && e.byNetwork:
+	case e.shared && e.networks > 0:
 		text += ", and the quota that new keys of the same network share is used up"
 	case e.shared:
 		text += ", and the quota that new keys share is used up"
+	case e.networks > 0:
+		text += fmt.Sprintf(", nor for its network: MaxKeys/4 is %d", e.networks)
 	}
 	return text
 }

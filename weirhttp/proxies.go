@@ -54,7 +54,8 @@ const maxHops = 32
 // is the right-most address of the header that does not belong to a trusted proxy. The client may
 // have invented the addresses to the left of that address. If a proxy wrote something that is not
 // an address, or if all addresses belong to proxies, ClientIP returns the address of the last proxy
-// that is known. IPv4 addresses are in IPv4 form, and IPv6 addresses have no zone.
+// that is known. Only the 32 right-most elements of the header are read. IPv4 addresses are in IPv4
+// form, and IPv6 addresses have no zone.
 //
 // The address is invalid if the peer has none, for example on a Unix socket.
 func (p Proxies) ClientIP(r *http.Request) netip.Addr {

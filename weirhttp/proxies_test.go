@@ -68,6 +68,8 @@ var proxyCases = []struct {
 	{"a parameter in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a;for=8.8.8.8;x="`}, "192.0.2.7"},
 	{"an escaped quotation mark in a quoted host", "10.0.0.1:80", "Forwarded", []string{`for=192.0.2.7;host="a\", for=8.8.8.8"`}, "192.0.2.7"},
 	{"half a quotation", "10.0.0.1:80", "Forwarded", []string{`for="192.0.2.7`}, "10.0.0.1"},
+	{"the 32nd element is the client", "10.0.0.1:80", "", []string{"192.0.2.7" + strings.Repeat(",10.0.0.9", 31)}, "192.0.2.7"},
+	{"the 33rd element is the client", "10.0.0.1:80", "", []string{"192.0.2.7" + strings.Repeat(",10.0.0.9", 32)}, "10.0.0.9"},
 }
 
 func TestClientIPTrustsOnlyTrustedProxies(t *testing.T) {

@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"sync"
@@ -30,18 +32,21 @@ func newClients() *clients {
 	return &clients{limit: maxStreams, streams: map[*client]struct{}{}, servers: map[weak.Pointer[http.Server]]struct{}{}}
 }
 
-// add adds a stream, unless there are too many. ctx is done when the request or the stream ends.
-// The caller must call leave.
-func (c *clients) add(r *http.Request) (ctx context.Context, leave func(), ok bool) {
+// add adds a stream. The error says why there is none. ctx is done when the request or the stream
+// ends. The caller must call leave.
+func (c *clients) add(r *http.Request) (ctx context.Context, leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || len(c.streams) >= c.limit {
-		return nil, nil, false
+	switch {
+	case c.closed:
+		return nil, nil, errors.New("the page was closed")
+	case len(c.streams) >= c.limit:
+		return nil, nil, fmt.Errorf("%d streams are open, which is the most", c.limit)
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	one := &client{server: serverOf(r), cancel: cancel}
 	c.streams[one] = struct{}{}
-	return ctx, func() { c.remove(one) }, true
+	return ctx, func() { c.remove(one) }, nil
 }
 
 func (c *clients) remove(one *client) {

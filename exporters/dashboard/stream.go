@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"time"
 )
@@ -16,10 +15,10 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	ctx, leave, ok := p.clients.add(r)
-	if !ok {
+	ctx, leave, err := p.clients.add(r)
+	if err != nil {
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, fmt.Sprintf("%d streams are open already: poll snapshot.json instead", maxStreams), http.StatusServiceUnavailable)
+		http.Error(w, err.Error()+": poll snapshot.json instead", http.StatusServiceUnavailable)
 		return
 	}
 	defer leave()

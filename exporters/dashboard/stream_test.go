@@ -133,6 +133,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		refused := h.stream(t)
 		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
 		require.Equal(t, "10", refused.answer.Header.Get("Retry-After"))
+		require.Equal(t, "2 streams are open, which is the most: poll snapshot.json instead", refused.text())
 		refused.leave()
 
 		one.leave()
@@ -258,6 +259,7 @@ func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 
 		refused := h.stream(t)
 		require.Equal(t, http.StatusServiceUnavailable, refused.answer.StatusCode)
+		require.Equal(t, "the page was closed: poll snapshot.json instead", refused.text())
 		refused.leave()
 		require.Len(t, getSnapshot(t, page).Rows, 1, "other requests are still served")
 	})
@@ -272,6 +274,12 @@ func TestStreamEndsIfTheResponseCannotFlush(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/stream", http.NoBody)
 	page.ServeHTTP(unflushableWriter{w}, r) // which returns
 	require.Equal(t, http.StatusOK, w.Code)
+}
+
+// text returns the first line of the answer.
+func (s *stream) text() string {
+	s.lines.Scan()
+	return s.lines.Text()
 }
 
 // readToEnd reads to the end.

@@ -76,6 +76,9 @@ var (
 	// Interval returns the time after which a limiter has one token more, or 0 if it is not known.
 	// It is called for each refusal.
 	Interval func(limiter any) time.Duration
+	// NameMaxWait makes the text of a new *limiter.LimitedError say that the MaxWait of a gate was
+	// too short, unless it is 0.
+	NameMaxWait func(limitedError any, maxWait time.Duration)
 	// Spread makes RetryAfter of a new *limiter.LimitedError give each caller a different moment.
 	Spread func(limitedError any, p *places.Places)
 	// PerSecond returns a limiter.Rate as a number per second.

@@ -28,6 +28,9 @@ type Slots[L, O any] struct {
 	OccupyUncounted func(l *L) (start time.Duration, held, ok bool)
 	// Wait is OccupyUncounted that waits for a slot for at most maxWait, and counts the outcome.
 	Wait func(ctx context.Context, l *L, maxWait time.Duration) (start time.Duration, held bool, err error)
+	// NameMaxWait makes the text of a new error of Wait say that the MaxWait of a gate was too
+	// short, if it was.
+	NameMaxWait func(fullError error, maxWait time.Duration)
 	// Refuse counts a refusal and returns its error, which has the name if the bound has none.
 	Refuse func(l *L, name string) error
 	// IsFull reports whether Occupy would refuse a call. An adaptive bound notices the attempt.

@@ -88,6 +88,7 @@ export function notifierTrouble(n, now) {
 const FAULTS = {
   panic: "its code panics", timeout: "its code does not answer in time", goexit: "its code ends its goroutine",
   not_finite: "its value is not finite", too_many_members: "it has too many members", same_key_text: "two members have the same key",
+  too_many_absent: "more than 1,000 alerts are of absent members",
 };
 
 // blindText says why a rule is not evaluated.
