@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -105,7 +106,7 @@ func (g *setup) acquireTokens(ctx context.Context, now time.Time, to target) err
 		}
 	}
 	if g.remote != nil {
-		return g.acquireFromRemote(ctx, now, t, to)
+		return g.acquireFromRemote(ctx, t, to)
 	}
 	if g.limiter == nil && g.inFlight == nil {
 		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(to.permit))
@@ -122,18 +123,13 @@ type target struct {
 // tokens are what a call has taken from the limiter and the remote. The zero value is nothing.
 type tokens struct {
 	local  limiter.Reservation
-	remote time.Time // when the remote was asked; zero if the call has no token of the remote
+	remote remote.Tokens
 }
 
 // giveBack gives the tokens back, because the call is not made.
 func (g *setup) giveBack(ctx context.Context, t *tokens) {
 	t.local.Refund(1)
-	if r, ok := g.remote.(interface {
-		Refund(ctx context.Context, taken time.Time, n int) error
-	}); ok && !t.remote.IsZero() {
-		// an error only means that one token is lost
-		_ = r.Refund(context.WithoutCancel(ctx), t.remote, 1)
-	}
+	t.remote.Refund(ctx)
 	*t = tokens{}
 }
 
@@ -141,12 +137,12 @@ func (g *setup) giveBack(ctx context.Context, t *tokens) {
 // has its token of the limiter. The remote is called after the limiter because it is slower. A hold
 // may begin during that time, so the function looks for one afterwards. It does not call the remote
 // if all slots are taken and the call cannot wait.
-func (g *setup) acquireFromRemote(ctx context.Context, asked time.Time, t tokens, to target) error {
+func (g *setup) acquireFromRemote(ctx context.Context, t tokens, to target) error {
 	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
 		g.giveBack(ctx, &t)
 		return g.refuseSlot()
 	}
-	r, err := g.remote.Take(ctx, 1)
+	r, granted, err := remote.Take(ctx, g.remote, 1)
 	now := g.now()
 	switch {
 	case err != nil:
@@ -155,7 +151,7 @@ func (g *setup) acquireFromRemote(ctx context.Context, asked time.Time, t tokens
 	case !r.OK:
 		return g.waitOrRefuse(ctx, now, r, &t, to)
 	case r.RetryAfter <= 0: // otherwise shadow mode has allowed the call and taken nothing
-		t.remote = asked
+		t.remote = granted
 	}
 	if held := g.heldUntil(now); !held.IsZero() {
 		g.giveBack(ctx, &t)

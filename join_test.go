@@ -20,8 +20,7 @@ var errUnreachable = errors.New("no answer")
 // remote stands for a limit outside this process. It is a token bucket that refills in a minute.
 type remote struct {
 	bucket *limiter.TokenBucket
-	last   atomic.Pointer[limiter.Reservation] // of the last Take
-	during func()                              // called while a caller waits for the answer
+	during func() // called while a caller waits for the answer
 	down   bool
 	err    error // returned by Take while it is down
 	asked  atomic.Int64
@@ -36,19 +35,24 @@ func newRemote(tokens int) *remote {
 }
 
 func (r *remote) Take(ctx context.Context, n int) (limiter.Result, error) {
+	result, _, err := r.Reserve(ctx, n)
+	return result, err
+}
+
+// Reserve returns a refund that fails if the context is done.
+func (r *remote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
 	r.asked.Add(1)
 	r.during()
 	if r.down || ctx.Err() != nil {
-		return limiter.Result{}, errors.Join(r.err, ctx.Err())
+		return limiter.Result{}, nil, errors.Join(r.err, ctx.Err())
 	}
 	taken := limiter.Reserve(r.bucket, n)
-	r.last.Store(taken)
-	return taken.Result, nil
-}
-
-func (r *remote) Refund(_ context.Context, _ time.Time, n int) error {
-	r.last.Load().Refund(n)
-	return nil
+	return taken.Result, func(ctx context.Context, n int) error {
+		if ctx.Err() == nil {
+			taken.Refund(n)
+		}
+		return ctx.Err()
+	}, nil
 }
 
 func (r *remote) Wait(ctx context.Context, n int) error { return r.bucket.Wait(ctx, n) }
@@ -217,26 +221,16 @@ func TestReserveCanGiveItsTokensBack(t *testing.T) {
 	refund()
 }
 
-// lateRemote is a remote that decides even though its caller has cancelled. It takes no tokens back
-// if the context is done.
+// lateRemote is a remote that decides even though its caller has cancelled.
 type lateRemote struct {
 	*remote
 
 	giveUp func()
 }
 
-func (l lateRemote) Take(_ context.Context, n int) (limiter.Result, error) {
+func (l lateRemote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
 	l.giveUp()
-	taken := limiter.Reserve(l.bucket, n)
-	l.last.Store(taken)
-	return taken.Result, nil
-}
-
-func (l lateRemote) Refund(ctx context.Context, _ time.Time, n int) error {
-	if ctx.Err() == nil {
-		l.last.Load().Refund(n)
-	}
-	return ctx.Err()
+	return l.remote.Reserve(context.WithoutCancel(ctx), n)
 }
 
 func TestCallCancelledDuringTheRemoteCallIsCounted(t *testing.T) {

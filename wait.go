@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -152,7 +153,7 @@ func (g *setup) waitForAll(ctx context.Context, w *wait) (err error) {
 			done, err = g.waitForSlotFirst(ctx, w)
 		case !w.hasToken:
 			err = g.waitForLimiter(ctx, w)
-		case g.remote != nil && w.tokens.remote.IsZero():
+		case g.remote != nil && !w.tokens.remote.Granted():
 			err = g.waitForRemote(ctx, w)
 		default:
 			w.slot, done = g.takeSlot(slotHooks.OccupyUncounted)
@@ -209,14 +210,14 @@ func (g *setup) waitForLimiter(ctx context.Context, w *wait) (err error) {
 // waitForRemote waits for a token of the remote, and then renews the token of the limiter.
 func (g *setup) waitForRemote(ctx context.Context, w *wait) error {
 	began := g.now()
-	err := g.remote.(limiter.WaitLimiter).WaitAtMost(ctx, 1, max(w.last.Sub(began), 0))
+	granted, err := remote.Wait(ctx, g.remote, 1, max(w.last.Sub(began), 0))
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
 		return err
 	}
 	if err != nil {
 		return g.notRefused(err)
 	}
-	w.tokens.remote = began
+	w.tokens.remote = granted
 	if g.now().After(began) {
 		w.tokens.local.Refund(1)
 		g.takeTokenNow(w)

@@ -126,16 +126,9 @@ type cancellingRemote struct {
 	giveUp context.CancelFunc
 }
 
-func (r cancellingRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
+func (r cancellingRemote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
 	defer r.giveUp()
-	return r.remote.Take(ctx, n)
-}
-
-func (r cancellingRemote) Refund(ctx context.Context, taken time.Time, n int) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return r.remote.Refund(ctx, taken, n)
+	return r.remote.Reserve(ctx, n)
 }
 
 func TestRemoteIsRefundedEvenIfTheCallerCancelled(t *testing.T) {

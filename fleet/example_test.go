@@ -78,6 +78,26 @@ func ExampleLimits_several() {
 	// Output: true 10 5 <nil>
 }
 
+func ExampleReservation() {
+	link := exampleLink()
+	answers := fleet.NewLimiter("answers", fleet.Config{
+		Link: link, Limits: []fleet.Limit{fleet.FixedWindow{Limit: 1000, Window: time.Hour}}, OnOutage: fleet.FailLocal, Share: 0.1,
+	})
+
+	ctx := context.Background()
+	r, err := answers.Reserve(ctx, "user:42", 300) // an estimate
+	if err != nil || !r.OK {
+		fmt.Println(r, err)
+		return
+	}
+	if err := r.Refund(ctx, 100); err != nil { // it cost 200
+		fmt.Println(err)
+	}
+	left, err := answers.Take(ctx, "user:42", 0)
+	fmt.Println(left.Remaining, err)
+	// Output: 800 <nil>
+}
+
 func ExampleLimiter_Get() {
 	link := exampleLink()
 	outbound := fleet.NewLimiter("outbound", fleet.Config{

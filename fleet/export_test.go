@@ -17,6 +17,14 @@ func (l *Limiter) TakeAt(ctx context.Context, at time.Time, key string, n int) (
 	return Result{Result: refuseNegative(combineResults(results).Result, n), From: FromServer}, nil
 }
 
+// Refund gives back tokens that Redis has granted at the time taken.
+func (l *Limiter) Refund(ctx context.Context, taken time.Time, key string, n int) error {
+	if n < 1 {
+		return nil
+	}
+	return l.refund(ctx, newRequestKey(key), n, origin{}, max(time.Since(taken), 0))
+}
+
 // GiveBackAt is Refund at a given time.
 func (l *Limiter) GiveBackAt(ctx context.Context, at time.Time, key string, n int) error {
 	return l.GiveBackAged(ctx, at, 0, key, n)

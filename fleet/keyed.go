@@ -31,8 +31,23 @@ func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
 	return r.Result, err
 }
 
-func (k keyed) Refund(ctx context.Context, taken time.Time, n int) error {
-	return k.limiter.Refund(ctx, taken, k.key, n)
+// Reserve is as limiter.Remote describes it.
+func (k keyed) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
+	r, err := k.limiter.Reserve(ctx, k.key, n)
+	if err != nil {
+		return limiter.Result{}, nil, err
+	}
+	return r.Result.Result, r.Refund, nil
+}
+
+// WaitReserve is as limiter.Remote describes it.
+func (k keyed) WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(context.Context, int) error, error) {
+	began := time.Now()
+	from, err := k.limiter.waitFor(ctx, k.key, n, maxWait)
+	if err != nil {
+		return nil, err
+	}
+	return k.limiter.reservation(Result{Result: limiter.Result{OK: true}}, from, began, k.key, n).Refund, nil
 }
 
 func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }

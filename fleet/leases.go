@@ -47,20 +47,21 @@ func (l *Limiter) Close(ctx context.Context) error {
 }
 
 // takeFromLease takes from a lease, from Redis, or from the policy if Redis is unavailable.
-func (l *Limiter) takeFromLease(ctx context.Context, k requestKey, n int) (Result, error) {
-	leased, held, err := l.leases.Take(ctx, k.tag, n)
+func (l *Limiter) takeFromLease(ctx context.Context, k requestKey, n int) (Result, origin, error) {
+	leased, held, age, err := l.leases.Take(ctx, k.tag, n)
 	switch {
 	case err == nil && held:
-		return Result{Result: leased, From: fromLease}, nil
+		return Result{Result: leased, From: fromLease}, origin{age: age}, nil
 	case err == nil:
-		return Result{Result: leased, From: fromServer}, nil
+		return Result{Result: leased, From: fromServer}, origin{}, nil
 	case ctx.Err() == nil:
 		err = l.link.storeError(err) // the Timeout has passed, not the caller's deadline
 	}
 	if !l.policyDecides(err) {
-		return Result{}, err
+		return Result{}, origin{}, err
 	}
-	return combineFrom(fromOutage, l.groups[0].outage.take(k, n, l.untilRetry(err))), nil
+	r := combineFrom(fromOutage, l.groups[0].outage.take(k, n, l.untilRetry(err)))
+	return r, origin{byPolicy: []bool{true}}, nil
 }
 
 // leaseServer is Redis as the leases of a limiter use it. A limiter with leases has one group.

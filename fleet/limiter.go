@@ -81,27 +81,23 @@ func (l *Limiter) Name() string { return l.name }
 // If ctx ended before Redis answered, or Redis did not answer in time, the tokens may have been
 // taken nevertheless.
 func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
-	r, err := l.takeNow(ctx, newRequestKey(key), n)
+	r, _, err := l.take(ctx, key, n)
+	return r, err
+}
+
+func (l *Limiter) take(ctx context.Context, key string, n int) (Result, origin, error) {
+	r, from, err := l.takeNow(ctx, newRequestKey(key), n)
 	l.stats.countDecision(r, err, n)
 	if err == nil && !r.OK && n != 0 {
 		l.countRefusedKey(key)
 	}
-	return r, err
+	return r, from, err
 }
 
 // Limit returns the rate and the burst of the limit. If there are several, it returns those of the
 // limit with the lowest rate. The live page shows them.
 func (l *Limiter) Limit() (rate limiter.Rate, burst int) {
 	return limiter.Per(l.slowest.events, l.slowest.per), l.slowest.maxTake
-}
-
-// Refund gives back n tokens of the key, which were taken by a call of Take that began at the time
-// taken. It gives back only tokens that still count: none if the window has passed, and to a bucket
-// only those that have not been refilled since. A window or a log gives back the oldest tokens that
-// still count, which can only make it stricter. Refund does nothing if n is below 1. An error means
-// that Redis did not answer; the refund is not sent again.
-func (l *Limiter) Refund(ctx context.Context, taken time.Time, key string, n int) error {
-	return l.refund(ctx, newRequestKey(key), n, max(time.Since(taken), 0))
 }
 
 // Reset forgets what has been taken of the key. What [Shared] limits have counted stays. An error
@@ -125,49 +121,31 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 }
 
 // takeNow decides from memory, from a lease, from Redis or by the policy.
-func (l *Limiter) takeNow(ctx context.Context, k requestKey, n int) (Result, error) {
+func (l *Limiter) takeNow(ctx context.Context, k requestKey, n int) (Result, origin, error) {
 	denial := l.denied.Lookup(k.tag, n)
 	if denial.Refused {
-		return Result{Result: denial.Result, From: fromDenyCache}, nil
+		return Result{Result: denial.Result, From: fromDenyCache}, origin{}, nil
 	}
-	r, err := l.takeUncached(ctx, k, max(n, 0))
+	r, from, err := l.takeUncached(ctx, k, max(n, 0))
 	if err != nil {
-		return Result{}, err
+		return Result{}, from, err
 	}
 	if r.From != fromOutage && !l.roundsToSeconds() {
 		denial.Remember(r.Result)
 	}
 	r.Result = refuseNegative(r.Result, n)
-	return r, nil
+	return r, from, nil
 }
 
-func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (Result, error) {
+func (l *Limiter) takeUncached(ctx context.Context, k requestKey, n int) (Result, origin, error) {
 	if l.leases != nil {
 		return l.takeFromLease(ctx, k, n)
 	}
 	results, err := l.takeFromAll(ctx, k, n, time.Time{})
 	if err != nil {
-		return Result{}, err
+		return Result{}, origin{}, err
 	}
-	return combineResults(results), nil
-}
-
-func (l *Limiter) refund(ctx context.Context, k requestKey, n int, age time.Duration) error {
-	if n < 1 {
-		return nil
-	}
-	var errs []error
-	for _, g := range l.groups {
-		err := g.backend.refund(ctx, k, n, age, time.Time{})
-		if errors.Is(err, ErrUnavailable) {
-			g.outage.refund(k, n, age)
-		}
-		if l.stats.countError(err); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	l.tokensReturned(k)
-	return joinErrors(errs)
+	return combineResults(results), l.originOf(results), nil
 }
 
 // tokensReturned forgets refusals that may no longer hold because tokens have returned to the key,

@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
+	"github.com/weir-go/weir/limiter"
 )
 
 // A refund of tokens that have returned by themselves would give back tokens of other requests.
@@ -59,14 +62,92 @@ func TestRefundMeasuresHowLongAgoItWas(t *testing.T) {
 	require.False(t, take())
 }
 
-func TestALateRefundWhileRedisIsUnavailable(t *testing.T) {
-	_, l := unavailableLink(t)
-	b := newLimiter(l, "away", fleet.FixedWindow{Limit: 10, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
-	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 10)
-	require.ErrorIs(t, b.Refund(t.Context(), time.Now().Add(-2*time.Hour), "user", 10), fleet.ErrUnavailable)
-	requireTake(t, fleet.Result{From: fleet.FromOutage}, b.Take, "user", 1)
-	require.ErrorIs(t, b.Refund(t.Context(), time.Now().Add(-time.Minute), "user", 10), fleet.ErrUnavailable)
-	requireTake(t, fleet.Result{Result: taken.Result, From: fleet.FromOutage}, b.Take, "user", 9)
+// Tokens of the policy return to the policy, whenever they do, and those of Redis to Redis.
+func TestRefundedTokensReturnToWhereTheyCameFrom(t *testing.T) {
+	t.Parallel()
+	const limit = 10
+	for name, kind := range map[string]fleet.Limit{
+		"bucket": fleet.TokenBucket{Rate: limiter.Per(limit, time.Hour), Burst: limit},
+		"fixed":  fleet.FixedWindow{Limit: limit, Window: time.Hour}, "log": fleet.SlidingLog{Limit: limit, Window: time.Hour},
+	} {
+		for policyName, policy := range map[string]fleet.Config{
+			"fail local": {OnOutage: fleet.FailLocal, Share: 1}, "fail open": {OnOutage: fleet.FailOpen},
+		} {
+			t.Run(name+" "+policyName, func(t *testing.T) {
+				t.Parallel()
+				p := redistest.NewProxy(t, sharedServer().Addr())
+				l := linkWithin(t, &redis.Options{Addr: p.Addr()}, longTimeout)
+				c := policy
+				c.MaxDenied = fleet.Off
+				b := newLimiter(l, "origin "+t.Name(), kind, c)
+				reserve := func(from string, n int) *fleet.Reservation {
+					var r *fleet.Reservation
+					requireSoon(t, func() bool {
+						var err error
+						r, err = b.Reserve(t.Context(), "user", n)
+						require.NoError(t, err)
+						if r.From != from {
+							require.NoError(t, r.Refund(t.Context(), n))
+						}
+						return r.From == from
+					})
+					return r
+				}
+				early := reserve(fleet.FromServer, limit-1)
+				require.True(t, early.OK)
+				p.Refuse()
+				local := reserve(fleet.FromOutage, limit)
+				require.True(t, local.OK)
+				full := func() bool { return !reserve(fleet.FromOutage, 1).OK }
+				require.Equal(t, policyName == "fail local", full())
+				require.Error(t, early.Refund(t.Context(), 2), "it is the server's")
+				require.Equal(t, policyName == "fail local", full())
+				p.Accept()
+				require.True(t, reserve(fleet.FromServer, 1).OK)
+				require.False(t, reserve(fleet.FromServer, 1).OK)
+				require.NoError(t, local.Refund(t.Context(), limit))
+				require.False(t, reserve(fleet.FromServer, 1).OK, "the server has granted none of these tokens")
+				require.NoError(t, early.Refund(t.Context(), 2)) // a little of it has been refilled since
+				require.True(t, reserve(fleet.FromServer, 1).OK)
+			})
+		}
+	}
+}
+
+// A token of a lease counts since the lease was taken.
+func TestATokenOfAnOldLeaseIsNotGivenBack(t *testing.T) {
+	t.Parallel()
+	const limit, span = 100, 2 * time.Second
+	l := connect(t)
+	window := fleet.FixedWindow{Limit: limit, Window: span}
+	leased := newLimiter(l, "old lease", window, fleet.Config{OnOutage: fleet.FailError, MaxLease: 10})
+	plain := newLimiter(l, "old lease", window, errorOnOutage)
+	for tries := range 10 {
+		// a lease of the end of a window, of which tokens are left
+		at := time.Now()
+		waitFor(at.Truncate(span).Add(span - 100*ms).Sub(at))
+		for from := fleet.FromServer; from != fleet.FromLease; {
+			r, err := leased.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			from = r.From
+		}
+		at = time.Now()
+		next := at.Truncate(span).Add(span)
+		waitFor(next.Add(5 * ms).Sub(at))
+		r, err := leased.Reserve(t.Context(), "user", 1)
+		require.NoError(t, err)
+		all, err := plain.Take(t.Context(), "user", limit)
+		require.NoError(t, err)
+		require.NoError(t, r.Refund(t.Context(), 1))
+		one, err := plain.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		if r.From == fleet.FromLease && all.OK && time.Since(next) < span {
+			require.False(t, one.OK)
+			return
+		}
+		t.Log("the machine was slow in try", tries)
+	}
+	t.Fatal("no lease was left in ten windows")
 }
 
 // A lease is given back some time after it was taken. Tokens that have returned by themselves

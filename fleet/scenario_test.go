@@ -47,6 +47,12 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 	}
 }
 
+// reserver has the methods that limiter.Remote describes.
+type reserver interface {
+	Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error)
+	WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(context.Context, int) error, error)
+}
+
 // anyLimiter has methods of a Limiter.
 type anyLimiter interface {
 	scriptLimiter
@@ -186,15 +192,20 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 		key := b.Get("user").(interface {
 			limiter.Remote
 			limiter.WaitLimiter
-			Refund(ctx context.Context, taken time.Time, n int) error
+			reserver
 		})
-		for _, ok := range []bool{true, false} {
-			r, err := key.Take(t.Context(), 10)
-			require.NoError(t, err, name)
-			require.Equal(t, [2]any{ok, 10}, [2]any{r.OK, r.Limit}, name)
-		}
-		require.NoError(t, key.Refund(t.Context(), time.Now(), 3), name)
-		require.NoError(t, key.Wait(t.Context(), 3), name)
+		r, back, err := key.Reserve(t.Context(), 10)
+		require.NoError(t, err, name)
+		require.Equal(t, [2]any{true, 10}, [2]any{r.OK, r.Limit}, name)
+		r, err = key.Take(t.Context(), 10)
+		require.NoError(t, err, name)
+		require.Equal(t, [2]any{false, 10}, [2]any{r.OK, r.Limit}, name)
+		require.NoError(t, back(t.Context(), 3), name)
+		require.NoError(t, key.Wait(t.Context(), 2), name)
+		back, err = key.WaitReserve(t.Context(), 1, time.Minute)
+		require.NoError(t, err, name)
+		require.NoError(t, back(t.Context(), 2), name)
+		require.NoError(t, key.Wait(t.Context(), 1), name)
 		require.ErrorIs(t, key.WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
 	}
 }

@@ -182,11 +182,14 @@ func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
 			_, err := b.Get("user").Take(ctx, 1)
 			return err
 		},
-		"Refund of a key": func(ctx context.Context, b *fleet.Limiter) error {
-			refunder := b.Get("user").(interface {
-				Refund(ctx context.Context, taken time.Time, n int) error
-			})
-			return refunder.Refund(ctx, time.Now(), 1)
+		"Reserve": func(ctx context.Context, b *fleet.Limiter) error { _, err := b.Reserve(ctx, "user", 1); return err },
+		"Reserve of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			_, _, err := b.Get("user").(reserver).Reserve(ctx, 1)
+			return err
+		},
+		"WaitReserve of a key": func(ctx context.Context, b *fleet.Limiter) error {
+			_, err := b.Get("user").(reserver).WaitReserve(ctx, 1, time.Minute)
+			return err
 		},
 		"Wait of a key": func(ctx context.Context, b *fleet.Limiter) error {
 			return b.Get("user").(limiter.WaitLimiter).Wait(ctx, 1)

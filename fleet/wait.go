@@ -33,26 +33,31 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 // the wait would exceed maxWait. maxWait does not interrupt a request to Redis, which may last as
 // long as one of Take, unless ctx ends.
 func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
-	outcome, err := l.wait(ctx, key, n, maxWait)
+	_, err := l.waitFor(ctx, key, n, maxWait)
+	return err
+}
+
+func (l *Limiter) waitFor(ctx context.Context, key string, n int, maxWait time.Duration) (origin, error) {
+	outcome, from, err := l.wait(ctx, key, n, maxWait)
 	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
 		l.stats.countRequest(outcome, n)
 		if outcome == refused {
 			l.countRefusedKey(key)
 		}
 	}
-	return err
+	return from, err
 }
 
 // wait does the work of WaitAtMost. It also returns the outcome to count.
-func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (outcome int, err error) {
+func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (outcome int, from origin, err error) {
 	if err := ctx.Err(); err != nil {
-		return cancelled, err
+		return cancelled, from, err
 	}
 	k := newRequestKey(key)
 	w, ok := l.waiting.join(k.tag)
 	if !ok {
 		l.stats.queueFull.Add(1)
-		return refused, fmt.Errorf("%w: MaxWaiters is %d", l.limitedError(limiter.QueueFull, l.link.timeout), l.waiting.max)
+		return refused, from, fmt.Errorf("%w: MaxWaiters is %d", l.limitedError(limiter.QueueFull, l.link.timeout), l.waiting.max)
 	}
 	k.waiter = w
 	defer l.waiting.leave(k.tag, w)
@@ -60,25 +65,27 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 	defer l.stats.waiting.Add(-1)
 	until := time.Now().Add(maxWait) // limiter.Never is 292 years
 	if w.awaitTurn(ctx, maxWait) != nil {
-		return l.waitEnded(ctx)
+		outcome, err = l.waitEnded(ctx)
+		return outcome, from, err
 	}
 	for outcome = allowed; ; outcome = waited {
-		r, err := l.takeNow(ctx, k, n)
+		r, from, err := l.takeNow(ctx, k, n)
 		switch {
 		case err != nil:
-			return cancelled, err
+			return cancelled, from, err
 		case r.OK:
-			return outcome, nil
+			return outcome, from, nil
 		}
 		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
 			if r.NoRoom && reason != limiter.OverLimit {
 				reason = limiter.NoRoom
 			}
-			return refused, l.limitedError(reason, r.RetryAfter)
+			return refused, from, l.limitedError(reason, r.RetryAfter)
 		}
 		if w.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
-			return l.waitEnded(ctx)
+			outcome, err = l.waitEnded(ctx)
+			return outcome, from, err
 		}
 	}
 }

@@ -116,6 +116,12 @@ func (u uncountedGroup[K]) TakeAt(t time.Time, key K, n int) (r Result) {
 	return r
 }
 
+func (u uncountedGroup[K]) PutBackAt(t, taken time.Time, key K, n int) {
+	if k := u.group.Get(key); n > 0 && !k.isShadow() {
+		k.putBack(t, k.takenAt(taken, n), n)
+	}
+}
+
 func (u uncountedGroup[K]) LookAt(t time.Time, key K, n int) Result {
 	return u.group.Get(key).peek(t, 0, n)
 }

@@ -55,7 +55,7 @@ func useGroup(ctx context.Context, g *limiter.Group[callingKey], c limiter.Group
 			k.Take(1)
 			k.TakeAt(time.Now(), 1)
 		}
-		k.Refund(time.Now(), 1)
+		limiter.Reserve(k, 1).Refund(1)
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
 		_, _ = k.Wait(gone, 1), k.WaitAtMost(gone, 1, time.Second)

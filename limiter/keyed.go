@@ -56,16 +56,6 @@ func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration) (
 	return t, err
 }
 
-// Refund gives back n tokens that were taken at the time taken, as [Reservation.Refund] does. It is
-// for a caller that knows no more of the request than its time, such as a server whose client gives
-// tokens back. A caller that takes the tokens itself should use [Reserve], which knows whether
-// shadow mode took them and how many of them were needed.
-func (k Keyed[K]) Refund(taken time.Time, n int) {
-	if n > 0 && !k.isShadow() {
-		k.putBack(time.Now(), k.takenAt(taken, n), n)
-	}
-}
-
 // Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
 // and applies in every tier. While MaxKeys keys are held, no further key can be held, and the
 // metric weir.limiter.no_room counts the attempt.

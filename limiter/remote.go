@@ -8,13 +8,14 @@ import "context"
 // Implementations must be safe for concurrent use. They can also have the methods of [WaitLimiter],
 // so that callers can wait, and these methods:
 //
-//	Refund(ctx context.Context, taken time.Time, n int) error
+//	Reserve(ctx context.Context, n int) (r Result, refund func(ctx context.Context, n int) error, err error)
+//	WaitReserve(ctx context.Context, n int, maxWait time.Duration) (refund func(ctx context.Context, n int) error, err error)
 //	MaxKeys() int
 //
-// Refund gives back n tokens for a call that was not made. taken is when the call of Take or
-// WaitAtMost that took them began or returned. Refund gives back no token that has come back by
-// itself since then. MaxKeys is how many keys the limit can keep: the error of a call that was
-// refused with Result.NoRoom names it.
+// Reserve is Take, and WaitReserve is WaitAtMost, of tokens that may be given back, because another
+// limit may refuse the call: refund gives back n of them, but none that has come back by itself
+// since. They are used in the place of Take and WaitAtMost. MaxKeys is how many keys the limit can
+// keep: the error of a call that was refused with Result.NoRoom names it.
 type Remote interface {
 	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is
 	// done or the implementation gives up. A refusal is a Result that is not OK. An error means

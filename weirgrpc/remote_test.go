@@ -46,9 +46,12 @@ func (s storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 2, Remaining: 2 - s.used[s.key]}, nil
 }
 
-func (s storedRemote) Refund(_ context.Context, _ time.Time, n int) error {
-	s.used[s.key] -= n
-	return nil
+func (s storedRemote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
+	r, err := s.Take(ctx, n)
+	return r, func(_ context.Context, n int) error {
+		s.used[s.key] -= n
+		return nil
+	}, err
 }
 
 // serveCallOf makes the server serve a call of a tenant.

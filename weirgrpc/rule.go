@@ -106,7 +106,7 @@ func withMaxKeys(err error, limit any) error {
 
 // LimitRemote returns a rule with one limit per key that is kept outside this process, such as a
 // limit of package fleet. The name appears in errors. If a later rule refuses a call, its token is
-// given back if the limit has the method Refund of limiter.Remote. If the limit returns an error,
+// given back if the limit has the method Reserve of limiter.Remote. If the limit returns an error,
 // the call gets the status Unavailable and does not count as refused. LimitRemote panics if limit
 // or key is nil.
 func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ctx context.Context, call Call) string) Rule {
@@ -114,25 +114,31 @@ func LimitRemote(name string, limit func(key string) limiter.Remote, key func(ct
 		panic(errors.New("weirgrpc: LimitRemote needs a limit and a key function"))
 	}
 	return Rule{func(ctx context.Context, call Call) (pass, error) {
-		remote, asked := limit(key(ctx, call)), time.Now()
-		r, err := remote.Take(ctx, 1)
+		remote := limit(key(ctx, call))
+		r, refund, err := takeRemote(ctx, remote)
 		if err != nil {
 			return nil, &undecidedError{err}
 		}
-		p, err := admit(name, r, func() { refundRemote(ctx, remote, asked) })
+		p, err := admit(name, r, refund)
 		return p, withMaxKeys(err, remote)
 	}}
 }
 
-// refundRemote gives a token back if the limit can take it, even if the call was cancelled
-// meanwhile. asked is when the token was taken.
-func refundRemote(ctx context.Context, limit limiter.Remote, asked time.Time) {
-	if l, ok := limit.(interface {
-		Refund(ctx context.Context, taken time.Time, n int) error
-	}); ok {
-		// an error only means that one token is lost
-		_ = l.Refund(context.WithoutCancel(ctx), asked, 1)
+// takeRemote takes a token. refund gives it back if the limit can take it, even if the call was
+// cancelled meanwhile.
+func takeRemote(ctx context.Context, limit limiter.Remote) (r limiter.Result, refund func(), err error) {
+	l, ok := limit.(interface {
+		Reserve(ctx context.Context, n int) (limiter.Result, func(ctx context.Context, n int) error, error)
+	})
+	if !ok {
+		r, err = limit.Take(ctx, 1)
+		return r, func() {}, err
 	}
+	r, giveBack, err := l.Reserve(ctx, 1)
+	return r, func() {
+		// an error only means that one token is lost
+		_ = giveBack(context.WithoutCancel(ctx), 1)
+	}, err
 }
 
 func admitReserved(name string, r *limiter.Reservation) (pass, error) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -19,13 +20,12 @@ type decision struct {
 type answer struct {
 	reply
 
-	quota  *quota
-	table  keyTable // that counts the request: quota.keys or quota.networks; nil for a Remote
-	key    quotaKey // of the request in the table
-	addr   netip.Addr
-	remote limiter.Remote // the limit that has given tokens, if the policy has a Remote
-	asked  time.Time      // when it was asked
-	given  bool           // there is a reply; a Remote that was not called has given none
+	quota   *quota
+	table   keyTable // that counts the request: quota.keys or quota.networks; nil for a Remote
+	key     quotaKey // of the request in the table
+	addr    netip.Addr
+	granted remote.Tokens // what the Remote of the policy has granted
+	given   bool          // there is a reply; a Remote that was not called has given none
 
 	remoteKeys int // how many keys the Remote can keep, if it has no room and says so
 }

@@ -45,9 +45,12 @@ func (shadowedRemote) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 1, RetryAfter: time.Second}, nil
 }
 
-func (s shadowedRemote) Refund(_ context.Context, _ time.Time, n int) error {
-	*s.refunded += n
-	return nil
+func (s shadowedRemote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
+	r, err := s.Take(ctx, n)
+	return r, func(_ context.Context, n int) error {
+		*s.refunded += n
+		return nil
+	}, err
 }
 
 func TestRemoteInShadowModeIsNotRefunded(t *testing.T) {

@@ -2,8 +2,8 @@ package weirhttp
 
 import (
 	"context"
-	"time"
 
+	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -22,8 +22,7 @@ func (d *decision) askRemotes(ctx context.Context) error {
 			continue
 		}
 		limit := a.quota.remote(a.key)
-		a.asked = time.Now()
-		result, err := limit.Take(ctx, d.cost)
+		result, granted, err := remote.Take(ctx, limit, d.cost)
 		if err != nil {
 			return &undecidedError{policy: a.quota.policy.Name, err: err}
 		}
@@ -34,9 +33,8 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		if !result.OK {
 			return nil
 		}
-		if result.RetryAfter <= 0 {
-			// above 0, shadow mode has allowed a refused request and taken nothing
-			a.remote = limit
+		if result.RetryAfter <= 0 { // otherwise shadow mode has allowed the request and taken nothing
+			a.granted = granted
 		}
 	}
 	allowed = true
@@ -53,16 +51,11 @@ func (d *decision) refuseRemotes() {
 	}
 }
 
-// refundRemotes gives tokens back to the remote limits that can take them, even if the request was
-// cancelled meanwhile.
+// refundRemotes gives back what remote limits have granted, even if the request was cancelled
+// meanwhile.
 func (d *decision) refundRemotes(ctx context.Context) {
 	for i := range d.answers {
-		if r, ok := d.answers[i].remote.(interface {
-			Refund(ctx context.Context, taken time.Time, n int) error
-		}); ok {
-			// an error only means that tokens are lost
-			_ = r.Refund(context.WithoutCancel(ctx), d.answers[i].asked, d.cost)
-		}
+		d.answers[i].granted.Refund(ctx)
 	}
 }
 

@@ -46,11 +46,14 @@ func (s *storedRemote) Take(ctx context.Context, n int) (limiter.Result, error) 
 	return r, nil
 }
 
-func (s *storedRemote) Refund(ctx context.Context, _ time.Time, n int) error {
-	if ctx.Err() == nil {
-		s.used[s.key] -= n
-	}
-	return ctx.Err()
+func (s *storedRemote) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
+	r, err := s.Take(ctx, n)
+	return r, func(ctx context.Context, n int) error {
+		if ctx.Err() == nil {
+			s.used[s.key] -= n
+		}
+		return ctx.Err()
+	}, err
 }
 
 func remotePolicy(name string, s *remoteStore) weirhttp.Policy {

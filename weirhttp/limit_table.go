@@ -93,6 +93,9 @@ type uncountedGroup interface {
 	TakeAt(t time.Time, key quotaKey, n int) limiter.Result
 	// LookAt returns what TakeAt would return, and takes nothing.
 	LookAt(t time.Time, key quotaKey, n int) limiter.Result
+	// PutBackAt gives back n tokens that TakeAt, of the group or of this type, took at the time
+	// taken.
+	PutBackAt(t, taken time.Time, key quotaKey, n int)
 }
 
 func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
@@ -126,7 +129,9 @@ func (b *bucketTable) reply(r limiter.Result) reply {
 	return reply{Result: r, next: time.Duration(max(next, 0)), room: !noRoom}
 }
 
-func (b *bucketTable) refund(taken taken, key quotaKey, n int) { b.Get(key).Refund(taken.at, n) }
+func (b *bucketTable) refund(taken taken, key quotaKey, n int) {
+	b.uncounted.PutBackAt(time.Now(), taken.at, key, n)
+}
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {

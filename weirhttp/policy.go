@@ -48,7 +48,7 @@ type Policy struct {
 
 	// Remote returns the limit of a key. The limit is called last, if all other policies allow the
 	// request. If another Remote then refuses the request, the tokens of this limit are given back
-	// if it has a method Refund. If the limit returns an error, the response has status 503, and
+	// if it has a method Reserve. If the limit returns an error, the response has status 503, and
 	// the request does not count as refused.
 	Remote func(key string) limiter.Remote
 

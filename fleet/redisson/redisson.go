@@ -9,7 +9,7 @@
 //	tryAcquire(n, timeout)             WaitAtMost(ctx, key, n, timeout)
 //	acquire(n)                         Wait(ctx, key, n)
 //	availablePermits                   the Remaining of Take(ctx, key, 0)
-//	release(n)                         Refund(ctx, key, n)
+//	release(n)                         Refund(ctx, n) of what Reserve(ctx, key, n) returned
 //	delete                             Reset(ctx, key)
 //
 // The keys in Redis are not compatible with those of Redisson.

@@ -71,7 +71,7 @@ func newFleet(s *server, nodes int) *leaseFleet {
 // take takes n tokens on a node.
 func (f *leaseFleet) take(t *testing.T, node, n int) {
 	var decided time.Time
-	r, held, err := f.pools[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
+	r, held, _, err := f.pools[node].Take(context.WithValue(t.Context(), decidedKey{}, &decided), "k", n)
 	if err != nil {
 		t.Error(err)
 	}

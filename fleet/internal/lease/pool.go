@@ -58,12 +58,13 @@ func New(s Server, c Config) *Pool {
 }
 
 // Take takes n tokens of the key, all or none, from the pool or from the server. held reports that
-// they came from the pool. The result's Remaining is that of the server's last answer, less what
+// they came from the pool, and age how long the pool has held the oldest of its tokens, so that they
+// can be given back. The result's Remaining is that of the server's last answer, less what
 // was handed out since.
-func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, err error) {
+func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, age time.Duration, err error) {
 	if n < 1 {
 		r, err = p.server.Take(ctx, key, n)
-		return r, false, err
+		return r, false, 0, err
 	}
 	now := p.now()
 	p.mu.Lock()
@@ -71,7 +72,7 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 	p.setTimer(now)
 	if l.held >= n {
 		defer p.mu.Unlock()
-		return l.handOut(n, now), true, nil
+		return l.handOut(n, now), true, now - l.heldSince, nil
 	}
 	refill, evicted := l.refill, p.makeRoom(l)
 	p.mu.Unlock()
@@ -82,12 +83,12 @@ func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, h
 		_ = p.refund(ctx, unused) // on an error the tokens are lost
 	}
 	if refill != nil {
-		if r, held, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
-			return r, held, err
+		if r, held, age, err = p.awaitRefill(ctx, refill, l, n); held || err != nil {
+			return r, held, age, err
 		}
 	}
 	r, err = p.takeFromServer(ctx, l, n)
-	return r, false, err
+	return r, false, 0, err
 }
 
 // Close gives all held tokens back. After that, the pool takes no leases. The error is the
@@ -218,18 +219,19 @@ func (p *Pool) returnIdle(timer uint64) {
 
 // awaitRefill waits for the refill of another caller, and then takes n tokens of the lease if it
 // holds enough.
-func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (limiter.Result, bool, error) {
+func (p *Pool) awaitRefill(ctx context.Context, refill chan struct{}, l *lease, n int) (r limiter.Result, held bool, age time.Duration, err error) {
 	select {
 	case <-refill:
 	case <-ctx.Done():
-		return limiter.Result{}, false, ctx.Err()
+		return r, false, 0, ctx.Err()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l.held < n {
-		return limiter.Result{}, false, nil
+		return r, false, 0, nil
 	}
-	return l.handOut(n, p.now()), true, nil
+	now := p.now()
+	return l.handOut(n, now), true, now - l.heldSince, nil
 }
 
 // takeFromServer takes n tokens from the server, and some to hold.

@@ -27,7 +27,7 @@ func TestAColdKeyHasNoLease(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, baseConfig)
 		for range 10 {
-			_, held, err := p.Take(t.Context(), "k", 1)
+			_, held, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.False(t, held)
 			time.Sleep(600 * time.Millisecond)
@@ -53,7 +53,7 @@ func TestHowALeaseGrowsAndShrinks(t *testing.T) {
 				p := lease.New(s, baseConfig)
 				for _, pause := range test.every {
 					time.Sleep(pause)
-					_, _, err := p.Take(t.Context(), "k", 1)
+					_, _, _, err := p.Take(t.Context(), "k", 1)
 					require.NoError(t, err)
 				}
 				asked := s.requests()
@@ -72,7 +72,7 @@ func fillLease(t *testing.T, p *lease.Pool, key string) {
 	t.Helper()
 	for held := false; !held; {
 		var err error
-		_, held, err = p.Take(t.Context(), key, 1)
+		_, held, _, err = p.Take(t.Context(), key, 1)
 		require.NoError(t, err)
 	}
 }
@@ -83,7 +83,7 @@ func TestResultsOfALease(t *testing.T) {
 		p := lease.New(s, baseConfig)
 		for i := range 8 {
 			time.Sleep(100 * time.Millisecond)
-			r, _, err := p.Take(t.Context(), "k", 1)
+			r, _, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.True(t, r.OK)
 			require.Equal(t, 1000, r.Limit)
@@ -98,7 +98,7 @@ func TestResultsOfALease(t *testing.T) {
 func takeOtherAfter(d time.Duration) func(*testing.T, *lease.Pool) {
 	return func(t *testing.T, p *lease.Pool) {
 		time.Sleep(d)
-		_, _, err := p.Take(t.Context(), "other", 1)
+		_, _, _, err := p.Take(t.Context(), "other", 1)
 		require.NoError(t, err)
 	}
 }
@@ -119,7 +119,7 @@ var unusedLeaseCases = []struct {
 	{"after Close nothing is held any more", func(t *testing.T, p *lease.Pool) {
 		require.NoError(t, p.Close(t.Context()))
 		for range 4 {
-			_, held, err := p.Take(t.Context(), "k", 1)
+			_, held, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.False(t, held)
 		}
@@ -130,7 +130,7 @@ var unusedLeaseCases = []struct {
 		require.NoError(t, p.Close(t.Context()))
 	}, nil},
 	{"a peek is always asked about", func(t *testing.T, p *lease.Pool) {
-		_, held, err := p.Take(t.Context(), "k", 0)
+		_, held, _, err := p.Take(t.Context(), "k", 0)
 		require.NoError(t, err)
 		require.False(t, held)
 	}, []int{0}},
@@ -156,7 +156,7 @@ func TestMoreThanTheLimitIsRefusedWhateverTheLease(t *testing.T) {
 		s := newServer(bucket(100, 100))
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
-		r, held, err := p.Take(t.Context(), "k", 101)
+		r, held, _, err := p.Take(t.Context(), "k", 101)
 		require.NoError(t, err)
 		require.False(t, held)
 		require.False(t, r.OK)
@@ -171,7 +171,7 @@ func TestKeysBeyondTheBoundAreForgottenAndNothingIsLost(t *testing.T) {
 		allowed := 0
 		for i := range 1000 {
 			for range 5 {
-				r, _, err := p.Take(t.Context(), fmt.Sprint(i), 1)
+				r, _, _, err := p.Take(t.Context(), fmt.Sprint(i), 1)
 				require.NoError(t, err)
 				require.True(t, r.OK)
 				allowed++
@@ -196,7 +196,7 @@ func TestManyAtOnce(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			for range 2000 {
 				n := 1 + r.IntN(3)
-				answer, _, err := p.Take(t.Context(), fmt.Sprint(r.IntN(5)), n)
+				answer, _, _, err := p.Take(t.Context(), fmt.Sprint(r.IntN(5)), n)
 				if err != nil {
 					t.Error(err)
 				}
@@ -219,7 +219,7 @@ func BenchmarkTakeHeld(b *testing.B) {
 	p := lease.New(s, lease.Config{Max: 1000, Keys: 1000, Age: time.Second, Timeout: time.Minute})
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _, _ = p.Take(b.Context(), "k", 1)
+		_, _, _, _ = p.Take(b.Context(), "k", 1)
 	}
 }
 
@@ -230,12 +230,12 @@ func TestARequestLargerThanItsLeaseGoesToTheServer(t *testing.T) {
 			s := newServer(bucket(100, 1000))
 			p := lease.New(s, baseConfig)
 			for range 24 {
-				_, _, err := p.Take(t.Context(), "k", 1)
+				_, _, _, err := p.Take(t.Context(), "k", 1)
 				require.NoError(t, err)
 			}
 			before := s.requests()
 			require.Equal(t, baseConfig.Max+1, before[len(before)-1], "a busy key has the largest lease")
-			r, held, err := p.Take(t.Context(), "k", n)
+			r, held, _, err := p.Take(t.Context(), "k", n)
 			require.NoError(t, err)
 			require.False(t, held)
 			require.Equal(t, n <= 1000, r.OK, "Take(%d)", n)
@@ -252,7 +252,7 @@ func TestUnusedLeasesReturnByThemselves(t *testing.T) {
 		keys, used := []string{"a", "b", "c", "d", "e"}, 0
 		for _, key := range keys {
 			for range 20 {
-				_, _, err := p.Take(t.Context(), key, 1)
+				_, _, _, err := p.Take(t.Context(), key, 1)
 				require.NoError(t, err)
 				used++
 			}
@@ -261,7 +261,7 @@ func TestUnusedLeasesReturnByThemselves(t *testing.T) {
 		time.Sleep(2 * baseConfig.Age)
 		require.Equal(t, used, s.allGranted())
 		for range 10 { // a key in use keeps its lease
-			_, _, err := p.Take(t.Context(), "a", 1)
+			_, _, _, err := p.Take(t.Context(), "a", 1)
 			require.NoError(t, err)
 			used++
 			time.Sleep(baseConfig.Age / 4)
@@ -283,14 +283,14 @@ func TestLeasesOfAnotherClock(t *testing.T) {
 	for _, wait := range []time.Duration{time.Hour, 0} {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(wait)
-			_, held, err := p.Take(t.Context(), "k", 1)
+			_, held, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.False(t, held)
 			fillLease(t, p, "k")
 			require.Empty(t, refunds())
 		})
 	}
-	_, held, err := p.Take(t.Context(), "k", 1)
+	_, held, _, err := p.Take(t.Context(), "k", 1)
 	require.NoError(t, err)
 	require.False(t, held)
 	require.NotEmpty(t, refunds(), "the server gets them, and knows that they are 26 years old")

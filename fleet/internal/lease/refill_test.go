@@ -101,11 +101,11 @@ func TestRefillTakesNoMoreThanNeeded(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, baseConfig)
 		for range 24 {
-			_, _, err := p.Take(t.Context(), "k", 1)
+			_, _, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 		}
 		s.requests()
-		_, held, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are left
+		_, held, _, err := p.Take(t.Context(), "k", 8) // six of the ten tokens are left
 		require.NoError(t, err)
 		require.False(t, held)
 		require.Equal(t, []int{8 + 4}, s.requests())
@@ -120,7 +120,7 @@ func TestCloseDuringARefillLosesNothing(t *testing.T) {
 		fillLease(t, p, "k")
 		s.way = func() time.Duration { return 100 * time.Millisecond }
 		allowed := s.allGranted() // all of them have been handed out
-		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
+		go func() { _, _, _, _ = p.Take(t.Context(), "k", 1) }()
 		time.Sleep(50 * time.Millisecond)
 		require.NoError(t, p.Close(t.Context()))
 		time.Sleep(time.Second)
@@ -135,11 +135,11 @@ func TestNothingIsHeldAfterAnError(t *testing.T) {
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
 		s.err = errors.New("unavailable")
-		_, held, err := p.Take(t.Context(), "k", 1)
+		_, held, _, err := p.Take(t.Context(), "k", 1)
 		require.True(t, held, "held tokens can be taken")
 		require.NoError(t, err)
 		s.requests()
-		_, held, err = p.Take(t.Context(), "k", 1)
+		_, held, _, err = p.Take(t.Context(), "k", 1)
 		require.False(t, held)
 		require.ErrorIs(t, err, s.err)
 		require.Len(t, s.requests(), 1, "a request is not repeated after an error")
@@ -153,7 +153,7 @@ func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
-		_, _, err := p.Take(t.Context(), "k", 1)
+		_, _, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		s.way = func() time.Duration { return time.Millisecond }
 		var once atomic.Bool
@@ -165,12 +165,12 @@ func TestPanicOfTheServerBlocksNoCaller(t *testing.T) {
 		var g sync.WaitGroup
 		g.Go(func() {
 			time.Sleep(time.Millisecond / 2)
-			_, _, err := p.Take(t.Context(), "k", 1) // waits for the refill
+			_, _, _, err := p.Take(t.Context(), "k", 1) // waits for the refill
 			if err != nil {
 				t.Error(err)
 			}
 		})
-		require.Panics(t, func() { _, _, _ = p.Take(t.Context(), "k", 1) })
+		require.Panics(t, func() { _, _, _, _ = p.Take(t.Context(), "k", 1) })
 		g.Wait()
 	})
 }
@@ -181,10 +181,10 @@ func TestHeldTokensAreHandedOutAfterALargerRequestWasRefused(t *testing.T) {
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
 		s.Limiter.Take(35)
-		r, _, err := p.Take(t.Context(), "k", 5)
+		r, _, _, err := p.Take(t.Context(), "k", 5)
 		require.NoError(t, err)
 		require.False(t, r.OK)
-		r, held, err := p.Take(t.Context(), "k", 1)
+		r, held, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		require.True(t, held)
 		require.True(t, r.OK)
@@ -197,14 +197,14 @@ func TestCancellationDuringARefill(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
-		_, _, err := p.Take(t.Context(), "k", 1)
+		_, _, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		s.way = func() time.Duration { return time.Second }
-		go func() { _, _, _ = p.Take(t.Context(), "k", 1) }()
+		go func() { _, _, _, _ = p.Take(t.Context(), "k", 1) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, _, err = p.Take(ctx, "k", 1)
+		_, _, _, err = p.Take(ctx, "k", 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		time.Sleep(10 * time.Second)
 	})
@@ -216,14 +216,14 @@ func TestCallerThatLeavesARefillLosesNothing(t *testing.T) {
 		s := newServer(bucket(100, 1000))
 		p := lease.New(s, baseConfig)
 		fillLease(t, p, "k")
-		_, _, err := p.Take(t.Context(), "k", 1)
+		_, _, _, err := p.Take(t.Context(), "k", 1)
 		require.NoError(t, err)
 		s.way = func() time.Duration { return 200 * time.Millisecond }
 		s.requests()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		began := time.Now()
-		_, _, err = p.Take(ctx, "k", 1)
+		_, _, _, err = p.Take(ctx, "k", 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Millisecond, time.Since(began))
 		time.Sleep(500 * time.Millisecond)
@@ -231,7 +231,7 @@ func TestCallerThatLeavesARefillLosesNothing(t *testing.T) {
 		require.Len(t, asked, 1)
 		require.Greater(t, asked[0], 1)
 		for range asked[0] {
-			_, held, err := p.Take(t.Context(), "k", 1)
+			_, held, _, err := p.Take(t.Context(), "k", 1)
 			require.NoError(t, err)
 			require.True(t, held)
 		}

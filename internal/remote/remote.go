@@ -1,0 +1,66 @@
+// Package remote takes tokens from a limiter.Remote so that they can be given back. It does not
+// import package limiter, so R stands for limiter.Result.
+package remote
+
+import (
+	"context"
+	"time"
+)
+
+// Tokens are the tokens that a Remote has granted. The zero value is none.
+type Tokens struct {
+	granted bool
+	n       int
+	refund  func(ctx context.Context, n int) error // nil if they cannot be given back
+}
+
+// Granted reports whether the Remote has granted tokens.
+func (t *Tokens) Granted() bool { return t.granted }
+
+// Refund gives the tokens back if the Remote can take them, even if ctx has ended. After that, t is
+// zero.
+func (t *Tokens) Refund(ctx context.Context) {
+	given := *t
+	*t = Tokens{}
+	if given.refund != nil {
+		// an error only means that the tokens are lost
+		_ = given.refund(context.WithoutCancel(ctx), given.n)
+	}
+}
+
+// Take is r.Take. If the result is a refusal, or one that shadow mode has allowed, its tokens were
+// not granted, and the caller must not keep t.
+func Take[R any](ctx context.Context, r interface {
+	Take(ctx context.Context, n int) (R, error)
+}, n int) (result R, t Tokens, err error) {
+	if reserver, ok := r.(interface {
+		Reserve(ctx context.Context, n int) (R, func(ctx context.Context, n int) error, error)
+	}); ok {
+		result, t.refund, err = reserver.Reserve(ctx, n)
+	} else {
+		result, err = r.Take(ctx, n)
+	}
+	if err != nil {
+		return result, Tokens{}, err
+	}
+	t.granted, t.n = true, n
+	return result, t, nil
+}
+
+// Wait is WaitAtMost of a Remote that has this method, as limiter.WaitLimiter says.
+func Wait(ctx context.Context, r any, n int, maxWait time.Duration) (t Tokens, err error) {
+	if reserver, ok := r.(interface {
+		WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(ctx context.Context, n int) error, error)
+	}); ok {
+		t.refund, err = reserver.WaitReserve(ctx, n, maxWait)
+	} else {
+		err = r.(interface {
+			WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
+		}).WaitAtMost(ctx, n, maxWait)
+	}
+	if err != nil {
+		return Tokens{}, err
+	}
+	t.granted, t.n = true, n
+	return t, nil
+}
