@@ -98,7 +98,8 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 
 // Counts returns the calls of the whole fleet in the window since the latest Forget: the calls that
 // Redis reported to Run, and all calls of this node. Each call is counted once. It takes no lock
-// and asks Redis nothing. ConsecutiveFailures is 0.
+// and asks Redis nothing. ConsecutiveFailures is 0. If the clock is another one than before, as in a
+// testing/synctest bubble, calls that ended before leave the window.
 //
 // Use it as breaker.Config.SharedCounts. A closed breaker reads the counts only after each of its
 // own calls, so a breaker without calls stays closed until it has some.
@@ -157,8 +158,8 @@ func (c *Calls) latest() (*snapshot, time.Duration) {
 }
 
 // readClock returns the time. If the time of the current snapshot has not come yet, that time is of
-// another clock, such as that of a testing/synctest bubble. Then own, the calls of this node, and all
-// other calls so far leave the window, and the totals stay. The caller holds c.mu.
+// another clock, such as that of a testing/synctest bubble. Then own, the calls of this node, and
+// all other calls so far leave the window, and the totals stay. The caller holds c.mu.
 func (c *Calls) readClock(own callCounts) time.Duration {
 	now := c.now()
 	if now < c.current.Load().at {
