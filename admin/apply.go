@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/adminhook"
@@ -43,7 +42,7 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 		}
 	case verbHold:
 		o.Hold(v.duration)
-		t.heldUntil(h, time.Now().Add(v.duration))
+		t.noteHold(h, v.duration)
 	case verbLimits:
 		err := t.changeLimits(h, o, r, &e, why)
 		return e, err

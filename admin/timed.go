@@ -21,9 +21,9 @@ type target struct {
 	limits   timedAction
 
 	// Guarded by Handler.mu.
-	users int // requests that are using the target, which is kept meanwhile
-	held  time.Time
-	acts  []entry
+	users          int // requests that are using the target, which is kept meanwhile
+	heldFrom, held time.Time
+	acts           []entry
 }
 
 // change is a value that an action gives to a setting of an object.
@@ -112,10 +112,12 @@ func setValue(c timedChange) any     { return c.set.V }
 // stop forgets the timed action.
 func (x *timedAction) stop(h *Handler) {
 	x.begun++
-	if x.timer != nil {
+	// A timer that is overdue has fired, or is one of a testing/synctest bubble that has ended. The
+	// program would end if such a timer were stopped outside of the bubble.
+	if x.timer != nil && time.Until(x.until) > 0 {
 		x.timer.Stop()
-		x.timer = nil
 	}
+	x.timer = nil
 	x.changes = nil
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,15 +151,19 @@ func (x *timedAction) end(h *Handler, t *target, a *aspect, begun int) {
 	h.record(t, e)
 }
 
-// heldUntil notes when a hold ends. Holds end by themselves, and a shorter hold does not replace a
-// longer one.
-func (t *target) heldUntil(h *Handler, end time.Time) {
+// noteHold notes a hold. Holds end by themselves, and a shorter hold does not replace a longer one.
+func (t *target) noteHold(h *Handler, d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if end.After(t.held) {
-		t.held = end
+	now := time.Now()
+	if end := now.Add(d); !t.isHeld(now) || end.After(t.held) {
+		t.heldFrom, t.held = now, end
 	}
 }
+
+// isHeld reports whether there is a hold. A hold that begins later than now is one of another clock,
+// such as that of a testing/synctest bubble. Handler.mu is held.
+func (t *target) isHeld(now time.Time) bool { return !now.Before(t.heldFrom) && now.Before(t.held) }
 
 // endHolds notes that a reset has ended the hold of the object, and those of all its keys if the
 // object is a whole group.

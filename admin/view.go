@@ -104,7 +104,7 @@ func (t *target) timedChanges() (list []timedView) {
 			list = append(list, timedView{a.what, x.until, x.after})
 		}
 	}
-	if time.Now().Before(t.held) {
+	if t.isHeld(time.Now()) {
 		list = append(list, timedView{"hold", t.held, ""})
 	}
 	return list

@@ -20,8 +20,8 @@ type deliverer struct {
 	name      string
 	receiver  atomic.Pointer[receiver]
 	durations latency.Histogram
-	attempt   chan struct{} // holds one element during an attempt
-	running   atomic.Int32  // calls of this notifier and of the notifiers that it has replaced
+	attempt   fairLock     // held during an attempt
+	running   atomic.Int32 // calls of this notifier and of the notifiers that it has replaced
 
 	state *stateStore // where deliveries are saved
 
@@ -57,7 +57,7 @@ type receiver struct {
 }
 
 func newDeliverer(name string, state *stateStore) *deliverer {
-	d := &deliverer{name: name, attempt: make(chan struct{}, 1), queue: newQueue(0), state: state}
+	d := &deliverer{name: name, queue: newQueue(0), state: state}
 	d.published.Store(&deliveryStats{})
 	return d
 }
@@ -148,11 +148,10 @@ func (d *deliverer) deliverAll(ctx context.Context) error {
 // deliverNext makes one attempt and returns the pause before the next. more is false if no alert
 // was due.
 func (d *deliverer) deliverNext(ctx context.Context, pauses *backoff) (pause time.Duration, more bool, err error) {
-	select {
-	case d.attempt <- struct{}{}:
-		defer func() { <-d.attempt }()
-	case <-ctx.Done():
+	if err := d.attempt.lock(ctx); err != nil {
+		return 0, false, err
 	}
+	defer d.attempt.unlock()
 	if err := ctx.Err(); err != nil {
 		return 0, false, err
 	}

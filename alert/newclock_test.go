@@ -26,7 +26,7 @@ func TestAMonitorStartsAgainWithEachClock(t *testing.T) {
 	}
 	told := &repeatingNotifier{flakyNotifier: newFlakyNotifier(acceptDelivery), every: time.Hour}
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told}}, rule("pending"), rule("clearing"), rule("firing"))
-	states := func() map[string]alert.State {
+	states := func(t *testing.T) map[string]alert.State {
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		seen := map[string]alert.State{}
@@ -37,20 +37,20 @@ func TestAMonitorStartsAgainWithEachClock(t *testing.T) {
 		return seen
 	}
 	bad["firing"], bad["pending"] = true, true
-	states()
+	states(t)
 	for bubble := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			bad["clearing"] = bubble == 0
-			first := states()
+			first := states(t)
 			require.Equal(t, alert.Pending, first["pending"])
 			time.Sleep(59 * time.Second)
-			require.Equal(t, first, states(), "the times begin with the clock")
+			require.Equal(t, first, states(t), "the times begin with the clock")
 			time.Sleep(time.Second)
 			want := map[string]alert.State{"pending": alert.Firing, "firing": alert.Firing, "clearing": alert.Firing}
 			if bubble > 0 {
 				want["clearing"] = alert.Resolved
 			}
-			require.Equal(t, want, states())
+			require.Equal(t, want, states(t))
 			repeated := func() (n int) {
 				for _, line := range told.lines() {
 					if strings.HasPrefix(line, "firing firing") {
@@ -62,17 +62,17 @@ func TestAMonitorStartsAgainWithEachClock(t *testing.T) {
 			before := repeated()
 			require.Positive(t, before, told.lines())
 			time.Sleep(time.Hour)
-			states()
+			states(t)
 			require.Equal(t, before+1, repeated(), "after an hour")
 			bad["pending"] = false
-			states()
+			states(t)
 			time.Sleep(time.Hour)
 			bad["pending"], bad["clearing"] = false, false
-			states()
+			states(t)
 			time.Sleep(time.Minute)
-			states()
+			states(t)
 			bad["pending"] = true
-			states()
+			states(t)
 		})
 	}
 }
@@ -133,4 +133,20 @@ func TestAStaleEvaluationIsNoNewClock(t *testing.T) {
 		m.Evaluate(time.Now())
 		require.Equal(t, alert.Firing, m.Alerts()[0].State)
 	})
+}
+
+// A monitor gets its notifier in one bubble, and calls it in the next and outside.
+func TestANotifierThatWasAddedInABubble(t *testing.T) {
+	m := alert.NewMonitor(alert.Config{Logger: discardLogger()})
+	told := newFlakyNotifier(acceptDelivery)
+	use := func(t *testing.T) {
+		rule := alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })}
+		require.NoError(t, m.Reconfigure(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{told}}, rule))
+		m.Evaluate(time.Now())
+		require.NoError(t, m.Flush(t.Context()))
+		require.NoError(t, m.Test(t.Context(), told.Name()))
+	}
+	synctest.Test(t, use)
+	synctest.Test(t, use)
+	use(t)
 }

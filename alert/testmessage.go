@@ -25,12 +25,10 @@ func (m *Monitor) Test(ctx context.Context, notifier string) error {
 		return fmt.Errorf("alert: the monitor has no notifier %.100q", notifier)
 	}
 	d := s.deliverers[at]
-	select {
-	case d.attempt <- struct{}{}:
-		defer func() { <-d.attempt }()
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := d.attempt.lock(ctx); err != nil {
+		return err
 	}
+	defer d.attempt.unlock()
 	for _, a := range s.config.testAlerts(time.Now()) {
 		if err := ctx.Err(); err != nil {
 			return err

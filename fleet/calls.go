@@ -89,19 +89,24 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 	for _, s := range sources {
 		added = append(added, callSource{s, callCountsOf(window.Counts(s.Totals()))})
 	}
+	own := c.current.Load().ownCalls()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sources = slices.Concat(c.sources, added) // a copy: snapshots share the old slice
-	c.publish(c.now())
+	c.publish(c.readClock(own))
 }
 
 // Counts returns the calls of the whole fleet in the window since the latest Forget: the calls that
 // Redis reported to Run, and all calls of this node. Each call is counted once. It takes no lock
-// and asks Redis nothing. ConsecutiveFailures is 0.
+// and asks Redis nothing. ConsecutiveFailures is 0. If the clock is another one than before, as in a
+// testing/synctest bubble, calls that ended before leave the window.
 //
 // Use it as breaker.Config.SharedCounts. A closed breaker reads the counts only after each of its
 // own calls, so a breaker without calls stays closed until it has some.
-func (c *Calls) Counts() window.Counts { return c.current.Load().windowAt(c.now()).windowCounts() }
+func (c *Calls) Counts() window.Counts {
+	s, now := c.latest()
+	return s.windowAt(now).windowCounts()
+}
 
 // Totals returns the calls of the whole fleet since this node began: all of its own, and those of
 // other nodes that it has learned of since its first reply from Redis. No value ever decreases. If
@@ -122,7 +127,7 @@ func (c *Calls) Forget() {
 	own := c.current.Load().ownCalls()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
+	now := c.readClock(own)
 	c.state.capture(now, own)
 	c.state.forget(now)
 	c.publish(now)
@@ -136,6 +141,34 @@ func (c *Calls) Err() error {
 }
 
 func (c *Calls) now() time.Duration { return time.Since(c.epoch) }
+
+// latest returns the current snapshot and the time.
+func (c *Calls) latest() (*snapshot, time.Duration) {
+	s := c.current.Load()
+	now := c.now() // after the snapshot was loaded
+	if now >= s.at {
+		return s, now
+	}
+	own := s.ownCalls()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now = c.readClock(own)
+	c.publish(now)
+	return c.current.Load(), now
+}
+
+// readClock returns the time. If the time of the current snapshot has not come yet, that time is of
+// another clock, such as that of a testing/synctest bubble. Then own, the calls of this node, and
+// all other calls so far leave the window, and the totals stay. The caller holds c.mu.
+func (c *Calls) readClock(own callCounts) time.Duration {
+	now := c.now()
+	if now < c.current.Load().at {
+		c.state.capture(now, own)
+		c.state.restart(now)
+		c.answeredAt = now
+	}
+	return now
+}
 
 // publish replaces the current snapshot. The caller holds c.mu.
 func (c *Calls) publish(now time.Duration) {

@@ -15,7 +15,7 @@ var callsScript = newScript("calls")
 func (c *Calls) exchange(ctx context.Context) {
 	for again := true; again; {
 		c.mu.Lock()
-		now := c.now()
+		now := c.readClock(c.state.captured)
 		again = c.state.inFlight != nil
 		args := c.state.scriptArgs(c.config, now, "")
 		c.mu.Unlock()
@@ -36,7 +36,7 @@ func (c *Calls) exchange(ctx context.Context) {
 			again = false
 		}
 		c.lastErr = err
-		c.publish(c.now())
+		c.publish(c.readClock(c.state.captured))
 		c.mu.Unlock()
 	}
 }
@@ -45,7 +45,7 @@ func (c *Calls) exchange(ctx context.Context) {
 // otherwise empty.
 func (s *nodeState) scriptArgs(c CallsConfig, now time.Duration, server string) []any {
 	flush, sent := s.nextFlush(now), ""
-	if s.latest != nil {
+	if s.knowsServerTime() {
 		sent = microsText(s.serverTime(now))
 	}
 	args := make([]any, 0, 7+7*len(flush))

@@ -25,11 +25,11 @@ func newCallsSeries(name string) callsSeries {
 // only, so that the sum over all nodes counts each event once. Size and error ratio are those of
 // the fleet. There is no error ratio if there are no calls.
 func (c *Calls) Observe(yield func(*stat.Series, float64) bool) {
-	s := c.current.Load()
+	s, now := c.latest()
 	c.mu.Lock()
-	late, flushes, failed, lag := c.state.late, c.flushes, c.failed, c.now()-c.answeredAt
+	late, flushes, failed, lag := c.state.late, c.flushes, c.failed, max(now-c.answeredAt, 0)
 	c.mu.Unlock()
-	own, fleet := s.ownCalls(), s.windowAt(c.now()).windowCounts()
+	own, fleet := s.ownCalls(), s.windowAt(now).windowCounts()
 	for i, n := range [4]int64{own[0], own[1], own[4], own[5]} {
 		if !yield(c.series.events[i], float64(n)) {
 			return

@@ -83,7 +83,7 @@ func (c *Calls) capture() (used bool) {
 	own := c.current.Load().ownCalls() // without the lock, because it calls the sources
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := c.now()
+	now := c.readClock(own)
 	c.state.capture(now, own)
 	c.publish(now)
 	return c.flushes == 0 || c.state.usedAt > 0 && now-c.state.usedAt <= c.config.Span || c.state.inFlight != nil

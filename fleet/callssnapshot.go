@@ -18,6 +18,7 @@ type callSource struct {
 // snapshot is one node's view of the window at one moment. It also says how the counts expire if
 // Redis does not answer again. It is immutable.
 type snapshot struct {
+	at       time.Duration // when it was made
 	sources  []callSource
 	captured callCounts    // the part of the sources' calls that is in remaining
 	others   callCounts    // calls of the other nodes since this one began

@@ -46,7 +46,7 @@ type nodeState struct {
 type serverReply struct {
 	// asked is when the flush was sent.
 	asked time.Duration
-	// server is the server's time, since 1970.
+	// server is the server's time, since 1970, or 0 if it is not known.
 	server time.Duration
 	// created identifies the key. It changes if Redis has lost the key and made a new one.
 	created int64
@@ -126,7 +126,7 @@ func (s *nodeState) receive(r *serverReply) {
 		before = &serverReply{asked: before.asked}
 	}
 	s.late += max(r.late-before.late, 0)
-	if sameKey && r.asked-before.asked <= s.span {
+	if sameKey && (before.server == 0 || r.asked-before.asked <= s.span) {
 		now, then := r.total.minus(r.own), before.total.minus(before.own)
 		if now.isAtLeast(then) {
 			// otherwise a failover has lost some, and new calls cannot be distinguished from old
@@ -147,11 +147,31 @@ func (s *nodeState) receive(r *serverReply) {
 // capture them up to an interval later, buckets that begin until then are excluded.
 func (s *nodeState) forget(now time.Duration) { s.forgotten = now + s.interval }
 
+// restart goes on in another clock, in which it is now. All calls so far are dated before the
+// window. It is not known how much of the server's time has passed.
+func (s *nodeState) restart(now time.Duration) {
+	s.capturedAt, s.usedAt, s.sent, s.forgotten = now, 0, now, math.MinInt64
+	for _, deltas := range [2][]delta{s.inFlight, s.pending} {
+		for i := range deltas {
+			deltas[i].at = now - s.span - s.width
+			deltas[i].from = deltas[i].at
+		}
+	}
+	if s.latest != nil {
+		r := *s.latest
+		r.asked, r.server, r.buckets = now, 0, nil
+		s.latest = &r
+	}
+}
+
+// knowsServerTime reports whether there was a reply in the present clock.
+func (s *nodeState) knowsServerTime() bool { return s.latest != nil && s.latest.server != 0 }
+
 // serverTime estimates the time of the server's clock at the given moment. Without a reply it is
-// not known; then any clock will do to divide time into buckets.
+// not known; then any clock that is not negative will do to divide time into buckets.
 func (s *nodeState) serverTime(at time.Duration) time.Duration {
-	if s.latest == nil {
-		return at
+	if !s.knowsServerTime() {
+		return at + (1<<62)/s.width*s.width
 	}
 	return s.latest.server + at - s.latest.asked
 }
@@ -160,7 +180,7 @@ func (s *nodeState) serverTime(at time.Duration) time.Duration {
 func (s *nodeState) snapshot(now time.Duration, sources []callSource) *snapshot {
 	server := s.serverTime(now)
 	snap := &snapshot{
-		sources: sources, captured: s.captured, others: s.others,
+		at: now, sources: sources, captured: s.captured, others: s.others,
 		width: s.width, start: now - server%s.width, remaining: make([]callCounts, s.span/s.width),
 	}
 	newest := int64(server / s.width)

@@ -110,12 +110,13 @@ func (d *dialErrors) record(addr string, err error) {
 	d.byAddr[addr] = dialError{time.Now(), err}
 }
 
-// latest returns the error of the latest dial of an address if it failed after since.
+// latest returns the error of the latest dial of an address if it failed after since. A dial that is
+// later than now was in another clock, such as that of a testing/synctest bubble.
 func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for at, last := range d.byAddr {
-		if (addr == anyAddr || addr == at) && last.at.After(since) {
+		if (addr == anyAddr || addr == at) && last.at.After(since) && time.Since(last.at) >= 0 {
 			since, err = last.at, last.err
 		}
 	}

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"errors"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,4 +29,19 @@ func TestUnusedClientIsGarbageCollected(t *testing.T) {
 		runtime.GC()
 		return count() <= before
 	}, 30*time.Second, time.Millisecond)
+}
+
+// A failed dial of another clock is not the cause of a timeout.
+func TestADialOfAnotherClockIsNotTheCause(t *testing.T) {
+	var d dialErrors
+	fails := func(*testing.T) {
+		began := time.Now().Add(-1)
+		require.NoError(t, d.latest("a", began))
+		time.Sleep(time.Microsecond)
+		d.record("a", errors.New("refused"))
+		require.Error(t, d.latest("a", began))
+	}
+	fails(t)
+	synctest.Test(t, fails)
+	synctest.Test(t, fails)
 }

@@ -120,9 +120,12 @@ func (t *shareTable) place(now time.Duration) int {
 	return -1
 }
 
-// refill adds the tokens that have arrived. If the clock has gone back, none have.
+// refill adds the tokens that have arrived. If the last time has not come yet, it is one of another
+// clock, such as that of a testing/synctest bubble. Then the bucket starts again full.
 func (b *shareBucket) refill(now time.Duration, rate float64) *shareBucket {
-	b.missing = max(b.missing-rate*float64(max(now-b.at, 0)), 0)
+	if b.missing = max(b.missing-rate*float64(now-b.at), 0); now < b.at {
+		b.missing = 0
+	}
 	b.at = now
 	return b
 }

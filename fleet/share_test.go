@@ -187,18 +187,25 @@ func TestNoRoomOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// A clock that goes back, as between the test and a bubble, neither adds tokens nor stops their
-// return.
-func TestShareOfANodeWhoseClockWentBack(t *testing.T) {
-	l := closedLink(t)
-	b := newLimiter(l, "back", fleet.FixedWindow{Limit: 2, Window: time.Second}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
-	require.True(t, mustTake(t, b, "user", 2).OK)
-	synctest.Test(t, func(t *testing.T) { // it begins in the year 2000
-		require.False(t, mustTake(t, b, "user", 1).OK)
-		time.Sleep(500 * time.Millisecond)
-		require.True(t, mustTake(t, b, "user", 1).OK)
-		require.False(t, mustTake(t, b, "user", 1).OK)
-	})
+// A limiter is a package variable that is used with the real clock, and then in one bubble after the
+// other. In each clock its share begins full.
+func TestTheShareOfANodeStartsAgainWithEachClock(t *testing.T) {
+	b := newLimiter(closedLink(t), "clocks", fleet.FixedWindow{Limit: 2, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
+	use := func() {
+		require.True(t, mustTake(t, b, "user", 2).OK)
+		r := mustTake(t, b, "user", 1)
+		require.False(t, r.OK)
+		require.LessOrEqual(t, r.RetryAfter, 30*time.Minute)
+	}
+	use()
+	for range 2 {
+		synctest.Test(t, func(*testing.T) {
+			use()
+			time.Sleep(time.Hour)
+			use()
+		})
+	}
+	use()
 }
 
 func TestTheLimitOfALimiter(t *testing.T) {

@@ -91,7 +91,8 @@ type bucketTable struct {
 // uncountedGroup is a limiter.Group without its statistics.
 type uncountedGroup interface {
 	TakeAt(t time.Time, key quotaKey, n int) limiter.Result
-	// LookAt returns what TakeAt would return, and takes nothing.
+	// LookAt returns what TakeAt would return, and takes nothing. The time must have been read from
+	// the clock.
 	LookAt(t time.Time, key quotaKey, n int) limiter.Result
 	// PutBackAt gives back n tokens that TakeAt, of the group or of this type, took at the time
 	// taken.

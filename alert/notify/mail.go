@@ -167,7 +167,8 @@ func (m *Mail) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	var only []int // the recipients that have yet to get a single alert
 	if len(alerts) == 1 {
 		if d, ok := m.deferrals.find(alerts[0]); ok {
-			if time.Since(d.last) < deferralPause {
+			// A negative time means that the last attempt was in another clock.
+			if since := time.Since(d.last); since >= 0 && since < deferralPause {
 				return d.refused.err()
 			}
 			only = d.refused.indices
@@ -182,5 +183,5 @@ func (m *Mail) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	if err != nil {
 		return err
 	}
-	return m.deferrals.record(alerts, late, time.Now())
+	return m.deferrals.record(alerts, late)
 }

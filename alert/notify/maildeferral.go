@@ -52,11 +52,14 @@ func (d *deferrals) find(a alert.Alert) (deferral, bool) {
 	return found, ok && found.state == a.State && found.startsAt.Equal(a.StartsAt)
 }
 
-// record notes that the alerts were sent at a time, and returns the error if late recipients have
-// yet to get them.
-func (d *deferrals) record(alerts []alert.Alert, late lateRecipients, at time.Time) (err error) {
+// record notes that the alerts were sent, and returns the error if late recipients have yet to get
+// them. It reads the clock with the lock held. So if the time of an earlier attempt has not come
+// yet, that attempt was in another clock, such as that of a testing/synctest bubble.
+func (d *deferrals) record(alerts []alert.Alert, late lateRecipients) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	at := time.Now()
+	maps.DeleteFunc(d.byID, func(_ string, old deferral) bool { return at.Before(old.last) || at.Sub(old.last) > maxDeferral })
 	for _, a := range alerts {
 		began := at
 		if old, ok := d.byID[a.ID]; ok && old.state == a.State && old.startsAt.Equal(a.StartsAt) {
@@ -72,6 +75,5 @@ func (d *deferrals) record(alerts []alert.Alert, late lateRecipients, at time.Ti
 		d.byID[a.ID] = deferral{a.State, a.StartsAt, began, at, late}
 		err = late.err()
 	}
-	maps.DeleteFunc(d.byID, func(_ string, old deferral) bool { return at.Sub(old.last) > maxDeferral })
 	return err
 }

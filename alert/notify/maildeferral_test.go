@@ -76,3 +76,33 @@ func TestARecipientIsTriedAgainForAnHour(t *testing.T) {
 		require.Equal(t, []string{"TO:<a@team.example>"}, s.received()[1].to)
 	})
 }
+
+// A sink is a package variable that is used with the real clock, and then in one bubble after the
+// other. In each clock, the recipient is tried again each minute, and for an hour.
+func TestADeferralStartsAgainWithEachClock(t *testing.T) {
+	s := newMailServer(t)
+	c := mailConfig(s)
+	c.To = []string{"a@team.example", "b@team.example"}
+	s.answers = map[string]string{"RCPT TO:<b@team.example>": "452 full"}
+	m := notify.NewMail(c)
+	attempts := func(t *testing.T) int {
+		conns := s.conns
+		require.Error(t, m.Notify(t.Context(), firingAlert()))
+		return s.conns - conns
+	}
+	require.Equal(t, 1, attempts(t))
+	require.Zero(t, attempts(t))
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			for range 60 {
+				require.Equal(t, 1, attempts(t))
+				require.Zero(t, attempts(t), "within a minute")
+				time.Sleep(time.Minute)
+			}
+			require.NoError(t, m.Notify(t.Context(), firingAlert()), "after an hour")
+			require.Equal(t, 1, attempts(t), "a new deferral")
+			synctest.Wait()
+		})
+	}
+	require.Equal(t, 1, attempts(t), "with the real clock")
+}

@@ -43,7 +43,7 @@ var (
 	NewQueue func(s Source, maxWaiters int) Queue
 	// Uncounted returns a limiter.Group[K] as a value with the methods TakeAt and LookAt, each a
 	// func(time.Time, K, int) limiter.Result, which count nothing in its statistics. LookAt returns
-	// what TakeAt would return, and takes nothing.
+	// what TakeAt would return, and takes nothing. Its time must have been read from the clock.
 	Uncounted func(group any) any
 	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for
 	// keys that are part of something large. It must be called before the group is used.

@@ -5,6 +5,8 @@ package places
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/clock"
 )
 
 // Horizon is how much later than the first moment the last one can be. If all moments until then
@@ -18,6 +20,7 @@ type Places struct {
 	interval atomic.Int64 // between two tokens, in nanoseconds
 	refused  atomic.Int64 // callers that have not asked for a moment
 	next     atomic.Int64 // the next moment, in nanoseconds since the epoch
+	latest   atomic.Int64 // the time of a late call of After, in nanoseconds since the epoch
 	even     Even         // see between
 }
 
@@ -36,11 +39,24 @@ func (p *Places) Refuse(interval time.Duration) {
 // next and the last one that was given.
 func (p *Places) After(next time.Time) time.Duration {
 	now := time.Since(p.epoch)
+	p.noteTime(now)
 	first := max(next.Sub(p.epoch), now)
 	if !p.claim() {
 		return p.momentAfter(first) - now
 	}
 	return p.Take(first, time.Duration(p.interval.Load())) - now
+}
+
+// noteTime forgets the moments that were given if the clock is another one than before: see
+// clock.IsNew.
+func (p *Places) noteTime(now time.Duration) {
+	switch latest := p.latest.Load(); {
+	case clock.IsNew(p.epoch, now, time.Duration(latest), clock.ReadTolerance):
+		p.latest.Store(int64(now))
+		p.next.Store(int64(now))
+	case int64(now) > latest:
+		p.latest.CompareAndSwap(latest, int64(now))
+	}
 }
 
 // claim reports whether some refused caller has not yet asked when to retry. If so, it counts one

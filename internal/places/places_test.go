@@ -92,3 +92,25 @@ func TestWaitIsNeverTooShortAndNeverTooLong(t *testing.T) {
 		}
 	})
 }
+
+// Places in a package variable are used with the real clock, and then in one bubble after the other.
+func TestMomentsStartAgainWithEachClock(t *testing.T) {
+	p := places.New()
+	give := func(t *testing.T) {
+		next := time.Now().Add(10 * time.Second)
+		for i := range 5 {
+			p.Refuse(time.Second)
+			require.InDelta(t, 10+i, p.After(next).Seconds(), 0.5)
+		}
+		require.LessOrEqual(t, p.After(next), 15*time.Second, "a question without a refusal")
+	}
+	give(t)
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			give(t)
+			time.Sleep(20 * time.Second)
+			give(t)
+		})
+	}
+	give(t)
+}

@@ -116,7 +116,9 @@ func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) ite
 			if !ok {
 				last.at = d.at
 			}
-			h.Exemplars = slices.DeleteFunc(slices.Clone(h.Exemplars), func(e stat.Exemplar) bool { return !e.Time.After(last.at) })
+			h.Exemplars = slices.DeleteFunc(slices.Clone(h.Exemplars), func(e stat.Exemplar) bool {
+				return !isNew(e, last.at, now)
+			})
 			if ok && sameBuckets(last.Histogram, h) && includesCounts(h, last.Histogram) {
 				newer := h.Exemplars
 				h, s.created = subtractCounts(kept, last.Histogram), last.at
@@ -131,6 +133,13 @@ func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) ite
 		}
 		d.last, d.at = next, now
 	}
+}
+
+// isNew reports whether an exemplar came after the last collection. If that was later than now, it
+// was in another clock, such as that of a testing/synctest bubble. So is an exemplar from much later
+// than now. The tolerance allows for corrections of the clock since the start of the program.
+func isNew(e stat.Exemplar, last, now time.Time) bool {
+	return (e.Time.After(last) || last.After(now)) && e.Time.Sub(now) < time.Hour
 }
 
 // countOf returns the number of values in the bucket with Prometheus's number i.

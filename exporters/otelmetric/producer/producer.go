@@ -127,6 +127,9 @@ func (l *series) point(h stat.Histogram, now time.Time) point {
 		// A bucket is numbered by its upper bound in Prometheus, and by its lower bound here.
 		PositiveBucket: metricdata.ExponentialBucket{Offset: int32(h.Offset - 1), Counts: counts},
 	}
+	if p.StartTime.After(now) { // of another clock, such as that of a testing/synctest bubble
+		p.StartTime = time.Time{} // not known
+	}
 	if h.Max > 0 {
 		p.Max = metricdata.NewExtrema(h.Max)
 	}
