@@ -11,10 +11,10 @@ MODULES := $(sort $(patsubst %/,%,$(dir $(shell git ls-files --cached --others -
 ifeq ($(MODULES),)
 $(error no modules found: this Makefile needs a git checkout)
 endif
-LIBRARIES := $(filter-out tools,$(MODULES))
+LIBRARIES := $(filter-out dev/tools,$(MODULES))
 
-# Linters and their kin, at the versions of tools/go.mod. They work on the module that they are run in.
-TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
+# Linters and their kin, at the versions of dev/tools/go.mod. They work on the module that they are run in.
+TOOL := go tool -modfile=$(CURDIR)/dev/tools/go.mod
 LINT := $(TOOL) golangci-lint
 
 # A program with the race detector waits for a second before it exits, for races of goroutines that
@@ -49,7 +49,7 @@ demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if t
 # longest ones follow. Under the race detector tests take four times as long. Here it is for the modules that
 # users import, the examples and the soak test; the workflow on GitHub uses it for every module.
 # Tables for debuggers take a quarter of the time to link, and vet is a step of its own.
-GOTEST := go run -C tools ./gotest -jobs=2 -first=fleet,.,exporters/prom,tests,proving -norace=bench,proving,tests,tools -- -vet=off -ldflags=-w
+GOTEST := go run -C dev/tools ./gotest -jobs=2 -first=fleet,.,exporters/prom,dev/tests,dev/proving -norace=dev/bench,dev/proving,dev/tests,dev/tools -- -vet=off -ldflags=-w
 
 .PHONY: check
 check: ## Check format, vet and lint what changed, and run the quick tests; installs nothing
@@ -81,7 +81,7 @@ test-valkey: ## Test the fleet on Valkey too, where it can be had; without the t
 
 .PHONY: test-long
 test-long: ## Test the simulation with all seeds and guards
-	@WEIR_SOAK=true go test -C proving -timeout=10m ./internal/sim
+	@WEIR_SOAK=true go test -C dev/proving -timeout=10m ./internal/sim
 
 .PHONY: test-386
 test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned
@@ -104,16 +104,16 @@ lint: ## Verify .golangci.yml and lint every module with it
 
 .PHONY: lint-changed
 lint-changed: ## Lint the packages that differ from main
-	@go run -C tools ./lintchanged
+	@go run -C dev/tools ./lintchanged
 
-# Not in tools/go.mod, because it needs a version of a YAML library that golangci-lint cannot use.
+# Not in dev/tools/go.mod, because it needs a version of a YAML library that golangci-lint cannot use.
 .PHONY: actionlint
 actionlint: ## Check the workflows of GitHub Actions
 	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .PHONY: words
-words: ## Fail where more places are hard to read than tools/words/limit allows
-	@go test -C tools ./words && go run -C tools ./words ..
+words: ## Fail where more places are hard to read than dev/tools/words/limit allows
+	@go test -C dev/tools ./words && go run -C dev/tools ./words ../..
 
 .PHONY: format fmt
 format: ## Fail where a file is not formatted
@@ -130,41 +130,41 @@ tidy-diff: ## Fail where a go.mod is not tidy
 .PHONY: examples
 examples: ## Build every example, and run the storefront and the fleet to their last lines
 	@go build -C examples -o /dev/null ./...
-	@set -o pipefail; go run -C examples ./storefront -for 10s | go run -C tools ./lastline \
+	@set -o pipefail; go run -C examples ./storefront -for 10s | go run -C dev/tools ./lastline \
 		calls succeeded failed refused_open refused_limited breaker_opened breaker_closed \
 		alerts_fired alerts_resolved otel_exports prometheus_series
-	@set -o pipefail; go run -C examples ./fleet -for 8s | go run -C tools ./lastline \
+	@set -o pipefail; go run -C examples ./fleet -for 8s | go run -C dev/tools ./lastline \
 		processes calls succeeded failed refused_open refused_limited breakers_opened_by_the_fleet breakers_closed \
 		alerts_fired alerts_resolved
 
 .PHONY: bench bench-quick bench-guard bench-results
 bench: deps ## Compare with other libraries and the machine's floor; fails where a bound is missed
-	@go run -C bench . compare
+	@go run -C dev/bench . compare
 bench-quick: ## The main rows of that, in about a minute
-	@go run -C bench . quick
+	@go run -C dev/bench . quick
 bench-guard: ## Fail where a cost has doubled
-	@go run -C bench . guard
-bench-results: deps ## Measure everything and write bench/RESULTS.md
-	@go run -C bench . results
+	@go run -C dev/bench . guard
+bench-results: deps ## Measure everything and write dev/bench/RESULTS.md
+	@go run -C dev/bench . results
 
 .PHONY: proving proving-quick
 proving: ## Compare how well guards protect, in virtual time, and write docs/protection.md; half an hour
-	@go run -C proving . whole
+	@go run -C dev/proving . whole
 proving-quick: ## The main rows of that, in about a minute; fails where a goal that was reached is lost
-	@go run -C proving . quick
+	@go run -C dev/proving . quick
 
 # How long to search, and the seed of the worlds that the search begins with.
 FOR ?= 10m
 SEED ?= 1
 
 .PHONY: harm harm-search harm-page
-harm: ## Judge known worlds; fails where a guard breaks a promise that is not in proving/harm/broken.txt
-	@go run -C proving ./cmd/harm -check harm -guards recommended,weir,host,queue
-harm-search: ## Look for worlds in which a guard harms for FOR=10m from SEED=1, into proving/found
-	@mkdir -p proving/found
-	@go run -C proving ./cmd/harm -for $(FOR) -seed $(SEED) -guards recommended,weir,host,queue -out found
+harm: ## Judge known worlds; fails where a guard breaks a promise that is not in dev/proving/harm/broken.txt
+	@go run -C dev/proving ./cmd/harm -check harm -guards recommended,weir,host,queue
+harm-search: ## Look for worlds in which a guard harms for FOR=10m from SEED=1, into dev/proving/found
+	@mkdir -p dev/proving/found
+	@go run -C dev/proving ./cmd/harm -for $(FOR) -seed $(SEED) -guards recommended,weir,host,queue -out found
 harm-page: ## Judge 200 random worlds and the known ones, and write "Whom it harms" of docs/protection.md; ten minutes
-	@go run -C proving ./cmd/harm -worlds 200 -seed 2026 -check harm -page ../docs/protection.md
+	@go run -C dev/proving ./cmd/harm -worlds 200 -seed 2026 -check harm -page ../../docs/protection.md
 
 .PHONY: benchmarks benchstat
 benchmarks: ## Run the packages' own benchmarks: BENCH=regexp COUNT=10, kept with > bench-new.txt
@@ -182,26 +182,26 @@ fuzz: ## Fuzz every fuzz test for FUZZTIME=10s
 
 .PHONY: soak soak-random soak-tests soak-minute
 soak: soak-random soak-tests ## Wear everything down for SOAKTIME=10m, under the race detector
-	@go run -C soak $(RACE) . -for $(SOAKTIME)
+	@go run -C dev/soak $(RACE) . -for $(SOAKTIME)
 soak-random:
 	@WEIR_RANDOM_OPERATIONS=$(OPERATIONS) go test -run='^TestEveryVerbOfEveryLimiterAgainstAnOracle$$' -timeout=1h ./limiter
 soak-tests: # with their searches repeated more often
 	@WEIR_SOAK=true go test $(RACE) -count=1 -timeout=1h ./...
 	@WEIR_SOAK=true go test -C fleet $(RACE) -count=1 -timeout=1h -run='^TestFleetLimitersKeepThePromisesOfLimiters$$' .
-	@WEIR_SOAK=true go test -C soak $(RACE) -count=1 -timeout=1h ./linear
+	@WEIR_SOAK=true go test -C dev/soak $(RACE) -count=1 -timeout=1h ./linear
 	@WEIR_SOAK=true go test -C weirconfig $(RACE) -count=1 -timeout=1h -run='^TestWholeFilesUnderLoad$$' .
 soak-minute:
-	@go run -C soak $(RACE) . -for 1m
+	@go run -C dev/soak $(RACE) . -for 1m
 
 .PHONY: consume
 consume: ## Show that the next release can be used from outside: release a copy, and build users of it
-	@go run -C tools ./consume
+	@go run -C dev/tools ./consume
 
 .PHONY: release release-check
 release: ## Prepare a release after make ci: V=v0.1.0 makes the commit and the tags, and pushes nothing
-	@go run -C tools ./release $(V)
+	@go run -C dev/tools ./release $(V)
 release-check: ## Fail if the release V=v0.1.0 is not what make release makes
-	@go run -C tools ./release -check $(V)
+	@go run -C dev/tools ./release -check $(V)
 
 # The last release, the last before V, or before the first a commit of our choice.
 API_BASE ?= $(shell git describe --tags --abbrev=0 --match='v[0-9]*' --exclude='$(V)' 2>/dev/null || echo 5160908)

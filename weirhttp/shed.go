@@ -57,7 +57,7 @@ func (c ShedConfig) Validate() error {
 // WriteHeader, flushes the response or takes over the connection, or else returns: a stream may be
 // long, and is not slow. It holds its slot until it ends, so give streams a Shed of their own if
 // many are open: of 101 requests per second, 1 % that last a minute hold 60 slots
-// (proving/harm/streams-many.yaml). Put a Shed before a Limit, and both before a Guard, which
+// (dev/proving/harm/streams-many.yaml). Put a Shed before a Limit, and both before a Guard, which
 // counts a 503 as a failure. The limiter can be shared and can be changed at any time.
 // [inflight.Limiter.Reconfigure] can also change whether requests wait. The ShedConfig cannot be
 // changed. If the limiter has a name, it has metrics, and refusals name it. The handler gets the
