@@ -71,8 +71,8 @@ type keyed interface {
 	current() *Gate
 	hasRoom() bool
 	maxKeys() int
-	join() bool
-	leave()
+	countShared() bool
+	uncountShared()
 	isBusy() bool
 	ownBound() bool
 }
@@ -94,7 +94,7 @@ type setup struct {
 
 	inFlight *inflight.Limiter                  // nil if there is none
 	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
-	shared   bool                               // inFlight is that of all keys without room: see crowd
+	shared   bool                               // inFlight is that of all keys without room
 	// slots, if inFlight is fixed and no other gate shares it
 	ownSlots gatehook.Listener[breaker.Outcome]
 	// the word of inFlight, and its limit; nil if ownSlots is nil

@@ -75,8 +75,8 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // for each call, so that the key gets its own gate as soon as there is room. It gets its own bound
 // on calls in flight when those of its calls that began without room have ended.
 //
-// A gate can be kept for any time. If its key has got room or was evicted or forgotten meanwhile, it
-// uses what the key has now.
+// A gate can be kept for any time. If its key has got room or was evicted or forgotten meanwhile,
+// it uses what the key has now.
 //
 // All methods are safe for concurrent use. The zero value does not work: use NewGroup.
 type Group[K comparable] struct {
@@ -87,7 +87,7 @@ type Group[K comparable] struct {
 	admissions admissions
 	holds      holdTable[K]
 	waits      waits
-	crowd      crowd[K]
+	sharing    sharing[K]
 
 	// Guarded by mu. These fields are kept while there is no Rate or no bound, like those of
 	// ownParts.
@@ -159,8 +159,8 @@ type keyedGate[K comparable] struct {
 	bucket   limiter.Keyed[K]
 	hold     keyHold[K]
 	places   atomic.Pointer[places.Places]
-	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound; changed under the lock of the group
-	crowded  atomic.Bool                      // the key has room, but its calls are still in the crowd
+	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 
 func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
@@ -170,7 +170,7 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	if !k.hasRoom() {
 		k.Gate.places = &g.admissions.places // keys without room share a bucket
 	} else {
-		k.crowded.Store(k.isInCrowd()) // after all could see that the key has room
+		k.sharing.Store(k.hasShared()) // after all could see that the key has room
 	}
 	k.setup.Store(&k.first)
 	k.apply(k.parts, &k.first)
@@ -184,7 +184,7 @@ func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil 
 // there is no bound at present.
 func (k *keyedGate[K]) isBusy() bool {
 	l := k.inFlight.Load()
-	return l != nil && l.InFlight() > 0 || k.isInCrowd()
+	return l != nil && l.InFlight() > 0 || k.hasShared()
 }
 
 func (k *keyedGate[K]) maxKeys() int { return k.group.holds.max }

@@ -121,7 +121,8 @@ func TestKeysThatComeAndGoKeepTheirBounds(t *testing.T) {
 	require.Positive(t, none.Load())
 }
 
-// A call that waits for a slot of the shared bound gets one of its key's own bound as soon as the key has it.
+// A call that waits for a slot of the shared bound gets one of its key's own bound as soon as the
+// key has it.
 func TestAWaitingCallGetsASlotOfItsOwnBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}})

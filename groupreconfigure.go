@@ -117,9 +117,9 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	}
 	switch {
 	case p.withoutRoom == nil:
-	case !k.hasRoom() || k.crowded.Load():
+	case !k.hasRoom() || k.sharing.Load():
 		s.setInFlight(p.withoutRoom)
-		s.slots, s.shared = crowdListener{s.slots, k}, true
+		s.slots, s.shared = sharedListener{s.slots, k}, true
 	default:
 		own := boundWithLimits(k.inFlight.Load(), k.name, p.config)
 		k.inFlight.Store(own)

@@ -33,7 +33,7 @@ func (s slot) release() {
 	}
 	slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
 	if s.gate.shared {
-		s.gate.keyed.leave()
+		s.gate.keyed.uncountShared()
 	}
 }
 
@@ -142,9 +142,9 @@ func (s slot) hold(permit *breaker.Permit) {
 // forgotten meanwhile, or has room or its own bound now. The function that evicts a key looks for
 // slots after it has made the eviction visible, and isOfPresentGate looks for an eviction after the
 // call has the slot. So at least one of the two functions sees what the other has done. A new gate
-// of a key that gets room looks for calls without room in the same way: see crowd.
+// of a key that gets room looks for calls without room in the same way: see sharing.
 func (s slot) isOfPresentGate() bool {
-	if s.gate.shared && !s.gate.keyed.join() {
+	if s.gate.shared && !s.gate.keyed.countShared() {
 		slotHooks.Listener(s.gate.inFlight).Ended(s.start, ending{Outcome: breaker.Ignored})
 		return false
 	}
@@ -265,7 +265,7 @@ func releaseIfForgotten(permit *breaker.Permit) {
 		of = both.Listener
 	}
 	abandon := slotHooks.Abandon
-	if shared, ok := of.(crowdListener); ok {
+	if shared, ok := of.(sharedListener); ok {
 		of, abandon = shared.Listener, shared.abandon
 	}
 	bound := slotHooks.Of(of)

@@ -9,21 +9,21 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 )
 
-// crowd counts the calls in flight of each key without room, which share a bound. A key that gets
-// room leaves the crowd when none of these calls is in flight any more. So no more than
+// sharing counts the calls in flight of each key without room, which share a bound. A key that gets
+// room gets its own bound when none of these calls is in flight any more. So no more than
 // MaxConcurrent calls of a key are in flight, however it gets room.
-type crowd[K comparable] struct {
+type sharing[K comparable] struct {
 	mu       sync.Mutex
 	inFlight map[K]int // at least 1 each, so at most as many keys as the shared bound has slots
 }
 
-// join counts a call that has a slot of the shared bound. It returns false and counts nothing if
-// the key has its own bound now.
-func (k *keyedGate[K]) join() bool {
-	c, room := &k.group.crowd, k.hasRoom()
+// countShared counts a call that has a slot of the shared bound. It returns false and counts
+// nothing if the key has its own bound now.
+func (k *keyedGate[K]) countShared() bool {
+	c, room := &k.group.sharing, k.hasRoom()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if room && !k.crowded.Load() {
+	if room && !k.sharing.Load() {
 		return false
 	}
 	if c.inFlight == nil {
@@ -33,9 +33,9 @@ func (k *keyedGate[K]) join() bool {
 	return true
 }
 
-// leave undoes join.
-func (k *keyedGate[K]) leave() {
-	c := &k.group.crowd
+// uncountShared undoes countShared.
+func (k *keyedGate[K]) uncountShared() {
+	c := &k.group.sharing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inFlight[k.hold.key]--; c.inFlight[k.hold.key] <= 0 {
@@ -43,34 +43,35 @@ func (k *keyedGate[K]) leave() {
 	}
 }
 
-func (k *keyedGate[K]) isInCrowd() bool {
-	c := &k.group.crowd
+func (k *keyedGate[K]) hasShared() bool {
+	c := &k.group.sharing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.inFlight[k.hold.key] > 0
 }
 
-// ownBound gives a key that has room its own bound if none of its calls is in the crowd any more,
-// and reports whether the setup of the gate was replaced.
+// ownBound gives a key that has room its own bound if none of its calls has a slot of the shared
+// bound any more, and reports whether the setup of the gate was replaced.
 func (k *keyedGate[K]) ownBound() bool {
-	if !k.crowded.Load() || !k.leaveCrowd() {
+	if !k.sharing.Load() || !k.stopSharing() {
 		return false
 	}
 	k.group.waits.adopt()
 	return true
 }
 
-// leaveCrowd replaces the setup of the gate if none of the key's calls is in the crowd.
-func (k *keyedGate[K]) leaveCrowd() bool {
+// stopSharing replaces the setup of the gate if none of the key's calls has a slot of the shared
+// bound.
+func (k *keyedGate[K]) stopSharing() bool {
 	g := k.group
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.crowd.mu.Lock()
-	stays := g.crowd.inFlight[k.hold.key] > 0
+	g.sharing.mu.Lock()
+	stays := g.sharing.inFlight[k.hold.key] > 0
 	if !stays {
-		k.crowded.Store(false)
+		k.sharing.Store(false)
 	}
-	g.crowd.mu.Unlock()
+	g.sharing.mu.Unlock()
 	if stays {
 		return false
 	}
@@ -80,20 +81,20 @@ func (k *keyedGate[K]) leaveCrowd() bool {
 	return true
 }
 
-// crowdListener is the listener of a call that has a slot of the shared bound.
-type crowdListener struct {
+// sharedListener is the listener of a call that has a slot of the shared bound.
+type sharedListener struct {
 	gatehook.Listener[breaker.Outcome]
 	keyed keyed
 }
 
 // Ended implements [gatehook.Listener].
-func (l crowdListener) Ended(start time.Duration, e ending) {
+func (l sharedListener) Ended(start time.Duration, e ending) {
 	l.Listener.Ended(start, e)
-	l.keyed.leave()
+	l.keyed.uncountShared()
 }
 
 // abandon releases the slot of a permit that the garbage collector has found.
-func (l crowdListener) abandon(bound *inflight.Limiter) {
+func (l sharedListener) abandon(bound *inflight.Limiter) {
 	slotHooks.Abandon(bound)
-	l.keyed.leave()
+	l.keyed.uncountShared()
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// A handler and a gate are package variables that are used with the real clock, then in two bubbles,
-// and then with the real clock again. In each clock timed actions end in time, although an action of
-// the clock before has not ended. The last one would end the program if the timer of a bubble were
-// stopped.
+// A handler and a gate are package variables that are used with the real clock, then in two
+// bubbles, and then with the real clock again. In each clock timed actions end in time, although an
+// action of the clock before has not ended. The last one would end the program if the timer of a
+// bubble were stopped.
 func TestAHandlerStartsAgainWithEachClock(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerSecond(100)})
 	k := newHandlerTest(t, g)

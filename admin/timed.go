@@ -161,8 +161,8 @@ func (t *target) noteHold(h *Handler, d time.Duration) {
 	}
 }
 
-// isHeld reports whether there is a hold. A hold that begins later than now is one of another clock,
-// such as that of a testing/synctest bubble. Handler.mu is held.
+// isHeld reports whether there is a hold. A hold that begins later than now is one of another
+// clock, such as that of a testing/synctest bubble. Handler.mu is held.
 func (t *target) isHeld(now time.Time) bool { return !now.Before(t.heldFrom) && now.Before(t.held) }
 
 // endHolds notes that a reset has ended the hold of the object, and those of all its keys if the

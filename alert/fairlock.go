@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// fairLock is a lock whose callers get it in the order in which they came, unless their contexts end
-// before. Each caller that waits makes a channel: a channel that the lock kept could not be used
-// outside of the testing/synctest bubble that it was made in. The zero value is unlocked.
+// fairLock is a lock whose callers get it in the order in which they came, unless their contexts
+// end before. Each caller that waits makes a channel: a channel that the lock kept could not be
+// used outside of the testing/synctest bubble that it was made in. The zero value is unlocked.
 type fairLock struct {
 	mu      sync.Mutex
 	locked  bool

@@ -98,8 +98,8 @@ func (c *Calls) Follow(sources ...interface{ Totals() window.Totals }) {
 
 // Counts returns the calls of the whole fleet in the window since the latest Forget: the calls that
 // Redis reported to Run, and all calls of this node. Each call is counted once. It takes no lock
-// and asks Redis nothing. ConsecutiveFailures is 0. If the clock is another one than before, as in a
-// testing/synctest bubble, calls that ended before leave the window.
+// and asks Redis nothing. ConsecutiveFailures is 0. If the clock is another one than before, as in
+// a testing/synctest bubble, calls that ended before leave the window.
 //
 // Use it as breaker.Config.SharedCounts. A closed breaker reads the counts only after each of its
 // own calls, so a breaker without calls stays closed until it has some.

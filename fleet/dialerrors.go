@@ -110,8 +110,8 @@ func (d *dialErrors) record(addr string, err error) {
 	d.byAddr[addr] = dialError{time.Now(), err}
 }
 
-// latest returns the error of the latest dial of an address if it failed after since. A dial that is
-// later than now was in another clock, such as that of a testing/synctest bubble.
+// latest returns the error of the latest dial of an address if it failed after since. A dial that
+// is later than now was in another clock, such as that of a testing/synctest bubble.
 func (d *dialErrors) latest(addr string, since time.Time) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

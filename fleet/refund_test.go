@@ -107,7 +107,7 @@ func TestRefundedTokensReturnToWhereTheyCameFrom(t *testing.T) {
 				require.False(t, reserve(fleet.FromServer, 1).OK)
 				require.NoError(t, local.Refund(t.Context(), limit))
 				require.False(t, reserve(fleet.FromServer, 1).OK, "the server has granted none of these tokens")
-				require.NoError(t, early.Refund(t.Context(), 2)) // a little of it has been refilled since
+				require.NoError(t, early.Refund(t.Context(), 2)) // a little has been refilled
 				require.True(t, reserve(fleet.FromServer, 1).OK)
 			})
 		}

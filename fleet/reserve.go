@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Reservation is what a request has taken. It knows when the tokens were taken and who granted
-// them, so that tokens which are not used can be given back without allowing too many requests. It
-// must not be used by several goroutines at once.
+// Reservation is what a request has taken. It knows when the tokens were taken, and whether Redis
+// or the policy granted them, so that unused tokens can be given back without allowing too
+// many requests. It must not be used by several goroutines at once.
 type Reservation struct {
 	Result
 
@@ -61,9 +61,9 @@ func (l *Limiter) reservation(r Result, from origin, began time.Time, key string
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
 // is below 1. Tokens that the policy [OnOutage] granted return to its limit in this process, and
 // those of Redis to Redis. Only tokens that still count are given back: none if the window has
-// passed, and to a bucket only those that have not been refilled since. A window or a log gives back
-// the oldest tokens that still count, which can only make it stricter. An error means that Redis did
-// not answer; the tokens are not sent again.
+// passed, and to a bucket only those that have not been refilled since. A window or a log gives
+// back the oldest tokens that still count, which can only make it stricter. An error means that
+// Redis did not answer; the tokens are not sent again.
 func (r *Reservation) Refund(ctx context.Context, n int) error {
 	if n = min(n, r.left); n < 1 {
 		return nil

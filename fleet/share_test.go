@@ -187,8 +187,8 @@ func TestNoRoomOfSeveralLimits(t *testing.T) {
 	})
 }
 
-// A limiter is a package variable that is used with the real clock, and then in one bubble after the
-// other. In each clock its share begins full.
+// A limiter is a package variable that is used with the real clock, and then in one bubble after
+// the other. In each clock its share begins full.
 func TestTheShareOfANodeStartsAgainWithEachClock(t *testing.T) {
 	b := newLimiter(closedLink(t), "clocks", fleet.FixedWindow{Limit: 2, Window: time.Hour}, fleet.Config{OnOutage: fleet.FailLocal, Share: 1})
 	use := func() {

@@ -33,7 +33,7 @@ func (d *decision) askRemotes(ctx context.Context) error {
 		if !result.OK {
 			return nil
 		}
-		if result.RetryAfter <= 0 { // otherwise shadow mode has allowed the request and taken nothing
+		if result.RetryAfter <= 0 { // otherwise shadow mode has taken nothing
 			a.granted = granted
 		}
 	}

@@ -89,7 +89,8 @@ func newWorkload(seed uint64) (*workload, error) {
 	return w, err
 }
 
-// start runs everything until the context is done, and returns when all of it has ended. It kills the given Redis.
+// start runs everything until the context is done, and returns when all of it has ended. It kills
+// the given Redis.
 func (w *workload) start(ctx context.Context, sampleInterval time.Duration, redis *exec.Cmd) {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -93,7 +93,8 @@ func TestWaitIsNeverTooShortAndNeverTooLong(t *testing.T) {
 	})
 }
 
-// Places in a package variable are used with the real clock, and then in one bubble after the other.
+// Places in a package variable are used with the real clock, and then in one bubble after the
+// other.
 func TestMomentsStartAgainWithEachClock(t *testing.T) {
 	p := places.New()
 	give := func(t *testing.T) {

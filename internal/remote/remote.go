@@ -32,7 +32,8 @@ func (t *Tokens) Refund(ctx context.Context) {
 // not granted, and the caller must not keep t.
 func Take[R any](ctx context.Context, r interface {
 	Take(ctx context.Context, n int) (R, error)
-}, n int) (result R, t Tokens, err error) {
+}, n int,
+) (result R, t Tokens, err error) {
 	if reserver, ok := r.(interface {
 		Reserve(ctx context.Context, n int) (R, func(ctx context.Context, n int) error, error)
 	}); ok {

@@ -136,8 +136,8 @@ func (d *deltas) since(all iter.Seq2[series, stat.Histogram], now time.Time) ite
 }
 
 // isNew reports whether an exemplar came after the last collection. If that was later than now, it
-// was in another clock, such as that of a testing/synctest bubble. So is an exemplar from much later
-// than now. The tolerance allows for corrections of the clock since the start of the program.
+// was in another clock, such as that of a testing/synctest bubble. So is an exemplar from much
+// later than now. The tolerance allows for corrections of the clock since the start of the program.
 func isNew(e stat.Exemplar, last, now time.Time) bool {
 	return (e.Time.After(last) || last.After(now)) && e.Time.Sub(now) < time.Hour
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // A producer and its breaker are package variables that are used with the real clock, and then in
-// one bubble after the other. Each call is exported once as a delta, and no total falls. No interval
-// begins after its end.
+// one bubble after the other. Each call is exported once as a delta, and no total falls. No
+// interval begins after its end.
 func TestAProducerStartsAgainWithEachClock(t *testing.T) {
 	b := breaker.New("payments", breaker.Config{Latency: true, Trace: func(context.Context) (trace, span string) { return traceID, spanID }})
 	totals, err := producer.New(b)

@@ -58,9 +58,9 @@ func New(s Server, c Config) *Pool {
 }
 
 // Take takes n tokens of the key, all or none, from the pool or from the server. held reports that
-// they came from the pool, and age how long the pool has held the oldest of its tokens, so that they
-// can be given back. The result's Remaining is that of the server's last answer, less what
-// was handed out since.
+// they came from the pool, and age how long the pool has held the oldest of its tokens, so that
+// they can be given back. The result's Remaining is that of the server's last answer, less what was
+// handed out since.
 func (p *Pool) Take(ctx context.Context, key string, n int) (r limiter.Result, held bool, age time.Duration, err error) {
 	if n < 1 {
 		r, err = p.server.Take(ctx, key, n)
