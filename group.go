@@ -11,7 +11,10 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/limiter"
@@ -254,4 +257,236 @@ func (g *Group[K]) Busiest(n int) []limiter.BusyKey {
 		keys = append(keys, limiter.BusyKey(k))
 	}
 	return keys
+}
+
+// Reconfigure replaces the config of all keys, including those added later, while calls are made.
+// Any field can change. Calls that wait and calls in flight continue as [Gate.Reconfigure] says. In
+// any span of time, a key is allowed at most the calls that the largest limits in effect during
+// that span allow. Breakers keep their states and counts: see [breaker.Breaker.Reconfigure]. Token
+// buckets keep their tokens, but not more than the new Burst: see [limiter.TokenBucket.SetRate].
+//
+// If c is invalid, Reconfigure returns the error of c.Validate and changes nothing.
+func (g *Group[K]) Reconfigure(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	err := g.setConfig(c)
+	p := g.parts.Load()
+	g.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	// The breakers call OnChange, so the lock is not held. If another Reconfigure has come between,
+	// the breakers get the config that the other parts have.
+	for {
+		if err = g.breakers.Reconfigure(p.config.Breaker); err != nil {
+			return err
+		}
+		latest := g.parts.Load()
+		if latest == p {
+			return nil
+		}
+		p = latest
+	}
+}
+
+// setMaxConcurrent replaces MaxConcurrent alone by a valid number, if there is a bound. The lock is
+// held.
+func (g *Group[K]) setMaxConcurrent(n int, number uint64) {
+	p := *g.parts.Load()
+	p.config.MaxConcurrent = n
+	g.setParts(&p)
+	g.slotsSet = number
+}
+
+// setConfig gives all gates the parts for a valid config. The lock is held.
+func (g *Group[K]) setConfig(c Config) error {
+	p := &groupParts[K]{config: c}
+	if err := g.setBuckets(p); err != nil {
+		return err
+	}
+	g.setParts(p)
+	g.slotsSet = adminhook.NextNumber()
+	return nil
+}
+
+// setParts gives all gates the buckets of p, and the other parts as the config of p says. It stores
+// p before it visits the gates. So a gate that is made meanwhile either uses p from the beginning
+// or is visited. The lock is held.
+func (g *Group[K]) setParts(p *groupParts[K]) {
+	g.setWithoutRoom(p)
+	g.admissions.measureWaits(p.config.MaxWait)
+	g.parts.Store(p)
+	for _, gate := range g.All() {
+		k := gate.keyed.(*keyedGate[K])
+		next := new(setup)
+		k.apply(p, next)
+		k.setup.Store(next)
+	}
+	g.waits.adopt()
+}
+
+func (g *Group[K]) setBuckets(p *groupParts[K]) (err error) {
+	if p.config.Rate == (limiter.Rate{}) {
+		return nil
+	}
+	if c := g.bucketConfig(p.config); g.buckets == nil {
+		g.buckets = limiter.NewGroup(c)
+	} else {
+		err = g.buckets.Reconfigure(c)
+	}
+	p.buckets = g.buckets
+	return err
+}
+
+func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
+	if p.config.bounded() {
+		g.withoutRoom = boundWithLimits(g.withoutRoom, g.name, p.config)
+		p.withoutRoom = g.withoutRoom
+	}
+}
+
+// boundWithLimits returns a bound with the limits of c: l itself, whose slots stay in use, or a new
+// bound if l is nil.
+func boundWithLimits(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
+	if l == nil {
+		return slotHooks.New(name, c.MaxConcurrent, c.Adaptive)
+	}
+	slotHooks.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
+	return l
+}
+
+// apply fills in a setup by the parts of the group. The lock of the group is held, unless the gate
+// is new.
+func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
+	s.Gate, s.longestWait = &k.Gate, p.config.MaxWait
+	s.onlyBreaker = p.buckets == nil
+	if p.buckets != nil {
+		if k.bucket == (limiter.Keyed[K]{}) {
+			k.bucket = p.buckets.Get(k.hold.key)
+		}
+		s.limiter, s.timed = &k.bucket, &k.bucket
+	}
+	switch {
+	case p.withoutRoom == nil:
+	case !k.hasRoom() || k.sharing.Load():
+		s.setInFlight(p.withoutRoom)
+		s.slots, s.shared = sharedListener{s.slots, k}, true
+	default:
+		own := boundWithLimits(k.inFlight.Load(), k.name, p.config)
+		k.inFlight.Store(own)
+		s.setInFlight(own)
+	}
+	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
+		s.setChances()
+	}
+}
+
+// inFlight returns the calls in flight of all keys, and the lowest bound of a key. The bounds of
+// the keys differ only if they are adaptive.
+func (p *groupParts[K]) inFlight(g *Group[K]) instrument.Bound {
+	lowest := slotHooks.Bound(p.withoutRoom)
+	calls := lowest.Calls
+	for _, gate := range g.All() {
+		if l := gate.setup.Load().inFlight; l != nil && l != p.withoutRoom {
+			b := slotHooks.Bound(l)
+			calls += b.Calls
+			if b.Limit < lowest.Limit {
+				lowest = b
+			}
+		}
+	}
+	lowest.Calls = calls
+	return lowest
+}
+
+// sharing counts the calls in flight of each key without room, which share a bound. A key that gets
+// room gets its own bound when none of these calls is in flight any more. So no more than
+// MaxConcurrent calls of a key are in flight, however it gets room.
+type sharing[K comparable] struct {
+	mu       sync.Mutex
+	inFlight map[K]int // at least 1 each, so at most as many keys as the shared bound has slots
+}
+
+// countShared counts a call that has a slot of the shared bound. It returns false and counts
+// nothing if the key has its own bound now.
+func (k *keyedGate[K]) countShared() bool {
+	c, room := &k.group.sharing, k.hasRoom()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if room && !k.sharing.Load() {
+		return false
+	}
+	if c.inFlight == nil {
+		c.inFlight = map[K]int{}
+	}
+	c.inFlight[k.hold.key]++
+	return true
+}
+
+// uncountShared undoes countShared.
+func (k *keyedGate[K]) uncountShared() {
+	c := &k.group.sharing
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inFlight[k.hold.key]--; c.inFlight[k.hold.key] <= 0 {
+		delete(c.inFlight, k.hold.key)
+	}
+}
+
+func (k *keyedGate[K]) hasShared() bool {
+	c := &k.group.sharing
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inFlight[k.hold.key] > 0
+}
+
+// ownBound gives a key that has room its own bound if none of its calls has a slot of the shared
+// bound any more, and reports whether the setup of the gate was replaced.
+func (k *keyedGate[K]) ownBound() bool {
+	if !k.sharing.Load() || !k.stopSharing() {
+		return false
+	}
+	k.group.waits.adopt()
+	return true
+}
+
+// stopSharing replaces the setup of the gate if none of the key's calls has a slot of the shared
+// bound.
+func (k *keyedGate[K]) stopSharing() bool {
+	g := k.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sharing.mu.Lock()
+	stays := g.sharing.inFlight[k.hold.key] > 0
+	if !stays {
+		k.sharing.Store(false)
+	}
+	g.sharing.mu.Unlock()
+	if stays {
+		return false
+	}
+	next := new(setup)
+	k.apply(g.parts.Load(), next)
+	k.setup.Store(next)
+	return true
+}
+
+// sharedListener is the listener of a call that has a slot of the shared bound.
+type sharedListener struct {
+	gatehook.Listener[breaker.Outcome]
+	keyed keyed
+}
+
+// Ended implements [gatehook.Listener].
+func (l sharedListener) Ended(start time.Duration, e ending) {
+	l.Listener.Ended(start, e)
+	l.keyed.uncountShared()
+}
+
+// abandon releases the slot of a permit that the garbage collector has found.
+func (l sharedListener) abandon(bound *inflight.Limiter) {
+	slotHooks.Abandon(bound)
+	l.keyed.uncountShared()
 }

@@ -2,11 +2,18 @@ package weir
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/keytext"
+	"github.com/weir-go/weir/internal/latency"
+	"github.com/weir-go/weir/internal/places"
+	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -179,5 +186,262 @@ func (a *admissions) histograms(name string, began time.Time, yield func(*stat.S
 	if times := a.waits.Load(); times != nil {
 		waits := window.Latency(times.Snapshot())
 		yield(a.series(name, began).Wait, waits.Histogram())
+	}
+}
+
+// Admissions returns how many calls the gate's limits have allowed and refused. Refused includes
+// the calls that a hold has refused. Shadowed and Near are 0. Without a limit, only the calls that
+// a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
+// group.
+func (g *Gate) Admissions() limiter.Stats {
+	s := g.admissions.stats()
+	s.Allowed += g.gotSlotAtOnce()
+	return s
+}
+
+// gotSlotAtOnce returns the number of calls that got a slot without a wait and are counted by the
+// bound on calls in flight.
+func (g *Gate) gotSlotAtOnce() int64 {
+	if g.own == nil {
+		return 0
+	}
+	l := g.own.inFlight.Load()
+	if l == nil {
+		return 0
+	}
+	return slotHooks.AtOnce(l)
+}
+
+// admissions counts the calls at the limits of a gate, or of all gates of a group.
+type admissions struct {
+	allowed, waited, refused, cancelled atomic.Int64
+
+	hopeless       atomic.Int64
+	hopelessSeries atomic.Pointer[stat.Series]
+
+	waiting atomic.Int64
+	waits   atomic.Pointer[latency.Histogram] // nil if MaxWait was never set
+
+	places      atomic.Pointer[places.Places] // see Gate
+	lastRefusal atomic.Pointer[sharedRefusal]
+	once        sync.Once
+	shared      bool // by all gates of a group
+	metrics     *instrument.LimiterSeries
+	bound       atomic.Pointer[instrument.InFlightSeries]
+}
+
+func (a *admissions) stats() limiter.Stats {
+	return limiter.Stats{
+		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
+		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(), Waiting: a.waiting.Load(),
+	}
+}
+
+// countRefused counts a call that the limits or a hold have refused.
+func (g *setup) countRefused() {
+	g.admissions.refused.Add(1)
+	g.hold.refused()
+}
+
+// measureWaits keeps the durations of waits from now on if calls may wait.
+func (a *admissions) measureWaits(longest time.Duration) {
+	if longest > 0 {
+		a.waits.CompareAndSwap(nil, new(latency.Histogram))
+	}
+}
+
+// beginWait counts a call that waits. endWait must follow.
+func (a *admissions) beginWait() (began time.Time) {
+	a.waiting.Add(1)
+	return time.Now()
+}
+
+func (a *admissions) endWait(began time.Time, allowed bool) {
+	a.waiting.Add(-1)
+	if waits := a.waits.Load(); allowed && waits != nil {
+		waits.Record(time.Since(began))
+	}
+}
+
+// sameMoment bounds the difference between the Until times of two refusals that share an error.
+const sameMoment = time.Microsecond
+
+// sharedRefusal is an error that several refused calls share.
+type sharedRefusal struct {
+	err     limiter.LimitedError
+	places  *places.Places
+	maxWait time.Duration
+}
+
+// refusal returns the error of a call that is refused at once. Calls that are refused until the
+// same moment share one error, so that refusals under load do not allocate. If p is not nil, p
+// chooses the moment at which each refused caller should retry.
+func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
+	a := g.admissions
+	last := a.lastRefusal.Load()
+	if last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p && last.maxWait == g.longestWait {
+		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
+			return &last.err
+		}
+	}
+	next := &sharedRefusal{err: e, places: p, maxWait: g.longestWait}
+	bridge.Spread(&next.err, p)
+	bridge.NameMaxWait(&next.err, g.longestWait)
+	a.lastRefusal.Store(next)
+	return &next.err
+}
+
+// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
+// the callers of such calls should retry, or nil if the rate of the limiter is not known.
+func (g *setup) retryPlaces() *places.Places {
+	interval := bridge.Interval(g.limiter)
+	if interval <= 0 {
+		return nil
+	}
+	p := g.places.Load()
+	if p == nil {
+		g.places.CompareAndSwap(nil, places.New())
+		p = g.places.Load()
+	}
+	p.Refuse(interval)
+	return p
+}
+
+// The live page reads gates and groups of gates through these functions.
+var _ = func() bool {
+	report.Gates = func(source any, yield func(*report.Breaker)) bool {
+		r, ok := source.(interface {
+			report(yield func(*report.Breaker))
+		})
+		if ok {
+			r.report(yield)
+		}
+		return ok
+	}
+	report.Parts = append(report.Parts, func(source any, yield func(name string, limiter any)) {
+		if s, ok := source.(interface {
+			limiters(yield func(name string, limiter any))
+		}); ok {
+			s.limiters(yield)
+		}
+	})
+	return true
+}()
+
+func (g *Gate) limiters(yield func(name string, limiter any)) {
+	if l := g.Limiter(); l != nil {
+		yield(g.name, l)
+	}
+}
+
+func (g *Group[K]) limiters(yield func(name string, limiter any)) {
+	if buckets := g.parts.Load().buckets; buckets != nil {
+		yield(g.name, buckets)
+	}
+}
+
+// report yields the report of the breaker, with the time until the hold ends.
+func (g *Gate) report(yield func(*report.Breaker)) {
+	report.Breakers(g.breaker, func(r *report.Breaker) {
+		if end, held := g.hold.endOf(int64(time.Since(g.epoch))); held {
+			r.Held = time.Duration(end) - time.Since(g.epoch)
+		}
+		yield(r)
+	})
+}
+
+// report yields the keys that have series of their own.
+func (g *Group[K]) report(yield func(*report.Breaker)) { report.Breakers(g.breakers, yield) }
+
+// Package admin uses gates through this function.
+var _ = func() bool {
+	adminhook.OfGate = func(source any) (o adminhook.Object, ok bool) {
+		s, ok := source.(interface{ adminObject() adminhook.Object })
+		if ok {
+			o = s.adminObject()
+		}
+		return o, ok
+	}
+	return true
+}()
+
+func (g *Gate) adminObject() adminhook.Object {
+	o, _ := adminhook.OfBreaker(g.breaker)
+	o.Kind, o.Name, o.Hold = "gate", g.name, g.Hold
+	s := g.setup.Load()
+	if l, _ := adminhook.OfLimiter(s.limiter); l.Limits != nil {
+		o.Limits = l.Limits
+	}
+	if s.inFlight != nil {
+		l, _ := adminhook.OfInFlight(s.inFlight)
+		o.Slots = l.Slots
+		if g.admissions.shared {
+			o.Slots.Fixed = true // all keys have the same limit
+		}
+	}
+	return o
+}
+
+// holdAll refuses all calls of all keys for d, as [Gate.Hold] does for one key, but does not
+// lengthen d by a random share. Calls that wait for a token continue to wait.
+func (g *Group[K]) holdAll(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	g.holds.extendAll(int64(time.Since(g.epoch)), d)
+	if p := g.parts.Load(); p.buckets != nil {
+		l, _ := adminhook.OfLimiter(p.buckets)
+		l.Hold(d)
+	}
+}
+
+func (g *Group[K]) adminObject() adminhook.Object {
+	o, _ := adminhook.OfBreaker(g.breakers)
+	o.Kind, o.Busiest, o.Hold = "gate_group", func(n int) any { return g.Busiest(n) }, g.holdAll
+	o.Members = func(yield func(string, adminhook.Object) bool) {
+		for key, gate := range g.All() {
+			if !yield(keytext.Label(key), gate.adminObject()) {
+				return
+			}
+		}
+	}
+	p := g.parts.Load()
+	if p.buckets != nil {
+		l, _ := adminhook.OfLimiter(p.buckets)
+		o.Limits = l.Limits
+	}
+	if p.withoutRoom != nil {
+		o.Slots = &adminhook.Slots{
+			InFlight: func() int { return p.inFlight(g).Calls },
+			Now:      func() int { return p.inFlight(g).Limit },
+			Limit:    g.adminMaxConcurrent(),
+		}
+	}
+	return o
+}
+
+// adminMaxConcurrent returns MaxConcurrent as package admin sets it.
+func (g *Group[K]) adminMaxConcurrent() *adminhook.Setting {
+	return &adminhook.Setting{
+		Get: func() adminhook.Value {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return adminhook.Value{V: g.parts.Load().config.MaxConcurrent, Number: g.slotsSet}
+		},
+		Set: func(v any, _ string) adminhook.Value {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.setMaxConcurrent(v.(int), adminhook.NextNumber())
+			return adminhook.Value{V: v, Number: g.slotsSet}
+		},
+		Restore: func(set, earlier adminhook.Value, _ string) bool {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if g.slotsSet != set.Number {
+				return false
+			}
+			g.setMaxConcurrent(earlier.V.(int), earlier.Number)
+			return true
+		},
 	}
 }

@@ -3,10 +3,12 @@ package breaker
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/window"
 )
 
@@ -156,4 +158,198 @@ func (q *changeQueue) call(c Change) {
 	}()
 	callback(c)
 	returned = true
+}
+
+// afterOpen calls f(true) once when the breaker next opens or is forced open, or at once if it is
+// already open. If the key of the breaker is forgotten first, it calls f(false) instead, because
+// the next breaker of the key does not know f. The goroutine that changes the breaker calls f,
+// after the change and outside all locks. f must not block and must not panic. stop cancels the
+// call of f, and reports whether f was not called.
+//
+// A caller that waits for something else before its call, such as a token of a limiter, uses
+// afterOpen to stop waiting when the breaker opens.
+func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
+	key := &f
+	b.changes.watch(key)
+	for b.phase.Load().state == evicted {
+		if !b.changes.unwatch(key) {
+			// f was called: the eviction was undone, and the breaker has opened or was forgotten
+			return func() bool { return false }
+		}
+		b = b.forCalls()
+		b.changes.watch(key)
+	}
+	if s := b.State(); (s == Open || s == ForcedOpen) && b.changes.unwatch(key) {
+		f(true)
+	}
+	return func() bool { return b.changes.unwatch(key) }
+}
+
+func (q *changeQueue) watch(f *func(opened bool)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.watchers == nil {
+		q.watchers = map[*func(opened bool)]struct{}{}
+	}
+	q.watchers[f] = struct{}{}
+}
+
+// unwatch removes f, and reports whether it was not called yet.
+func (q *changeQueue) unwatch(f *func(opened bool)) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, found := q.watchers[f]
+	delete(q.watchers, f)
+	return found
+}
+
+// callWatchers calls all watchers if the breaker has opened since the last call.
+func (q *changeQueue) callWatchers() {
+	for _, f := range q.takeWatchers() {
+		(*f)(true)
+	}
+}
+
+// abandonWatchers calls the watchers of a breaker whose key was forgotten.
+func (q *changeQueue) abandonWatchers() {
+	q.mu.Lock()
+	all := q.watchers
+	q.watchers = nil
+	q.mu.Unlock()
+	for f := range all {
+		(*f)(false)
+	}
+}
+
+func (q *changeQueue) takeWatchers() (all []*func(opened bool)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.opened {
+		for f := range q.watchers {
+			all = append(all, f)
+		}
+		q.watchers, q.opened = nil, false
+	}
+	return all
+}
+
+// eventName is the value of the attribute event.name, for logs that have event names.
+const eventName = "weir.breaker.transition"
+
+// LogChanges returns a function for Config.OnChange that logs each change: as a warning if the
+// breaker opens or would open, and as information otherwise. It logs with Change.Context, so that a
+// record has the trace of the call that caused the change. Several breakers may share the function.
+// LogChanges panics if logger is nil.
+//
+// The attributes are:
+//
+//   - event.name: weir.breaker.transition.
+//   - weir.breaker.name, and weir.group.key for a member of a Group.
+//   - weir.breaker.state, the state that began, and weir.breaker.previous_state.
+//   - weir.breaker.reason: Change.Reason.
+//   - weir.breaker.origin: calls, shared_counts, clock or hand.
+//   - weir.breaker.changed_at: Change.At.
+//   - weir.breaker.seq, which numbers the changes of the breaker from 1 on.
+//   - weir.breaker.calls and weir.breaker.failures, if calls caused the change.
+//   - weir.breaker.margin and weir.breaker.last_failures, if the change has them: a text, and a
+//     list of texts, the oldest first.
+func LogChanges(logger *slog.Logger) func(Change) {
+	if logger == nil {
+		panic("breaker: LogChanges: the logger is nil")
+	}
+	return func(c Change) {
+		level, message := slog.LevelInfo, "breaker "+string(c.To)
+		switch {
+		case c.From == c.To: // in the state Shadow, or prevented by MaxOpen
+			level, message = slog.LevelWarn, "breaker would open"
+		case c.To == Open || c.To == ForcedOpen:
+			level = slog.LevelWarn
+		}
+		logger.LogAttrs(c.Context(), level, message, append([]slog.Attr{slog.String("event.name", eventName)}, c.attrs()...)...)
+	}
+}
+
+// attrs returns the attributes of the change. The first ones say which breaker it is.
+func (c Change) attrs() []slog.Attr {
+	attrs := []slog.Attr{slog.String("weir.breaker.name", c.Name)}
+	if c.Key != "" {
+		attrs = append(attrs, slog.String("weir.group.key", c.Key))
+	}
+	attrs = append(attrs,
+		slog.String("weir.breaker.state", string(c.To)), slog.String("weir.breaker.previous_state", string(c.From)),
+		slog.String("weir.breaker.reason", c.Reason), slog.String("weir.breaker.origin", c.origin),
+		slog.Time("weir.breaker.changed_at", c.At), slog.Uint64("weir.breaker.seq", c.seq))
+	if n := c.Counts.Calls(); n > 0 {
+		attrs = append(attrs, slog.Int64("weir.breaker.calls", n), slog.Int64("weir.breaker.failures", c.Counts.Failures))
+	}
+	if c.Margin != "" {
+		attrs = append(attrs, slog.String("weir.breaker.margin", c.Margin))
+	}
+	if len(c.LastFailures) > 0 {
+		texts := make([]string, len(c.LastFailures))
+		for i, f := range c.LastFailures {
+			texts[i] = f.String()
+		}
+		attrs = append(attrs, slog.Any("weir.breaker.last_failures", texts))
+	}
+	return attrs
+}
+
+// maxIncidents is how many ended incidents a breaker remembers.
+const maxIncidents = 8
+
+// incidents are the spans of time from the opening of a breaker until calls passed as usual again.
+// They never change: a transition makes new ones. Only openings and closings cost anything, and a
+// breaker that never opened has none.
+type incidents struct {
+	began    time.Duration     // of the current incident
+	openings int               // of the current incident; 0 for none
+	cause    string            // of its first opening
+	past     []report.Incident // the ended ones, the oldest first
+}
+
+// afterTransition returns the incidents after a transition from phase p at the given time. i is nil
+// before the first opening.
+func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date func(time.Duration) time.Time) *incidents {
+	if i == nil && p.state == Open { // Initial is Open
+		i = &incidents{began: p.since, openings: 1, cause: p.reason}
+	}
+	trips, tripped := stateMachine[c.To].passes != allCalls, i != nil && i.openings > 0
+	switch {
+	case trips && !tripped:
+		next := &incidents{began: at, openings: 1, cause: p.causeOf(c)}
+		if i != nil {
+			next.past = i.past
+		}
+		return next
+	case c.To == Open || c.To == ForcedOpen:
+		next := *i
+		next.openings++
+		return &next
+	case !trips && tripped:
+		ended := report.Incident{Began: date(i.began), Ended: date(max(at, i.began)), Openings: i.openings, Cause: i.cause}
+		kept := i.past[max(len(i.past)-maxIncidents+1, 0):]
+		return &incidents{past: append(slices.Clip(slices.Clone(kept)), ended)}
+	}
+	return i
+}
+
+// causeOf returns why an incident begins with a transition from p. If the transition ends an
+// override, the cause is the reason why the breaker has opened underneath.
+func (p *phase) causeOf(c *Change) string {
+	if p.under != nil && !c.To.isOverride() {
+		return p.under.reason
+	}
+	return c.Reason
+}
+
+// currentIncident returns the incident that has not ended yet. If there is none, its Openings is 0.
+func (p *phase) currentIncident(date func(time.Duration) time.Time) report.Incident {
+	if p.passes == allCalls || p.state == evicted {
+		return report.Incident{}
+	}
+	if i := p.incidents; i != nil && i.openings > 0 {
+		return report.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause}
+	}
+	return report.Incident{Began: date(p.since), Openings: 1, Cause: p.reason} // Initial is Open
 }

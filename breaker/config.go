@@ -1,11 +1,16 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/window"
 )
 
@@ -271,4 +276,120 @@ func (c Config) validateRecovery(fs *faults) {
 
 func (c Config) windowConfig() window.Config {
 	return window.Config{Span: c.Window, Buckets: c.Buckets}
+}
+
+// orDefault returns c with defaults for zero fields. Each Off becomes the value that has no effect.
+func (c Config) orDefault() Config {
+	c.FailureRate = valueOr(c.FailureRate, 0.5, Off)
+	c.SlowRate = valueOr(c.SlowRate, 0.5, Off)
+	if c.SlowCall == 0 {
+		c.SlowRate, c.SlowCall = Off, math.MaxInt64
+	}
+	c.ConsecutiveFailures = valueOr(c.ConsecutiveFailures, math.MaxInt, Off)
+	c.MinCalls = valueOr(c.MinCalls, 20, Off)
+	if c.LastCalls == 0 {
+		c.Window = valueOr(c.Window, 10*time.Second, Off)
+		c.Buckets = valueOr(c.Buckets, 10, Off)
+	}
+	c.FailureRun = valueOr(c.FailureRun, c.defaultRun(), math.MaxInt)
+	c.Cooldown = valueOr(c.Cooldown, time.Second, 0)
+	c.CooldownFactor = valueOr(c.CooldownFactor, 1, Off)
+	c.MaxCooldown = valueOr(c.MaxCooldown, max(5*time.Minute, c.Cooldown), Off)
+	c.MaxRetryAfter = valueOr(c.MaxRetryAfter, time.Minute, 0)
+	c.Recovery = valueOr(c.Recovery, 20*time.Second, 0)
+	c.Probes = valueOr(c.Probes, 3, Off)
+	c.ProbeTimeout = valueOr(c.ProbeTimeout, 10*time.Second, Off)
+	c.KeepFailures = valueOr(c.KeepFailures, 8, 0)
+	c.Initial = cmp.Or(c.Initial, Closed)
+	return c
+}
+
+// valueOr returns zero if v is 0, off if v is Off, and otherwise v.
+func valueOr[T int | float64 | time.Duration](v, zero, off T) T {
+	switch v {
+	case 0:
+		return zero
+	case Off:
+		return off
+	}
+	return v
+}
+
+// faults are the errors of a Config.
+type faults []error
+
+func (fs *faults) add(format string, args ...any) {
+	*fs = append(*fs, fmt.Errorf("breaker: "+format, args...))
+}
+
+func (fs *faults) checkShare(field string, v float64) {
+	if v != Off && !(v >= 0 && v <= 1) {
+		fs.add("%s is %v, must be above 0 and at most 1, or Off", field, v)
+	}
+}
+
+// atLeast adds an error if d is below least. least is 0, or Off for fields that can be off.
+func (fs *faults) atLeast(field string, d, least time.Duration) {
+	switch {
+	case d >= least:
+	case least == Off:
+		fs.add("%s is %v, must not be negative, or Off", field, d)
+	default:
+		fs.add("%s is %v, must not be negative", field, d)
+	}
+}
+
+// Settings returns the Config with its defaults, in words, except for its functions.
+func (r *rules) Settings() []report.Setting {
+	c := &r.config
+	all := []report.Setting{
+		{Name: "FailureRate", Value: rateText(c.FailureRate)},
+		{Name: "FailureRun", Value: countText(c.FailureRun)},
+		{Name: "ConsecutiveFailures", Value: countText(c.ConsecutiveFailures)},
+		{Name: "SlowCall", Value: spanText(c.SlowCall)},
+		{Name: "SlowRate", Value: rateText(c.SlowRate)},
+		{Name: "HungCalls", Value: strconv.FormatBool(c.HungCalls)},
+		{Name: "MinCalls", Value: countText(c.MinCalls)},
+	}
+	if c.LastCalls > 0 {
+		all = append(all, report.Setting{Name: "LastCalls", Value: countText(c.LastCalls)})
+	} else {
+		all = append(all, report.Setting{Name: "Window", Value: fmt.Sprintf("%v in %d buckets", c.Window, c.Buckets)})
+	}
+	return append(all,
+		report.Setting{Name: "Cooldown", Value: spanText(c.Cooldown)},
+		report.Setting{Name: "CooldownFactor", Value: strconv.FormatFloat(c.CooldownFactor, 'g', 4, 64)},
+		report.Setting{Name: "MaxCooldown", Value: spanText(c.MaxCooldown)},
+		report.Setting{Name: "CooldownJitter", Value: rateText(c.CooldownJitter)},
+		report.Setting{Name: "MaxRetryAfter", Value: spanText(c.MaxRetryAfter)},
+		report.Setting{Name: "Probes", Value: countText(c.Probes)},
+		report.Setting{Name: "ProbeTimeout", Value: spanText(c.ProbeTimeout)},
+		report.Setting{Name: "HalfOpenTimeout", Value: spanText(c.HalfOpenTimeout)},
+		report.Setting{Name: "Recovery", Value: spanText(c.Recovery)},
+		report.Setting{Name: "KeepFailures", Value: countText(c.KeepFailures)},
+		report.Setting{Name: "CountDeadlines", Value: strconv.FormatBool(c.CountDeadlines)},
+	)
+}
+
+const offText = "off"
+
+func rateText(share float64) string {
+	if share <= 0 {
+		return offText
+	}
+	return fmt.Sprintf("%.4g %%", 100*share)
+}
+
+func countText(n int) string {
+	if n <= 0 || n == math.MaxInt {
+		return offText
+	}
+	return strconv.Itoa(n)
+}
+
+func spanText(d time.Duration) string {
+	if d <= 0 || d == math.MaxInt64 {
+		return offText
+	}
+	return d.String()
 }

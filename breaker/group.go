@@ -1,9 +1,13 @@
 package breaker
 
 import (
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"iter"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +19,7 @@ import (
 
 // A group is a bounded table of members, one per key. It evicts a member only if a new breaker
 // would decide as the breaker of the member does. An evicted breaker remains usable: it passes
-// every call, result and query on to the breaker that its key has now (successor.go).
+// every call, result and query on to the breaker that its key has now (member.go).
 
 // Group has one breaker per key, such as a host, a tenant or a shard, in bounded memory.
 //
@@ -249,4 +253,182 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	}
 	key = keytext.Own(key)
 	return s.add(key, keytext.Label(key), t)
+}
+
+// GroupConfig configures a [Group]. The zero value is ready to use.
+type GroupConfig struct {
+	// Breaker is the Config of the breaker of each key. OnChange is called for the changes of all
+	// breakers, and Change.Key is the key. The changes of one breaker come one at a time and in
+	// order. Changes of different breakers may come at the same time, so OnChange must be safe for
+	// concurrent use. A slow call of OnChange for one key delays no other key. With Latency each
+	// breaker that is used takes about 44 kB more. Group.Reconfigure replaces Breaker. Default the
+	// zero Config.
+	Breaker Config
+	// MaxKeys is the largest number of keys, at least 1. The table has parts that fill up
+	// separately, so the group may be full with some per cent fewer. A key takes about 3 kB with
+	// the default window, and at most 2 kB more for its text. A string key of more than 256 bytes
+	// is kept as its beginning and a digest. A key of another type that refers to more than 1,024
+	// bytes of text is unguarded. Default 100,000.
+	MaxKeys int
+	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or
+	// Off for none. The keys that were added first have such series. All other keys share one set
+	// of series with the key _other, whose weir.breaker.state says how many they are. A key with
+	// its own series is not evicted. After 10 minutes without a call its series end, and a key in
+	// use gets new series, which begin at 0. Default 100, or half of MaxKeys if that is less.
+	MaxSeries int
+	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
+	// that a fault of the caller itself, such as a lost network, does not open all breakers. See
+	// the package comment. Group.SetMaxOpen replaces MaxOpen. Default 0: no bound.
+	MaxOpen float64
+}
+
+const (
+	defaultMaxKeys   = 100_000
+	defaultMaxSeries = 100
+)
+
+// Validate returns an error that names every invalid field, or nil.
+func (c GroupConfig) Validate() error {
+	var fs faults
+	if err := c.Breaker.Validate(); err != nil {
+		fs = append(fs, fmt.Errorf("breaker: Breaker: %w", err))
+	}
+	if c.MaxKeys < 0 {
+		fs.add("MaxKeys is %d, must be at least 1", c.MaxKeys)
+	}
+	if c.MaxSeries < Off || c.MaxKeys >= 0 && c.MaxSeries > c.orDefault().MaxKeys/2 {
+		fs.add("MaxSeries is %d, must be at least 1 and at most half of MaxKeys, or Off", c.MaxSeries)
+	}
+	if !(c.MaxOpen >= 0 && c.MaxOpen <= 1) {
+		fs.add("MaxOpen is %v, must lie between 0 and 1", c.MaxOpen)
+	}
+	return errors.Join(fs...)
+}
+
+func (c GroupConfig) orDefault() GroupConfig {
+	c.MaxKeys = valueOr(c.MaxKeys, defaultMaxKeys, Off)
+	c.MaxSeries = valueOr(c.MaxSeries, min(defaultMaxSeries, c.MaxKeys/2), 0)
+	return c
+}
+
+// neverFull is an offset that is later than any real time.
+const neverFull = math.MinInt64
+
+const (
+	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
+	maxShards    = 256
+	// The most checks to find a member that can be evicted: each member is checked twice.
+	maxChecks = 2 * keysPerShard
+)
+
+// shard is a part of the keys of a group.
+type shard[K comparable] struct {
+	group *Group[K]
+	max   int // keys
+
+	mu      sync.RWMutex // guards the fields below, except fullAt
+	byKey   map[K]*member[K]
+	ring    []*member[K] // the same members, in the order in which they are checked for eviction
+	hand    int          // the member that was checked last
+	evicted sum          // the counts of evicted members
+
+	// the last time at which no member could be evicted, as offset from Group.epoch, or neverFull
+	fullAt atomic.Int64
+}
+
+// find returns the breaker of the key, or nil.
+func (s *shard[K]) find(key K) *Breaker {
+	s.mu.RLock()
+	m := s.byKey[key]
+	s.mu.RUnlock()
+	if m == nil {
+		return nil
+	}
+	if !m.used.Load() {
+		m.used.Store(true)
+	}
+	return m.breaker
+}
+
+func (s *shard[K]) members() []*member[K] {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.ring)
+}
+
+// isFull reports whether no member could be evicted a moment ago. If so, new keys need not check
+// many members again.
+func (s *shard[K]) isFull(t time.Time) bool {
+	full := s.fullAt.Load()
+	since := int64(t.Sub(s.group.epoch)) - full
+	return full != neverFull && since >= 0 && since < int64(s.group.rules.Load().timeToEmpty()/100)
+}
+
+// add returns the breaker of the key, a new one if it has none, or nil if there is no room.
+func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.byKey[key]; m != nil {
+		return m.breaker
+	}
+	g := s.group
+	r := g.rules.Load()
+	i := s.makeRoom(r, t)
+	if i < 0 {
+		return nil
+	}
+	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
+	m.label, m.group = label, m
+	m.breaker = build(g.name, r, t, &m.membership, g.override.currentOverride())
+	m.breaker.joinPlaces(&g.places)
+	m.used.Store(true)
+	s.byKey[key], s.ring[i] = m, m
+	return m.breaker
+}
+
+// makeRoom returns the index in ring for a new member, or -1 if there is no room. If ring is full,
+// it evicts a member and returns the index of that member. A member that was used since the last
+// check is spared once.
+func (s *shard[K]) makeRoom(r *rules, t time.Time) int {
+	if len(s.ring) < s.max {
+		s.ring = append(s.ring, nil)
+		s.group.members.Add(1)
+		return len(s.ring) - 1
+	}
+	for range min(2*len(s.ring), maxChecks) {
+		s.hand = (s.hand + 1) % len(s.ring)
+		if m := s.ring[s.hand]; m.evict(r, t) {
+			s.remove(m)
+			s.group.evictions.Add(1)
+			return s.hand
+		}
+	}
+	s.fullAt.Store(int64(t.Sub(s.group.epoch)))
+	return -1
+}
+
+// forget removes the member of the key and returns it, or nil if there is none.
+func (s *shard[K]) forget(key K, t time.Time) *member[K] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.byKey[key]
+	if m == nil {
+		return nil
+	}
+	m.breaker.evictAnyState(t)
+	s.remove(m)
+	i, last := slices.Index(s.ring, m), len(s.ring)-1
+	s.ring[i] = s.ring[last]
+	s.ring = slices.Delete(s.ring, last, last+1)
+	s.hand = 0
+	s.fullAt.Store(neverFull)
+	s.group.members.Add(-1)
+	return m
+}
+
+// remove removes a member whose breaker was evicted. Its counts stay in the sum of the evicted
+// members.
+func (s *shard[K]) remove(m *member[K]) {
+	s.evicted.add(s.group.observers.others.countersOf(m.breaker), 1)
+	delete(s.byKey, m.key)
 }

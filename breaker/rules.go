@@ -3,7 +3,9 @@ package breaker
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/cusum"
@@ -183,4 +185,179 @@ func clampCounts(c window.Counts) window.Counts {
 		*n = min(max(*n, 0), math.MaxInt64/2)
 	}
 	return c
+}
+
+// rate is a share in parts of a billion. Comparing it with counts in whole numbers is exact: 57 of
+// 100 calls reach 57 %, and 49.6 % never reaches 50 %.
+type rate int64
+
+const wholeRate rate = 1_000_000_000
+
+// neverReached is a rate that no share reaches.
+const neverReached rate = -1
+
+// rateOf rounds down, but first adds a little, because a decimal fraction may become smaller in
+// binary. So two of three calls reach 2.0/3, and 57 of 100 calls reach 0.57.
+func rateOf(share float64) rate {
+	if share < 0 {
+		return neverReached
+	}
+	return max(rate(share*float64(wholeRate)+1e-6), 1)
+}
+
+// reached reports whether part is at least the rate of all. It is false if all is 0.
+func (r rate) reached(part, all int64) bool {
+	if r < 0 || all <= 0 {
+		return false
+	}
+	partHigh, partLow := bits.Mul64(uint64(part), uint64(wholeRate))
+	allHigh, allLow := bits.Mul64(uint64(all), uint64(r))
+	return partHigh > allHigh || partHigh == allHigh && partLow >= allLow
+}
+
+const (
+	// A run must be longer by one failure for every busyShare calls in the window. So failures that
+	// come all together do not open a breaker if they are a smaller share of the calls in the
+	// window.
+	busyShare = 6
+	// chanceShare is the share of FailureRate up to which failures count as chance.
+	chanceShare = 0.4
+	// minCallsBetweenRuns is a lower bound of the mean number of calls between two runs of the
+	// default length that happen by chance.
+	minCallsBetweenRuns = 1_000_000
+	// sparedCalls is the number of calls that are refused before each probe while the service is
+	// very likely still down. If it takes longer than longestSpare, the probe is made earlier.
+	sparedCalls  = 7
+	longestSpare = 10 * time.Minute
+)
+
+// defaultRun returns the default of FailureRun for a Config whose other fields have their defaults.
+func (c *Config) defaultRun() int {
+	if c.LastCalls > 0 || c.FailureRate < 0 {
+		return math.MaxInt
+	}
+	byChance := cusum.Least(minCallsBetweenRuns, chanceShare*c.FailureRate, c.FailureRate)
+	byRate := math.Ceil(c.FailureRate*float64(c.MinCalls) - 1e-6)
+	return max(int(byChance), int(byRate))
+}
+
+// countFailure adds a failure to the run. It must be called before the tally counts the call: see
+// RatesAndMarkClean.
+func (p *phase) countFailure(at time.Duration) (run cusum.Run) {
+	if run = p.addToRun(true); run.Calls() == 1 {
+		p.live.runBegan.Store(int64(at))
+	}
+	return run
+}
+
+// addToRun counts a call for the run. It writes nothing for a success while the run is empty.
+func (p *phase) addToRun(failed bool) (run cusum.Run) {
+	if p.runs {
+		run = p.live.run.Add(p.rules.run, failed)
+	}
+	return run
+}
+
+// runReason says how unlikely a run is by chance, as a power of ten: see package cusum.
+func (r *rules) runReason(run cusum.Run) string {
+	rate := r.config.FailureRate
+	odds := cusum.Score(run, rate) * cusum.Exponent(chanceShare*rate, rate) / math.Ln10
+	return fmt.Sprintf("%d of the last %d calls failed, by chance less than once in 10^%.0f calls if %.3g%% fail",
+		run.Failures(), run.Calls(), math.Floor(odds), 100*chanceShare*rate)
+}
+
+// spareAfter returns for how long calls may be refused after a failed probe: the time in which
+// sparedCalls calls and the probe came during the run.
+func (p *phase) spareAfter(run cusum.Run, at time.Duration) time.Duration {
+	calls := run.Calls() - 1
+	if calls < 1 {
+		return 0
+	}
+	gap := max(at-time.Duration(p.live.runBegan.Load()), 0) / time.Duration(calls)
+	return min(gap, longestSpare/(sparedCalls+1)) * (sparedCalls + 1)
+}
+
+// spares reports whether calls may be refused until spareUntil.
+func (p *phase) spares() bool { return p.byRun && p.rounds > 0 }
+
+// tooEarlyToProbe reports whether more calls must be refused before the first probe, because the
+// service is very likely still down.
+func (b *Breaker) tooEarlyToProbe(p *phase, at time.Duration) bool {
+	return p.spares() && at < p.spareUntil && int64(b.refused.Load())-p.recovery.refused < sparedCalls
+}
+
+// isUninformative reports whether a failed call says nothing about the service, because its
+// deadline d has passed. The deadline must have been too short, or have passed while the process
+// was suspended.
+func (m *Permit) isUninformative(d time.Time) bool {
+	if m.phase.rules.config.CountDeadlines {
+		return false
+	}
+	b := m.breaker
+	p := b.phase.Load()
+	sampler := b
+	if p.shadow != nil {
+		sampler = p.shadow
+	}
+	at, deadline := b.now(), b.clock.Peek(d)
+	if at < deadline {
+		return false
+	}
+	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
+	sampler.setSampling(true, at)
+	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.phase.Load().sample, at)
+	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
+		b.usual.counted.Store(int64(at))
+		return false
+	}
+	return true
+}
+
+// If a result comes this long after the deadline of its call, the process was suspended.
+const lateAfter = time.Second
+
+// suspendedAt reports whether the process seems to have been suspended at the deadline of a call
+// that ended at the given time: the call ended more than a second after the deadline, and no call
+// ended in between.
+func (p *phase) suspendedAt(deadline, at time.Duration) bool {
+	if at-deadline <= lateAfter {
+		return false
+	}
+	from, to := p.tally.Pause(at)
+	return deadline+time.Second >= from && deadline <= to
+}
+
+// uninformativeCalls counts the calls that say nothing about the service. A success of the breaker
+// restarts the count. The zero value is empty.
+type uninformativeCalls struct {
+	mu        sync.Mutex
+	since     time.Duration
+	calls     int64
+	successes int64 // of the breaker before the first of these calls
+}
+
+// addAndCheck counts the call, and reports whether the call is evidence nevertheless. It is
+// evidence if MinCalls such calls came before it without a success in between, and there was no
+// success for the length of the window and twice the usual duration. A probe is never evidence
+// nevertheless: if only callers with short deadlines make the probes, others may still be answered.
+func (u *uninformativeCalls) addAndCheck(p *phase, at, usual time.Duration) bool {
+	long := p.rules.config.Window
+	if long == 0 { // LastCalls
+		long = usualEvery
+	}
+	long = addClamped(long, 2*max(usual, 0))
+	t := p.totals()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.calls == 0 || u.successes != t.Successes || u.since < p.since {
+		u.since, u.calls, u.successes = at, 0, t.Successes
+	}
+	u.calls++
+	return u.calls > p.rules.minCalls && p.results != probeResults && at-u.since >= long
+}
+
+func (u *uninformativeCalls) restart() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.calls = 0
 }
