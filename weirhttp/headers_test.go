@@ -241,3 +241,59 @@ func TestRefusalHasRetryAfterUnlessItIsFinal(t *testing.T) {
 		}
 	}
 }
+
+// costInPath returns a function for LimitConfig.Cost. The path of a request is its cost.
+func costInPath(t *testing.T) func(*http.Request) int {
+	return func(r *http.Request) int {
+		n, err := strconv.Atoi(r.URL.Path[1:])
+		require.NoError(t, err)
+		return n
+	}
+}
+
+// A request that is refused and counted can be made again after Retry-After, although the quotas
+// that have counted it have less left.
+func TestRetryAfterOfACountedRefusalIsLongEnough(t *testing.T) {
+	second, minute := policyPerSecond(2, weirhttp.ByNothing), policyPerMinute(7, weirhttp.ByNothing)
+	window := weirhttp.Policy{Name: "window", Limit: 4, Window: time.Minute, By: weirhttp.ByNothing}
+	shadow := weirhttp.Policy{Name: "shadow", Limit: 2, Window: time.Hour, By: weirhttp.ByNothing, Shadow: true}
+	for _, policies := range [][]weirhttp.Policy{{second, minute}, {minute, second}, {second, window}, {second, shadow}} {
+		synctest.Test(t, func(t *testing.T) {
+			cost := 1
+			h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, CountRefused: true, Cost: func(*http.Request) int { return cost }}).Handler(okHandler)
+			for i := range 100 {
+				cost = 1 + i%2
+				w := request{}.send(h)
+				if w.Code == http.StatusTooManyRequests {
+					wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+					require.NoError(t, err)
+					require.LessOrEqual(t, wait, 60)
+					time.Sleep(time.Duration(wait) * time.Second)
+					require.Equal(t, 200, request{}.send(h).Code, "request %d of cost %d, after %d s", i, cost, wait)
+				}
+			}
+		})
+	}
+}
+
+// "If r is 0, the next request can be made after t", also if a Limit was lowered below the requests
+// that it has allowed.
+func TestTimeOfAnExceededWindowIsLongEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := func(n int) weirhttp.LimitConfig {
+			return weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(n, time.Minute, weirhttp.ByNothing)}, Cost: costInPath(t)}
+		}
+		l := weirhttp.NewLimit(config(10))
+		h := l.Handler(okHandler)
+		for range 10 {
+			require.Equal(t, 200, request{path: "/1"}.send(h).Code)
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, l.Reconfigure(config(5)))
+		w := request{path: "/0"}.send(h)
+		require.Equal(t, 200, w.Code)
+		require.Equal(t, `"window";r=0;t=55`, w.Header().Get("RateLimit"))
+		time.Sleep(55 * time.Second)
+		require.Equal(t, 200, request{path: "/1"}.send(h).Code)
+	})
+}
