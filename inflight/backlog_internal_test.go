@@ -103,13 +103,16 @@ func requireVictim(t *testing.T, b *backlog, all sliceBacklog, caller Caller, vi
 	for _, w := range all {
 		lowest = max(lowest, w.caller.Priority.class())
 	}
+	retryWaits := slices.ContainsFunc(all.selectWaiters(lowest, "*"), func(w *waiter) bool { return w.caller.Retry })
 	if victim == nil {
 		require.GreaterOrEqual(t, caller.Priority.class(), lowest)
+		require.False(t, caller.Priority.class() == lowest && !caller.Retry && retryWaits, "a retry leaves first")
 		return
 	}
 	require.Equal(t, lowest, victim.caller.Priority.class())
 	require.LessOrEqual(t, caller.Priority.class(), lowest)
-	if slices.ContainsFunc(all.selectWaiters(lowest, "*"), func(w *waiter) bool { return w.caller.Retry }) {
+	require.False(t, caller.Priority.class() == lowest && caller.Retry, "the caller is a retry")
+	if retryWaits {
 		require.True(t, victim.caller.Retry)
 		return
 	}

@@ -93,21 +93,30 @@ func TestCallersOfHigherPriorityWaitLess(t *testing.T) {
 	})
 }
 
+// "If the queue is full, retries leave it before the other callers of their priority, but after all
+// callers of a lower priority."
 func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 	type caller = inflight.Caller
 	low, retry := caller{Priority: inflight.Low}, caller{Priority: inflight.Low, Retry: true}
+	retryOf := func(tenant string) caller { return caller{Tenant: tenant, Retry: true} }
 	for name, c := range map[string]struct {
 		first, second, last caller
 		want                string
 	}{
-		"the last of equals":                     {low, low, low, "last leaves"},
-		"a lower priority":                       {low, caller{}, caller{}, "first leaves"},
-		"the last, if it matters least":          {caller{}, caller{}, low, "last leaves"},
-		"a retry before a first attempt":         {retry, low, low, "first leaves"},
-		"the last, if it is a retry":             {low, low, retry, "last leaves"},
-		"a lower priority before a retry":        {low, caller{Retry: true}, caller{}, "first leaves"},
-		"one of the tenant with more waiting":    {caller{Tenant: "a"}, caller{Tenant: "a"}, caller{Tenant: "b"}, "second leaves"},
-		"the last, if its tenant waits for more": {caller{Tenant: "a"}, caller{Tenant: "b"}, caller{Tenant: "b"}, "last leaves"},
+		"the last of equals":                      {low, low, low, "last leaves"},
+		"a lower priority":                        {low, caller{}, caller{}, "first leaves"},
+		"the last, if it matters least":           {caller{}, caller{}, low, "last leaves"},
+		"a retry before a first attempt":          {retry, low, low, "first leaves"},
+		"the last, if it is a retry":              {low, low, retry, "last leaves"},
+		"the newest of two retries":               {retry, retry, low, "second leaves"},
+		"the last of several retries":             {retry, low, retry, "last leaves"},
+		"a lower priority before a retry":         {low, caller{Retry: true}, caller{}, "first leaves"},
+		"a lower priority before the last":        {low, low, caller{Retry: true}, "second leaves"},
+		"the last, not a retry that matters more": {caller{Retry: true}, caller{Retry: true}, low, "last leaves"},
+		"a retry of a tenant with fewer waiting":  {retryOf("a"), caller{Tenant: "b"}, caller{Tenant: "b"}, "first leaves"},
+		"the last, a retry of a new tenant":       {caller{Tenant: "a"}, caller{Tenant: "a"}, retryOf("b"), "last leaves"},
+		"one of the tenant with more waiting":     {caller{Tenant: "a"}, caller{Tenant: "a"}, caller{Tenant: "b"}, "second leaves"},
+		"the last, if its tenant waits for more":  {caller{Tenant: "a"}, caller{Tenant: "b"}, caller{Tenant: "b"}, "last leaves"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newCallers(t, inflight.Config{MaxWaiters: 2, Name: "logins"})

@@ -18,8 +18,8 @@ import (
 //
 // A key uses no memory until it takes tokens. A key is idle if its bucket is full again. When a new
 // key needs room, the group forgets an idle key. That changes no decision, because a full bucket is
-// like a new one. A key in use is never forgotten, so new keys cannot give an old one a second
-// burst.
+// like a new one. A key in use is never forgotten for a new one, so new keys cannot give an old one
+// a second burst.
 //
 // Keys are compared as a whole, not by hash. A key that is not equal to itself, such as a NaN,
 // never has room. All methods are safe for concurrent use, and none of them blocks. The zero value

@@ -228,6 +228,21 @@ func TestHoldsThatAreOverMakeRoom(t *testing.T) {
 	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.no_room"])
 }
 
+// "A key in use is never forgotten": if a hold is over and there is no room for the bucket of its
+// key, the key keeps its place among the holds.
+func TestAHoldThatIsOverKeepsItsPlaceUntilThereIsRoom(t *testing.T) {
+	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Minute), Burst: 3, MaxKeys: 1, Name: "logins"}, start)
+	runSteps(t, g.Get("in use"), step{0, 3, "ok"})
+	g.Get("held").HoldAt(start, sec)
+	g.Get("other").HoldAt(start.Add(sec), sec)
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.no_room"], "there is no room for another hold")
+	runSteps(t, g.Get("held"), step{sec, 2, "refused"}, step{sec, 1, "ok"}, step{sec, 1, "refused"})
+	g.Get("other").HoldAt(start.Add(4*time.Minute), sec)
+	require.EqualValues(t, 1, readMetrics(t, g)["weir.limiter.no_room"], "the bucket is full again")
+	runSteps(t, g.Get("other"), step{4 * time.Minute, 1, "refused"})
+	runSteps(t, g.Get("held"), step{2 * sec, 0, "ok 0/3 reset 2m59s"}, step{4 * time.Minute, 3, "ok"})
+}
+
 // The answer and the error of a request without room say so.
 func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
 	for overflow, want := range map[limiter.Overflow]string{

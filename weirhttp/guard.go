@@ -27,7 +27,8 @@ type GuardConfig struct {
 //	mux.Handle("GET /search", weirhttp.Guard(weirhttp.One(search), weirhttp.GuardConfig{})(searchHandler))
 //
 // With Per and ByRoute each route has its own gate. A request waits for a token for up to
-// weir.Config.MaxWait. If the gate function returns nil, the request is served without a gate.
+// weir.Config.MaxWait. If the gate function returns nil, the request is served without a gate, as
+// if there was no Guard.
 //
 // The outcome is known when the handler returns, flushes the response for the first time or takes
 // over the connection, so streams and upgrades do not occupy a probe slot. If the handler panics

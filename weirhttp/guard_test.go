@@ -192,6 +192,9 @@ func TestGuardWithoutAGate(t *testing.T) {
 	for range 50 {
 		require.Equal(t, 500, request{}.send(h).Code)
 	}
+	var given http.ResponseWriter
+	h = weirhttp.Guard(func(*http.Request) *weir.Gate { return nil }, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { given = w }))
+	require.Same(t, request{}.send(h), given)
 }
 
 func TestGuardClassify(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -40,9 +41,14 @@ type (
 		bare
 		http.Hijacker
 	}
+	timeoutLike struct { // that of http.TimeoutHandler
+		bare
+		http.Pusher
+	}
 	fakeConn struct {
 		strings.Builder
 		read int
+		push []string
 	}
 )
 
@@ -53,8 +59,13 @@ func (f *fakeConn) ReadFrom(io.Reader) (int64, error) {
 	return 0, nil
 }
 
-func (*fakeConn) Push(string, *http.PushOptions) error { return nil }
+func (f *fakeConn) Push(target string, _ *http.PushOptions) error {
+	f.push = append(f.push, target)
+	return nil
+}
 
+// "The ResponseWriter of the handler is an http.Flusher or http.Hijacker if the ResponseWriter of
+// the server is one. It is always an http.Pusher and an io.ReaderFrom."
 func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 	rec, conn := httptest.NewRecorder(), &fakeConn{}
 	f := flushes{bare{rec}, rec}
@@ -68,6 +79,7 @@ func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 		{"hijacks", hijacksOnly{bare{rec}, conn}},
 		{"HTTP/1.1", serverLike{hijacks{f, conn}, conn}},
 		{"HTTP/2", http2Like{f, conn}},
+		{"http.TimeoutHandler", timeoutLike{bare{rec}, conn}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			given := writerBehindGuard(breaker.New("b", breaker.Config{}), c.w)
@@ -184,36 +196,30 @@ func TestGuardInsideATimeoutHandler(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := breaker.New("b", breaker.Config{})
-			pushes := false
-			inner := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				_, pushes = w.(http.Pusher)
-				<-r.Context().Done()
-				finish(w)
-			}))
-			ended := make(chan struct{})
-			h := http.TimeoutHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				defer close(ended)
-				inner.ServeHTTP(w, r)
-			}), time.Millisecond, "timeout")
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-			<-ended
-			require.Equal(t, int64(1), b.Totals().Failures)
-			require.True(t, pushes)
+			synctest.Test(t, func(t *testing.T) {
+				b := breaker.New("b", breaker.Config{})
+				pushes := false
+				inner := guard(b, weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, pushes = w.(http.Pusher)
+					<-r.Context().Done()
+					finish(w)
+				}))
+				h := http.TimeoutHandler(inner, time.Second, "timeout")
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody))
+				synctest.Wait() // until the handler has returned
+				require.Equal(t, int64(1), b.Totals().Failures)
+				require.True(t, pushes)
+			})
 		})
 	}
 }
 
 func TestGuardAllowsPush(t *testing.T) {
-	rec := httptest.NewRecorder()
-	var err error
-	h := guard(breaker.New("b", breaker.Config{}), weirhttp.GuardConfig{})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		err = w.(http.Pusher).Push("/style.css", nil)
-	}))
-	h.ServeHTTP(http2Like{flushes{bare{rec}, rec}, writerWithoutPush{}}, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
-	require.ErrorIs(t, err, http.ErrNotSupported)
+	rec, conn := httptest.NewRecorder(), &fakeConn{}
+	for _, w := range []http.ResponseWriter{http2Like{flushes{bare{rec}, rec}, conn}, timeoutLike{bare{rec}, conn}} {
+		conn.push = nil
+		given := writerBehindGuard(breaker.New("b", breaker.Config{}), w)
+		require.NoError(t, given.(http.Pusher).Push("/style.css", nil))
+		require.Equal(t, []string{"/style.css"}, conn.push)
+	}
 }
-
-type writerWithoutPush struct{}
-
-func (writerWithoutPush) Push(string, *http.PushOptions) error { return http.ErrNotSupported }

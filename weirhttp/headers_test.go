@@ -2,8 +2,10 @@ package weirhttp_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -170,35 +172,54 @@ func TestProblemNamesThePolicies(t *testing.T) {
 	}, body)
 }
 
-// The headers of the first response give a pace. The client keeps to it for a hundred rounds.
+// "A client that makes r requests per t, evenly spread, is not refused": the headers of the first
+// response give a pace, with several policies the slowest. The client keeps to it for a hundred
+// rounds.
 func TestClientThatKeepsToThePaceOfTheHeadersIsNotRefused(t *testing.T) {
-	for _, p := range []weirhttp.Policy{
-		{Rate: limiter.PerSecond(10), Burst: 20},
-		{Rate: limiter.PerSecond(10), Burst: 1},
-		{Rate: limiter.PerSecond(2), Burst: 100},
-		{Rate: limiter.Per(7, 13*time.Second), Burst: 4},
-		{Rate: limiter.PerSecond(1), Burst: 2},
-		{Limit: 1, Window: 2 * time.Second},
-		{Limit: 10, Window: 2 * time.Second},
-		{Limit: 16, Window: time.Minute},
-		{Limit: 17, Window: time.Minute},
-		{Limit: 100, Window: 2 * time.Second},
-		{Limit: 1000, Window: 90 * time.Second},
+	second, window := weirhttp.Policy{Rate: limiter.PerSecond(10), Burst: 20}, weirhttp.Policy{Limit: 17, Window: time.Minute}
+	remote := weirhttp.Policy{Remote: (&remoteStore{limit: 1e6, used: map[string]int{}}).limitOf}
+	for _, policies := range [][]weirhttp.Policy{
+		{second},
+		{{Rate: limiter.PerSecond(10), Burst: 1}},
+		{{Rate: limiter.PerSecond(2), Burst: 100}},
+		{{Rate: limiter.Per(7, 13*time.Second), Burst: 4}},
+		{{Rate: limiter.PerSecond(1), Burst: 2}},
+		{{Limit: 1, Window: 2 * time.Second}},
+		{{Limit: 10, Window: 2 * time.Second}},
+		{{Limit: 16, Window: time.Minute}},
+		{window},
+		{{Limit: 100, Window: 2 * time.Second}},
+		{{Limit: 1000, Window: 90 * time.Second}},
+		{second, window},
+		{window, {Rate: limiter.PerMinute(5), Burst: 40}},
+		{remote, second},
 	} {
-		p.Name, p.By = "p", weirhttp.ByNothing
 		synctest.Test(t, func(t *testing.T) {
-			h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}}).Handler(okHandler)
-			var quota, window, left, seconds int
-			w := request{}.send(h)
-			_, err := fmt.Sscanf(w.Header().Get("RateLimit-Policy")+w.Header().Get("RateLimit"), `"p";q=%d;w=%d"p";r=%d;t=%d`, &quota, &window, &left, &seconds)
-			require.NoError(t, err)
-			require.LessOrEqual(t, left, quota, "%+v", p)
-			if left == 0 {
-				left = 1
+			for i := range policies {
+				policies[i].Name, policies[i].By = strconv.Itoa(i), weirhttp.ByNothing
 			}
-			for i := range 100 * left {
-				time.Sleep(time.Duration(seconds) * time.Second / time.Duration(left))
-				require.Equal(t, 200, request{}.send(h).Code, "request %d of %+v at %d in %d s", i, p, left, seconds)
+			h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies}).Handler(okHandler)
+			w := request{}.send(h)
+			quotas, limits := strings.Split(w.Header().Get("RateLimit-Policy"), ", "), strings.Split(w.Header().Get("RateLimit"), ", ")
+			require.Len(t, limits, len(policies))
+			pause, rounds := time.Duration(0), 0
+			for i, p := range policies {
+				var quota, left, seconds int
+				_, err := fmt.Sscanf(quotas[i]+limits[i], `"`+p.Name+`";q=%d`, &quota)
+				require.NoError(t, err)
+				if p.Remote != nil {
+					require.NotContains(t, quotas[i]+limits[i], ";w=")
+					require.NotContains(t, quotas[i]+limits[i], ";t=")
+					continue
+				}
+				_, err = fmt.Sscanf(limits[i], `"`+p.Name+`";r=%d;t=%d`, &left, &seconds)
+				require.NoError(t, err)
+				require.LessOrEqual(t, left, quota, "%+v", p)
+				pause, rounds = max(pause, time.Duration(seconds)*time.Second/time.Duration(max(left, 1))), max(rounds, left, 1)
+			}
+			for i := range 100 * rounds {
+				time.Sleep(pause)
+				require.Equal(t, 200, request{}.send(h).Code, "request %d of %+v, one per %v", i, policies, pause)
 			}
 		})
 	}
@@ -219,25 +240,148 @@ func TestPolicyHeaderHasTheBurst(t *testing.T) {
 	}
 }
 
-// A refused request can be tried again after Retry-After, unless it can never be allowed.
+// "A refusal has Retry-After, in whole seconds and at least 1, unless the request can never be
+// allowed because of its cost", whichever policy refuses.
 func TestRefusalHasRetryAfterUnlessItIsFinal(t *testing.T) {
-	bucket := weirhttp.Policy{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 5, By: weirhttp.ByNothing}
-	window := weirhttp.Policy{Name: "window", Limit: 5, Window: time.Minute, By: weirhttp.ByNothing}
-	for _, p := range []weirhttp.Policy{bucket, window} {
-		for cost, allowed := range map[int]bool{-1: false, 3: true, 4: false, 5: false, 6: false} {
-			synctest.Test(t, func(t *testing.T) {
-				h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{p}, Cost: func(r *http.Request) int {
-					n, err := strconv.Atoi(r.URL.Path[1:])
-					require.NoError(t, err)
-					return n
-				}}).Handler(okHandler)
-				request{path: "/2"}.send(h)
-				w := request{path: fmt.Sprintf("/%d", cost)}.send(h)
-				require.Equal(t, allowed, w.Code == http.StatusOK)
-				final := cost < 0 || cost > 5
-				require.Equal(t, final, strings.Contains(w.Body.String(), "more than the quota allows"))
-				require.Equal(t, !allowed && !final, w.Header().Get("Retry-After") != "")
+	bucket := weirhttp.Policy{Name: "bucket", Rate: limiter.PerSecond(1), Burst: 5, By: byAPIKey}
+	window := weirhttp.Policy{Name: "window", Limit: 5, Window: time.Minute, By: byAPIKey}
+	remote := weirhttp.Policy{Name: "remote", By: byAPIKey}
+	full := func(p weirhttp.Policy, o limiter.Overflow) weirhttp.Policy {
+		p.MaxKeys, p.Overflow = 1, o
+		return p
+	}
+	large := weirhttp.Policy{Name: "large", Rate: limiter.PerSecond(100), Burst: 100, By: byAPIKey}
+	for name, policies := range map[string][]weirhttp.Policy{
+		"bucket": {bucket}, "window": {window}, "remote": {remote},
+		"several": {large, bucket, window}, "remote and others": {large, remote}, "a remote that is not asked": {remote, bucket},
+		"no room in a bucket": {full(bucket, limiter.RefuseNew)}, "no room in a window": {full(window, limiter.RefuseNew)},
+		"a shared bucket": {full(bucket, limiter.ShareNew)}, "a shared window": {full(window, limiter.ShareNew)},
+	} {
+		for cost, allowed := range map[int]bool{-1: false, 0: true, 3: true, 4: false, 5: false, 6: false} {
+			t.Run(fmt.Sprintf("%s, cost %d", name, cost), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					policies := slices.Clone(policies)
+					for i := range policies {
+						if policies[i].Name == "remote" {
+							policies[i].Remote = (&remoteStore{limit: 5, used: map[string]int{}}).limitOf
+						}
+					}
+					h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, Cost: costInPath(t)}).Handler(okHandler)
+					if policies[0].MaxKeys > 0 {
+						request{key: "other", path: "/1"}.send(h)
+					}
+					request{path: "/2"}.send(h)
+					w := request{path: fmt.Sprintf("/%d", cost)}.send(h)
+					require.Equal(t, allowed, w.Code == http.StatusOK)
+					final := cost < 0 || cost > 5
+					require.Equal(t, final, strings.Contains(w.Body.String(), "more than the quota allows"))
+					wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+					require.Equal(t, !allowed && !final, err == nil && wait >= 1)
+				})
 			})
 		}
 	}
+}
+
+// costInPath returns a function for LimitConfig.Cost. The path of a request is its cost.
+func costInPath(t *testing.T) func(*http.Request) int {
+	return func(r *http.Request) int {
+		n, err := strconv.Atoi(r.URL.Path[1:])
+		require.NoError(t, err)
+		return n
+	}
+}
+
+// "The headers are already set" when Answer is called: Retry-After unless the request can never be
+// allowed, and those about quotas as Limit says. Each case is one request after one of cost 1.
+func TestHeadersAreSetBeforeAnswerIsCalled(t *testing.T) {
+	bucket := weirhttp.Policy{Name: "bucket", Rate: limiter.PerMinute(2), Burst: 2, By: byAPIKey}
+	window := weirhttp.Policy{Name: "window", Limit: 5, Window: time.Minute, By: byAPIKey}
+	remote := func(limit int, err error) weirhttp.Policy {
+		return remotePolicy("remote", &remoteStore{limit: limit, err: err})
+	}
+	down := errors.New("down")
+	const bucketItem, windowItem, remoteItem = `"bucket";q=2;w=60`, `"window";q=5;w=60`, `"remote";q=2`
+	for name, c := range map[string]struct {
+		config weirhttp.LimitConfig
+		cost   int
+		// Retry-After, RateLimit-Policy, RateLimit, X-RateLimit-Limit
+		want [4]string
+	}{
+		"a bucket":                    {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket}}, 2, [4]string{"30", bucketItem, `"bucket";r=1;t=30`}},
+		"several":                     {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket, window}}, 2, [4]string{"30", bucketItem + ", " + windowItem, `"bucket";r=1;t=30, "window";r=4`}},
+		"a high cost":                 {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket, window}}, 3, [4]string{"", bucketItem + ", " + windowItem, `"bucket";r=1, "window";r=4`}},
+		"legacy":                      {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket}, Legacy: true}, 2, [4]string{"30", bucketItem, `"bucket";r=1;t=30`, "2"}},
+		"quiet":                       {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket}, Quiet: true}, 2, [4]string{"30"}},
+		"quiet, legacy":               {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket}, Quiet: true, Legacy: true}, 2, [4]string{"30", "", "", "2"}},
+		"a remote":                    {weirhttp.LimitConfig{Policies: []weirhttp.Policy{window, remote(2, nil)}}, 2, [4]string{"11", windowItem + ", " + remoteItem, `"window";r=4, "remote";r=1;t=11`}},
+		"a high cost for a remote":    {weirhttp.LimitConfig{Policies: []weirhttp.Policy{remote(2, nil)}}, 3, [4]string{"", remoteItem, `"remote";r=1`}},
+		"a remote that is not asked":  {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket, remote(2, nil)}}, 2, [4]string{"30", bucketItem, `"bucket";r=1;t=30`}},
+		"a remote that says no limit": {weirhttp.LimitConfig{Policies: []weirhttp.Policy{remote(0, nil)}, Legacy: true}, 1, [4]string{}},
+		"a remote that is down":       {weirhttp.LimitConfig{Policies: []weirhttp.Policy{bucket, remote(2, down)}, Legacy: true}, 1, [4]string{"1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got [4]string
+				c.config.Cost = costInPath(t)
+				c.config.Answer = func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+					for i, name := range []string{"Retry-After", "RateLimit-Policy", "RateLimit", "X-RateLimit-Limit"} {
+						got[i] = w.Header().Get(name)
+					}
+					w.WriteHeader(f.Status)
+				}
+				h := weirhttp.NewLimit(c.config).Handler(okHandler)
+				request{path: "/1"}.send(h)
+				require.NotEqual(t, http.StatusOK, request{path: fmt.Sprintf("/%d", c.cost)}.send(h).Code)
+				require.Equal(t, c.want, got)
+			})
+		})
+	}
+}
+
+// A request that is refused and counted can be made again after Retry-After, although the quotas
+// that have counted it have less left.
+func TestRetryAfterOfACountedRefusalIsLongEnough(t *testing.T) {
+	second, minute := policyPerSecond(2, weirhttp.ByNothing), policyPerMinute(7, weirhttp.ByNothing)
+	window := weirhttp.Policy{Name: "window", Limit: 4, Window: time.Minute, By: weirhttp.ByNothing}
+	shadow := weirhttp.Policy{Name: "shadow", Limit: 2, Window: time.Hour, By: weirhttp.ByNothing, Shadow: true}
+	for _, policies := range [][]weirhttp.Policy{{second, minute}, {minute, second}, {second, window}, {second, shadow}} {
+		synctest.Test(t, func(t *testing.T) {
+			cost := 1
+			h := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: policies, CountRefused: true, Cost: func(*http.Request) int { return cost }}).Handler(okHandler)
+			for i := range 100 {
+				cost = 1 + i%2
+				w := request{}.send(h)
+				if w.Code == http.StatusTooManyRequests {
+					wait, err := strconv.Atoi(w.Header().Get("Retry-After"))
+					require.NoError(t, err)
+					require.LessOrEqual(t, wait, 60)
+					time.Sleep(time.Duration(wait) * time.Second)
+					require.Equal(t, 200, request{}.send(h).Code, "request %d of cost %d, after %d s", i, cost, wait)
+				}
+			}
+		})
+	}
+}
+
+// "If r is 0, the next request can be made after t", also if a Limit was lowered below the requests
+// that it has allowed.
+func TestTimeOfAnExceededWindowIsLongEnough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := func(n int) weirhttp.LimitConfig {
+			return weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerWindow(n, time.Minute, weirhttp.ByNothing)}, Cost: costInPath(t)}
+		}
+		l := weirhttp.NewLimit(config(10))
+		h := l.Handler(okHandler)
+		for range 10 {
+			require.Equal(t, 200, request{path: "/1"}.send(h).Code)
+			time.Sleep(time.Second)
+		}
+		require.NoError(t, l.Reconfigure(config(5)))
+		w := request{path: "/0"}.send(h)
+		require.Equal(t, 200, w.Code)
+		require.Equal(t, `"window";r=0;t=55`, w.Header().Get("RateLimit"))
+		time.Sleep(55 * time.Second)
+		require.Equal(t, 200, request{path: "/1"}.send(h).Code)
+	})
 }

@@ -22,10 +22,13 @@ import (
 //
 // Unless LimitConfig.Quiet is set, responses have RateLimit-Policy and RateLimit, as in
 // draft-ietf-httpapi-ratelimit-headers-10 and -11. They have an item for each policy that has
-// decided about the request and is not a shadow: its quota q and window w, the r requests that the
-// client can make now, and a time t in seconds. A client that makes r requests per t, evenly
-// spread, is not refused. If r is 0, the next request can be made after t. In a refusal only the
-// policies that refused have a time. If a Remote came to no decision, there are no such headers.
+// decided about the request and is not a shadow: its quota q and window w, the r requests of cost 1
+// that the client can make now, and a time t in seconds. A client that makes r requests per t,
+// evenly spread, is not refused by the policy unless other clients have the same key. If r is 0,
+// the next request can be made after t. In a refusal only the policies that refused have a time,
+// and only if they can ever allow the request. An item of a Remote has no window, and a time only
+// if the Remote refused. A Remote has no item if its Result has no Limit. If a Remote came to no
+// decision, there are no such headers.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are

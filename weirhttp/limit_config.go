@@ -30,8 +30,8 @@ type LimitConfig struct {
 	// the call of a Remote: see [LogRefusedRequests]. Default none.
 	OnRefusal func(*http.Request, Refusal)
 	// Answer writes the response of a refused request. The headers are already set: Retry-After
-	// unless the request can never be allowed, and those about quotas unless a Remote came to no
-	// decision. Default Refusal.WriteProblem.
+	// unless the request can never be allowed, and those about quotas as far as [Limit] says that
+	// the response has them. Default Refusal.WriteProblem.
 	Answer func(http.ResponseWriter, *http.Request, Refusal)
 }
 

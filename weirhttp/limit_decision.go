@@ -26,6 +26,8 @@ type answer struct {
 	addr    netip.Addr
 	granted remote.Tokens // what the Remote of the policy has granted
 	given   bool          // there is a reply; a Remote that was not called has given none
+	// until the quota allows the request again, if it has counted one that another quota refused
+	again time.Duration
 
 	remoteKeys int // how many keys the Remote can keep, if it has no room and says so
 }
@@ -100,11 +102,14 @@ func (d *decision) countRefusal(at time.Time, countRefused bool) {
 		if a.table == nil || peeked.OK && !countRefused {
 			continue
 		}
-		if a.take(at, d.cost); a.OK != peeked.OK { // the quota has changed since peek
+		switch a.take(at, d.cost); {
+		case a.OK != peeked.OK: // the quota has changed since peek
 			if a.OK {
 				a.refund(d.cost)
 			}
 			a.reply = peeked
+		case a.OK && !a.quota.policy.Shadow:
+			a.again = a.table.peek(at, a.key, d.cost).RetryAfter
 		}
 	}
 }
@@ -127,10 +132,13 @@ func (d *decision) refused() bool {
 	return false
 }
 
-// retryAfter returns the longest wait of the policies that refuse.
+// retryAfter returns the longest wait of the policies that refuse, or would refuse the same request
+// now because they have counted this one.
 func (d *decision) retryAfter() (wait time.Duration) {
 	for i := range d.answers {
-		if a := &d.answers[i]; a.refused() {
+		a := &d.answers[i]
+		wait = max(wait, a.again)
+		if a.refused() {
 			wait = max(wait, a.RetryAfter)
 		}
 	}

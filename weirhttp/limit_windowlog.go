@@ -112,12 +112,13 @@ func (l *windowLog) untilExpired(c windowLimit, at, n int64) time.Duration {
 	return 1
 }
 
-// untilNext returns the time until the oldest span expires, 0 if there is none.
+// untilNext returns the time until one more request can be made than now, 0 if all can. More than
+// one span has to expire for it if the limit was lowered below what has been taken.
 func (l *windowLog) untilNext(c windowLimit, at int64) time.Duration {
 	if len(l.spans) == 0 {
 		return 0
 	}
-	return time.Duration(l.spans[0].last + c.window - at)
+	return l.untilExpired(c, at, max(l.used+1-c.limit, 1))
 }
 
 // isIdle reports whether nothing counts any more.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,32 @@ func TestTheRetryAfterOfAShedIsAtLeastThatOfItsConfig(t *testing.T) {
 			time.Sleep(9 * time.Second)
 			require.Contains(t, want, request{}.send(h).Header().Get("Retry-After"), "at least %v", least)
 			require.Equal(t, 200, <-served)
+		})
+	}
+}
+
+// A Shed before a Limit refuses without asking the Limit, so the response has no headers about
+// quotas. Retry-After is set before Answer is called.
+func TestShedBeforeALimit(t *testing.T) {
+	for _, queue := range []inflight.Queue{{}, {Target: time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			var got http.Header
+			shed := weirhttp.Shed(inflight.New(inflight.Config{Limit: 1, Queue: queue}), weirhttp.ShedConfig{
+				Answer: func(w http.ResponseWriter, _ *http.Request, f weirhttp.Refusal) {
+					got = w.Header().Clone()
+					w.WriteHeader(f.Status)
+				},
+			})
+			limit := weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{policyPerMinute(1, weirhttp.ByNothing)}, Legacy: true})
+			h := shed(limit.Handler(handlerTaking(time.Minute)))
+			served := sendIn(t.Context(), h)
+			require.Equal(t, 503, <-sendIn(t.Context(), h))
+			require.Len(t, got, 1)
+			wait, err := strconv.Atoi(got.Get("Retry-After"))
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, wait, 1)
+			require.Equal(t, 200, <-served)
+			require.Equal(t, [3]float64{1, 0, 0}, requestCounts(limit, "minute"))
 		})
 	}
 }
