@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,4 +188,91 @@ func cloned(alerts []Alert) []Alert {
 		copies[i].Labels, copies[i].Annotations = maps.Clone(a.Labels), maps.Clone(a.Annotations)
 	}
 	return copies
+}
+
+// restart lets all times begin again at t. Values are sampled as by a new monitor. Alerts stay
+// pending or firing, and Rule.For and Rule.KeepFiring begin again.
+func (m *Monitor) restart(s *setup, t time.Time) {
+	m.now = t
+	for _, e := range s.evaluators {
+		e.sampling = e.rule.Value.beginSampling(nil)
+		for _, one := range e.trackers {
+			one.restart(t)
+		}
+	}
+	for _, one := range m.retired {
+		one.restart(t)
+	}
+	for _, d := range s.deliverers {
+		d.mu.Lock()
+		d.queue.restart(t)
+		d.mu.Unlock()
+	}
+}
+
+// restart moves the times of the alert that lie after t to t.
+func (p *progress) restart(t time.Time) {
+	for _, at := range []*time.Time{&p.activeAt, &p.firedAt, &p.clearedAt, &p.resolvedAt} {
+		*at = notAfter(*at, t)
+	}
+}
+
+// restart makes refused alerts due, and counts the time until an alert is repeated from t on.
+func (q *queue) restart(t time.Time) {
+	for _, e := range q.entries {
+		e.changedAt = notAfter(e.changedAt, t)
+		if !e.refusedAt.IsZero() {
+			e.refusedAt = notAfter(e.refusedAt, t)
+		}
+	}
+	q.makeRefusedDue()
+}
+
+// fairLock is a lock whose callers get it in the order in which they came, unless their contexts
+// end before. Each caller that waits makes a channel: a channel that the lock kept could not be
+// used outside of the testing/synctest bubble that it was made in. The zero value is unlocked.
+type fairLock struct {
+	mu      sync.Mutex
+	locked  bool
+	waiting []chan struct{} // closed when its caller has the lock
+}
+
+// lock returns nil when the caller has the lock, or the error of ctx.
+func (l *fairLock) lock(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	if !l.locked {
+		l.locked = true
+		l.mu.Unlock()
+		return nil
+	}
+	mine := make(chan struct{})
+	l.waiting = append(l.waiting, mine)
+	l.mu.Unlock()
+	select {
+	case <-mine:
+		return nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	i := slices.Index(l.waiting, mine)
+	if i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	}
+	l.mu.Unlock()
+	if i < 0 { // the lock came at the same time
+		l.unlock()
+	}
+	return ctx.Err()
+}
+
+func (l *fairLock) unlock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.locked = len(l.waiting) > 0; l.locked {
+		close(l.waiting[0])
+		l.waiting = slices.Delete(l.waiting, 0, 1)
+	}
 }

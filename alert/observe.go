@@ -1,9 +1,17 @@
 package alert
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -141,4 +149,223 @@ func newNotifierSeries(d *deliverer) notifierSeries {
 // unixSeconds returns t as a Unix time in seconds; ok is false for the zero time.
 func unixSeconds(t time.Time) (seconds float64, ok bool) {
 	return float64(t.UnixMilli()) / 1000, !t.IsZero()
+}
+
+// counted returns a value for the counters of a source that isCounted selects: the increase of
+// these counters in the last span. The value is too low until a whole span has passed, so a Below
+// condition has no data until then.
+func counted(name string, of stat.Source, span time.Duration, isCounted func(*stat.Series) bool) Value {
+	v := Value{name: name, high: math.Inf(1)}
+	if of == nil {
+		v.errs = append(v.errs, errors.New("the source is nil"))
+	}
+	v.errs = append(v.errs, spanErrors(span)...)
+	v.id = newValueID(v.name, of, 0)
+	v.start = func() sampler {
+		views := newViews(&seriesCounter{source: of, isCounted: isCounted}, span)
+		return sampleOne(v.name, func(t time.Time) measurement {
+			now := views.sample(t)[0]
+			return measurement{Value: float64(now.CountsAt(t).Refused), OK: true, partial: now.coverage(t) < 1}
+		})
+	}
+	return v
+}
+
+// seriesCounter adds up counters of a source. It sums the increase of each series, because the sum
+// over a group falls when the group evicts a key.
+type seriesCounter struct {
+	source    stat.Source
+	isCounted func(*stat.Series) bool
+	last      map[string]float64 // by series
+	total     int64
+}
+
+// maxCounter is the largest count that is used. Larger values are ignored, so that sums do not
+// overflow.
+const maxCounter = 1 << 53
+
+// Totals returns the sum in the field Refused. The other fields are 0.
+func (c *seriesCounter) Totals() window.Totals {
+	now := make(map[string]float64, len(c.last))
+	for s, value := range c.source.Observe {
+		if !c.isCounted(s) {
+			continue
+		}
+		id := s.ID()
+		if !(value >= 0 && value <= maxCounter) { // also false for NaN
+			value = c.last[id]
+		}
+		now[id] += value
+	}
+	for id, value := range now {
+		old := c.last[id]
+		if value < old { // the series was reset
+			old = 0
+		}
+		c.total += int64(value - old)
+	}
+	c.last = now
+	return window.Totals{Refused: c.total}
+}
+
+// transitionStates are the states that the metrics of breakers and monitors name.
+var transitionStates = []string{
+	"closed", "open", "half_open", "recovering", "forced_open", "forced_closed", "disabled", "shadow", "pending", "firing", "inactive",
+}
+
+// Transitions is how often a breaker, or all breakers of a gate or a group together, entered a
+// state in the last span. It is read from the metrics that the source exports. For a [Monitor],
+// Transitions is how often alerts became pending, firing or inactive.
+//
+// A flapping breaker is one that closes again and again. In a long outage a breaker does not close,
+// however often it probes the service and opens again. So count the state "closed":
+//
+//	alert.Rule{
+//		Name:  "payments flaps",
+//		Value: alert.Transitions(payments, "closed", 15*time.Minute),
+//		When:  alert.Above(2),
+//	}
+//
+// For one alert per member of a group, use [Each] with the members. Until the monitor has run for a
+// whole span the number is too low, so a Below condition has no data until then.
+func Transitions(of stat.Source, state string, span time.Duration) Value {
+	v := counted(fmt.Sprintf("number of transitions to %s over %s", state, shortText(span)), of, span, func(s *stat.Series) bool {
+		at := slices.Index(s.Instrument.Attrs, transitionAttribute[s.Instrument.Name])
+		return at >= 0 && at < len(s.Values) && s.Values[at] == state
+	})
+	if !slices.Contains(transitionStates, state) {
+		v.errs = append(v.errs, fmt.Errorf("the state is %.60q, must be one of %q", state, transitionStates))
+	}
+	return v
+}
+
+// transitionAttribute is the attribute with the state, by the name of the instrument.
+var transitionAttribute = map[string]string{
+	instrument.BreakerTransitions.Name: "weir.breaker.state",
+	instrument.AlertTransitions.Name:   "weir.alert.state",
+}
+
+// The live page reads monitors through this function.
+var _ = func() bool {
+	report.Alerts = func(source any, rule func(*report.Rule), notifier func(*report.Notifier)) bool {
+		m, ok := source.(*Monitor)
+		if ok {
+			m.report(rule)
+			for _, d := range m.setup.Load().deliverers {
+				stats := d.published.Load()
+				notifier(&report.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError, DroppedAt: stats.droppedAt})
+			}
+		}
+		return ok
+	}
+	return true
+}()
+
+// report yields the state of each rule at its latest evaluation.
+func (m *Monitor) report(yield func(*report.Rule)) {
+	s := m.setup.Load()
+	evaluators := s.evaluators
+	rules := make(map[string]*report.Rule, len(evaluators))
+	worst := make(map[string]float64, len(evaluators))
+	for _, e := range evaluators {
+		stats := e.published.Load() // not e.rule, which Reconfigure replaces
+		rules[stats.rule] = &report.Rule{
+			Name: stats.rule, Severity: stats.severity, Threshold: stats.when.threshold, Below: stats.when.below,
+			Unit: unitOf(stats.valueName), NoData: stats.noDataText(),
+			Fault: stats.latest.String(), FailingSince: stats.failingSince, Interval: s.config.Interval,
+		}
+	}
+	for _, a := range *m.alerts.Load() {
+		r := rules[a.Rule]
+		if r == nil || a.State != Firing {
+			continue
+		}
+		if a.SilencedBy != "" {
+			r.Silenced++
+		}
+		if r.Since.IsZero() || a.StartsAt.Before(r.Since) {
+			r.Since = a.StartsAt
+		}
+		if a.Key == "" {
+			continue
+		}
+		r.Keys++
+		if when := (Condition{below: r.Below}); r.Keys == 1 || when.worse(a.Value, worst[a.Rule]) {
+			r.Worst, worst[a.Rule] = a.Key, a.Value
+		}
+	}
+	for _, r := range rules {
+		yield(r)
+	}
+}
+
+// unitOf returns the unit of a value as metrics write it, or "" if it has none.
+func unitOf(valueName string) string {
+	switch {
+	case strings.HasPrefix(valueName, "latency "):
+		return "s"
+	case strings.HasPrefix(valueName, "burn rate "):
+		return ""
+	case strings.Contains(valueName, " rate over "):
+		return "ratio"
+	}
+	return ""
+}
+
+// Package admin uses monitors through this function.
+var _ = func() bool {
+	adminhook.OfMonitor = func(source any) (o adminhook.Object, ok bool) {
+		m, ok := source.(*Monitor)
+		if ok {
+			o = m.adminObject()
+		}
+		return o, ok
+	}
+	return true
+}()
+
+func (m *Monitor) adminObject() adminhook.Object {
+	return adminhook.Object{
+		Kind: "monitor", Name: m.setup.Load().config.Instance,
+		Monitor: &adminhook.Monitor{
+			Silence: func(s adminhook.Silence) error {
+				return m.Silence(Silence{Name: s.Name, Match: s.Match, StartsAt: s.Start, EndsAt: s.End})
+			},
+			Silences: func() (list []adminhook.Silence) {
+				for _, s := range m.Silences() {
+					list = append(list, adminhook.Silence{Name: s.Name, Match: s.Match, Start: s.StartsAt, End: s.EndsAt})
+				}
+				return list
+			},
+			EndSilence: m.EndSilence,
+			Rules: func() (names []string) {
+				for _, e := range m.setup.Load().evaluators {
+					// not e.rule, which Reconfigure replaces
+					names = append(names, e.published.Load().rule)
+				}
+				return names
+			},
+			Notifiers: func() (names []string) {
+				for _, d := range m.setup.Load().deliverers {
+					names = append(names, d.name)
+				}
+				return names
+			},
+			Test:   m.Test,
+			Alerts: m.activeAlerts,
+		},
+	}
+}
+
+// activeAlerts returns the alerts that are firing, and then those that are pending.
+func (m *Monitor) activeAlerts() (list []adminhook.Alert) {
+	for _, a := range m.Alerts() {
+		if a.State != Resolved {
+			list = append(list, adminhook.Alert{
+				Rule: a.Rule, Key: a.Key, State: string(a.State), SilencedBy: a.SilencedBy, Labels: a.Labels,
+			})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b adminhook.Alert) int { return cmp.Compare(a.State, b.State) })
+	return list
 }

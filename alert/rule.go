@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -162,4 +163,169 @@ func (r Rule) checkResolve(fault faultFunc) {
 		fault("Resolve is %s, but the %s lies between %.6g and %.6g: the rule could never resolve",
 			r.Resolve, r.Value.name, r.Value.low, r.Value.high)
 	}
+}
+
+// Condition compares a value with a threshold. The zero Condition never holds.
+type Condition struct {
+	set, below bool
+	threshold  float64
+}
+
+// Above holds for values greater than the threshold.
+func Above(threshold float64) Condition { return Condition{set: true, threshold: threshold} }
+
+// Below holds for values less than the threshold.
+func Below(threshold float64) Condition {
+	return Condition{set: true, below: true, threshold: threshold}
+}
+
+// String describes the condition, as in "above 0.05".
+func (c Condition) String() string {
+	switch {
+	case !c.set:
+		return "never"
+	case c.below:
+		return fmt.Sprintf("below %v", c.threshold)
+	}
+	return fmt.Sprintf("above %v", c.threshold)
+}
+
+// holds reports whether value meets the condition. NaN meets none.
+func (c Condition) holds(value float64) bool {
+	switch {
+	case !c.set:
+		return false
+	case c.below:
+		return value < c.threshold
+	}
+	return value > c.threshold
+}
+
+func (c Condition) finite() bool { return !math.IsNaN(c.threshold) && !math.IsInf(c.threshold, 0) }
+
+// reachable reports whether some value between low and high meets the condition.
+func (c Condition) reachable(low, high float64) bool {
+	if c.below {
+		return low < c.threshold
+	}
+	return high > c.threshold
+}
+
+// excludes reports whether c and d point in opposite directions and no value meets both.
+func (c Condition) excludes(d Condition) bool {
+	if c.below == d.below {
+		return false
+	}
+	if c.below {
+		c, d = d, c
+	}
+	return d.threshold <= c.threshold
+}
+
+// worse reports whether a is closer than b to meeting the condition, or further past the threshold.
+func (c Condition) worse(a, b float64) bool {
+	if c.below {
+		return a < b
+	}
+	return a > b
+}
+
+// NoData is the verdict of an evaluation without data. The zero value means KeepLast.
+type NoData string
+
+const (
+	// KeepLast repeats the previous verdict: a pending alert keeps aging, and a firing alert keeps
+	// firing.
+	KeepLast NoData = "keep-last"
+	// Resolve means that the condition does not hold.
+	Resolve NoData = "resolve"
+	// Fire means that the condition holds.
+	Fire NoData = "fire"
+)
+
+func (n NoData) valid() bool { return n == "" || n == KeepLast || n == Resolve || n == Fire }
+
+// missing is why an evaluation has no data for an alert.
+type missing uint8
+
+const (
+	nothingMissing missing = iota
+	noValue                // a Gauge returned NaN
+	noCalls                // no calls in the span
+	fewCalls               // fewer calls than Rule.MinCalls
+	tooEarly               // the monitor has not run for long enough
+	failedRule             // the code of the rule failed
+	missings               // the number of reasons
+)
+
+// String returns the reason as the attribute of metrics.
+func (m missing) String() string {
+	return [missings]string{"", "no_value", "no_calls", "few_calls", "too_early", "error"}[m]
+}
+
+// missing returns why the measurement is not enough for a verdict, or nothingMissing. A partial sum
+// is too low, so it does not show that a value is below a threshold.
+func (r *Rule) missing(m measurement) missing {
+	switch {
+	case !m.OK && m.why == nothingMissing:
+		return noValue
+	case !m.OK:
+		return m.why
+	case m.Calls < r.MinCalls:
+		return fewCalls
+	case m.partial && r.When.below:
+		return tooEarly
+	}
+	return nothingMissing
+}
+
+// text describes the reason, or is empty if nothing is missing.
+func (m missing) text() string {
+	return [missings]string{
+		"", "no value", "no calls in the span", "fewer calls than MinCalls", "the monitor has not run for a whole span", "the rule failed",
+	}[m]
+}
+
+// noDataText says why the latest evaluation had no data for the alert. It is empty if there was
+// data.
+func (t *tracker) noDataText() string {
+	if t.missing == fewCalls {
+		return fmt.Sprintf("%d calls in the span, fewer than MinCalls, %d", t.calls, t.rule.MinCalls)
+	}
+	return t.missing.text()
+}
+
+// noDataText says why the latest evaluation of the rule had no data for any alert, and what verdict
+// follows. It is empty if there was data for some alert.
+func (s *ruleStats) noDataText() string {
+	var alerts, without int64
+	for _, n := range s.alerts {
+		alerts += n
+	}
+	why := nothingMissing
+	for reason := noValue; reason < missings; reason++ {
+		without += s.missing[reason]
+		if s.missing[reason] > s.missing[why] || why == nothingMissing && s.missing[reason] > 0 {
+			why = reason
+		}
+	}
+	switch {
+	case s.at.IsZero(), s.hasValue && without < alerts:
+		return ""
+	case why == nothingMissing:
+		return "no members"
+	}
+	return why.text() + ", " + s.noData.verdictText()
+}
+
+// verdictText says what an evaluation without data means for the alert.
+func (n NoData) verdictText() string {
+	switch n {
+	case Fire:
+		return "which counts as bad"
+	case Resolve:
+		return "which counts as good"
+	case KeepLast:
+	}
+	return "keeping the last verdict"
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"math"
 	"time"
+
+	"github.com/weir-go/weir/window"
 )
 
 // nodeState is the state of one node: the calls it has counted, the calls it has sent, and the
@@ -216,4 +218,88 @@ func (s *nodeState) knownBuckets(yield func(bucket) bool) {
 			}
 		}
 	}
+}
+
+// totaler counts its calls.
+type totaler interface{ Totals() window.Totals }
+
+// callSource counts calls of this node.
+type callSource struct {
+	totaler
+	before callCounts // its counts when it was first followed
+}
+
+// snapshot is one node's view of the window at one moment. It also says how the counts expire if
+// Redis does not answer again. It is immutable.
+type snapshot struct {
+	at       time.Duration // when it was made
+	sources  []callSource
+	captured callCounts    // the part of the sources' calls that is in remaining
+	others   callCounts    // calls of the other nodes since this one began
+	start    time.Duration // when the newest bucket began
+	width    time.Duration // of a bucket
+	// remaining[i]: the counts still in the window when i more buckets have begun
+	remaining []callCounts
+}
+
+// windowAt returns the calls in the window at a time.
+func (s *snapshot) windowAt(now time.Duration) (c callCounts) {
+	if begun := int64(max(now-s.start, 0) / s.width); begun < int64(len(s.remaining)) {
+		c = s.remaining[begun]
+	}
+	return c.plus(s.ownCalls().minus(s.captured))
+}
+
+// ownCalls returns the calls that this node has counted.
+func (s *snapshot) ownCalls() (c callCounts) {
+	for i := range s.sources {
+		source := &s.sources[i]
+		c = c.plus(callCountsOf(window.Counts(source.Totals())).minus(source.before))
+	}
+	return c
+}
+
+// callCounts is the additive part of a window.Counts, in the order of the script.
+type callCounts [6]int64
+
+func callCountsOf(c window.Counts) callCounts {
+	return callCounts{c.Successes, c.Failures, c.Slow, c.SlowFailures, c.Ignored, c.Refused}
+}
+
+func (c callCounts) windowCounts() window.Counts {
+	return window.Counts{Successes: c[0], Failures: c[1], Slow: c[2], SlowFailures: c[3], Ignored: c[4], Refused: c[5]}
+}
+
+// maxCount bounds sums, because a server can report any numbers again and again. Two such sums can
+// be added.
+const maxCount = 1 << 61
+
+func (c callCounts) plus(d callCounts) callCounts {
+	for i, n := range d {
+		c[i] = min(c[i]+n, maxCount)
+	}
+	return c
+}
+
+// minus returns c − d, with 0 in place of negative values.
+func (c callCounts) minus(d callCounts) callCounts {
+	for i, n := range d {
+		c[i] = max(c[i]-n, 0)
+	}
+	return c
+}
+
+// isAtLeast reports whether no value of c is less than that of d.
+func (c callCounts) isAtLeast(d callCounts) bool { return d.minus(c) == callCounts{} }
+
+// delta holds the calls that one node counted between two times.
+type delta struct {
+	from, at time.Duration
+	callCounts
+}
+
+// bucket is a bucket of the window that all nodes share. Buckets are numbered from 1970 on.
+type bucket struct {
+	number int64
+	callCounts
 }

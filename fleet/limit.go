@@ -3,7 +3,10 @@ package fleet
 import (
 	"errors"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/weir-go/weir/limiter"
 )
@@ -139,4 +142,113 @@ func combineFrom(from string, results []limiter.Result) Result {
 		all[i] = Result{Result: r, From: from}
 	}
 	return combineResults(all)
+}
+
+// limitGroup holds limits whose keys are on one server, so that one script can decide about them.
+type limitGroup struct {
+	limits  []limitSpec
+	script  *scriptBackend // can peek, and refund with an age per limit
+	backend backend
+	outage  fallback
+}
+
+func newLimitGroup(ns namespace, c Config, limits []limitSpec, noRoom *metric) *limitGroup {
+	s := newScriptBackend(ns, limits)
+	return &limitGroup{limits: limits, script: s, backend: newBackend(s), outage: newFallback(c, limits, noRoom)}
+}
+
+// groupLimits groups limits by the server of their keys, in the order of the config. A plain client
+// has one server. With any other client, only limits of the same scope are known to be on the same
+// server.
+func groupLimits(ns namespace, c Config, limits []limitSpec, noRoom *metric) (groups []*limitGroup) {
+	if _, single := ns.link.client.(*redis.Client); single {
+		return []*limitGroup{newLimitGroup(ns, c, limits, noRoom)}
+	}
+	var scopes [][]limitSpec
+	for _, limit := range limits {
+		i := slices.IndexFunc(scopes, func(s []limitSpec) bool { return s[0].scope == limit.scope })
+		if i < 0 {
+			scopes = append(scopes, []limitSpec{limit})
+		} else {
+			scopes[i] = append(scopes[i], limit)
+		}
+	}
+	for _, scope := range scopes {
+		groups = append(groups, newLimitGroup(ns, c, scope, noRoom))
+	}
+	return groups
+}
+
+// refundAges returns, for each limit, the age to use when n tokens are given back. The tokens were
+// taken age ago, with these results.
+//
+// A log or a window needs the true age. A bucket needs the time for which it has been full since
+// then, because only tokens that arrived while it was full were lost.
+func (g *limitGroup) refundAges(results []limiter.Result, n int, age time.Duration) []time.Duration {
+	ages := make([]time.Duration, len(g.limits))
+	for i, limit := range g.limits {
+		ages[i] = age
+		if limit.cost != (tokenCost{}) {
+			fullIn := results[i].ResetAfter - limit.cost.times(n) // if nothing had been taken
+			ages[i] = min(max(age-max(fullIn, 0), 0), age)
+		}
+	}
+	return ages
+}
+
+// Shared is a limit for several keys together, next to the limits of each key:
+//
+//	Limits: []fleet.Limit{
+//		fleet.TokenBucket{Rate: limiter.PerSecond(10)},                                      // each user
+//		fleet.Shared{By: tenantOf, Limit: fleet.TokenBucket{Rate: limiter.PerSecond(200)}},  // all users of a tenant
+//		fleet.Shared{Limit: fleet.TokenBucket{Rate: limiter.PerSecond(1000)}},               // all users
+//	}
+//
+// A request takes from all limits or from none. If one server has all keys, one script decides.
+//
+// The servers of a Cluster or a Ring cannot decide together. There a request first checks whether
+// the Shared limits would allow it, and then takes from all limits in their order. That costs two
+// more round trips for each different By, the default included. If a limit refuses or fails
+// although its check succeeded, the limits before it get their tokens back. No limit is ever
+// exceeded, but a request that comes at the same time may be refused too strictly:
+//
+//   - Tokens count until they are given back. Another request may be refused meanwhile, and told
+//     to wait as if they had been used. A log or a window gives its oldest tokens back, and a full
+//     bucket loses the tokens that arrive during the round trips.
+//   - Tokens that cannot be given back, because their server fails at that moment, stay taken
+//     until they return by themselves: those of one request at most.
+//
+// While the server of a limit is unavailable, [Config].OnOutage decides about that limit, and Redis
+// about the others.
+//
+// Reset does not clear Shared limits. Refund gives tokens back to all limits. A limiter with a
+// Shared limit has no leases.
+type Shared struct {
+	// Limit is the limit of all keys together. It must not be a Shared. Required.
+	Limit Limit
+	// By returns the name of the limit that a key counts against: keys with the same result share
+	// one limit. It must always return the same result for a key. Default one limit for all
+	// keys.
+	By func(key string) string
+}
+
+// Scopes of limits. Each Shared limit with a By has a scope of its own, from scopeFirstBy on.
+const (
+	scopeKey = iota
+	scopeAllKeys
+	scopeFirstBy
+)
+
+func (s Shared) compile() (limitSpec, error) {
+	switch s.Limit.(type) {
+	case nil:
+		return limitSpec{}, errors.New("fleet: Limit of a Shared is nil, must be given")
+	case Shared:
+		return limitSpec{}, errors.New("fleet: Limit of a Shared is a Shared, must be a limit of another kind")
+	}
+	spec, err := s.Limit.compile()
+	if spec.sharedBy, spec.scope = s.By, scopeFirstBy; s.By == nil {
+		spec.sharedBy, spec.scope = func(string) string { return "" }, scopeAllKeys
+	}
+	return spec, err
 }

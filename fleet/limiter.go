@@ -174,3 +174,156 @@ func joinErrors(errs []error) error {
 	}
 	return errors.Join(errs...)
 }
+
+// Result is the answer of a [Limiter].
+type Result struct {
+	limiter.Result
+	// From says who decided:
+	//
+	//   - "server": Redis.
+	//   - "deny cache": this process. It repeats a refusal by Redis that still holds.
+	//   - "lease": this process. It uses a token that it took from Redis in advance.
+	//   - "outage": the policy [OnOutage], because Redis is unavailable.
+	From string
+}
+
+// Values of Result.From.
+const (
+	fromServer    = "server"
+	fromDenyCache = "deny cache"
+	fromLease     = "lease"
+	fromOutage    = "outage"
+)
+
+// Reservation is what a request has taken. It knows when the tokens were taken, and whether Redis
+// or the policy granted them, so that unused tokens can be given back without allowing too
+// many requests. It must not be used by several goroutines at once.
+type Reservation struct {
+	Result
+
+	limiter *Limiter
+	key     requestKey
+	origin  origin
+	taken   time.Time
+	left    int // tokens that can be given back
+}
+
+// origin says where tokens come from, so that they return there. The zero value is Redis.
+type origin struct {
+	byPolicy []bool        // which groups of limits the policy has decided; nil for none
+	age      time.Duration // how long a lease has held them
+}
+
+// originOf returns the origin of the tokens of a request with these results.
+func (l *Limiter) originOf(results []Result) (o origin) {
+	for i, g := range l.groups {
+		if results[g.limits[0].index].From != fromOutage {
+			continue
+		}
+		if o.byPolicy == nil {
+			o.byPolicy = make([]bool, len(l.groups))
+		}
+		o.byPolicy[i] = true
+	}
+	return o
+}
+
+// Reserve takes n tokens of the key as Take does. They can be given back with [Reservation.Refund],
+// for example if the call is not made, or if a request has cost less than expected. If Reserve
+// returns an error, there is no Reservation.
+func (l *Limiter) Reserve(ctx context.Context, key string, n int) (*Reservation, error) {
+	began := time.Now()
+	r, from, err := l.take(ctx, key, n)
+	if err != nil {
+		return nil, err
+	}
+	return l.reservation(r, from, began, key, n), nil
+}
+
+func (l *Limiter) reservation(r Result, from origin, began time.Time, key string, n int) *Reservation {
+	reserved := &Reservation{Result: r, limiter: l, key: newRequestKey(key), origin: from, taken: began.Add(-from.age)}
+	if r.OK {
+		reserved.left = max(n, 0)
+	}
+	return reserved
+}
+
+// Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
+// is below 1. Tokens that the policy [OnOutage] granted return to its limit in this process, and
+// those of Redis to Redis. Only tokens that still count are given back: none if the window has
+// passed, and to a bucket only those that have not been refilled since. A window or a log gives
+// back the oldest tokens that still count, which can only make it stricter. An error means that
+// Redis did not answer; the tokens are not sent again.
+func (r *Reservation) Refund(ctx context.Context, n int) error {
+	if n = min(n, r.left); n < 1 {
+		return nil
+	}
+	r.left -= n
+	return r.limiter.refund(ctx, r.key, n, r.origin, max(time.Since(r.taken), 0))
+}
+
+// refund gives n tokens back that were taken age ago.
+func (l *Limiter) refund(ctx context.Context, k requestKey, n int, from origin, age time.Duration) error {
+	var errs []error
+	for i, g := range l.groups {
+		if from.byPolicy != nil && from.byPolicy[i] {
+			g.outage.refund(k, n, age)
+			continue
+		}
+		err := g.backend.refund(ctx, k, n, age, time.Time{})
+		if l.stats.countError(err); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	l.tokensReturned(k)
+	return joinErrors(errs)
+}
+
+// keyed is the limit of one key.
+type keyed struct {
+	limiter *Limiter
+	key     string
+}
+
+var (
+	_ limiter.Remote      = keyed{}
+	_ limiter.WaitLimiter = keyed{}
+)
+
+// Get returns the limit of one key, for the Remote field of weir.Parts. It also implements
+// [limiter.WaitLimiter], and has the methods that
+// [limiter.Remote] describes.
+func (l *Limiter) Get(key string) limiter.Remote { return keyed{limiter: l, key: key} }
+
+// MaxKeys is as limiter.Remote describes it.
+func (k keyed) MaxKeys() int { return k.limiter.maxKeys }
+
+func (k keyed) Take(ctx context.Context, n int) (limiter.Result, error) {
+	r, err := k.limiter.Take(ctx, k.key, n)
+	return r.Result, err
+}
+
+// Reserve is as limiter.Remote describes it.
+func (k keyed) Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error) {
+	r, err := k.limiter.Reserve(ctx, k.key, n)
+	if err != nil {
+		return limiter.Result{}, nil, err
+	}
+	return r.Result.Result, r.Refund, nil
+}
+
+// WaitReserve is as limiter.Remote describes it.
+func (k keyed) WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(context.Context, int) error, error) {
+	began := time.Now()
+	from, err := k.limiter.waitFor(ctx, k.key, n, maxWait)
+	if err != nil {
+		return nil, err
+	}
+	return k.limiter.reservation(Result{Result: limiter.Result{OK: true}}, from, began, k.key, n).Refund, nil
+}
+
+func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
+
+func (k keyed) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	return k.limiter.WaitAtMost(ctx, k.key, n, maxWait)
+}

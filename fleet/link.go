@@ -2,9 +2,13 @@ package fleet
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -170,3 +174,81 @@ func (l *Link) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 		l.shards.breakers.Histograms(yield)
 	}
 }
+
+// LinkConfig configures a [Link].
+type LinkConfig struct {
+	// Timeout is the longest that Redis may take for one decision, from 1ms to 1m, including the
+	// time to connect and to wait for a connection of the pool. Default 100ms.
+	Timeout time.Duration
+	// Prefix is the beginning of all Redis keys. It must not contain braces. Default "weir:".
+	Prefix string
+	// Breaker configures the breaker of a stand-alone Redis, and of each server of a Cluster or a
+	// Ring. A call fails if the server does not answer within Timeout, or answers that it cannot
+	// decide anything at present. It does not fail if the caller gives up sooner, or if the answer
+	// concerns a single key or slot. Change.Key is the address of the server. Classify is not used.
+	// Default that of package breaker, with these differences. It also opens after 5
+	// consecutive failures. It then lets one decision try Redis after 1s to 1.25s, at random, and
+	// closes at once if Redis answers, because Recovery is Off.
+	Breaker breaker.Config
+}
+
+const (
+	defaultTimeout = 100 * time.Millisecond
+	maxTimeout     = time.Minute
+	defaultPrefix  = "weir:"
+)
+
+// Validate returns nil if c is valid, and otherwise an error that names every invalid field.
+func (c LinkConfig) Validate() error {
+	faults := []error{c.breaker().Validate()}
+	if c.Timeout != 0 && (c.Timeout < time.Millisecond || c.Timeout > maxTimeout) {
+		faults = append(faults, fmt.Errorf("fleet: Timeout is %s, must lie between 1ms and %s (or be 0 for the default)", c.Timeout, maxTimeout))
+	}
+	if strings.ContainsAny(c.Prefix, "{}") {
+		faults = append(faults, fmt.Errorf("fleet: Prefix is %q, must have no braces", c.Prefix))
+	}
+	return errors.Join(faults...)
+}
+
+// breaker returns the config of the breakers with the defaults of this package.
+func (c LinkConfig) breaker() breaker.Config {
+	b := c.Breaker
+	if b.ConsecutiveFailures == 0 {
+		b.ConsecutiveFailures = 5
+	}
+	if b.Cooldown == 0 {
+		b.Cooldown = 1250 * time.Millisecond
+		if b.CooldownJitter == 0 {
+			b.CooldownJitter = 0.2
+		}
+	}
+	if b.Probes == 0 {
+		b.Probes = 1
+	}
+	if b.Recovery == 0 {
+		b.Recovery = breaker.Off
+	}
+	return b
+}
+
+// maxKey is the length in bytes up to which a key is used unchanged in Redis and in the tables of
+// this process. A longer key is replaced by its SHA-256, so no key takes more than 3·maxKey bytes.
+const maxKey = 256
+
+// keyTag returns the text that stands for a key between the braces of a Redis key. A Cluster puts
+// all Redis keys with the same tag into one slot. A tag is never empty and contains no closing
+// brace, because a Cluster ignores such braces. Different keys have different tags.
+func keyTag(key string) string {
+	switch {
+	case len(key) > maxKey:
+		sum := sha256.Sum256([]byte(key))
+		return "%sha256:" + hex.EncodeToString(sum[:])
+	case key == "":
+		return "%"
+	case strings.ContainsAny(key, "%}"):
+		return tagEscape.Replace(key)
+	}
+	return key
+}
+
+var tagEscape = strings.NewReplacer("%", "%25", "}", "%7D")

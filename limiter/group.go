@@ -1,6 +1,10 @@
 package limiter
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
 	"hash/maphash"
 	"iter"
 	"math"
@@ -9,8 +13,9 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/adminhook"
-
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -176,4 +181,221 @@ func (g *Group[K]) withoutRoom() int64 { return g.noRoom.Load() }
 func (g *Group[K]) limit() (tokens int, period time.Duration) {
 	l := g.tiers[0].Load()
 	return l.burst, l.period()
+}
+
+// GroupConfig configures a [Group].
+type GroupConfig[K comparable] struct {
+	// Rate is the rate at which tokens are added for each key. Required.
+	Rate Rate
+	// Burst is the maximum number of tokens of a key, up to 2^40. Off refuses all requests. Default
+	// the tokens of one second at the Rate, at least 1.
+	Burst int
+	// MaxKeys is the maximum number of keys that are remembered, and the most keys that can be
+	// held. Default 100,000.
+	MaxKeys int
+	// Overflow decides what happens to a new key while all remembered keys are in use. Default
+	// RefuseNew.
+	Overflow Overflow
+	// MaxWaiters is the maximum number of callers that may wait for one key at once. Further
+	// callers get ErrQueueFull. Default no bound.
+	MaxWaiters int
+	// Tiers are the limits of keys that do not have the limits above. Default no tiers.
+	Tiers []Tier
+	// TierOf returns the index in Tiers of the tier of a key. A negative index means the limits
+	// above, and a too large index means the last tier. TierOf is called once per decision and must
+	// be fast. A key whose tier changes is a new key in the new tier. Required with Tiers, and not
+	// allowed without.
+	TierOf func(key K) int
+	// Name appears in errors and metrics. A group with a name keeps statistics, summed over all
+	// keys, and is a [stat.Source]. No key becomes a label of a metric. Default no name and no
+	// statistics.
+	Name string
+	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
+	// Default false.
+	Shadow bool
+	// ShowKeys makes Busiest return the keys themselves, which may be personal data or secrets, and
+	// keeps their texts. Otherwise it returns hashes of them. Requires a Name. Default false.
+	ShowKeys bool
+}
+
+// Tier is the limits of some keys of a [Group].
+type Tier struct {
+	// Rate is the rate at which tokens are added for each key. Required.
+	Rate Rate
+	// Burst is the maximum number of tokens of a key, up to 2^40. Off refuses all requests. Default
+	// the tokens of one second at the Rate, at least 1.
+	Burst int
+}
+
+func (t Tier) validate() error { return TokenBucketConfig{Rate: t.Rate, Burst: t.Burst}.Validate() }
+
+// Validate returns an error that names every invalid field, or nil.
+func (c GroupConfig[K]) Validate() error {
+	faults := []error{Tier{Rate: c.Rate, Burst: c.Burst}.validate()}
+	for i, t := range c.Tiers {
+		if err := t.validate(); err != nil {
+			faults = append(faults, fmt.Errorf("tier %d: %w", i, err))
+		}
+	}
+	if (c.TierOf == nil) != (len(c.Tiers) == 0) {
+		faults = append(faults, fmt.Errorf("limiter: Tiers has length %d and TierOf is set: %t, must have both or neither", len(c.Tiers), c.TierOf != nil))
+	}
+	if c.MaxKeys < 0 {
+		faults = append(faults, fmt.Errorf("limiter: MaxKeys is %d, must be at least 1 (or 0 for the default)", c.MaxKeys))
+	}
+	if c.ShowKeys && c.Name == "" {
+		faults = append(faults, errors.New("limiter: ShowKeys is set without a Name, must have both"))
+	}
+	if !c.Overflow.valid() {
+		faults = append(faults, fmt.Errorf("limiter: Overflow is %q, must be RefuseNew, PassNew or ShareNew", string(c.Overflow)))
+	}
+	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
+}
+
+const defaultMaxKeys = 100_000
+
+func (c GroupConfig[K]) withDefaults() GroupConfig[K] {
+	c.MaxKeys = cmp.Or(c.MaxKeys, defaultMaxKeys)
+	c.Overflow = cmp.Or(c.Overflow, RefuseNew)
+	return c
+}
+
+// allTiers returns the limits of the group itself, followed by Tiers.
+func (c GroupConfig[K]) allTiers() []Tier {
+	return append([]Tier{{Rate: c.Rate, Burst: c.Burst}}, c.Tiers...)
+}
+
+// Overflow selects how a [Group] treats a new key while all remembered keys are in use. The zero
+// value means RefuseNew.
+type Overflow string
+
+// The values of Overflow.
+const (
+	// RefuseNew refuses requests of a new key, including those that would wait, until another key
+	// is idle. The RetryAfter is an estimate.
+	RefuseNew Overflow = "refuse-new"
+	// PassNew allows requests of a new key without counting them.
+	PassNew Overflow = "pass-new"
+	// ShareNew gives all new keys of a tier one token bucket that they share.
+	ShareNew Overflow = "share-new"
+)
+
+// valid reports whether o is one of the constants or the zero value.
+func (o Overflow) valid() bool { return o == "" || o == RefuseNew || o == PassNew || o == ShareNew }
+
+// Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without
+// state: all values of one key are the same limiter. The zero value is not usable.
+//
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+type Keyed[K comparable] struct {
+	group *Group[K]
+	key   K
+}
+
+// Take takes n tokens of the key, or none if there are fewer. In shadow mode the result is always
+// OK, with the numbers of the refusal if no tokens were taken.
+func (k Keyed[K]) Take(n int) (r Result) {
+	k.group.take(&r, nil, time.Since(k.group.epoch), clock.ReadTolerance, k.key, n)
+	if k.group.statistics == nil {
+		return r // without a copy of it
+	}
+	return k.record(r, n)
+}
+
+// TakeAt is Take at the time t.
+func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
+	k.group.take(&r, nil, t.Sub(k.group.epoch), clock.GivenTolerance, k.key, n)
+	return k.record(r, n)
+}
+
+// Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
+// has a queue of its own.
+func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.WaitAtMost(ctx, n, Never) }
+
+// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
+// It also does so if there is no room for the key and Overflow is RefuseNew.
+func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+	if k.isShadow() {
+		return takeWithoutWait(ctx, k, n)
+	}
+	_, err := k.waitTaken(ctx, n, maxWait)
+	return err
+}
+
+func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
+	t, err := k.group.wait(ctx, k.key, n, maxWait)
+	if n != 0 && errors.Is(err, sentinel.ErrRefused) {
+		k.group.busiest.Add(k.key)
+	}
+	return t, err
+}
+
+// Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
+// and applies in every tier. While MaxKeys keys are held, no further key can be held, and the
+// metric weir.limiter.no_room counts the attempt.
+func (k Keyed[K]) Hold(d time.Duration) { k.group.holdAt(time.Since(k.group.epoch), k.key, d) }
+
+func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {
+	k.group.peek(&r, t.Sub(k.group.epoch), k.key, ahead, n)
+	return r
+}
+
+func (k Keyed[K]) tryTake(t time.Time, n int, _ counting) (r Result, back taken) {
+	k.group.take(&r, &back, t.Sub(k.group.epoch), clock.ReadTolerance, k.key, n)
+	return r, back
+}
+
+func (k Keyed[K]) record(r Result, n int) Result {
+	if !r.OK && n != 0 {
+		k.group.busiest.Add(k.key)
+	}
+	return k.group.record(r, n)
+}
+
+func (k Keyed[K]) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	g, at := k.group, t.Sub(k.group.epoch)
+	var p keyPosition[K]
+	g.locate(&p, k.key)
+	p.shard.mu.Lock()
+	latest := p.shard.latest
+	p.shard.mu.Unlock()
+	isNew := clock.IsNew(g.epoch, at, latest, tolerance)
+	if isNew {
+		g.restart(at)
+	}
+	return isNew
+}
+
+func (k Keyed[K]) isShadow() bool { return k.group.isShadow() }
+
+func (k Keyed[K]) putBack(now time.Time, back taken, n int) taken {
+	return k.group.putBack(now, k.key, back, n)
+}
+
+func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
+	k.group.recordRefusal(r, n)
+	if !r.OK && n != 0 && !k.isShadow() {
+		k.group.busiest.Add(k.key)
+	}
+}
+
+func (k Keyed[K]) maxKeys() int { return k.group.MaxKeys() }
+
+func (k Keyed[K]) lacksRoom(n int) bool {
+	_, room := k.group.hasRoom(k.key, n)
+	return !room && k.group.overflow == RefuseNew
+}
+
+// subscribe keeps the queue of the key until unsubscribe.
+func (k Keyed[K]) subscribe(w wakeup) {
+	if k.key == k.key { //nolint:gocritic // the queue of a NaN would never be found again
+		k.group.queues.acquire(k.key, k.group).subscribe(w)
+	}
+}
+
+func (k Keyed[K]) unsubscribe(w wakeup) {
+	if q := k.group.queues.of(k.key); q != nil {
+		q.unsubscribe(w)
+		k.group.queues.release(k.key, q)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/latency"
+	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
@@ -222,3 +223,89 @@ func (s *statistics) withName(err error) error {
 	}
 	return err
 }
+
+// The outcomes of a request.
+const (
+	allowed   = instrument.Allowed
+	refused   = instrument.Refused
+	waited    = instrument.Waited
+	cancelled = instrument.Cancelled
+	shadowed  = instrument.Shadowed
+	outcomes  = instrument.LimiterOutcomes
+)
+
+// requestCount counts the requests with one outcome, and the tokens they asked for.
+type requestCount struct{ requests, tokens atomic.Int64 }
+
+func (c *requestCount) add(n int) {
+	c.requests.Add(1)
+	if c.tokens.Add(int64(max(n, 0))) < 0 {
+		c.tokens.Store(math.MaxInt64) // the sum stays at the maximum instead of wrapping around
+	}
+}
+
+func (c *requestCount) tokenSum() int64 {
+	tokens := c.tokens.Load()
+	if tokens < 0 {
+		tokens = math.MaxInt64 // add will store it
+	}
+	return tokens
+}
+
+// BusyKey is a key whose requests were refused. The method Busiest of a [Group], a weir.Group, a
+// weirhttp.Limit or a fleet.Limiter returns it. Its counts are those of the last 5 to 10 minutes.
+//
+// The counts are bounds, because a limiter counts only as many keys as fit into 8 kB. If it has
+// refused n requests in that time, the bounds of a key differ by at most n/32, and usually by
+// n/128. Every key with more refusals than n/32 is counted.
+type BusyKey struct {
+	// Limiter is the name of the limiter or policy that has refused the key.
+	Limiter string
+	// Key is "#" and 12 hexadecimal digits of a hash of the key, or the first 64 bytes of the key
+	// if ShowKeys is set. All limiters of a process have the same hash for equal keys of the same
+	// type. The hash differs in each process, so that a key cannot be found by hashing all possible
+	// ones.
+	Key string
+	// AtLeast and AtMost are bounds of how many requests of the key were refused, or would have
+	// been refused without shadow mode.
+	AtLeast, AtMost int64
+}
+
+// Busiest returns up to n of the keys that the group has refused most often, with the most refused
+// key first. It returns none if the group has no name. Counting costs nothing for admitted
+// requests.
+func (g *Group[K]) Busiest(n int) []BusyKey {
+	var keys []BusyKey
+	for _, k := range g.busiest.Busiest(g.Name(), n) {
+		keys = append(keys, BusyKey(k))
+	}
+	return keys
+}
+
+// reportLimiter says when a limiter has a free token, and its limit as it was configured, for the
+// live page.
+func reportLimiter(source any) (r report.Limiter) {
+	if l, ok := source.(member); ok {
+		r.FreeIn = l.peek(time.Now(), 0, 1).RetryAfter
+	}
+	rate, burst := Unlimited(), 0
+	switch l := source.(type) {
+	case interface{ configured() (Rate, int) }:
+		rate, burst = l.configured()
+	case interface{ Limit() (Rate, int) }: // of package fleet
+		rate, burst = l.Limit()
+	}
+	if rate != Unlimited() {
+		r.Events, r.Per, r.Burst = rate.events, rate.per, burst
+	}
+	return r
+}
+
+// configured returns the rate as it was configured, and the burst.
+func (b *TokenBucket) configured() (Rate, int) {
+	s := b.state.Load()
+	return s.rate, s.burst
+}
+
+// configured returns the rate and the burst of a key without a tier.
+func (g *Group[K]) configured() (Rate, int) { return g.first.Load().Rate, g.tiers[0].Load().burst }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/clock"
 )
 
@@ -318,4 +320,150 @@ func (b *TokenBucket) currentState() *bucketState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state.Load()
+}
+
+// SetRate changes the rate from now on, also for waiters. The bucket keeps its tokens, and
+// reservations keep their promised tokens. If r is invalid, SetRate returns an error and changes
+// nothing.
+func (b *TokenBucket) SetRate(r Rate) error { return b.setRateAt(time.Since(b.epoch), r) }
+
+// SetBurst changes the most tokens in the bucket. Tokens beyond the new burst are lost; a larger
+// burst fills at the rate. If n is invalid, SetBurst returns an error and changes nothing. There is
+// no default: 0 is invalid.
+func (b *TokenBucket) SetBurst(n int) error { return b.setBurstAt(time.Since(b.epoch), n) }
+
+func (b *TokenBucket) setRateAt(at time.Duration, r Rate) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	b.replaceState(at, func(old *bucketState) *bucketState { return newLimitsState(r, old.configuredBurst) })
+	return nil
+}
+
+func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
+	if n == 0 {
+		return errors.New("limiter: Burst is 0, must be at least 1")
+	}
+	if err := (TokenBucketConfig{Rate: Unlimited(), Burst: n}).Validate(); err != nil {
+		return err
+	}
+	b.replaceState(at, func(old *bucketState) *bucketState { return newLimitsState(old.rate, n) })
+	return nil
+}
+
+// setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the
+// default.
+func (b *TokenBucket) setLimits(r Rate, burst int) {
+	b.setLimitsIf(r, burst, adminhook.NextNumber(), func(*bucketState) bool { return true })
+}
+
+// setLimitsIf is setLimits with the number that the limits get, if the state meets the condition.
+func (b *TokenBucket) setLimitsIf(r Rate, burst int, number uint64, condition func(*bucketState) bool) (done bool) {
+	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
+		if done = condition(old); !done {
+			return nil
+		}
+		if old.rate == r && old.configuredBurst == burst {
+			old.set = number
+			return nil
+		}
+		next := newBucketState(r, burst)
+		next.set = number
+		return next
+	})
+	return done
+}
+
+// newLimitsState returns the state for limits that are set now, by anyone.
+func newLimitsState(r Rate, burst int) *bucketState {
+	s := newBucketState(r, burst)
+	s.set = adminhook.NextNumber()
+	return s
+}
+
+// replaceState replaces the state by the one that successor returns, unless that is nil. Concurrent
+// requests either happen before or find the state replaced and wait for the lock.
+func (b *TokenBucket) replaceState(at time.Duration, successor func(old *bucketState) *bucketState) {
+	b.mu.Lock()
+	old := b.state.Load()
+	next := successor(old)
+	if next == nil {
+		b.mu.Unlock()
+		return
+	}
+	old.next, old.replacedAt = next, at
+	next.since = max(old.since, at)
+	if next.hold == noHold {
+		next.hold = next.convertHold(&old.limits, old.hold, at)
+	}
+	next.lastPromise = promise{end: old.convertToNext(old.lastPromise.end), serial: old.lastPromise.serial}
+	next.full.Store(old.convertToNext(old.full.Swap(replaced)))
+	b.state.Store(next)
+	b.mu.Unlock()
+	b.queue.wakeFirst()
+}
+
+// Hold refuses all requests for d. Then there is one token, and more are added at the rate. Call it
+// when the service behind the limiter asks to wait. A change of the rate or the burst does not
+// change the end of a Hold, nor does a Refund or a shorter Hold. Reservations made before remain
+// valid.
+func (b *TokenBucket) Hold(d time.Duration) { b.holdAt(time.Since(b.epoch), d) }
+
+func (b *TokenBucket) holdAt(at, d time.Duration) {
+	b.replaceState(at, func(old *bucketState) *bucketState {
+		until := addTime(at, d)
+		if until <= old.hold.until || d <= 0 {
+			return nil
+		}
+		s := newBucketState(old.rate, old.configuredBurst)
+		s.set, s.hold = old.set, s.holdUntil(until)
+		return s
+	})
+}
+
+// hold refuses all requests before a time. It is separate from the count of tokens, which continues
+// during the hold. After the hold, floor bounds the number of tokens.
+type hold struct {
+	until time.Duration
+	// the position at which a bucket with one token at until is full; no held bucket is full
+	// earlier
+	floor int64
+}
+
+var noHold = hold{until: math.MinInt64, floor: alwaysFull}
+
+// addTime returns at+d, at most the last time that is counted.
+func addTime(at, d time.Duration) time.Duration {
+	at = clampTime(at)
+	return at + min(d, lastPosition-at)
+}
+
+// remaining returns how long the hold lasts from at on.
+func (h hold) remaining(at time.Duration) time.Duration {
+	if at = clampTime(at); at < h.until {
+		return h.until - at
+	}
+	return 0
+}
+
+// holdUntil returns the hold of a bucket that has no token before a time, and one token at that
+// time.
+func (l *limits) holdUntil(until time.Duration) hold {
+	if l.counted == 0 {
+		return hold{until: until, floor: alwaysFull}
+	}
+	first := l.units(l.clamp(until)-1) + 1 // a unit may be longer than a nanosecond
+	return hold{until: until, floor: first + l.capacity - l.cost}
+}
+
+// convertHold converts the hold h from the limits old to the limits l. The result ends when h ends.
+// If h is over by the time at, the result allows as many tokens as h.
+func (l *limits) convertHold(old *limits, h hold, at time.Duration) hold {
+	switch {
+	case h.remaining(at) > 0:
+		return l.holdUntil(h.until)
+	case old.counted == 0 || h.floor < old.idle(at): // the bucket may have been full since
+		return noHold
+	}
+	return hold{until: h.until, floor: l.convert(old, h.floor, at)}
 }

@@ -1,12 +1,18 @@
 package limiter
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"math/bits"
+	"sort"
 	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/ring"
 )
 
 // windowLimiter implements FixedWindow, SlidingWindow and SlidingLog: it adds a lock, a clock and a
@@ -219,4 +225,328 @@ func addWindows(at time.Duration, n int64, window time.Duration) time.Duration {
 		return Never
 	}
 	return at + time.Duration(low)
+}
+
+// WindowConfig configures a [FixedWindow], a [SlidingWindow] or a [SlidingLog].
+type WindowConfig struct {
+	// Limit is the maximum number of tokens per window, from 1 to 2^31-1. Required.
+	Limit int
+	// Window is the length of a window, from 1ns to 36 years. Required.
+	Window time.Duration
+	// Buckets is the number of parts that a SlidingWindow divides the window into, up to 100,000.
+	// Default 10. FixedWindow and SlidingLog do not use it.
+	Buckets int
+	// CountRefused counts the tokens of refused requests as well, so that a caller that keeps
+	// asking stays locked out. A request to a [Joint] counts if any limiter of the Joint refuses
+	// it. Requests that wait do not count. Default false.
+	CountRefused bool
+	// MaxWaiters is the maximum number of callers that may wait at once. Further callers get
+	// ErrQueueFull. Default no bound.
+	MaxWaiters int
+	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
+	// [stat.Source]. Default no name and no statistics.
+	Name string
+	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
+	// Default false.
+	Shadow bool
+}
+
+const (
+	maxWindow      = 36 * 365 * 24 * time.Hour // sums of times do not overflow
+	maxBuckets     = 100_000
+	defaultBuckets = 10
+)
+
+// Validate returns an error that names every invalid field, or nil.
+func (c WindowConfig) Validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("limiter: "+format, args...)) }
+	if c.Limit < 1 || c.Limit > math.MaxInt32 {
+		fault("Limit is %d, must be between 1 and %d", c.Limit, math.MaxInt32)
+	}
+	if c.Window < 1 || c.Window > maxWindow {
+		fault("Window is %s, must be above 0 and at most %s", c.Window, maxWindow)
+	}
+	if c.Buckets < 0 || c.Buckets > maxBuckets {
+		fault("Buckets is %d, must be between 1 and %d (or 0 for the default)", c.Buckets, maxBuckets)
+	}
+	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
+}
+
+// validateCommon checks the fields that most configurations have.
+func validateCommon(maxWaiters int, name string, shadow bool) error {
+	var faults []error
+	if maxWaiters < 0 {
+		faults = append(faults, fmt.Errorf("limiter: MaxWaiters is %d, must be at least 1 (or 0 for no bound)", maxWaiters))
+	}
+	if shadow && name == "" {
+		faults = append(faults, errors.New("limiter: Shadow is set without a Name, must have both"))
+	}
+	return errors.Join(faults...)
+}
+
+// FixedWindow allows up to Limit tokens per window of time. Windows are aligned to the Unix time
+// that the wall clock shows when the limiter is created: windows of a minute begin at full minutes,
+// windows of a day at midnight UTC. Later steps of the wall clock do not move them.
+//
+// It is the simplest limiter to explain (INCR and EXPIRE in Redis) and has the loosest bound: it
+// may allow up to twice Limit almost at once, around the end of one window and the start of the
+// next.
+//
+// RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// The zero value does not work: use NewFixedWindow.
+type FixedWindow struct{ *windowLimiter }
+
+// NewFixedWindow returns a limiter whose current window is empty. It panics with the error of
+// c.Validate if c is invalid.
+func NewFixedWindow(c WindowConfig) *FixedWindow { return NewFixedWindowAt(c, time.Now()) }
+
+// NewFixedWindowAt is like NewFixedWindow, for use with TakeAt from t0 on.
+func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	phase := time.Duration(t0.UnixNano()) % c.Window
+	if phase < 0 {
+		phase += c.Window
+	}
+	// long before t0, because TakeAt may be called with an earlier time
+	begin := -phase + firstPosition/c.Window*c.Window
+	return &FixedWindow{newWindowLimiter(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})}
+}
+
+// fixedCounter counts the tokens since begin, the start of the current window.
+type fixedCounter struct {
+	window, begin time.Duration
+	limit, count  int64
+}
+
+func (f *fixedCounter) advance(at time.Duration) int64 {
+	if at-f.begin >= f.window {
+		f.begin += (at - f.begin) / f.window * f.window
+		f.count = 0
+	}
+	return f.count
+}
+
+// add stops at the limit, so that refused requests are never counted beyond a full window.
+func (f *fixedCounter) add(n int64) { f.count = min(f.count+n, f.limit) }
+
+func (f *fixedCounter) renewed() windowCounter {
+	begin := f.begin % f.window
+	if begin > 0 {
+		begin -= f.window
+	}
+	return &fixedCounter{window: f.window, begin: begin + firstPosition/f.window*f.window, limit: f.limit}
+}
+
+func (f *fixedCounter) covers(at time.Duration) bool { return at >= f.begin }
+
+func (f *fixedCounter) refund(n int64) { f.count = max(f.count-n, 0) }
+
+func (f *fixedCounter) earliest(n int64) time.Duration {
+	beyond := n - (f.limit - f.count)
+	if beyond <= 0 {
+		return f.begin
+	}
+	return addWindows(f.begin, (beyond+f.limit-1)/f.limit, f.window)
+}
+
+// SlidingWindow allows at most Limit tokens in any window, wherever it begins. The window has
+// Buckets parts, and tokens are counted in these parts and in one part more. So a token comes back
+// up to one part late: with 10 parts, after up to 1.1 windows.
+//
+//	      ┌────────── Window ──────────┐
+//	|  3  |  0  |  5  |  1  |  0  |  2  |
+//	└─ counted, although only a part of it is in the window
+//
+// It uses 16 bytes for each part and for two more. RetryAfter is minimal for the tokens it counts.
+// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// work: use NewSlidingWindow.
+type SlidingWindow struct{ *windowLimiter }
+
+// NewSlidingWindow returns a limiter with no tokens taken. It panics with the error of c.Validate
+// if c is invalid.
+func NewSlidingWindow(c WindowConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
+
+// NewSlidingWindowAt is like NewSlidingWindow, for use with TakeAt from t0 on.
+func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *SlidingWindow {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	buckets := cmp.Or(c.Buckets, defaultBuckets)
+	width := (int64(c.Window) + int64(buckets) - 1) / int64(buckets)
+	return &SlidingWindow{newWindowLimiter(c, t0, newRingCounter(width, int64(buckets), int64(c.Limit)))}
+}
+
+// ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring
+// holds, for each bucket, the value of total when the bucket began.
+type ringCounter struct {
+	ring   *ring.Ring
+	span   int64
+	limit  int64
+	total  int64 // all tokens ever counted
+	begun  bool
+	origin int64 // the start of the bucket of the first time, from which the ring counts
+}
+
+func newRingCounter(width, span, limit int64) *ringCounter {
+	return &ringCounter{ring: ring.New(width, int(span), 1), span: span, limit: limit}
+}
+
+func (r *ringCounter) renewed() windowCounter {
+	return newRingCounter(r.ring.Width(), r.span, r.limit)
+}
+
+func (r *ringCounter) advance(at time.Duration) int64 {
+	if !r.begun {
+		r.begun, r.origin = true, r.ring.Start(r.ring.Bucket(int64(at)))
+	}
+	r.ring.Advance(r.bucket(at), []int64{r.total})
+	return r.total - r.totalBefore(r.ring.Newest())
+}
+
+func (r *ringCounter) bucket(at time.Duration) int64 { return r.ring.Bucket(int64(at) - r.origin) }
+
+func (r *ringCounter) covers(at time.Duration) bool { return r.bucket(at) >= r.ring.Newest()-r.span }
+
+// totalBefore returns the part of total that no longer counts once bucket is the newest.
+func (r *ringCounter) totalBefore(bucket int64) int64 {
+	if bucket -= r.span; bucket <= r.ring.Newest() {
+		return r.ring.Row(bucket)[0].Load()
+	}
+	return r.total
+}
+
+// add stops when the newest bucket alone has reached the limit, so that refused requests are never
+// counted beyond that.
+func (r *ringCounter) add(n int64) {
+	inNewest := r.total - r.ring.Row(r.ring.Newest())[0].Load()
+	r.total += min(n, r.limit-inNewest)
+}
+
+func (r *ringCounter) refund(n int64) {
+	newest := r.ring.Newest()
+	expired := r.totalBefore(newest)
+	least := expired + min(n, r.total-expired)
+	for b := newest - r.span; b <= newest; b++ {
+		if total := &r.ring.Row(b)[0]; total.Load() < least {
+			total.Store(least)
+		}
+	}
+}
+
+func (r *ringCounter) earliest(n int64) time.Duration {
+	windows := max(n-1, 0) / r.limit
+	expired := r.total - (r.limit - (n - windows*r.limit)) // how much of total must no longer count
+	newest := r.ring.Newest()
+	steps := sort.Search(int(r.span)+1, func(i int) bool { return r.totalBefore(newest+int64(i)) >= expired })
+	begin := time.Duration(r.origin + r.ring.Start(newest+int64(steps)))
+	// a token that is taken as soon as one comes back, when a bucket begins, counts in span more
+	return addWindows(begin, windows, time.Duration((r.span+1)*r.ring.Width()))
+}
+
+// SlidingLog allows exactly Limit tokens in any window: it remembers when each token was taken, and
+// each comes back after Window.
+//
+// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. A SlidingLog uses 20
+// to 32 bytes for each moment in the window at which tokens were taken. There are at most Limit
+// such moments. If that is too much memory, use a [SlidingWindow]. Memory is released as the log
+// shrinks.
+//
+// RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// The zero value does not work: use NewSlidingLog.
+type SlidingLog struct{ *windowLimiter }
+
+// NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c
+// is invalid.
+func NewSlidingLog(c WindowConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
+
+// NewSlidingLogAt is like NewSlidingLog, for use with TakeAt from t0 on.
+func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
+	if err := c.Validate(); err != nil {
+		panic(err)
+	}
+	return &SlidingLog{newWindowLimiter(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})}
+}
+
+// logCounter counts the tokens in a log of entries.
+type logCounter struct {
+	window  time.Duration
+	limit   int64
+	newest  time.Duration // the latest time given to advance
+	log     []logEntry
+	skip    int   // entries at the front of the log that no longer count
+	total   int64 // all tokens ever counted
+	expired int64 // the part of total that no longer counts
+}
+
+// logEntry is a time at which tokens were taken, with the total number taken up to then.
+type logEntry struct {
+	at    time.Duration
+	total int64
+}
+
+func (l *logCounter) renewed() windowCounter {
+	return &logCounter{window: l.window, limit: l.limit, newest: firstPosition}
+}
+
+func (l *logCounter) advance(at time.Duration) int64 {
+	l.newest = max(l.newest, at)
+	for l.skip < len(l.log) && !l.covers(l.log[l.skip].at) {
+		l.expired = max(l.expired, l.log[l.skip].total)
+		l.skip++
+	}
+	return l.total - l.expired
+}
+
+func (l *logCounter) covers(at time.Duration) bool { return l.newest-at < l.window }
+
+func (l *logCounter) add(n int64) {
+	// if refused requests count, only the latest Limit tokens matter
+	l.refund(l.total - l.expired + n - l.limit)
+	l.total += n
+	if last := len(l.log) - 1; last >= l.skip && l.log[last].at == l.newest {
+		l.log[last].total = l.total
+		return
+	}
+	l.compact()
+	l.log = append(l.log, logEntry{l.newest, l.total})
+}
+
+// compact moves the log to the front of its array if the array is full and more than an eighth of
+// it becomes free. It moves the log to a smaller array if the log needs less than an eighth of the
+// array.
+func (l *logCounter) compact() {
+	const least = 64
+	left := l.log[l.skip:]
+	switch {
+	case cap(l.log) > least && len(left) < cap(l.log)/8:
+		l.log = append(make([]logEntry, 0, cap(l.log)/4), left...)
+	case len(l.log) == cap(l.log) && l.skip > len(l.log)/8:
+		l.log = l.log[:copy(l.log, left)]
+	default:
+		return
+	}
+	l.skip = 0
+}
+
+func (l *logCounter) refund(n int64) {
+	if n > 0 {
+		l.expired += min(n, l.total-l.expired)
+	}
+	for l.skip < len(l.log) && l.log[l.skip].total <= l.expired {
+		l.skip++
+	}
+}
+
+func (l *logCounter) earliest(n int64) time.Duration {
+	windows := max(n-1, 0) / l.limit
+	beyond := n - windows*l.limit - (l.limit - (l.total - l.expired))
+	if beyond <= 0 {
+		return addWindows(l.newest, windows, l.window)
+	}
+	left := l.log[l.skip:]
+	last := sort.Search(len(left)-1, func(i int) bool { return left[i].total >= l.expired+beyond })
+	return addWindows(left[last].at+l.window, windows, l.window)
 }

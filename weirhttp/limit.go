@@ -1,10 +1,14 @@
 package weirhttp
 
 import (
+	"errors"
 	"net/http"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -22,13 +26,13 @@ import (
 //
 // Unless LimitConfig.Quiet is set, responses have RateLimit-Policy and RateLimit, as in
 // draft-ietf-httpapi-ratelimit-headers-10 and -11. They have an item for each policy that has
-// decided about the request and is not a shadow: its quota q and window w, the r requests of cost 1
-// that the client can make now, and a time t in seconds. A client that makes r requests per t,
-// evenly spread, is not refused by the policy unless other clients have the same key. If r is 0,
-// the next request can be made after t. In a refusal only the policies that refused have a time,
-// and only if they can ever allow the request. An item of a Remote has no window, and a time only
-// if the Remote refused. A Remote has no item if its Result has no Limit. If a Remote came to no
-// decision, there are no such headers.
+// decided about the request and is not a shadow. An item has the policy's quota q and window w, the
+// number r of requests of cost 1 that the client can make now, and a time t in seconds. A client
+// that makes r requests per t, evenly spread, is not refused by the policy unless other clients
+// have the same key. If r is 0, the next request can be made after t. In a refusal only the
+// policies that refused have a time, and only if they can ever allow the request. An item of a
+// Remote has no window, and a time only if the Remote refused. A Remote has no item if its Result
+// has no Limit. If a Remote came to no decision, there are no such headers.
 //
 // A Limit has bounded memory: at most MaxKeys keys per policy, and a quarter as many networks (see
 // Policy.Overflow). It is a [stat.Source] with metrics per policy, not per key. All methods are
@@ -131,4 +135,123 @@ func (l *Limit) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
+}
+
+// LimitConfig configures a [Limit].
+type LimitConfig struct {
+	// Policies are the quotas. A request is taken from the quotas of all policies that apply to it,
+	// or from none if one of them refuses it. Default none.
+	Policies []Policy
+	// Proxies are the proxies that are trusted to report the addresses of clients. Default none.
+	Proxies Proxies
+	// Cost returns how much a request takes from each quota. A request with cost 0 is free. A
+	// request with a negative cost, or with a cost above the quota, is refused. Default 1.
+	Cost func(*http.Request) int
+
+	// CountRefused takes a request that one policy refuses from the quotas of the others, so that a
+	// client that keeps asking also uses up its long-term quotas. Default false.
+	CountRefused bool
+	// Legacy adds X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset for the policy
+	// with the fewest remaining requests. Reset is the number of seconds until its quota is full
+	// again. Default false.
+	Legacy bool
+	// Quiet omits RateLimit-Policy and RateLimit. Default false.
+	Quiet bool
+
+	// OnRefusal is called for each refusal, before Answer, unless the client disconnected during
+	// the call of a Remote: see [LogRefusedRequests]. Default none.
+	OnRefusal func(*http.Request, Refusal)
+	// Answer writes the response of a refused request. The headers are already set: Retry-After
+	// unless the request can never be allowed, and those about quotas as far as [Limit] says that
+	// the response has them. Default Refusal.WriteProblem.
+	Answer func(http.ResponseWriter, *http.Request, Refusal)
+}
+
+// Validate returns an error that names all invalid fields, or nil if there are none.
+func (c LimitConfig) Validate() error {
+	return errors.Join(c.Proxies.validate(), validatePolicies(c.Policies))
+}
+
+// rules are a LimitConfig in use. They do not change.
+type rules struct {
+	config LimitConfig
+	quotas []*quota
+}
+
+// newRules returns the rules of a config. Policies that are the same as in old keep their quotas.
+func newRules(c LimitConfig, old *rules) (*rules, error) {
+	s := &rules{config: c}
+	s.config.Proxies.Trusted = slices.Clone(c.Proxies.Trusted)
+	for _, p := range c.Policies {
+		q, err := newQuota(p, old.find(p))
+		if err != nil {
+			return nil, err
+		}
+		s.quotas = append(s.quotas, q)
+	}
+	return s, nil
+}
+
+// find returns the quota whose keys a policy can keep, or nil.
+func (s *rules) find(p Policy) *quota {
+	if s == nil || p.Remote != nil {
+		return nil
+	}
+	for _, q := range s.quotas {
+		if q.keys != nil && q.policy.keepsKeysIn(p) {
+			return q
+		}
+	}
+	return nil
+}
+
+func (s *rules) cost(r *http.Request) int {
+	if s.config.Cost == nil {
+		return 1
+	}
+	return s.config.Cost(r)
+}
+
+// answers appends an empty answer for each policy that applies to the request.
+func (s *rules) answers(to []answer, r *http.Request, addr netip.Addr) []answer {
+	for _, q := range s.quotas {
+		if q.applies(r) {
+			to = append(to, answer{quota: q, table: q.keys, key: q.key(r, addr), addr: addr})
+		}
+	}
+	return to
+}
+
+// Busiest returns, for each policy, up to n of the keys that it has refused most often, with the
+// most refused key first. Clients that are counted by network (see Policy.Overflow) follow, under
+// the name of the policy with " by network" appended. The keys of a policy with a Remote are those
+// that the Remote has refused. Counting costs nothing for allowed requests. See [limiter.BusyKey]
+// for the bounds of the counts, and Policy.ShowKeys for what is shown of a key.
+func (l *Limit) Busiest(n int) (keys []limiter.BusyKey) {
+	for _, q := range l.rules.Load().quotas {
+		keys = append(keys, q.busiest(n)...)
+	}
+	return keys
+}
+
+// busiest returns the keys of Busiest of one policy.
+func (q *quota) busiest(n int) (keys []limiter.BusyKey) {
+	for _, k := range q.refusals.Busiest(q.policy.Name, n) {
+		keys = append(keys, limiter.BusyKey(k))
+	}
+	if q.keys != nil {
+		keys = append(keys, q.keys.Busiest(n)...)
+	}
+	if q.networks != nil {
+		keys = append(keys, q.networks.Busiest(n)...)
+	}
+	return keys
+}
+
+// Busiest implements keyTable.
+func (w *windowTable) Busiest(n int) (keys []limiter.BusyKey) {
+	for _, k := range w.refusals.Busiest(w.named.Name(), n) {
+		keys = append(keys, limiter.BusyKey(k))
+	}
+	return keys
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -157,4 +158,40 @@ func (l *refusalLog) write(r *http.Request, c cause, wait time.Duration, more fu
 	}
 	attrs = append(append(attrs, more()...), slog.Int64("weir.log.left_out", leftOut))
 	l.logger.LogAttrs(r.Context(), l.level, l.message, attrs...)
+}
+
+// sampler chooses the refusals that are logged: up to one per second with the same cause, and up to
+// 10 per second. So a breaker that refuses many requests does not hide the refusals of another one,
+// and memory is bounded whatever the keys are. Package weirgrpc has the same sampler.
+type sampler struct {
+	mu      sync.Mutex
+	leftOut int64 // since the last record
+	recent  [10]struct {
+		cause cause
+		until time.Time // a second after the record
+	}
+}
+
+// sample reports whether to log a refusal, and how many were left out since the last that was
+// logged.
+func (s *sampler) sample(c cause) (leftOut int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, free := time.Now(), -1
+	for i := range s.recent {
+		switch r := &s.recent[i]; {
+		case !now.Before(r.until), r.until.Sub(now) > time.Second: // or the clock has gone back
+			free = i
+		case r.cause == c:
+			s.leftOut++
+			return 0, false
+		}
+	}
+	if free < 0 {
+		s.leftOut++
+		return 0, false
+	}
+	s.recent[free].cause, s.recent[free].until = c, now.Add(time.Second)
+	leftOut, s.leftOut = s.leftOut, 0
+	return leftOut, true
 }

@@ -2,7 +2,11 @@ package weirhttp
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"reflect"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir"
@@ -130,5 +134,91 @@ func (t *Transport) refuse(req *http.Request, err error) (*http.Response, error)
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.config.Base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
+	}
+}
+
+// TransportConfig configures a [Transport]. The zero value is valid.
+type TransportConfig struct {
+	// Base sends the requests that the gates allow. Default [http.DefaultTransport].
+	Base http.RoundTripper
+
+	// Classify returns the outcome of a call by its response or its error. It must not read the
+	// body. If Classify panics, the call is ignored and the panic propagates. Default
+	// DefaultClassify for responses, and the Classify of the gate's breaker for errors.
+	Classify func(*http.Response, error) breaker.Outcome
+
+	// Fallback returns the response for a refused request, such as a cached one or that of another
+	// RoundTripper. It gets the error of the refusal. It need not close the request's body unless
+	// it reads the body or passes it on. Default none: the error is returned.
+	Fallback func(*http.Request, error) (*http.Response, error)
+
+	// OnRefusal is called for each refused request, before Fallback: see [LogRefusedCalls]. It must
+	// not change the request. Default none.
+	OnRefusal func(*http.Request, *RefusedError)
+
+	// MaxRetryAfter is the longest wait that a server can ask for: with Retry-After, or with
+	// RateLimit, RateLimit-Reset or X-RateLimit-Reset if nothing remains, in a response with status
+	// 429 or 503. The gate refuses requests for that time and up to a tenth longer: see
+	// weir.Gate.Hold. breaker.Off ignores such waits. Default 1min.
+	MaxRetryAfter time.Duration
+
+	// CountBodyFailures records one more failed call for each response body that fails while it is
+	// read, in addition to the outcome that is known from the headers. Default false.
+	CountBodyFailures bool
+}
+
+// Validate returns an error that names all invalid fields, or nil if there are none.
+func (c TransportConfig) Validate() error {
+	var faults []error
+	if base := reflect.ValueOf(c.Base); base.Kind() == reflect.Pointer && base.IsNil() {
+		faults = append(faults, fmt.Errorf("weirhttp: Base is a nil %T, must be set or left out", c.Base))
+	}
+	if c.MaxRetryAfter < breaker.Off {
+		faults = append(faults, fmt.Errorf("weirhttp: MaxRetryAfter is %v, must not be negative, or Off", c.MaxRetryAfter))
+	}
+	return errors.Join(faults...)
+}
+
+// fallBack returns the result of Fallback. It closes the request's body afterwards unless Fallback
+// used it: another RoundTripper may still read the body, and closes it.
+func (t *Transport) fallBack(req *http.Request, err error) (*http.Response, error) {
+	if req.Body == nil {
+		return t.config.Fallback(req, err)
+	}
+	body := &trackedBody{ReadCloser: req.Body}
+	tracked := req.WithContext(req.Context())
+	tracked.Body = body
+	defer func() {
+		if !body.used.Load() {
+			closeBody(req)
+		}
+	}()
+	resp, err := t.config.Fallback(tracked, err)
+	if resp != nil && resp.Request == tracked {
+		resp.Request = req
+	}
+	return resp, err
+}
+
+// trackedBody is a body that remembers whether it was used.
+type trackedBody struct {
+	io.ReadCloser
+	used atomic.Bool
+}
+
+func (b *trackedBody) Read(p []byte) (int, error) {
+	b.used.Store(true)
+	return b.ReadCloser.Read(p)
+}
+
+func (b *trackedBody) Close() error {
+	b.used.Store(true)
+	return b.ReadCloser.Close()
+}
+
+// closeBody closes the body of a request that is not sent, as a RoundTripper must.
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close()
 	}
 }

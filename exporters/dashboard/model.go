@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -123,4 +125,62 @@ func (m *model) entriesOf(c class) []*entry {
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.kind, b.kind), strings.Compare(a.severity, b.severity))
 	})
 	return list
+}
+
+// incidentRow is the time from an opening of a breaker until it has closed.
+type incidentRow struct {
+	Began    int64  `json:"began"`
+	Ended    number `json:"ended"` // null while it lasts
+	Openings int    `json:"openings"`
+	Cause    string `json:"cause"`
+}
+
+func incidentRows(b *report.Breaker) (rows []incidentRow) {
+	all := b.Past
+	if b.Openings > 0 {
+		all = append(slices.Clip(all), b.Incident)
+	}
+	for _, i := range all {
+		rows = append(rows, incidentRow{Began: i.Began.UnixMilli(), Ended: unixMillis(i.Ended), Openings: i.Openings, Cause: withPlainDurations(i.Cause)})
+	}
+	return rows
+}
+
+// maxBusiest is how many refused keys the page shows of a limiter.
+const maxBusiest = 10
+
+// busiestSource is a source that reports which keys it refuses most often, such as a limiter.Group,
+// a weir.Group or a weirhttp.Limit.
+type busiestSource interface {
+	stat.Source
+	Busiest(n int) []limiter.BusyKey
+}
+
+// busyRow is a refused key, as JSON.
+type busyRow struct {
+	Key     string `json:"key"`
+	AtLeast int64  `json:"atLeast"` // refusals in the last 5 to 10 minutes
+	AtMost  int64  `json:"atMost"`
+}
+
+// recordBusiest records the keys that a source refuses most often, by the names of its limiters.
+func (x *extras) recordBusiest(source busiestSource) {
+	rows := map[string][]busyRow{}
+	for _, k := range source.Busiest(maxBusiest) {
+		rows[k.Limiter] = append(rows[k.Limiter], busyRow{Key: truncateName(k.Key), AtLeast: k.AtLeast, AtMost: k.AtMost})
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for name, list := range rows {
+		s := subject{class: callsClass, name: name}
+		if e := x.recorded[s]; x.recorded != nil {
+			e.busiest = list
+			x.recorded[s] = e
+		}
+	}
+}
+
+// busiestRows returns the busiest keys of the limiter, or nil.
+func (e extra) busiestRows() []busyRow {
+	return e.busiest[:min(len(e.busiest), maxBusiest)]
 }

@@ -1,0 +1,443 @@
+package weirhttp
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+)
+
+// windowTable is the table of a Policy with a Window.
+type windowTable struct {
+	logs     *windowLogs
+	decided  *decided
+	named    *limiter.Joint // counts what the logs decide
+	refusals *busy.Sketch[quotaKey]
+	series   *windowSeries
+	policy   Policy
+}
+
+func newWindowTable(p Policy, name string, maxKeys int) *windowTable {
+	return namedWindowTable(p, name, newWindowLogs(p, maxKeys), busy.New[quotaKey](p.ShowKeys))
+}
+
+func namedWindowTable(p Policy, name string, logs *windowLogs, refusals *busy.Sketch[quotaKey]) *windowTable {
+	d := &decided{}
+	return &windowTable{
+		logs: logs, refusals: refusals, policy: p, series: newWindowSeries(name),
+		decided: d, named: limiter.NewJoint(limiter.JointConfig{Name: name, Shadow: p.Shadow}, d),
+	}
+}
+
+func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
+	if n == 0 { // there is nothing to count
+		return w.peek(time.Time{}, key, 0)
+	}
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	reply := w.logs.take(w.logs.now(), key, n)
+	if !reply.OK {
+		w.refusals.Add(key)
+	}
+	noRoom := reply.NoRoom
+	if noRoom {
+		w.logs.noRoom++
+	}
+	w.decided.result = reply.Result
+	reply.Result = w.named.Take(n) // counts the request; OK in shadow mode
+	reply.NoRoom = noRoom
+	return reply
+}
+
+func (w *windowTable) peek(_ time.Time, key quotaKey, n int) reply {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	return w.logs.peek(w.logs.now(), key, n)
+}
+
+func (w *windowTable) refund(taken taken, key quotaKey, n int) {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	w.logs.refund(taken.offset, key, int64(n))
+}
+
+// drain takes n tokens, or all if there are fewer. It returns false if there is no room for the
+// key.
+func (w *windowTable) drain(key quotaKey, n int) (room bool) {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	at := w.logs.now()
+	r := w.logs.take(at, key, n)
+	if !r.OK && r.room && r.Remaining > 0 {
+		r = w.logs.take(at, key, min(n, r.Remaining))
+	}
+	return r.room
+}
+
+// Forget implements keyTable.
+func (w *windowTable) Forget(key quotaKey) bool {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	return w.logs.forget(key)
+}
+
+func (w *windowTable) forgetAll() {
+	w.logs.mu.Lock()
+	defer w.logs.mu.Unlock()
+	w.logs.forgetAll()
+}
+
+func (w *windowTable) successor(p Policy, name string) (keyTable, error) {
+	w.logs.mu.Lock()
+	w.logs.limit = p.windowLimit()
+	w.logs.mu.Unlock()
+	w.refusals.Show(p.ShowKeys)
+	if p.Shadow != w.policy.Shadow {
+		return namedWindowTable(p, name, w.logs, w.refusals), nil
+	}
+	next := *w
+	next.policy = p
+	return &next, nil
+}
+
+// Observe yields the statistics, with the same series as those of a limiter.Group.
+func (w *windowTable) Observe(yield func(*stat.Series, float64) bool) {
+	for s, v := range w.named.Observe {
+		if !yield(s, v) {
+			return
+		}
+	}
+	w.logs.mu.Lock()
+	keys, evictions, noRoom, c := len(w.logs.byKey), w.logs.evictions, w.logs.noRoom, w.logs.limit
+	w.logs.mu.Unlock()
+	_ = yield(w.series.keys, float64(keys)) &&
+		yield(w.series.evictions, float64(evictions)) &&
+		yield(w.series.noRoom, float64(noRoom)) &&
+		yield(w.series.limit, float64(c.limit)) &&
+		yield(w.series.period, time.Duration(c.window).Seconds())
+}
+
+type windowSeries struct{ keys, evictions, noRoom, limit, period *stat.Series }
+
+func newWindowSeries(name string) *windowSeries {
+	return &windowSeries{
+		keys: instrument.LimiterKeys.Series(name), evictions: instrument.LimiterEvictions.Series(name), noRoom: instrument.LimiterNoRoom.Series(name),
+		limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
+	}
+}
+
+// decided is a limiter.Limiter that returns a result that is known already. Through it a
+// limiter.Joint counts the results of all keys together. The lock of the logs guards result.
+type decided struct{ result limiter.Result }
+
+func (d *decided) Take(n int) limiter.Result {
+	if n == 0 { // a Joint that is observed takes 0
+		return limiter.Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
+	}
+	return d.result
+}
+
+func (d *decided) TakeAt(_ time.Time, n int) limiter.Result { return d.Take(n) }
+
+// windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last
+// took something. So the oldest key in the list becomes idle first. The callers of all methods must
+// hold the lock.
+type windowLogs struct {
+	maxKeys  int
+	overflow limiter.Overflow
+
+	mu             sync.Mutex
+	epoch          time.Time
+	latest         int64 // the result of the last call of now
+	limit          windowLimit
+	byKey          map[quotaKey]*keyLog
+	oldest, newest *keyLog
+	shared         windowLog // of all keys without room, for limiter.ShareNew
+	evictions      int64
+	noRoom         int64 // requests of keys without room
+}
+
+// keyLog is the log of a key, and an element of the list.
+type keyLog struct {
+	windowLog
+
+	key          quotaKey
+	older, newer *keyLog
+}
+
+func newWindowLogs(p Policy, maxKeys int) *windowLogs {
+	return &windowLogs{
+		epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.overflow(), byKey: map[quotaKey]*keyLog{},
+	}
+}
+
+func (p Policy) windowLimit() windowLimit {
+	return windowLimit{limit: int64(p.Limit), window: int64(p.Window)}
+}
+
+// now returns the time since the epoch. It reads the clock with the lock held. So if the time is
+// earlier than before, it is another clock, such as that of a new testing/synctest bubble, and all
+// quotas are full.
+func (t *windowLogs) now() int64 {
+	// bounded so that sums with a window do not overflow
+	at := min(int64(time.Since(t.epoch)), math.MaxInt64/4)
+	if at < t.latest {
+		t.forgetAll()
+		t.epoch, at = time.Now(), 0
+	}
+	t.latest = at
+	return at
+}
+
+// take takes n for the key. A key that has taken nothing is not stored.
+func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
+	e := t.byKey[key]
+	if e == nil {
+		if r := t.peek(at, key, n); !r.OK || n == 0 || !r.room {
+			return r
+		}
+		if len(t.byKey) >= t.maxKeys && !t.evictIdle(at) {
+			return t.takeWithoutRoom(at, n)
+		}
+		e = &keyLog{key: key.clone()}
+		t.byKey[e.key] = e
+		t.append(e)
+	}
+	r := e.take(t.limit, at, n)
+	if n != 0 && r.OK {
+		t.unlink(e)
+		t.append(e)
+	}
+	return reply{Result: r, next: e.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+}
+
+// peek returns what take would return, and takes nothing.
+func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
+	if e := t.byKey[key]; e != nil {
+		return reply{Result: e.peek(t.limit, at, n), next: e.untilNext(t.limit, at), room: true}
+	}
+	var none windowLog
+	r := none.peek(t.limit, at, n)
+	if r.OK && n > 0 && len(t.byKey) >= t.maxKeys && !t.oldest.isIdle(t.limit, at) {
+		return t.lookWithoutRoom(at, n)
+	}
+	return reply{Result: r, room: true}
+}
+
+// takeWithoutRoom does the work of take for a new key while all keys are in use.
+func (t *windowLogs) takeWithoutRoom(at int64, n int) (r reply) {
+	if t.overflow != limiter.ShareNew {
+		return t.lookWithoutRoom(at, n)
+	}
+	r = reply{Result: t.shared.take(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+	r.NoRoom = true
+	return r
+}
+
+func (t *windowLogs) lookWithoutRoom(at int64, n int) (r reply) {
+	limit := int(t.limit.limit)
+	switch t.overflow {
+	case limiter.ShareNew:
+		r = reply{Result: t.shared.peek(t.limit, at, n), next: t.shared.untilNext(t.limit, at), room: true}
+	case limiter.PassNew:
+		r = reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
+	case limiter.RefuseNew:
+		wait := t.oldest.result(t.limit, at, 0).ResetAfter // until the oldest key is idle
+		r = reply{Result: limiter.Result{Limit: limit, RetryAfter: max(wait, 1)}}
+	}
+	r.NoRoom = true
+	return r
+}
+
+// refund gives back n that the key took at the time. An empty log is deleted, so that its place is
+// free.
+func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
+	e := t.byKey[key]
+	switch {
+	case e != nil:
+		if e.refund(at, n); len(e.spans) == 0 {
+			t.unlink(e)
+			delete(t.byKey, key)
+		}
+	case t.overflow == limiter.ShareNew:
+		t.shared.refund(at, n)
+	}
+}
+
+// forget deletes the log of a key, and reports whether there was one.
+func (t *windowLogs) forget(key quotaKey) bool {
+	e := t.byKey[key]
+	if e != nil {
+		t.unlink(e)
+		delete(t.byKey, key)
+	}
+	return e != nil
+}
+
+func (t *windowLogs) forgetAll() {
+	clear(t.byKey)
+	t.oldest, t.newest, t.shared = nil, nil, windowLog{}
+}
+
+// evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer
+// keys are in use. It reports whether it evicted a key.
+func (t *windowLogs) evictIdle(at int64) (evicted bool) {
+	for range 2 {
+		e := t.oldest
+		if e == nil || !e.isIdle(t.limit, at) {
+			return evicted
+		}
+		t.unlink(e)
+		delete(t.byKey, e.key)
+		t.evictions++
+		evicted = true
+	}
+	return evicted
+}
+
+func (t *windowLogs) unlink(e *keyLog) {
+	if e.older == nil {
+		t.oldest = e.newer
+	} else {
+		e.older.newer = e.newer
+	}
+	if e.newer == nil {
+		t.newest = e.older
+	} else {
+		e.newer.older = e.older
+	}
+}
+
+func (t *windowLogs) append(e *keyLog) {
+	e.older, e.newer = t.newest, nil
+	if t.newest == nil {
+		t.oldest = e
+	} else {
+		t.newest.newer = e
+	}
+	t.newest = e
+}
+
+// windowLog remembers what one key has taken in a window, as spans of time. Times are nanoseconds,
+// and no method gets an earlier time than was given before.
+type windowLog struct {
+	spans []span // the oldest first
+	used  int64  // the sum over all spans
+}
+
+// span is the number of requests from first to last. All n requests count until last is a window
+// ago. So a request counts too long, but by at most last - first.
+type span struct{ first, last, n int64 }
+
+// spansPerWindow is the least number of spans that a full window is divided into.
+const spansPerWindow = 16
+
+// windowLimit is the Limit and Window of a Policy.
+type windowLimit struct{ limit, window int64 }
+
+// spanWidth returns how long a span may be. Up to spansPerWindow requests have a span each.
+func (c windowLimit) spanWidth() int64 {
+	if c.limit <= spansPerWindow {
+		return 0
+	}
+	return c.window / spansPerWindow
+}
+
+// take takes n at the time, all or none.
+func (l *windowLog) take(c windowLimit, at int64, n int) limiter.Result {
+	l.expire(c, at)
+	if n > 0 && int64(n) <= c.limit-l.used {
+		l.add(c, at, int64(n))
+		return l.result(c, at, 0)
+	}
+	return l.result(c, at, n)
+}
+
+// peek returns whether take would succeed, and takes nothing.
+func (l *windowLog) peek(c windowLimit, at int64, n int) limiter.Result {
+	l.expire(c, at)
+	if n > 0 && int64(n) <= c.limit-l.used {
+		n = 0
+	}
+	return l.result(c, at, n)
+}
+
+// expire drops the spans that no longer count.
+func (l *windowLog) expire(c windowLimit, at int64) {
+	gone := 0
+	for gone < len(l.spans) && at-l.spans[gone].last >= c.window {
+		l.used -= l.spans[gone].n
+		gone++
+	}
+	l.spans = l.spans[:copy(l.spans, l.spans[gone:])]
+}
+
+func (l *windowLog) add(c windowLimit, at, n int64) {
+	l.used += n
+	if i := len(l.spans) - 1; i >= 0 && at-l.spans[i].first <= c.spanWidth() {
+		l.spans[i].last, l.spans[i].n = at, l.spans[i].n+n
+		return
+	}
+	l.spans = append(l.spans, span{first: at, last: at, n: n})
+}
+
+// refund gives back n that were taken at the time. If no span has that time, they do not count any
+// more.
+func (l *windowLog) refund(at, n int64) {
+	for i := range l.spans {
+		if s := &l.spans[i]; s.first <= at && at <= s.last {
+			n = min(n, s.n)
+			s.n -= n
+			l.used -= n
+			if s.n == 0 {
+				l.spans = slices.Delete(l.spans, i, i+1)
+			}
+			return
+		}
+	}
+}
+
+// result returns the state of the log for a refused request for n, or for an allowed one if n is 0.
+func (l *windowLog) result(c windowLimit, at int64, n int) limiter.Result {
+	r := limiter.Result{OK: n == 0, Limit: int(c.limit), Remaining: int(max(c.limit-l.used, 0))}
+	if last := len(l.spans) - 1; last >= 0 {
+		r.ResetAfter = time.Duration(l.spans[last].last + c.window - at)
+	}
+	switch {
+	case n == 0:
+	case n < 0 || int64(n) > c.limit:
+		r.RetryAfter = limiter.Never
+	default:
+		r.RetryAfter = l.untilExpired(c, at, l.used+int64(n)-c.limit)
+	}
+	return r
+}
+
+// untilExpired returns the time until n have expired, at least 1ns.
+func (l *windowLog) untilExpired(c windowLimit, at, n int64) time.Duration {
+	for _, s := range l.spans {
+		if n -= s.n; n <= 0 {
+			return time.Duration(max(s.last+c.window-at, 1))
+		}
+	}
+	return 1
+}
+
+// untilNext returns the time until one more request can be made than now, 0 if all can. More than
+// one span has to expire for it if the limit was lowered below what has been taken.
+func (l *windowLog) untilNext(c windowLimit, at int64) time.Duration {
+	if len(l.spans) == 0 {
+		return 0
+	}
+	return l.untilExpired(c, at, max(l.used+1-c.limit, 1))
+}
+
+// isIdle reports whether nothing counts any more.
+func (l *windowLog) isIdle(c windowLimit, at int64) bool {
+	return len(l.spans) == 0 || at-l.spans[len(l.spans)-1].last >= c.window
+}
