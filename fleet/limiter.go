@@ -266,7 +266,7 @@ func (r *Reservation) Refund(ctx context.Context, n int) error {
 func (l *Limiter) refund(ctx context.Context, k requestKey, n int, from origin, age time.Duration) error {
 	var errs []error
 	for i, g := range l.groups {
-		if from.byPolicy != nil && from.byPolicy[i] {
+		if i < len(from.byPolicy) && from.byPolicy[i] {
 			g.outage.refund(k, n, age)
 			continue
 		}

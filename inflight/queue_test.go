@@ -94,7 +94,7 @@ func TestCallersOfHigherPriorityWaitLess(t *testing.T) {
 }
 
 // "If the queue is full, retries leave it before the other callers of their priority, but after all
-// callers of a lower priority."
+// callers of a lower priority".
 func TestAFullQueueRefusesTheLowestPriority(t *testing.T) {
 	type caller = inflight.Caller
 	low, retry := caller{Priority: inflight.Low}, caller{Priority: inflight.Low, Retry: true}

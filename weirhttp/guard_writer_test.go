@@ -65,7 +65,7 @@ func (f *fakeConn) Push(target string, _ *http.PushOptions) error {
 }
 
 // "The ResponseWriter of the handler is an http.Flusher or http.Hijacker if the ResponseWriter of
-// the server is one. It is always an http.Pusher and an io.ReaderFrom."
+// the server is one. It is always an http.Pusher and an io.ReaderFrom".
 func TestResponseWriterHasTheOptionalMethodsOfTheServers(t *testing.T) {
 	rec, conn := httptest.NewRecorder(), &fakeConn{}
 	f := flushes{bare{rec}, rec}

@@ -101,7 +101,7 @@ func (f *fleetUnderTest) sources() (all []stat.Source) {
 // startRedis starts Redis and waits until it answers, for at most a minute.
 func (f *fleetUnderTest) startRedis() (*exec.Cmd, error) {
 	f.starts.Add(1) // before it can allow anything
-	server := exec.Command("redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
+	server := exec.CommandContext(context.Background(), "redis-server", "--port", "0", "--unixsocket", filepath.Join(f.dir, "redis.sock"),
 		"--dir", f.dir, "--save", "", "--appendonly", "no")
 	if err := server.Start(); err != nil {
 		return nil, err
