@@ -16,6 +16,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -113,9 +114,9 @@ func (s *service) makeLoad(g *weir.Gate, random *rand.Rand, d time.Duration) *re
 
 // A service that can answer 500 calls per second gets 250. While only two of its ten servers are
 // left, it can answer 100. During that time the gate refuses the calls beyond that, so hardly any
-// call fails. Before and after, the gate refuses nothing.
+// call fails. Before and after, the gate refuses nothing. With WEIR_SOAK=true it takes twice as long.
 func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
-	const seconds = 20
+	seconds := time.Duration(testenv.Repeat(20, 10))
 	for name := range adaptiveGates() {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -25,12 +25,9 @@ import (
 // can be changed is changed, and compares what happened with what the documents promise. The checks
 // know only what a user can see: when calls began and ended, their errors, and the statistics.
 //
-// With WEIR_SOAK=true there are 15 times as many runs.
+// With WEIR_SOAK=true there are 50 times as many runs.
 func TestGatesKeepTheirBoundsWhateverHappens(t *testing.T) {
-	seeds := uint64(1200)
-	if os.Getenv("WEIR_SOAK") == "true" {
-		seeds *= 15
-	}
+	seeds := uint64(testenv.Repeat(18_000, 360))
 	operations, calls := 0, 0
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -147,7 +147,7 @@ func TestGroupForgetResetsTheBucket(t *testing.T) {
 // A gate stores no second copy of a long key. If the key is part of a longer string, the gate does
 // not keep that string in memory.
 func TestLongKeysDoNotGrowGates(t *testing.T) {
-	const most, size = 128, 1 << 20
+	const most, size = 128, 1 << 16
 	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
 	before := heapInUse()
 	for i := range most {

@@ -70,7 +70,7 @@ func TestNoTornReadingWhileTheWindowMoves(t *testing.T) {
 // Other breakers leave goroutines and timers behind.
 func TestNoGoroutineOrTimerRemains(t *testing.T) {
 	before := runtime.NumGoroutine()
-	kept := make([]weak.Pointer[breaker.Breaker], testenv.Repeat(100_000, 20_000))
+	kept := make([]weak.Pointer[breaker.Breaker], testenv.Repeat(100_000, 5_000))
 	for i := range kept {
 		b := breaker.New("b", breaker.Config{MinCalls: 1})
 		_ = b.Run(bg(), fail)

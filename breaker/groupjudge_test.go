@@ -84,7 +84,7 @@ func assertOpen(t *testing.T, err error) {
 // they got their breaker and whether it was evicted or not.
 func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const limit = 15
-	rounds := testenv.Repeat(300, 100)
+	rounds := testenv.Repeat(300, 50)
 	c := &busyGroup{group: newEvictableGroup(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}
 	open := 0
 	for round := range rounds {

@@ -32,7 +32,7 @@ func fillGroup[K comparable](t *testing.T, members int, key func(i int) K) *brea
 func TestGroupIsBoundedInBytesWhateverTheKeys(t *testing.T) {
 	type named string
 	type pair struct{ a, b string }
-	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<18)) }
+	long := func(i int) string { return fmt.Sprint(i, strings.Repeat("x", 1<<16)) }
 	for name, group := range map[string]func() any{
 		"long strings":          func() any { return fillGroup(t, longKeyMembers, long) },
 		"parts of long strings": func() any { return fillGroup(t, longKeyMembers, func(i int) named { return named(long(i)[:20]) }) },

@@ -29,7 +29,7 @@ func checkPlaces[K comparable](t *testing.T, g *Group[K], what any) {
 // After each of many random steps the keys that refuse calls are those that a simple model says.
 func TestMaxOpenIsAsItsModel(t *testing.T) {
 	overrides := []State{ForcedOpen, ForcedClosed, Disabled, Shadow}
-	for seed := range uint64(testenv.Repeat(60, 10)) {
+	for seed := range uint64(testenv.Repeat(60, 6)) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		c := Config{ConsecutiveFailures: 1, MinCalls: 100, Cooldown: time.Second, Probes: 1, Recovery: Off}
 		if seed%3 == 0 {

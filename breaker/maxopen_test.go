@@ -64,7 +64,9 @@ func TestMaxOpenIsAShareOfAllKeys(t *testing.T) {
 		g := boundedGroup(c.keys, c.share, breaker.Config{})
 		for key := range c.keys {
 			failKeys(g, after(secondsOf(1)), key)
-			require.Equal(t, min(key+1, c.open), countOpenKeys(g), "%+v", c)
+			if key < 100 || key%100 == 99 { // to count is slow
+				require.Equal(t, min(key+1, c.open), countOpenKeys(g), "%+v", c)
+			}
 		}
 		require.InDelta(t, c.keys-c.open, preventedOpenings(g), 0, "%+v", c)
 	}

@@ -161,7 +161,7 @@ func (r *modelRun) deadline() time.Duration {
 // requires that each kind of event occurred often enough.
 func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
 	const steps = 350
-	runs := testenv.Repeat(800, 250)
+	runs := testenv.Repeat(800, 150)
 	seen := map[string]int{}
 	for seed := range uint64(runs) {
 		r := newModelRun(t, fmt.Sprintf("seed %d", seed), rand.New(rand.NewPCG(seed, 4)).IntN)

@@ -71,7 +71,7 @@ func TestRunCountsAsAllowAndDone(t *testing.T) {
 	for name, c := range runConfigs {
 		for _, grouped := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, grouped %t", name, grouped), func(t *testing.T) {
-				for seed := range testenv.Repeat(100, 4) {
+				for seed := range testenv.Repeat(100, 2) {
 					synctest.Test(t, func(t *testing.T) { runBoth(t, c, grouped, rand.New(rand.NewPCG(uint64(seed), 1))) })
 				}
 			})

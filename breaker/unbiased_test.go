@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/testenv"
 )
 
 // begin makes a call that takes the time and then succeeds or fails, and reports whether it passed.
@@ -27,7 +28,8 @@ func newWayBack(c breaker.Config) *wayBack {
 }
 
 // A healthy service answers 95 % of its calls after about a second and refuses 5 % at once. When
-// the breaker is made, and after an outage, the errors come before the first success.
+// the breaker is made, and after an outage, the errors come before the first success. With
+// WEIR_SOAK=true there are three times as many calls.
 func TestFastErrorsBeforeSlowSuccessesOpenNothing(t *testing.T) {
 	for name, sigma := range map[string]float64{"constant": 0, "lognormal": 0.8} {
 		for _, rate := range []float64{20, 600} {
@@ -49,14 +51,14 @@ func TestFastErrorsBeforeSlowSuccessesOpenNothing(t *testing.T) {
 							}
 							return last
 						}
-						require.Zero(t, refusedUntil(time.Minute))
+						require.Zero(t, refusedUntil(time.Duration(testenv.Repeat(60, 20))*time.Second))
 						opened, refused := w.group.Get(wayBackKey).ShadowTotals()
 						require.Zero(t, opened+refused)
 						if kind == "in shadow" {
 							return
 						}
 						w.group.Get(wayBackKey).OpenFor(time.Second)
-						require.Less(t, refusedUntil(5*time.Minute), time.Minute)
+						require.Less(t, refusedUntil(time.Duration(testenv.Repeat(300, 75))*time.Second), time.Minute)
 					})
 				})
 			}
@@ -158,7 +160,7 @@ func TestABusyBreakerClosesThoughManyCallsFail(t *testing.T) {
 }
 
 // Most callers allow less time than a call usually takes, and no call fails otherwise. Only the
-// short calls of these callers succeed.
+// short calls of these callers succeed. With WEIR_SOAK=true there are five times as many seeds.
 func TestShortDeadlinesOpenNothingHoweverLongCallsTake(t *testing.T) {
 	for name, draw := range map[string]func(r *rand.Rand) time.Duration{
 		"exponential": func(r *rand.Rand) time.Duration { return time.Duration(50e6 * r.ExpFloat64()) },
@@ -174,7 +176,7 @@ func TestShortDeadlinesOpenNothingHoweverLongCallsTake(t *testing.T) {
 		for _, perSecond := range []float64{20, 120} {
 			for kind, c := range map[string]breaker.Config{"default": {}, "in shadow": {Initial: breaker.Shadow}} {
 				synctest.Test(t, func(t *testing.T) {
-					for seed := range uint64(10) {
+					for seed := range uint64(testenv.Repeat(10, 2)) {
 						w := newWayBack(c)
 						w.Rand = rand.New(rand.NewPCG(seed, 6))
 						w.takes = func() (time.Duration, error) { return draw(w.Rand), nil }

@@ -16,6 +16,7 @@ import (
 // docs/redis.md states the bytes per key, with a user's key of 16 bytes, the name "users" and the
 // default prefix.
 func TestMemoryPerKindInRedis(t *testing.T) {
+	t.Parallel()
 	direct := newClient(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: longTimeout})
 	const keys = 1000

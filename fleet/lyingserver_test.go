@@ -214,6 +214,7 @@ func TestALyingServerAnswersTheHeartbeatOfARing(t *testing.T) {
 
 // Not even the questions that Connect and the client ask may end the process.
 func TestConnectToALyingServer(t *testing.T) {
+	t.Parallel()
 	for name, reply := range lies {
 		for _, command := range []string{"info", "command", "hello", "client", "cluster", "ping", "all"} {
 			for kind, connect := range clientKinds {

@@ -15,6 +15,7 @@ import (
 
 // Redis stores a hash of up to 512 fields as a list, and a larger one as a table.
 func TestMemoryOfANodeInRedis(t *testing.T) {
+	t.Parallel()
 	direct := newClient(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: longTimeout})
 	for nodes, most := range map[int]int64{400: 80, 1500: 130} {

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -45,6 +46,7 @@ func mustTake(t *testing.T, b *fleet.Limiter, key string, n int) fleet.Result {
 // Config.Share: in any span m nodes allow at most max(L, m·n), and what the rate yields, L.
 func TestBoundOfFailLocalWithMoreNodesThanTokens(t *testing.T) {
 	const limit, span = 10, time.Minute
+	step := span / time.Duration(testenv.Repeat(100, 20))
 	l := closedLink(t)
 	for name, kind := range map[string]fleet.Limit{
 		"log":     fleet.SlidingLog{Limit: limit, Window: span},
@@ -61,7 +63,7 @@ func TestBoundOfFailLocalWithMoreNodesThanTokens(t *testing.T) {
 						n  int
 					}
 					var all []taken
-					for began := time.Now(); time.Since(began) < 3*span; time.Sleep(span / 100) {
+					for began := time.Now(); time.Since(began) < 3*span; time.Sleep(step) {
 						for _, b := range nodes {
 							for mustTake(t, b, "user", c.n).OK {
 								all = append(all, taken{time.Since(began), c.n})

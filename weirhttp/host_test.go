@@ -80,7 +80,7 @@ func TestByHostOfAPlainHostAllocatesNothing(t *testing.T) {
 // A flood of hosts, for example from a crawler, fills the group. The failing host is not evicted,
 // and requests to hosts without room are not guarded.
 func TestFloodOfHostsIsBoundedAndEvictsNoFailingHost(t *testing.T) {
-	const most = 1000
+	const most = 200
 	// longer than the flood
 	gate := weir.Config{Breaker: breaker.Config{FailureRun: breaker.Off, Cooldown: time.Hour}}
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{Gate: gate, MaxKeys: most, MaxSeries: 10})
