@@ -2,6 +2,7 @@ package inflight
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +100,7 @@ func waitInGate(ctx context.Context, l *Limiter, maxWait time.Duration) (start t
 }
 
 func nameMaxWait(fullError error, maxWait time.Duration) {
-	if e, ok := fullError.(*FullError); ok && e.reason == waitedTooLong && e.waited.bound == "" {
+	if e, ok := errors.AsType[*FullError](fullError); ok && e.reason == waitedTooLong && e.waited.bound == "" {
 		e.maxWait = maxWait
 	}
 }
