@@ -114,7 +114,8 @@ func (s *service) makeLoad(g *weir.Gate, random *rand.Rand, d time.Duration) *re
 
 // A service that can answer 500 calls per second gets 250. While only two of its ten servers are
 // left, it can answer 100. During that time the gate refuses the calls beyond that, so hardly any
-// call fails. Before and after, the gate refuses nothing. With WEIR_SOAK=true it takes twice as long.
+// call fails. Before and after, the gate refuses nothing. With WEIR_SOAK=true it takes twice as
+// long.
 func TestAnAdaptiveGateFollowsTheCapacityOfItsService(t *testing.T) {
 	seconds := time.Duration(testenv.Repeat(20, 10))
 	for name := range adaptiveGates() {

@@ -331,8 +331,9 @@ func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration) (
 }
 
 // Hold refuses all requests of the key for d: see [TokenBucket.Hold]. It needs no room for the key,
-// and applies in every tier. While MaxKeys keys are held, no further key can be held, and the
-// metric weir.limiter.no_room counts the attempt.
+// and applies in every tier. A caller that waits already although the key has no room is not held.
+// While MaxKeys keys are held, no further key can be held, and the metric weir.limiter.no_room
+// counts the attempt.
 func (k Keyed[K]) Hold(d time.Duration) { k.group.holdAt(time.Since(k.group.epoch), k.key, d) }
 
 func (k Keyed[K]) peek(t time.Time, ahead int64, n int) (r Result) {
