@@ -19,7 +19,7 @@ import (
 // into a node that is to be killed.
 const victimVariable = "WEIR_TEST_VICTIM"
 
-func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
+func TestAProcessThatIsKilledLosesTwoFlushesAtMost(t *testing.T) {
 	if addr := os.Getenv(victimVariable); addr != "" {
 		countUntilKilled(t, addr)
 	}
@@ -52,7 +52,10 @@ func TestAProcessThatIsKilledLosesOneFlushAtMost(t *testing.T) {
 	kept := successor.Counts().Failures
 	t.Logf("%d calls in %d flushes, %d lost", counted, flushes, counted-kept)
 	require.LessOrEqual(t, kept, counted+1, "the last call may not have been printed")
-	require.GreaterOrEqual(t, kept, atFlush[flushes-1], "all that was counted before its last flush but one had arrived")
+	// The calls of a flush are captured up to a period before it is sent, but after the flush
+	// before it has begun. So the last flush has all that was counted when the flush before that
+	// one had ended.
+	require.GreaterOrEqual(t, kept, atFlush[flushes-2], "all that was counted two flushes before had arrived")
 }
 
 // countUntilKilled counts one call per millisecond and prints each.

@@ -79,7 +79,7 @@ func TestRefundedTokensReturnToWhereTheyCameFrom(t *testing.T) {
 				l := linkWithin(t, &redis.Options{Addr: p.Addr()}, longTimeout)
 				c := policy
 				c.MaxDenied = fleet.Off
-				b := newLimiter(l, "origin "+t.Name(), kind, c)
+				b := newLimiter(l, newKey(), kind, c)
 				reserve := func(from string, n int) *fleet.Reservation {
 					var r *fleet.Reservation
 					requireSoon(t, func() bool {
