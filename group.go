@@ -415,8 +415,11 @@ func (k *keyedGate[K]) countShared() bool {
 	c, room := &k.group.sharing, k.hasRoom()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if room && !k.sharing.Load() {
+	switch key := k.hold.key; {
+	case room && !k.sharing.Load():
 		return false
+	case key != key: //nolint:gocritic // a NaN would stay in the map for ever
+		return true
 	}
 	if c.inFlight == nil {
 		c.inFlight = map[K]int{}
@@ -430,7 +433,9 @@ func (k *keyedGate[K]) uncountShared() {
 	c := &k.group.sharing
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inFlight[k.hold.key]--; c.inFlight[k.hold.key] <= 0 {
+	if n := c.inFlight[k.hold.key]; n > 1 {
+		c.inFlight[k.hold.key] = n - 1
+	} else {
 		delete(c.inFlight, k.hold.key)
 	}
 }

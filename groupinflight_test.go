@@ -3,6 +3,7 @@ package weir_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -80,6 +81,21 @@ func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
 			require.Zero(t, callsInFlight(g))
 		}
 	})
+}
+
+// A NaN is never found in a map, so nothing may be stored for it.
+func TestKeysThatAreNaNTakeNoMemory(t *testing.T) {
+	g := weir.NewGroup[float64]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
+	run := func() {
+		for range 20_000 {
+			require.NoError(t, g.Get(math.NaN()).Run(bg(), succeed))
+		}
+	}
+	run()
+	before := heapInUse()
+	run()
+	require.Less(t, heapInUse()-before, 100_000)
+	runtime.KeepAlive(g)
 }
 
 // Keys lose their room and get it again all the time.

@@ -77,7 +77,6 @@ func fillReplays() {
 		r := reservation.(*Reservation)
 		return r.OK && r.cancelAt(t.Sub(r.bucket.epoch))
 	}
-	bridge.RefundAt = func(reservation any, t time.Time, n int) { reservation.(*Reservation).refundAt(t, n) }
 }
 
 // bridgeQueue is a waitQueue for a limiter of another package of this module.

@@ -136,8 +136,10 @@ func takeRemote(ctx context.Context, limit limiter.Remote) (r limiter.Result, re
 	}
 	r, giveBack, err := l.Reserve(ctx, 1)
 	return r, func() {
-		// an error only means that one token is lost
-		_ = giveBack(context.WithoutCancel(ctx), 1)
+		if giveBack != nil {
+			// an error only means that one token is lost
+			_ = giveBack(context.WithoutCancel(ctx), 1)
+		}
 	}, err
 }
 

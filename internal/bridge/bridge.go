@@ -44,6 +44,8 @@ var (
 	// Uncounted returns a limiter.Group[K] as a value with the methods TakeAt and LookAt, each a
 	// func(time.Time, K, int) limiter.Result, which count nothing in its statistics. LookAt returns
 	// what TakeAt would return, and takes nothing. Its time must have been read from the clock.
+	// PutBackAt, a func(t, taken time.Time, key K, n int), gives back n tokens that were taken at
+	// the time taken.
 	Uncounted func(group any) any
 	// CopyKeys makes a limiter.Group store the result of a func(K) K instead of each new key, for
 	// keys that are part of something large. It must be called before the group is used.
@@ -95,6 +97,4 @@ var (
 	ReserveAt func(bucket any, t time.Time, n int, maxWait time.Duration) any
 	// CancelAt is Cancel of a *limiter.Reservation.
 	CancelAt func(reservation any, t time.Time) bool
-	// RefundAt is Refund of a *limiter.Reservation.
-	RefundAt func(reservation any, t time.Time, n int)
 )

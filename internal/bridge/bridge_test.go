@@ -49,11 +49,10 @@ func TestReserveOfAnyLimiter(t *testing.T) {
 	reserve := bridge.Reserve.(func(limiter.Limiter, time.Time, int, bool) limiter.Reservation)
 	for _, waits := range []bool{false, true} {
 		b := newBucket()
+		before := bridge.TokensAt(b, t0)
 		r := reserve(b, t0, 1, waits)
 		require.True(t, r.OK)
-		before := bridge.TokensAt(b, t0)
-		bridge.RefundAt(&r, t0, 1)
-		require.Equal(t, before+1, bridge.TokensAt(b, t0))
+		require.Equal(t, before-1, bridge.TokensAt(b, t0))
 
 		foreign := &foreignLimiter{}
 		r = reserve(foreign, t0, 2, waits)
