@@ -161,3 +161,34 @@ func ExampleHopelessError() {
 	// true 12ms 1s
 	// gate "search": the deadline is in 12ms, and only 1.3% of the calls succeed within that time
 }
+
+// A tenant that no longer exists is removed at once.
+func ExampleGroup_Forget() {
+	tenants := weir.NewGroup[string]("tenants", weir.GroupConfig{Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	_ = tenants.Get("acme").Run(context.Background(), func(context.Context) error { return errDown })
+	for tenant, gate := range tenants.All() {
+		fmt.Println(tenant, gate.Breaker().State())
+	}
+	fmt.Println(tenants.Forget("acme"), tenants.Len())
+	// Output:
+	// acme open
+	// true 0
+}
+
+// A response can be a failure although there is no error.
+func ExampleDoResult() {
+	shop := weir.New("shop", weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}})
+	get := func(context.Context) (int, error) { return 503, nil }
+	for range 2 {
+		status, err := weir.DoResult(context.Background(), shop, get, func(status int, err error) breaker.Outcome {
+			if err != nil || status >= 500 {
+				return breaker.Failure
+			}
+			return breaker.Success
+		})
+		fmt.Println(status, errors.Is(err, breaker.ErrOpen))
+	}
+	// Output:
+	// 503 false
+	// 0 true
+}

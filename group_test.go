@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 )
@@ -47,23 +51,6 @@ func TestGatesOfAKeyShareState(t *testing.T) {
 		require.ElementsMatch(t, []string{"a", "b"}, slices.Collect(maps.Keys(maps.Collect(g.All()))))
 		require.Equal(t, limiter.Stats{Allowed: 5, Refused: 2}, g.Admissions())
 		require.Equal(t, g.Admissions(), kept.Admissions())
-	})
-}
-
-func TestCallsWaitPerKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: 3 * time.Second}})
-		began := time.Now()
-		var wg sync.WaitGroup
-		for _, key := range []string{"a", "a", "a", "b"} {
-			wg.Go(func() { _ = g.Get(key).Run(t.Context(), succeed) })
-		}
-		wg.Wait()
-		require.Equal(t, 2*time.Second, time.Since(began))
-		require.Equal(t, limiter.Stats{Allowed: 2, Waited: 2}, g.Admissions())
-
-		g.Get("b").Hold(10 * time.Second)
-		require.ErrorIs(t, g.Get("b").Run(t.Context(), succeed), limiter.ErrLimited, "the wait would be longer than MaxWait")
 	})
 }
 
@@ -102,28 +89,6 @@ func TestFloodOfKeysIsBounded(t *testing.T) {
 	require.InDelta(t, 100, keys, 1)
 }
 
-func TestGroupIsASource(t *testing.T) {
-	g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(2), Burst: 10, Breaker: breaker.Config{Latency: true}}})
-	require.NoError(t, g.Get("a").Run(t.Context(), succeed))
-	seen := map[string]float64{}
-	for s, v := range g.Observe {
-		seen[s.Instrument.Name+" "+strings.Join(s.Values, ",")] = v
-	}
-	for key, want := range map[string]float64{
-		"weir.breaker.calls hosts,success,a": 1, "weir.limiter.requests hosts,allowed": 1, "weir.limiter.tokens hosts,allowed": 1,
-		"weir.limiter.limit hosts": 10, "weir.limiter.period hosts": 5, "weir.limiter.group.size hosts": 1, "weir.limiter.evictions hosts": 0,
-	} {
-		require.Contains(t, seen, key)
-		require.InDelta(t, want, seen[key], 0, key)
-	}
-	require.NotContains(t, seen, "weir.limiter.available hosts")
-	calls := int64(0)
-	for _, h := range g.Histograms {
-		calls += h.Count()
-	}
-	require.EqualValues(t, 1, calls)
-}
-
 func TestGroupConfigNamesAllFaults(t *testing.T) {
 	c := weir.GroupConfig{MaxKeys: -1, MaxSeries: -2, Gate: weir.Config{MaxWait: -1, Breaker: breaker.Config{MinCalls: -7}}}
 	err := c.Validate()
@@ -132,61 +97,6 @@ func TestGroupConfigNamesAllFaults(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(err.Error(), "MinCalls"), "once")
 	require.PanicsWithError(t, err.Error(), func() { hosts(c) })
-}
-
-func TestGroupHistogramHasWaitsOfAllKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.PerSecond(1), Burst: 1, MaxWait: time.Minute}})
-		for _, key := range []string{"a", "a", "b", "b"} {
-			// the second call of each key waits a second
-			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
-		}
-		shown := 0
-		for s, h := range g.Histograms {
-			shown++
-			require.Equal(t, instrument.LimiterWaitDuration, s.Instrument)
-			require.EqualValues(t, 2, h.Count())
-			require.InDelta(t, 2, h.Sum, 1e-6)
-		}
-		require.Equal(t, 1, shown)
-	})
-}
-
-func TestAllowAndRecord(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 2, Breaker: breaker.Config{ConsecutiveFailures: 1}})
-	ctx, cancel := context.WithCancel(t.Context())
-	permit, err := g.Allow(ctx)
-	require.NoError(t, err)
-	require.True(t, permit.Done(ctx, errDown))
-	_, err = g.Allow(ctx)
-	require.ErrorIs(t, err, breaker.ErrOpen)
-	require.EqualValues(t, 1, g.Admissions().Allowed, "an open breaker spends no token")
-	cancel()
-	_, err = g.Allow(ctx)
-	require.Equal(t, context.Canceled, err)
-}
-
-func TestAllowOverTheLimitReturnsNoPermit(t *testing.T) {
-	g := weir.New("g", weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1})
-	permit, err := g.Allow(t.Context())
-	require.NoError(t, err)
-	require.True(t, permit.Record(breaker.Success))
-	permit, err = g.Allow(t.Context())
-	require.ErrorIs(t, err, limiter.ErrLimited)
-	require.False(t, permit.Record(breaker.Success))
-	require.EqualValues(t, 1, g.Totals().Successes)
-}
-
-func TestHoldRefusesCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := weir.New("g", withExactHold(weir.Config{Rate: limiter.PerSecond(100)}))
-		g.Hold(time.Minute)
-		err := g.Run(t.Context(), succeed)
-		require.ErrorIs(t, err, limiter.ErrLimited)
-		require.Equal(t, time.Minute, weir.RetryAfter(err))
-		time.Sleep(time.Minute)
-		require.NoError(t, g.Run(t.Context(), succeed))
-	})
 }
 
 // Many goroutines call few keys in a group that is too small for them, so that keys are evicted. No
@@ -244,23 +154,394 @@ func TestKeptGateFollowsItsKey(t *testing.T) {
 	})
 }
 
-// A hold that is evicted is counted, whatever limits the group has.
-func TestEvictedHoldsAreCounted(t *testing.T) {
-	for name, c := range map[string]weir.Config{
-		"no limits": {}, "a rate": {Rate: limiter.PerSecond(1)}, "a bound on calls in flight": {MaxConcurrent: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 4})
-			for i := range 10 {
-				g.Get(fmt.Sprint(i)).Hold(time.Hour)
+func TestGroupGetAllocatesNothing(t *testing.T) {
+	for name, c := range map[string]weir.Config{"no rate": {}, "a rate": {Rate: limiter.PerSecond(1e6), Burst: 1 << 30}} {
+		g := hosts(weir.GroupConfig{Gate: c})
+		gate := g.Get("a")
+		require.Zero(t, testing.AllocsPerRun(1000, func() {
+			if g.Get("a") != gate {
+				t.Fatal("Get returned another gate")
 			}
-			noRoom := 0.0
-			for s, v := range g.Observe {
-				if s.Instrument == instrument.LimiterNoRoom {
-					noRoom += v
-				}
+			_ = g.Get("a").Run(bg(), succeed)
+		}), name)
+	}
+}
+
+// Concurrent calls of Get for a new key return the same gate.
+func TestGroupReturnsOneGatePerKey(t *testing.T) {
+	g := weir.NewGroup[int]("g", weir.GroupConfig{})
+	var gates [8][500]*weir.Gate
+	var wg sync.WaitGroup
+	for caller := range gates {
+		wg.Go(func() {
+			for key := range gates[caller] {
+				gates[caller][key] = g.Get(key)
 			}
-			require.InDelta(t, 6, noRoom, 0)
 		})
 	}
+	wg.Wait()
+	for _, others := range gates[1:] {
+		require.Equal(t, gates[0], others)
+	}
+	require.Equal(t, 500, g.Len())
+}
+
+func TestGroupAllYieldsGates(t *testing.T) {
+	g := hosts(weir.GroupConfig{})
+	want := map[string]*weir.Gate{"a": g.Get("a"), "b": g.Get("b")}
+	require.Equal(t, want, maps.Collect(g.All()))
+	for range g.All() {
+		break
+	}
+}
+
+func TestGroupForgetsAKeyInAnyState(t *testing.T) {
+	g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 1}}})
+	kept := g.Get("a")
+	_ = kept.Run(bg(), fail)
+	kept.Hold(time.Hour)
+	require.ErrorIs(t, kept.Run(bg(), succeed), weir.ErrRefused)
+	require.True(t, g.Forget("a"))
+	require.False(t, g.Forget("a"))
+	require.Zero(t, g.Len())
+	require.NoError(t, kept.Run(bg(), succeed))
+	require.NotSame(t, kept, g.Get("a"))
+	require.EqualValues(t, 1, g.Get("a").Totals().Successes)
+}
+
+// A forgotten key starts with a full bucket and no hold.
+func TestGroupForgetResetsTheBucket(t *testing.T) {
+	for _, key := range []string{"a", strings.Repeat("long", 100)} {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
+		kept := g.Get(key)
+		require.NoError(t, kept.Run(bg(), succeed))
+		require.ErrorIs(t, kept.Run(bg(), succeed), limiter.ErrLimited)
+		require.True(t, g.Forget(key))
+		require.NoError(t, kept.Run(bg(), succeed))
+		require.True(t, g.Forget(key))
+		kept.Hold(time.Hour)
+		g.Forget(key)
+		require.NoError(t, kept.Run(bg(), succeed))
+	}
+}
+
+// A gate stores no second copy of a long key. If the key is part of a longer string, the gate does
+// not keep that string in memory.
+func TestLongKeysDoNotGrowGates(t *testing.T) {
+	const most, size = 128, 1 << 16
+	g := hosts(weir.GroupConfig{MaxKeys: 4 * most})
+	before := heapInUse()
+	for i := range most {
+		long := fmt.Sprint(i, strings.Repeat("x", size))
+		g.Get(long)
+		g.Get(long[:20])
+	}
+	require.Equal(t, 2*most, g.Len())
+	require.Less(t, heapInUse()-before, 2*most*6000)
+	runtime.KeepAlive(g)
+}
+
+func heapInUse() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+func TestEachKeyHasItsOwnSlots(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{Gate: c})
+		require.NoError(t, g.Get("a").Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("a").Run(bg(), succeed), inflight.ErrFull)
+			require.NoError(t, g.Get("b").Run(bg(), succeed))
+			require.Equal(t, 1, callsInFlight(g))
+			return nil
+		}))
+		require.Zero(t, callsInFlight(g))
+		require.Equal(t, limiter.Stats{Allowed: 2, Refused: 1}, g.Admissions())
+	})
+}
+
+// Keys without room share one bound.
+func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{MaxKeys: 2, Gate: c})
+		for i := range 10 {
+			_ = g.Get(fmt.Sprint("busy", i)).Run(bg(), fail)
+		}
+		require.NoError(t, g.Get("late").Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("later").Run(bg(), succeed), inflight.ErrFull)
+			require.Equal(t, 1, callsInFlight(g))
+			return nil
+		}))
+		require.NoError(t, g.Get("later").Run(bg(), succeed))
+	})
+}
+
+// A key that gets room does not exceed its bound by the calls that began before, and has its own
+// bound when they have ended.
+func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		for _, end := range []func(*breaker.Permit){
+			func(p *breaker.Permit) { p.Record(breaker.Success) },
+			func(p *breaker.Permit) { p.Record(breaker.Ignored) },
+			func(p *breaker.Permit) { *p = breaker.Permit{} }, // a forgotten permit
+		} {
+			g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: c})
+			g.Get("a").Breaker().OpenFor(time.Hour) // so it is not replaced
+			early := g.Get("b")
+			permit, err := early.Allow(bg())
+			require.NoError(t, err)
+			require.True(t, g.Forget("a"))
+			for _, gate := range []*weir.Gate{early, g.Get("b")} {
+				require.ErrorIs(t, gate.Run(bg(), succeed), inflight.ErrFull)
+			}
+			require.Equal(t, 1, callsInFlight(g))
+			end(&permit)
+			for g.Get("b").Run(bg(), succeed) != nil {
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+			}
+			require.NoError(t, g.Get("b").Run(bg(), func(context.Context) error {
+				require.ErrorIs(t, early.Run(bg(), succeed), inflight.ErrFull)
+				return g.Get("stranger").Run(bg(), succeed) // it has no room, but a slot
+			}))
+			require.Zero(t, callsInFlight(g))
+		}
+	})
+}
+
+// A NaN is never found in a map, so nothing may be stored for it.
+func TestKeysThatAreNaNTakeNoMemory(t *testing.T) {
+	g := weir.NewGroup[float64]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}})
+	run := func() {
+		for range 20_000 {
+			require.NoError(t, g.Get(math.NaN()).Run(bg(), succeed))
+		}
+	}
+	run()
+	before := heapInUse()
+	run()
+	require.Less(t, heapInUse()-before, 100_000)
+	runtime.KeepAlive(g)
+}
+
+// Keys lose their room and get it again all the time.
+func TestKeysThatComeAndGoKeepTheirBounds(t *testing.T) {
+	const keys, most = 5, 2
+	g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{
+		MaxConcurrent: most, MaxWait: time.Millisecond, Breaker: breaker.Config{Window: time.Millisecond},
+	}})
+	var inFlight [keys]atomic.Int64
+	var room, none atomic.Int64
+	var all sync.WaitGroup
+	for i := range 8 {
+		r := rand.New(rand.NewPCG(1, uint64(i)))
+		all.Go(func() {
+			for began := time.Now(); time.Since(began) < time.Second; {
+				key := r.IntN(keys)
+				gate := g.Get(fmt.Sprint(key))
+				if gate == g.Get(fmt.Sprint(key)) {
+					room.Add(1)
+				} else {
+					none.Add(1)
+				}
+				for range 1 + r.IntN(2) {
+					_ = gate.Run(bg(), func(context.Context) error {
+						if n := inFlight[key].Add(1); n > most {
+							t.Errorf("%d calls in flight", n)
+						}
+						time.Sleep(time.Duration(r.IntN(5)*r.IntN(5)) * 100 * time.Microsecond)
+						inFlight[key].Add(-1)
+						return nil
+					})
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Zero(t, callsInFlight(g))
+	require.Positive(t, room.Load())
+	require.Positive(t, none.Load())
+}
+
+// A call that waits for a slot of the shared bound gets one of its key's own bound as soon as the
+// key has it.
+func TestAWaitingCallGetsASlotOfItsOwnBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Minute}})
+		g.Get("a").Breaker().OpenFor(time.Hour) // so it is not replaced
+		stranger, err := g.Get("stranger").Allow(bg())
+		require.NoError(t, err)
+		got := make(chan error, 1)
+		go func() { got <- g.Get("b").Run(bg(), succeed) }()
+		synctest.Wait()
+		require.True(t, g.Forget("a"))
+		require.NoError(t, g.Get("b").Run(bg(), succeed), "it has room, and none of its calls is in flight")
+		stranger.Record(breaker.Success)
+		require.NoError(t, <-got)
+		require.Zero(t, callsInFlight(g))
+	})
+}
+
+// A key whose call is in flight keeps its gate, however many other keys come.
+func TestAKeyWithCallsInFlightIsNotEvicted(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		g := hosts(weir.GroupConfig{MaxKeys: 4, MaxSeries: breaker.Off, Gate: c})
+		come := func() {
+			for i := range 100 {
+				time.Sleep(time.Minute) // so that no window has calls
+				_ = g.Get(fmt.Sprint(i)).Run(bg(), succeed)
+			}
+		}
+		held := g.Get("held")
+		require.NoError(t, held.Run(bg(), func(context.Context) error {
+			come()
+			require.Same(t, held, g.Get("held"))
+			require.ErrorIs(t, g.Get("held").Run(bg(), succeed), inflight.ErrFull)
+			return nil
+		}))
+		come()
+		require.NotSame(t, held, g.Get("held"), "it was evicted")
+
+		// The gate that was kept uses the slots that the key has now.
+		require.NoError(t, held.Run(bg(), func(context.Context) error {
+			require.ErrorIs(t, g.Get("held").Run(bg(), succeed), inflight.ErrFull)
+			require.ErrorIs(t, held.Run(bg(), succeed), inflight.ErrFull)
+			return nil
+		}))
+		require.NoError(t, g.Get("held").Run(bg(), succeed))
+		require.Zero(t, callsInFlight(g))
+	})
+}
+
+// Calls that wait for a slot of a forgotten key get one of its new slots.
+func TestForgetMovesWaitersToTheNewSlots(t *testing.T) {
+	withBothBounds(t, func(t *testing.T, c weir.Config) {
+		c.MaxWait = time.Minute
+		g := hosts(weir.GroupConfig{Gate: c})
+		old := g.Get("a")
+		permit, err := old.Allow(bg())
+		require.NoError(t, err)
+		began, got := time.Now(), make(chan error, 1)
+		go func() { got <- old.Run(t.Context(), succeed) }()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		require.True(t, g.Forget("a"))
+		require.NoError(t, <-got)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Zero(t, callsInFlight(g))
+		permit.Record(breaker.Success) // releases one of the old slots
+		require.Zero(t, callsInFlight(g))
+		require.NoError(t, old.Run(bg(), succeed))
+	})
+}
+
+// Many goroutines call few keys in little room, so that keys are evicted all the time, and forget
+// and reconfigure them. No key ever has more calls in flight than its bound, and no slot is lost.
+// (A forgotten key may have calls in its old slots and in its new ones at the same time, so the
+// test forgets no key that is called.)
+func TestStormOfKeys(t *testing.T) {
+	for _, adaptive := range []bool{false, true} {
+		t.Run(fmt.Sprintf("adaptive=%t", adaptive), func(t *testing.T) { stormOfKeys(t, adaptive) })
+	}
+}
+
+func stormOfKeys(t *testing.T, adaptive bool) {
+	const keys, bound, callers, rounds = 12, 2, 8, 400
+	c := weir.Config{
+		MaxConcurrent: bound, Adaptive: adaptive, MaxWait: time.Millisecond,
+		Breaker: breaker.Config{Window: time.Millisecond, FailureRate: breaker.Off},
+	}
+	g := hosts(weir.GroupConfig{MaxKeys: 6, MaxSeries: breaker.Off, Gate: c})
+	var flying [keys]atomic.Int64
+	var kept [keys]*weir.Gate
+	for i := range kept {
+		kept[i] = g.Get(fmt.Sprint(i))
+	}
+	var wg sync.WaitGroup
+	for caller := range callers {
+		wg.Go(func() {
+			for i := range rounds {
+				key := (caller*7 + i*5) % keys
+				gate := g.Get(fmt.Sprint(key))
+				if i%3 == 0 {
+					gate = kept[key]
+				}
+				_ = gate.Run(t.Context(), func(context.Context) error {
+					defer flying[key].Add(-1)
+					if n := flying[key].Add(1); n > bound+bound {
+						// those without room share another bound
+						t.Errorf("key %d has %d calls in flight", key, n)
+					}
+					return nil
+				})
+				if i%50 == 0 {
+					g.Forget("nobody")
+					next := c
+					next.MaxConcurrent = 1 + i/50%bound
+					if i%100 == 0 {
+						next.Rate = limiter.PerSecond(1e9)
+					}
+					next.RefuseHopeless = i%150 == 0
+					if err := g.Reconfigure(next); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Zero(t, callsInFlight(g))
+}
+
+func TestFiftyThousandKeysHaveRoomByDefault(t *testing.T) {
+	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
+	ctx := t.Context()
+	for key := range 50_000 {
+		if err := g.Get(key).Run(ctx, succeed); err != nil { // require is slow
+			require.NoError(t, err)
+		}
+	}
+	require.Equal(t, 50_000, g.Len())
+}
+
+// The comments of Config and GroupConfig say about 900 bytes for Adaptive, and 5 kB for
+// RefuseHopeless.
+func TestMemoryOfOptionsOfAKey(t *testing.T) {
+	bytes := func(c weir.Config) int {
+		const keys = 1000
+		g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: c})
+		before := heapInUse()
+		for key := range keys {
+			require.NoError(t, g.Get(key).Run(t.Context(), succeed))
+		}
+		after := heapInUse()
+		runtime.KeepAlive(g)
+		return (after - before) / keys
+	}
+	require.InDelta(t, 900, float64(bytes(weir.Config{Adaptive: true})-bytes(weir.Config{})), 100)
+	require.InDelta(t, 5000, float64(bytes(weir.Config{RefuseHopeless: true})-bytes(weir.Config{})), 300)
+}
+
+func TestMaxOpenBoundsTheGatesThatRefuse(t *testing.T) {
+	g := weir.NewGroup[int]("g", weir.GroupConfig{MaxOpen: 0.3, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 1}}})
+	for key := range 10 {
+		g.Get(key)
+	}
+	failAll := func() (refused int) {
+		for _, gate := range g.All() {
+			if errors.Is(gate.Run(t.Context(), func(context.Context) error { return errors.New("no route to host") }), breaker.ErrOpen) {
+				refused++
+			}
+		}
+		return refused
+	}
+	require.Zero(t, failAll())
+	require.Equal(t, 3, failAll())
+	require.NoError(t, g.SetMaxOpen(0.5))
+	require.Equal(t, 3, failAll())
+	require.Equal(t, 5, failAll())
+	require.EqualError(t, g.SetMaxOpen(2), "breaker: MaxOpen is 2, must lie between 0 and 1")
+	require.ErrorContains(t, weir.GroupConfig{MaxOpen: -1}.Validate(), "MaxOpen is -1")
 }

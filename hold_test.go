@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -280,4 +282,133 @@ func TestNoCallPassesAHold(t *testing.T) {
 	}
 	wg.Wait()
 	require.NotZero(t, passed.Load())
+}
+
+func TestHoldHoldsANamedLimiter(t *testing.T) {
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Name: "g"}, bucket)})
+	g.Hold(time.Hour)
+	require.False(t, bucket.Take(1).OK)
+	values, _ := readMetrics(g)
+	require.InDelta(t, 1, values["weir.limiter.period"], 0)
+}
+
+func TestHoldRefusesCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", withExactHold(weir.Config{Rate: limiter.PerSecond(100)}))
+		g.Hold(time.Minute)
+		err := g.Run(t.Context(), succeed)
+		require.ErrorIs(t, err, limiter.ErrLimited)
+		require.Equal(t, time.Minute, weir.RetryAfter(err))
+		time.Sleep(time.Minute)
+		require.NoError(t, g.Run(t.Context(), succeed))
+	})
+}
+
+// A hold that is evicted is counted, whatever limits the group has.
+func TestEvictedHoldsAreCounted(t *testing.T) {
+	for name, c := range map[string]weir.Config{
+		"no limits": {}, "a rate": {Rate: limiter.PerSecond(1)}, "a bound on calls in flight": {MaxConcurrent: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 4})
+			for i := range 10 {
+				g.Get(fmt.Sprint(i)).Hold(time.Hour)
+			}
+			noRoom := 0.0
+			for s, v := range g.Observe {
+				if s.Instrument == instrument.LimiterNoRoom {
+					noRoom += v
+				}
+			}
+			require.InDelta(t, 6, noRoom, 0)
+		})
+	}
+}
+
+// endOfHold returns when a gate that is held stops refusing.
+func endOfHold(t *testing.T, g *weir.Gate) time.Time {
+	t.Helper()
+	_, err := g.Allow(t.Context())
+	require.ErrorIs(t, err, weir.ErrRefused)
+	return time.Now().Add(weir.RetryAfter(err))
+}
+
+func TestGatesWithTheSameRetryAfterResumeAtDifferentTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var early, late int
+		ends := make([]time.Time, 0, 1000)
+		for range 1000 { // answers of the service that say the same moment
+			g := weir.New("g", weir.Config{})
+			time.Sleep(time.Microsecond)
+			g.Hold(10 * time.Second)
+			at := endOfHold(t, g)
+			require.False(t, at.Before(time.Now().Add(10*time.Second)), "no gate comes before the time that was asked for")
+			require.True(t, at.Before(time.Now().Add(11*time.Second)))
+			ends = append(ends, at)
+			switch share := time.Until(at) - 10*time.Second; {
+			case share < 500*time.Millisecond:
+				early++
+			default:
+				late++
+			}
+		}
+		require.InDelta(t, 500, early, 80)
+		require.InDelta(t, 500, late, 80)
+		slices.SortFunc(ends, time.Time.Compare)
+		for i := range len(ends) - 50 {
+			require.Greater(t, ends[i+50].Sub(ends[i]), 10*time.Millisecond, "no 10 ms has more than 5 % of the gates")
+		}
+	})
+}
+
+// If a service answers many calls of a process with the same moment, the hold must not end at the
+// latest time that the random shares allow.
+func TestAllWaitsOfAHoldAreStretchedAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, g := range []*weir.Gate{weir.New("g", weir.Config{}), hosts(weir.GroupConfig{}).Get("a")} {
+			moment := time.Now().Add(20 * time.Second)
+			g.Hold(time.Until(moment))
+			first := endOfHold(t, g)
+			for range 100 {
+				time.Sleep(time.Millisecond)
+				g.Hold(time.Until(moment))
+			}
+			require.Equal(t, first, endOfHold(t, g))
+
+			shares := map[time.Duration]bool{}
+			for range 20 { // each hold draws a new share
+				time.Sleep(time.Hour)
+				g.Hold(time.Minute)
+				shares[time.Until(endOfHold(t, g))] = true
+			}
+			require.Greater(t, len(shares), 15)
+		}
+	})
+}
+
+func TestCooldownJitterBoundsTheStretchOfAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		exactly := weir.New("g", withExactHold(weir.Config{}))
+		exactly.Hold(time.Minute)
+		require.Equal(t, time.Minute, time.Until(endOfHold(t, exactly)))
+
+		longest := time.Duration(0)
+		for range 200 {
+			g := weir.New("g", weir.Config{Breaker: breaker.Config{CooldownJitter: 1}})
+			time.Sleep(time.Microsecond)
+			g.Hold(time.Minute)
+			held := time.Until(endOfHold(t, g))
+			require.GreaterOrEqual(t, held, time.Minute)
+			require.Less(t, held, 2*time.Minute)
+			longest = max(longest, held)
+		}
+		require.Greater(t, longest, 110*time.Second)
+
+		g := weir.New("g", weir.Config{Breaker: breaker.Config{CooldownJitter: 1}})
+		g.Hold(math.MaxInt64)
+		time.Sleep(100 * 365 * 24 * time.Hour)
+		_, err := g.Allow(t.Context())
+		require.ErrorIs(t, err, weir.ErrRefused, "no overflow")
+	})
 }

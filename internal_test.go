@@ -1,0 +1,154 @@
+package weir
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+)
+
+func TestHoldsAreBounded(t *testing.T) {
+	s := &holdTable[int]{max: 100}
+	for i := range 100_000 {
+		h := keyHold[int]{table: s, key: i}
+		h.extend(int64(i), time.Hour, 0, 0)
+		_, held := h.endOf(int64(i))
+		require.True(t, held, "the newest hold is stored")
+		require.LessOrEqual(t, len(s.ends), s.max)
+	}
+	require.Len(t, s.ends, s.max)
+	h := keyHold[int]{table: s, key: 1}
+	_, held := h.endOf(s.last.Load())
+	require.False(t, held)
+	require.Empty(t, s.ends, "no entries remain after the last hold has ended")
+	require.Zero(t, s.last.Load())
+}
+
+// Holds that end early do not evict a hold that ends later.
+func TestHoldThatEndsFirstIsEvicted(t *testing.T) {
+	s := &holdTable[int]{max: 10}
+	long := keyHold[int]{table: s, key: -1}
+	long.extend(0, time.Hour, 0, 0)
+	for i := range 10_000 {
+		h := keyHold[int]{table: s, key: i}
+		h.extend(int64(i), time.Minute, 0, 0)
+	}
+	end, held := long.endOf(10_000)
+	require.True(t, held)
+	require.Equal(t, int64(time.Hour), end)
+}
+
+func TestEndedHoldsAreEvicted(t *testing.T) {
+	s := &holdTable[int]{max: 10}
+	for i := range 10 {
+		h := keyHold[int]{table: s, key: i}
+		h.extend(0, time.Duration(1+i), 0, 0)
+	}
+	late := keyHold[int]{table: s, key: 10}
+	late.extend(9, time.Second, 0, 0)
+	require.Len(t, s.ends, 2, "the hold that has not ended, and the new one")
+	end, held := late.endOf(9)
+	require.True(t, held)
+	require.Equal(t, int64(9+time.Second), end)
+}
+
+// Times before the epoch, around it, and at the limits of int64.
+func TestHoldLastsAtAnyTime(t *testing.T) {
+	for _, at := range []int64{math.MinInt64, -int64(time.Hour), -5, -1, 0, 1, math.MaxInt64 - 9} {
+		for _, d := range []time.Duration{1, 5, time.Second, math.MaxInt64} {
+			h := keyHold[int]{table: &holdTable[int]{max: 1}}
+			h.extend(at, d, 0, 0)
+			last := at + min(int64(d)-1, math.MaxInt64-1-max(at, 0))
+			_, held := h.endOf(at)
+			require.True(t, held, "%d for %d", at, d)
+			_, held = h.endOf(last)
+			require.True(t, held, "%d for %d", at, d)
+			if last < math.MaxInt64-1 {
+				_, held = h.endOf(last + 2)
+				require.False(t, held, "%d for %d", at, d)
+			}
+		}
+	}
+}
+
+// A key is forgotten between the moment at which a call looks for the gate of the key and the
+// moment at which it has a slot of that gate. The call returns that slot and takes one of the gate
+// that the key has now, so that the key never has more calls than its bound.
+func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
+	for name, take := range map[string]func(g *Gate, forget func()) (slot, bool){
+		"at once": func(g *Gate, forget func()) (slot, bool) {
+			return g.setup.Load().takeSlot(func(l *inflight.Limiter) (time.Duration, bool, bool) {
+				start, held, ok := slotHooks.Occupy(l)
+				forget()
+				return start, held, ok
+			})
+		},
+		"after a wait": func(g *Gate, forget func()) (slot, bool) {
+			wait := slotHooks.Wait
+			defer func() { slotHooks.Wait = wait }()
+			slotHooks.Wait = func(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (time.Duration, bool, error) {
+				start, held, err := wait(ctx, l, maxWait)
+				forget()
+				return start, held, err
+			}
+			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute))
+			return s, err == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			group := NewGroup[string]("g", GroupConfig{Gate: Config{MaxConcurrent: 1}})
+			old := group.Get("a")
+			forgotten := 0
+			s, ok := take(old, func() {
+				if forgotten++; forgotten == 1 {
+					require.True(t, group.Forget("a"))
+					group.Get("a")
+				}
+			})
+			require.True(t, ok)
+			require.Equal(t, 2, forgotten, "slots that the call took")
+			require.Same(t, group.Get("a"), s.gate.Gate)
+			require.Zero(t, old.setup.Load().inFlight.InFlight())
+			require.Equal(t, 1, s.gate.inFlight.InFlight())
+			s.release()
+			require.Zero(t, s.gate.inFlight.InFlight())
+		})
+	}
+}
+
+// The config changes between the moment at which a call finds no slot and the moment at which it
+// begins to wait.
+func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
+	const ms = time.Millisecond
+	for name, c := range map[string]struct {
+		after Config
+		took  time.Duration
+		made  bool
+	}{
+		"no bound":          {Config{}, 0, true},
+		"a shorter MaxWait": {Config{MaxConcurrent: 1, MaxWait: 10 * ms}, 10 * ms, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := New("g", Config{MaxConcurrent: 1, MaxWait: time.Hour})
+				_, err := g.Allow(t.Context())
+				require.NoError(t, err)
+				old := g.setup.Load()
+				require.NoError(t, g.Reconfigure(c.after))
+				var permit breaker.Permit
+				start := time.Now()
+				err = old.waitAndAcquire(t.Context(), &wait{lacksSlot: true}, target{permit: &permit})
+				require.Equal(t, c.took, time.Since(start))
+				require.Equal(t, c.made, err == nil)
+				require.Empty(t, g.waits.all)
+				require.Zero(t, g.Admissions().Waiting)
+			})
+		})
+	}
+}
