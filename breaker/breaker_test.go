@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
 
@@ -215,4 +218,74 @@ func TestEndlessCooldownDoesNotOverflow(t *testing.T) {
 	run(t, b, 1, fail)
 	require.Equal(t, breaker.Open, b.State())
 	requireRefused(t, b)
+}
+
+// Scenario B69.
+func TestValidateNamesAllFaultsTogether(t *testing.T) {
+	err := breaker.Config{
+		FailureRate: 2, SlowRate: math.NaN(), SlowCall: -1, ConsecutiveFailures: -5, MinCalls: -9, LastCalls: -1,
+		Cooldown: -9, CooldownFactor: 0.5, MaxCooldown: -1, CooldownJitter: 2, MaxRetryAfter: -9, Probes: -1, ProbeTimeout: -1,
+		HalfOpenTimeout: -1, Initial: breaker.HalfOpen,
+	}.Validate()
+	require.EqualError(t, err, `breaker: FailureRate is 2, must be above 0 and at most 1, or Off
+breaker: SlowRate is NaN, must be above 0 and at most 1, or Off
+breaker: SlowCall is -1ns, must not be negative
+breaker: ConsecutiveFailures is -5, must be at least 1, or 0 for never
+breaker: MinCalls is -9, must be at least 1
+breaker: LastCalls is -1, must lie between 1 and 100000, or 0 for a time span
+breaker: Cooldown is -9ns, must not be negative, or Off
+breaker: CooldownFactor is 0.5, must lie between 1 and 100
+breaker: MaxCooldown is -1ns, must not be negative
+breaker: CooldownJitter is 2, must lie between 0 and 1, or Off
+breaker: MaxRetryAfter is -9ns, must not be negative, or Off
+breaker: Probes is -1, must lie between 1 and 10000
+breaker: ProbeTimeout is -1ns, must not be negative
+breaker: HalfOpenTimeout is -1ns, must not be negative
+breaker: Initial is "half_open", must be closed, open, forced_open, forced_closed, disabled or shadow`)
+	for _, c := range []breaker.Config{
+		{SlowRate: 0.5},
+		{HungCalls: true},
+		{LastCalls: 5, Window: 1},
+		{MaxCooldown: 1, Cooldown: 2},
+		{MaxCooldown: time.Second - 1},
+		{CooldownFactor: math.Inf(1)},
+		{CooldownJitter: math.NaN()},
+		{CooldownFactor: math.NaN()},
+		{Initial: "trial"},
+		{SlowRate: -0.2, SlowCall: 1},
+	} {
+		require.Error(t, c.Validate(), "%+v", c)
+	}
+}
+
+// Scenario B66.
+func TestCallsOfAnyTypeShareABreaker(t *testing.T) {
+	var told recorder
+	b := breaker.New("b", told.attachTo(breaker.Config{Recovery: breaker.Off, MinCalls: 10, FailureRate: 1, Probes: 2, Cooldown: breaker.Off}))
+	for range 5 {
+		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { return -1, errDown })
+		_, _ = breaker.Do(bg(), b, func(context.Context) (string, error) { return "error", errDown })
+	}
+	require.Equal(t, breaker.Open, told.changes()[0].To)
+	_, err := breaker.Do(bg(), b, func(context.Context) (int, error) { return 1, nil })
+	require.NoError(t, err)
+	_, err = breaker.Do(bg(), b, func(context.Context) (string, error) { return "fine", nil })
+	require.NoError(t, err)
+	require.Equal(t, breaker.Closed, b.State())
+}
+
+// Other breakers leave goroutines and timers behind.
+func TestNoGoroutineOrTimerRemains(t *testing.T) {
+	before := runtime.NumGoroutine()
+	kept := make([]weak.Pointer[breaker.Breaker], testenv.Repeat(100_000, 5_000))
+	for i := range kept {
+		b := breaker.New("b", breaker.Config{MinCalls: 1})
+		_ = b.Run(bg(), fail)
+		kept[i] = weak.Make(b)
+	}
+	runtime.GC()
+	for _, b := range kept {
+		require.Nil(t, b.Value(), "a goroutine or a timer still has the breaker")
+	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 }

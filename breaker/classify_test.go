@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -169,4 +171,145 @@ func TestCallsToARealServerCountByHowTheyEnd(t *testing.T) {
 		cancel()
 		require.Equal(t, c.want, b.Counts(), c.url)
 	}
+}
+
+func TestAClassifierKeepsItsErrors(t *testing.T) {
+	known, other := errors.New("known"), errors.New("other")
+	for name, c := range map[string]struct {
+		of   func(errs ...error) breaker.Classifier
+		want breaker.Outcome
+	}{
+		"Accept":            {breaker.Accept, breaker.Success},
+		"Ignore":            {breaker.Ignore, breaker.Ignored},
+		"FailOn":            {breaker.FailOn, breaker.Failure},
+		"Classifier.Accept": {breaker.Ignore().Accept, breaker.Success},
+		"Classifier.Ignore": {breaker.Accept().Ignore, breaker.Ignored},
+	} {
+		errs := []error{known}
+		classify := c.of(errs...)
+		errs[0] = other // the slice is the caller's
+		require.Equal(t, c.want, classify(known), name)
+	}
+}
+
+// Scenario A22. In another breaker refusals are counted as results.
+func TestRefusalsAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := breaker.New("inner", breaker.Config{Cooldown: time.Hour})
+		outer := breaker.New("outer", breaker.Config{})
+		open(t, inner)
+		for range 100 {
+			err := outer.Run(bg(), func(ctx context.Context) error { return inner.Run(ctx, succeed) })
+			require.ErrorIs(t, err, breaker.ErrOpen)
+		}
+		require.Equal(t, breaker.Closed, outer.State())
+		require.Equal(t, window.Counts{Ignored: 100}, outer.Counts())
+
+		b := newHalfOpen(t, breaker.Config{Probes: 2})
+		holdPermits(t, b, 2)
+		for range 100 {
+			requireRefused(t, b)
+		}
+		require.Equal(t, breaker.HalfOpen, b.State())
+		require.Zero(t, b.Counts().Calls())
+		require.Equal(t, int64(100), b.Counts().Refused)
+	})
+}
+
+// Scenario A35. Another breaker never opens for a service that hangs until its callers' deadlines.
+func TestDeadlinesAreFailuresAndCancellingIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		b := breaker.New("b", breaker.Config{FailureRun: breaker.Off})
+		for range 50 {
+			ctx, cancel := context.WithCancel(bg())
+			time.AfterFunc(time.Millisecond, cancel)
+			require.ErrorIs(t, b.Run(ctx, hang), context.Canceled)
+		}
+		require.Equal(t, breaker.Closed, b.State())
+		require.Equal(t, window.Counts{Ignored: 50}, b.Counts())
+		for range 20 {
+			ctx, cancel := context.WithTimeout(bg(), time.Millisecond)
+			require.ErrorIs(t, b.Run(ctx, hang), context.DeadlineExceeded)
+			cancel()
+		}
+		require.Equal(t, breaker.Open, b.State())
+	})
+}
+
+// Scenario A36.
+func TestAPanicIsAFailureAndPropagates(t *testing.T) {
+	b := breaker.New("b", breaker.Config{})
+	boom := &struct{ n int }{7}
+	require.PanicsWithValue(t, boom, func() { _ = b.Run(bg(), func(context.Context) error { panic(boom) }) })
+	require.PanicsWithValue(t, boom, func() {
+		_, _ = breaker.Do(bg(), b, func(context.Context) (int, error) { panic(boom) })
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = b.Run(bg(), func(context.Context) error { runtime.Goexit(); return nil }) })
+	wg.Wait()
+	require.Equal(t, int64(3), b.Counts().Failures)
+}
+
+// Scenarios A33 and A34.
+func TestBadResultsAndWrappedErrorsAreClassified(t *testing.T) {
+	type response struct{ status int }
+	byStatus := func(r response, err error) breaker.Outcome {
+		if r.status >= 500 {
+			return breaker.Failure
+		}
+		return breaker.DefaultClassify(err)
+	}
+	b := breaker.New("b", breaker.Config{Classify: breaker.Accept(io.EOF)})
+	for _, status := range []int{200, 404, 503} {
+		r, err := breaker.DoResult(bg(), b, func(context.Context) (response, error) { return response{status}, nil }, byStatus)
+		require.NoError(t, err)
+		require.Equal(t, status, r.status)
+	}
+	run(t, b, 1, func(context.Context) error { return fmt.Errorf("read: %w", errors.Join(errDown, io.EOF)) })
+	require.Equal(t, window.Counts{Successes: 3, Failures: 1}, withoutStreak(b.Counts()))
+	require.Panics(t, func() { _, _ = breaker.DoResult(bg(), b, func(context.Context) (int, error) { return 0, nil }, nil) })
+}
+
+// Scenarios B31 to B33.
+func TestClassifyDecidesWhatIsRecorded(t *testing.T) {
+	b := breaker.New("b", breaker.Config{Classify: breaker.FailOn(io.EOF)})
+	run(t, b, 1, func(context.Context) error { return io.EOF })
+	run(t, b, 1, func(context.Context) error { return errors.New("business") })
+	require.Equal(t, window.Counts{Successes: 1, Failures: 1}, withoutStreak(b.Counts()))
+
+	errFormat := errors.New("format")
+	b = breaker.New("b", breaker.Config{Classify: breaker.Ignore(errFormat)})
+	run(t, b, 1, fail)
+	run(t, b, 1, func(context.Context) error { return errors.Join(io.EOF, errFormat) })
+	require.Equal(t, window.Counts{Failures: 1, Ignored: 1}, withoutStreak(b.Counts()))
+
+	b = breaker.New("b", breaker.Config{})
+	for _, answer := range []string{"accepted", "failure"} {
+		v, err := breaker.DoResult(bg(), b, func(context.Context) (string, error) { return answer, nil }, func(v string, err error) breaker.Outcome {
+			if v == "failure" {
+				return breaker.Failure
+			}
+			return breaker.DefaultClassify(err)
+		})
+		require.NoError(t, err)
+		require.Equal(t, answer, v)
+	}
+	require.Equal(t, window.Counts{Successes: 1, Failures: 1}, withoutStreak(b.Counts()))
+}
+
+// Scenario B36.
+func TestCancelledWaitsAreIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("b", breaker.Config{})
+		ctx, cancel := context.WithCancel(bg())
+		time.AfterFunc(time.Second, cancel)
+		wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		require.ErrorIs(t, b.Run(ctx, wait), context.Canceled)
+		require.Zero(t, b.Counts().Calls())
+		ctx, cancel = context.WithTimeout(bg(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, b.Run(ctx, wait), context.DeadlineExceeded)
+		require.Equal(t, int64(1), b.Counts().Failures)
+	})
 }

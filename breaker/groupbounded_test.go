@@ -17,9 +17,9 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Scenario 45. A small group that evicts all the time makes the same decisions as a map that keeps
+// Scenario A45. A small group that evicts all the time makes the same decisions as a map that keeps
 // every breaker.
-func TestScenarioA45EvictionChangesNoDecision(t *testing.T) {
+func TestEvictionChangesNoDecision(t *testing.T) {
 	c := breaker.Config{MinCalls: 4, Window: time.Second, Cooldown: 3 * time.Second, Probes: 2, SlowCall: 100 * time.Millisecond, CooldownFactor: 2, FailureRun: breaker.Off}
 	g, r := newEvictableGroup(20, c), rand.New(rand.NewPCG(4, 5))
 	all := map[string]*breaker.Breaker{}
@@ -133,7 +133,8 @@ var evictionCases = map[string]struct {
 	"a caller that waits":                     {prepare: func(b *breaker.Breaker) { b.AfterOpen(func() {}) }, at: time.Hour, kept: true},
 }
 
-func TestScenarioA45MembersInUseAreNotEvicted(t *testing.T) {
+// Scenario A45.
+func TestMembersInUseAreNotEvicted(t *testing.T) {
 	for name, c := range evictionCases {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.kept, isKept(c.config, after(c.at), c.prepare))
@@ -218,8 +219,8 @@ func heapInUse() int {
 	return int(m.HeapAlloc)
 }
 
-// Scenario 46. A timer or a goroutine would keep its breaker from being collected.
-func TestScenarioA46DroppedBreakersAreCollected(t *testing.T) {
+// Scenario A46. A timer or a goroutine would keep its breaker from being collected.
+func TestDroppedBreakersAreCollected(t *testing.T) {
 	n := testenv.Repeat(100_000, 3_000)
 	goroutines, before := runtime.NumGoroutine(), heapInUse()
 	func() {

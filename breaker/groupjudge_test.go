@@ -80,9 +80,9 @@ func assertOpen(t *testing.T, err error) {
 	}
 }
 
-// Scenario 45. The calls of a key are judged together, and all callers see the same state, whenever
-// they got their breaker and whether it was evicted or not.
-func TestScenarioA45CallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
+// Scenario A45. The calls of a key are judged together, and all callers see the same state,
+// whenever they got their breaker and whether it was evicted or not.
+func TestCallsOfAKeyAreJudgedTogetherWhileMembersAreEvicted(t *testing.T) {
 	const limit = 15
 	rounds := testenv.Repeat(300, 50)
 	c := &busyGroup{group: newEvictableGroup(32, breaker.Config{MinCalls: limit, FailureRate: 1, FailureRun: breaker.Off})}

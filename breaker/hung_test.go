@@ -153,3 +153,15 @@ func TestARecoveringBreakerNoticesHungCalls(t *testing.T) {
 		})
 	})
 }
+
+// Scenario B88.
+func TestCallsThatHangOpen(t *testing.T) {
+	c := breaker.Config{Recovery: breaker.Off, SlowCall: time.Second, HungCalls: true, MinCalls: 20}
+	s := runScript(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "0.9 S . closed", "3.1 S r open")
+	require.Equal(t, "slow rate 95.2% of 21 calls, limit 50%, 20 of them still in flight", s.told.changes()[0].Reason)
+	s.do("4 gggggggggggggggggggg !!!!!!!!!!!!!!!!!!!! open")
+	s.do("8.1 SSS ... closed", "9 SSSSSSSSSSSSSSSSSSSSSSSSS ......................... closed", "20 S . closed")
+
+	c.HungCalls = false
+	runScript(t, c, "0 AAAAAAAAAAAAAAAAAAAA .................... closed", "3.1 S . closed")
+}

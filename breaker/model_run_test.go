@@ -157,9 +157,10 @@ func (r *modelRun) deadline() time.Duration {
 	return modelPick(r, ends...) + time.Duration(r.draw(3)-1)
 }
 
-// TestScenarioA44_TheBreakerIsAsItsModel makes 280,000 random steps with 800 random configs, and
+// TestTheBreakerIsAsItsModel makes 280,000 random steps with 800 random configs, and
 // requires that each kind of event occurred often enough.
-func TestScenarioA44_TheBreakerIsAsItsModel(t *testing.T) {
+// Scenario A44.
+func TestTheBreakerIsAsItsModel(t *testing.T) {
 	const steps = 350
 	runs := testenv.Repeat(800, 150)
 	seen := map[string]int{}

@@ -154,3 +154,22 @@ func (s *script) changes() (to []breaker.State) {
 }
 
 func secondsOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Comments of tests name the numbered scenarios of the project for breakers. Those of part B check
+// what the tests of other breakers check. From B87 on, they check what no other breaker passes. A
+// comment about another breaker says what one in wide use does wrong.
+
+// scenarioConfig is the config of most of the first scenarios of part B.
+func scenarioConfig() breaker.Config {
+	return breaker.Config{
+		FailureRate: 0.5, SlowRate: 0.5, SlowCall: 4 * time.Second, Window: 20 * time.Second, Buckets: 20,
+		MinCalls: 5, Probes: 4, Cooldown: 5 * time.Second, Recovery: breaker.Off,
+	}
+}
+
+// configWithoutSlow is scenarioConfig with calls that cannot be slow.
+func configWithoutSlow() breaker.Config {
+	c := scenarioConfig()
+	c.SlowCall, c.SlowRate = 0, 0
+	return c
+}

@@ -39,6 +39,7 @@ func TestDifferentKeysHaveDifferentTags(t *testing.T) {
 	}
 }
 
+// Scenario L58.
 func TestAllKeysOfADecisionAreInOneSlot(t *testing.T) {
 	c := sharedCluster().Client()
 	defer func() { require.NoError(t, c.Close()) }()

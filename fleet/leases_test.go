@@ -38,6 +38,7 @@ var (
 	granted = fleet.Result{Result: limiter.Result{OK: true}, From: fleet.FromLease}
 )
 
+// Scenario L62.
 func TestRefusalIsRepeatedWithoutAskingRedis(t *testing.T) {
 	s := redistest.Start(t)
 	l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout})
@@ -126,6 +127,7 @@ func TestNoRefusalIsRememberedWithMaxDeniedOff(t *testing.T) {
 	requireTake(t, taken, here.Take, key, 1)
 }
 
+// Scenario L61, which the tests of internal/lease show too.
 func TestLeasesSaveRoundTripsAndKeepTheirBound(t *testing.T) {
 	const nodes, maxLease, rate, burst = 3, 10, 1000, 400
 	s := redistest.Start(t)

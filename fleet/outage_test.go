@@ -1,17 +1,21 @@
 package fleet_test
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/fleet"
+	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/fleet/rediscell"
 	"github.com/weir-go/weir/fleet/redisson"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -185,5 +189,111 @@ func TestAShareOfAnyLimitIsKeptWhileRedisIsUnavailable(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.OK)
 		}
+	}
+}
+
+// Scenario L55.
+func TestASlowRestartedAndForgetfulServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	proxy := redistest.NewProxy(t, s.Addr())
+	c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, c.Close()) }()
+	b := newLimiter(connectTo(t, c, fleet.LinkConfig{Timeout: longTimeout}), "slow", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, errorOnOutage)
+	next := func(want int) {
+		t.Helper()
+		r, err := b.Take(t.Context(), "user", 1)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Remaining)
+	}
+	next(9)
+	proxy.Delay(500 * ms) // each way
+	next(8)
+	proxy.Delay(0)
+	s.Do("SCRIPT", "FLUSH")
+	next(7)
+	s.Do("DEL", b.StateKeys("user")[0])
+	next(9)
+	s.Restart()
+	proxy.Cut()
+	require.Eventually(t, func() bool {
+		r, err := b.Take(t.Context(), "user", 1)
+		return err == nil && r.Remaining == 9
+	}, longTimeout, 10*ms, "the first answer after a restart")
+}
+
+// Scenario L59.
+// A server hangs: which policy decides, how long that takes, and what the server receives when it
+// continues.
+func TestAServerThatHangs(t *testing.T) {
+	t.Parallel()
+	const timeout, failures = 100 * ms, 5
+	for policy, want := range map[fleet.OnOutage]int{fleet.FailOpen: 100, fleet.FailClosed: 0, fleet.FailLocal: 5, fleet.FailError: 0} {
+		t.Run(string(policy), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			l := connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: timeout, Breaker: breaker.Config{Cooldown: 2 * time.Second}})
+			c := fleet.Config{OnOutage: policy}
+			if policy == fleet.FailLocal {
+				c.Share = 0.5
+			}
+			b := newLimiter(l, "hangs", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, c)
+			_, err := b.Take(t.Context(), "other", 1)
+			require.NoError(t, err)
+			before := requestCount(s)
+			s.Pause()
+			allowed := 0
+			for i := range 100 {
+				start := testenv.Running()
+				r, err := b.Take(t.Context(), "user", 1)
+				require.Less(t, testenv.Running()-start, timeout+timeoutSlack)
+				require.Equal(t, policy == fleet.FailError, err != nil)
+				if err == nil {
+					require.Equal(t, fleet.FromOutage, r.From)
+				}
+				if r.OK {
+					allowed++
+				}
+				require.Equal(t, i >= failures-1, l.Breaker().Tripped(), "after %d calls", i+1)
+			}
+			require.Equal(t, want, allowed)
+			s.Continue()
+			require.Eventually(t, func() bool {
+				r, err := b.Take(t.Context(), "user", 0)
+				return err == nil && r.From == fleet.FromServer
+			}, 30*time.Second, 10*ms)
+			r, err := b.Take(t.Context(), "user", 0)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, r.Remaining, 10-failures-2, "grants during the outage are not charged later")
+			require.LessOrEqual(t, requestCount(s)-before, failures+20)
+		})
+	}
+}
+
+// Scenario L60.
+func TestAnAnswerThatComesTooLate(t *testing.T) {
+	t.Parallel()
+	for name := range ofEachKind(connect(t), "names", time.Hour) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			proxy := redistest.NewProxy(t, s.Addr())
+			c := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, MaxRetries: 5})
+			defer func() { require.NoError(t, c.Close()) }()
+			b := ofEachKind(connectTo(t, c, fleet.LinkConfig{Timeout: time.Second}), "late", time.Hour)[name]
+			_, err := b.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			before := requestCount(s)
+			proxy.Swallow(false, true)
+			_, err = b.Take(t.Context(), "user", 1)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, fleet.ErrUnavailable)
+			proxy.Swallow(false, false)
+			proxy.Cut()
+			require.Equal(t, before+1, requestCount(s))
+			var r fleet.Result
+			require.Eventually(t, func() bool { r, err = b.Take(t.Context(), "user", 0); return err == nil }, longTimeout, 10*ms)
+			require.Equal(t, 8, r.Remaining)
+		})
 	}
 }

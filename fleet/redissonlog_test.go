@@ -42,6 +42,7 @@ func newLog(t *testing.T, limit int, span time.Duration) logSteps {
 	return logSteps{t, newLimiter(connect(t), newKey(), fleet.SlidingLog{Limit: limit, Window: span}, errorOnOutage)}
 }
 
+// Scenario L63.
 func TestSlidingLogAsRedissonDocuments(t *testing.T) {
 	l := newLog(t, 2, 5*time.Second)
 	require.True(t, l.take(0, 1))
@@ -57,6 +58,7 @@ func TestSlidingLogAsRedissonDocuments(t *testing.T) {
 	}
 }
 
+// Scenario L63.
 func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 	for _, c := range []struct{ taken, limit, left int }{{3, 20, 17}, {3, 5, 2}, {8, 5, 0}} {
 		l := newLog(t, 10, 5*time.Second)
@@ -71,6 +73,7 @@ func TestAChangeOfTheRateKeepsWhatWasTaken(t *testing.T) {
 	require.Equal(t, 10, l.left(1100*ms))
 }
 
+// Scenario L63.
 // Redisson's trySetRate corresponds to the config: it applies only while no rate is set.
 func TestSetRateOverridesTheConfig(t *testing.T) {
 	link, name := connect(t), newKey()
@@ -116,6 +119,7 @@ func TestLongerWindowIncludesDeletedEntries(t *testing.T) {
 	require.True(t, l.take(10*time.Second, 9))
 }
 
+// Scenario L64.
 func TestARefundIsTakenOutOfTheLog(t *testing.T) {
 	l := newLog(t, 10, time.Second)
 	require.True(t, l.take(0, 5))

@@ -295,3 +295,35 @@ func TestAClientThatCannotFollowAClusterIsRefused(t *testing.T) {
 		require.ErrorIs(t, err, fleet.ErrServer)
 	}
 }
+
+// A Ring distributes keys over servers that do not know each other. The server of a key decides
+// about it.
+func TestKeysOnTheServersOfARing(t *testing.T) {
+	one, two := redistest.Start(t), redistest.Start(t)
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": one.Addr(), "two": two.Addr()}, ContextTimeoutEnabled: true})
+	defer func() { require.NoError(t, ring.Close()) }()
+	b := newLimiter(connectTo(t, ring, fleet.LinkConfig{Timeout: longTimeout}), "divided",
+		fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 10}, fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off})
+	const keys, each, callers = 20, 10, 64
+	var allowed [keys]atomic.Int64
+	var g sync.WaitGroup
+	for range callers {
+		g.Go(func() {
+			for i := range keys {
+				r, err := b.Take(t.Context(), fmt.Sprint(i), each/2)
+				if err != nil {
+					t.Error(err)
+				}
+				if r.OK {
+					allowed[i].Add(each / 2)
+				}
+			}
+		})
+	}
+	g.Wait()
+	for i := range allowed {
+		require.EqualValues(t, each, allowed[i].Load(), "key %d", i)
+	}
+	require.Positive(t, requestCount(one))
+	require.Positive(t, requestCount(two))
+}

@@ -195,3 +195,38 @@ func TestNodesTogetherGetNoMoreThanTheLimit(t *testing.T) {
 	all.Wait()
 	require.Equal(t, int64(burst), allowed.Load())
 }
+
+// Scenario L53.
+func TestABucketOfTenPerSecond(t *testing.T) {
+	l := connect(t)
+	b := newLimiter(l, "ten", fleet.TokenBucket{Rate: limiter.PerSecond(10), Burst: 10}, errorOnOutage)
+	take := func(n int, want limiter.Result) {
+		t.Helper()
+		r, err := b.TakeAt(t.Context(), testStart, "user", n)
+		require.NoError(t, err)
+		require.Equal(t, want, r.Result)
+	}
+	take(0, allowedResult(10, 10, 0))
+	require.Zero(t, newClient(t, sharedServer()).Exists(t.Context(), b.StateKeys("user")...).Val(), "a request for 0 stores nothing")
+	take(1, allowedResult(10, 9, 100*ms))
+	require.NoError(t, b.Reset(t.Context(), "user"))
+	take(1, allowedResult(10, 9, 100*ms))
+	take(2, allowedResult(10, 7, 300*ms))
+	take(7, allowedResult(10, 0, time.Second))
+	take(1000, refusedResult(10, 0, limiter.Never, time.Second))
+}
+
+// Scenario L56.
+func TestEveryBucketHasATimeToLive(t *testing.T) {
+	direct := newClient(t, sharedServer())
+	for _, b := range []fleet.TokenBucket{{Rate: limiter.PerSecond(100), Burst: 10}, {Rate: limiter.Per(1, ms), Burst: 1}} {
+		bucket := newLimiter(connect(t), newKey(), b, errorOnOutage)
+		for range 50 {
+			r, err := bucket.Take(t.Context(), "user", 1)
+			require.NoError(t, err)
+			left := direct.PTTL(t.Context(), bucket.StateKeys("user")[0]).Val()
+			require.NotEqual(t, time.Duration(-1), left, "the key has no time to live")
+			require.LessOrEqual(t, left, r.ResetAfter+time.Second)
+		}
+	}
+}

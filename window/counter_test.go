@@ -190,3 +190,54 @@ func TestValidateNamesEveryInvalidField(t *testing.T) {
 		window.NewCounter(good).Add(1)
 	}
 }
+
+// Scenario B71.
+func TestAReadFillsTheGap(t *testing.T) {
+	const width = 20 * time.Millisecond
+	c := window.NewCounterAt(window.Config{Span: 10 * width}, t0)
+	c.AddAt(t0, 1)
+	c.AddAt(t0.Add(3*width), 1)
+	require.Equal(t, int64(2), c.SumAt(t0.Add(3*width)))
+	var filled int
+	for at := range c.BucketsAt(t0.Add(3 * width)) {
+		if !at.Before(t0) {
+			filled++
+		}
+	}
+	require.Equal(t, 4, filled)
+	require.Zero(t, c.SumAt(t0.Add(3*width+10*width)))
+}
+
+// Scenario L48.
+func TestEventsLeaveHoweverOftenTheWindowIsRead(t *testing.T) {
+	for _, poll := range []time.Duration{0, 9 * time.Second, 19 * time.Second} {
+		for edge, gone := range map[window.Edge]time.Duration{window.Recent: 60 * time.Second, window.Strict: 70 * time.Second} {
+			c := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 6, Edge: edge}, t0)
+			c.AddAt(t0, 1)
+			for at := poll; poll > 0 && at < gone; at += poll {
+				require.Equal(t, int64(1), c.SumAt(t0.Add(at)), "%v edge, at %v", edge, at)
+				c.AddAt(t0.Add(at), 0)
+			}
+			require.Equal(t, int64(1), c.SumAt(t0.Add(gone-1)), "%v edge", edge)
+			require.Zero(t, c.SumAt(t0.Add(gone)), "%v edge, polled each %v", edge, poll)
+		}
+	}
+}
+
+// Scenario L49.
+func TestAnIdleHourDoesNotStretchTheWindow(t *testing.T) {
+	for _, idle := range []time.Duration{60 * time.Second, 61 * time.Second, time.Hour} {
+		c := window.NewCounterAt(window.Config{Span: time.Minute, Buckets: 60}, t0)
+		c.AddAt(t0, 5)
+		require.Zero(t, c.SumAt(t0.Add(idle)))
+		c.AddAt(t0.Add(idle), 1)
+		require.Equal(t, int64(1), c.SumAt(t0.Add(idle)))
+		buckets := 0
+		for range c.BucketsAt(t0.Add(idle)) {
+			buckets++
+		}
+		require.Equal(t, 60, buckets)
+		require.Equal(t, int64(1), c.SumAt(t0.Add(idle+59*time.Second)))
+		require.Zero(t, c.SumAt(t0.Add(idle+61*time.Second)))
+	}
+}

@@ -99,3 +99,19 @@ func TestNewCallsPanicsOnAnInvalidLast(t *testing.T) {
 	}
 	require.NoError(t, window.CallsConfig{Last: window.MaxLast}.Validate())
 }
+
+// Scenario B39.
+func TestTheLastFourCalls(t *testing.T) {
+	replay(t, window.NewCalls(window.CallsConfig{Last: 4, Slow: slowThreshold}), []callStep{
+		{0, "E", 1, 1, 0}, {0, "S", 2, 1, 0}, {0, "S", 3, 1, 0}, {0, "S", 4, 1, 0}, {0, "S", 4, 0, 0},
+	})
+}
+
+// Scenario B40.
+func TestSlowOnesOfTheLastTwo(t *testing.T) {
+	c := window.NewCalls(window.CallsConfig{Last: 2, Slow: slowThreshold})
+	replay(t, c, []callStep{{0, "e", 1, 1, 1}})
+	require.Equal(t, int64(1), c.Counts().SlowFailures)
+	replay(t, c, []callStep{{0, "s", 2, 1, 2}, {0, "S", 2, 0, 1}, {0, "S", 2, 0, 0}})
+	require.Equal(t, window.Totals{Successes: 3, Failures: 1, Slow: 2, SlowFailures: 1}, c.Totals())
+}

@@ -243,3 +243,19 @@ func TestLatencyOfCallsBeforeTheWindowBegan(t *testing.T) {
 	require.EqualValues(t, 2, c.LatencyAt(t0).Count())
 	require.EqualValues(t, 2, c.LifetimeLatency().Count())
 }
+
+// Scenario B41.
+func TestMeanOfFastAndSlow(t *testing.T) {
+	c := window.NewCallsAt(window.CallsConfig{Slow: slowThreshold, Latency: true}, t0)
+	for i, took := range []time.Duration{10 * time.Second, 10 * time.Second, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond} {
+		outcome := window.Success
+		if i == 1 {
+			outcome = window.Failure
+		}
+		c.RecordAt(t0, outcome, took)
+	}
+	l := c.LatencyAt(t0)
+	require.InDelta(t, 20.3, l.Sum, 1e-9)
+	require.Equal(t, 4060*time.Millisecond, l.Mean())
+	require.Equal(t, 0.4, c.CountsAt(t0).SlowRate())
+}

@@ -243,10 +243,11 @@ func TestNoIncrementIsLost(t *testing.T) {
 	require.Equal(t, int64(writers*calls), c.Totals().ConsecutiveFailures)
 }
 
-// TestScenarioA10_PausesEqualThePlainLog records from many goroutines in rounds. After each round
+// TestPausesEqualThePlainLog records from many goroutines in rounds. After each round
 // the window must equal a plain log of the calls: across bucket edges, after idle times longer than
 // the window, and at stale times.
-func TestScenarioA10_PausesEqualThePlainLog(t *testing.T) {
+// Scenario A10.
+func TestPausesEqualThePlainLog(t *testing.T) {
 	for _, striped := range []bool{false, true} {
 		compareAfterRounds(t, striped)
 	}

@@ -10,7 +10,44 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-func TestScenarioB17B18B19_Reset(t *testing.T) {
+// Scenario A42.
+func TestOverridesAndTheStateUnderneath(t *testing.T) {
+	s := runScript(t, breaker.Config{Recovery: breaker.Off, MinCalls: 5, Cooldown: 5 * time.Second, Probes: 1}, "0 SS .. closed")
+	force := func(state breaker.State) { s.b.ForceAt(s.now, state) }
+
+	force(breaker.ForcedClosed)
+	s.do("0 EEEEEEEE ........ forced_closed 100 0 8 8 0")
+	s.b.ReleaseAt(s.now)
+	s.do("0 - - closed -1 0 0 0 0", "0 EEEE .... closed", "0 E . open") // judged from here on
+
+	force(breaker.ForcedOpen) // over an open breaker, whose cooldown continues
+	s.do("1 S r forced_open")
+	force(breaker.Shadow)
+	s.do("2 S . shadow")
+	s.b.ReleaseAt(s.now)
+	s.do("2 S r open 100 0 5 5 1", "5 A . half_open")
+
+	force(breaker.ForcedOpen) // over a half-open breaker, whose probe is late then
+	s.do("6 g ! forced_open")
+	s.b.ReleaseAt(s.now)
+	s.do("6 - - half_open", "6 S . closed")
+
+	force(breaker.ForcedOpen) // meanwhile actions by hand change the state underneath
+	s.b.OpenForAt(s.now, time.Hour)
+	s.do("7 S r forced_open")
+	s.b.ReleaseAt(s.now)
+	s.do("7 S r open")
+	force(breaker.ForcedOpen)
+	s.b.ResetAt(s.now)
+	s.do("8 S r forced_open")
+	s.b.ReleaseAt(s.now)
+	s.do("8 S . closed")
+	s.b.ReleaseAt(s.now)
+	s.do("8 S . closed")
+}
+
+// Scenarios B17 to B19.
+func TestResetClosesAndClearsTheWindow(t *testing.T) {
 	s := runScript(t, configWithoutSlow(), "0 SE .. closed -1 1 2 1 0")
 	s.b.ResetAt(s.now)
 	s.do("0 - - closed -1 0 0 0 0")
@@ -22,7 +59,8 @@ func TestScenarioB17B18B19_Reset(t *testing.T) {
 	s.do("0 - - closed -1 0 0 0 0")
 }
 
-func TestScenarioB20_Disabled(t *testing.T) {
+// Scenario B20.
+func TestDisabledCountsNothing(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.Disabled)
 	s.do("0 EEEES !!!!! disabled -1 0 0 0 0") // none counts
@@ -31,7 +69,8 @@ func TestScenarioB20_Disabled(t *testing.T) {
 	require.Zero(t, s.b.StatsNow().Late)
 }
 
-func TestScenarioB21_ForcedOpen(t *testing.T) {
+// Scenario B21.
+func TestForcedOpenRefusesAtAnyTime(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.ForcedOpen)
 	s.do("0 S r forced_open", "6 S r forced_open -1 0 0 0 2", "100000 S r forced_open")
@@ -41,7 +80,8 @@ func TestScenarioB21_ForcedOpen(t *testing.T) {
 	require.True(t, s.b.Tripped())
 }
 
-func TestScenarioB22B23B24_Shadow(t *testing.T) {
+// Scenarios B22 to B24.
+func TestShadowTellsWhatItWouldDo(t *testing.T) {
 	var told []string
 	c := scenarioConfig()
 	c.OnChange = func(c breaker.Change) { told = append(told, c.String()) }
@@ -64,7 +104,8 @@ func TestScenarioB22B23B24_Shadow(t *testing.T) {
 	require.Equal(t, int64(1), s.b.StatsAt(s.now).ShadowOpened)
 }
 
-func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
+// Scenario B25.
+func TestHalfOpenCannotBeForced(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	for _, state := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
 		require.PanicsWithValue(t, fmt.Sprintf("breaker: %q is not an override", state), func() { s.b.Force(state) })
@@ -73,7 +114,8 @@ func TestScenarioB25_NoHalfOpenByForce(t *testing.T) {
 	s.do("0 - - closed")
 }
 
-func TestScenarioB26_TheSameStateAgainIsNotAChange(t *testing.T) {
+// Scenario B26.
+func TestTheSameStateAgainIsNotAChange(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	for range 2 {
 		s.b.OpenForAt(s.now, time.Hour)
@@ -91,7 +133,8 @@ func TestScenarioB26_TheSameStateAgainIsNotAChange(t *testing.T) {
 	}, s.changes())
 }
 
-func TestScenarioB28_InitialStates(t *testing.T) {
+// Scenario B28.
+func TestInitialStates(t *testing.T) {
 	for state, want := range map[breaker.State]string{
 		breaker.Closed: "0 S . closed", breaker.Open: "0 S r open", breaker.ForcedOpen: "0 S r forced_open",
 		breaker.ForcedClosed: "0 S . forced_closed", breaker.Shadow: "0 S . shadow", breaker.Disabled: "0 S ! disabled",
@@ -110,7 +153,8 @@ func TestScenarioB28_InitialStates(t *testing.T) {
 	runScript(t, c, "4.9 S r open", "5 SSSS .... closed")
 }
 
-func TestScenarioB62B63_Isolated(t *testing.T) {
+// Scenarios B62 and B63.
+func TestAForcedOpenBreakerIsIsolated(t *testing.T) {
 	s := runScript(t, configWithoutSlow())
 	s.b.ForceAt(s.now, breaker.ForcedOpen)
 	_, err := s.b.AllowAt(s.now)

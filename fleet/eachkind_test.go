@@ -47,6 +47,8 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 	}
 }
 
+// Comments of tests name the numbered scenarios of the project for limiters, such as L53.
+
 // reserver has the methods that limiter.Remote describes.
 type reserver interface {
 	Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error)
@@ -98,6 +100,7 @@ func TestInvalidNumbersAreRefusedAndChangeNothing(t *testing.T) {
 	}
 }
 
+// Scenario L56.
 // Every key has a time to live, however small the limit, and none lives a second longer than
 // necessary.
 func TestEveryKeyExpires(t *testing.T) {
@@ -142,7 +145,7 @@ func TestEvictedKeyIsAsUnused(t *testing.T) {
 	}
 }
 
-// Ten per second, a hundred per minute and a thousand per hour, in one round trip.
+// Scenario L57. Ten per second, a hundred per minute and a thousand per hour, in one round trip.
 func TestSeveralLimitsInOneRoundTrip(t *testing.T) {
 	s := redistest.Start(t)
 	all := newLimiters(connectTo(t, newClient(t, s), fleet.LinkConfig{Timeout: longTimeout}), "api", fleet.Config{OnOutage: fleet.FailError, MaxDenied: fleet.Off},
@@ -223,4 +226,22 @@ func TestGateDoesNotCountErrorsOfRedis(t *testing.T) {
 	}
 	require.Equal(t, breaker.Closed, guard.State())
 	require.Zero(t, guard.Totals().Failures)
+}
+
+// Scenario L54.
+func TestClocksThatDifferChangeNothing(t *testing.T) {
+	for name, here := range ofEachKind(connect(t), "skewed", time.Hour) {
+		there := ofEachKind(connect(t), "skewed", time.Hour)[name]
+		allowed := 0
+		for range 100 {
+			for _, node := range []anyLimiter{here, there} { // no node's clock is sent
+				r, err := node.Take(t.Context(), "user", 1)
+				require.NoError(t, err)
+				if r.OK {
+					allowed++
+				}
+			}
+		}
+		require.Equal(t, 10, allowed, name)
+	}
 }
