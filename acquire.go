@@ -4,44 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
 
-// acquire acquires the tokens and the permit of a call.
-//
-// The first cases are shortcuts: for gates without a rate limit, and for gates with their own
-// bucket while the breaker is closed. No shortcut reads the clock more often than needed.
-func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
+// acquire acquires what a call needs. The first cases are shortcuts: for gates without a rate
+// limit, and for gates with their own bucket while the breaker is closed. All other calls pass the
+// stages. No shortcut reads the clock more often than needed.
+func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 	err := ctx.Err()
 	if err != nil {
 		return err
 	}
 	s := g.setup.Load()
 	if s.chances != nil {
-		return s.acquireInTime(ctx, target{permit: permit})
+		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	held := g.lastHold.Load() != 0
 	if s.onlyBreaker && !held {
 		if s.inFlight == nil && s.keyed == nil {
-			return hooks.Admit(g.breaker, gatehook.NoEscape(permit))
+			return hooks.Admit(g.breaker, gatehook.NoEscape(&permit.breaker))
 		}
-		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(permit), s.ownSlots) {
-			if s.inFlight == nil || s.ownWord != nil && gatehook.TryOccupy(s.ownWord, s.ownLimit) || s.takeSlotFast(permit) {
+		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(&permit.breaker)) {
+			if s.inFlight == nil || s.takeSlotFast(permit) {
 				return nil
 			}
-			*permit = breaker.Permit{}
+			*permit = Permit{}
 		}
-		return s.acquireSlowly(ctx, g.now(), target{permit: permit})
+		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
-	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(permit)) {
+	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(&permit.breaker)) {
 		if takeFast(s.bucket, at, 1) {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
@@ -49,75 +46,45 @@ func (g *Gate) acquire(ctx context.Context, permit *breaker.Permit) error {
 			g.admissions.allowed.Add(1)
 			return nil
 		}
-		*permit = breaker.Permit{}
+		*permit = Permit{}
 	}
-	return s.acquireSlowly(ctx, g.epoch.Add(at), target{permit: permit})
+	return s.acquireInOrder(&attempt{ctx: ctx, now: g.epoch.Add(at)}, permit)
 }
 
-// acquireTo is acquire without the shortcuts. It also stores the tokens, if they are wanted.
-func (g *Gate) acquireTo(ctx context.Context, to target) error {
-	if to.tokens == nil {
-		return g.acquire(ctx, to.permit)
+// acquireSlotFast acquires the slot of a call that has its token and the permit of a closed
+// breaker.
+func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *Permit) error {
+	if g.takeSlotFast(permit) {
+		return nil
 	}
-	s := g.setup.Load()
-	if s.chances != nil {
-		return s.acquireInTime(ctx, to)
-	}
-	return s.acquireSlowly(ctx, g.now(), to)
+	*permit = Permit{}
+	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true, counted: true}
+	a.tokens.local = takenFast(g.bucket, at, 1)
+	return g.acquireInOrder(&a, permit)
 }
 
-// acquireSlowly does the work of acquire if none of its shortcuts applies. No shortcut applies to
-// the breaker of a key that was evicted.
-func (g *setup) acquireSlowly(ctx context.Context, now time.Time, to target) error {
-	if latest := g.currentSetup(); latest.Gate != g.Gate {
-		return latest.acquireTo(ctx, to)
-	}
-	if err := hooks.CheckAt(g.breaker, now); err != nil {
-		return err
-	}
-	if g.throttle == nil {
-		return g.acquireTokens(ctx, now, to)
-	}
-	if _, err := g.throttle.Allow(); err != nil {
-		// its permit holds nothing; throttleListener records the outcome
-		return err
-	}
-	// a call with a slot gets bothListeners instead
-	hooks.Tell(gatehook.NoEscape(to.permit), throttleListener{g.throttle}, 0)
-	return g.acquireTokens(ctx, now, to)
-}
+// attempt is a call that acquires what it needs before it gets its permit. It does not contain the
+// permit, which would have to be on the heap.
+type attempt struct {
+	ctx   context.Context
+	now   time.Time // read before the first stage, and again after each stage that takes time
+	setup *setup    // whose stages the call has passed; nil before that
 
-// acquireTokens acquires the tokens, then the slot and then the permit. It waits if the gate allows
-// that.
-func (g *setup) acquireTokens(ctx context.Context, now time.Time, to target) error {
-	if held := g.heldUntil(now); !held.IsZero() {
-		return g.waitOutHold(ctx, now, held, to)
-	}
-	var t tokens
-	switch {
-	case g.bucket != nil: // faster than reserve, since its refusals need no Reservation
-		if r := g.bucket.Take(1); !r.OK {
-			return g.waitOrRefuse(ctx, now, r, nil, to)
-		}
-		t.local = takenFast(g.bucket, now.Sub(g.epoch), 1)
-	case g.limiter != nil:
-		if t.local = reserve(g.limiter, now, 1, g.longestWait > 0); !t.local.OK {
-			return g.waitOrRefuse(ctx, now, t.local.Result, nil, to)
-		}
-	}
-	if g.remote != nil {
-		return g.acquireFromRemote(ctx, t, to)
-	}
-	if g.limiter == nil && g.inFlight == nil {
-		return hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(to.permit))
-	}
-	return g.acquireSlot(ctx, now, t, to)
-}
+	// what the call has
+	tokens    tokens
+	slot      slot
+	hasToken  bool // of the limiter
+	hasRemote bool // the remote has allowed the call; it has a token unless it is in shadow mode
+	hasSlot   bool // or needs none
+	throttled bool // the throttle has allowed the call
+	counted   bool // the limiter has counted the call
+	test      bool // the call is hopeless, and a test
 
-// target is where the results of acquire are stored.
-type target struct {
-	permit *breaker.Permit
-	tokens *tokens // nil if the tokens are not given back after the call was allowed
+	tookTime bool           // the last stage has asked the remote
+	refused  limiter.Result // the answer of the limiter or the remote that has refused
+
+	waiter      waiter    // nil until the call waits
+	began, last time.Time // when the wait began, and when it ends
 }
 
 // tokens are what a call has taken from the limiter and the remote. The zero value is nothing.
@@ -127,57 +94,195 @@ type tokens struct {
 }
 
 // giveBack gives the tokens back, because the call is not made.
-func (g *setup) giveBack(ctx context.Context, t *tokens) {
+func (t *tokens) giveBack(ctx context.Context) {
 	t.local.Refund(1)
 	t.remote.Refund(ctx)
 	*t = tokens{}
 }
 
-// acquireFromRemote acquires the remote's token, then the slot and then the permit, for a call that
-// has its token of the limiter. The remote is called after the limiter because it is slower. A hold
-// may begin during that time, so the function looks for one afterwards. It does not call the remote
-// if all slots are taken and the call cannot wait.
-func (g *setup) acquireFromRemote(ctx context.Context, t tokens, to target) error {
-	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
-		g.giveBack(ctx, &t)
-		return g.refuseSlot()
-	}
-	r, granted, err := remote.Take(ctx, g.remote, 1)
-	now := g.now()
-	switch {
-	case err != nil:
-		g.giveBack(ctx, &t)
-		return g.undecided(ctx, g.notRefused(err))
-	case !r.OK:
-		return g.waitOrRefuse(ctx, now, r, &t, to)
-	case r.RetryAfter <= 0: // otherwise shadow mode has allowed the call and taken nothing
-		t.remote = granted
-	}
-	if held := g.heldUntil(now); !held.IsZero() {
-		g.giveBack(ctx, &t)
-		return g.waitOutHold(ctx, now, held, to)
-	}
-	return g.acquireSlot(ctx, now, t, to)
-}
+// stage is something that a call needs before it is made. A call passes the stages in this order:
+// it tries each of them, and waits at one that refuses it if the gate has a MaxWait. After the last
+// one it gets the permit of the breaker. What it has taken is given back in the opposite order.
+type stage uint8
 
-// acquirePermit acquires the permit of a call that has its tokens and its slot, and counts the
-// call. The breaker may have opened since it was checked, and the deadline may be too near by now.
-func (g *setup) acquirePermit(ctx context.Context, now time.Time, t tokens, s slot, to target, count *atomic.Int64) error {
-	err := g.recheckHopeless(ctx, now)
+const (
+	deadlineStage stage = iota // the call is not hopeless
+	breakerStage               // the breaker would let the call pass; it acquires nothing
+	holdStage                  // the gate is not held
+	throttleStage
+	tokenStage  // of the limiter
+	remoteStage // the token of the remote, which is asked after the limiter because it is slower
+	slotStage
+	allStages
+)
+
+// acquireInOrder acquires what a call needs, stage by stage, and waits if the gate allows that.
+func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
+	if g.keyed != nil {
+		if latest := g.currentSetup(); latest.Gate != g.Gate { // the key was evicted
+			return latest.acquireInOrder(a, p)
+		}
+	}
+	at, err := g.pass(a)
+	switch {
+	case err != nil || at == allStages:
+	case g.longestWait <= 0, at == holdStage && g.heldUntil(a.now).Sub(a.now) > g.longestWait:
+		err = g.refuse(a, at)
+	default:
+		err = g.wait(a, at)
+	}
 	if err == nil {
-		err = hooks.AdmitAt(g.breaker, now, gatehook.NoEscape(to.permit))
+		err = a.setup.admit(a, p)
 	}
 	if err != nil {
-		s.release()
-		g.giveBack(ctx, &t)
+		g.giveBack(a, allStages)
+	}
+	return err
+}
+
+// pass tries the stages in their order. It returns allStages if the call has passed all of them.
+// Otherwise it returns the stage that the call could not pass. err is nil if it is a limit or a
+// hold, for which a call may wait.
+//
+// After a stage that takes time it begins again, because a hold may have begun or the breaker may
+// have opened meanwhile. A call passes a stage at once if it has what it needs there.
+func (g *setup) pass(a *attempt) (at stage, err error) {
+	for at < allStages {
+		passed, err := g.try(a, at)
+		switch {
+		case err != nil || !passed:
+			return at, err
+		case a.tookTime:
+			a.tookTime = false
+			at = 0
+		default:
+			at++
+		}
+	}
+	a.setup = g
+	return at, nil
+}
+
+// try takes what a call needs at a stage, without a wait, and reports whether the call has passed
+// the stage.
+func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
+	switch at {
+	case deadlineStage:
+		if g.chances != nil {
+			err = g.refuseHopeless(a)
+		}
+		return err == nil, err
+	case breakerStage:
+		err = hooks.CheckAt(g.breaker, a.now)
+		return err == nil, err
+	case holdStage:
+		return g.lastHold.Load() == 0 || g.heldUntil(a.now).IsZero(), nil
+	case throttleStage:
+		if g.throttle != nil && !a.throttled {
+			// its permit holds nothing; Permit.release records the outcome
+			_, err = g.throttle.Allow()
+			a.throttled = err == nil
+		}
+		return err == nil, err
+	case tokenStage:
+		return g.limiter == nil || a.hasToken || g.tryToken(a), nil
+	case remoteStage:
+		if g.remote == nil || a.hasRemote {
+			return true, nil
+		}
+		return g.tryRemote(a)
+	case slotStage:
+		if g.inFlight != nil && !a.hasSlot {
+			a.slot, a.hasSlot = g.takeSlot(slotHooks.OccupyUncounted)
+		}
+		return g.inFlight == nil || a.hasSlot, nil
+	}
+	return true, nil
+}
+
+// tryToken takes the token of the limiter.
+func (g *setup) tryToken(a *attempt) bool {
+	switch {
+	case a.counted: // the call had a token before
+		a.tokens.local = renew(g.limiter, a.now, 1)
+	case g.bucket != nil: // faster than reserve, since its refusals need no Reservation
+		if a.refused = g.bucket.Take(1); !a.refused.OK {
+			return false
+		}
+		a.tokens.local = takenFast(g.bucket, a.now.Sub(g.epoch), 1)
+		a.hasToken, a.counted = true, true
+		return true
+	default:
+		a.tokens.local = reserve(g.limiter, a.now, 1, g.longestWait > 0)
+	}
+	if a.refused = a.tokens.local.Result; !a.refused.OK {
+		a.tokens.local = limiter.Reservation{}
+		return false
+	}
+	a.hasToken, a.counted = true, true
+	return true
+}
+
+// tryRemote takes the token of the remote. It does not ask the remote if all slots are taken and
+// the call cannot wait.
+func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
+	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
+		g.countRefused()
+		return false, g.refuseSlot()
+	}
+	r, granted, err := remote.Take(a.ctx, g.remote, 1)
+	a.now = g.now()
+	switch {
+	case err != nil:
+		return false, g.undecided(a.ctx, g.notRefused(err))
+	case !r.OK:
+		a.refused = r
+		return false, nil
+	case r.RetryAfter <= 0: // otherwise shadow mode has allowed the call and taken nothing
+		a.tokens.remote = granted
+	}
+	a.hasRemote, a.tookTime = true, true
+	return true, nil
+}
+
+// admit acquires the permit of the breaker, which may have opened since it was checked, and gives
+// the permit what the call has acquired.
+func (g *setup) admit(a *attempt, p *Permit) error {
+	if err := hooks.AdmitAt(g.breaker, a.now, gatehook.NoEscape(&p.breaker)); err != nil {
 		return err
 	}
-	s.hold(to.permit)
-	if to.tokens != nil {
-		*to.tokens = t
+	p.slot = a.slot
+	if g.throttle != nil || g.chances != nil || a.slot.gate != nil {
+		p.of = g
 	}
-	count.Add(1)
+	if g.chances != nil {
+		p.began, p.test = a.now.Sub(g.epoch), a.test
+	}
+	switch {
+	case a.waiter != nil:
+		g.admissions.waited.Add(1)
+	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
+		g.admissions.allowed.Add(1)
+	}
 	return nil
+}
+
+// giveBack gives back what a call has, except from the stage kept.
+func (g *setup) giveBack(a *attempt, kept stage) {
+	for at := allStages - 1; at > 0; at-- {
+		switch {
+		case at == kept:
+		case at == slotStage && a.hasSlot:
+			a.slot.release()
+			a.slot, a.hasSlot = slot{}, false
+		case at == remoteStage && a.hasRemote:
+			a.tokens.remote.Refund(a.ctx)
+			a.hasRemote = false
+		case at == tokenStage && a.hasToken:
+			a.tokens.local.Refund(1)
+			a.tokens.local, a.hasToken = limiter.Reservation{}, false
+		}
+	}
 }
 
 // takeAt takes n tokens from the limiter at the given time, or now if the limiter has no TakeAt.

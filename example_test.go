@@ -38,6 +38,24 @@ func ExampleGate() {
 	// true 1m0s
 }
 
+// A call that is not a function call: it ends in another function, or is a stream. Until the permit
+// is used, the call takes one of the two slots.
+func ExamplePermit() {
+	uploads := weir.New("uploads", weir.Config{MaxConcurrent: 2})
+	upload := func(ctx context.Context) error {
+		permit, err := uploads.Allow(ctx)
+		if err != nil {
+			return err
+		}
+		defer permit.Record(breaker.Failure) // counts only if nothing else was recorded
+		err = nil                            // send the file here
+		permit.Done(ctx, err)
+		return err
+	}
+	fmt.Println(upload(context.Background()), uploads.Totals().Successes, uploads.Totals().Failures)
+	// Output: <nil> 1 0
+}
+
 // A gate with a breaker, a limiter and a fallback. An error of the service is returned as it is.
 func ExampleDoOr() {
 	prices := weir.New("prices", weir.Config{

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/sentinel"
-	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
@@ -40,8 +39,8 @@ var reserve = bridge.Reserve.(func(l limiter.Limiter, t time.Time, n int, waits 
 // renew is reserve for tokens that a call had before, and that the limiter has counted.
 var renew = bridge.Renew.(func(l limiter.Limiter, t time.Time, n int) limiter.Reservation)
 
-// waitReserve waits for tokens.
-var waitReserve = bridge.WaitReserve.(func(context.Context, limiter.WaitLimiter, int, time.Duration) (limiter.Reservation, error))
+// waitReserve waits for a token of a limiter that has given an answer.
+var waitReserve = bridge.WaitReserve.(func(context.Context, waiter, limiter.WaitLimiter, limiter.Result, time.Duration) (limiter.Reservation, error))
 
 // Gate guards the calls to one service with a breaker and, optionally, with limits on the rate of
 // calls and on the calls in flight. [New], [Join] and [NewGroup] make gates; the zero value is not
@@ -94,12 +93,9 @@ type setup struct {
 	remote   limiter.Remote       // nil if there is none
 	throttle *throttle.Throttle   // nil if there is none
 
-	inFlight *inflight.Limiter                  // nil if there is none
-	slots    gatehook.Listener[breaker.Outcome] // releases a slot of inFlight
-	shared   bool                               // inFlight is that of all keys without room
-	// slots, if inFlight is fixed and no other gate shares it
-	ownSlots gatehook.Listener[breaker.Outcome]
-	// the word of inFlight, and its limit; nil if ownSlots is nil
+	inFlight *inflight.Limiter // nil if there is none
+	shared   bool              // inFlight is that of all keys without room
+	// the word of inFlight, and its limit, if it is fixed and no other gate shares it
 	ownWord  *atomic.Uint64
 	ownLimit *atomic.Uint32
 
@@ -144,11 +140,11 @@ func (g *Gate) Run(ctx context.Context, fn func(context.Context) error) error {
 	if fn == nil {
 		panic(nilFunctionText)
 	}
-	var permit breaker.Permit
+	var permit Permit
 	if err := g.acquire(ctx, &permit); err != nil {
 		return err
 	}
-	return permit.Run(ctx, fn)
+	return permit.run(ctx, fn)
 }
 
 // Do is [Gate.Run] for a function that returns a value.
@@ -156,11 +152,22 @@ func Do[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, error)
 	if fn == nil {
 		panic(nilFunctionText)
 	}
-	var permit breaker.Permit
+	var permit Permit
 	if err = g.acquire(ctx, &permit); err != nil {
 		return v, err
 	}
-	return call(ctx, &permit, fn)
+	if permit.of == nil {
+		err = permit.breaker.Run(ctx, func(ctx context.Context) (err error) {
+			v, err = fn(ctx)
+			return err
+		})
+		return v, err
+	}
+	returned := false
+	defer func() { permit.end(ctx, err, nil, returned) }()
+	v, err = fn(ctx)
+	returned = true
+	return v, err
 }
 
 // DoOr is [Do] with a fallback. If the gate refuses the call, DoOr returns the result of fallback,
@@ -169,32 +176,23 @@ func DoOr[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, erro
 	if fn == nil || fallback == nil {
 		panic(nilFunctionText)
 	}
-	var permit breaker.Permit
-	err = g.acquire(ctx, &permit)
-	switch {
-	case err == nil:
-		return call(ctx, &permit, fn)
-	case errors.Is(err, ErrRefused):
+	called := false
+	v, err = Do(ctx, g, func(ctx context.Context) (T, error) {
+		called = true
+		return fn(ctx)
+	})
+	if !called && errors.Is(err, ErrRefused) {
 		return fallback(ctx, err)
 	}
 	return v, err
 }
 
-func call[T any](ctx context.Context, permit *breaker.Permit, fn func(context.Context) (T, error)) (v T, err error) {
-	err = permit.Run(ctx, func(ctx context.Context) (err error) {
-		v, err = fn(ctx)
-		return err
-	})
-	return v, err
-}
-
 // Allow acquires the permit for a call that is not a function call, or returns the error that Run
-// would return. The caller records the outcome with the permit: see [breaker.Permit]. A forgotten
-// permit keeps its slot in flight until the garbage collector finds it.
-func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
-	s := g.setup.Load()
-	err = g.acquire(ctx, &permit)
-	g.watch(s, &permit, err)
+// would return. The caller records the outcome with the permit: see [Permit].
+func (g *Gate) Allow(ctx context.Context) (permit Permit, err error) {
+	if err = g.acquire(ctx, &permit); err == nil {
+		permit.releaseIfForgotten()
+	}
 	return
 }
 
@@ -202,22 +200,17 @@ func (g *Gate) Allow(ctx context.Context) (permit breaker.Permit, err error) {
 // In that case, record breaker.Ignored with the permit and call refund, which gives the tokens of
 // the call back: see [limiter.Reservation.Refund]. For a Remote, refund may block, even if ctx is
 // done.
-func (g *Gate) Reserve(ctx context.Context) (permit breaker.Permit, refund func(), err error) {
-	s, t := g.setup.Load(), new(tokens)
+func (g *Gate) Reserve(ctx context.Context) (permit Permit, refund func(), err error) {
+	taken := new(tokens)
 	if err = ctx.Err(); err == nil {
-		err = g.acquireTo(ctx, target{&permit, t})
+		a := attempt{ctx: ctx, now: g.now()}
+		if err = g.setup.Load().acquireInOrder(&a, &permit); err == nil {
+			permit.releaseIfForgotten()
+			*taken = a.tokens
+		}
 	}
-	g.watch(s, &permit, err)
-	refund = func() { g.setup.Load().giveBack(ctx, t) }
+	refund = func() { taken.giveBack(ctx) }
 	return
-}
-
-// watch arranges that the slot of a permit is released if the permit is forgotten. s is the setup
-// before the permit was acquired, and err the error.
-func (g *Gate) watch(s *setup, permit *breaker.Permit, err error) {
-	if err == nil && (s.inFlight != nil || s.keyed != nil || g.setup.Load() != s) {
-		releaseIfForgotten(permit)
-	}
 }
 
 // Hold refuses all calls for d, because the service has said when to retry. Hold lengthens d by a
@@ -312,25 +305,16 @@ func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, 
 	if fn == nil || judge == nil {
 		panic(nilFunctionText)
 	}
-	var permit breaker.Permit
+	var permit Permit
 	if err = g.acquire(ctx, &permit); err != nil {
 		return v, err
 	}
-	returned, outcome := false, breaker.Ignored // recorded if judge panics
+	returned := false
 	defer func() {
-		if !returned {
-			permit.Record(verdict.Unreturned[breaker.Outcome](ctx))
-			return
-		}
-		permit.DoneAs(ctx, err, outcome)
+		permit.end(ctx, err, func(err error) breaker.Outcome { return judge(v, err) }, returned)
 	}()
 	v, err = fn(ctx)
 	returned = true
-	var f verdict.Findings
-	outcome = verdict.Find(&f, ctx, err, func(err error) breaker.Outcome { return judge(v, err) })
-	if outcome.Failed() && f.After > 0 {
-		permit.SetRetryAfter(f.After)
-	}
 	return v, err
 }
 
@@ -411,17 +395,9 @@ func Join(name string, p Parts) *Gate {
 	s.limiter, s.remote, s.throttle, s.longestWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait
 	s.timed, _ = p.Limiter.(limiter.TimedLimiter)
 	s.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
-	if p.InFlight != nil {
-		s.setInFlight(p.InFlight)
-	}
+	s.inFlight = p.InFlight
 	if p.RefuseHopeless {
 		s.setChances()
 	}
 	return g
 }
-
-// throttleListener records the outcome of a call with the throttle.
-type throttleListener struct{ *throttle.Throttle }
-
-// Ended implements [gatehook.Listener].
-func (l throttleListener) Ended(_ time.Duration, e ending) { throttles.Record(l.Throttle, e.Outcome) }

@@ -375,6 +375,44 @@ func TestDoResultOfAPanickingFunction(t *testing.T) {
 	require.EqualValues(t, 2, g.Totals().Ignored, "the caller cancelled")
 }
 
+// A deadline that is shorter than the service usually takes says nothing about the service, in
+// whatever way a call is judged, and with or without something that is released at its end.
+func TestEveryFormIgnoresDeadlinesThatAreTooShort(t *testing.T) {
+	late := func(ctx context.Context) (int, error) {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	for name, call := range map[string]func(context.Context, *weir.Gate) error{
+		"Do": func(ctx context.Context, g *weir.Gate) error { _, err := weir.Do(ctx, g, late); return err },
+		"DoResult": func(ctx context.Context, g *weir.Gate) error {
+			_, err := weir.DoResult(ctx, g, late, func(int, error) breaker.Outcome { return breaker.Failure })
+			return err
+		},
+		"Done": func(ctx context.Context, g *weir.Gate) error {
+			permit, err := g.Allow(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = late(ctx)
+			require.True(t, permit.Done(ctx, err))
+			return err
+		},
+	} {
+		for _, c := range []weir.Config{{}, {MaxConcurrent: 5}, {RefuseHopeless: true}} {
+			synctest.Test(t, func(t *testing.T) {
+				g := weir.New("g", c)
+				for range 100 {
+					_ = g.Run(t.Context(), func(context.Context) error { time.Sleep(50 * time.Millisecond); return nil })
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 49*time.Millisecond)
+				defer cancel()
+				require.ErrorIs(t, call(ctx, g), context.DeadlineExceeded, name)
+				require.EqualValues(t, 1, g.Totals().Ignored, name)
+			})
+		}
+	}
+}
+
 func TestDoResultAllocatesNothing(t *testing.T) {
 	g := weir.New("g", weir.Config{Rate: limiter.PerSecond(1e6), Burst: 1 << 30})
 	fn := func(context.Context) (int, error) { return 200, nil }
@@ -685,7 +723,7 @@ func TestTheBreakerOfAGateStartsAgainWithEachClock(t *testing.T) {
 	for name, g := range map[string]*weir.Gate{
 		"gate": weir.New("g", config), "key": group.Get("k"), "parts": weir.Join("p", parts),
 	} {
-		var begun breaker.Permit
+		var begun weir.Permit
 		untilOpen := func() (n int) {
 			for ; n < 100 && !g.Tripped(); n++ {
 				_ = g.Run(bg(), fail)

@@ -13,7 +13,6 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/busy"
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/places"
@@ -371,12 +370,11 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 	switch {
 	case p.withoutRoom == nil:
 	case !k.hasRoom() || k.sharing.Load():
-		s.setInFlight(p.withoutRoom)
-		s.slots, s.shared = sharedListener{s.slots, k}, true
+		s.inFlight, s.shared = p.withoutRoom, true
 	default:
 		own := boundWithLimits(k.inFlight.Load(), k.name, p.config)
 		k.inFlight.Store(own)
-		s.setInFlight(own)
+		s.inFlight = own
 	}
 	if p.config.RefuseHopeless && k.hasRoom() { // a key without room has nothing to learn from
 		s.setChances()
@@ -476,22 +474,4 @@ func (k *keyedGate[K]) stopSharing() bool {
 	k.apply(g.parts.Load(), next)
 	k.setup.Store(next)
 	return true
-}
-
-// sharedListener is the listener of a call that has a slot of the shared bound.
-type sharedListener struct {
-	gatehook.Listener[breaker.Outcome]
-	keyed keyed
-}
-
-// Ended implements [gatehook.Listener].
-func (l sharedListener) Ended(start time.Duration, e ending) {
-	l.Listener.Ended(start, e)
-	l.keyed.uncountShared()
-}
-
-// abandon releases the slot of a permit that the garbage collector has found.
-func (l sharedListener) abandon(bound *inflight.Limiter) {
-	slotHooks.Abandon(bound)
-	l.keyed.uncountShared()
 }

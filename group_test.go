@@ -282,10 +282,10 @@ func TestKeysWithoutRoomShareTheirSlots(t *testing.T) {
 // bound when they have ended.
 func TestAKeyThatGetsRoomKeepsItsBound(t *testing.T) {
 	withBothBounds(t, func(t *testing.T, c weir.Config) {
-		for _, end := range []func(*breaker.Permit){
-			func(p *breaker.Permit) { p.Record(breaker.Success) },
-			func(p *breaker.Permit) { p.Record(breaker.Ignored) },
-			func(p *breaker.Permit) { *p = breaker.Permit{} }, // a forgotten permit
+		for _, end := range []func(*weir.Permit){
+			func(p *weir.Permit) { p.Record(breaker.Success) },
+			func(p *weir.Permit) { p.Record(breaker.Ignored) },
+			func(p *weir.Permit) { *p = weir.Permit{} }, // a forgotten permit
 		} {
 			g := hosts(weir.GroupConfig{MaxKeys: 1, MaxSeries: breaker.Off, Gate: c})
 			g.Get("a").Breaker().OpenFor(time.Hour) // so it is not replaced

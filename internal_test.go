@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 )
 
@@ -141,9 +140,8 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 				require.NoError(t, err)
 				old := g.setup.Load()
 				require.NoError(t, g.Reconfigure(c.after))
-				var permit breaker.Permit
 				start := time.Now()
-				err = old.waitAndAcquire(t.Context(), &wait{lacksSlot: true}, target{permit: &permit})
+				err = old.wait(&attempt{ctx: t.Context(), now: old.now()}, slotStage)
 				require.Equal(t, c.took, time.Since(start))
 				require.Equal(t, c.made, err == nil)
 				require.Empty(t, g.waits.all)

@@ -250,19 +250,6 @@ func (a *admissions) measureWaits(longest time.Duration) {
 	}
 }
 
-// beginWait counts a call that waits. endWait must follow.
-func (a *admissions) beginWait() (began time.Time) {
-	a.waiting.Add(1)
-	return time.Now()
-}
-
-func (a *admissions) endWait(began time.Time, allowed bool) {
-	a.waiting.Add(-1)
-	if waits := a.waits.Load(); allowed && waits != nil {
-		waits.Record(time.Since(began))
-	}
-}
-
 // sameMoment bounds the difference between the Until times of two refusals that share an error.
 const sameMoment = time.Microsecond
 

@@ -31,7 +31,7 @@ func countAllowed(g *weir.Gate, n int) (k int) {
 // the gate allows.
 func occupySlots(t *testing.T, g *weir.Gate, n int) (k int, release func()) {
 	t.Helper()
-	var permits []*breaker.Permit
+	var permits []*weir.Permit
 	for range n {
 		permit, err := g.Allow(bg())
 		if err == nil {

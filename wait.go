@@ -1,7 +1,6 @@
 package weir
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -9,122 +8,186 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/remote"
+	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/limiter"
 )
 
-// waitOrRefuse continues a call that the limiter has refused, or the remote, if has is not nil. has
-// is what the call has taken before it asked the remote.
-func (g *setup) waitOrRefuse(ctx context.Context, now time.Time, r limiter.Result, has *tokens, to target) error {
-	if g.longestWait > 0 {
-		if has == nil {
-			return g.waitAndAcquire(ctx, &wait{}, to)
-		}
-		return g.waitAndAcquire(ctx, &wait{tokens: *has, hasToken: true}, to)
-	}
-	if has != nil {
-		g.giveBack(ctx, has)
-	}
-	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: r.Limit}
-	if r.NoRoom {
-		g.nameMaxKeys(&e, has != nil)
-	}
+// refuse counts a call that a stage has refused and that does not wait, and returns its error.
+func (g *setup) refuse(a *attempt, at stage) error {
 	g.countRefused()
-	if r.RetryAfter == limiter.Never {
+	switch at {
+	case holdStage:
+		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: g.heldUntil(a.now)}, nil)
+	case slotStage:
+		return g.refuseSlot()
+	}
+	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: a.refused.Limit}
+	if a.refused.NoRoom {
+		g.nameMaxKeys(&e, at)
+	}
+	if a.refused.RetryAfter == limiter.Never {
 		return g.refusal(e, nil)
 	}
-	e.Until = now.Add(r.RetryAfter)
-	if has != nil {
+	e.Until = a.now.Add(a.refused.RetryAfter)
+	if at == remoteStage {
 		return g.refusal(e, nil)
 	}
 	return g.refusal(e, g.retryPlaces())
 }
 
 // nameMaxKeys makes an error say that there is no room for the key in the remote or the limiter.
-func (g *setup) nameMaxKeys(e *limiter.LimitedError, remote bool) {
+func (g *setup) nameMaxKeys(e *limiter.LimitedError, at stage) {
 	switch {
-	case g.keyed != nil && !remote:
-		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
-	case remote:
+	case at == remoteStage:
 		e.Reason = limiter.NoRoom
 		if r, ok := g.remote.(interface{ MaxKeys() int }); ok {
 			e.MaxKeys = r.MaxKeys()
 		}
+	case g.keyed != nil:
+		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
 	default:
 		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.Describe(g.limiter).MaxKeys
 	}
 }
 
-// waitOutHold continues a call that arrives during a hold. It waits for the end of the hold and for
-// the tokens. It refuses the call at once if the hold is longer than MaxWait.
-func (g *setup) waitOutHold(ctx context.Context, now, held time.Time, to target) error {
-	if held.Sub(now) > g.longestWait {
-		g.countRefused()
-		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}, nil)
-	}
-	return g.waitAndAcquire(ctx, &wait{}, to)
-}
+// waiter is a call that waits. It is interrupted when the breaker opens, the key of the gate is
+// forgotten, or the config changes.
+type waiter = bridge.Waiter
 
-// waitAndAcquire waits for the tokens and the slot, and then acquires the permit.
-func (g *setup) waitAndAcquire(ctx context.Context, w *wait, to target) error {
-	if err := g.wait(ctx, w); err != nil {
-		return err
-	}
-	return w.setup.acquirePermit(ctx, g.now(), w.tokens, w.slot, to, &g.admissions.waited)
-}
+// openedText is the reason of the refusal of a call that waited when the breaker opened.
+const openedText = "weir: the breaker has opened"
 
-// These errors are the causes that end a wait early.
-var (
-	errOpened    = errors.New("weir: the breaker has opened")
-	errForgotten = errors.New("weir: the key was forgotten")
-	errChanged   = errors.New("weir: the config has changed")
-)
+// errInterrupted is the error of a wait that was interrupted.
+var errInterrupted = errors.New("weir: the wait was interrupted")
 
-// wait waits for the tokens and the slot of a call. If the breaker opens meanwhile, the call is
-// refused.
-func (g *setup) wait(ctx context.Context, w *wait) error {
-	began := g.admissions.beginWait()
-	now := g.now()
-	terms := &waitTerms{began: now, end: now.Add(g.longestWait)}
-	err, cause := g.waitWhileClosed(ctx, w, terms)
+// wait waits at a stage that has refused a call, and at any other that refuses it later, until the
+// call has passed all stages. If the breaker opens meanwhile, the call is refused.
+func (g *setup) wait(a *attempt, at stage) error {
+	g.admissions.waiting.Add(1)
+	a.waiter = bridge.NewWaiter()
+	a.began, a.last = a.now, a.now.Add(g.longestWait)
+	ended, err := g.waitAndPass(a, at)
 	// A forgotten key has a new breaker, a new bucket and new slots.
-	for errors.Is(cause, errForgotten) || errors.Is(cause, errChanged) {
-		err, cause = g.Gate.setup.Load().currentSetup().waitWhileClosed(ctx, w, terms)
+	for ended && a.mustRestart(err) {
+		a.waiter.Clear()
+		a.now = time.Now()
+		ended, err = g.Gate.setup.Load().currentSetup().waitAndPass(a, allStages)
 	}
-	g.admissions.endWait(began, err == nil)
+	g.admissions.waiting.Add(-1)
 	switch {
 	case err == nil:
+		if waits := g.admissions.waits.Load(); waits != nil {
+			waits.Record(a.now.Sub(a.began))
+		}
 		return nil
+	case !ended:
+		return err
 	case errors.Is(err, ErrRefused):
 		g.countRefused()
-		return g.withReason(err, terms.end.Sub(terms.began))
-	case errors.Is(cause, errOpened):
+		return g.withReason(err, a.last.Sub(a.began))
+	case a.waiter.Cause() == waiting.Opened && a.ctx.Err() == nil:
 		return g.refusalOfBreaker()
+	case a.waiter.Cause() != waiting.None && a.ctx.Err() != nil:
+		err = a.ctx.Err() // and not that of the interruption
 	}
-	return g.undecided(ctx, err)
+	return g.undecided(a.ctx, err)
 }
 
-// waitWhileClosed is like waitForAll, but also ends if the breaker opens, the key of the gate is
-// forgotten or the gate is reconfigured. In these cases cause is errOpened, errForgotten or
-// errChanged.
-func (g *setup) waitWhileClosed(ctx context.Context, w *wait, terms *waitTerms) (err, cause error) {
-	waiting, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	w.setup, w.last, terms.setup = g, terms.end, g
+// mustRestart reports whether a wait that ended with an error begins again with another setup.
+func (a *attempt) mustRestart(err error) bool {
+	if errors.Is(err, ErrRefused) || a.ctx.Err() != nil {
+		return false
+	}
+	c := a.waiter.Cause()
+	return c == waiting.Forgotten || c == waiting.Changed
+}
+
+// waitAndPass waits at stages until the call has passed all stages of the setup, or is interrupted.
+// at is the stage that has refused the call, or allStages if it has tried none. ended reports
+// whether err is the error of a wait. Otherwise a stage has refused the call, and has
+// counted that.
+func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	if g.waits != nil {
-		defer g.waits.add(terms, cancel)()
+		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
 	}
-	defer hooks.AfterOpen(g.breaker, func(opened bool) {
-		if opened {
-			cancel(errOpened)
-		} else {
-			cancel(errForgotten)
+	b := hooks.Watch(g.breaker, a.waiter)
+	if at == allStages {
+		at, err = g.pass(a)
+	}
+	for at < allStages && err == nil {
+		if err = g.waitAt(a, at); err != nil {
+			ended = true
+			g.giveBack(a, allStages) // before another setup continues
+			break
 		}
-	})()
-	err = g.waitForAll(waiting, w)
-	if err != nil && !errors.Is(err, ErrRefused) && ctx.Err() == nil {
-		cause = context.Cause(waiting)
+		a.now = time.Now()
+		at, err = g.pass(a)
 	}
-	return err, cause
+	hooks.Unwatch(b, a.waiter)
+	if g.waits != nil {
+		a.last = g.waits.remove(a.waiter)
+	}
+	return ended, err
+}
+
+// waitAt waits for what a call needs at a stage. Meanwhile the call keeps only the token of the
+// remote, which costs a round trip, and during a hold not even that. It takes the other things
+// again afterwards. If calls kept tokens while they wait for slots, all of them could begin at the
+// moment at which the slots fall free, whatever the limit.
+func (g *setup) waitAt(a *attempt, at stage) error {
+	if at == holdStage {
+		g.giveBack(a, allStages)
+		return g.waitOutHold(a)
+	}
+	if a.hasToken || a.hasSlot {
+		g.giveBack(a, remoteStage)
+	}
+	if at == tokenStage {
+		l := g.limiter.(limiter.WaitLimiter) // as Parts.Validate says
+		r, err := waitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
+		if err == nil {
+			a.tokens.local, a.hasToken, a.counted = r, true, true
+		}
+		return err
+	}
+	ctx, release := a.waiter.Context(a.ctx)
+	defer release()
+	if at == slotStage {
+		s, err := g.waitForSlot(ctx, a.last)
+		a.slot, a.hasSlot = s, err == nil
+		return err
+	}
+	granted, err := remote.Wait(ctx, g.remote, 1, max(a.last.Sub(a.now), 0))
+	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
+		return err
+	}
+	if err != nil {
+		return g.notRefused(err)
+	}
+	a.tokens.remote, a.hasRemote = granted, true
+	return nil
+}
+
+// waitOutHold waits until the hold has ended. It refuses the call at once if the hold ends after
+// the wait or after the deadline of the context.
+func (g *setup) waitOutHold(a *attempt) error {
+	held := g.heldUntil(a.now)
+	if deadline, ok := a.ctx.Deadline(); ok && deadline.Before(held) {
+		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
+	}
+	if held.After(a.last) {
+		return &limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}
+	}
+	for left := held.Sub(a.now); left > 0; left = held.Sub(g.now()) {
+		cause := a.waiter.Block(a.ctx.Done(), nil, left)
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		if cause != waiting.None {
+			return errInterrupted
+		}
+	}
+	return nil
 }
 
 // refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker
@@ -133,120 +196,7 @@ func (g *Gate) refusalOfBreaker() error {
 	if err := hooks.CheckAt(g.breaker, g.now()); err != nil {
 		return err
 	}
-	return hooks.Refuse(g.breaker, errOpened.Error())
-}
-
-// waitForAll waits until the call has its tokens and its slot, and the gate is not held. If it
-// returns an error, the call has nothing.
-//
-// A call takes the limiter's token last, or takes it again after a wait for something else. If
-// calls kept tokens while they wait for slots, all of them could begin at the moment at which the
-// slots fall free, whatever the limit. A call with a slot that finds no token releases the slot,
-// which another gate may need.
-func (g *setup) waitForAll(ctx context.Context, w *wait) (err error) {
-	for done := false; !done && err == nil; {
-		held := g.heldUntil(g.now())
-		switch {
-		case !held.IsZero():
-			g.giveBackWaiting(ctx, w)
-			err = g.sleepUntil(ctx, held, w.last)
-		case w.lacksSlot:
-			done, err = g.waitForSlotFirst(ctx, w)
-		case !w.hasToken:
-			err = g.waitForLimiter(ctx, w)
-		case g.remote != nil && !w.tokens.remote.Granted():
-			err = g.waitForRemote(ctx, w)
-		default:
-			w.slot, done = g.takeSlot(slotHooks.OccupyUncounted)
-			w.lacksSlot = !done
-		}
-	}
-	if err != nil {
-		g.giveBackWaiting(ctx, w)
-	}
-	return err
-}
-
-// giveBackWaiting gives back what a call has that waits.
-func (g *setup) giveBackWaiting(ctx context.Context, w *wait) {
-	g.giveBack(ctx, &w.tokens)
-	w.hasToken, w.lacksSlot = false, false
-}
-
-// waitForSlotFirst waits for a slot and then takes the limiter's token. It reports whether the call
-// has both and the gate is not held.
-func (g *setup) waitForSlotFirst(ctx context.Context, w *wait) (done bool, err error) {
-	w.tokens.local.Refund(1)
-	w.hasToken, w.lacksSlot = false, false
-	if w.slot, err = g.waitForSlot(ctx, w.last); err != nil {
-		return false, err
-	}
-	if g.heldUntil(g.now()).IsZero() && g.takeTokenNow(w) {
-		return true, nil
-	}
-	w.slot.release()
-	w.slot = slot{}
-	return false, nil
-}
-
-// takeTokenNow takes the limiter's token for a call that has waited for something else.
-func (g *setup) takeTokenNow(w *wait) bool {
-	w.tokens.local = limiter.Reservation{Result: limiter.Result{OK: true}}
-	if g.limiter != nil {
-		w.tokens.local = renew(g.limiter, g.now(), 1)
-	}
-	w.hasToken = w.tokens.local.OK
-	return w.hasToken
-}
-
-// waitForLimiter waits for a token of the limiter.
-func (g *setup) waitForLimiter(ctx context.Context, w *wait) (err error) {
-	if l, ok := g.limiter.(limiter.WaitLimiter); ok {
-		w.tokens.local, err = waitReserve(ctx, l, 1, w.last.Sub(g.now()))
-	}
-	w.hasToken = err == nil
-	return err
-}
-
-// waitForRemote waits for a token of the remote, and then renews the token of the limiter.
-func (g *setup) waitForRemote(ctx context.Context, w *wait) error {
-	began := g.now()
-	granted, err := remote.Wait(ctx, g.remote, 1, max(w.last.Sub(began), 0))
-	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
-		return err
-	}
-	if err != nil {
-		return g.notRefused(err)
-	}
-	w.tokens.remote = granted
-	if g.now().After(began) {
-		w.tokens.local.Refund(1)
-		g.takeTokenNow(w)
-	}
-	return nil
-}
-
-// sleepUntil sleeps until a hold has ended. It refuses the call at once if the hold ends after last
-// or after the deadline of ctx.
-func (g *Gate) sleepUntil(ctx context.Context, held, last time.Time) error {
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(held) {
-		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
-	}
-	if held.After(last) {
-		return &limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: held}
-	}
-	return sleep(ctx, held.Sub(g.now()))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return hooks.Refuse(g.breaker, openedText)
 }
 
 // withReason adds the gate's name to an error of a limiter if the error has no name, and MaxWait if
@@ -291,84 +241,71 @@ func (g *Gate) heldUntil(now time.Time) (t time.Time) {
 	return t
 }
 
-// wait is the wait of a call. It does not contain the permit, which would have to be on the heap.
-type wait struct {
-	last  time.Time // when it ends
-	setup *setup    // with which the call waits
-
-	// what the call has: before the wait, during the wait, and at the end of a successful wait
-	tokens    tokens
-	slot      slot
-	hasToken  bool // of the limiter
-	lacksSlot bool // no slot was there a moment ago
-}
-
-// waitTerms are the settings of a wait that Reconfigure may change. They are not fields of wait,
-// because waits keeps pointers to them, and a wait need not be on the heap.
+// waitTerms are what Reconfigure needs to know of a call that waits, and may change.
 type waitTerms struct {
-	began time.Time
-	setup *setup // with which the call waits
-
-	// Guarded by the lock of waits during the wait.
-	end    time.Time // when the wait ends
-	cancel context.CancelCauseFunc
-	timer  *time.Timer // calls cancel at end; nil unless Reconfigure has shortened the wait
+	setup *setup      // with which the call waits
+	began time.Time   // when the wait began
+	end   time.Time   // when the wait ends
+	timer *time.Timer // interrupts the wait at end; nil unless Reconfigure has shortened it
 }
 
 // waits are the calls that wait at a gate or at the gates of a group, so that Reconfigure reaches
 // them.
 type waits struct {
 	mu  sync.Mutex
-	all map[*waitTerms]struct{}
+	all map[waiter]waitTerms
 }
 
-// add adds a wait. Reconfigure may already have replaced the setup of the wait, so add calls adopt.
-func (all *waits) add(w *waitTerms, cancel context.CancelCauseFunc) (remove func()) {
+// add adds a wait. Reconfigure may already have replaced the setup of the wait, so add adopts the
+// present config.
+func (all *waits) add(w waiter, terms waitTerms) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.all == nil {
-		all.all = map[*waitTerms]struct{}{}
+		all.all = map[waiter]waitTerms{}
 	}
-	all.all[w] = struct{}{}
-	w.cancel = cancel
-	w.adopt()
-	return func() { all.remove(w) }
+	if terms.setup.keyed != nil || terms.setup.Gate.setup.Load() != terms.setup {
+		terms = terms.adopt(w)
+	}
+	all.all[w] = terms
 }
 
-func (all *waits) remove(w *waitTerms) {
+// remove ends a wait, and returns when it would have ended at the latest.
+func (all *waits) remove(w waiter) (end time.Time) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
+	terms := all.all[w]
 	delete(all.all, w)
-	if w.timer != nil {
-		w.timer.Stop()
-		w.timer = nil
+	if terms.timer != nil {
+		terms.timer.Stop()
 	}
+	return terms.end
 }
 
 // adopt applies the present configs of the gates to all calls that wait.
 func (all *waits) adopt() {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	for w := range all.all {
-		w.adopt()
+	for w, terms := range all.all {
+		all.all[w] = terms.adopt(w)
 	}
 }
 
 // adopt makes the call wait again if its gate has another limiter or another bound now. If MaxWait
 // is shorter now, adopt makes the call stop waiting in time.
-func (w *waitTerms) adopt() {
-	s := w.setup.Gate.setup.Load().currentSetup() // a key without room has another gate
-	if (s.limiter == nil) != (w.setup.limiter == nil) || s.inFlight != w.setup.inFlight {
-		w.cancel(errChanged)
+func (t waitTerms) adopt(w waiter) waitTerms {
+	s := t.setup.Gate.setup.Load().currentSetup() // a key without room has another gate
+	if (s.limiter == nil) != (t.setup.limiter == nil) || s.inFlight != t.setup.inFlight {
+		w.Interrupt(waiting.Changed)
 	}
-	end := w.began.Add(s.longestWait)
-	if !end.Before(w.end) {
-		return
+	end := t.began.Add(s.longestWait)
+	if !end.Before(t.end) {
+		return t
 	}
-	w.end = end
-	if w.timer != nil {
-		w.timer.Stop()
+	t.end = end
+	if t.timer != nil {
+		t.timer.Stop()
 	}
-	cancel := w.cancel
-	w.timer = time.AfterFunc(end.Sub(s.now()), func() { cancel(errChanged) })
+	t.timer = time.AfterFunc(end.Sub(s.now()), func() { w.Interrupt(waiting.Changed) })
+	return t
 }

@@ -625,3 +625,19 @@ func TestRefusalsWithMomentsDoNotAllocate(t *testing.T) {
 		_ = e.RetryAfter()
 	}))
 }
+
+// In a bubble each call but the first waits, because its own time is 0.
+func TestACallThatWaitsAllocatesLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("g", weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second})
+		ctx := bg()
+		require.NoError(t, g.Run(ctx, succeed))
+		allocs := testing.AllocsPerRun(100, func() {
+			if g.Run(ctx, succeed) != nil {
+				panic("refused")
+			}
+		})
+		require.LessOrEqual(t, allocs, 4.0)
+		require.EqualValues(t, 101, g.Admissions().Waited)
+	})
+}

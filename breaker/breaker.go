@@ -98,7 +98,9 @@ func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Br
 // If fn panics or calls runtime.Goexit, the call counts as a failure, unless the caller has
 // cancelled ctx, and the panic propagates. Run panics if fn is nil.
 func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err error) {
-	mustNotBeNil(fn == nil)
+	if fn == nil {
+		panic(nilFunctionText)
+	}
 	if err = ctx.Err(); err != nil {
 		return err
 	}
@@ -117,12 +119,14 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err 
 	if err = b.allow(&m, p, unread); err != nil {
 		return err
 	}
-	return m.run(ctx, fn)
+	return m.Run(ctx, fn)
 }
 
 // Do is [Breaker.Run] for a function that returns a value.
 func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error)) (v T, err error) {
-	mustNotBeNil(fn == nil)
+	if fn == nil {
+		panic(nilFunctionText)
+	}
 	if err = ctx.Err(); err != nil {
 		return v, err
 	}
@@ -151,7 +155,9 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 // with a status. judge returns the outcome instead of Config.Classify. It is not called for the
 // calls for which Config.Classify is not called.
 func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, error), judge func(T, error) Outcome) (v T, err error) {
-	mustNotBeNil(fn == nil || judge == nil)
+	if fn == nil || judge == nil {
+		panic(nilFunctionText)
+	}
 	if err = ctx.Err(); err != nil {
 		return v, err
 	}
@@ -165,11 +171,8 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 	return v, err
 }
 
-func mustNotBeNil(isNil bool) {
-	if isNil {
-		panic("breaker: the function to call is nil")
-	}
-}
+// nilFunctionText is the panic of a call without a function.
+const nilFunctionText = "breaker: the function to call is nil"
 
 // Name returns the name of the breaker.
 func (b *Breaker) Name() string { return b.name }
@@ -325,7 +328,8 @@ func (b *Breaker) date(at time.Duration) time.Time { return b.clock.TimeOf(at) }
 // inClock returns the offset. If its clock is a new one, it restarts the breaker first: see
 // clock.IsNew.
 func (b *Breaker) inClock(at, tolerance time.Duration) time.Duration {
-	if at < b.phase.Load().seen()-clock.ReadTolerance {
+	p := b.phase.Load()
+	if at < max(p.sampledFrom, p.tally.Latest())-clock.ReadTolerance {
 		b.restartIfNew(at, tolerance)
 	}
 	return at

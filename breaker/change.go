@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/window"
 )
 
@@ -80,7 +81,7 @@ type changeQueue struct {
 	queue      []Change
 	delivering bool
 	opened     bool // the breaker has opened since the watchers were last called
-	watchers   map[*func(opened bool)]struct{}
+	watchers   map[watcher]struct{}
 }
 
 // push queues a change. The lock of the breaker is held, so changes are in order.
@@ -160,77 +161,76 @@ func (q *changeQueue) call(c Change) {
 	returned = true
 }
 
-// afterOpen calls f(true) once when the breaker next opens or is forced open, or at once if it is
-// already open. If the key of the breaker is forgotten first, it calls f(false) instead, because
-// the next breaker of the key does not know f. The goroutine that changes the breaker calls f,
-// after the change and outside all locks. f must not block and must not panic. stop cancels the
-// call of f, and reports whether f was not called.
-//
-// A caller that waits for something else before its call, such as a token of a limiter, uses
-// afterOpen to stop waiting when the breaker opens.
-func (b *Breaker) afterOpen(f func(opened bool)) (stop func() bool) {
-	key := &f
-	b.changes.watch(key)
-	for b.phase.Load().state == evicted {
-		if !b.changes.unwatch(key) {
-			// f was called: the eviction was undone, and the breaker has opened or was forgotten
-			return func() bool { return false }
+// watcher is a caller that waits for something else before its call, such as a token of a limiter.
+// Interrupt is called outside all locks by the goroutine that has changed the breaker. It must not
+// block and must not panic.
+type watcher interface{ Interrupt(c waiting.Cause) }
+
+// watch interrupts w once when the breaker next opens or is forced open, or at once if it is
+// already open. If the key of the breaker is forgotten first, it interrupts w for that reason,
+// because the next breaker of the key does not know w. watch returns the breaker whose unwatch ends
+// this. It is the breaker that the key has now.
+func (b *Breaker) watch(w watcher) *Breaker {
+	for {
+		q := b.changes
+		q.mu.Lock()
+		if q.watchers == nil {
+			q.watchers = map[watcher]struct{}{}
+		}
+		q.watchers[w] = struct{}{}
+		q.mu.Unlock()
+		p := b.phase.Load()
+		if p.passes == allCalls {
+			break
+		}
+		if p.state != evicted {
+			// the time is read before the phase: see now
+			if s := b.stateAt(b.peekNow()); (s == Open || s == ForcedOpen) && b.unwatch(w) {
+				w.Interrupt(waiting.Opened)
+			}
+			break
+		}
+		if !b.unwatch(w) { // the eviction was undone, and the breaker has opened or was forgotten
+			break
 		}
 		b = b.forCalls()
-		b.changes.watch(key)
 	}
-	if s := b.State(); (s == Open || s == ForcedOpen) && b.changes.unwatch(key) {
-		f(true)
-	}
-	return func() bool { return b.changes.unwatch(key) }
+	return b
 }
 
-func (q *changeQueue) watch(f *func(opened bool)) {
+// unwatch ends watch, and reports whether w was not interrupted.
+func (b *Breaker) unwatch(w watcher) bool {
+	q := b.changes
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.watchers == nil {
-		q.watchers = map[*func(opened bool)]struct{}{}
-	}
-	q.watchers[f] = struct{}{}
-}
-
-// unwatch removes f, and reports whether it was not called yet.
-func (q *changeQueue) unwatch(f *func(opened bool)) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	_, found := q.watchers[f]
-	delete(q.watchers, f)
+	_, found := q.watchers[w]
+	delete(q.watchers, w)
 	return found
 }
 
-// callWatchers calls all watchers if the breaker has opened since the last call.
+// callWatchers interrupts all watchers if the breaker has opened since the last call.
 func (q *changeQueue) callWatchers() {
-	for _, f := range q.takeWatchers() {
-		(*f)(true)
+	q.mu.Lock()
+	var all map[watcher]struct{}
+	if q.opened {
+		all = q.watchers
+		q.watchers, q.opened = nil, false
+	}
+	q.mu.Unlock()
+	for w := range all {
+		w.Interrupt(waiting.Opened)
 	}
 }
 
-// abandonWatchers calls the watchers of a breaker whose key was forgotten.
+// abandonWatchers interrupts the watchers of a breaker whose key was forgotten.
 func (q *changeQueue) abandonWatchers() {
 	q.mu.Lock()
 	all := q.watchers
 	q.watchers = nil
 	q.mu.Unlock()
-	for f := range all {
-		(*f)(false)
+	for w := range all {
+		w.Interrupt(waiting.Forgotten)
 	}
-}
-
-func (q *changeQueue) takeWatchers() (all []*func(opened bool)) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.opened {
-		for f := range q.watchers {
-			all = append(all, f)
-		}
-		q.watchers, q.opened = nil, false
-	}
-	return all
 }
 
 // eventName is the value of the attribute event.name, for logs that have event names.

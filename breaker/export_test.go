@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/window"
 )
 
@@ -15,12 +16,20 @@ func (b *Breaker) AdmitAt(t time.Time, m *Permit) error       { return b.admitAt
 func (b *Breaker) CheckAt(t time.Time) error                  { return b.checkAt(t) }
 func (b *Breaker) Check() error                               { return b.checkAt(time.Now()) }
 func (b *Breaker) Refuse(reason string) error                 { return b.refuseFor(reason) }
+
+// AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
-	return b.afterOpen(func(opened bool) {
-		if opened {
-			f()
-		}
-	})
+	w := &openWatcher{f}
+	at := b.watch(w)
+	return func() bool { return at.unwatch(w) }
+}
+
+type openWatcher struct{ f func() }
+
+func (w *openWatcher) Interrupt(c waiting.Cause) {
+	if c == waiting.Opened {
+		w.f()
+	}
 }
 
 // Facts returns the exported fields of e, except Margin and LastFailures.

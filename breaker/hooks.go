@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/report"
@@ -20,13 +21,13 @@ var _ = func() bool {
 		AdmitAt:     (*Breaker).admitAt,
 		CheckAt:     (*Breaker).checkAt,
 		Refuse:      (*Breaker).refuseFor,
-		AfterOpen:   (*Breaker).afterOpen,
+		Watch:       func(b *Breaker, w gatehook.Watcher) *Breaker { return b.watch(w) },
+		Unwatch:     func(b *Breaker, w gatehook.Watcher) { b.unwatch(w) },
 		AdmitClosed: (*Breaker).admitClosed,
-		Tell: func(m *Permit, l gatehook.Listener[Outcome], start time.Duration) {
-			m.listener, m.listenStart = l, start
-		},
-		Told: func(m *Permit) (gatehook.Listener[Outcome], time.Duration) { return m.listener, m.listenStart },
-		Live: (*Breaker).forCalls,
+		Judge:       (*Permit).judge,
+		JudgeAs:     (*Permit).judgeAs,
+		Record:      (*Permit).recordJudged,
+		Live:        (*Breaker).forCalls,
 		Find: func(group, key any) *Breaker {
 			return group.(interface{ findAny(key any) *Breaker }).findAny(key)
 		},
@@ -58,9 +59,8 @@ func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 	return true
 }
 
-// admitClosed is like admitAfter, but reads the clock itself if the breaker needs the time. It also
-// sets the listener.
-func (b *Breaker) admitClosed(m *Permit, l gatehook.Listener[Outcome]) bool {
+// admitClosed is like admitAfter, but reads the clock itself if the breaker needs the time.
+func (b *Breaker) admitClosed(m *Permit) bool {
 	p := b.phase.Load()
 	if !p.fast {
 		return false
@@ -68,14 +68,14 @@ func (b *Breaker) admitClosed(m *Permit, l gatehook.Listener[Outcome]) bool {
 	if p.timed {
 		m.start = b.now()
 	}
-	m.breaker, m.phase, m.listener = b, p, l
+	m.breaker, m.phase = b, p
 	return true
 }
 
 // admitAt is admit at the time t.
 func (b *Breaker) admitAt(t time.Time, m *Permit) error {
-	at := b.justNow(t)
-	return b.allow(m, b.phase.Load(), at)
+	at := b.inClock(b.clock.At(t), clock.ReadTolerance)
+	return b.allowAt(m, b.phase.Load(), at)
 }
 
 // checkAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/verdict"
 )
 
@@ -38,11 +37,9 @@ type Permit struct {
 	phase       *phase
 	shadowPhase *phase // the phase of the shadow, if the shadow let the call through
 	start       time.Duration
-	retryAfter  time.Duration              // the wait that the service asked for
-	listener    gatehook.Listener[Outcome] // called once with the recorded outcome; nil for none
-	listenStart time.Duration              // for the listener
-	flight      int64                      // the part of flights that counts the call
-	slot        int32                      // HalfOpen: the slot of the probe
+	retryAfter  time.Duration // the wait that the service asked for
+	flight      int64         // the part of flights that counts the call
+	slot        int32         // HalfOpen: the slot of the probe
 	// HalfOpen: the number of that use of the slot; Recovering: the number of the call
 	slotUse  uint32
 	number   int64 // in the sample, 0 if the call is not sampled
@@ -108,25 +105,22 @@ func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call
 // other methods of the permit until Run returns. Run panics if the permit is used up or fn is nil.
-func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) error {
-	mustNotBeNil(fn == nil)
+func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) (err error) {
+	if fn == nil {
+		panic(nilFunctionText)
+	}
 	if m.breaker == nil || m.recorded || m.used.Load() {
 		panic("breaker: the permit is used up")
 	}
-	return m.run(ctx, fn)
-}
-
-// SetRetryAfter sets how long the service asked not to be called. Call it before Record or Done. A
-// breaker that opens stays open at least that long, up to Config.MaxRetryAfter.
-func (m *Permit) SetRetryAfter(d time.Duration) { m.retryAfter = max(d, 0) }
-
-// run calls fn and records the result.
-func (m *Permit) run(ctx context.Context, fn func(context.Context) error) (err error) {
 	defer m.finish(ctx, &err, m.phase.rules.config.Classify)
 	err = fn(ctx)
 	m.returned = true
 	return err
 }
+
+// SetRetryAfter sets how long the service asked not to be called. Call it before Record or Done. A
+// breaker that opens stays open at least that long, up to Config.MaxRetryAfter.
+func (m *Permit) SetRetryAfter(d time.Duration) { m.retryAfter = max(d, 0) }
 
 // finish records the outcome of a call that was made with ctx, and reports whether it counted. The
 // call returned err, or it did not return because it panicked or called runtime.Goexit. If classify
@@ -139,7 +133,8 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 		return m.finishClassified(ctx, *err, classify)
 	}
 	if *err == nil {
-		return m.recordUnshared(ctx, Success, unread, nil)
+		m.recorded = true
+		return m.breaker.record(ctx, m, Success, unread, nil)
 	}
 	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), kindResult)
 }
@@ -152,49 +147,69 @@ func (m *Permit) finishClassified(ctx context.Context, err error, classify func(
 	return
 }
 
+// judge returns the outcome of a call of a gate that returned err, or Config.Classify if that is
+// set: then the gate calls it, and judgeAs afterwards. expired reports that the call failed at its
+// deadline, and that the outcome is Ignored because the deadline was too short.
+func (m *Permit) judge(ctx context.Context, err error) (o Outcome, expired bool, classify func(error) Outcome) {
+	if classify = m.phase.rules.config.Classify; classify != nil || err == nil {
+		return Success, false, classify
+	}
+	return m.outcome(ctx, err, nil), m.expired, nil
+}
+
+// recordJudged records the outcome of a call of a gate, which uses the permit up. returned is false
+// if the function that made the call did not return.
+func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, returned bool) bool {
+	if !returned {
+		return m.recordDescribed(ctx, nil, o, kindPanic)
+	}
+	return m.recordDescribed(ctx, err, o, kindResult)
+}
+
 // outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.
 func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	var f verdict.Findings
-	o := verdict.Find(&f, ctx, err, classify)
+	o, _ := m.judgeAs(ctx, err, &f, verdict.Find(&f, ctx, err, classify))
+	return o
+}
+
+// judgeAs returns the outcome of a call that returned err and was judged as o, and sets retryAfter
+// if it failed. expired is that of judge.
+func (m *Permit) judgeAs(ctx context.Context, err error, f *verdict.Findings, o Outcome) (_ Outcome, expired bool) {
 	if !o.Failed() {
-		return o
+		return o, false
 	}
 	if err != nil && o == Failure {
 		if deadline, ok := ctx.Deadline(); ok && m.isUninformative(deadline) {
 			m.expired = true
-			return Ignored
+			return Ignored, true
 		}
 	}
 	if m.retryAfter == 0 {
 		m.retryAfter = max(f.After, 0)
 	}
-	return o
+	return o, false
 }
 
 // recordDescribed records the outcome of a call that returned err. If the call failed and the
 // failure is to be kept, recordDescribed describes it. kind is the kind of a failure without an
 // error.
 func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
+	m.recorded = true
 	if !o.Failed() {
-		return m.recordUnshared(ctx, o, unread, nil)
+		return m.breaker.record(ctx, m, o, unread, nil)
 	}
 	var f failure
 	at := m.breaker.now()
 	if m.breaker.failures.Load().keeps(at) {
 		f.describe(ctx, err, kind, &m.phase.rules.config)
 	}
-	return m.recordUnshared(ctx, o, at, &f)
+	return m.breaker.record(ctx, m, o, at, &f)
 }
 
 // markUsed marks the permit as used and reports whether it was unused.
 func (m *Permit) markUsed() bool {
 	return m.breaker != nil && !m.recorded && !m.used.Load() && m.used.CompareAndSwap(false, true)
-}
-
-// recordUnshared is like Record, but for a permit that no other goroutine uses.
-func (m *Permit) recordUnshared(ctx context.Context, o Outcome, at time.Duration, f *failure) bool {
-	m.recorded = true
-	return m.breaker.record(ctx, m, o, at, f)
 }
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
@@ -256,7 +271,7 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 	m.breaker, m.phase, m.start = b, p, at
 	if p.sample != nil {
-		p.sample.begin(m, at)
+		m.number, m.member = p.sample.begun.Add(1), p.sample.cohort.begin(at)
 	}
 	if !p.watched {
 		return

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/cusum"
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/tally"
 )
 
@@ -13,13 +12,14 @@ import (
 // unknownContext. A change of state that the call causes uses ctx. f describes a failure and may be
 // nil.
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
-	at = b.read(at)
-	if l := m.listener; l != nil {
-		m.listener = nil // record may be called again for this permit
-		l.Ended(m.listenStart, gatehook.Ending[Outcome]{Outcome: o, Context: ctx, Expired: m.expired})
+	if at == unread {
+		at = b.now()
 	}
-	if o == Overloaded {
+	switch {
+	case o == Overloaded:
 		o = Failure
+	case o > Ignored: // an unknown outcome
+		o = Ignored
 	}
 	p, began := b.phase.Load(), m.phase
 	if began.watched {
@@ -43,11 +43,14 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	if o == Failure && p.results == judgeResults {
 		run = p.countFailure(at)
 	}
-	took := tally.Untimed
-	if began.timed {
-		took = b.durationOf(ctx, m, o, at)
+	if began.traced && o <= Failure {
+		b.keepExemplar(ctx, m, at)
 	}
-	streak, clean := p.tally.Record(at, verdictOf(o), took)
+	took := tally.Untimed
+	if began.measured {
+		took = at - m.start
+	}
+	streak, clean := p.tally.Record(at, tally.Outcome(o), took)
 	if m.retryAfter > 0 && p.results == judgeResults {
 		p.askRetry(at, m.retryAfter)
 	}
@@ -95,9 +98,12 @@ func (b *Breaker) recordPlain(ctx context.Context, began *phase, start time.Dura
 		b.record(ctx, &Permit{breaker: b, phase: began, start: start}, Success, at, nil)
 		return
 	}
+	if p.traced {
+		b.keepExemplar(ctx, &Permit{phase: p, start: start}, at)
+	}
 	took := tally.Untimed
-	if p.timed {
-		took = b.durationOf(ctx, &Permit{phase: p, start: start}, Success, at)
+	if p.measured {
+		took = at - start
 	}
 	if _, clean := p.tally.Record(at, tally.Success, took); !clean || p.asked {
 		b.judge(ctx, p, at, evidence{})
@@ -112,23 +118,6 @@ func (m *Permit) endFlight() {
 	}
 }
 
-// durationOf returns the duration of a call for the tally, and keeps the call if it may be an
-// exemplar.
-func (b *Breaker) durationOf(ctx context.Context, m *Permit, o Outcome, at time.Duration) time.Duration {
-	if m.phase.traced && o <= Failure {
-		b.keepExemplar(ctx, m, at)
-	}
-	return m.took(at)
-}
-
-// took returns the duration of the call, or tally.Untimed if the tally does not need it.
-func (m *Permit) took(at time.Duration) time.Duration {
-	if m.phase.measured {
-		return at - m.start
-	}
-	return tally.Untimed
-}
-
 // askRetry stores the time before which the service asked not to be called.
 func (p *phase) askRetry(at, after time.Duration) {
 	longest := p.rules.config.MaxRetryAfter
@@ -140,9 +129,6 @@ func (p *phase) askRetry(at, after time.Duration) {
 		old = p.live.retryAt.Load()
 	}
 }
-
-// verdictOf returns the outcome as a tally counts it. An unknown outcome is ignored.
-func verdictOf(o Outcome) tally.Outcome { return tally.Outcome(min(o, Ignored)) }
 
 // judge opens the breaker if the calls of a closed phase reach a limit. Successes are judged too: a
 // success may be the call that reaches MinCalls. If the call failed, e has the consecutive failures

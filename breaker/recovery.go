@@ -103,7 +103,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 	if counts {
 		b.changes.cause = ctx
 		took := at - m.start
-		p.tally.Record(at, verdictOf(o), took)
+		p.tally.Record(at, tally.Outcome(o), took)
 		if o == Failure && f.isKept() {
 			b.keepFailure(p, m, at, f)
 		}
@@ -344,7 +344,7 @@ func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, took, at time.Durati
 		if run := p.addToRun(o == Failure); o == Failure {
 			e.run = run
 		}
-		e.streak, _ = r.counted.Record(at, verdictOf(o), took)
+		e.streak, _ = r.counted.Record(at, tally.Outcome(o), took)
 		e.calls, e.slow = r.counted.Rates(at, &r.floor)
 		if r.oneOf == 1 && p.rules.failing(&e) {
 			b.failRound(p, window.Counts{}, at)

@@ -133,19 +133,6 @@ type sample struct {
 	newest       atomic.Int64 // the highest number of a call that has ended
 }
 
-// begin numbers a call that begins.
-func (s *sample) begin(m *Permit, at time.Duration) {
-	m.number, m.member = s.begun.Add(1), s.cohort.begin(at)
-}
-
-// end counts the end of a call with the number.
-func (s *sample) end(number int64) {
-	for old := s.newest.Load(); number > old && !s.newest.CompareAndSwap(old, number); {
-		old = s.newest.Load()
-	}
-	s.ended.Add(1)
-}
-
 // pending returns the number of calls in flight that began before one that has ended.
 func (s *sample) pending() int64 {
 	if s == nil {
@@ -157,7 +144,10 @@ func (s *sample) pending() int64 {
 // endSampled counts the end of a sampled call, and learns from its duration.
 func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
 	s, u := m.phase.sample, b.usual
-	s.end(m.number)
+	for old := s.newest.Load(); m.number > old && !s.newest.CompareAndSwap(old, m.number); {
+		old = s.newest.Load()
+	}
+	s.ended.Add(1)
 	present := u.cohort.Load() == s.cohort
 	if median, decided := s.cohort.end(m.member, o, at-m.start, at); present && decided && u.cohort.CompareAndSwap(s.cohort, nil) {
 		u.learn(s.cohort, median, at)

@@ -127,16 +127,17 @@ func TestACohortEndsThoughACallDoesNot(t *testing.T) {
 }
 
 func TestPendingCallsBeganBeforeOneThatHasEnded(t *testing.T) {
-	s := &sample{cohort: &cohort{}}
+	b := New("b", Config{})
+	s := b.phase.Load().sample
 	var permits [5]Permit
 	for i := range permits {
-		s.begin(&permits[i], 0)
+		require.NoError(t, b.admit(&permits[i]))
 	}
 	for _, step := range []struct {
 		ends int
 		want int64
 	}{{2, 2}, {0, 1}, {4, 2}, {1, 1}, {3, 0}} {
-		s.end(permits[step.ends].number)
+		permits[step.ends].Record(Success)
 		require.Equal(t, step.want, s.pending(), "call %d ended", step.ends)
 	}
 }

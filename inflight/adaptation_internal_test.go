@@ -458,18 +458,18 @@ func TestTheBoundOfAGateJudgesDeadlinesByItself(t *testing.T) {
 	for _, expired := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newForGate("g", 0, true)
-			end := gatehook.InFlight.(gatehook.Slots[Limiter, window.Outcome]).Listener(l).Ended
+			end := gatehook.InFlight.(gatehook.Slots[Limiter, window.Outcome]).End
 			for range 100 {
 				start, _, _ := l.occupy()
 				time.Sleep(20 * ms)
-				end(start, gatehook.Ending[window.Outcome]{Outcome: window.Success, Context: t.Context()})
+				end(l, start, gatehook.Ending[window.Outcome]{Outcome: window.Success, Context: t.Context()})
 			}
 			for range 300 {
 				start, _, ok := l.occupy()
 				if ok {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					time.AfterFunc(time.Second, func() {
-						end(start, gatehook.Ending[window.Outcome]{Outcome: window.Ignored, Context: ctx, Expired: expired})
+						end(l, start, gatehook.Ending[window.Outcome]{Outcome: window.Ignored, Context: ctx, Expired: expired})
 						cancel()
 					})
 				}

@@ -17,15 +17,13 @@ var _ = func() bool {
 		Adapts:          func(l *Limiter) bool { return l.adaptive.Load() != nil },
 		Reconfigure:     func(l *Limiter, limit int, adaptive bool) { l.reconfigure(Config{Limit: limit, Adaptive: adaptive}) },
 		Occupy:          (*Limiter).occupy,
-		Of:              limiterOf,
 		OccupyUncounted: (*Limiter).occupyUncounted,
 		Wait:            waitInGate,
 		NameMaxWait:     nameMaxWait,
 		Refuse:          (*Limiter).refuse,
 		IsFull:          (*Limiter).isFull,
 		Word:            func(l *Limiter) (*atomic.Uint64, *atomic.Uint32) { return &l.state.word, &l.limit },
-		Listener:        func(l *Limiter) gatehook.Listener[window.Outcome] { return (*listener)(l) },
-		UntimedListener: func(l *Limiter) gatehook.Listener[window.Outcome] { return (*untimedListener)(l) },
+		End:             (*Limiter).endCallOfGate,
 		Abandon:         (*Limiter).abandon,
 		Bound:           (*Limiter).bound,
 		AtOnce:          func(l *Limiter) int64 { return l.state.gotSlotAtOnce() },
@@ -33,49 +31,20 @@ var _ = func() bool {
 	return true
 }()
 
-// listener releases the slots of calls of a gate.
-type listener Limiter
-
-// Ended implements [gatehook.Listener].
-func (l *listener) Ended(start time.Duration, e gatehook.Ending[window.Outcome]) {
-	of := (*Limiter)(l)
-	if start != untimed && of.adaptive.Load() != nil {
-		of.endCallOfGate(start, e)
-	} else if of.state.release() { // as in endCall, which is not inlined
-		of.serveWaiters()
-	}
-}
-
-// untimedListener releases the slots of calls that are not timed, because the limit was fixed when
-// they began.
-type untimedListener Limiter
-
-// Ended implements [gatehook.Listener].
-func (l *untimedListener) Ended(time.Duration, gatehook.Ending[window.Outcome]) {
-	if of := (*Limiter)(l); of.state.release() {
-		of.serveWaiters()
-	}
-}
-
+// endCallOfGate releases the slot of a call of a gate.
 func (l *Limiter) endCallOfGate(start time.Duration, e gatehook.Ending[window.Outcome]) {
-	var deadline time.Time
-	if e.Context != nil {
-		deadline, _ = e.Context.Deadline()
+	if start != untimed && l.adaptive.Load() != nil {
+		var deadline time.Time
+		if e.Context != nil {
+			deadline, _ = e.Context.Deadline()
+		}
+		if e.Expired {
+			e.Outcome = window.Failure
+		}
+		l.endCall(start, endingOf(e.Context, e.Outcome), deadline)
+	} else if l.state.release() { // as in endCall, which is not inlined
+		l.serveWaiters()
 	}
-	if e.Expired {
-		e.Outcome = window.Failure
-	}
-	l.endCall(start, endingOf(e.Context, e.Outcome), deadline)
-}
-
-func limiterOf(l gatehook.Listener[window.Outcome]) *Limiter {
-	switch of := l.(type) {
-	case *listener:
-		return (*Limiter)(of)
-	case *untimedListener:
-		return (*Limiter)(of)
-	}
-	return nil
 }
 
 // newForGate returns a limiter with a name and without statistics, since the gate counts its calls.

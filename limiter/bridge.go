@@ -35,7 +35,8 @@ func fillBridge() bool {
 		return g.evictions(), g.withoutRoom(), tokens, period
 	}
 	bridge.TakeFast = (*TokenBucket).takeFast
-	bridge.Reserve, bridge.WaitReserve = reserve, waitReserve
+	bridge.Reserve = reserve
+	bridge.NewWaiter, bridge.WaitReserve = newGateWaiter, waitForGate
 	bridge.Renew = func(l Limiter, t time.Time, n int) (r Reservation) {
 		m := asMember(l)
 		if r.Result, r.taken = m.tryTake(t, n, nothing); r.taken.n > 0 {
@@ -86,7 +87,7 @@ type bridgeQueue struct {
 }
 
 func (q *bridgeQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
-	_, err := q.queue.wait(ctx, q.source, n, maxWait)
+	_, err := q.queue.wait(ctx, q.source, n, maxWait, nil)
 	return err
 }
 

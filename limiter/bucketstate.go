@@ -52,8 +52,7 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, curr
 	if uint(n)-1 >= s.counted {
 		return 0, s.predict(r, at, 0, n)
 	}
-	at = s.clamp(at)
-	now := s.units(at)
+	at, now := s.position(at)
 	// After a failed CompareAndSwap, adding 0 reads the word and fetches its cache line for writing
 	// in one step.
 	for old := s.full.Load(); ; old = s.full.Add(0) {
@@ -63,11 +62,13 @@ func (s *bucketState) take(r *Result, at time.Duration, n int) (full int64, curr
 		start := s.start(max(old, s.hold.floor), now)
 		next := start + s.cost*int64(n)
 		if next > now+s.capacity {
-			s.refuse(r, at, start, next)
+			s.describe(r, at, now, start)
+			r.RetryAfter = s.until(next-s.capacity, at)
 			return 0, true
 		}
 		if s.full.CompareAndSwap(old, next) {
-			s.allow(r, at, next)
+			s.describe(r, at, now, next)
+			r.OK = true
 			return next, true
 		}
 	}
@@ -79,7 +80,7 @@ func (s *bucketState) takeFast(at time.Duration, n int) bool {
 	if uint(n)-1 >= s.counted {
 		return false
 	}
-	now := s.units(s.clamp(at))
+	_, now := s.position(at)
 	for old := s.full.Load(); ; old = s.full.Add(0) {
 		next := s.start(max(old, s.hold.floor), now) + s.cost*int64(n)
 		if next > now+s.capacity { // also if the state has been replaced
@@ -193,20 +194,14 @@ func (l *limits) start(full, now int64) int64 {
 	return full
 }
 
-// allow fills in the answer to a request that moved full to a position.
-func (l *limits) allow(r *Result, at time.Duration, full int64) {
-	r.OK = true
-	r.Limit = l.burst
-	r.Remaining = l.tokens(l.units(at) + l.capacity - full)
+// describe fills in the answer to a request at a time with the position now, when the bucket is
+// full at the position full.
+func (l *limits) describe(r *Result, at time.Duration, now, full int64) {
+	r.Limit, r.Remaining = l.burst, 0
+	if left := now + l.capacity - full; left >= l.cost { // otherwise the division is not needed
+		r.Remaining = int(left / l.cost)
+	}
 	r.ResetAfter = l.until(full, at)
-}
-
-// refuse fills in the answer to a request that would move full from start to next.
-func (l *limits) refuse(r *Result, at time.Duration, start, next int64) {
-	r.Limit = l.burst
-	r.Remaining = l.tokens(l.units(at) + l.capacity - start)
-	r.RetryAfter = l.until(next-l.capacity, at)
-	r.ResetAfter = l.until(start, at)
 }
 
 // peek fills in the answer to a request for n tokens if ahead other tokens were taken first. The
@@ -215,7 +210,7 @@ func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int
 	if l.counted == 0 {
 		*r = Result{OK: true, Limit: l.burst, Remaining: l.burst}
 	} else {
-		l.peekCounted(r, l.clamp(at), max(full, h.floor), ahead, n)
+		l.peekCounted(r, at, max(full, h.floor), ahead, n)
 	}
 	if wait := h.remaining(at); wait > 0 {
 		r.OK, r.Remaining = false, 0
@@ -228,14 +223,13 @@ func (l *limits) peek(r *Result, at time.Duration, full int64, h hold, ahead int
 
 // peekCounted does the work of peek if the limit counts tokens.
 func (l *limits) peekCounted(r *Result, at time.Duration, full, ahead int64, n int) {
-	now := l.units(at)
+	at, now := l.position(at)
 	start := max(full, now)
 	start += product(ahead, l.cost, replaced-max(start, 0))
 	next := start + l.cost*int64(min(max(n, 0), l.burst))
-	if next <= now+l.capacity {
-		l.allow(r, at, start)
-	} else {
-		l.refuse(r, at, start, next)
+	l.describe(r, at, now, start)
+	if r.OK = next <= now+l.capacity; !r.OK {
+		r.RetryAfter = l.until(next-l.capacity, at)
 	}
 }
 
@@ -246,15 +240,16 @@ func (l *limits) takeFrom(r *Result, at time.Duration, full int64, h hold, n int
 		l.peek(r, at, full, h, 0, n)
 		return full
 	}
-	at = l.clamp(at)
-	now := l.units(at)
+	at, now := l.position(at)
 	start := l.start(max(full, h.floor), now)
 	next := start + l.cost*int64(n)
 	if next > now+l.capacity {
-		l.refuse(r, at, start, next)
+		l.describe(r, at, now, start)
+		r.RetryAfter = l.until(next-l.capacity, at)
 		return full
 	}
-	l.allow(r, at, next)
+	l.describe(r, at, now, next)
+	r.OK = true
 	return next
 }
 
@@ -344,6 +339,15 @@ func (s *scale) clamp(at time.Duration) time.Duration {
 	return min(max(at, s.first), s.last)
 }
 
+// position returns the nearest time within the life of a limiter, and its position, rounded down.
+func (s *scale) position(at time.Duration) (clamped time.Duration, position int64) {
+	at = min(max(at, s.first), s.last)
+	if s.plain {
+		return at, int64(at)
+	}
+	return at, s.up.times(int64(at))
+}
+
 // units returns the position of a clamped time, rounded down.
 func (s *scale) units(at time.Duration) int64 {
 	if s.plain {
@@ -383,14 +387,6 @@ func (s *scale) timeOf(u int64) int64 {
 		at++
 	}
 	return at
-}
-
-// tokens returns the number of whole tokens in units, or 0 if units is negative.
-func (s *scale) tokens(units int64) int {
-	if units < s.cost {
-		return 0 // usual for a refusal; the division takes as long as the rest of the function
-	}
-	return int(units / s.cost)
 }
 
 // fixedPoint is a number of at least 0 with 64 binary places.

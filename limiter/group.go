@@ -318,12 +318,12 @@ func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) 
 	if k.isShadow() {
 		return takeWithoutWait(ctx, k, n)
 	}
-	_, err := k.waitTaken(ctx, n, maxWait)
+	_, err := k.waitTaken(ctx, n, maxWait, nil)
 	return err
 }
 
-func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
-	t, err := k.group.wait(ctx, k.key, n, maxWait)
+func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	t, err := k.group.wait(ctx, k.key, n, maxWait, w)
 	if n != 0 && errors.Is(err, sentinel.ErrRefused) {
 		k.group.busiest.Add(k.key)
 	}

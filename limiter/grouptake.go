@@ -196,22 +196,22 @@ func (q *keyQueues[K]) wakeAll() {
 	}
 }
 
-func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration) (t taken, err error) {
+func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration, w *waiter) (t taken, err error) {
 	source := keySource[K]{g, key}
 	switch tier, room := g.hasRoom(key, n); {
 	case !room && g.overflow == ShareNew:
 		g.noRoom.Add(1)
-		t, err = g.shared[tier].waitTaken(ctx, n, maxWait)
+		t, err = g.shared[tier].waitTaken(ctx, n, maxWait, w)
 		t.shared = g.shared[tier]
 		return t, g.withMaxKeys(err)
 	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
 		// is decided at once
-		t, err = (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait)
+		t, err = (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait, w)
 		return t, g.withMaxKeys(err)
 	}
 	q := g.queues.acquire(key, g)
 	defer g.queues.release(key, q)
-	return q.wait(ctx, source, n, maxWait)
+	return q.wait(ctx, source, n, maxWait, w)
 }
 
 // withMaxKeys puts MaxKeys into the error of a request for whose key there was no room.

@@ -120,19 +120,24 @@ func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) er
 	if j.isShadow() {
 		return takeWithoutWait(ctx, j, n)
 	}
-	_, err := j.waitTaken(ctx, n, maxWait)
+	_, err := j.waitTaken(ctx, n, maxWait, nil)
 	return err
 }
 
-func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
+func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	if j.only != nil {
-		return j.waitForOnly(ctx, n, maxWait)
+		return j.waitForOnly(ctx, n, maxWait, w)
 	}
-	t, done, err := j.queue.acquireNow(ctx, j, n, maxWait)
+	var t taken
+	var done bool
+	var err error
+	if w == nil {
+		t, done, err = j.queue.acquireNow(ctx, j, n, maxWait)
+	}
 	if !done {
 		j.addWaiting(1)
 		defer j.addWaiting(-1)
-		t, err = j.queue.waitInQueue(ctx, j, n, maxWait)
+		t, err = j.queue.waitInQueue(ctx, j, n, maxWait, w)
 	}
 	if limited, ok := errors.AsType[*LimitedError](err); ok {
 		if limited.Reason == NoRoom {
@@ -144,18 +149,18 @@ func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration) (ta
 }
 
 // waitForOnly waits for the only limiter, and counts the request.
-func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration) (t taken, err error) {
+func (j *Joint) waitForOnly(ctx context.Context, n int, maxWait time.Duration, w *waiter) (t taken, err error) {
 	if err := ctx.Err(); err != nil {
 		return t, err
 	}
-	if j.statistics != nil {
+	if w == nil && j.statistics != nil {
 		if r := j.takeAll(&t, time.Now(), n, allowedOnly); r.OK || isPeek(r, n) {
 			j.record(r, n)
 			return t, nil
 		}
 	}
 	began := j.beginWait()
-	r, err := waitReserve(ctx, j.only, n, maxWait)
+	r, err := waitReserve(ctx, j.only, n, maxWait, w)
 	if r.owner != nil {
 		t = taken{n: n, parts: []taken{r.taken}}
 	}

@@ -104,12 +104,12 @@ func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Durati
 	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
-	_, err := b.waitTaken(ctx, n, maxWait)
+	_, err := b.waitTaken(ctx, n, maxWait, nil)
 	return err
 }
 
-func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
-	return b.queue.wait(ctx, b, n, maxWait)
+func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	return b.queue.wait(ctx, b, n, maxWait, w)
 }
 
 func (b *LeakyBucket) tryTake(t time.Time, n int, _ counting) (Result, taken) {

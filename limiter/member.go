@@ -54,8 +54,9 @@ const (
 // waitMember is a member whose callers can wait.
 type waitMember interface {
 	member
-	// waitTaken is like WaitAtMost, and returns what it took. It does not know shadow mode.
-	waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error)
+	// waitTaken is like WaitAtMost, and returns what it took. It does not know shadow mode. w is
+	// the waiter of a gate that the limiter has refused, or nil.
+	waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error)
 }
 
 func asMember(l Limiter) member {

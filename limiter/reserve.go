@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/clock"
 )
 
@@ -100,10 +101,15 @@ func reserve(l Limiter, t time.Time, n int, waits bool) (r Reservation) {
 	return r
 }
 
-// waitReserve waits as WaitAtMost does.
-func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration) (r Reservation, err error) {
+// waitReserve waits as WaitAtMost does. w is the waiter of a gate that l has refused, or nil.
+func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration, w *waiter) (r Reservation, err error) {
 	m, ok := l.(waitMember)
 	if !ok || !m.isItself(l) {
+		if w != nil {
+			var release func()
+			ctx, release = w.Context(ctx)
+			defer release()
+		}
 		began := time.Now()
 		if err = l.WaitAtMost(ctx, n, maxWait); err == nil {
 			r.owner, r.taken = asMember(l.(Limiter)), taken{n: n, when: began}
@@ -116,10 +122,28 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 		}
 		return r, err
 	}
-	if r.taken, err = m.waitTaken(ctx, n, maxWait); r.taken.n > 0 {
+	if r.taken, err = m.waitTaken(ctx, n, maxWait, w); r.taken.n > 0 {
 		r.owner = m
 	}
 	return r, err
+}
+
+// newGateWaiter returns the waiter of a call of a gate.
+func newGateWaiter() bridge.Waiter {
+	w := &waiter{}
+	w.Init()
+	return w
+}
+
+// waitForGate waits for a token of a limiter that has given an answer to the gate.
+func waitForGate(ctx context.Context, w bridge.Waiter, l WaitLimiter, refused Result, maxWait time.Duration) (Reservation, error) {
+	of := w.(*waiter)
+	of.refused = refused
+	if b, ok := l.(*TokenBucket); ok && b.statistics == nil { // the usual case
+		t, err := b.queue.waitInQueue(ctx, b, 1, maxWait, of)
+		return Reservation{owner: b, taken: t}, err
+	}
+	return waitReserve(ctx, l, 1, maxWait, of)
 }
 
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n
@@ -191,15 +215,16 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 		s.predict(&r.Result, at, 0, n)
 		return
 	}
-	at = s.clamp(at)
-	now, held := s.units(at), s.hold.remaining(at)
+	at, now := s.position(at)
+	held := s.hold.remaining(at)
 	for {
 		old := s.full.Load()
 		start := s.start(max(old, s.hold.floor), now)
 		r.end = start + s.cost*int64(n)
 		delay := s.until(r.end-s.capacity, at)
 		if delay == Never || delay > maxWait || held > 0 {
-			s.refuse(&r.Result, at, start, r.end)
+			s.describe(&r.Result, at, now, start)
+			r.RetryAfter = delay
 			if r.RetryAfter < Never {
 				r.RetryAfter = max(r.RetryAfter-maxWait, held)
 			}
@@ -207,7 +232,8 @@ func (s *bucketState) reserve(r *Reservation, at, maxWait time.Duration) {
 			return
 		}
 		if s.full.CompareAndSwap(old, r.end) {
-			s.allow(&r.Result, at, r.end)
+			s.describe(&r.Result, at, now, r.end)
+			r.OK = true
 			r.Delay, r.due, r.taken.end = delay, at+delay, r.end
 			if r.before = s.lastPromise; delay > 0 && r.end > s.lastPromise.end {
 				s.lastPromise, s.promisedAt = r.promise, at

@@ -188,12 +188,12 @@ func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Durati
 	if b.isShadow() {
 		return takeWithoutWait(ctx, b, n)
 	}
-	_, err := b.waitTaken(ctx, n, maxWait)
+	_, err := b.waitTaken(ctx, n, maxWait, nil)
 	return err
 }
 
-func (b *TokenBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
-	return b.queue.wait(ctx, b, n, maxWait)
+func (b *TokenBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	return b.queue.wait(ctx, b, n, maxWait, w)
 }
 
 // takeWithoutWait does the work of Wait for a limiter in shadow mode, which allows every request

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/waiting"
 )
 
 // waitQueue lets callers wait for the tokens of a limiter in order of arrival.
@@ -13,7 +15,7 @@ import (
 // A waiter is charged when its turn comes, so a waiter that leaves owes nothing, and a change of
 // the rate applies to all waiters. Only the first waiter sleeps until the limiter has tokens. Each
 // waiter with a maximum wait has a timer of its own, so that it leaves on time whatever happens to
-// the limiter. The queue starts no goroutine.
+// the limiter.
 type waitQueue struct {
 	// waitingTokens is the number of tokens that all waiters want. It is above 0 exactly while
 	// there is a waiter.
@@ -30,7 +32,6 @@ type waitQueue struct {
 	mu          sync.Mutex
 	first, last *waiter
 	length      int
-	timer       *time.Timer // of the first waiter
 	// received by the first waiter when a limiter behind this one has changed; often nil
 	changed     wakeup
 	subscribers []wakeup
@@ -54,15 +55,23 @@ const maxWaitingTokens = 1 << 60
 // noWait is a special ResetAfter: the caller must not wait, although there is a RetryAfter.
 const noWait time.Duration = -1
 
+// waiter is a request that waits. It implements [bridge.Waiter], so a gate can interrupt it.
 type waiter struct {
+	waiting.Waiter
 	n          int
-	counted    int64         // the amount that the waiter adds to waitingTokens
-	wake       chan struct{} // a signal to check again; has room for one
+	counted    int64 // the amount that the waiter adds to waitingTokens
 	done       bool
-	taken      *taken // the result, once done
-	err        error  // likewise
+	taken      taken // the result, once done
+	err        error // likewise
 	prev, next *waiter
+
+	// The answer of the limiter to a gate that has asked before it waits, or the zero Result. While
+	// no other caller waits, the queue does not ask again before the request has joined.
+	refused Result
 }
+
+// errInterrupted is the error of a wait that a gate has interrupted.
+var errInterrupted = errors.New("limiter: the wait was interrupted")
 
 // keepStatistics makes the queue count its waiters by how their waits end. It is called before any
 // wait.
@@ -71,12 +80,15 @@ func (q *waitQueue) keepStatistics(s *statistics) {
 	q.slow.Store(s != nil)
 }
 
-// wait takes n tokens, or waits for them for at most maxWait. It counts the request.
-func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (taken, error) {
-	if t, done, err := q.acquireNow(ctx, s, n, maxWait); done {
-		return t, err
+// wait takes n tokens, or waits for them for at most maxWait. It counts the request. w is the
+// waiter of a gate that the limiter has refused, or nil.
+func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	if w == nil {
+		if t, done, err := q.acquireNow(ctx, s, n, maxWait); done {
+			return t, err
+		}
 	}
-	return q.waitInQueue(ctx, s, n, maxWait)
+	return q.waitInQueue(ctx, s, n, maxWait, w)
 }
 
 // acquireNow takes n tokens if there is no waiter. done is false if the caller has to wait.
@@ -98,38 +110,61 @@ func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWai
 	return t, false, nil
 }
 
-// waitInQueue waits for n tokens behind the present waiters.
-func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (t taken, err error) {
-	began := q.statistics.beginWait()
-	w, err := q.join(ctx, s, n, maxWait)
-	if err == nil {
-		if err = q.waitTurn(ctx, s, w, maxWait); err == nil {
-			t = *w.taken
-		}
+// waitInQueue waits for n tokens behind the present waiters. w may be nil.
+func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration, w *waiter) (t taken, err error) {
+	var began time.Time
+	if q.statistics != nil {
+		began = q.statistics.beginWait()
 	}
-	return t, q.statistics.endWait(began, n, err)
+	if w == nil {
+		w = &waiter{}
+		w.Init()
+	}
+	w.n, w.done, w.taken, w.err = n, false, taken{}, nil
+	if err = q.join(ctx, s, w, maxWait); err == nil {
+		t, err = q.waitTurn(ctx, s, w, maxWait)
+	}
+	if q.statistics != nil {
+		err = q.statistics.endWait(began, n, err)
+	}
+	return t, err
 }
 
 // join appends a waiter, unless its wait cannot succeed.
-func (q *waitQueue) join(ctx context.Context, s tokenSource, n int, maxWait time.Duration) (*waiter, error) {
+func (q *waitQueue) join(ctx context.Context, s tokenSource, w *waiter, maxWait time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r := s.predict(q.waitingTokens.Load(), n)
+	r := w.refused
+	if ahead := q.waitingTokens.Load(); r.RetryAfter == 0 || ahead != 0 {
+		r = s.predict(ahead, w.n)
+	}
 	if r.RetryAfter == Never {
-		return nil, refusalOf(r, n)
+		return refusalOf(r, w.n)
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < r.RetryAfter {
-		return nil, newLimitedError(PastDue, r)
+		return newLimitedError(PastDue, r)
 	}
 	if r.RetryAfter > maxWait {
-		return nil, newLimitedError(WaitTooLong, r)
+		return newLimitedError(WaitTooLong, r)
 	}
-	if err := q.fullFor(n, r); err != nil {
-		return nil, err
+	if q.maxWaiters > 0 || q.maxTokens > 0 {
+		if err := q.fullFor(w.n, r); err != nil {
+			return err
+		}
 	}
-	w := &waiter{n: n, wake: make(chan struct{}, 1)}
-	q.push(w)
-	return w, nil
+	if w.prev = q.last; q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.length++
+	if w.counted = int64(w.n); w.counted > maxWaitingTokens-q.waitingTokens.Load() {
+		w.counted = 1
+	}
+	q.waitingTokens.Add(w.counted)
+	q.slow.Store(true)
+	return nil
 }
 
 // fullFor returns an error if the queue has no room for a request for n tokens, whose predicted
@@ -148,51 +183,54 @@ func (q *waitQueue) fullFor(n int, r Result) error {
 }
 
 // waitTurn blocks until w has its tokens or leaves.
-func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxWait time.Duration) error {
-	var timeout <-chan time.Time
+func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxWait time.Duration) (taken, error) {
+	left := maxWait
+	var began time.Time
 	if maxWait != Never {
-		timer := time.NewTimer(maxWait)
-		defer timer.Stop()
-		timeout = timer.C
+		began = time.Now()
 	}
 	for {
-		retry, changed := q.serveIfFirst(s, w)
-		select {
-		case <-w.wake:
-		case <-retry:
-		case <-changed:
-		case <-timeout:
-			return q.leave(s, w, WaitTooLong, nil)
-		case <-ctx.Done():
-			if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
-				return q.leave(s, w, "", err)
-			}
-			return q.leave(s, w, PastDue, nil)
+		retryAfter, changed, done := q.serveIfFirst(s, w)
+		if done {
+			return w.taken, w.err
 		}
-		if q.isDone(w) {
-			return w.err
+		cause := w.Block(ctx.Done(), changed, min(retryAfter, left))
+		if maxWait != Never {
+			left = maxWait - time.Since(began)
+		}
+		switch err := ctx.Err(); {
+		case err == nil && cause != waiting.None:
+			return q.leave(s, w, "", errInterrupted)
+		case err != nil && !errors.Is(err, context.DeadlineExceeded):
+			return q.leave(s, w, "", err)
+		case err != nil:
+			return q.leave(s, w, PastDue, nil)
+		case left <= 0:
+			return q.leave(s, w, WaitTooLong, nil)
 		}
 	}
 }
 
-// serveIfFirst serves all waiters that can be served, if w is the first. If w is still the first
-// then, it returns the channels that say when to try again. For other waiters it returns nil
-// channels.
-func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (<-chan time.Time, wakeup) {
+// serveIfFirst serves all waiters that can be served, if w is the first, and reports whether w is
+// done. If w is still the first then, it returns when to try again: after a time, which is Never
+// for other waiters, or when it receives from changed.
+func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (retryAfter time.Duration, changed wakeup, done bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first != w {
-		return nil, nil
+		return Never, nil, w.done
 	}
-	retryAfter := q.serve(s)
+	retryAfter = q.serve(s)
 	if q.first != w {
-		q.first.signal()
-		return nil, nil
+		if q.first != nil {
+			q.first.Signal()
+		}
+		return Never, nil, w.done
 	}
 	if retryAfter == 0 {
-		return nil, q.changed
+		retryAfter = Never
 	}
-	return q.startTimer(retryAfter), q.changed
+	return retryAfter, q.changed, false
 }
 
 // serve serves waiters in order until one has to wait, and returns the RetryAfter of that one. It
@@ -206,8 +244,8 @@ func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 		if !r.OK {
 			q.first.err = refusalOf(r, q.first.n)
 		}
-		q.first.done, q.first.taken = true, &t
-		q.first.signal()
+		q.first.done, q.first.taken = true, t
+		q.first.Signal()
 		q.remove(q.first)
 	}
 	return 0
@@ -216,7 +254,7 @@ func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 // leave removes w, and returns err or a refusal with the reason. If w is done, it is too late to
 // leave, and leave returns the result of w. A waiter whose time is up gets the tokens that are
 // there by then.
-func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) error {
+func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) (taken, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	first := q.first
@@ -226,16 +264,16 @@ func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) er
 	if !w.done {
 		q.remove(w)
 	}
-	if q.first != first {
-		q.first.signal()
+	if q.first != first && q.first != nil {
+		q.first.Signal()
 	}
 	if w.done {
-		return w.err
+		return w.taken, w.err
 	}
 	if err != nil {
-		return err
+		return taken{}, err
 	}
-	return newLimitedError(reason, s.predict(q.waitingTokens.Load(), w.n))
+	return taken{}, newLimitedError(reason, s.predict(q.waitingTokens.Load(), w.n))
 }
 
 // wakeFirst makes the first waiter try again, because the limiter may have more tokens than it had.
@@ -245,32 +283,10 @@ func (q *waitQueue) wakeFirst() {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.first.signal()
+	if q.first != nil {
+		q.first.Signal()
+	}
 	q.notify()
-}
-
-func (q *waitQueue) startTimer(d time.Duration) <-chan time.Time {
-	if q.timer == nil {
-		q.timer = time.NewTimer(d)
-	} else {
-		q.timer.Reset(d)
-	}
-	return q.timer.C
-}
-
-func (q *waitQueue) push(w *waiter) {
-	if w.prev = q.last; q.last == nil {
-		q.first = w
-	} else {
-		q.last.next = w
-	}
-	q.last = w
-	q.length++
-	if w.counted = int64(w.n); w.counted > maxWaitingTokens-q.waitingTokens.Load() {
-		w.counted = 1
-	}
-	q.waitingTokens.Add(w.counted)
-	q.slow.Store(true)
 }
 
 func (q *waitQueue) remove(w *waiter) {
@@ -290,25 +306,7 @@ func (q *waitQueue) remove(w *waiter) {
 		return
 	}
 	q.slow.Store(q.statistics != nil)
-	if q.timer != nil {
-		q.timer.Stop()
-		q.timer = nil // the next waiter may be in another testing/synctest bubble
-	}
-	q.notify() // callers that were refused because of the waiters may now be allowed
-}
-
-func (q *waitQueue) isDone(w *waiter) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return w.done
-}
-
-func (w *waiter) signal() {
-	if w == nil {
-		return
-	}
-	select {
-	case w.wake <- struct{}{}:
-	default:
+	if len(q.subscribers) > 0 {
+		q.notify() // callers that were refused because of the waiters may now be allowed
 	}
 }

@@ -75,12 +75,12 @@ func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Dura
 	if l.isShadow() {
 		return takeWithoutWait(ctx, l, n)
 	}
-	_, err := l.waitTaken(ctx, n, maxWait)
+	_, err := l.waitTaken(ctx, n, maxWait, nil)
 	return err
 }
 
-func (l *windowLimiter) waitTaken(ctx context.Context, n int, maxWait time.Duration) (taken, error) {
-	return l.queue.wait(ctx, l, n, maxWait)
+func (l *windowLimiter) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	return l.queue.wait(ctx, l, n, maxWait, w)
 }
 
 func (l *windowLimiter) period() time.Duration { return l.window }

@@ -106,7 +106,7 @@ func makeCalls(t *testing.T, g *weir.Gate, trace *strings.Builder) {
 	t.Helper()
 	began := time.Now()
 	note := func(err error) { fmt.Fprintln(trace, time.Since(began), err) }
-	var permits [12]breaker.Permit
+	var permits [12]weir.Permit
 	for i := range permits {
 		var err error
 		permits[i], err = g.Allow(t.Context())

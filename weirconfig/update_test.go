@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir"
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/weirconfig"
 )
 
@@ -228,7 +227,7 @@ func TestUpdatesUnderLoad(t *testing.T) {
 		require.Equal(t, calls.Load(), total.Calls()+total.Refused+late)
 		require.Equal(t, allowed.Load(), total.Calls()+late)
 		require.Positive(t, late)
-		var permits [5]breaker.Permit
+		var permits [5]weir.Permit
 		for i := range permits { // no slot is lost
 			var err error
 			permits[i], err = pay.Allow(t.Context())

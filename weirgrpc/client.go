@@ -89,7 +89,7 @@ func (c *Client) Unary(ctx context.Context, method string, req, reply any, cc *g
 }
 
 // record records the outcome of a call, and holds the gate if the server asks for a wait.
-func (c *Client) record(ctx context.Context, g *weir.Gate, permit *breaker.Permit, err error) {
+func (c *Client) record(ctx context.Context, g *weir.Gate, permit *weir.Permit, err error) {
 	outcome := breaker.Ignored // recorded if Classify panics
 	defer func() { permit.DoneAs(ctx, err, outcome) }()
 	if cancelled(ctx, err) {

@@ -57,7 +57,7 @@ type clientStream struct {
 	client   *Client
 	gate     *weir.Gate
 	ctx      context.Context // of the caller; that of the stream is always cancelled in the end
-	permit   breaker.Permit
+	permit   weir.Permit
 	recorded atomic.Bool
 	failed   atomic.Bool // an error has been seen
 }

@@ -50,7 +50,7 @@ func Guard(gate func(context.Context, Call) *weir.Gate) Rule {
 }
 
 type gatePass struct {
-	permit breaker.Permit
+	permit weir.Permit
 	refund func()
 }
 

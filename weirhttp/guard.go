@@ -93,7 +93,7 @@ type guardedResponse struct {
 	watchedResponse
 	request  *http.Request
 	classify func(*http.Request, int) breaker.Outcome
-	permit   breaker.Permit
+	permit   weir.Permit
 	returned bool
 	recorded bool
 }

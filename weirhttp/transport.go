@@ -69,7 +69,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // send sends the request and records the outcome.
-func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *breaker.Permit) (*http.Response, error) {
+func (t *Transport) send(req *http.Request, gate *weir.Gate, permit *weir.Permit) (*http.Response, error) {
 	outcome := breaker.Failure // recorded if the base panics
 	var failed error           // the text that the breaker shows for a failure
 	defer func() { permit.DoneAs(req.Context(), failed, outcome) }()

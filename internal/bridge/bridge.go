@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/places"
+	"github.com/weir-go/weir/internal/waiting"
 )
 
 // Source is a limiter as its queue uses it.
@@ -28,6 +29,15 @@ type Queue interface {
 	HasWaiters() bool
 	// WakeFirst makes the first waiter try again.
 	WakeFirst()
+}
+
+// Waiter is a call of a gate that waits: see [waiting.Waiter].
+type Waiter interface {
+	Interrupt(c waiting.Cause)
+	Cause() waiting.Cause
+	Clear()
+	Block(done, changed <-chan struct{}, d time.Duration) waiting.Cause
+	Context(ctx context.Context) (interrupted context.Context, release context.CancelFunc)
 }
 
 // Limits is what a limiter says of its configuration. A field that is not known is 0.
@@ -69,8 +79,11 @@ var (
 	// Renew is a func(l limiter.Limiter, t time.Time, n int) limiter.Reservation. It is like
 	// Reserve, but does not count the request, because tokens that were counted were given back.
 	Renew any
-	// WaitReserve is a func(ctx context.Context, l limiter.WaitLimiter, n int, maxWait
-	// time.Duration) (limiter.Reservation, error). It waits as WaitAtMost does.
+	// NewWaiter returns a waiter for a call of a gate.
+	NewWaiter func() Waiter
+	// WaitReserve is a func(ctx context.Context, w Waiter, l limiter.WaitLimiter, refused
+	// limiter.Result, maxWait time.Duration) (limiter.Reservation, error). It waits for one token
+	// as WaitAtMost does, after l has given the answer refused. w must be one of NewWaiter.
 	WaitReserve any
 	// SetLimits is a func(*limiter.TokenBucket, limiter.Rate, int). It is SetRate and SetBurst in
 	// one step, with a valid rate and a valid burst, of which 0 means the default.

@@ -31,7 +31,7 @@ func (c *Clock) StartsElsewhere() bool { return c.start() != &c.Epoch }
 // Now returns the offset of the current time. Like At, it chooses the origin if none has been
 // chosen.
 func (c *Clock) Now() time.Duration {
-	if c.StartsAtEpoch() {
+	if c.origin.Load() == &c.Epoch {
 		return time.Since(c.Epoch)
 	}
 	return c.At(time.Now())
@@ -39,10 +39,12 @@ func (c *Clock) Now() time.Duration {
 
 // At returns the offset of a time. The first call chooses the origin.
 func (c *Clock) At(t time.Time) time.Duration {
-	if c.origin.Load() == nil {
+	origin := c.origin.Load()
+	if origin == nil {
 		c.chooseOrigin(t)
+		origin = c.start()
 	}
-	return c.Peek(t)
+	return min(max(t.Sub(*origin), -MaxOffset), MaxOffset)
 }
 
 // Peek returns the offset of a time without choosing the origin. Code that only reads uses it.

@@ -6,6 +6,9 @@ import (
 	"context"
 	"time"
 	"unsafe"
+
+	"github.com/weir-go/weir/internal/verdict"
+	"github.com/weir-go/weir/internal/waiting"
 )
 
 // Hooks are functions of breakers of type B, with permits of type P and outcomes of type O. None of
@@ -25,21 +28,23 @@ type Hooks[B, P, O any] struct {
 	// Refuse refuses a call for the given reason, even if b has closed since, and counts the
 	// refusal.
 	Refuse func(b *B, reason string) error
-	// AfterOpen calls f(true) once when b next opens, or now if it is open. It calls f(false)
-	// instead if the key of b is forgotten first. The goroutine that changes b calls f, after the
-	// change and outside all locks. f must not block and must not panic. stop cancels the call of
-	// f, and reports whether f was not called.
-	AfterOpen func(b *B, f func(opened bool)) (stop func() bool)
+	// Watch interrupts w once when b next opens, or now if it is open, or if the key of b is
+	// forgotten first. The goroutine that changes b does so, after the change and outside all
+	// locks. Watch returns the breaker for Unwatch.
+	Watch func(b *B, w Watcher) *B
+	// Unwatch ends Watch.
+	Unwatch func(b *B, w Watcher)
 	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, and reports
-	// whether it did. It also does what Tell does with l and a start of 0. If it reports false,
-	// nothing was refused or counted.
-	AdmitClosed func(b *B, p *P, l Listener[O]) bool
-	// Tell makes p call l once with start and the outcome that is recorded with p, even if that
-	// outcome does not count. It replaces an earlier l. The permit may be zero, and filled in
-	// afterwards.
-	Tell func(p *P, l Listener[O], start time.Duration)
-	// Told returns the arguments of Tell.
-	Told func(p *P) (l Listener[O], start time.Duration)
+	// whether it did. If it reports false, nothing was refused or counted.
+	AdmitClosed func(b *B, p *P) bool
+	// Judge returns the outcome of a call that returned err, or the Classify of b if that decides.
+	// expired is that of Ending. The caller records the outcome with Record.
+	Judge func(p *P, ctx context.Context, err error) (o O, expired bool, classify func(error) O)
+	// JudgeAs is Judge for a caller that has judged err itself, as f and o say.
+	JudgeAs func(p *P, ctx context.Context, err error, f *verdict.Findings, o O) (_ O, expired bool)
+	// Record records the outcome of a call, which uses p up, and reports whether it counted.
+	// returned is false if the function that made the call did not return.
+	Record func(p *P, ctx context.Context, err error, o O, returned bool) bool
 	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
 	Live func(b *B) *B
 	// Find returns the breaker of a key in a group of breakers, or nil if the key has no room. key
@@ -55,10 +60,9 @@ type Hooks[B, P, O any] struct {
 	Attached func(b *B) Place
 }
 
-// Listener is notified how a call has ended.
-type Listener[O any] interface {
-	Ended(start time.Duration, e Ending[O])
-}
+// Watcher is a caller that waits for something else before its call. Interrupt must not block and
+// must not panic.
+type Watcher interface{ Interrupt(c waiting.Cause) }
 
 // Ending is how a call has ended.
 type Ending[O any] struct {

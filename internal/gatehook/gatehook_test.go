@@ -11,6 +11,8 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/verdict"
+	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
 )
@@ -60,9 +62,9 @@ func growStack(depth int) int {
 	return v.a
 }
 
-type listener func(breaker.Outcome)
+type watcher func(waiting.Cause)
 
-func (l listener) Ended(_ time.Duration, e gatehook.Ending[breaker.Outcome]) { l(e.Outcome) }
+func (w *watcher) Interrupt(c waiting.Cause) { (*w)(c) }
 
 // TestHooksAreSet asserts the types that gates assert.
 func TestHooksAreSet(t *testing.T) {
@@ -71,12 +73,12 @@ func TestHooksAreSet(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	var p breaker.Permit
 	require.NoError(t, hooks.Admit(b, &p))
-	var told []breaker.Outcome
-	hooks.Tell(&p, listener(func(o breaker.Outcome) { told = append(told, o) }), time.Second)
-	_, start := hooks.Told(&p)
-	require.Equal(t, time.Second, start)
-	require.True(t, p.Record(breaker.Failure))
-	require.Equal(t, []breaker.Outcome{breaker.Failure}, told)
+	o, expired, classify := hooks.Judge(&p, t.Context(), context.DeadlineExceeded)
+	require.Nil(t, classify)
+	require.Equal(t, breaker.Failure, o)
+	require.False(t, expired)
+	require.True(t, hooks.Record(&p, t.Context(), context.DeadlineExceeded, o, true))
+	require.False(t, p.Record(breaker.Success), "the permit is used up")
 	require.Equal(t, int64(1), b.Totals().Failures)
 	require.Nil(t, hooks.Attached(b), "b is not in a group")
 
@@ -87,9 +89,10 @@ func TestHooksAreSet(t *testing.T) {
 	require.ErrorIs(t, hooks.CheckAt(b, time.Now()), breaker.ErrOpen)
 	require.ErrorIs(t, hooks.Refuse(b, "a reason"), breaker.ErrOpen)
 	require.Equal(t, int64(3), b.Totals().Refused, "AdmitAfter refuses nothing")
-	opened := false
-	hooks.AfterOpen(b, func(open bool) { opened = open })
-	require.True(t, opened, "b is open")
+	var told []waiting.Cause
+	w := watcher(func(c waiting.Cause) { told = append(told, c) })
+	hooks.Unwatch(hooks.Watch(b, &w), &w)
+	require.Equal(t, []waiting.Cause{waiting.Opened}, told, "b is open")
 
 	throttles, ok := gatehook.Throttle.(gatehook.Throttles[throttle.Throttle, window.Outcome])
 	require.True(t, ok)
@@ -113,9 +116,9 @@ func TestHooksAreSet(t *testing.T) {
 	require.Equal(t, breaker.Closed, b.StateAt(t0))
 }
 
-// A breaker ignores a deadline that is shorter than the usual time of a call. The listener learns
-// that it has passed, and what the caller allowed.
-func TestAListenerLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
+// A breaker ignores a deadline that is shorter than the usual time of a call. The gate learns that
+// it has passed.
+func TestAGateLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hooks := gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
 		b := breaker.New("b", breaker.Config{})
@@ -123,23 +126,19 @@ func TestAListenerLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
 			_ = b.Run(t.Context(), func(context.Context) error { time.Sleep(50 * time.Millisecond); return nil })
 		}
 		for _, late := range []bool{true, false} {
-			var got gatehook.Ending[breaker.Outcome]
 			var p breaker.Permit
 			require.NoError(t, hooks.Admit(b, &p))
-			hooks.Tell(&p, endingListener(func(e gatehook.Ending[breaker.Outcome]) { got = e }), 0)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			if late {
 				<-ctx.Done()
 			}
-			p.Done(ctx, context.DeadlineExceeded)
+			o, expired, _ := hooks.Judge(&p, ctx, context.DeadlineExceeded)
 			cancel()
-			require.Equal(t, late, got.Expired)
-			require.Equal(t, late, got.Outcome == breaker.Ignored)
-			require.Equal(t, ctx, got.Context)
+			require.Equal(t, late, expired)
+			require.Equal(t, late, o == breaker.Ignored)
+			o, expired = hooks.JudgeAs(&p, ctx, context.DeadlineExceeded, &verdict.Findings{}, breaker.Overloaded)
+			require.Equal(t, breaker.Overloaded, o, "the service has answered")
+			require.False(t, expired && !late)
 		}
 	})
 }
-
-type endingListener func(gatehook.Ending[breaker.Outcome])
-
-func (l endingListener) Ended(_ time.Duration, e gatehook.Ending[breaker.Outcome]) { l(e) }

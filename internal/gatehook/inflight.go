@@ -19,7 +19,7 @@ type Slots[L, O any] struct {
 	// Word returns the words for TryOccupy of a fixed bound of New. The words stay the same while
 	// the bound is adaptive.
 	Word func(l *L) (word *atomic.Uint64, limit *atomic.Uint32)
-	// Occupy takes a slot if there is one and no caller waits. start is for the Listener. If ok,
+	// Occupy takes a slot if there is one and no caller waits. start is for End. If ok,
 	// the call is allowed, and if held, it holds a slot; in shadow mode it may hold none. A refusal
 	// is not counted.
 	Occupy func(l *L) (start time.Duration, held, ok bool)
@@ -35,12 +35,9 @@ type Slots[L, O any] struct {
 	Refuse func(l *L, name string) error
 	// IsFull reports whether Occupy would refuse a call. An adaptive bound notices the attempt.
 	IsFull func(l *L) bool
-	// Listener returns the listener that releases the slot of a call.
-	Listener func(l *L) Listener[O]
-	// UntimedListener is Listener for calls of TryOccupy, whose start is not known.
-	UntimedListener func(l *L) Listener[O]
-	// Of returns the bound of such a listener, or nil for any other.
-	Of func(l Listener[O]) *L
+	// End releases the slot of a call. start is that of Occupy or Wait, or Untimed for a call of
+	// TryOccupy.
+	End func(l *L, start time.Duration, e Ending[O])
 	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may
 	// call it, also from outside the testing/synctest bubble of l.
 	Abandon func(l *L)
@@ -66,6 +63,9 @@ func TryOccupy(word *atomic.Uint64, limit *atomic.Uint32) bool {
 	n := uint32(old & LowBits)
 	return n < limit.Load() && word.CompareAndSwap(old, old+oneCall)
 }
+
+// Untimed is the start of a call whose start is not known.
+const Untimed time.Duration = -1
 
 // InFlight holds the Slots of package inflight.
 var InFlight any

@@ -51,18 +51,12 @@ func Bound(i int) float64 {
 // are put into the first one, and those above the last bucket into the last one. It agrees with
 // Index of the duration in seconds, but uses integers only, which is several times cheaper.
 func bucketOf(nanos int64) int {
-	i := int(firstBuckets[leadingBits(nanos)])
+	length := bits.Len64(uint64(nanos))
+	i := int(firstBuckets[length<<3|int(uint64(nanos)<<(64-length)>>60&7)])
 	for i < Buckets-1 && nanos > longestInBucket[i] { // at most two steps
 		i++
 	}
 	return i
-}
-
-// leadingBits returns a number's length in bits and the three bits after its first, which is as
-// fine as the buckets are.
-func leadingBits(n int64) int {
-	length := bits.Len64(uint64(n))
-	return length<<3 | int(uint64(n)<<(64-length)>>60&7)
 }
 
 // longestInBucket holds the longest duration of each bucket, in nanoseconds.
@@ -78,7 +72,8 @@ var longestInBucket = func() (t [Buckets]int64) {
 	return t
 }()
 
-// firstBuckets holds the bucket of the smallest number with the given leading bits.
+// firstBuckets holds the bucket of the smallest number with the given length in bits and the given
+// three bits after its first, which is as fine as the buckets are.
 var firstBuckets = func() (t [64 << 3]uint8) {
 	for i := range t {
 		length, next := i>>3, int64(i&7)

@@ -1,0 +1,55 @@
+package limiter
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// countingSource has one token after a second. It counts what the queue asks.
+type countingSource struct {
+	from               time.Time
+	acquires, predicts int
+}
+
+func (s *countingSource) answer() Result {
+	left := max(time.Second-time.Since(s.from), 0)
+	return Result{OK: left == 0, RetryAfter: left, Limit: 1}
+}
+
+func (s *countingSource) acquire(n int) (Result, taken) {
+	s.acquires++
+	r := s.answer()
+	return r, takenBy(r, 0, n)
+}
+
+func (s *countingSource) predict(int64, int) Result {
+	s.predicts++
+	return s.answer()
+}
+
+// A gate asks its limiter before it waits. The queue asks once more, when the call has joined: a
+// token may have been given back in between. It asks again only when there is a token.
+func TestTheQueueAsksOnceBeforeACallOfAGateSleeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &countingSource{from: time.Now()}
+		var q waitQueue
+		w := newGateWaiter().(*waiter)
+		w.refused = s.answer()
+		done := make(chan taken)
+		go func() {
+			got, err := q.waitInQueue(t.Context(), s, 1, math.MaxInt64, w)
+			require.NoError(t, err)
+			done <- got
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, s.acquires)
+		require.Zero(t, s.predicts)
+		require.Equal(t, 1, (<-done).n)
+		require.Equal(t, 2, s.acquires)
+		require.Zero(t, s.predicts)
+	})
+}

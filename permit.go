@@ -1,0 +1,344 @@
+package weir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/verdict"
+)
+
+// Permit is the right to make one call through a [Gate]. It holds what the call has acquired: the
+// permit of the breaker and the slot of MaxConcurrent or Adaptive. The outcome of the call is
+// recorded with it, once, and this releases the slot. Right after Allow, defer a Record of a
+// failure. This record counts only if nothing else was recorded, which happens after a panic or an
+// early return. Call Done when the call has ended:
+//
+//	permit, err := gate.Allow(ctx)
+//	if err != nil {
+//		return err
+//	}
+//	defer permit.Record(breaker.Failure)
+//	err = send(ctx)
+//	permit.Done(ctx, err)
+//
+// Do not defer Done: Go evaluates its arguments at the defer statement, where err is still nil.
+//
+// A permit that is forgotten keeps its slot until the garbage collector finds it. Do not copy a
+// permit after its first use. The zero Permit is used up. Any goroutine may call Record, Done and
+// DoneAs.
+type Permit struct {
+	breaker breaker.Permit
+
+	// The call holds these besides. If it holds nothing, of is nil, and used is not used.
+	of    *setup // what the gate was like when the call was allowed
+	slot  slot
+	began time.Duration // of a gate with chances: when the call began
+	test  bool          // likewise: the call is hopeless, and a test
+	used  atomic.Bool
+	lease *lease // nil unless the permit may be forgotten
+}
+
+// ending is how a call has ended.
+type ending = gatehook.Ending[breaker.Outcome]
+
+// Record records the outcome of the call and reports whether it counted, as [breaker.Permit.Record]
+// does.
+func (p *Permit) Record(o breaker.Outcome) bool {
+	if p.of == nil {
+		return p.breaker.Record(o)
+	}
+	if !p.use() {
+		return false
+	}
+	p.release(ending{Outcome: o})
+	return p.breaker.Record(o)
+}
+
+// Done records the outcome of a call that was made with ctx and returned err, and reports whether
+// it counted, as [breaker.Permit.Done] does.
+func (p *Permit) Done(ctx context.Context, err error) bool {
+	if p.of == nil {
+		return p.breaker.Done(ctx, err)
+	}
+	return p.use() && p.end(ctx, err, nil, true)
+}
+
+// DoneAs is like Done, but for a caller that has decided the outcome itself: see
+// [breaker.Permit.DoneAs].
+func (p *Permit) DoneAs(ctx context.Context, err error, o breaker.Outcome) bool {
+	if p.of == nil {
+		return p.breaker.DoneAs(ctx, err, o)
+	}
+	if !p.use() {
+		return false
+	}
+	p.release(ending{Outcome: o, Context: ctx})
+	return hooks.Record(gatehook.NoEscape(&p.breaker), ctx, err, o, true)
+}
+
+// Run calls fn, records the result and returns the error of fn, as Gate.Run does. Do not call other
+// methods of the permit until Run returns. Run panics if the permit is used up or fn is nil.
+func (p *Permit) Run(ctx context.Context, fn func(context.Context) error) error {
+	if fn == nil {
+		panic(nilFunctionText)
+	}
+	if p.of != nil && !p.use() {
+		panic("weir: the permit is used up")
+	}
+	return p.run(ctx, fn)
+}
+
+// SetRetryAfter sets how long the service asked not to be called: see
+// [breaker.Permit.SetRetryAfter].
+func (p *Permit) SetRetryAfter(d time.Duration) { p.breaker.SetRetryAfter(d) }
+
+// run calls fn and records the result.
+func (p *Permit) run(ctx context.Context, fn func(context.Context) error) (err error) {
+	if p.of == nil {
+		return p.breaker.Run(ctx, fn)
+	}
+	returned := false
+	defer func() { p.end(ctx, err, nil, returned) }()
+	err = fn(ctx)
+	returned = true
+	return err
+}
+
+// end releases what the call holds, and records the outcome of a call that returned err, or that
+// did not return. judge replaces the Classify of the breaker, unless it is nil.
+func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.Outcome, returned bool) bool {
+	b := gatehook.NoEscape(&p.breaker)
+	e := ending{Context: ctx}
+	switch {
+	case !returned:
+		e.Outcome = verdict.Unreturned[breaker.Outcome](ctx)
+	case judge == nil:
+		if e.Outcome, e.Expired, judge = hooks.Judge(b, ctx, err); judge != nil {
+			return p.endJudged(ctx, err, judge)
+		}
+	default:
+		return p.endJudged(ctx, err, judge)
+	}
+	p.release(e)
+	return hooks.Record(b, ctx, err, e.Outcome, returned)
+}
+
+// endJudged does the work of end for a call that a function of the user judges. If judge panics,
+// the call is ignored.
+func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) breaker.Outcome) (counted bool) {
+	b := gatehook.NoEscape(&p.breaker)
+	e := ending{Outcome: breaker.Ignored, Context: ctx}
+	defer func() {
+		p.release(e)
+		counted = hooks.Record(b, ctx, err, e.Outcome, true)
+	}()
+	var f verdict.Findings
+	o := verdict.Find(&f, ctx, err, judge)
+	e.Outcome, e.Expired = hooks.JudgeAs(b, ctx, err, gatehook.NoEscape(&f), o)
+	return counted
+}
+
+// use marks the permit as used and reports whether it was unused.
+func (p *Permit) use() bool { return !p.used.Load() && p.used.CompareAndSwap(false, true) }
+
+// release tells the parts of the gate that a call has ended. It is called once, before the breaker
+// records the outcome: a callback of the breaker may make another call.
+func (p *Permit) release(e ending) {
+	if p.of == nil {
+		return
+	}
+	if p.lease != nil {
+		p.lease.cleanup.Stop()
+	}
+	if p.of.throttle != nil {
+		throttles.Record(p.of.throttle, e.Outcome)
+	}
+	p.slot.end(e)
+	if p.of.chances != nil {
+		p.of.chances.ended(p.began, p.test, e.Outcome)
+	}
+	runtime.KeepAlive(p.lease) // it must be reachable during Stop
+}
+
+// lease lets the garbage collector find a permit that was forgotten. Only the permit refers to it.
+type lease struct{ cleanup runtime.Cleanup }
+
+// releaseIfForgotten releases the slot when the garbage collector finds that the permit is not used
+// any more.
+func (p *Permit) releaseIfForgotten() {
+	if p.slot.gate != nil {
+		p.lease = new(lease)
+		p.lease.cleanup = runtime.AddCleanup(p.lease, slot.abandon, p.slot)
+	}
+}
+
+// slotHooks are functions of bounds on calls in flight that only gates use.
+var slotHooks = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
+
+// slot is the slot that a call holds. The zero slot is none.
+type slot struct {
+	gate  *setup
+	start time.Duration
+}
+
+// end releases the slot.
+func (s slot) end(e ending) {
+	if s.gate == nil {
+		return
+	}
+	slotHooks.End(s.gate.inFlight, s.start, e)
+	if s.gate.shared {
+		s.gate.keyed.uncountShared()
+	}
+}
+
+// release releases the slot of a call that is not made.
+func (s slot) release() { s.end(ending{Outcome: breaker.Ignored}) }
+
+// abandon releases the slot of a permit that the garbage collector has found.
+func (s slot) abandon() {
+	slotHooks.Abandon(s.gate.inFlight)
+	if s.gate.shared {
+		s.gate.keyed.uncountShared()
+	}
+}
+
+var _ = func() bool {
+	gatehook.IsBusy = func(gate any) bool {
+		g, ok := gate.(*Gate)
+		return ok && g.keyed.isBusy()
+	}
+	return true
+}()
+
+// setOwnInFlight gives the gate a separate bound, which counts the calls that it allows without a
+// wait. An adaptive bound records when each call begins, so the shortcut does not take its slots.
+func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
+	g.inFlight, g.counting = l, true
+	if !adaptive {
+		g.ownWord, g.ownLimit = slotHooks.Word(l)
+	}
+}
+
+// takeSlotFast takes a slot for a call that was not refused so far, and counts the call.
+func (g *setup) takeSlotFast(permit *Permit) bool {
+	if g.ownWord != nil && gatehook.TryOccupy(g.ownWord, g.ownLimit) {
+		permit.of, permit.slot = g, slot{g, gatehook.Untimed}
+		return true
+	}
+	if g.counting { // without a key nothing is to be checked after the slot
+		start, held, ok := slotHooks.Occupy(g.inFlight)
+		if held {
+			permit.of, permit.slot = g, slot{g, start}
+		}
+		return ok
+	}
+	s, ok := g.takeSlot(slotHooks.Occupy)
+	if ok {
+		permit.of, permit.slot = g, s
+		g.admissions.allowed.Add(1)
+	}
+	return ok
+}
+
+// takeSlot takes a slot if there is one. In shadow mode, a call may be allowed without a slot.
+func (g *setup) takeSlot(occupy func(*inflight.Limiter) (time.Duration, bool, bool)) (s slot, ok bool) {
+	for {
+		now := g.boundedSetup()
+		if now.inFlight == nil { // since Reconfigure
+			return s, true
+		}
+		start, held, ok := occupy(now.inFlight)
+		if !held {
+			return s, ok
+		}
+		if taken := (slot{now, start}); taken.isOfPresentGate() {
+			return taken, true
+		}
+	}
+}
+
+// isOfPresentGate releases the slot and returns false if the key of the gate was evicted or
+// forgotten meanwhile, or has room or its own bound now. The function that evicts a key looks for
+// slots after it has made the eviction visible, and isOfPresentGate looks for an eviction after the
+// call has the slot. So at least one of the two functions sees what the other has done. A new gate
+// of a key that gets room looks for calls without room in the same way: see sharing.
+func (s slot) isOfPresentGate() bool {
+	if s.gate.shared && !s.gate.keyed.countShared() {
+		slotHooks.End(s.gate.inFlight, s.start, ending{Outcome: breaker.Ignored})
+		return false
+	}
+	if s.gate.currentSetup().Gate != s.gate.Gate {
+		s.release()
+		return false
+	}
+	return true
+}
+
+// currentSetup returns the setup itself. For a gate of a group, it returns the setup of the gate
+// that the key has now. That is another gate if this one was evicted.
+func (g *setup) currentSetup() *setup {
+	if g.keyed == nil {
+		return g
+	}
+	return g.keyed.current().setup.Load()
+}
+
+// boundedSetup is currentSetup for a call that is about to take a slot.
+func (g *setup) boundedSetup() *setup {
+	s := g.currentSetup()
+	if s.shared && s.keyed.ownBound() {
+		s = s.Gate.setup.Load()
+	}
+	return s
+}
+
+// waitForSlot waits for a slot until last at the latest.
+func (g *setup) waitForSlot(ctx context.Context, last time.Time) (s slot, err error) {
+	for {
+		now := g.boundedSetup()
+		if now.inFlight == nil {
+			return s, nil
+		}
+		start, held, err := slotHooks.Wait(ctx, now.inFlight, max(last.Sub(g.now()), 0))
+		if err != nil || !held {
+			return s, err
+		}
+		if taken := (slot{now, start}); taken.isOfPresentGate() {
+			return taken, nil
+		}
+	}
+}
+
+func (g *setup) refuseSlot() error {
+	l := g.currentSetup().inFlight
+	if l == nil { // since Reconfigure
+		l = g.inFlight
+	}
+	err := slotHooks.Refuse(l, g.name)
+	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.lacksRoom() {
+		e := *full
+		e.Name = g.nameOfBound(full.Name)
+		return &e
+	}
+	return err
+}
+
+// lacksRoom reports whether the gate is that of all keys for which a group has no room.
+func (g *Gate) lacksRoom() bool { return g.keyed != nil && !g.keyed.hasRoom() }
+
+// nameOfBound returns the name, for an error, of a bound on calls in flight that may have a name.
+func (g *Gate) nameOfBound(name string) string {
+	if g.lacksRoom() {
+		return fmt.Sprintf("%s, of all keys without room: MaxKeys is %d", g.name, g.keyed.maxKeys())
+	}
+	return cmp.Or(name, g.name)
+}
