@@ -117,7 +117,6 @@ func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	for at < allStages && err == nil {
 		if err = g.waitAt(a, at); err != nil {
 			ended = true
-			g.giveBack(a, allStages) // before another setup continues
 			break
 		}
 		a.now = time.Now()

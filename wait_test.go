@@ -626,6 +626,26 @@ func TestRefusalsWithMomentsDoNotAllocate(t *testing.T) {
 	}))
 }
 
+// A call that has waited leaves nothing behind that would keep its key in a full group.
+func TestAKeyWhoseCallsHaveWaitedIsEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.NewGroup[string]("g", weir.GroupConfig{MaxKeys: 2, Gate: weir.Config{Rate: limiter.PerSecond(10), Burst: 1, MaxWait: time.Second}})
+		for _, key := range []string{"a", "b"} {
+			for range 3 {
+				require.NoError(t, g.Get(key).Run(t.Context(), succeed))
+			}
+		}
+		require.EqualValues(t, 4, g.Admissions().Waited)
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, g.Get("c").Run(t.Context(), succeed))
+		known := map[string]bool{}
+		for key := range g.All() {
+			known[key] = true
+		}
+		require.True(t, known["c"], "%v", known)
+	})
+}
+
 // In a bubble each call but the first waits, because its own time is 0.
 func TestACallThatWaitsAllocatesLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
