@@ -58,7 +58,7 @@ func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *P
 		return nil
 	}
 	*permit = Permit{}
-	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true, counted: true}
+	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true}
 	a.tokens.local = takenFast(g.bucket, at, 1)
 	return g.acquireInOrder(&a, permit)
 }
@@ -77,10 +77,11 @@ type attempt struct {
 	hasRemote bool // the remote has allowed the call; it has a token unless it is in shadow mode
 	hasSlot   bool // or needs none
 	throttled bool // the throttle has allowed the call
-	counted   bool // the limiter has counted the call
+	counted   bool // the limiter has counted the call, if it keeps statistics
 	test      bool // the call is hopeless, and a test
 
 	tookTime bool           // the last stage has asked the remote
+	held     time.Time      // when the hold ends that has refused the call
 	refused  limiter.Result // the answer of the limiter or the remote that has refused
 
 	waiter      waiter    // nil until the call waits
@@ -123,10 +124,16 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 			return latest.acquireInOrder(a, p)
 		}
 	}
+	admitted := false
+	defer func() {
+		if !admitted { // also if a limiter of another package has panicked
+			g.giveBack(a, allStages)
+		}
+	}()
 	at, err := g.pass(a)
 	switch {
 	case err != nil || at == allStages:
-	case g.longestWait <= 0, at == holdStage && g.heldUntil(a.now).Sub(a.now) > g.longestWait:
+	case g.longestWait <= 0, at == holdStage && a.held.Sub(a.now) > g.longestWait:
 		err = g.refuse(a, at)
 	default:
 		err = g.wait(a, at)
@@ -134,9 +141,7 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 	if err == nil {
 		err = a.setup.admit(a, p)
 	}
-	if err != nil {
-		g.giveBack(a, allStages)
-	}
+	admitted = err == nil
 	return err
 }
 
@@ -176,7 +181,11 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		err = hooks.CheckAt(g.breaker, a.now)
 		return err == nil, err
 	case holdStage:
-		return g.lastHold.Load() == 0 || g.heldUntil(a.now).IsZero(), nil
+		if g.lastHold.Load() == 0 {
+			return true, nil
+		}
+		a.held = g.heldUntil(a.now)
+		return a.held.IsZero(), nil
 	case throttleStage:
 		if g.throttle != nil && !a.throttled {
 			// its permit holds nothing; Permit.release records the outcome
@@ -190,6 +199,9 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		if g.remote == nil || a.hasRemote {
 			return true, nil
 		}
+		if a.waiter != nil { // it is asked by waitAt, for no longer than the call may wait
+			return false, nil
+		}
 		return g.tryRemote(a)
 	case slotStage:
 		if g.inFlight != nil && !a.hasSlot {
@@ -202,25 +214,24 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 
 // tryToken takes the token of the limiter.
 func (g *setup) tryToken(a *attempt) bool {
-	switch {
-	case a.counted: // the call had a token before
-		a.tokens.local = renew(g.limiter, a.now, 1)
-	case g.bucket != nil: // faster than reserve, since its refusals need no Reservation
-		if a.refused = g.bucket.Take(1); !a.refused.OK {
-			return false
+	if g.bucket != nil { // faster than reserve, since its refusals need no Reservation
+		if a.refused = g.bucket.Take(1); a.refused.OK {
+			a.tokens.local = takenFast(g.bucket, a.now.Sub(g.epoch), 1)
 		}
-		a.tokens.local = takenFast(g.bucket, a.now.Sub(g.epoch), 1)
-		a.hasToken, a.counted = true, true
-		return true
-	default:
-		a.tokens.local = reserve(g.limiter, a.now, 1, g.longestWait > 0)
+		a.hasToken = a.refused.OK
+		return a.hasToken
 	}
-	if a.refused = a.tokens.local.Result; !a.refused.OK {
-		a.tokens.local = limiter.Reservation{}
-		return false
+	var r limiter.Reservation
+	if a.counted { // the call had a token before
+		r = renew(g.limiter, a.now, 1)
+	} else {
+		r = reserve(g.limiter, a.now, 1, g.longestWait > 0)
 	}
-	a.hasToken, a.counted = true, true
-	return true
+	if a.refused = r.Result; r.OK {
+		a.tokens.local, a.counted = r, true
+	}
+	a.hasToken = r.OK
+	return a.hasToken
 }
 
 // tryRemote takes the token of the remote. It does not ask the remote if all slots are taken and

@@ -61,7 +61,7 @@ type Config struct {
 	// learns a new one.
 	//
 	// RefuseHopeless does not need Breaker.Latency. It costs about four readings of the clock per
-	// call, an allocation of 48 bytes with MaxConcurrent or Adaptive, and 5 kB. Default false.
+	// call, and 5 kB. Default false.
 	RefuseHopeless bool
 	// Breaker configures the breaker. Default the defaults of breaker.Config.
 	Breaker breaker.Config

@@ -840,3 +840,41 @@ func TestAnAdaptiveGateLearnsFromTheWordOfTheService(t *testing.T) {
 		})
 	}
 }
+
+// The garbage collector must not release the slot of a permit that was used, since another call may
+// have it.
+func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
+	g := weir.New("g", weir.Config{MaxConcurrent: 1})
+	for range 100 {
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		require.True(t, permit.Record(breaker.Success))
+	}
+	for range 3 {
+		runtime.GC()
+		time.Sleep(time.Millisecond) // cleanups run in a goroutine of the runtime
+	}
+	permit, err := g.Allow(bg())
+	require.NoError(t, err)
+	_, err = g.Allow(bg())
+	require.ErrorIs(t, err, weir.ErrRefused)
+	permit.Record(breaker.Success)
+	require.NoError(t, g.Run(bg(), succeed))
+	require.Zero(t, callsInFlight(g))
+}
+
+func TestAPermitIsUsedOnce(t *testing.T) {
+	for _, c := range []weir.Config{{}, {MaxConcurrent: 1}, {RefuseHopeless: true}} {
+		g := weir.New("g", c)
+		permit, err := g.Allow(bg())
+		require.NoError(t, err)
+		require.True(t, permit.DoneAs(bg(), errDown, breaker.Failure))
+		require.False(t, permit.Record(breaker.Success))
+		require.False(t, permit.Done(bg(), nil))
+		require.False(t, permit.DoneAs(bg(), nil, breaker.Success))
+		require.Panics(t, func() { _ = permit.Run(bg(), succeed) })
+		require.EqualValues(t, 1, g.Totals().Calls())
+		require.Panics(t, func() { _ = new(weir.Permit).Run(bg(), succeed) })
+		require.False(t, new(weir.Permit).Record(breaker.Success))
+	}
+}

@@ -150,3 +150,24 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 		})
 	}
 }
+
+// endingHold ends while a call is refused, as if another call had cleared the table.
+type endingHold struct {
+	*keyHold[struct{}]
+	asked bool
+}
+
+func (h *endingHold) endOf(at int64) (int64, bool) {
+	held := !h.asked
+	h.asked = true
+	return at + int64(time.Second), held
+}
+
+func TestACallRefusedByAHoldThatEndsIsToldWhenItEnded(t *testing.T) {
+	g := New("g", Config{})
+	g.hold = &endingHold{keyHold: g.hold.(*keyHold[struct{}])}
+	g.lastHold.Store(math.MaxInt64)
+	err := g.Run(t.Context(), func(context.Context) error { return nil })
+	require.ErrorIs(t, err, ErrRefused)
+	require.LessOrEqual(t, RetryAfter(err), time.Second)
+}

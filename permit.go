@@ -169,7 +169,12 @@ func (p *Permit) release(e ending) {
 }
 
 // lease lets the garbage collector find a permit that was forgotten. Only the permit refers to it.
-type lease struct{ cleanup runtime.Cleanup }
+// It contains a pointer, because runtime.AddCleanup may never run the cleanup of a tiny object
+// without one.
+type lease struct {
+	cleanup runtime.Cleanup
+	_       *setup
+}
 
 // releaseIfForgotten releases the slot when the garbage collector finds that the permit is not used
 // any more.

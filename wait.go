@@ -17,7 +17,7 @@ func (g *setup) refuse(a *attempt, at stage) error {
 	g.countRefused()
 	switch at {
 	case holdStage:
-		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: g.heldUntil(a.now)}, nil)
+		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: a.held}, nil)
 	case slotStage:
 		return g.refuseSlot()
 	}
@@ -64,6 +64,7 @@ var errInterrupted = errors.New("weir: the wait was interrupted")
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
 	g.admissions.waiting.Add(1)
+	defer g.admissions.waiting.Add(-1)
 	a.waiter = bridge.NewWaiter()
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
@@ -73,7 +74,6 @@ func (g *setup) wait(a *attempt, at stage) error {
 		a.now = time.Now()
 		ended, err = g.Gate.setup.Load().currentSetup().waitAndPass(a, allStages)
 	}
-	g.admissions.waiting.Add(-1)
 	switch {
 	case err == nil:
 		if waits := g.admissions.waits.Load(); waits != nil {
@@ -111,32 +111,37 @@ func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
 	}
 	b := hooks.Watch(g.breaker, a.waiter)
+	defer func() {
+		hooks.Unwatch(b, a.waiter)
+		if g.waits != nil {
+			a.last = g.waits.remove(a.waiter)
+		}
+	}()
 	if at == allStages {
 		at, err = g.pass(a)
 	}
 	for at < allStages && err == nil {
 		if err = g.waitAt(a, at); err != nil {
-			ended = true
-			break
+			return true, err
 		}
 		a.now = time.Now()
 		at, err = g.pass(a)
 	}
-	hooks.Unwatch(b, a.waiter)
-	if g.waits != nil {
-		a.last = g.waits.remove(a.waiter)
-	}
-	return ended, err
+	return false, err
 }
 
-// waitAt waits for what a call needs at a stage. Meanwhile the call keeps only the token of the
-// remote, which costs a round trip, and during a hold not even that. It takes the other things
-// again afterwards. If calls kept tokens while they wait for slots, all of them could begin at the
-// moment at which the slots fall free, whatever the limit.
+// waitAt waits for the thing that a call needs at a stage. A call that waits for a slot gives its
+// token back, and takes one again afterwards, and the other way round. If calls kept tokens while
+// they wait for slots, all of them could begin at the moment at which the slots fall free, whatever
+// the limit. Only the token of the remote is kept, because it costs a round trip, and during a hold
+// not even that.
 func (g *setup) waitAt(a *attempt, at stage) error {
-	if at == holdStage {
+	switch at {
+	case holdStage:
 		g.giveBack(a, allStages)
 		return g.waitOutHold(a)
+	case remoteStage:
+		return g.waitForRemote(a)
 	}
 	if a.hasToken || a.hasSlot {
 		g.giveBack(a, remoteStage)
@@ -151,11 +156,16 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 	}
 	ctx, release := a.waiter.Context(a.ctx)
 	defer release()
-	if at == slotStage {
-		s, err := g.waitForSlot(ctx, a.last)
-		a.slot, a.hasSlot = s, err == nil
-		return err
-	}
+	s, err := g.waitForSlot(ctx, a.last)
+	a.slot, a.hasSlot = s, err == nil
+	return err
+}
+
+// waitForRemote waits for a token of the remote. The call keeps its token of the limiter meanwhile,
+// and then takes one for the present time instead.
+func (g *setup) waitForRemote(a *attempt) error {
+	ctx, release := a.waiter.Context(a.ctx)
+	defer release()
 	granted, err := remote.Wait(ctx, g.remote, 1, max(a.last.Sub(a.now), 0))
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
 		return err
@@ -164,13 +174,14 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 		return g.notRefused(err)
 	}
 	a.tokens.remote, a.hasRemote = granted, true
+	g.giveBack(a, remoteStage)
 	return nil
 }
 
 // waitOutHold waits until the hold has ended. It refuses the call at once if the hold ends after
 // the wait or after the deadline of the context.
 func (g *setup) waitOutHold(a *attempt) error {
-	held := g.heldUntil(a.now)
+	held := a.held
 	if deadline, ok := a.ctx.Deadline(); ok && deadline.Before(held) {
 		return &limiter.LimitedError{Name: g.name, Reason: limiter.PastDue, Until: held}
 	}

@@ -661,3 +661,100 @@ func TestACallThatWaitsAllocatesLittle(t *testing.T) {
 		require.EqualValues(t, 101, g.Admissions().Waited)
 	})
 }
+
+// hangingRemote allows its first call, and then hangs for a minute.
+type hangingRemote struct{ asked int }
+
+func (r *hangingRemote) Take(ctx context.Context, _ int) (limiter.Result, error) {
+	if r.asked++; r.asked == 1 {
+		return limiter.Result{OK: true}, nil
+	}
+	return limiter.Result{OK: true}, r.WaitAtMost(ctx, 1, time.Minute)
+}
+
+func (r *hangingRemote) Wait(ctx context.Context, n int) error {
+	return r.WaitAtMost(ctx, n, limiter.Never)
+}
+
+func (*hangingRemote) WaitAtMost(ctx context.Context, _ int, d time.Duration) error {
+	select {
+	case <-time.After(min(d, time.Minute)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A call that has waited for its token asks the remote. MaxWait and the breaker bound that too.
+func TestARemoteThatHangsKeepsNoCallThatWaits(t *testing.T) {
+	for opens, longest := range map[bool]time.Duration{true: 2 * time.Second, false: 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			g := weir.Join("g", weir.Parts{
+				Breaker: breaker.New("b", breaker.Config{}), Remote: &hangingRemote{}, MaxWait: 3 * time.Second,
+				Limiter: limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1}),
+			})
+			require.NoError(t, g.Run(t.Context(), succeed))
+			if opens {
+				time.AfterFunc(2*time.Second, func() { g.Breaker().Force(breaker.ForcedOpen) })
+			}
+			began := time.Now()
+			_ = g.Run(t.Context(), succeed)
+			require.Equal(t, longest, time.Since(began))
+		})
+	}
+}
+
+func TestAKeyWithoutRoomIsRefusedAtOnceThoughCallsMayWait(t *testing.T) {
+	for name, deadline := range map[string]time.Duration{"short MaxWait": 0, "short deadline": 2 * time.Second} {
+		for of, join := range map[string]func(l limiter.Limiter) limiter.Limiter{
+			"key":   func(l limiter.Limiter) limiter.Limiter { return l },
+			"Joint": func(l limiter.Limiter) limiter.Limiter { return limiter.NewJoint(limiter.JointConfig{}, l) },
+			"Joint of two": func(l limiter.Limiter) limiter.Limiter {
+				return limiter.NewJoint(limiter.JointConfig{}, l, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(9)}))
+			},
+		} {
+			t.Run(name+", "+of, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					keys := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, 10*time.Second), Burst: 1, MaxKeys: 1, Overflow: limiter.RefuseNew})
+					keys.Get("a").Take(1)
+					ctx, maxWait := t.Context(), time.Second
+					if deadline > 0 {
+						var cancel context.CancelFunc
+						ctx, cancel = context.WithTimeout(ctx, deadline)
+						defer cancel()
+						maxWait = time.Minute
+					}
+					g := weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: join(keys.Get("b")), MaxWait: maxWait})
+					err := g.Run(ctx, succeed)
+					limited, ok := errors.AsType[*limiter.LimitedError](err)
+					require.True(t, ok, "%v", err)
+					require.Equal(t, limiter.NoRoom, limited.Reason)
+					require.Equal(t, 1, limited.MaxKeys)
+					require.NotErrorIs(t, err, context.DeadlineExceeded)
+				})
+			})
+		}
+	}
+}
+
+// panickingRemote panics when a call waits for it.
+type panickingRemote struct{}
+
+func (panickingRemote) Take(context.Context, int) (limiter.Result, error) {
+	return limiter.Result{RetryAfter: time.Millisecond}, nil
+}
+func (panickingRemote) Wait(context.Context, int) error                      { panic("remote") }
+func (panickingRemote) WaitAtMost(context.Context, int, time.Duration) error { panic("remote") }
+
+func TestARemoteThatPanicsLeavesNothingBehind(t *testing.T) {
+	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
+	bucket := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}, time.Now())
+	g := weir.Join("g", weir.Parts{Breaker: hosts.Get("a"), Limiter: bucket, Remote: panickingRemote{}, MaxWait: time.Second})
+	require.PanicsWithValue(t, "remote", func() { _ = g.Run(t.Context(), succeed) })
+	require.Zero(t, g.Admissions().Waiting)
+	require.Equal(t, 1, bucket.Take(0).Remaining, "the token is back")
+	hosts.Get("b") // evicts a, which is idle
+	for key := range hosts.All() {
+		require.Equal(t, "b", key)
+	}
+}

@@ -206,6 +206,9 @@ func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration
 		return t, g.withMaxKeys(err)
 	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
 		// is decided at once
+		if w != nil {
+			w.refused = Result{}
+		}
 		t, err = (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait, w)
 		return t, g.withMaxKeys(err)
 	}

@@ -131,7 +131,7 @@ func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *
 	var t taken
 	var done bool
 	var err error
-	if w == nil {
+	if w.mustAsk() {
 		t, done, err = j.queue.acquireNow(ctx, j, n, maxWait)
 	}
 	if !done {

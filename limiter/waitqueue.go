@@ -70,6 +70,12 @@ type waiter struct {
 	refused Result
 }
 
+// mustAsk reports whether the limiter is asked before w joins a queue: no gate has asked it, or the
+// answer was that there is no room for the key, and then it says whether the request may wait.
+func (w *waiter) mustAsk() bool {
+	return w == nil || w.refused.RetryAfter == 0 || w.refused.NoRoom
+}
+
 // errInterrupted is the error of a wait that a gate has interrupted.
 var errInterrupted = errors.New("limiter: the wait was interrupted")
 
@@ -83,7 +89,7 @@ func (q *waitQueue) keepStatistics(s *statistics) {
 // wait takes n tokens, or waits for them for at most maxWait. It counts the request. w is the
 // waiter of a gate that the limiter has refused, or nil.
 func (q *waitQueue) wait(ctx context.Context, s tokenSource, n int, maxWait time.Duration, w *waiter) (taken, error) {
-	if w == nil {
+	if w.mustAsk() {
 		if t, done, err := q.acquireNow(ctx, s, n, maxWait); done {
 			return t, err
 		}

@@ -71,6 +71,9 @@ func (w *Waiter) Clear() { w.cause.Store(uint32(None)) }
 // Block blocks for at most d, or until a signal, an interruption, or one of the channels, each of
 // which may be nil. It may also return for no reason. It returns why the wait was interrupted.
 func (w *Waiter) Block(done, changed <-chan struct{}, d time.Duration) Cause {
+	if c := Cause(w.cause.Load()); c != None { // its signal may have been received for another one
+		return c
+	}
 	switch {
 	case d == Forever:
 	case w.timer == nil:

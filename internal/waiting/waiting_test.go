@@ -89,3 +89,14 @@ func TestAnInterruptionIsNeverMissed(t *testing.T) {
 		release()
 	}
 }
+
+// A channel has room for one signal, which may be received before the interruption is looked at.
+func TestBlockNeverBlocksWhileTheWaitIsInterrupted(t *testing.T) {
+	w := newWaiter()
+	w.Signal()
+	w.Interrupt(waiting.Changed)
+	for range 3 {
+		require.Equal(t, waiting.Changed, w.Block(nil, nil, waiting.Forever))
+	}
+	w.Clear()
+}
