@@ -878,3 +878,51 @@ func TestAPermitIsUsedOnce(t *testing.T) {
 		require.False(t, new(weir.Permit).Record(breaker.Success))
 	}
 }
+
+// A callback of the breaker may make a call of its own, so the slot is free by then.
+func TestTheSlotIsFreeWhenTheBreakerChanges(t *testing.T) {
+	down := func(context.Context) error { return errDown }
+	allow := func(end func(*weir.Permit)) func(*weir.Gate) {
+		return func(g *weir.Gate) {
+			permit, err := g.Allow(bg())
+			require.NoError(t, err)
+			end(&permit)
+		}
+	}
+	for name, fail := range map[string]func(*weir.Gate){
+		"Run": func(g *weir.Gate) { _ = g.Run(bg(), down) },
+		"a panic": func(g *weir.Gate) {
+			require.Panics(t, func() { _ = g.Run(bg(), func(context.Context) error { panic("down") }) })
+		},
+		"DoResult": func(g *weir.Gate) {
+			_, _ = weir.DoResult(bg(), g, func(context.Context) (int, error) { return 503, nil }, byStatus)
+		},
+		"Record": allow(func(p *weir.Permit) { p.Record(breaker.Failure) }),
+		"Done":   allow(func(p *weir.Permit) { p.Done(bg(), errDown) }),
+		"DoneAs": allow(func(p *weir.Permit) { p.DoneAs(bg(), errDown, breaker.Failure) }),
+	} {
+		withBothBounds(t, func(t *testing.T, c weir.Config) {
+			var g *weir.Gate
+			var inFlight []int
+			c.Breaker = breaker.Config{ConsecutiveFailures: 1, OnChange: func(breaker.Change) { inFlight = append(inFlight, callsInFlight(g)) }}
+			g = weir.New("g", c)
+			fail(g)
+			require.Equal(t, []int{0}, inFlight, name)
+		})
+	}
+}
+
+func TestAPanicOfACallWithASlotIsShownAsOne(t *testing.T) {
+	kinds := map[string]string{}
+	for name, c := range map[string]weir.Config{"a slot": {MaxConcurrent: 1}, "no slot": {}} {
+		c.Breaker = breaker.Config{ConsecutiveFailures: 1}
+		g := weir.New("g", c)
+		require.Panics(t, func() { _ = g.Run(bg(), func(context.Context) error { panic("down") }) })
+		open, ok := errors.AsType[*breaker.OpenError](g.Run(bg(), succeed))
+		require.True(t, ok)
+		require.Len(t, open.LastFailures, 1)
+		kinds[name] = open.LastFailures[0].Kind
+	}
+	require.Equal(t, kinds["no slot"], kinds["a slot"])
+	require.Contains(t, kinds["a slot"], "panic")
+}
