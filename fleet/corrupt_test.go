@@ -15,6 +15,7 @@ import (
 	"github.com/weir-go/weir/fleet"
 	"github.com/weir-go/weir/fleet/internal/redistest"
 	"github.com/weir-go/weir/fleet/rediscell"
+	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -76,7 +77,7 @@ func corruptKey(t *testing.T, direct *redis.Client, random *rand.Rand, key strin
 // keeps running.
 func TestCorruptValuesGiveResultsInRange(t *testing.T) {
 	t.Parallel()
-	const rounds = 600
+	rounds := testenv.Repeat(600, 200)
 	l, direct := connect(t), newClient(t, sharedServer())
 	for name, limit := range tenPerSecond {
 		t.Run(name, func(t *testing.T) {
