@@ -49,7 +49,8 @@ demo-fleet: ## Watch three processes share a limit, a breaker and an alert, if t
 # longest ones follow. Under the race detector tests take four times as long. Here it is for the modules that
 # users import, the examples and the soak test; the workflow on GitHub uses it for every module.
 # Tables for debuggers take a quarter of the time to link, and vet is a step of its own.
-GOTEST := go run -C dev/tools ./gotest -jobs=2 -first=fleet,.,exporters/prom,dev/tests,dev/proving -norace=dev/bench,dev/proving,dev/tests,dev/tools -- -vet=off -ldflags=-w
+QUICKBUILD := -vet=off -ldflags=-w
+GOTEST := go run -C dev/tools ./gotest -jobs=2 -first=fleet,.,exporters/prom,dev/tests,dev/proving -norace=dev/bench,dev/proving,dev/tests,dev/tools -- $(QUICKBUILD)
 
 .PHONY: check
 check: ## Check format, vet and lint what changed, and run the quick tests; installs nothing
@@ -68,7 +69,7 @@ deps: ## Install the programs that the tests use, such as Redis
 
 .PHONY: ci
 ci: ## All that has to hold before a change lands
-	@.ci/steps deps tidy-diff format lint+test-valkey actionlint words vet vet-systems race test-long test-386 examples consume soak-minute bench-guard proving-quick harm api vuln
+	@.ci/steps deps tidy-diff+format+actionlint+words lint+test-valkey vet vet-systems race test-long+consume+api+vuln test-386 examples soak-minute bench-guard proving-quick harm
 
 .PHONY: race
 race: deps
@@ -77,16 +78,16 @@ race: deps
 
 .PHONY: test-valkey
 test-valkey: ## Test the fleet on Valkey too, where it can be had; without the table of faults, which takes a minute
-	@server=$$(.ci/valkey) && [ -z "$$server" ] || WEIR_REDIS_SERVER="$$server" go test -C fleet -skip='^TestFaults$$' -timeout=5m ./...
+	@server=$$(.ci/valkey) && [ -z "$$server" ] || WEIR_REDIS_SERVER="$$server" go test -C fleet $(QUICKBUILD) -skip='^TestFaults$$' -timeout=5m ./...
 
 .PHONY: test-long
 test-long: ## Test the simulation with all seeds and guards
-	@WEIR_SOAK=true go test -C dev/proving -timeout=10m ./internal/sim
+	@WEIR_SOAK=true go test -C dev/proving $(QUICKBUILD) -timeout=10m ./internal/sim
 
 .PHONY: test-386
 test-386: ## Test the core as on a 32-bit machine, where 64-bit atomics may be misaligned
 	@export GOARCH=386 CGO_ENABLED=0; program=$$(mktemp) && trap 'rm -f "$$program"' EXIT && go build -o "$$program" cmd/test2json && \
-	if "$$program" true 2>/dev/null; then go test -timeout=5m ./...; \
+	if "$$program" true 2>/dev/null; then go test $(QUICKBUILD) -timeout=5m ./...; \
 	else echo '**** NOT TESTED: this machine does not run 386 programs ****' >&2; fi
 
 .PHONY: vet vet-systems
@@ -113,7 +114,7 @@ actionlint: ## Check the workflows of GitHub Actions
 
 .PHONY: words
 words: ## Fail where more places are hard to read than dev/tools/words/limit allows
-	@go test -C dev/tools ./words && go run -C dev/tools ./words ../..
+	@go test -C dev/tools $(QUICKBUILD) ./words && go run -C dev/tools ./words ../..
 
 .PHONY: format fmt
 format: ## Fail where a file is not formatted
