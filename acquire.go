@@ -208,8 +208,9 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 			a.slot, a.hasSlot = g.takeSlot(slotHooks.OccupyUncounted)
 		}
 		return g.inFlight == nil || a.hasSlot, nil
+	default:
+		return true, nil
 	}
-	return true, nil
 }
 
 // tryToken takes the token of the limiter.

@@ -20,6 +20,7 @@ func (g *setup) refuse(a *attempt, at stage) error {
 		return g.refusal(limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: a.held}, nil)
 	case slotStage:
 		return g.refuseSlot()
+	default: // the limiter or the remote has refused
 	}
 	e := limiter.LimitedError{Name: g.name, Reason: limiter.NoTokens, Limit: a.refused.Limit}
 	if a.refused.NoRoom {
@@ -142,6 +143,7 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 		return g.waitOutHold(a)
 	case remoteStage:
 		return g.waitForRemote(a)
+	default: // the limiter or the bound
 	}
 	if a.hasToken || a.hasSlot {
 		g.giveBack(a, remoteStage)

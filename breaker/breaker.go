@@ -295,7 +295,7 @@ func firstPhase(r *rules) *phase {
 // unread stands for a time that was not read from the clock yet.
 const unread = clock.Unread
 
-// Every time enters the breaker through now, at, peekNow, peekAt or read, none of which may be
+// Every time enters the breaker through now, at, peekNow or peekAt, none of which may be
 // called under the lock. If a time is that of a new clock, they restart the breaker first. So the
 // phase must be loaded after them.
 
@@ -314,13 +314,6 @@ func (b *Breaker) peekAt(t time.Time) time.Duration {
 // justNow is at for a time that the caller has just read from the clock.
 func (b *Breaker) justNow(t time.Time) time.Duration {
 	return b.inClock(b.clock.At(t), clock.ReadTolerance)
-}
-
-func (b *Breaker) read(at time.Duration) time.Duration {
-	if at == unread {
-		return b.now()
-	}
-	return at
 }
 
 func (b *Breaker) date(at time.Duration) time.Time { return b.clock.TimeOf(at) }

@@ -39,16 +39,19 @@ func TestTheQueueAsksOnceBeforeACallOfAGateSleeps(t *testing.T) {
 		var q waitQueue
 		w := newGateWaiter().(*waiter)
 		w.refused = s.answer()
-		done := make(chan taken)
+		var got taken
+		var err error
+		done := make(chan struct{})
 		go func() {
-			got, err := q.waitInQueue(t.Context(), s, 1, math.MaxInt64, w)
-			require.NoError(t, err)
-			done <- got
+			got, err = q.waitInQueue(t.Context(), s, 1, math.MaxInt64, w)
+			close(done)
 		}()
 		synctest.Wait()
 		require.Equal(t, 1, s.acquires)
 		require.Zero(t, s.predicts)
-		require.Equal(t, 1, (<-done).n)
+		<-done
+		require.NoError(t, err)
+		require.Equal(t, 1, got.n)
 		require.Equal(t, 2, s.acquires)
 		require.Zero(t, s.predicts)
 	})
