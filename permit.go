@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/verdict"
 )
@@ -81,7 +82,7 @@ func (p *Permit) DoneAs(ctx context.Context, err error, o breaker.Outcome) bool 
 		return false
 	}
 	p.release(ending{Outcome: o, Context: ctx})
-	return hooks.Record(gatehook.NoEscape(&p.breaker), ctx, err, o, true)
+	return hooks.Record(gatehook.NoEscape(&p.breaker), ctx, err, o, clock.Unread, true)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Gate.Run does. Do not call other
@@ -116,19 +117,19 @@ func (p *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 // did not return. judge replaces the Classify of the breaker, unless it is nil.
 func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.Outcome, returned bool) bool {
 	b := gatehook.NoEscape(&p.breaker)
-	e := ending{Context: ctx}
+	e, at := ending{Context: ctx}, clock.Unread
 	switch {
 	case !returned:
 		e.Outcome = verdict.Unreturned[breaker.Outcome](ctx)
 	case judge == nil:
-		if e.Outcome, e.Expired, judge = hooks.Judge(b, ctx, err); judge != nil {
+		if e.Outcome, e.Expired, at, judge = hooks.Judge(b, ctx, err); judge != nil {
 			return p.endJudged(ctx, err, judge)
 		}
 	default:
 		return p.endJudged(ctx, err, judge)
 	}
 	p.release(e)
-	return hooks.Record(b, ctx, err, e.Outcome, returned)
+	return hooks.Record(b, ctx, err, e.Outcome, at, returned)
 }
 
 // endJudged does the work of end for a call that a function of the user judges. If judge panics,
@@ -138,7 +139,7 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 	e := ending{Outcome: breaker.Ignored, Context: ctx}
 	defer func() {
 		p.release(e)
-		counted = hooks.Record(b, ctx, err, e.Outcome, true)
+		counted = hooks.Record(b, ctx, err, e.Outcome, clock.Unread, true)
 	}()
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, judge)
@@ -155,8 +156,9 @@ func (p *Permit) release(e ending) {
 	if p.of == nil {
 		return
 	}
-	if p.lease != nil {
-		p.lease.cleanup.Stop()
+	if l := p.lease; l != nil {
+		l.cleanup.Stop()
+		runtime.KeepAlive(l) // it must be reachable during Stop
 	}
 	if p.of.throttle != nil {
 		throttles.Record(p.of.throttle, e.Outcome)
@@ -165,7 +167,6 @@ func (p *Permit) release(e ending) {
 	if p.of.chances != nil {
 		p.of.chances.ended(p.began, p.test, e.Outcome)
 	}
-	runtime.KeepAlive(p.lease) // it must be reachable during Stop
 }
 
 // lease lets the garbage collector find a permit that was forgotten. Only the permit refers to it.

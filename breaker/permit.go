@@ -50,6 +50,7 @@ type Permit struct {
 	active   bool // the call is counted in Breaker.active
 	expired  bool // the call failed at its deadline, which says nothing about the service
 	used     atomic.Bool
+	_        [8]byte // in a permit of 80 bytes, recording a failure takes a quarter longer
 }
 
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
@@ -100,7 +101,7 @@ func (m *Permit) DoneAs(ctx context.Context, err error, o Outcome) bool {
 	if !m.markUsed() {
 		return false
 	}
-	return m.recordDescribed(ctx, err, o, kindResult)
+	return m.recordDescribed(ctx, err, o, unread, kindResult)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Breaker.Run does. Do not call
@@ -127,7 +128,7 @@ func (m *Permit) SetRetryAfter(d time.Duration) { m.retryAfter = max(d, 0) }
 // panics, the call is ignored.
 func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Outcome) (counted bool) {
 	if !m.returned {
-		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), kindPanic)
+		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), unread, kindPanic)
 	}
 	if classify != nil {
 		return m.finishClassified(ctx, *err, classify)
@@ -136,34 +137,40 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 		m.recorded = true
 		return m.breaker.record(ctx, m, Success, unread, nil)
 	}
-	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), kindResult)
+	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), unread, kindResult)
 }
 
 // finishClassified is finish for a call that returned, and whose outcome classify returns.
 func (m *Permit) finishClassified(ctx context.Context, err error, classify func(error) Outcome) (counted bool) {
 	o := Ignored
-	defer func() { counted = m.recordDescribed(ctx, err, o, kindResult) }()
+	defer func() { counted = m.recordDescribed(ctx, err, o, unread, kindResult) }()
 	o = m.outcome(ctx, err, classify)
 	return
 }
 
 // judge returns the outcome of a call of a gate that returned err, or Config.Classify if that is
 // set: then the gate calls it, and judgeAs afterwards. expired reports that the call failed at its
-// deadline, and that the outcome is Ignored because the deadline was too short.
-func (m *Permit) judge(ctx context.Context, err error) (o Outcome, expired bool, classify func(error) Outcome) {
-	if classify = m.phase.rules.config.Classify; classify != nil || err == nil {
-		return Success, false, classify
+// deadline, and that the outcome is Ignored because the deadline was too short. at is the time,
+// which is read before the gate releases a slot: reading the clock waits for atomic additions.
+func (m *Permit) judge(ctx context.Context, err error) (o Outcome, expired bool, at time.Duration, classify func(error) Outcome) {
+	if classify = m.phase.rules.config.Classify; classify != nil {
+		return Success, false, unread, classify
 	}
-	return m.outcome(ctx, err, nil), m.expired, nil
+	at = m.breaker.now()
+	if err == nil {
+		return Success, false, at, nil
+	}
+	return m.outcome(ctx, err, nil), m.expired, at, nil
 }
 
-// recordJudged records the outcome of a call of a gate, which uses the permit up. returned is false
-// if the function that made the call did not return.
-func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, returned bool) bool {
+// recordJudged records the outcome of a call of a gate that ended at a time, or now if that is
+// unread. It uses the permit up. returned is false if the function that made the call did not
+// return.
+func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, at time.Duration, returned bool) bool {
 	if !returned {
-		return m.recordDescribed(ctx, nil, o, kindPanic)
+		return m.recordDescribed(ctx, nil, o, at, kindPanic)
 	}
-	return m.recordDescribed(ctx, err, o, kindResult)
+	return m.recordDescribed(ctx, err, o, at, kindResult)
 }
 
 // outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.
@@ -194,13 +201,15 @@ func (m *Permit) judgeAs(ctx context.Context, err error, f *verdict.Findings, o 
 // recordDescribed records the outcome of a call that returned err. If the call failed and the
 // failure is to be kept, recordDescribed describes it. kind is the kind of a failure without an
 // error.
-func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, kind string) bool {
+func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, at time.Duration, kind string) bool {
 	m.recorded = true
 	if !o.Failed() {
-		return m.breaker.record(ctx, m, o, unread, nil)
+		return m.breaker.record(ctx, m, o, at, nil)
 	}
 	var f failure
-	at := m.breaker.now()
+	if at == unread {
+		at = m.breaker.now()
+	}
 	if m.breaker.failures.Load().keeps(at) {
 		f.describe(ctx, err, kind, &m.phase.rules.config)
 	}

@@ -38,13 +38,14 @@ type Hooks[B, P, O any] struct {
 	// whether it did. If it reports false, nothing was refused or counted.
 	AdmitClosed func(b *B, p *P) bool
 	// Judge returns the outcome of a call that returned err, or the Classify of b if that decides.
-	// expired is that of Ending. The caller records the outcome with Record.
-	Judge func(p *P, ctx context.Context, err error) (o O, expired bool, classify func(error) O)
+	// expired is that of Ending. The caller records the outcome with Record at the time at.
+	Judge func(p *P, ctx context.Context, err error) (o O, expired bool, at time.Duration, classify func(error) O)
 	// JudgeAs is Judge for a caller that has judged err itself, as f and o say.
 	JudgeAs func(p *P, ctx context.Context, err error, f *verdict.Findings, o O) (_ O, expired bool)
-	// Record records the outcome of a call, which uses p up, and reports whether it counted.
+	// Record records the outcome of a call that ended at the time at, which may be clock.Unread. It
+	// uses p up, and reports whether the outcome counted.
 	// returned is false if the function that made the call did not return.
-	Record func(p *P, ctx context.Context, err error, o O, returned bool) bool
+	Record func(p *P, ctx context.Context, err error, o O, at time.Duration, returned bool) bool
 	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
 	Live func(b *B) *B
 	// Find returns the breaker of a key in a group of breakers, or nil if the key has no room. key

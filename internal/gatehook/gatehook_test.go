@@ -73,11 +73,11 @@ func TestHooksAreSet(t *testing.T) {
 	b := breaker.New("b", breaker.Config{})
 	var p breaker.Permit
 	require.NoError(t, hooks.Admit(b, &p))
-	o, expired, classify := hooks.Judge(&p, t.Context(), context.DeadlineExceeded)
+	o, expired, at, classify := hooks.Judge(&p, t.Context(), context.DeadlineExceeded)
 	require.Nil(t, classify)
 	require.Equal(t, breaker.Failure, o)
 	require.False(t, expired)
-	require.True(t, hooks.Record(&p, t.Context(), context.DeadlineExceeded, o, true))
+	require.True(t, hooks.Record(&p, t.Context(), context.DeadlineExceeded, o, at, true))
 	require.False(t, p.Record(breaker.Success), "the permit is used up")
 	require.Equal(t, int64(1), b.Totals().Failures)
 	require.Nil(t, hooks.Attached(b), "b is not in a group")
@@ -132,7 +132,7 @@ func TestAGateLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
 			if late {
 				<-ctx.Done()
 			}
-			o, expired, _ := hooks.Judge(&p, ctx, context.DeadlineExceeded)
+			o, expired, _, _ := hooks.Judge(&p, ctx, context.DeadlineExceeded)
 			cancel()
 			require.Equal(t, late, expired)
 			require.Equal(t, late, o == breaker.Ignored)
