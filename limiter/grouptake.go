@@ -207,7 +207,7 @@ func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration
 	case !room, key != key: //nolint:gocritic // the queue of a NaN would never be found again
 		// is decided at once
 		if w != nil {
-			w.refused = Result{}
+			w.gate.refused = Result{}
 		}
 		t, err = (&waitQueue{statistics: g.statistics}).wait(ctx, source, n, maxWait, w)
 		return t, g.withMaxKeys(err)

@@ -130,15 +130,16 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 
 // newGateWaiter returns the waiter of a call of a gate.
 func newGateWaiter() bridge.Waiter {
-	w := &waiter{}
+	w := &gateWaiter{}
+	w.gate = w
 	w.Init()
-	return w
+	return &w.waiter
 }
 
 // waitForGate waits for a token of a limiter that has given an answer to the gate.
 func waitForGate(ctx context.Context, w bridge.Waiter, l WaitLimiter, refused Result, maxWait time.Duration) (Reservation, error) {
 	of := w.(*waiter)
-	of.refused = refused
+	of.gate.refused = refused
 	if b, ok := l.(*TokenBucket); ok && b.statistics == nil { // the usual case
 		t, err := b.queue.waitInQueue(ctx, b, 1, maxWait, of)
 		return Reservation{owner: b, taken: t}, err

@@ -59,21 +59,33 @@ const noWait time.Duration = -1
 type waiter struct {
 	waiting.Waiter
 	n          int
-	counted    int64 // the amount that the waiter adds to waitingTokens
-	done       bool
-	taken      taken // the result, once done
-	err        error // likewise
+	counted    int64   // the amount that the waiter adds to waitingTokens
+	result     *result // nil until the wait is done
 	prev, next *waiter
+	gate       *gateWaiter // which contains the waiter, if it is a call of a gate
+}
 
-	// The answer of the limiter to a gate that has asked before it waits, or the zero Result. While
-	// no other caller waits, the queue does not ask again before the request has joined.
+// result is how a wait has ended.
+type result struct {
+	taken taken
+	err   error
+}
+
+// gateWaiter is a call of a gate that waits. It has room for its result. Other waiters have none,
+// because there may be many.
+type gateWaiter struct {
+	waiter
+	ownResult result
+
+	// The answer of the limiter to the gate, which has asked before it waits, or the zero Result.
+	// While no other caller waits, the queue does not ask again before the request has joined.
 	refused Result
 }
 
 // mustAsk reports whether the limiter is asked before w joins a queue: no gate has asked it, or the
 // answer was that there is no room for the key, and then it says whether the request may wait.
 func (w *waiter) mustAsk() bool {
-	return w == nil || w.refused.RetryAfter == 0 || w.refused.NoRoom
+	return w == nil || w.gate.refused.RetryAfter == 0 || w.gate.refused.NoRoom
 }
 
 // errInterrupted is the error of a wait that a gate has interrupted.
@@ -126,7 +138,7 @@ func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWa
 		w = &waiter{}
 		w.Init()
 	}
-	w.n, w.done, w.taken, w.err = n, false, taken{}, nil
+	w.n, w.result = n, nil
 	if err = q.join(ctx, s, w, maxWait); err == nil {
 		t, err = q.waitTurn(ctx, s, w, maxWait)
 	}
@@ -140,8 +152,10 @@ func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWa
 func (q *waitQueue) join(ctx context.Context, s tokenSource, w *waiter, maxWait time.Duration) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	r := w.refused
-	if ahead := q.waitingTokens.Load(); r.RetryAfter == 0 || ahead != 0 {
+	var r Result
+	if ahead := q.waitingTokens.Load(); w.gate != nil && w.gate.refused.RetryAfter > 0 && ahead == 0 {
+		r = w.gate.refused
+	} else {
 		r = s.predict(ahead, w.n)
 	}
 	if r.RetryAfter == Never {
@@ -198,7 +212,7 @@ func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxW
 	for {
 		retryAfter, changed, done := q.serveIfFirst(s, w)
 		if done {
-			return w.taken, w.err
+			return w.result.taken, w.result.err
 		}
 		cause := w.Block(ctx.Done(), changed, min(retryAfter, left))
 		if maxWait != Never {
@@ -224,14 +238,14 @@ func (q *waitQueue) serveIfFirst(s tokenSource, w *waiter) (retryAfter time.Dura
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.first != w {
-		return Never, nil, w.done
+		return Never, nil, w.result != nil
 	}
 	retryAfter = q.serve(s)
 	if q.first != w {
 		if q.first != nil {
 			q.first.Signal()
 		}
-		return Never, nil, w.done
+		return Never, nil, w.result != nil
 	}
 	if retryAfter == 0 {
 		retryAfter = Never
@@ -247,12 +261,17 @@ func (q *waitQueue) serve(s tokenSource) (retryAfter time.Duration) {
 		if !r.OK && r.RetryAfter < Never && r.ResetAfter != noWait {
 			return r.RetryAfter
 		}
-		if !r.OK {
-			q.first.err = refusalOf(r, q.first.n)
+		w := q.first
+		if w.gate != nil {
+			w.result = &w.gate.ownResult
+		} else {
+			w.result = new(result)
 		}
-		q.first.done, q.first.taken = true, t
-		q.first.Signal()
-		q.remove(q.first)
+		if *w.result = (result{taken: t}); !r.OK {
+			w.result.err = refusalOf(r, w.n)
+		}
+		w.Signal()
+		q.remove(w)
 	}
 	return 0
 }
@@ -264,17 +283,17 @@ func (q *waitQueue) leave(s tokenSource, w *waiter, reason Reason, err error) (t
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	first := q.first
-	if err == nil && !w.done {
+	if err == nil && w.result == nil {
 		q.serve(s)
 	}
-	if !w.done {
+	if w.result == nil {
 		q.remove(w)
 	}
 	if q.first != first && q.first != nil {
 		q.first.Signal()
 	}
-	if w.done {
-		return w.taken, w.err
+	if w.result != nil {
+		return w.result.taken, w.result.err
 	}
 	if err != nil {
 		return taken{}, err

@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ import (
 // countingSource has one token after a second. It counts what the queue asks.
 type countingSource struct {
 	from               time.Time
-	acquires, predicts int
+	acquires, predicts atomic.Int64
 }
 
 func (s *countingSource) answer() Result {
@@ -21,13 +22,13 @@ func (s *countingSource) answer() Result {
 }
 
 func (s *countingSource) acquire(n int) (Result, taken) {
-	s.acquires++
+	s.acquires.Add(1)
 	r := s.answer()
 	return r, takenBy(r, 0, n)
 }
 
 func (s *countingSource) predict(int64, int) Result {
-	s.predicts++
+	s.predicts.Add(1)
 	return s.answer()
 }
 
@@ -38,7 +39,7 @@ func TestTheQueueAsksOnceBeforeACallOfAGateSleeps(t *testing.T) {
 		s := &countingSource{from: time.Now()}
 		var q waitQueue
 		w := newGateWaiter().(*waiter)
-		w.refused = s.answer()
+		w.gate.refused = s.answer()
 		var got taken
 		var err error
 		done := make(chan struct{})
@@ -47,12 +48,12 @@ func TestTheQueueAsksOnceBeforeACallOfAGateSleeps(t *testing.T) {
 			close(done)
 		}()
 		synctest.Wait()
-		require.Equal(t, 1, s.acquires)
-		require.Zero(t, s.predicts)
+		require.EqualValues(t, 1, s.acquires.Load())
+		require.Zero(t, s.predicts.Load())
 		<-done
 		require.NoError(t, err)
 		require.Equal(t, 1, got.n)
-		require.Equal(t, 2, s.acquires)
-		require.Zero(t, s.predicts)
+		require.EqualValues(t, 2, s.acquires.Load())
+		require.Zero(t, s.predicts.Load())
 	})
 }

@@ -6,7 +6,6 @@ package waiting
 import (
 	"context"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -33,8 +32,7 @@ type Waiter struct {
 	timer *time.Timer   // sends a signal; nil until it is needed
 	cause atomic.Uint32
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // of Context; nil if there is none
+	cancel atomic.Pointer[context.CancelFunc] // of Context; nil if there is none
 }
 
 // Init prepares the zero Waiter.
@@ -54,11 +52,8 @@ func (w *Waiter) Interrupt(c Cause) {
 		return
 	}
 	w.Signal()
-	w.mu.Lock()
-	cancel := w.cancel
-	w.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if cancel := w.cancel.Load(); cancel != nil {
+		(*cancel)()
 	}
 }
 
@@ -96,18 +91,12 @@ func (w *Waiter) Block(done, changed <-chan struct{}, d time.Duration) Cause {
 // not know Waiters. The caller calls release afterwards.
 func (w *Waiter) Context(ctx context.Context) (_ context.Context, release context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	w.setCancel(cancel)
-	if w.Cause() != None { // Interrupt may have come before setCancel
+	w.cancel.Store(&cancel)
+	if w.Cause() != None { // Interrupt may have come before Store
 		cancel()
 	}
 	return ctx, func() {
-		w.setCancel(nil)
+		w.cancel.Store(nil)
 		cancel()
 	}
-}
-
-func (w *Waiter) setCancel(cancel context.CancelFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cancel = cancel
 }
