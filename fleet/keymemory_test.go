@@ -19,7 +19,7 @@ func TestMemoryPerKindInRedis(t *testing.T) {
 	t.Parallel()
 	direct := newClient(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: longTimeout})
-	const keys = 300
+	const keys = 1000
 	for name, c := range map[string]struct {
 		limit    fleet.Limit
 		requests int
@@ -51,13 +51,13 @@ func TestMemoryPerKindInRedis(t *testing.T) {
 					_, err := b.Take(t.Context(), fmt.Sprintf("%016d", i), 1)
 					require.NoError(t, err)
 				}
-				if c.requests > 10 && i == keys/3 {
+				if c.requests > 10 && i == keys/10 {
 					break
 				}
 			}
 			n := int64(keys)
 			if c.requests > 10 {
-				n = keys/3 + 1
+				n = keys/10 + 1
 			}
 			t.Logf("%d bytes per key", (used()-before)/n)
 			require.LessOrEqual(t, (used()-before)/n, c.most)

@@ -18,7 +18,7 @@ func TestMemoryOfANodeInRedis(t *testing.T) {
 	t.Parallel()
 	direct := newClient(t, redistest.Start(t))
 	l := connectTo(t, direct, fleet.LinkConfig{Timeout: longTimeout})
-	for nodes, most := range map[int]int64{400: 80, 600: 130} {
+	for nodes, most := range map[int]int64{400: 80, 1500: 130} {
 		var key string
 		for range nodes {
 			c := newCalls(l, fmt.Sprint(nodes), fleet.CallsConfig{})

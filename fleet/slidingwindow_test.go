@@ -16,7 +16,7 @@ func TestBucketsOfAnotherWidthDoNotAccumulate(t *testing.T) {
 	l, direct := connect(t), newClient(t, sharedServer())
 	narrow := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Second, Buckets: 1000}, errorOnOutage)
 	wide := newLimiter(l, "parts", fleet.SlidingWindow{Limit: 1_000_000, Window: 10 * time.Minute}, errorOnOutage)
-	const steps, turn = 1500, 500
+	const steps, turn = 2500, 500
 	for i := range steps {
 		b := narrow
 		if i%turn == turn-1 {

@@ -133,7 +133,7 @@ func TestFleetLimitersKeepThePromisesOfLimiters(t *testing.T) {
 			b := newLimiters(l, "suite-"+name, errorOnOutage, s.limits...)
 			limitertest.Run(t, limitertest.Subject{
 				New:   func(time.Time) limiter.TimedLimiter { return &keyAt{TB: t, limiter: b, key: newKey()} },
-				Limit: s.limit, Most: s.most, Exact: true, Seeds: testenv.Repeat(12, 2),
+				Limit: s.limit, Most: s.most, Exact: true, Seeds: testenv.Repeat(12, 4),
 			})
 		})
 	}
