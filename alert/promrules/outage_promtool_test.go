@@ -186,7 +186,7 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 	forced := breaker.New("forced", breaker.Config{})
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{})
 	many := breaker.NewGroup[string]("many", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 5}})
-	atEachInterval(ctx, 100*time.Millisecond, func(int) { _ = refused.Run(ctx, callThatTakes(0, outageResult(outage()))) })
+	atEachInterval(ctx, 50*time.Millisecond, func(int) { _ = refused.Run(ctx, callThatTakes(0, outageResult(outage()))) })
 	atEachInterval(ctx, 100*time.Millisecond, func(int) {
 		if outage() {
 			go func() { _ = hanging.Run(ctx, callThatTakes(10*time.Second, errDown)) }()
@@ -196,13 +196,13 @@ func failingSources(ctx context.Context, start time.Time, outage func() bool) []
 		_, _ = hanging.Run(ctx, callThatTakes(0, nil)), slow.Run(ctx, callThatTakes(0, nil))
 	})
 	atEachInterval(ctx, 15*time.Second, func(int) { go func() { _ = quiet.Run(ctx, callThatTakes(2*time.Second, outageResult(outage()))) }() })
-	atEachInterval(ctx, 100*time.Millisecond, func(n int) {
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
 		_ = hosts.Get(fmt.Sprint("host-", n%3)).Run(ctx, callThatTakes(0, outageResult(outage())))
 		_ = many.Get(fmt.Sprint("host-", n%20)).Run(ctx, callThatTakes(0, outageResult(outage())))
 	})
 	partial := breaker.New("partial", breaker.Config{})
 	one := breaker.NewGroup[string]("one", breaker.GroupConfig{})
-	atEachInterval(ctx, 100*time.Millisecond, func(n int) {
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
 		_ = partial.Run(ctx, callThatTakes(0, outageResult(outage() && n%10 < 7)))
 		_ = one.Get(fmt.Sprint("host-", n%4)).Run(ctx, callThatTakes(0, outageResult(outage() && n%4 == 3)))
 	})
@@ -218,7 +218,7 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 	minutely := breaker.New("minutely", breaker.Config{})
 	shadow, disabled := breaker.New("shadow", breaker.Config{Initial: breaker.Shadow}), breaker.New("disabled", breaker.Config{Initial: breaker.Disabled})
 	turns := breaker.NewGroup[string]("turns", breaker.GroupConfig{MaxSeries: breaker.Off, Breaker: breaker.Config{ConsecutiveFailures: 3}})
-	atEachInterval(ctx, 100*time.Millisecond, func(n int) {
+	atEachInterval(ctx, 50*time.Millisecond, func(n int) {
 		_ = fine.Run(ctx, callThatTakes(0, outageResult(n%100 == 0)))
 		_ = flapping.Run(ctx, callThatTakes(0, outageResult(outage() && time.Since(start) < flappingEnds && time.Since(start)%(100*time.Second) < 20*time.Second)))
 		second := time.Since(start) % time.Minute
@@ -226,7 +226,7 @@ func healthySources(ctx context.Context, start time.Time, outage func() bool) []
 		_ = brief.Run(ctx, callThatTakes(0, outageResult(time.Since(start)%(5*time.Minute) < 20*time.Second)))
 		_, _ = shadow.Run(ctx, callThatTakes(0, outageResult(outage()))), disabled.Run(ctx, callThatTakes(0, outageResult(outage())))
 	})
-	atEachInterval(ctx, 500*time.Millisecond, func(int) {
+	atEachInterval(ctx, 250*time.Millisecond, func(int) {
 		// In every 25s one host fails for 20s, each time a different host.
 		turn, phase := time.Since(start)/(25*time.Second), time.Since(start)%(25*time.Second)
 		for host := range time.Duration(40) {
