@@ -76,6 +76,7 @@ type attempt struct {
 	hasToken  bool // of the limiter
 	hasRemote bool // the remote has allowed the call; it has a token unless it is in shadow mode
 	hasSlot   bool // or needs none
+	checked   bool // the breaker has been looked at
 	throttled bool // the throttle has allowed the call
 	counted   bool // the limiter has counted the call, if it keeps statistics
 	test      bool // the call is hopeless, and a test
@@ -149,8 +150,8 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 // Otherwise it returns the stage that the call could not pass. err is nil if it is a limit or a
 // hold, for which a call may wait.
 //
-// After a stage that takes time it begins again, because a hold may have begun or the breaker may
-// have opened meanwhile. A call passes a stage at once if it has what it needs there.
+// After a stage that takes time it begins again, because a hold may have begun meanwhile. A call
+// passes a stage at once if it has what it needs there.
 func (g *setup) pass(a *attempt) (at stage, err error) {
 	for at < allStages {
 		passed, err := g.try(a, at)
@@ -178,6 +179,10 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		}
 		return err == nil, err
 	case breakerStage:
+		if a.checked { // from now on Watch looks, and admit at the end
+			return true, nil
+		}
+		a.checked = true
 		err = hooks.CheckAt(g.breaker, a.now)
 		return err == nil, err
 	case holdStage:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 )
 
@@ -149,6 +150,21 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A second look at the breaker would count in a recovering breaker as a second call. If the breaker
+// opens meanwhile, it interrupts a call that waits, and gives no permit.
+func TestACallThatPassesTheStagesAgainLooksAtTheBreakerOnce(t *testing.T) {
+	g := New("g", Config{})
+	a := &attempt{ctx: t.Context(), now: g.now()}
+	for range 3 {
+		at, err := g.setup.Load().pass(a)
+		require.NoError(t, err)
+		require.Equal(t, allStages, at)
+		g.breaker.Force(breaker.ForcedOpen)
+	}
+	require.Zero(t, g.Totals().Refused)
+	require.ErrorIs(t, g.setup.Load().admit(a, &Permit{}), breaker.ErrOpen)
 }
 
 // endingHold ends while a call is refused, as if another call had cleared the table.

@@ -143,7 +143,7 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 	}()
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, judge)
-	e.Outcome, e.Expired = hooks.JudgeAs(b, ctx, err, gatehook.NoEscape(&f), o)
+	e.Outcome, e.Expired = hooks.JudgeAs(b, ctx, err, f.After, o)
 	return counted
 }
 

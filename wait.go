@@ -58,9 +58,6 @@ type waiter = bridge.Waiter
 // openedText is the reason of the refusal of a call that waited when the breaker opened.
 const openedText = "weir: the breaker has opened"
 
-// errInterrupted is the error of a wait that was interrupted.
-var errInterrupted = errors.New("weir: the wait was interrupted")
-
 // wait waits at a stage that has refused a call, and at any other that refuses it later, until the
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
@@ -105,8 +102,7 @@ func (a *attempt) mustRestart(err error) bool {
 
 // waitAndPass waits at stages until the call has passed all stages of the setup, or is interrupted.
 // at is the stage that has refused the call, or allStages if it has tried none. ended reports
-// whether err is the error of a wait. Otherwise a stage has refused the call, and has
-// counted that.
+// whether err is the error of a wait. Otherwise a stage has refused the call, and has counted that.
 func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	if g.waits != nil {
 		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
@@ -196,7 +192,7 @@ func (g *setup) waitOutHold(a *attempt) error {
 			return err
 		}
 		if cause != waiting.None {
-			return errInterrupted
+			return waiting.ErrInterrupted
 		}
 	}
 	return nil

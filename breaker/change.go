@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/window"
@@ -81,7 +82,7 @@ type changeQueue struct {
 	queue      []Change
 	delivering bool
 	opened     bool // the breaker has opened since the watchers were last called
-	watchers   map[watcher]struct{}
+	watchers   map[gatehook.Watcher]struct{}
 }
 
 // push queues a change. The lock of the breaker is held, so changes are in order.
@@ -161,21 +162,16 @@ func (q *changeQueue) call(c Change) {
 	returned = true
 }
 
-// watcher is a caller that waits for something else before its call, such as a token of a limiter.
-// Interrupt is called outside all locks by the goroutine that has changed the breaker. It must not
-// block and must not panic.
-type watcher interface{ Interrupt(c waiting.Cause) }
-
 // watch interrupts w once when the breaker next opens or is forced open, or at once if it is
 // already open. If the key of the breaker is forgotten first, it interrupts w for that reason,
 // because the next breaker of the key does not know w. watch returns the breaker whose unwatch ends
 // this. It is the breaker that the key has now.
-func (b *Breaker) watch(w watcher) *Breaker {
+func (b *Breaker) watch(w gatehook.Watcher) *Breaker {
 	for {
 		q := b.changes
 		q.mu.Lock()
 		if q.watchers == nil {
-			q.watchers = map[watcher]struct{}{}
+			q.watchers = map[gatehook.Watcher]struct{}{}
 		}
 		q.watchers[w] = struct{}{}
 		q.mu.Unlock()
@@ -199,7 +195,7 @@ func (b *Breaker) watch(w watcher) *Breaker {
 }
 
 // unwatch ends watch, and reports whether w was not interrupted.
-func (b *Breaker) unwatch(w watcher) bool {
+func (b *Breaker) unwatch(w gatehook.Watcher) bool {
 	q := b.changes
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -211,7 +207,7 @@ func (b *Breaker) unwatch(w watcher) bool {
 // callWatchers interrupts all watchers if the breaker has opened since the last call.
 func (q *changeQueue) callWatchers() {
 	q.mu.Lock()
-	var all map[watcher]struct{}
+	var all map[gatehook.Watcher]struct{}
 	if q.opened {
 		all = q.watchers
 		q.watchers, q.opened = nil, false

@@ -176,13 +176,14 @@ func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, at time
 // outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.
 func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	var f verdict.Findings
-	o, _ := m.judgeAs(ctx, err, &f, verdict.Find(&f, ctx, err, classify))
+	o := verdict.Find(&f, ctx, err, classify)
+	o, _ = m.judgeAs(ctx, err, f.After, o)
 	return o
 }
 
 // judgeAs returns the outcome of a call that returned err and was judged as o, and sets retryAfter
-// if it failed. expired is that of judge.
-func (m *Permit) judgeAs(ctx context.Context, err error, f *verdict.Findings, o Outcome) (_ Outcome, expired bool) {
+// if it failed: the service asks to wait for after. expired is that of judge.
+func (m *Permit) judgeAs(ctx context.Context, err error, after time.Duration, o Outcome) (_ Outcome, expired bool) {
 	if !o.Failed() {
 		return o, false
 	}
@@ -193,7 +194,7 @@ func (m *Permit) judgeAs(ctx context.Context, err error, f *verdict.Findings, o 
 		}
 	}
 	if m.retryAfter == 0 {
-		m.retryAfter = max(f.After, 0)
+		m.retryAfter = max(after, 0)
 	}
 	return o, false
 }

@@ -56,7 +56,8 @@
 //
 // Waiters are served in order of arrival. A waiter is charged when it is served: a waiter that
 // gives up is charged nothing, and a change of the rate applies to all waiters. A wait that cannot
-// succeed is refused at once. Limiters start no goroutines.
+// succeed is refused at once. Limiters start no goroutines, but a timer that ends a wait runs its
+// function in one: see [time.AfterFunc].
 //
 // # Errors and cost
 //

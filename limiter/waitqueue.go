@@ -88,9 +88,6 @@ func (w *waiter) mustAsk() bool {
 	return w == nil || w.gate.refused.RetryAfter == 0 || w.gate.refused.NoRoom
 }
 
-// errInterrupted is the error of a wait that a gate has interrupted.
-var errInterrupted = errors.New("limiter: the wait was interrupted")
-
 // keepStatistics makes the queue count its waiters by how their waits end. It is called before any
 // wait.
 func (q *waitQueue) keepStatistics(s *statistics) {
@@ -220,7 +217,7 @@ func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxW
 		}
 		switch err := ctx.Err(); {
 		case err == nil && cause != waiting.None:
-			return q.leave(s, w, "", errInterrupted)
+			return q.leave(s, w, "", waiting.ErrInterrupted)
 		case err != nil && !errors.Is(err, context.DeadlineExceeded):
 			return q.leave(s, w, "", err)
 		case err != nil:

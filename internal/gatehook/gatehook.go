@@ -7,7 +7,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/internal/waiting"
 )
 
@@ -32,19 +31,20 @@ type Hooks[B, P, O any] struct {
 	// forgotten first. The goroutine that changes b does so, after the change and outside all
 	// locks. Watch returns the breaker for Unwatch.
 	Watch func(b *B, w Watcher) *B
-	// Unwatch ends Watch.
-	Unwatch func(b *B, w Watcher)
+	// Unwatch ends Watch, and reports whether w was not interrupted.
+	Unwatch func(b *B, w Watcher) bool
 	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, and reports
 	// whether it did. If it reports false, nothing was refused or counted.
 	AdmitClosed func(b *B, p *P) bool
 	// Judge returns the outcome of a call that returned err, or the Classify of b if that decides.
 	// expired is that of Ending. The caller records the outcome with Record at the time at.
 	Judge func(p *P, ctx context.Context, err error) (o O, expired bool, at time.Duration, classify func(error) O)
-	// JudgeAs is Judge for a caller that has judged err itself, as f and o say.
-	JudgeAs func(p *P, ctx context.Context, err error, f *verdict.Findings, o O) (_ O, expired bool)
+	// JudgeAs is Judge for a caller that has judged err itself: as o, with a wait of after that the
+	// service asks for.
+	JudgeAs func(p *P, ctx context.Context, err error, after time.Duration, o O) (_ O, expired bool)
 	// Record records the outcome of a call that ended at the time at, which may be clock.Unread. It
-	// uses p up, and reports whether the outcome counted.
-	// returned is false if the function that made the call did not return.
+	// uses p up, and reports whether the outcome counted. returned is false if the function that
+	// made the call did not return.
 	Record func(p *P, ctx context.Context, err error, o O, at time.Duration, returned bool) bool
 	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
 	Live func(b *B) *B

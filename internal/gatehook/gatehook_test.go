@@ -11,7 +11,6 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/gatehook"
-	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/throttle"
 	"github.com/weir-go/weir/window"
@@ -136,7 +135,7 @@ func TestAGateLearnsOfADeadlineThatTheBreakerIgnores(t *testing.T) {
 			cancel()
 			require.Equal(t, late, expired)
 			require.Equal(t, late, o == breaker.Ignored)
-			o, expired = hooks.JudgeAs(&p, ctx, context.DeadlineExceeded, &verdict.Findings{}, breaker.Overloaded)
+			o, expired = hooks.JudgeAs(&p, ctx, context.DeadlineExceeded, time.Second, breaker.Overloaded)
 			require.Equal(t, breaker.Overloaded, o, "the service has answered")
 			require.False(t, expired && !late)
 		}

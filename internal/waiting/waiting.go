@@ -5,6 +5,7 @@ package waiting
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync/atomic"
 	"time"
@@ -21,12 +22,15 @@ const (
 	Changed         // the config has changed
 )
 
+// ErrInterrupted is the error of a wait that was interrupted. Only gates see it.
+var ErrInterrupted = errors.New("weir: the wait was interrupted")
+
 // Forever is a time without an end.
 const Forever time.Duration = math.MaxInt64
 
 // Waiter is a call that waits. It has one channel for everything that may end the wait, and one
-// timer, and needs no goroutine. Signal and Interrupt may be called by any goroutine, the other
-// methods only by the one that waits. The zero value does not work: call Init.
+// timer, and no goroutine of its own. Signal and Interrupt may be called by any goroutine, the
+// other methods only by the one that waits. The zero value does not work: call Init.
 type Waiter struct {
 	wake  chan struct{} // has room for one signal
 	timer *time.Timer   // sends a signal; nil until it is needed

@@ -85,7 +85,7 @@ func TestAnInterruptionIsNeverMissed(t *testing.T) {
 		go w.Interrupt(waiting.Opened)
 		ctx, release := w.Context(t.Context())
 		<-ctx.Done()
-		w.Block(nil, nil, waiting.Forever)
+		require.Equal(t, waiting.Opened, w.Block(nil, nil, waiting.Forever))
 		release()
 	}
 }
