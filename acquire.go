@@ -29,7 +29,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			return hooks.Admit(g.breaker, gatehook.NoEscape(&permit.breaker))
 		}
 		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(&permit.breaker)) {
-			if s.inFlight == nil || s.takeSlotFast(permit) {
+			if s.inFlight == nil || s.takeOwnSlot(permit) || s.takeSlotFast(permit) {
 				return nil
 			}
 			*permit = Permit{}
@@ -54,7 +54,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 // acquireSlotFast acquires the slot of a call that has its token and the permit of a closed
 // breaker.
 func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *Permit) error {
-	if g.takeSlotFast(permit) {
+	if g.takeOwnSlot(permit) || g.takeSlotFast(permit) {
 		return nil
 	}
 	*permit = Permit{}

@@ -75,6 +75,17 @@ func TestACallThatCannotSucceedInTimeIsRefused(t *testing.T) {
 	})
 }
 
+func TestCallsWithASlotCanBeHopeless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := weir.New("search", weir.Config{RefuseHopeless: true, MaxConcurrent: 10})
+		learnLatency(t, g)
+		makeTestCall(t, g)
+		var hopeless *weir.HopelessError
+		require.ErrorAs(t, callWithDeadline(g, 12*time.Millisecond, 0), &hopeless)
+		require.Zero(t, callsInFlight(g))
+	})
+}
+
 func TestWithoutTheSettingNoCallIsHopeless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := weir.New("g", weir.Config{})

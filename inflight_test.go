@@ -845,10 +845,14 @@ func TestAnAdaptiveGateLearnsFromTheWordOfTheService(t *testing.T) {
 // have it.
 func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 	g := weir.New("g", weir.Config{MaxConcurrent: 1})
-	for range 100 {
+	for i := range 100 {
 		permit, err := g.Allow(bg())
 		require.NoError(t, err)
-		require.True(t, permit.Record(breaker.Success))
+		if i%2 == 0 {
+			require.True(t, permit.Record(breaker.Success))
+		} else {
+			require.True(t, permit.Done(bg(), nil))
+		}
 	}
 	for range 3 {
 		runtime.GC()

@@ -167,10 +167,15 @@ func (m *Permit) judge(ctx context.Context, err error) (o Outcome, expired bool,
 // unread. It uses the permit up. returned is false if the function that made the call did not
 // return.
 func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, at time.Duration, returned bool) bool {
-	if !returned {
+	switch {
+	case !o.Failed():
+		m.recorded = true
+		return m.breaker.record(ctx, m, o, at, nil)
+	case !returned:
 		return m.recordDescribed(ctx, nil, o, at, kindPanic)
+	default:
+		return m.recordDescribed(ctx, err, o, at, kindResult)
 	}
-	return m.recordDescribed(ctx, err, o, at, kindResult)
 }
 
 // outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.

@@ -24,6 +24,7 @@ var _ = func() bool {
 		IsFull:          (*Limiter).isFull,
 		Word:            func(l *Limiter) (*atomic.Uint64, *atomic.Uint32) { return &l.state.word, &l.limit },
 		End:             (*Limiter).endCallOfGate,
+		Serve:           (*Limiter).serveWaiters,
 		Abandon:         (*Limiter).abandon,
 		Bound:           (*Limiter).bound,
 		AtOnce:          func(l *Limiter) int64 { return l.state.gotSlotAtOnce() },

@@ -24,7 +24,7 @@ type slots struct {
 }
 
 const (
-	waiting  = 1 << 21
+	waiting  = gatehook.Waiting
 	oneCall  = 1 << sumShift
 	lowBits  = gatehook.LowBits
 	flyBits  = waiting - 1
@@ -67,7 +67,7 @@ func (s *slots) occupyOther(limit *atomic.Uint32, mask uint64) bool {
 }
 
 // release ends a call and reports whether callers wait.
-func (s *slots) release() bool { return s.word.Add(^uint64(0))&waiting != 0 }
+func (s *slots) release() bool { return gatehook.Vacate(&s.word) }
 
 func (s *slots) hasWaiters() bool { return s.word.Load()&waiting != 0 }
 

@@ -38,6 +38,8 @@ type Slots[L, O any] struct {
 	// End releases the slot of a call. start is that of Occupy or Wait, or Untimed for a call of
 	// TryOccupy.
 	End func(l *L, start time.Duration, e Ending[O])
+	// Serve gives the slots that are free to the callers that wait.
+	Serve func(l *L)
 	// Abandon releases the slot of a call whose end was forgotten. Any goroutine of the runtime may
 	// call it, also from outside the testing/synctest bubble of l.
 	Abandon func(l *L)
@@ -53,6 +55,7 @@ type Slots[L, O any] struct {
 const (
 	SlotBits = 22
 	LowBits  = 1<<SlotBits - 1
+	Waiting  = 1 << (SlotBits - 1) // set while callers wait
 	oneCall  = 1<<SlotBits + 1
 )
 
@@ -63,6 +66,10 @@ func TryOccupy(word *atomic.Uint64, limit *atomic.Uint32) bool {
 	n := uint32(old & LowBits)
 	return n < limit.Load() && word.CompareAndSwap(old, old+oneCall)
 }
+
+// Vacate releases the slot of TryOccupy, and reports whether callers wait, whom Serve serves. The
+// compiler can inline it.
+func Vacate(word *atomic.Uint64) (waiters bool) { return word.Add(^uint64(0))&Waiting != 0 }
 
 // Untimed is the start of a call whose start is not known.
 const Untimed time.Duration = -1
