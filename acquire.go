@@ -32,12 +32,12 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			if s.inFlight == nil || s.takeOwnSlot(permit) || s.takeSlotFast(permit) {
 				return nil
 			}
-			*permit = Permit{}
+			hooks.Drop(gatehook.NoEscape(&permit.breaker))
 		}
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	at := time.Since(g.epoch)
-	// The permit of a closed breaker occupies nothing, so it may be acquired before the token.
+	// The permit of a closed breaker can be dropped, so it may be acquired before the token.
 	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(&permit.breaker)) {
 		if takeFast(s.bucket, at, 1) {
 			if s.inFlight != nil {
@@ -46,7 +46,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			g.admissions.allowed.Add(1)
 			return nil
 		}
-		*permit = Permit{}
+		hooks.Drop(gatehook.NoEscape(&permit.breaker))
 	}
 	return s.acquireInOrder(&attempt{ctx: ctx, now: g.epoch.Add(at)}, permit)
 }
@@ -57,7 +57,7 @@ func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *P
 	if g.takeOwnSlot(permit) || g.takeSlotFast(permit) {
 		return nil
 	}
-	*permit = Permit{}
+	hooks.Drop(gatehook.NoEscape(&permit.breaker))
 	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true}
 	a.tokens.local = takenFast(g.bucket, at, 1)
 	return g.acquireInOrder(&a, permit)
@@ -121,7 +121,7 @@ const (
 // acquireInOrder acquires what a call needs, stage by stage, and waits if the gate allows that.
 func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 	if g.keyed != nil {
-		if latest := g.currentSetup(); latest.Gate != g.Gate { // the key was evicted
+		if latest := g.currentSetup(); latest.Gate != g.Gate { // the key has another gate now
 			return latest.acquireInOrder(a, p)
 		}
 	}

@@ -70,6 +70,7 @@ type Gate struct {
 // keyed is what a gate of a group knows of the group.
 type keyed interface {
 	current() *Gate
+	ofKey() *Gate
 	hasRoom() bool
 	maxKeys() int
 	countShared() bool

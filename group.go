@@ -73,12 +73,13 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
-// one token bucket and one bound on calls in flight. An error says so: it names MaxKeys. Call Get
-// for each call, so that the key gets its own gate as soon as there is room. It gets its own bound
-// on calls in flight when those of its calls that began without room have ended.
+// one token bucket and one bound on calls in flight. An error says so: it names MaxKeys. The key
+// gets its own gate as soon as there is room, and its own bound on calls in flight when those of
+// its calls that began without room have ended.
 //
-// A gate can be kept for any time. If its key has got room or was evicted or forgotten meanwhile,
-// it uses what the key has now.
+// Call Get for each call. A gate that is kept for longer may no longer be in the group, because its
+// key was evicted or forgotten. It still works, but with a breaker of its own, which the group
+// neither observes nor reconfigures. A key whose calls are in flight or wait is not evicted.
 //
 // All methods are safe for concurrent use. The zero value does not work: use NewGroup.
 type Group[K comparable] struct {
@@ -191,22 +192,26 @@ func (k *keyedGate[K]) isBusy() bool {
 
 func (k *keyedGate[K]) maxKeys() int { return k.group.holds.max }
 
-// current returns the gate that decides about the calls of the key. This is another gate than k if
-// the breaker of k was evicted or forgotten, or if k was made without room and the key has room now
-// or Reconfigure was called since.
-func (k *keyedGate[K]) current() *Gate {
-	b := hooks.Live(k.breaker)
-	room := k.hasRoom()
-	if !room {
-		if own := hooks.Find(k.group.breakers, &k.hold.key); own != nil {
-			b = own
-		}
+// ofKey returns the gate that the key has now, or gets if k has left the group. Calls count in its
+// bound on calls in flight, so that the bound is one for all calls of the key.
+func (k *keyedGate[K]) ofKey() *Gate {
+	if hooks.HasLeft(k.breaker) {
+		return k.group.Get(k.hold.key)
 	}
-	switch {
-	case b != k.breaker:
-		return k.group.gateOf(k.hold.key, b)
-	case !room && k.parts != k.group.parts.Load():
-		return k.group.newGate(k.hold.key, b)
+	return k.current()
+}
+
+// current returns the gate that decides about a call of k. This is another gate than k if k was
+// made without room, and the key has room now or Reconfigure was called since.
+func (k *keyedGate[K]) current() *Gate {
+	if k.hasRoom() {
+		return &k.Gate
+	}
+	if own := hooks.Find(k.group.breakers, &k.hold.key); own != nil {
+		return k.group.gateOf(k.hold.key, own)
+	}
+	if k.parts != k.group.parts.Load() {
+		return k.group.newGate(k.hold.key, k.breaker)
 	}
 	return &k.Gate
 }
@@ -232,14 +237,16 @@ func (g *Group[K]) SetMaxOpen(share float64) error { return g.breakers.SetMaxOpe
 // Forget removes the key, whatever the state of its gate, and reports whether the group had it. The
 // next call of the key starts with a new breaker, a full token bucket and no hold. Use Forget for
 // keys that no longer exist, such as a host that was shut down. Calls that wait continue to wait
-// with the new bucket. Calls in flight do not count in the new bound on calls in flight.
+// with the new breaker and the new bucket. Calls in flight end with the old breaker, and do not
+// count in the new bound on calls in flight.
 func (g *Group[K]) Forget(key K) bool {
-	known := g.breakers.Forget(key)
 	key = keytext.Bounded(key)
+	known := g.breakers.Forget(key)
 	g.holds.forget(key)
 	if p := g.parts.Load(); p.buckets != nil && p.buckets.Forget(key) {
 		known = true
 	}
+	g.waits.forget(func(k keyed) bool { return k.(*keyedGate[K]).hold.key == key })
 	return known
 }
 

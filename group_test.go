@@ -127,31 +127,59 @@ func TestKeysAreEvictedUnderLoad(t *testing.T) {
 	}
 }
 
-// A gate that is kept behaves as one from Get does, even if its key was evicted or the group
-// reconfigured meanwhile.
-func TestKeptGateFollowsItsKey(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: weir.Config{Breaker: breaker.Config{MinCalls: 9}}})
-		kept := g.Get("a")
-		require.NoError(t, kept.Run(t.Context(), succeed))
-		time.Sleep(time.Minute)
-		for i := range 4 {
-			g.Get(fmt.Sprint("other", i))
-		}
-		values, _ := readMetrics(g)
-		require.InDelta(t, 3, values["weir.breaker.group.evictions"], 0)
-		require.ErrorContains(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: -7}}), "MinCalls is -7")
-		require.NoError(t, g.Reconfigure(weir.Config{Breaker: breaker.Config{MinCalls: 3}}))
-		for _, gate := range []*weir.Gate{kept, g.Get("a"), kept} {
-			require.ErrorIs(t, gate.Run(t.Context(), fail), errDown)
-		}
-		require.True(t, kept.Tripped())
-		require.True(t, g.Get("a").Tripped())
-		require.ErrorIs(t, kept.Run(t.Context(), succeed), breaker.ErrOpen)
-		require.EqualValues(t, 3, kept.Totals().Failures)
-		values, _ = readMetrics(g)
-		require.Zero(t, values["weir.breaker.group.unguarded"])
-	})
+// A gate that is kept after its key was evicted or forgotten works with a breaker of its own, which
+// the group does not reconfigure. Its calls still count in the limits of the key.
+func TestAGateThatHasLeftItsGroup(t *testing.T) {
+	for name, leave := range map[string]func(*weir.Group[string]){
+		"evicted": func(g *weir.Group[string]) {
+			for i := range 4 {
+				g.Get(fmt.Sprint("other", i))
+			}
+		},
+		"forgotten": func(g *weir.Group[string]) { require.True(t, g.Forget("a")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := weir.Config{Breaker: breaker.Config{ConsecutiveFailures: 9}, MaxConcurrent: 2, Rate: limiter.Per(1, time.Hour), Burst: 20}
+				g := hosts(weir.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off, Gate: c})
+				kept := g.Get("a")
+				require.NoError(t, kept.Run(t.Context(), succeed))
+				time.Sleep(time.Minute)
+				leave(g)
+				now := g.Get("a")
+				require.NotSame(t, kept, now)
+				c.Breaker.ConsecutiveFailures = 3
+				require.NoError(t, g.Reconfigure(c))
+				for range 3 {
+					require.ErrorIs(t, now.Run(t.Context(), fail), errDown)
+					require.ErrorIs(t, kept.Run(t.Context(), fail), errDown)
+				}
+				require.True(t, now.Tripped())
+				require.False(t, kept.Tripped())
+				require.EqualValues(t, 3, now.Totals().Failures)
+				now.Breaker().Reset()
+
+				var permits [2]weir.Permit
+				for i, gate := range []*weir.Gate{kept, now} {
+					var err error
+					permits[i], err = gate.Allow(t.Context())
+					require.NoError(t, err)
+				}
+				for _, gate := range []*weir.Gate{kept, now, g.Get("a")} {
+					require.ErrorIs(t, gate.Run(t.Context(), succeed), inflight.ErrFull)
+				}
+				for i := range permits {
+					permits[i].Record(breaker.Success)
+				}
+				for range 11 {
+					_ = kept.Run(t.Context(), succeed)
+				}
+				if name == "evicted" { // Forget fills the bucket
+					require.ErrorIs(t, now.Run(t.Context(), succeed), limiter.ErrLimited)
+				}
+			})
+		})
+	}
 }
 
 func TestGroupGetAllocatesNothing(t *testing.T) {
@@ -204,8 +232,8 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	require.True(t, g.Forget("a"))
 	require.False(t, g.Forget("a"))
 	require.Zero(t, g.Len())
-	require.NoError(t, kept.Run(bg(), succeed))
-	require.NotSame(t, kept, g.Get("a"))
+	require.ErrorIs(t, kept.Run(bg(), succeed), breaker.ErrOpen, "it works alone")
+	require.NoError(t, g.Get("a").Run(bg(), succeed))
 	require.EqualValues(t, 1, g.Get("a").Totals().Successes)
 }
 

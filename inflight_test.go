@@ -867,6 +867,32 @@ func TestAUsedPermitIsNotReleasedAgain(t *testing.T) {
 	require.Zero(t, callsInFlight(g))
 }
 
+// A call that a limit refuses is not in flight, also if the breaker has let it pass before.
+func TestACallThatALimitRefusesIsNotCountedInFlight(t *testing.T) {
+	for name, c := range map[string]weir.Config{
+		"rate":          {Rate: limiter.Per(1, time.Hour), Burst: 1},
+		"bound":         {MaxConcurrent: 1},
+		"rate and slot": {Rate: limiter.Per(1, time.Hour), Burst: 10, MaxConcurrent: 1},
+	} {
+		c.Breaker.Active = true
+		active := func(of stat.Source) (n float64) {
+			values, _ := readMetrics(of)
+			return values["weir.breaker.call.active"]
+		}
+		g, group := weir.New("g", c), hosts(weir.GroupConfig{Gate: c, MaxSeries: breaker.Off})
+		for of, gate := range map[stat.Source]*weir.Gate{g: g, group: group.Get("a")} {
+			require.NoError(t, gate.Run(bg(), func(context.Context) error {
+				for range 3 {
+					require.ErrorIs(t, gate.Run(bg(), succeed), weir.ErrRefused)
+				}
+				require.InDelta(t, 1, active(of), 0, name)
+				return nil
+			}))
+			require.Zero(t, active(of), name)
+		}
+	}
+}
+
 func TestAPermitIsUsedOnce(t *testing.T) {
 	for _, c := range []weir.Config{{}, {MaxConcurrent: 1}, {RefuseHopeless: true}} {
 		g := weir.New("g", c)

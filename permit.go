@@ -301,7 +301,7 @@ func (s slot) isOfPresentGate() bool {
 		slotHooks.End(s.gate.inFlight, s.start, ending{Outcome: breaker.Ignored})
 		return false
 	}
-	if s.gate.currentSetup().Gate != s.gate.Gate {
+	if s.gate.setupOfKey().Gate != s.gate.Gate {
 		s.release()
 		return false
 	}
@@ -309,7 +309,7 @@ func (s slot) isOfPresentGate() bool {
 }
 
 // currentSetup returns the setup itself. For a gate of a group, it returns the setup of the gate
-// that the key has now. That is another gate if this one was evicted.
+// that decides about its calls: see keyedGate.current.
 func (g *setup) currentSetup() *setup {
 	if g.keyed == nil {
 		return g
@@ -317,9 +317,17 @@ func (g *setup) currentSetup() *setup {
 	return g.keyed.current().setup.Load()
 }
 
-// boundedSetup is currentSetup for a call that is about to take a slot.
+// setupOfKey returns the setup of keyed.ofKey.
+func (g *setup) setupOfKey() *setup {
+	if g.keyed == nil {
+		return g
+	}
+	return g.keyed.ofKey().setup.Load()
+}
+
+// boundedSetup is setupOfKey for a call that is about to take a slot.
 func (g *setup) boundedSetup() *setup {
-	s := g.currentSetup()
+	s := g.setupOfKey()
 	if s.shared && s.keyed.ownBound() {
 		s = s.Gate.setup.Load()
 	}
@@ -344,7 +352,7 @@ func (g *setup) waitForSlot(ctx context.Context, last time.Time) (s slot, err er
 }
 
 func (g *setup) refuseSlot() error {
-	l := g.currentSetup().inFlight
+	l := g.setupOfKey().inFlight
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}

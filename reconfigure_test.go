@@ -499,14 +499,12 @@ func TestReconfigureChangesMaxConcurrent(t *testing.T) {
 	})
 }
 
-// gatesOfEveryKind returns a group, and four of its gates that were made before a change: for a key
-// in the group, for an evicted key, for a forgotten key, and for a key without room.
+// gatesOfEveryKind returns a group, and two of its gates that were made before a change: for a key
+// in the group, and for a key without room.
 func gatesOfEveryKind(t *testing.T, c weir.Config) (*weir.Group[string], map[string]*weir.Gate) {
 	c.Breaker.ConsecutiveFailures = 1
 	g := hosts(weir.GroupConfig{Gate: c, MaxKeys: 2, MaxSeries: breaker.Off})
-	gates := map[string]*weir.Gate{"evicted": g.Get("evicted"), "forgotten": g.Get("forgotten")}
-	require.True(t, g.Forget("forgotten"))
-	gates["present"] = g.Get("present")
+	gates := map[string]*weir.Gate{"present": g.Get("present")}
 	_ = gates["present"].Run(bg(), fail) // an open breaker is not evicted
 	_ = g.Get("other").Run(bg(), fail)
 	gates["without room"] = g.Get("without room")
@@ -621,7 +619,6 @@ func TestOnChangeMayReconfigureItsGroup(t *testing.T) {
 	c := weir.Config{Rate: limiter.PerSecond(100), MaxConcurrent: 5}
 	for name, verb := range map[string]func(g *weir.Group[string], c weir.Config){
 		"Reconfigure": func(g *weir.Group[string], c weir.Config) { _ = g.Reconfigure(c) },
-		"Forget":      func(g *weir.Group[string], _ weir.Config) { g.Forget("k") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var group *weir.Group[string]

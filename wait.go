@@ -66,11 +66,15 @@ func (g *setup) wait(a *attempt, at stage) error {
 	a.waiter = bridge.NewWaiter()
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
-	// A forgotten key has a new breaker, a new bucket and new slots.
 	for ended && a.mustRestart(err) {
+		g = g.Gate.setup.Load()
+		if a.waiter.Cause() == waiting.Forgotten {
+			g = g.setupOfKey()
+		}
 		a.waiter.Clear()
 		a.now = time.Now()
-		ended, err = g.Gate.setup.Load().currentSetup().waitAndPass(a, allStages)
+		g = g.currentSetup()
+		ended, err = g.waitAndPass(a, allStages)
 	}
 	switch {
 	case err == nil:
@@ -107,9 +111,9 @@ func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	if g.waits != nil {
 		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
 	}
-	b := hooks.Watch(g.breaker, a.waiter)
+	hooks.Watch(g.breaker, a.waiter)
 	defer func() {
-		hooks.Unwatch(b, a.waiter)
+		hooks.Unwatch(g.breaker, a.waiter)
 		if g.waits != nil {
 			a.last = g.waits.remove(a.waiter)
 		}
@@ -288,6 +292,17 @@ func (all *waits) remove(w waiter) (end time.Time) {
 		terms.timer.Stop()
 	}
 	return terms.end
+}
+
+// forget interrupts the calls of a key that wait, because the key was forgotten.
+func (all *waits) forget(isOf func(keyed) bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for w, terms := range all.all {
+		if isOf(terms.setup.keyed) {
+			w.Interrupt(waiting.Forgotten)
+		}
+	}
 }
 
 // adopt applies the present configs of the gates to all calls that wait.

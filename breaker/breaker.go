@@ -20,7 +20,6 @@ type Breaker struct {
 	observed *Breaker    // the breaker whose shadow this is; nil for all other breakers
 	phase    atomic.Pointer[phase]
 
-	active        atomic.Int64
 	late          atomic.Int64
 	abandoned     atomic.Int64
 	usual         *usualDuration // shared with the shadow
@@ -43,7 +42,9 @@ type Breaker struct {
 	// the number of the override, which tells who has set it: see adminhook.Value; guarded by mu
 	overrideSet uint64
 
-	refused striped.Counter // far from phase, because refused calls write it and read phase
+	// far from phase, because calls write these and read phase
+	refused striped.Counter
+	active  atomic.Int64 // calls in flight, if they are counted
 }
 
 // New returns a breaker in the state c.Initial. The name appears in errors, changes and metrics.
@@ -180,29 +181,22 @@ func (b *Breaker) Name() string { return b.name }
 // State returns the state. It counts nothing, so health checks may call it. An open breaker whose
 // cooldown is over is half-open, even if no call was made since.
 func (b *Breaker) State() State {
-	b = b.forReads()
 	return b.stateAt(b.peekNow())
 }
 
 // StateAt is State at the time t.
 func (b *Breaker) StateAt(t time.Time) State {
-	b = b.forReads()
 	return b.stateAt(b.peekAt(t))
 }
 
 func (b *Breaker) stateAt(at time.Duration) State {
-	p := b.phase.Load()
-	if p.state == evicted { // since forReads was called: report the state of a new breaker
-		return p.rules.config.Initial
-	}
-	return p.stayAt(at).state
+	return b.phase.Load().stayAt(at).state
 }
 
 // Tripped reports whether the breaker has opened and has not closed since. Use it for alerts: it
 // stays true through cooldowns and probes, so it does not flicker while the service is down. Under
 // an override it is true only in the state ForcedOpen, whatever the state underneath is.
 func (b *Breaker) Tripped() bool {
-	b = b.forReads()
 	b.peekNow() // restarts the breaker if its clock is a new one
 
 	return b.phase.Load().passes != allCalls // time alone leads only from Open to HalfOpen and back
@@ -218,13 +212,11 @@ func (b *Breaker) Tripped() bool {
 //
 // Refused counts the calls refused since the state began, in every state.
 func (b *Breaker) Counts() window.Counts {
-	b = b.forReads()
 	return b.counts(b.peekNow())
 }
 
 // CountsAt is Counts at the time t.
 func (b *Breaker) CountsAt(t time.Time) window.Counts {
-	b = b.forReads()
 	return b.counts(b.peekAt(t))
 }
 
@@ -250,27 +242,20 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 }
 
 // Totals returns all calls since the breaker was made.
-func (b *Breaker) Totals() window.Totals { return b.forReads().totals() }
-
-func (b *Breaker) totals() window.Totals {
-	p := b.phase.Load()
-	t := window.Totals(p.totals())
-	if p.state != evicted {
-		t.Refused = int64(b.refused.Load())
-	}
+func (b *Breaker) Totals() window.Totals {
+	t := window.Totals(b.phase.Load().totals())
+	t.Refused = int64(b.refused.Load())
 	return t
 }
 
 // Latency returns the durations of the calls in the window, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
-	b = b.forReads()
 	at := b.peekNow()
 	return window.Latency(b.phase.Load().tally.Latency(at))
 }
 
 // LifetimeLatency returns the durations of all calls, if Config.Latency is set.
 func (b *Breaker) LifetimeLatency() window.Latency {
-	b = b.forReads()
 	return b.lifetimeLatency(b.phase.Load())
 }
 
@@ -281,7 +266,6 @@ func (b *Breaker) lifetimeLatency(p *phase) window.Latency {
 // ShadowTotals returns what the breaker would have done in the state Shadow, since it was made: how
 // many times it would have opened, and how many calls it would have refused.
 func (b *Breaker) ShadowTotals() (opened, refused int64) {
-	b = b.forReads()
 	return b.shadowOpened.Load(), b.shadowRefused.Load()
 }
 
@@ -334,8 +318,7 @@ func (p *phase) seen() time.Duration { return max(p.sampledFrom, p.tally.Latest(
 // restartIfNew is for a time that is earlier than seen.
 func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 	isNew := func() bool {
-		p := b.phase.Load()
-		return p.state != evicted && b.clock.IsNew(at, p.seen(), tolerance)
+		return b.clock.IsNew(at, b.phase.Load().seen(), tolerance)
 	}
 	if !isNew() {
 		return

@@ -163,35 +163,22 @@ func (q *changeQueue) call(c Change) {
 }
 
 // watch interrupts w once when the breaker next opens or is forced open, or at once if it is
-// already open. If the key of the breaker is forgotten first, it interrupts w for that reason,
-// because the next breaker of the key does not know w. watch returns the breaker whose unwatch ends
-// this. It is the breaker that the key has now.
-func (b *Breaker) watch(w gatehook.Watcher) *Breaker {
-	for {
-		q := b.changes
-		q.mu.Lock()
-		if q.watchers == nil {
-			q.watchers = map[gatehook.Watcher]struct{}{}
-		}
-		q.watchers[w] = struct{}{}
-		q.mu.Unlock()
-		p := b.phase.Load()
-		if p.passes == allCalls {
-			break
-		}
-		if p.state != evicted {
-			// the time is read before the phase: see now
-			if s := b.stateAt(b.peekNow()); (s == Open || s == ForcedOpen) && b.unwatch(w) {
-				w.Interrupt(waiting.Opened)
-			}
-			break
-		}
-		if !b.unwatch(w) { // the eviction was undone, and the breaker has opened or was forgotten
-			break
-		}
-		b = b.forCalls()
+// already open.
+func (b *Breaker) watch(w gatehook.Watcher) {
+	q := b.changes
+	q.mu.Lock()
+	if q.watchers == nil {
+		q.watchers = map[gatehook.Watcher]struct{}{}
 	}
-	return b
+	q.watchers[w] = struct{}{}
+	q.mu.Unlock()
+	if b.phase.Load().passes == allCalls {
+		return
+	}
+	// the time is read before the phase: see now
+	if s := b.stateAt(b.peekNow()); (s == Open || s == ForcedOpen) && b.unwatch(w) {
+		w.Interrupt(waiting.Opened)
+	}
 }
 
 // unwatch ends watch, and reports whether w was not interrupted.
@@ -215,17 +202,6 @@ func (q *changeQueue) callWatchers() {
 	q.mu.Unlock()
 	for w := range all {
 		w.Interrupt(waiting.Opened)
-	}
-}
-
-// abandonWatchers interrupts the watchers of a breaker whose key was forgotten.
-func (q *changeQueue) abandonWatchers() {
-	q.mu.Lock()
-	all := q.watchers
-	q.watchers = nil
-	q.mu.Unlock()
-	for w := range all {
-		w.Interrupt(waiting.Forgotten)
 	}
 }
 
@@ -341,7 +317,7 @@ func (p *phase) causeOf(c *Change) string {
 
 // currentIncident returns the incident that has not ended yet. If there is none, its Openings is 0.
 func (p *phase) currentIncident(date func(time.Duration) time.Time) report.Incident {
-	if p.passes == allCalls || p.state == evicted {
+	if p.passes == allCalls {
 		return report.Incident{}
 	}
 	if i := p.incidents; i != nil && i.openings > 0 {

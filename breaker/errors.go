@@ -100,14 +100,11 @@ func (e *OpenError) RetryAfter() time.Duration {
 // failures, the newest first, on one line each. It returns "" unless Tripped returns true. Of each
 // failure it shows what FailedCall.String returns.
 func (b *Breaker) Explain() string {
-	p := b.forReads().phase.Load()
+	p := b.phase.Load()
 	if p.passes == allCalls {
 		return ""
 	}
 	e := p.refusal
-	if e == nil { // evicted since
-		return ""
-	}
 	var s strings.Builder
 	s.WriteString(e.Reason)
 	if e.Margin != "" {

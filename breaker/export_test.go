@@ -20,8 +20,8 @@ func (b *Breaker) Refuse(reason string) error                 { return b.refuseF
 // AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 	w := &openWatcher{f}
-	at := b.watch(w)
-	return func() bool { return at.unwatch(w) }
+	b.watch(w)
+	return func() bool { return b.unwatch(w) }
 }
 
 type openWatcher struct{ f func() }
@@ -64,14 +64,14 @@ type AllStats struct {
 	ShadowRefused      int64
 }
 
-func (b *Breaker) StatsNow() AllStats { return b.forReads().allStats(b.forReads().peekNow()) }
+func (b *Breaker) StatsNow() AllStats { return b.allStats(b.peekNow()) }
 
-func (b *Breaker) StatsAt(t time.Time) AllStats { return b.forReads().allStats(b.forReads().peekAt(t)) }
+func (b *Breaker) StatsAt(t time.Time) AllStats { return b.allStats(b.peekAt(t)) }
 
 func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
 	return AllStats{
-		State: b.stateAt(at), Since: b.date(b.phase.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.totals(),
+		State: b.stateAt(at), Since: b.date(b.phase.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
 		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		ShadowOpened: opened, ShadowRefused: refused,
 	}
@@ -121,7 +121,7 @@ type GroupStats struct {
 }
 
 func (g *Group[K]) Stats() GroupStats {
-	return GroupStats{Members: g.Len(), Evictions: g.evictions.Load(), Unguarded: g.unguardedCalls.Load()}
+	return GroupStats{Members: g.Len(), Evictions: g.members.Evictions(), Unguarded: g.unguardedCalls.Load()}
 }
 
 // KeptFailures returns the failures that an opening now would show.

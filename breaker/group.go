@@ -3,23 +3,19 @@ package breaker
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"log/slog"
-	"math"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/keyed"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/stat"
 )
 
 // A group is a bounded table of members, one per key. It evicts a member only if a new breaker
-// would decide as the breaker of the member does. An evicted breaker remains usable: it passes
-// every call, result and query on to the breaker that its key has now (member.go).
+// would decide as the breaker of the member does, and no call of it is in flight (member.go).
 
 // Group has one breaker per key, such as a host, a tenant or a shard, in bounded memory.
 //
@@ -29,18 +25,17 @@ import (
 //
 // A Group has at most GroupConfig.MaxKeys keys. A key takes no memory until Get is first called for
 // it. When the group is full, a new key replaces an idle key. A key is idle if a new breaker would
-// decide as its breaker does: the breaker is closed and has no calls in its window, and Get was not
-// called for the key since the group last checked. A key with metric series of its own is not idle.
-// A Group starts no goroutine and no timer.
+// decide as its breaker does: the breaker is closed and has no calls in its window. In addition,
+// no call of the key is in flight, unless Get was not called for it in an hour, and Get was not
+// called since the group last checked. A Group starts no goroutine and no timer.
 //
-// A caller may keep a breaker for any time. After its key was evicted, the breaker passes every
-// call, result and query on to the breaker that the key has now, as if the caller had called Get
-// again. So no key is judged by two breakers.
+// Call Get for each call. A breaker that is kept for longer may no longer be in the group, because
+// its key was evicted or forgotten. It still works, but alone: the key gets a new breaker, and the
+// group neither observes nor overrides the old one.
 //
 // If no key is idle, a new key is unguarded: it gets a breaker that all such keys share. This
 // breaker is forced closed, refuses nothing unless Config.Refuse is set, and cannot be forced,
-// reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get. Call
-// Get for each call, so that the key gets its own breaker when there is room.
+// reset or reconfigured. The metric weir.breaker.group.unguarded counts these calls of Get.
 //
 // All methods may be called from any number of goroutines. Get blocks only while room is searched
 // for a new key, which takes some microseconds. Keys are compared as a whole, except for long keys:
@@ -51,21 +46,15 @@ type Group[K comparable] struct {
 	config    GroupConfig // with its defaults
 	rules     atomic.Pointer[rules]
 	epoch     time.Time
-	hashSeed  maphash.Seed
-	shards    []shard[K]
+	members   *keyed.Table[K, member[K], *member[K]]
 	unguarded *Breaker
 
-	members        atomic.Int64
-	evictions      atomic.Int64
 	unguardedCalls atomic.Int64              // calls of Get that found no room
 	saidFull       atomic.Pointer[time.Time] // when that was last logged
 	places         openPlaces
 	override       groupOverride[K]
-	admissions     atomic.Int64 // keys added so far
 	series         [4]*stat.Series
-
-	mu        sync.Mutex // held by observers and Forget, never by a call
-	observers observerState[K]
+	observers      groupObservers
 }
 
 // NewGroup returns a group without keys. All its breakers have the given name. Metrics distinguish
@@ -81,21 +70,14 @@ func newGroupAt[K comparable](name string, c GroupConfig, t0 time.Time) *Group[K
 	}
 	c = c.orDefault()
 	g := &Group[K]{
-		name: name, config: c, epoch: t0, hashSeed: maphash.MakeSeed(), series: newGroupSeries(name, t0),
-		shards: make([]shard[K], min((c.MaxKeys+keysPerShard-1)/keysPerShard, maxShards)),
+		name: name, config: c, epoch: t0, series: newGroupSeries(name, t0),
+		members: keyed.New[K, member[K]](c.MaxKeys, t0),
 	}
 	g.rules.Store(newRules(c.Breaker.orDefault()))
-	g.places.members = &g.members
+	g.places.members = g.members.Count()
 	g.places.setShare(c.MaxOpen)
 	g.unguarded = build(name, unguardedRules(c.Breaker), t0, &membership{label: otherKey}, "")
-	g.observers.init(name, t0)
-	for i := range g.shards {
-		s := &g.shards[i]
-		s.group, s.max = g, (c.MaxKeys+i)/len(g.shards)
-		s.byKey = map[K]*member[K]{}
-		s.fullAt.Store(neverFull)
-		s.evicted = g.observers.others.emptySum()
-	}
+	g.observers.init(name, t0, c.MaxSeries, g.members.Shards())
 	return g
 }
 
@@ -115,16 +97,16 @@ func unguardedRules(c Config) *rules {
 
 // Get returns the breaker of the key. It allocates no memory for a key that has one.
 func (g *Group[K]) Get(key K) *Breaker {
-	if b := g.shard(key).find(key); b != nil {
-		return b
+	if m := g.members.Get(key); m != nil {
+		return m.breaker
 	}
 	return g.add(key, time.Now())
 }
 
 // getAt is Get at the time t. A new breaker begins at t.
 func (g *Group[K]) getAt(t time.Time, key K) *Breaker {
-	if b := g.shard(key).find(key); b != nil {
-		return b
+	if m := g.members.Get(key); m != nil {
+		return m.breaker
 	}
 	return g.add(key, t)
 }
@@ -163,47 +145,31 @@ func (g *Group[K]) SetMaxOpen(share float64) error {
 // be missing. No lock is held while the loop body runs, so it may use the group.
 func (g *Group[K]) All() iter.Seq2[K, *Breaker] {
 	return func(yield func(K, *Breaker) bool) {
-		for i := range g.shards {
-			for _, m := range g.shards[i].members() {
-				if !yield(m.key, m.breaker) {
-					return
-				}
+		for key, m := range g.members.All() {
+			if !yield(key, m.breaker) {
+				return
 			}
 		}
 	}
 }
 
 // Len returns the number of keys, at most GroupConfig.MaxKeys.
-func (g *Group[K]) Len() int { return int(g.members.Load()) }
+func (g *Group[K]) Len() int { return g.members.Len() }
 
 // Forget removes the key, whatever the state of its breaker, and reports whether the group had it.
-// The next call of the key starts with a new breaker, and the series of the key end. Use Forget for
-// a key that no longer exists, such as a host that was shut down. To close a breaker, use
-// [Breaker.Reset].
+// The next call of the key starts with a new breaker, and the series of the key end. Calls in
+// flight end with the old breaker. Use Forget for a key that no longer exists, such as a host that
+// was shut down. To close a breaker, use [Breaker.Reset].
 func (g *Group[K]) Forget(key K) bool {
-	key = keytext.Bounded(key)
-	g.mu.Lock() // before the lock of the shard, in the order of observers
-	m := g.shard(key).forget(key, time.Now())
-	if m != nil && m.pinned {
-		g.observers.forget(m)
-	}
-	g.mu.Unlock()
-	if m == nil {
-		return false
-	}
-	m.breaker.changes.deliver()
-	m.breaker.changes.abandonWatchers()
-	return true
+	return g.members.Forget(keytext.Bounded(key)) != nil
 }
 
 // findAny returns the breaker of the key that a *K points to, or nil if the key has none.
 func (g *Group[K]) findAny(key any) *Breaker {
-	k := *key.(*K)
-	return g.shard(k).find(k)
-}
-
-func (g *Group[K]) shard(key K) *shard[K] {
-	return &g.shards[maphash.Comparable(g.hashSeed, key)%uint64(len(g.shards))]
+	if m := g.members.Get(*key.(*K)); m != nil {
+		return m.breaker
+	}
+	return nil
 }
 
 // add returns a breaker for a key that was not found: a new breaker, or the breaker that all keys
@@ -222,7 +188,7 @@ func (g *Group[K]) add(key K, t time.Time) *Breaker {
 // logFull logs that the group is full, at most once per minute. No lock is held.
 func (g *Group[K]) logFull() {
 	last := g.saidFull.Load()
-	if g.members.Load() < int64(g.config.MaxKeys) || last != nil && time.Since(*last).Abs() < time.Minute {
+	if !g.members.IsFull() || last != nil && time.Since(*last).Abs() < time.Minute {
 		return
 	}
 	if now := time.Now(); !g.saidFull.CompareAndSwap(last, &now) {
@@ -240,19 +206,26 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	}
 	if size > keytext.MaxKey { // the group may have the key under its shortened text
 		key = keytext.Own(key)
-		if b := g.shard(key).find(key); b != nil {
-			return b
+		if m := g.members.Get(key); m != nil {
+			return m.breaker
 		}
 	}
 	if t.Sub(g.epoch) < -clock.MaxOffset { // stale for any clock, such as the zero time
 		t = g.epoch
 	}
-	s := g.shard(key)
-	if s.isFull(t) {
+	if g.members.WasFull(key, t, g.rules.Load().timeToEmpty()/100) {
 		return nil
 	}
-	key = keytext.Own(key)
-	return s.add(key, keytext.Label(key), t)
+	return g.addMember(keytext.Own(key), t)
+}
+
+func (g *Group[K]) addMember(key K, t time.Time) *Breaker {
+	label := keytext.Label(key)
+	m := g.members.Add(key, t, func(m *member[K]) { m.join(g, key, label, t) })
+	if m == nil {
+		return nil
+	}
+	return m.breaker
 }
 
 // GroupConfig configures a [Group]. The zero value is ready to use.
@@ -272,9 +245,10 @@ type GroupConfig struct {
 	MaxKeys int
 	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or
 	// Off for none. The keys that were added first have such series. All other keys share one set
-	// of series with the key _other, whose weir.breaker.state says how many they are. A key with
-	// its own series is not evicted. After 10 minutes without a call its series end, and a key in
-	// use gets new series, which begin at 0. Default 100, or half of MaxKeys if that is less.
+	// of series with the key _other, whose weir.breaker.state says how many they are. The series of
+	// a key end when the key is evicted or forgotten, and the next new key gets series. A key with
+	// series is also evicted if it had no call for 10 minutes. Default 100, or half of MaxKeys if
+	// that is less.
 	MaxSeries int
 	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
 	// that a fault of the caller itself, such as a lost network, does not open all breakers. See
@@ -309,126 +283,4 @@ func (c GroupConfig) orDefault() GroupConfig {
 	c.MaxKeys = valueOr(c.MaxKeys, defaultMaxKeys, Off)
 	c.MaxSeries = valueOr(c.MaxSeries, min(defaultMaxSeries, c.MaxKeys/2), 0)
 	return c
-}
-
-// neverFull is an offset that is later than any real time.
-const neverFull = math.MinInt64
-
-const (
-	keysPerShard = 128 // larger if there would be more than maxShards shards otherwise
-	maxShards    = 256
-	// The most checks to find a member that can be evicted: each member is checked twice.
-	maxChecks = 2 * keysPerShard
-)
-
-// shard is a part of the keys of a group.
-type shard[K comparable] struct {
-	group *Group[K]
-	max   int // keys
-
-	mu      sync.RWMutex // guards the fields below, except fullAt
-	byKey   map[K]*member[K]
-	ring    []*member[K] // the same members, in the order in which they are checked for eviction
-	hand    int          // the member that was checked last
-	evicted sum          // the counts of evicted members
-
-	// the last time at which no member could be evicted, as offset from Group.epoch, or neverFull
-	fullAt atomic.Int64
-}
-
-// find returns the breaker of the key, or nil.
-func (s *shard[K]) find(key K) *Breaker {
-	s.mu.RLock()
-	m := s.byKey[key]
-	s.mu.RUnlock()
-	if m == nil {
-		return nil
-	}
-	if !m.used.Load() {
-		m.used.Store(true)
-	}
-	return m.breaker
-}
-
-func (s *shard[K]) members() []*member[K] {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Clone(s.ring)
-}
-
-// isFull reports whether no member could be evicted a moment ago. If so, new keys need not check
-// many members again.
-func (s *shard[K]) isFull(t time.Time) bool {
-	full := s.fullAt.Load()
-	since := int64(t.Sub(s.group.epoch)) - full
-	return full != neverFull && since >= 0 && since < int64(s.group.rules.Load().timeToEmpty()/100)
-}
-
-// add returns the breaker of the key, a new one if it has none, or nil if there is no room.
-func (s *shard[K]) add(key K, label string, t time.Time) *Breaker {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m := s.byKey[key]; m != nil {
-		return m.breaker
-	}
-	g := s.group
-	r := g.rules.Load()
-	i := s.makeRoom(r, t)
-	if i < 0 {
-		return nil
-	}
-	m := &member[K]{key: key, shard: s, usedAt: t, number: g.admissions.Add(1)}
-	m.label, m.group = label, m
-	m.breaker = build(g.name, r, t, &m.membership, g.override.currentOverride())
-	m.breaker.joinPlaces(&g.places)
-	m.used.Store(true)
-	s.byKey[key], s.ring[i] = m, m
-	return m.breaker
-}
-
-// makeRoom returns the index in ring for a new member, or -1 if there is no room. If ring is full,
-// it evicts a member and returns the index of that member. A member that was used since the last
-// check is spared once.
-func (s *shard[K]) makeRoom(r *rules, t time.Time) int {
-	if len(s.ring) < s.max {
-		s.ring = append(s.ring, nil)
-		s.group.members.Add(1)
-		return len(s.ring) - 1
-	}
-	for range min(2*len(s.ring), maxChecks) {
-		s.hand = (s.hand + 1) % len(s.ring)
-		if m := s.ring[s.hand]; m.evict(r, t) {
-			s.remove(m)
-			s.group.evictions.Add(1)
-			return s.hand
-		}
-	}
-	s.fullAt.Store(int64(t.Sub(s.group.epoch)))
-	return -1
-}
-
-// forget removes the member of the key and returns it, or nil if there is none.
-func (s *shard[K]) forget(key K, t time.Time) *member[K] {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := s.byKey[key]
-	if m == nil {
-		return nil
-	}
-	m.breaker.evictAnyState(t)
-	s.remove(m)
-	i, last := slices.Index(s.ring, m), len(s.ring)-1
-	s.ring[i] = s.ring[last]
-	s.ring = slices.Delete(s.ring, last, last+1)
-	s.hand = 0
-	s.fullAt.Store(neverFull)
-	s.group.members.Add(-1)
-	return m
-}
-
-// remove removes a member whose breaker was evicted. Its counts stay in the sum of the evicted
-// members.
-func (s *shard[K]) remove(m *member[K]) {
-	s.evicted.add(s.group.observers.others.countersOf(m.breaker), 1)
-	delete(s.byKey, m.key)
 }

@@ -31,108 +31,77 @@ func failingCallAt(u time.Time) func(*breaker.Breaker) {
 	}
 }
 
-// Every method of an evicted breaker acts on the breaker that its key has now.
-func TestGroupEvictedBreakerPassesEverythingOn(t *testing.T) {
+// A breaker that is kept after its key was evicted or forgotten works alone: what is done to it is
+// not done to the breaker that the key has now, and the group does nothing to it.
+func TestABreakerThatHasLeftItsGroupWorksAlone(t *testing.T) {
 	u := after(time.Minute)
-	for name, do := range map[string]struct {
-		act  func(*breaker.Breaker)
-		want func(t *testing.T, now *breaker.Breaker)
-	}{
-		"Force": {
-			func(b *breaker.Breaker) { b.ForceAt(u, breaker.ForcedOpen) },
-			func(t *testing.T, now *breaker.Breaker) { require.Equal(t, breaker.ForcedOpen, now.StateAt(u)) },
-		},
-		"OpenFor": {
-			func(b *breaker.Breaker) { b.OpenForAt(u, time.Hour) },
-			func(t *testing.T, now *breaker.Breaker) { require.ErrorIs(t, now.CheckAt(u), breaker.ErrOpen) },
-		},
-		"Reconfigure": {
-			func(b *breaker.Breaker) { _ = b.ReconfigureAt(u, breaker.Config{ConsecutiveFailures: 1}) },
-			func(t *testing.T, now *breaker.Breaker) {
-				failingCallAt(u)(now)
-				require.Equal(t, breaker.Open, now.StateAt(u))
-			},
-		},
-		"Allow": {
-			failingCallAt(u),
-			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Failures) },
-		},
-		"Refuse": {
-			func(b *breaker.Breaker) { _ = b.Refuse("a reason") },
-			func(t *testing.T, now *breaker.Breaker) { require.EqualValues(t, 1, now.Totals().Refused) },
-		},
+	for name, leave := range map[string]func(g *breaker.Group[string]){
+		"evicted":   func(g *breaker.Group[string]) { evictAll(g, u) },
+		"forgotten": func(g *breaker.Group[string]) { require.True(t, g.Forget("a")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newEvictableGroup(2, breaker.Config{})
+			g := newEvictableGroup(2, breaker.Config{MinCalls: 1, Cooldown: time.Second})
+			require.NoError(t, g.SetMaxOpen(1))
 			old := g.GetAt(t0, "a")
-			evictAll(g, u)
-			do.act(old)
+			leave(g)
 			now := g.GetAt(u, "a")
 			require.NotSame(t, old, now)
-			do.want(t, now)
-			require.Equal(t, now.StatsAt(u), old.StatsAt(u))
-			require.Equal(t, now.CheckAt(u), old.CheckAt(u))
-			require.Equal(t, now.Totals(), old.Totals())
-			for _, line := range []string{"calls failure", "calls refused", "state forced_open"} {
-				require.InDelta(t, observe(now)[line], observe(old)[line], 0, line)
+			failingCallAt(u)(old)
+			require.Equal(t, breaker.Open, old.StateAt(u))
+			require.Equal(t, breaker.Closed, now.StateAt(u))
+			require.Zero(t, now.Totals())
+			require.ErrorIs(t, old.CheckAt(u), breaker.ErrOpen)
+			require.Zero(t, groupMetrics(g)["calls failure _other"])
+			require.NoError(t, g.SetMaxOpen(0.01)) // one key may be open
+			failingCallAt(u)(now)
+			require.Equal(t, breaker.Open, now.StateAt(u), "the old one has no place")
+
+			g.ForceAll(breaker.ForcedOpen)
+			require.Equal(t, breaker.Open, old.StateAt(u), "the group does not override it")
+			old.ForceAt(u, breaker.Disabled)
+			require.Equal(t, breaker.ForcedOpen, now.StateAt(u))
+			old.ReleaseAt(u)
+			require.NoError(t, old.ReconfigureAt(u, breaker.Config{MinCalls: 3}))
+			old.ResetAt(u)
+			for range 2 {
+				failingCallAt(u)(old)
+				require.Equal(t, breaker.Closed, old.StateAt(u))
 			}
+			woken := 0
+			old.AfterOpen(func() { woken++ })
+			failingCallAt(u)(old)
+			require.Equal(t, 1, woken)
+			require.Equal(t, breaker.Open, old.StateAt(u))
+			require.EqualValues(t, 4, old.Totals().Failures)
 		})
 	}
 }
 
-func TestGroupEvictedBreakerCallsItsWatchers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := breaker.NewGroup[string]("g", breaker.GroupConfig{MaxKeys: 2, MaxSeries: breaker.Off})
-		old := g.Get("a")
-		time.Sleep(time.Minute)
-		evictAll(g, time.Now())
-		woken := 0
-		old.AfterOpen(func() { woken++ })
-		time.Sleep(time.Minute)
-		addKeys(g, time.Now(), 20)
-		g.Get("a").OpenFor(time.Second)
-		require.Equal(t, 1, woken)
-	})
+// A key that is open when it leaves gives its place among the open keys back.
+func TestAKeyThatIsForgottenGivesItsPlaceBack(t *testing.T) {
+	g := newEvictableGroup(2, breaker.Config{MinCalls: 1})
+	require.NoError(t, g.SetMaxOpen(0.01))
+	failingCallAt(t0)(g.GetAt(t0, "a"))
+	failingCallAt(t0)(g.GetAt(t0, "b"))
+	require.Equal(t, breaker.Closed, g.GetAt(t0, "b").StateAt(t0))
+	require.True(t, g.Forget("a"))
+	failingCallAt(t0)(g.GetAt(t0, "b"))
+	require.Equal(t, breaker.Open, g.GetAt(t0, "b").StateAt(t0))
 }
 
-// Methods that only read the evicted breaker of a key do not add the key to the group.
-func TestGroupQuestionsToAnEvictedBreakerAddNoKey(t *testing.T) {
-	g, u := newEvictableGroup(2, breaker.Config{}), after(time.Minute)
-	old := g.GetAt(t0, "a")
-	evictAll(g, u)
-	evictions := g.Stats().Evictions
-	require.Equal(t, breaker.Closed, old.StateAt(u))
-	require.False(t, old.Tripped())
-	require.NoError(t, old.CheckAt(u))
-	require.Zero(t, old.CountsAt(u))
-	require.Zero(t, old.StatsAt(u).Totals)
-	require.Zero(t, old.Latency())
-	observe(old)
-	require.Equal(t, evictions, g.Stats().Evictions)
-}
-
-// An evicted breaker is unguarded while there is no room for its key, and its calls do not change
-// other keys.
-func TestGroupWithoutRoomForAnEvictedBreakersKey(t *testing.T) {
-	g, u := newEvictableGroup(1, breaker.Config{MinCalls: 1}), after(time.Minute)
-	old := g.GetAt(t0, "a")
-	g.GetAt(u, "b").OpenForAt(u, time.Hour)
-	require.EqualValues(t, 1, g.Stats().Evictions)
-	for range 3 {
-		p, err := old.AllowAt(u)
-		require.NoError(t, err)
-		require.True(t, p.RecordAt(u, breaker.Failure))
-	}
-	require.EqualValues(t, 3, g.Stats().Unguarded)
-	old.ForceAt(u, breaker.ForcedOpen)
-	unguarded := g.GetAt(u, "c")
+// The breaker of all keys without room cannot be changed.
+func TestTheUnguardedBreakerCannotBeChanged(t *testing.T) {
+	g := newEvictableGroup(1, breaker.Config{MinCalls: 1})
+	g.GetAt(t0, "b").OpenForAt(t0, time.Hour)
+	unguarded := g.GetAt(t0, "c")
 	for _, do := range []func(){
-		func() { unguarded.ForceAt(u, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(u) },
+		func() { unguarded.ForceAt(t0, breaker.ForcedOpen) }, func() { unguarded.ReleaseAt(t0) },
+		func() { failingCallAt(t0)(unguarded) },
 	} {
 		do()
-		require.Equal(t, breaker.ForcedClosed, g.GetAt(u, "d").StateAt(u), "the breaker of all such keys cannot be changed")
+		require.Equal(t, breaker.ForcedClosed, g.GetAt(t0, "d").StateAt(t0))
 	}
-	require.EqualValues(t, 3, unguarded.Totals().Failures)
+	require.EqualValues(t, 1, unguarded.Totals().Failures)
 }
 
 // A slow callback for one member does not delay the changes of other members.
@@ -165,37 +134,6 @@ func TestGroupReportsChangesOfSeveralMembersAtOnce(t *testing.T) {
 			require.Equal(t, []uint64{1, 2}, order[key], "those of one member come one at a time and in order")
 		}
 	})
-}
-
-// A stale time given to an evicted breaker, such as the zero time, is stale for the breaker that
-// its key has now too.
-func TestGroupEvictedBreakerAtAStaleTime(t *testing.T) {
-	for name, do := range map[string]func(b *breaker.Breaker, old *breaker.Permit){
-		"Allow":       func(b *breaker.Breaker, _ *breaker.Permit) { _, _ = b.AllowAt(time.Time{}) },
-		"Record":      func(_ *breaker.Breaker, old *breaker.Permit) { old.RecordAt(time.Time{}, breaker.Failure) },
-		"Reset":       func(b *breaker.Breaker, _ *breaker.Permit) { b.ResetAt(time.Time{}) },
-		"Reconfigure": func(b *breaker.Breaker, _ *breaker.Permit) { _ = b.ReconfigureAt(time.Time{}, breaker.Config{}) },
-		"Check": func(b *breaker.Breaker, _ *breaker.Permit) {
-			// the key has a breaker that was not used yet
-			_ = b.CheckAt(time.Time{})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g, u := newEvictableGroup(2, breaker.Config{}), after(time.Minute)
-			b := g.GetAt(t0, "a")
-			old, err := b.AllowAt(t0)
-			require.NoError(t, err)
-			evictAll(g, u)
-			if name == "Check" {
-				g.GetAt(u, "a")
-			}
-			do(b, &old)
-			b.OpenForAt(u, time.Second)
-			require.Equal(t, breaker.Open, b.StateAt(u))
-			require.Equal(t, u, b.StatsAt(u).Since)
-			require.Equal(t, breaker.HalfOpen, b.StateAt(u.Add(time.Second)))
-		})
-	}
 }
 
 // A recovering key is never evicted, and its state is in the series of all other keys.

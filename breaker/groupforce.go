@@ -150,12 +150,12 @@ func (b *Breaker) ownUnder(number uint64, f func(over, own State) State) {
 }
 
 func (m *member[K]) ownUnder(b *Breaker, number uint64, f func(over, own State) State) {
-	g := m.shard.group
+	g := m.of
 	o := &g.override
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	over := o.covers(number)
-	if over == "" {
+	if over == "" || m.left.Load() {
 		return
 	}
 	own := o.own[m.key]

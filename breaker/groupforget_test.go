@@ -11,8 +11,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// A forgotten key starts with a new breaker, whatever the state of its old one, also for callers
-// that kept the old one.
+// A forgotten key starts with a new breaker, whatever the state of its old one.
 func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 	for name, prepare := range map[string]func(*breaker.Breaker){
 		"closed":      func(*breaker.Breaker) {},
@@ -30,13 +29,11 @@ func TestGroupForgetsAKeyInAnyState(t *testing.T) {
 			require.True(t, g.Forget("a"))
 			require.False(t, g.Forget("a"), "it is not there")
 			require.Equal(t, breaker.GroupStats{}, g.Stats(), "which is no eviction")
-			require.Equal(t, breaker.Closed, old.State())
-			require.NoError(t, old.Run(bg(), succeed))
 			now := g.Get("a")
 			require.NotSame(t, old, now)
-			require.EqualValues(t, 1, now.Totals().Successes)
-			require.Equal(t, 1, failuresToOpen(t, old, time.Now()), "of two calls")
-			require.Equal(t, breaker.Open, now.State())
+			require.Equal(t, breaker.Closed, now.State())
+			require.Zero(t, now.Totals())
+			require.Equal(t, 2, failuresToOpen(t, now, time.Now()))
 		})
 	}
 }
@@ -58,16 +55,6 @@ func TestGroupHasRoomForAnotherKeyAfterForget(t *testing.T) {
 	g.Get(long)
 	require.True(t, g.Forget(long))
 	require.Equal(t, 2, g.Len())
-}
-
-// A result after its key was forgotten counts for the breaker that the key has then.
-func TestGroupCountsTheResultOfACallThatOutlivesForget(t *testing.T) {
-	g := breaker.NewGroup[string]("g", breaker.GroupConfig{})
-	p, err := g.Get("a").Allow()
-	require.NoError(t, err)
-	require.True(t, g.Forget("a"))
-	require.True(t, p.Record(breaker.Failure))
-	require.EqualValues(t, 1, g.Get("a").Counts().Failures)
 }
 
 // Forgetting keys, with or without series of their own, makes no counter fall or jump, and loses no

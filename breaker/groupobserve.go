@@ -1,8 +1,8 @@
 package breaker
 
 import (
-	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/weir-go/weir/internal/instrument"
@@ -13,37 +13,97 @@ import (
 // otherKey is the key of the series that all keys without series of their own share.
 const otherKey = "_other"
 
-// observerState is the state of a group that only its observers use.
-type observerState[K comparable] struct {
+// groupObservers is what a group keeps for its observers. A member gets series of its own when it
+// is added, or is among the others for as long as the group has it. So no counter passes from one
+// series to another.
+type groupObservers struct {
 	name   string
 	others summableSeries
-	own    map[string]*ownSeries[K] // by the text of the key
-	// correction of _other: plus what it showed of members before they got their present own
-	// series, minus what only ended series showed
-	moved   sum
-	highest sum          // the highest counters of _other that were shown
-	members []*member[K] // reused by collect
+	gone   []sum // by shard, guarded by its lock: the counts of members that left, among the others
+
+	mu  sync.Mutex          // taken under the lock of a shard
+	own map[string]struct{} // the keys that have series of their own, as text
+	max int                 // how many these may be
+
+	showing sync.Mutex // held by observers
+	highest sum        // the highest counters of the others that were shown
 }
 
-func (w *observerState[K]) init(name string, t0 time.Time) {
-	w.name, w.others, w.own = name, newSummableSeries(name, otherKey, t0), map[string]*ownSeries[K]{}
-	w.moved, w.highest = w.others.emptySum(), w.others.emptySum()
+func (o *groupObservers) init(name string, t0 time.Time, maxOwn, shards int) {
+	o.name, o.max, o.own = name, maxOwn, map[string]struct{}{}
+	o.others = newSummableSeries(name, otherKey, t0)
+	o.highest = o.others.emptySum()
+	for range shards {
+		o.gone = append(o.gone, o.others.emptySum())
+	}
+}
+
+// ownSeries are the series of one key.
+type ownSeries struct {
+	key   string // as text
+	began time.Time
+
+	// guarded by groupObservers.showing
+	*series               // nil until they are shown
+	totals  window.Totals // when the series were last shown
+	usedAt  time.Time     // when a call or a refusal was last found
+}
+
+// takeSeries returns series for a new key, or nil if the key is to be among the others.
+func (o *groupObservers) takeSeries(key string, began time.Time) *ownSeries {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, taken := o.own[key] // by another key with the same text
+	if taken || len(o.own) >= o.max || key == otherKey || key == "" {
+		return nil
+	}
+	o.own[key] = struct{}{}
+	return &ownSeries{key: key, began: began}
+}
+
+// leave ends the series of a member that leaves the group, or keeps its counts among the others.
+// The lock of its shard is held.
+func (o *groupObservers) leave(b *Breaker, own *ownSeries, shard int) {
+	if own == nil {
+		o.gone[shard].add(o.others.countersOf(b))
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.own, own.key)
+}
+
+// maxIdle is how long a key keeps series of its own without calls, if it is idle. So maxIdle bounds
+// how fast new keys can make new series.
+const maxIdle = 10 * time.Minute
+
+// isIdle is called when the series are shown. It reports whether they have shown no new calls for
+// maxIdle.
+func (s *ownSeries) isIdle(name string, totals window.Totals, now time.Time) bool {
+	if s.series == nil {
+		s.series = newSeries(name, s.key, s.began)
+	}
+	if totals != s.totals || s.usedAt.IsZero() {
+		s.totals, s.usedAt = totals, now
+	}
+	return now.Sub(s.usedAt) >= maxIdle
 }
 
 // Observe yields the metrics of the group, and for each key the metrics of [Breaker.Observe]. The
 // key is the attribute weir.group.key.
 //
 // Up to GroupConfig.MaxSeries keys have series of their own. All other keys share the series with
-// the key _other: its counters are sums, which include evicted keys and unguarded calls, and
-// weir.breaker.state is the number of keys in each state. It has no other gauges. Keys with an
-// empty text, and keys with the same text as another key, belong to _other too.
+// the key _other: its counters are sums, which include such keys that were evicted and unguarded
+// calls, and weir.breaker.state is the number of keys in each state. It has no other gauges. Keys
+// with an empty text, and keys with the same text as another key, belong to _other too.
 //
 // The number of series is bounded. The time that Observe takes grows with the number of keys.
-// Observe blocks new keys only while it copies a part of the keys.
+// Observe blocks new keys only while it copies a part of the keys. It evicts keys with series of
+// their own that are idle and had no call for 10 minutes.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	own, others := g.collect((*summableSeries).add)
-	for _, s := range own {
-		if !s.observe(yield) {
+	for _, m := range own {
+		if !m.breaker.observe(m.own.series, yield) {
 			return
 		}
 	}
@@ -52,7 +112,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
-	for i, n := range [4]int64{g.members.Load(), g.evictions.Load(), g.unguardedCalls.Load(), g.places.prevented.Load()} {
+	for i, n := range [4]int64{int64(g.members.Len()), g.members.Evictions(), g.unguardedCalls.Load(), g.places.prevented.Load()} {
 		if !yield(g.series[i], float64(n)) {
 			return
 		}
@@ -67,51 +127,47 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 		return
 	}
 	own, others := g.collect((*summableSeries).addLatency)
-	for _, s := range own {
-		h := s.latency().Histogram()
-		h.Exemplars = s.member.breaker.keptExemplars()
-		if !yield(s.series.duration, h) {
+	for _, m := range own {
+		b := m.breaker
+		h := b.lifetimeLatency(b.phase.Load()).Histogram()
+		h.Exemplars = b.keptExemplars()
+		if !yield(m.own.duration, h) {
 			return
 		}
 	}
 	yield(g.observers.others.duration, others.durations().Histogram())
 }
 
-// collect returns the series of the keys that have series of their own, and the sum of all other
-// breakers. The function add adds one breaker to that sum.
+// collect returns the members that have series of their own, and the sum of all other breakers. The
+// function add adds one breaker to that sum.
 //
-// For each shard the members and the sum of the evicted members are copied under its lock, so each
-// call is in exactly one of them. A member that is evicted after the copy keeps its counts.
-func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []ownSeries[K], others sum) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	w := &g.observers
-	others = w.others.emptySum()
-	add(&w.others, &others, g.unguarded)
+// For each shard the members and the sum of those that left are copied under its lock, so each call
+// is in exactly one of them. A member that leaves after the copy keeps its counts.
+func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []*member[K], others sum) {
+	o := &g.observers
+	o.showing.Lock()
+	defer o.showing.Unlock()
+	now := time.Now()
+	others = o.others.emptySum()
+	add(&o.others, &others, g.unguarded)
 	// the unguarded breaker belongs to no key, so its state does not count
 	clear(others.values[:3*stateCount])
-	members := w.members[:0]
-	for i := range g.shards {
-		s := &g.shards[i]
-		s.mu.RLock()
-		members = append(members, s.ring...)
-		others.add(s.evicted, 1)
-		s.mu.RUnlock()
-	}
-	g.assignSeries(members, time.Now())
-	for _, m := range members {
-		if !m.pinned {
-			add(&w.others, &others, m.breaker)
-			m.shown, m.callsShown = true, m.breaker.callsCounted(m.breaker.phase.Load())
+	var members []*member[K]
+	for i := range g.members.Shards() {
+		members = g.members.AppendShard(i, members[:0], func() { others.add(o.gone[i]) })
+		for _, m := range members {
+			switch {
+			case m.own == nil:
+				add(&o.others, &others, m.breaker)
+			case m.own.isIdle(o.name, m.breaker.Totals(), now):
+				g.members.EvictIdle(m.key, now)
+				own = append(own, m)
+			default:
+				own = append(own, m)
+			}
 		}
 	}
-	for _, s := range w.own {
-		own = append(own, *s)
-	}
-	others.add(w.moved, 1)
-	w.highest.raiseCounters(&others, &w.others)
-	clear(members) // so that evicted members can be collected
-	w.members = members
+	o.highest.raiseCounters(&others, &o.others)
 	return own, others
 }
 
@@ -125,134 +181,6 @@ func newGroupSeries(name string, began time.Time) (all [4]*stat.Series) {
 		all[i].Created = began
 	}
 	return all
-}
-
-// maxIdle is how long a key keeps series of its own without calls. After that, another key that is
-// in use may replace it. So maxIdle bounds how fast new keys can make new series.
-const maxIdle = 10 * time.Minute
-
-// ownSeries is the series of one key. The member of the key is not evicted while it has series of
-// its own.
-type ownSeries[K comparable] struct {
-	member *member[K]
-	summableSeries
-	// what _other showed of the member before it got these series; never changed
-	before sum
-	totals window.Totals // when the series were last checked
-	usedAt time.Time     // when a call or a refusal was last found
-}
-
-// assignSeries gives series to members that are in use or were not shown yet, in the order in which
-// they were added, as long as there are free or idle series. The lock of the observers is held.
-func (g *Group[K]) assignSeries(members []*member[K], now time.Time) {
-	w := &g.observers
-	idle := w.idleSeries(now)
-	free := g.config.MaxSeries - len(w.own)
-	if free+len(idle) == 0 {
-		return
-	}
-	for _, m := range seriesCandidates(members) {
-		switch {
-		case w.own[m.label] != nil: // another key has the same text
-		case free > 0:
-			if w.assign(m, now) {
-				free--
-			}
-		case len(idle) > 0:
-			w.reclaim(idle[0])
-			idle = idle[1:]
-			w.assign(m, now)
-		}
-	}
-}
-
-// seriesCandidates returns the members that may get series, oldest first.
-func seriesCandidates[K comparable](members []*member[K]) (some []*member[K]) {
-	for _, m := range members {
-		if !m.pinned && m.label != otherKey && m.label != "" && (!m.shown || m.isInUse()) {
-			some = append(some, m)
-		}
-	}
-	slices.SortFunc(some, func(a, b *member[K]) int { return cmp.Compare(a.number, b.number) })
-	return some
-}
-
-// assign gives series to a member, unless it was evicted meanwhile. Calls that _other has shown
-// stay with _other, so that no counter falls.
-func (w *observerState[K]) assign(m *member[K], now time.Time) bool {
-	if !m.pin() {
-		return false
-	}
-	s := &ownSeries[K]{member: m, usedAt: now, before: w.others.emptySum()}
-	began := m.breaker.clock.Epoch
-	if m.shown {
-		s.before, began = w.others.countersOf(m.breaker), now
-		w.moved.add(s.before, 1)
-	}
-	s.summableSeries = newSummableSeries(w.name, m.label, began)
-	w.own[m.label] = s
-	return true
-}
-
-// reclaim ends the series of a key. The calls that its member counts from now on are shown by
-// _other.
-func (w *observerState[K]) reclaim(s *ownSeries[K]) {
-	w.forget(s.member)
-	s.member.shown = true
-	s.member.unpin()
-}
-
-// forget ends the series of a key. From now on the calls of the key are in the sum for _other,
-// which has not shown them, so forget subtracts them.
-func (w *observerState[K]) forget(m *member[K]) {
-	w.moved.add(w.others.countersOf(m.breaker), -1)
-	delete(w.own, m.label)
-}
-
-// idleSeries returns the series that were idle for maxIdle, longest first.
-func (w *observerState[K]) idleSeries(now time.Time) (idle []*ownSeries[K]) {
-	for _, s := range w.own {
-		if totals := s.member.breaker.totals(); totals != s.totals {
-			s.totals, s.usedAt = totals, now
-		}
-		if now.Sub(s.usedAt) >= maxIdle {
-			idle = append(idle, s)
-		}
-	}
-	slices.SortFunc(idle, func(a, b *ownSeries[K]) int { return a.usedAt.Compare(b.usedAt) })
-	return idle
-}
-
-// isInUse reports whether the breaker has calls in its window. The window of a breaker that refuses
-// calls does not move. For such a breaker isInUse reports whether there was a call or a refusal
-// since the last observation. Without this rule, callers could open many breakers and leave them,
-// and all of them would be in use.
-func (m *member[K]) isInUse() bool {
-	b := m.breaker
-	p := b.phase.Load()
-	if p.passes != allCalls {
-		return b.callsCounted(p) != m.callsShown
-	}
-	c := b.counts(b.peekNow())
-	return c.Calls() > 0
-}
-
-// observe yields the metrics of the key, and reports whether yield wants more.
-func (s *ownSeries[K]) observe(yield func(*stat.Series, float64) bool) bool {
-	return s.eachMetric(s.member.breaker, func(of *stat.Series, i int, v float64) bool {
-		if i >= 0 {
-			v -= s.before.values[i]
-		}
-		return yield(of, v)
-	})
-}
-
-// latency returns the durations in the histogram of the key.
-func (s *ownSeries[K]) latency() window.Latency {
-	var all sum
-	all.addLatency(s.before.durations(), -1)
-	s.addLatency(&all, s.member.breaker)
-	return all.durations()
 }
 
 // summableSeries has the series of a breaker, and the order of those that can be summed over
@@ -303,7 +231,7 @@ func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v 
 func (l *summableSeries) addLatency(to *sum, b *Breaker) {
 	if p := b.phase.Load(); p.hasLatency() {
 		if all := b.lifetimeLatency(p); all.Count() > 0 {
-			to.addLatency(all, 1)
+			to.addLatency(all)
 		}
 	}
 }
@@ -334,26 +262,19 @@ func (a *sum) durations() (l window.Latency) {
 	return l
 }
 
-// add adds more to the sum, or subtracts it if sign is -1.
-func (a *sum) add(more sum, sign float64) {
+// add adds more to the sum.
+func (a *sum) add(more sum) {
 	for i, v := range more.values {
-		a.values[i] += sign * v
+		a.values[i] += v
 	}
 	if more.latency != nil {
-		a.addLatency(*more.latency, int64(sign))
+		a.addLatency(*more.latency)
 	}
 }
 
-// addLatency adds more to the durations, or subtracts it if sign is -1.
-func (a *sum) addLatency(more window.Latency, sign int64) {
-	all := a.durations()
-	longest := max(all.Max, more.Max)
-	for i := range more.Counts {
-		more.Counts[i] *= sign
-	}
-	more.Sum, more.Under, more.Over = more.Sum*float64(sign), more.Under*sign, more.Over*sign
-	all = all.Plus(more)
-	all.Max = longest
+// addLatency adds more to the durations.
+func (a *sum) addLatency(more window.Latency) {
+	all := a.durations().Plus(more)
 	a.latency = &all
 }
 

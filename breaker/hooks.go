@@ -24,10 +24,11 @@ var _ = func() bool {
 		Watch:       (*Breaker).watch,
 		Unwatch:     (*Breaker).unwatch,
 		AdmitClosed: (*Breaker).admitClosed,
+		Drop:        (*Permit).drop,
 		Judge:       (*Permit).judge,
 		JudgeAs:     (*Permit).judgeAs,
 		Record:      (*Permit).recordJudged,
-		Live:        (*Breaker).forCalls,
+		HasLeft:     func(b *Breaker) bool { return b.member != nil && b.member.left.Load() },
 		Find: func(group, key any) *Breaker {
 			return group.(interface{ findAny(key any) *Breaker }).findAny(key)
 		},
@@ -56,6 +57,9 @@ func (b *Breaker) admitAfter(d time.Duration, m *Permit) bool {
 		return false
 	}
 	m.breaker, m.phase, m.start = b, p, d
+	if p.counted {
+		m.count()
+	}
 	return true
 }
 
@@ -69,7 +73,19 @@ func (b *Breaker) admitClosed(m *Permit) bool {
 		m.start = b.now()
 	}
 	m.breaker, m.phase = b, p
+	if p.counted {
+		m.count()
+	}
 	return true
+}
+
+// drop makes the permit of a call that is not made zero again. A closed breaker let the call
+// through.
+func (m *Permit) drop() {
+	if m.active {
+		m.breaker.active.Add(-1)
+	}
+	*m = Permit{}
 }
 
 // admitAt is admit at the time t.
@@ -90,7 +106,6 @@ func (b *Breaker) checkAt(t time.Time) error {
 // refuseFor refuses a call for the given reason, even if the breaker has closed since, and counts
 // the refusal.
 func (b *Breaker) refuseFor(reason string) error {
-	b = b.forCalls()
 	return b.refuse(&OpenError{
 		Name: b.name, Key: b.member.text(), State: Open, Reason: reason, Until: b.date(b.now()),
 	})
@@ -169,7 +184,6 @@ func overrideReason(v any, why string) string {
 func (b *Breaker) adminOverride() *adminhook.Setting {
 	return &adminhook.Setting{
 		Get: func() adminhook.Value {
-			b := b.forReads()
 			number, s := b.overrideNumber(), b.overrideWithoutRefuse()
 			b.ownUnder(number, func(_, own State) State {
 				s = own
@@ -213,18 +227,14 @@ var _ = func() bool {
 	return true
 }()
 
-func (b *Breaker) report(yield func(*report.Breaker)) { yield(b.forReads().reportNow()) }
+func (b *Breaker) report(yield func(*report.Breaker)) { yield(b.reportNow()) }
 
 // report yields the members that have series of their own.
 func (g *Group[K]) report(yield func(*report.Breaker)) {
-	g.mu.Lock()
-	members := make([]*member[K], 0, len(g.observers.own))
-	for _, s := range g.observers.own {
-		members = append(members, s.member)
-	}
-	g.mu.Unlock()
-	for _, m := range members {
-		yield(m.breaker.reportNow())
+	for _, m := range g.members.All() {
+		if m.own != nil {
+			yield(m.breaker.reportNow())
+		}
 	}
 }
 

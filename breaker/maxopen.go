@@ -63,6 +63,16 @@ func (b *Breaker) updatePlace(p *phase) {
 	}
 }
 
+// leavePlaces gives back the place of b, which leaves its group, and takes none from now on.
+func (b *Breaker) leavePlaces() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.placed {
+		b.places.taken.Add(-1)
+	}
+	b.places, b.placed = nil, false
+}
+
 // takePlace takes a place for a breaker that is about to open because of its calls, and reports
 // whether it got one. The lock is held.
 func (b *Breaker) takePlace() bool {

@@ -44,7 +44,7 @@ func TestMaxOpenIsAsItsModel(t *testing.T) {
 			what := fmt.Sprintf("seed %d, step %d, key %d", seed, step, key)
 			switch n := r.IntN(40); {
 			case n < 20:
-				taken, members, before := g.places.taken.Load(), g.members.Load(), b.StateAt(now)
+				taken, members, before := g.places.taken.Load(), int64(g.members.Len()), b.StateAt(now)
 				p, err := b.AllowAt(now)
 				if err != nil {
 					break

@@ -61,7 +61,6 @@ func (b *Breaker) ownSeries() *series {
 
 // Histograms yields the durations of all calls, if Config.Latency is set. It takes no lock.
 func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	b = b.forReads()
 	if p := b.phase.Load(); p.rules.config.Latency {
 		h := b.lifetimeLatency(p).Histogram()
 		h.Exemplars = b.keptExemplars()
@@ -71,7 +70,6 @@ func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 
 // Observe yields the metrics of the breaker. It takes no lock.
 func (b *Breaker) Observe(yield func(*stat.Series, float64) bool) {
-	b = b.forReads()
 	b.observe(b.ownSeries(), yield)
 }
 
@@ -84,9 +82,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) boo
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
 	now, spent, entered := b.phase.Load().history(at)
 	at = max(at, now.since)
-	if now.state != evicted { // the time of an evicted breaker has ended
-		*spent.of(now.state) += at - now.since
-	}
+	*spent.of(now.state) += at - now.since
 	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
 		return false
 	}
@@ -130,7 +126,7 @@ func (b *Breaker) observeWindow(s *series, at time.Duration, yield func(*stat.Se
 }
 
 func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) bool) bool {
-	totals := b.totals()
+	totals := b.Totals()
 	for i, n := range byOutcome(window.Counts(totals)) {
 		if !yield(s.calls[i], float64(n)) {
 			return false

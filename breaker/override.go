@@ -143,8 +143,7 @@ func (b *Breaker) setStay(p *phase, s stay, reason string) {
 	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
-// changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes. If
-// the breaker was evicted, f gets the breaker that its key has now.
+// changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes.
 func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *phase, at time.Duration)) {
 	b.queueChange(t, f).deliver()
 }
@@ -157,11 +156,6 @@ func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *phase, at time.
 	at := b.justNow(t)
 	b.mu.Lock()
 	p := b.advance(at)
-	if p.state == evicted {
-		b.mu.Unlock()
-		t = b.latestTime(at)
-		return b.member.group.get(t).queueChange(t, f)
-	}
 	f(b, p, p.latest(at))
 	b.mu.Unlock()
 	return b.changes
@@ -228,7 +222,7 @@ func (b *Breaker) replaceOverride(p *phase, s State) {
 // stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse
 // ends.
 func (b *Breaker) stateWithoutRefuse() State {
-	p := b.forReads().phase.Load()
+	p := b.phase.Load()
 	switch {
 	case !p.refuses():
 		return b.State()

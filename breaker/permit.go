@@ -229,7 +229,7 @@ func (m *Permit) markUsed() bool {
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
 func (b *Breaker) allow(m *Permit, p *phase, at time.Duration) error {
-	if p.fast && !p.timed { // nothing else is in this function, so that the compiler inlines it
+	if p.free { // nothing else is in this function, so that the compiler inlines it
 		m.breaker, m.phase = b, p
 		return nil
 	}
@@ -249,12 +249,20 @@ func (b *Breaker) refuseOpen(p *phase) error {
 
 // allowAt does the work of allow if the result depends on the time.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
+	if p.fast && !p.timed { // a closed breaker that counts its calls in flight
+		m.breaker, m.phase = b, p
+		m.count()
+		return nil
+	}
 	if at == unread {
 		at = b.now()
 		p = b.phase.Load()
 	}
 	if p.fast { // a closed breaker that times its calls
 		m.breaker, m.phase, m.start = b, p, at
+		if p.counted {
+			m.count()
+		}
 		return nil
 	}
 	switch p.passes {
@@ -267,9 +275,6 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 		return b.allowProbe(m, at)
 	case shareOfCalls:
 		return b.allowShare(m, p, at)
-	case toSuccessor:
-		next, at := b.successor(at)
-		return next.allow(m, next.phase.Load(), at)
 	case allCalls:
 	}
 	if p.flights != nil && b.openIfHung(p, at) {
@@ -282,19 +287,23 @@ func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
 	return nil
 }
 
+// count counts the call in flight until record ends that.
+func (m *Permit) count() {
+	m.active = true
+	m.breaker.active.Add(1)
+}
+
 // fill fills in the permit of a call that phase p lets through.
 func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 	m.breaker, m.phase, m.start = b, p, at
+	if p.counted {
+		m.count()
+	}
 	if p.sample != nil {
 		m.number, m.member = p.sample.begun.Add(1), p.sample.cohort.begin(at)
 	}
-	if !p.watched {
-		return
-	}
-	m.flight = p.flights.begin(at)
-	if p.rules.config.Active {
-		m.active = true
-		b.active.Add(1)
+	if p.watched {
+		m.flight = p.flights.begin(at)
 	}
 }
 
@@ -302,10 +311,6 @@ func (m *Permit) fill(b *Breaker, p *phase, at time.Duration) {
 // the refusal and returns its error. It acquires nothing: a gate calls it before it takes a token.
 func (b *Breaker) check(at time.Duration) error {
 	p := b.phase.Load()
-	if p.state == evicted {
-		next := b.forReads()
-		return next.check(next.at(b.latestTime(at)))
-	}
 	switch s := p.stayAt(at); {
 	case s.state == Recovering:
 		return b.checkShare(at)
@@ -338,10 +343,5 @@ func (b *Breaker) refusal(p *phase) *OpenError {
 // refuse counts a refused call and returns err.
 func (b *Breaker) refuse(err *OpenError) error {
 	b.refused.Add(1)
-	if b.member != nil && b.phase.Load().state == evicted {
-		if _, missed := b.missedByEviction(); missed {
-			return b.forCalls().refuse(err)
-		}
-	}
 	return err
 }

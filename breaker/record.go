@@ -12,6 +12,12 @@ import (
 // unknownContext. A change of state that the call causes uses ctx. f describes a failure and may be
 // nil.
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
+	if m.active { // until the result is counted, so that no key is evicted before
+		m.active = false
+		counted := b.record(ctx, m, o, at, f)
+		b.active.Add(-1)
+		return counted
+	}
 	if at == unread {
 		at = b.now()
 	}
@@ -23,7 +29,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	}
 	p, began := b.phase.Load(), m.phase
 	if began.watched {
-		m.endFlight()
+		began.flights.end(m.flight)
 	}
 	sampled := m.number > 0 && began.sample != nil
 	if sampled {
@@ -33,11 +39,11 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	}
 	switch {
 	case p != began && p.epoch != began.epoch:
-		return b.recordLate(ctx, m, o, at, f)
+		return b.recordLate()
 	case p.results == dropResults:
 		return false
 	case p.results >= probeResults:
-		return b.recordLocked(ctx, m, o, at, f) || b.recordLate(ctx, m, o, at, f)
+		return b.recordLocked(ctx, m, o, at, f) || b.recordLate()
 	}
 	var run cusum.Run
 	if o == Failure && p.results == judgeResults {
@@ -53,11 +59,6 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	streak, clean := p.tally.Record(at, tally.Outcome(o), took)
 	if m.retryAfter > 0 && p.results == judgeResults {
 		p.askRetry(at, m.retryAfter)
-	}
-	if b.member != nil && b.phase.Load().state == evicted {
-		if gone, missed := b.missedByEviction(); gone {
-			return !missed || b.recordWithSuccessor(ctx, m, o, at, true, f)
-		}
 	}
 	if o == Failure && f.isKept() {
 		b.keepFailure(p, m, at, f)
@@ -107,14 +108,6 @@ func (b *Breaker) recordPlain(ctx context.Context, began *phase, start time.Dura
 	}
 	if _, clean := p.tally.Record(at, tally.Success, took); !clean || p.asked {
 		b.judge(ctx, p, at, evidence{})
-	}
-}
-
-// endFlight ends the count of a call in flight.
-func (m *Permit) endFlight() {
-	m.phase.flights.end(m.flight)
-	if m.active {
-		m.breaker.active.Add(-1)
 	}
 }
 

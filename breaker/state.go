@@ -29,10 +29,6 @@ const (
 	Shadow       State = "shadow"        // override: calls pass; those it would refuse are counted
 )
 
-// evicted is the state of a breaker that its group has evicted. No caller sees it: the breaker
-// passes everything on to the breaker that its key has now.
-const evicted State = "evicted"
-
 // stateMachine is the state machine: it describes the behavior of a breaker in each state. The
 // package comment has the same table, with what ends each state.
 var stateMachine = map[State]behavior{
@@ -44,7 +40,6 @@ var stateMachine = map[State]behavior{
 	ForcedClosed: {passes: allCalls, results: countResults, counts: showWindow},
 	Disabled:     {passes: allCalls},
 	Shadow:       {passes: allCalls, results: countResults, counts: showWindow},
-	evicted:      {passes: toSuccessor},
 }
 
 // behavior describes how a breaker treats calls in a state.
@@ -62,7 +57,6 @@ const (
 	noCalls
 	onlyProbes
 	shareOfCalls
-	toSuccessor // the successor of the evicted breaker decides
 )
 
 // resultUse says how the results of calls are used.
@@ -106,8 +100,10 @@ type phase struct {
 	stay
 	behavior       // of the state
 	callNeeds      // of the rules
-	fast      bool // calls pass and are not counted while in flight
-	plain     bool // fast, in no group, and Config.Classify is not set
+	fast      bool // calls pass, and need no number
+	counted   bool // the calls in flight are counted
+	free      bool // fast, and neither counted nor timed
+	plain     bool // fast, not counted, and Config.Classify is not set
 	rules     *rules
 	epoch     uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
 	recovery
@@ -181,8 +177,6 @@ type mutableState struct {
 	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
 	// by Breaker.mu
 	prevented time.Duration
-	// evicted: the calls that were counted here or by the successor; guarded by Breaker.mu
-	seen int64
 }
 
 // derive computes fields from the state, the rules and the breaker.
@@ -190,7 +184,9 @@ func (p *phase) derive(b *Breaker) {
 	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
 	p.timed = p.measured || p.sample != nil
 	p.fast = p.state == Closed && !p.watched && p.sample == nil
-	p.plain = p.fast && b.member == nil && p.rules.config.Classify == nil
+	p.counted = p.rules.config.Active || b.member != nil && !b.member.isUnguarded()
+	p.free = p.fast && !p.counted && !p.timed
+	p.plain = p.fast && !p.counted && p.rules.config.Classify == nil
 }
 
 // complete creates the parts that the phase of a new state needs.

@@ -52,18 +52,3 @@ func TestTrippedUnderEachOverride(t *testing.T) {
 		require.Equal(t, c.release, b.Tripped(), "%v, released", c.state)
 	}
 }
-
-// An evicted breaker is tripped if the breaker that its key has now is tripped.
-func TestTrippedOfAnEvictedBreaker(t *testing.T) {
-	for initial, want := range map[breaker.State]bool{
-		breaker.Closed: false, breaker.Open: true, breaker.ForcedOpen: true, breaker.Shadow: false,
-	} {
-		g := newEvictableGroup(1, breaker.Config{Initial: initial})
-		b := g.GetAt(t0, "a")
-		require.Equal(t, want, b.Tripped(), "%v, new", initial)
-		addKeys(g, after(time.Minute), 1)
-		require.EqualValues(t, 1, g.Stats().Evictions)
-		require.Equal(t, initial, b.StateAt(after(time.Minute)))
-		require.Equal(t, want, b.Tripped(), "%v, evicted", initial)
-	}
-}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,7 +62,8 @@ func (o *observers) scrape() {
 			continue
 		}
 		for _, m := range f.Metric {
-			key := f.GetName() + labelText(m)
+			// the series of a key that was evicted and came back is another one
+			key := fmt.Sprint(f.GetName(), labelText(m), m.GetCounter().GetCreatedTimestamp().AsTime())
 			now := m.GetCounter().GetValue()
 			if was := o.shown[key]; now < was {
 				o.faults.add("counter", "%s went from %v back to %v", key, was, now)

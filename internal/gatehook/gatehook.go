@@ -15,7 +15,7 @@ import (
 type Hooks[B, P, O any] struct {
 	// Admit is like Allow, but fills a zero permit in place instead of returning a copy.
 	Admit func(b *B, p *P) error
-	// AdmitAfter fills in a zero permit if b is closed and counts no calls in flight, and reports
+	// AdmitAfter fills in a zero permit if b is closed and numbers no calls, and reports
 	// whether it did. d is the time since b was made. If it reports false, nothing was refused or
 	// counted, and AdmitAt decides.
 	AdmitAfter func(b *B, d time.Duration, p *P) bool
@@ -27,15 +27,16 @@ type Hooks[B, P, O any] struct {
 	// Refuse refuses a call for the given reason, even if b has closed since, and counts the
 	// refusal.
 	Refuse func(b *B, reason string) error
-	// Watch interrupts w once when b next opens, or now if it is open, or if the key of b is
-	// forgotten first. The goroutine that changes b does so, after the change and outside all
-	// locks. Watch returns the breaker for Unwatch.
-	Watch func(b *B, w Watcher) *B
+	// Watch interrupts w once when b next opens, or now if it is open. The goroutine that changes b
+	// does so, after the change and outside all locks.
+	Watch func(b *B, w Watcher)
 	// Unwatch ends Watch, and reports whether w was not interrupted.
 	Unwatch func(b *B, w Watcher) bool
-	// AdmitClosed fills in a zero permit if b is closed and counts no calls in flight, and reports
+	// AdmitClosed fills in a zero permit if b is closed and numbers no calls, and reports
 	// whether it did. If it reports false, nothing was refused or counted.
 	AdmitClosed func(b *B, p *P) bool
+	// Drop makes p, which AdmitClosed or AdmitAfter has filled in, zero again.
+	Drop func(p *P)
 	// Judge returns the outcome of a call that returned err, or the Classify of b if that decides.
 	// expired is that of Ending. The caller records the outcome with Record at the time at.
 	Judge func(p *P, ctx context.Context, err error) (o O, expired bool, at time.Duration, classify func(error) O)
@@ -46,8 +47,8 @@ type Hooks[B, P, O any] struct {
 	// uses p up, and reports whether the outcome counted. returned is false if the function that
 	// made the call did not return.
 	Record func(p *P, ctx context.Context, err error, o O, at time.Duration, returned bool) bool
-	// Live returns b, or the breaker that the key of b has now if b was evicted or forgotten.
-	Live func(b *B) *B
+	// HasLeft reports whether b was in a group that has evicted or forgotten its key.
+	HasLeft func(b *B) bool
 	// Find returns the breaker of a key in a group of breakers, or nil if the key has no room. key
 	// is a pointer, which costs no allocation.
 	Find func(group, key any) *B

@@ -90,7 +90,8 @@ func TestHooksAreSet(t *testing.T) {
 	require.Equal(t, int64(3), b.Totals().Refused, "AdmitAfter refuses nothing")
 	var told []waiting.Cause
 	w := watcher(func(c waiting.Cause) { told = append(told, c) })
-	hooks.Unwatch(hooks.Watch(b, &w), &w)
+	hooks.Watch(b, &w)
+	hooks.Unwatch(b, &w)
 	require.Equal(t, []waiting.Cause{waiting.Opened}, told, "b is open")
 
 	throttles, ok := gatehook.Throttle.(gatehook.Throttles[throttle.Throttle, window.Outcome])

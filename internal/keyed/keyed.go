@@ -1,0 +1,252 @@
+// Package keyed keeps one entry per key, for a bounded number of keys.
+//
+// A full table evicts an entry for a new key: one that is idle, as its value says, and if possible
+// one that was not looked up lately. Entries are checked in the order of a clock, as in Corbató, A
+// Paging Experiment with the Multics System (1968).
+package keyed
+
+import (
+	"hash/maphash"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Value is what a table keeps for a key, as a pointer. The lock of a shard is held during both
+// methods, so they must not use the table.
+type Value[V any] interface {
+	*V
+	// IsIdle reports whether a new value would do the same as this one from the time t on. used is
+	// when a check last found that the value had been looked up.
+	IsIdle(t, used time.Time) bool
+	// Leave is called when the value leaves the table. It was in the shard of the given number.
+	Leave(shard int)
+}
+
+// Table has at most as many values of type V as New was told. All methods are safe for concurrent
+// use.
+type Table[K comparable, V any, P Value[V]] struct {
+	max       int
+	epoch     time.Time
+	seed      maphash.Seed
+	shards    []shard[K, V, P]
+	count     atomic.Int64
+	evictions atomic.Int64
+}
+
+const (
+	keysPerShard = 128 // more if there would be more than maxShards shards otherwise
+	maxShards    = 256
+	// The most checks to make room for a new key: each value is checked twice.
+	maxChecks = 2 * keysPerShard
+
+	// neverFull is an offset that is later than any real time.
+	neverFull = math.MinInt64
+)
+
+// shard is a part of the keys. Each part fills up separately.
+type shard[K comparable, V any, P Value[V]] struct {
+	max    int
+	number int
+	// the last time at which no value could be evicted, as offset from the epoch, or neverFull
+	fullAt atomic.Int64
+
+	mu    sync.RWMutex // guards the fields below
+	byKey map[K]*entry[K, V]
+	ring  []*entry[K, V] // the same entries, in the order in which they are checked
+	hand  int            // the entry that was checked last
+}
+
+type entry[K comparable, V any] struct {
+	value V           // first, together with used, because Get reads these two
+	used  atomic.Bool // the value was looked up since it was last checked
+	key   K
+	// when the last check found that used was set; guarded by the lock of the shard
+	usedAt time.Time
+}
+
+// New returns a table for at most maxKeys keys, at least 1. The times given to its methods are
+// about those since epoch.
+func New[K comparable, V any, P Value[V]](maxKeys int, epoch time.Time) *Table[K, V, P] {
+	t := &Table[K, V, P]{
+		max: maxKeys, epoch: epoch, seed: maphash.MakeSeed(),
+		shards: make([]shard[K, V, P], min((maxKeys+keysPerShard-1)/keysPerShard, maxShards)),
+	}
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.number, s.max = i, (maxKeys+i)/len(t.shards)
+		s.byKey = map[K]*entry[K, V]{}
+		s.fullAt.Store(neverFull)
+	}
+	return t
+}
+
+func (t *Table[K, V, P]) shard(key K) *shard[K, V, P] {
+	return &t.shards[maphash.Comparable(t.seed, key)%uint64(len(t.shards))]
+}
+
+// Get looks up the value of the key, nil if there is none. It allocates nothing.
+func (t *Table[K, V, P]) Get(key K) P {
+	s := t.shard(key)
+	s.mu.RLock()
+	e := s.byKey[key]
+	s.mu.RUnlock()
+	if e == nil {
+		return nil
+	}
+	if !e.used.Load() {
+		e.used.Store(true)
+	}
+	return &e.value
+}
+
+// Add looks up the value of the key. If there is none, it adds a value, which fill fills in under
+// the lock of the shard. It returns nil if there is no room. The key must equal itself, which a NaN
+// does not.
+func (t *Table[K, V, P]) Add(key K, now time.Time, fill func(P)) P {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byKey[key]; e != nil {
+		e.used.Store(true)
+		return &e.value
+	}
+	i := t.makeRoom(s, now)
+	if i < 0 {
+		s.fullAt.Store(int64(now.Sub(t.epoch)))
+		return nil
+	}
+	e := &entry[K, V]{key: key, usedAt: now}
+	e.used.Store(true)
+	fill(&e.value)
+	s.byKey[key], s.ring[i] = e, e
+	return &e.value
+}
+
+// WasFull reports whether there was no room for such a key at the time now, or for less than pause
+// before, so that not every new key checks many values again.
+func (t *Table[K, V, P]) WasFull(key K, now time.Time, pause time.Duration) bool {
+	full := t.shard(key).fullAt.Load()
+	since := int64(now.Sub(t.epoch)) - full
+	return full != neverFull && since >= 0 && since < int64(pause)
+}
+
+// makeRoom returns the index in the ring for a new entry, or -1 if there is no room. If the ring is
+// full, it evicts an entry. The lock of the shard is held.
+func (t *Table[K, V, P]) makeRoom(s *shard[K, V, P], now time.Time) int {
+	if len(s.ring) < s.max {
+		s.ring = append(s.ring, nil)
+		t.count.Add(1)
+		return len(s.ring) - 1
+	}
+	for range min(2*len(s.ring), maxChecks) {
+		s.hand = (s.hand + 1) % len(s.ring)
+		if e := s.ring[s.hand]; s.mayLeave(e, now) {
+			s.drop(e)
+			t.evictions.Add(1)
+			return s.hand
+		}
+	}
+	return -1
+}
+
+// mayLeave reports whether an entry can be evicted. One that was looked up since the last check is
+// spared once. The lock of the shard is held.
+func (s *shard[K, V, P]) mayLeave(e *entry[K, V], now time.Time) bool {
+	if e.used.Load() {
+		e.used.Store(false)
+		e.usedAt = now
+		return false
+	}
+	return P(&e.value).IsIdle(now, e.usedAt)
+}
+
+// drop removes an entry from the map. The lock of the shard is held.
+func (s *shard[K, V, P]) drop(e *entry[K, V]) {
+	delete(s.byKey, e.key)
+	P(&e.value).Leave(s.number)
+}
+
+// remove removes an entry. The lock of the shard is held.
+func (t *Table[K, V, P]) remove(s *shard[K, V, P], e *entry[K, V]) {
+	s.drop(e)
+	i, last := slices.Index(s.ring, e), len(s.ring)-1
+	s.ring[i] = s.ring[last]
+	s.ring = slices.Delete(s.ring, last, last+1)
+	s.fullAt.Store(neverFull)
+	t.count.Add(-1)
+}
+
+// Forget removes the value of a key, idle or not, and returns it, or nil if there is none.
+func (t *Table[K, V, P]) Forget(key K) P {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byKey[key]
+	if e == nil {
+		return nil
+	}
+	t.remove(s, e)
+	return &e.value
+}
+
+// EvictIdle does what a full table does to make room, but for one value: it evicts the value if
+// that is idle and was not looked up since the last check.
+func (t *Table[K, V, P]) EvictIdle(key K, now time.Time) {
+	s := t.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.byKey[key]; e != nil && s.mayLeave(e, now) {
+		t.remove(s, e)
+		t.evictions.Add(1)
+	}
+}
+
+// All yields the keys and their values, in no particular order. Keys that are added meanwhile may
+// be missing. No lock is held while the loop body runs.
+func (t *Table[K, V, P]) All() iter.Seq2[K, P] {
+	return func(yield func(K, P) bool) {
+		for i := range t.shards {
+			s := &t.shards[i]
+			s.mu.RLock()
+			entries := slices.Clone(s.ring)
+			s.mu.RUnlock()
+			for _, e := range entries {
+				if !yield(e.key, &e.value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Shards is the number of shards, which are numbered from 0.
+func (t *Table[K, V, P]) Shards() int { return len(t.shards) }
+
+// AppendShard appends the values of one shard to values. It calls read, while no value enters or
+// leaves the shard.
+func (t *Table[K, V, P]) AppendShard(number int, values []P, read func()) []P {
+	s := &t.shards[number]
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.ring {
+		values = append(values, &e.value)
+	}
+	read()
+	return values
+}
+
+// Len returns the number of keys.
+func (t *Table[K, V, P]) Len() int { return int(t.count.Load()) }
+
+// Count returns a pointer to the number of keys.
+func (t *Table[K, V, P]) Count() *atomic.Int64 { return &t.count }
+
+// Evictions returns how many values were evicted.
+func (t *Table[K, V, P]) Evictions() int64 { return t.evictions.Load() }
+
+// IsFull reports whether the table has as many keys as it may have.
+func (t *Table[K, V, P]) IsFull() bool { return t.Len() >= t.max }
