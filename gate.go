@@ -73,6 +73,7 @@ type keyed interface {
 	ofKey() *Gate
 	hasRoom() bool
 	maxKeys() int
+	noBucket() (maxBuckets int)
 	countShared() bool
 	uncountShared()
 	isBusy() bool

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +27,9 @@ type GroupConfig struct {
 	Gate Config
 	// MaxKeys is how many keys the group can have. A key takes about 3 KB, and 900 bytes more with
 	// Gate.Adaptive and 5 kB more with Gate.RefuseHopeless: see breaker.GroupConfig. The group also
-	// keeps up to MaxKeys token buckets and as many holds. The metrics weir.breaker.group.unguarded
-	// and weir.limiter.no_room count what is done without room. Default 100,000, as in
-	// limiter.GroupConfig.
+	// keeps up to MaxKeys holds, and token buckets of about 50 bytes each: up to a million, or
+	// MaxKeys if that is more, also for keys without room. The metrics weir.breaker.group.unguarded
+	// and weir.limiter.no_room count what is done without room. Default 100,000.
 	MaxKeys int
 	// MaxSeries is how many keys have their own series in metrics, up to half of MaxKeys: see
 	// breaker.GroupConfig. breaker.Off gives no key its own series. Default 100, or half of MaxKeys
@@ -73,9 +74,10 @@ func (c GroupConfig) breakers() breaker.GroupConfig {
 // group.
 //
 // If no key is idle, the calls of a new key are not guarded by a breaker, and all such keys share
-// one token bucket and one bound on calls in flight. An error says so: it names MaxKeys. The key
-// gets its own gate as soon as there is room, and its own bound on calls in flight when those of
-// its calls that began without room have ended.
+// one bound on calls in flight. An error says so: it names MaxKeys. The key gets its own gate as
+// soon as there is room, and its own bound on calls in flight when those of its calls that began
+// without room have ended. It has its own token bucket also without room, unless a million other
+// buckets are in use: then all keys without a bucket share one.
 //
 // Call Get for each call. A gate that is kept for longer may no longer be in the group, because its
 // key was evicted or forgotten. It still works, but with a breaker of its own, which the group
@@ -86,11 +88,14 @@ type Group[K comparable] struct {
 	name       string
 	epoch      time.Time
 	breakers   *breaker.Group[K]
-	parts      atomic.Pointer[groupParts[K]]
-	admissions admissions
-	holds      holdTable[K]
-	waits      waits
-	sharing    sharing[K]
+	maxBuckets int
+	// when it was last logged that a key has no bucket
+	saidNoBucket atomic.Pointer[time.Time]
+	parts        atomic.Pointer[groupParts[K]]
+	admissions   admissions
+	holds        holdTable[K]
+	waits        waits
+	sharing      sharing[K]
 
 	// Guarded by mu. These fields are kept while there is no Rate or no bound, like those of
 	// ownParts.
@@ -110,11 +115,15 @@ type groupParts[K comparable] struct {
 // NewGroup returns a group without keys. The name appears in errors and metrics. NewGroup panics
 // with the error of c.Validate if c is invalid.
 func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
+	return newGroup[K](name, c, max(c.MaxKeys, defaultBuckets))
+}
+
+func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K] {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	g := &Group[K]{
-		name: name, epoch: time.Now(),
+		name: name, epoch: time.Now(), maxBuckets: maxBuckets,
 		breakers: breaker.NewGroup[K](name, c.breakers()),
 		holds:    holdTable[K]{max: cmp.Or(c.MaxKeys, defaultKeys), refusals: busy.New[K](c.ShowKeys)},
 	}
@@ -128,10 +137,13 @@ func NewGroup[K comparable](name string, c GroupConfig) *Group[K] {
 
 // bucketConfig returns the config of the token buckets of all keys.
 func (g *Group[K]) bucketConfig(c Config) limiter.GroupConfig[K] {
-	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.holds.max, Overflow: limiter.ShareNew}
+	return limiter.GroupConfig[K]{Rate: c.Rate, Burst: c.Burst, MaxKeys: g.maxBuckets, Overflow: limiter.ShareNew}
 }
 
-const defaultKeys = 100_000
+const (
+	defaultKeys    = 100_000
+	defaultBuckets = 1_000_000
+)
 
 // Get returns the gate of the key, and adds the key if it is new. For a known key it allocates
 // nothing. For a new key it may block for as long as [breaker.Group.Get] does.
@@ -170,9 +182,7 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	k := &keyedGate[K]{group: g, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
 	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
 	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
-	if !k.hasRoom() {
-		k.Gate.places = &g.admissions.places // keys without room share a bucket
-	} else {
+	if k.hasRoom() {
 		k.sharing.Store(k.hasShared()) // after all could see that the key has room
 	}
 	k.setup.Store(&k.first)
@@ -191,6 +201,17 @@ func (k *keyedGate[K]) isBusy() bool {
 }
 
 func (k *keyedGate[K]) maxKeys() int { return k.group.holds.max }
+
+// noBucket returns how many keys have buckets. It logs, at most once per minute, that the key has
+// none. No lock is held.
+func (k *keyedGate[K]) noBucket() (maxBuckets int) {
+	g := k.group
+	last := g.saidNoBucket.Load()
+	if now := time.Now(); (last == nil || now.Sub(*last).Abs() >= time.Minute) && g.saidNoBucket.CompareAndSwap(last, &now) {
+		slog.Warn("weir: no token bucket for new keys of a group, which share one: raise MaxKeys", "group", g.name, "buckets", g.maxBuckets)
+	}
+	return g.maxBuckets
+}
 
 // ofKey returns the gate that the key has now, or gets if k has left the group. Calls count in its
 // bound on calls in flight, so that the bound is one for all calls of the key.

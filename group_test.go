@@ -1,9 +1,11 @@
 package weir_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -65,28 +67,64 @@ func TestGroupWithoutARateHasNoLimit(t *testing.T) {
 	}
 }
 
-// A flood of keys takes bounded memory and evicts no key in use. Keys without room share one limit.
+// A flood of keys takes bounded memory and evicts no key in use. Each key has a bucket of its own
+// as long as there are buckets, and keys without one share one.
 func TestFloodOfKeysIsBounded(t *testing.T) {
-	g := hosts(weir.GroupConfig{MaxKeys: 100, MaxSeries: 5, Gate: weir.Config{
+	c := weir.GroupConfig{MaxKeys: 100, MaxSeries: 5, Gate: weir.Config{
 		Rate: limiter.Per(1, time.Hour), Burst: 1, Breaker: breaker.Config{ConsecutiveFailures: 1, Cooldown: time.Hour},
-	}})
-	require.ErrorIs(t, g.Get("bad").Run(t.Context(), fail), errDown)
-	for i := range 10_000 {
-		_ = g.Get(fmt.Sprint("flood", i)).Run(t.Context(), fail)
-	}
-	require.LessOrEqual(t, g.Len(), 100)
-	require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "the key is not evicted")
-	require.LessOrEqual(t, g.Admissions().Allowed, int64(102))
-	lines, keys := 0, 0.0
-	for s, v := range g.Observe {
-		lines++
-		if s.Instrument == instrument.LimiterKeys {
-			keys = v
+	}}
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(before)
+	for buckets, g := range map[int]*weir.Group[string]{
+		1000: weir.NewGroupWithBuckets[string]("hosts", c, 1000), 1_000_000: hosts(c),
+	} {
+		log.Reset()
+		require.ErrorIs(t, g.Get("bad").Run(t.Context(), fail), errDown)
+		const keys = 10_000
+		for i := range keys {
+			_ = g.Get(fmt.Sprint("flood", i)).Run(t.Context(), fail)
 		}
-		require.False(t, strings.HasPrefix(s.Values[0], "flood"))
+		require.LessOrEqual(t, g.Len(), 100)
+		require.ErrorIs(t, g.Get("bad").Run(t.Context(), succeed), breaker.ErrOpen, "the key is not evicted")
+		require.Equal(t, buckets < keys, strings.Count(log.String(), "group=hosts buckets=1000") == 1)
+		have := min(buckets, 1+keys)
+		require.InDelta(t, have, g.Admissions().Allowed, 2, "one of each bucket")
+		lines, remembered := 0, 0.0
+		for s, v := range g.Observe {
+			lines++
+			if s.Instrument == instrument.LimiterKeys {
+				remembered = v
+			}
+			require.False(t, strings.HasPrefix(s.Values[0], "flood"))
+		}
+		require.LessOrEqual(t, lines, 400)
+		require.InDelta(t, have, remembered, 1)
 	}
-	require.LessOrEqual(t, lines, 400)
-	require.InDelta(t, 100, keys, 1)
+}
+
+// Fifty thousand tenants with a call per second each, at a limit of 20, are never refused, whether
+// a group has room for their breakers or not.
+func TestManyKeysAreNotRefusedForRoom(t *testing.T) {
+	const tenants = 50_000
+	for name, maxKeys := range map[string]int{"by default": 0, "little room": 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			g := weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: maxKeys, Gate: weir.Config{Rate: limiter.PerSecond(20)}})
+			for range 3 {
+				for i := range tenants {
+					if err := g.Get(i).Run(bg(), succeed); err != nil { // require is slow
+						require.NoError(t, err, name)
+					}
+				}
+				time.Sleep(time.Second)
+			}
+			require.Zero(t, g.Admissions().Refused)
+			if maxKeys == 0 {
+				require.Equal(t, tenants, g.Len())
+			}
+		})
+	}
 }
 
 func TestGroupConfigNamesAllFaults(t *testing.T) {
@@ -521,17 +559,6 @@ func stormOfKeys(t *testing.T, adaptive bool) {
 	}
 	wg.Wait()
 	require.Zero(t, callsInFlight(g))
-}
-
-func TestFiftyThousandKeysHaveRoomByDefault(t *testing.T) {
-	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}})
-	ctx := t.Context()
-	for key := range 50_000 {
-		if err := g.Get(key).Run(ctx, succeed); err != nil { // require is slow
-			require.NoError(t, err)
-		}
-	}
-	require.Equal(t, 50_000, g.Len())
 }
 
 // The comments of Config and GroupConfig say about 900 bytes for Adaptive, and 5 kB for

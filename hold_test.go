@@ -321,6 +321,13 @@ func TestEvictedHoldsAreCounted(t *testing.T) {
 					noRoom += v
 				}
 			}
+			if c.Rate != (limiter.Rate{}) { // the buckets are held too
+				require.Zero(t, noRoom)
+				for i := range 10 {
+					require.ErrorIs(t, g.Get(fmt.Sprint(i)).Run(bg(), succeed), limiter.ErrLimited)
+				}
+				return
+			}
 			require.InDelta(t, 6, noRoom, 0)
 		})
 	}

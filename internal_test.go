@@ -13,6 +13,11 @@ import (
 	"github.com/weir-go/weir/inflight"
 )
 
+// NewGroupWithBuckets is NewGroup for a group that has room for few token buckets.
+func NewGroupWithBuckets[K comparable](name string, c GroupConfig, buckets int) *Group[K] {
+	return newGroup[K](name, c, buckets)
+}
+
 func TestHoldsAreBounded(t *testing.T) {
 	s := &holdTable[int]{max: 100}
 	for i := range 100_000 {

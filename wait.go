@@ -45,7 +45,7 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, at stage) {
 			e.MaxKeys = r.MaxKeys()
 		}
 	case g.keyed != nil:
-		e.MaxKeys = g.keyed.maxKeys() // all keys without room share a bucket
+		e.MaxKeys = g.keyed.noBucket() // all keys without a bucket share one
 	default:
 		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.Describe(g.limiter).MaxKeys
 	}

@@ -193,7 +193,8 @@ var waitingGates = map[string]func(maxWait time.Duration) func(caller int) *weir
 		return func(int) *weir.Gate { return g }
 	},
 	"keys without room": func(maxWait time.Duration) func(int) *weir.Gate {
-		g := hosts(weir.GroupConfig{MaxKeys: 10, Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}})
+		c := weir.GroupConfig{MaxKeys: 10, Gate: weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: maxWait}}
+		g := weir.NewGroupWithBuckets[string]("hosts", c, 10)
 		for i := range 10 {
 			_ = g.Get(fmt.Sprint("known", i)).Run(bg(), succeed)
 		}
@@ -468,7 +469,8 @@ func TestACallThatGivesUpLateGivesNothingBack(t *testing.T) {
 
 // A key without room is told so, whatever refuses it.
 func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
-	g := weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxConcurrent: 1}})
+	c := weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxConcurrent: 1}}
+	g := weir.NewGroupWithBuckets[int]("tenants", c, 1)
 	require.NoError(t, g.Get(1).Run(bg(), succeed))
 	permit, err := g.Get(2).Allow(bg())
 	require.NoError(t, err)
@@ -491,7 +493,7 @@ func TestARefusalOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 func TestARefusalAfterAWaitOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1, MaxWait: time.Second}
-		g := weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: gate})
+		g := weir.NewGroupWithBuckets[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: gate}, 1)
 		require.NoError(t, g.Get(1).Run(bg(), succeed))
 		require.NoError(t, g.Get(2).Run(bg(), succeed))
 		require.EqualError(t, g.Get(3).Run(bg(), succeed),

@@ -73,6 +73,7 @@ func TestAFullGroupThatIsGoneRefusesEveryKey(t *testing.T) {
 			tenants.Get(key).Breaker().Force(breaker.ForcedClosed) // so no key is evicted
 			require.NoError(t, tenants.Get(key).Run(t.Context(), succeed))
 		}
+		require.NoError(t, tenants.Get("without room").Run(t.Context(), succeed))
 		waiter := make(chan error, 1)
 		go func() { waiter <- tenants.Get("without room").Run(t.Context(), succeed) }()
 		synctest.Wait()
