@@ -18,12 +18,15 @@ const (
 // measured in the run.
 const SharedDrift = 0.2
 
-// Judge compares the ratio with the bound. A bound of 0 means no bound.
+// Judge compares the ratio with the bound. A bound of 0 means no bound. If the minimum is above the
+// bound, it takes the place of the bound: no code is faster than the writes that it makes.
 func (c Comparison) Judge(bound float64) Verdict {
-	ratio := SpreadOf(c.Ratio)
-	switch {
-	case bound == 0:
+	if bound == 0 {
 		return NoBound
+	}
+	ratio := SpreadOf(c.Ratio)
+	bound = max(bound, SpreadOf(c.Minimum).Median)
+	switch {
 	case SpreadOf(c.Canary).Median > CanaryLimit:
 		return NotJudged
 	case ratio.Median <= bound:
