@@ -216,12 +216,9 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	if g.members.WasFull(key, t, g.rules.Load().timeToEmpty()/100) {
 		return nil
 	}
-	return g.addMember(keytext.Own(key), t)
-}
-
-func (g *Group[K]) addMember(key K, t time.Time) *Breaker {
-	label := keytext.Label(key)
-	m := g.members.Add(key, t, func(m *member[K]) { m.join(g, key, label, t) })
+	// copied, so that the parameters are not allocated for a key without room
+	own, label, began := keytext.Own(key), keytext.Label(key), t
+	m := g.members.Add(own, began, func(m *member[K]) { m.join(g, own, label, began) })
 	if m == nil {
 		return nil
 	}
