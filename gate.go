@@ -71,6 +71,7 @@ type Gate struct {
 type keyed interface {
 	current() *Gate
 	ofKey() *Gate
+	hasLeft() bool
 	hasRoom() bool
 	maxKeys() int
 	noBucket() (maxBuckets int)

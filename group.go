@@ -213,10 +213,12 @@ func (k *keyedGate[K]) noBucket() (maxBuckets int) {
 	return g.maxBuckets
 }
 
+func (k *keyedGate[K]) hasLeft() bool { return hooks.HasLeft(k.breaker) }
+
 // ofKey returns the gate that the key has now, or gets if k has left the group. Calls count in its
 // bound on calls in flight, so that the bound is one for all calls of the key.
 func (k *keyedGate[K]) ofKey() *Gate {
-	if hooks.HasLeft(k.breaker) {
+	if k.hasLeft() {
 		return k.group.Get(k.hold.key)
 	}
 	return k.current()
@@ -264,7 +266,10 @@ func (g *Group[K]) Forget(key K) bool {
 	key = keytext.Bounded(key)
 	known := g.breakers.Forget(key)
 	g.holds.forget(key)
-	if p := g.parts.Load(); p.buckets != nil && p.buckets.Forget(key) {
+	g.mu.Lock()
+	buckets := g.buckets // also those that are kept while there is no Rate
+	g.mu.Unlock()
+	if buckets != nil && buckets.Forget(key) {
 		known = true
 	}
 	g.waits.forget(func(k keyed) bool { return k.(*keyedGate[K]).hold.key == key })

@@ -600,3 +600,72 @@ func TestMaxOpenBoundsTheGatesThatRefuse(t *testing.T) {
 	require.EqualError(t, g.SetMaxOpen(2), "breaker: MaxOpen is 2, must lie between 0 and 1")
 	require.ErrorContains(t, weir.GroupConfig{MaxOpen: -1}.Validate(), "MaxOpen is -1")
 }
+
+// A call that waits continues with the new breaker of its key, also if Reconfigure comes just
+// before Forget.
+func TestForgetAfterReconfigureMovesWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := weir.Config{Rate: limiter.PerMinute(1), Burst: 1, MaxWait: time.Minute}
+		g := hosts(weir.GroupConfig{Gate: c})
+		require.NoError(t, g.Get("a").Run(bg(), succeed))
+		old := g.Get("a").Breaker()
+		done := make(chan error)
+		go func() { done <- g.Get("a").Run(bg(), succeed) }()
+		synctest.Wait()
+		c.MaxConcurrent = 5
+		require.NoError(t, g.Reconfigure(c))
+		require.True(t, g.Forget("a"))
+		require.NoError(t, <-done)
+		require.EqualValues(t, 1, old.Totals().Successes)
+		require.EqualValues(t, 1, g.Get("a").Totals().Successes)
+	})
+}
+
+// A call that waits through a gate that has left is moved to the gate of its key, and follows the
+// config of the group.
+func TestACallThatWaitsInAGateThatHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := hosts(weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Hour}})
+		kept := g.Get("a")
+		require.True(t, g.Forget("a"))
+		permit, err := g.Get("a").Allow(bg())
+		require.NoError(t, err)
+		done := make(chan error)
+		go func() { done <- kept.Run(bg(), succeed) }()
+		synctest.Wait()
+		began := time.Now()
+		require.NoError(t, g.Reconfigure(weir.Config{}))
+		require.NoError(t, <-done)
+		require.Zero(t, time.Since(began))
+		permit.Record(breaker.Success)
+	})
+}
+
+// Forget fills the bucket of a key also while there is no Rate.
+func TestForgetWithoutARateFillsTheBucket(t *testing.T) {
+	c := weir.Config{Rate: limiter.Per(1, time.Hour), Burst: 1}
+	g := hosts(weir.GroupConfig{Gate: c})
+	require.NoError(t, g.Get("a").Run(bg(), succeed))
+	require.NoError(t, g.Reconfigure(weir.Config{}))
+	require.True(t, g.Forget("a"))
+	require.NoError(t, g.Reconfigure(c))
+	require.NoError(t, g.Get("a").Run(bg(), succeed))
+	require.ErrorIs(t, g.Get("a").Run(bg(), succeed), limiter.ErrLimited)
+}
+
+// panickingError is an error whose method panics when the outcome of a call is found.
+type panickingError struct{}
+
+func (panickingError) Error() string { return "down" }
+func (panickingError) Is(error) bool { panic("Is") }
+
+// A slot is released also if a method of the error of the call panics.
+func TestASlotIsReleasedHoweverTheErrorBehaves(t *testing.T) {
+	for kind, g := range everyGate() {
+		if callsInFlight(g) < 0 {
+			continue
+		}
+		require.Panics(t, func() { _ = g.Run(bg(), func(context.Context) error { return panickingError{} }) }, kind)
+		require.Zero(t, callsInFlight(g), kind)
+	}
+}

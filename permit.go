@@ -122,10 +122,10 @@ func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.O
 		p.release(ending{Outcome: o, Context: ctx})
 		return hooks.Record(b, ctx, err, o, clock.Unread, false)
 	}
-	if judge != nil {
+	if judge != nil || err != nil {
 		return p.endJudged(ctx, err, judge)
 	}
-	o, expired, at, judge := hooks.Judge(b, ctx, err)
+	o, expired, at, judge := hooks.Judge(b, ctx, nil)
 	if judge != nil {
 		return p.endJudged(ctx, err, judge)
 	}
@@ -139,15 +139,23 @@ func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.O
 	return hooks.Record(b, ctx, err, o, at, true)
 }
 
-// endJudged does the work of end for a call that a function of the user judges. If judge panics,
-// the call is ignored.
+// endJudged does the work of end for a call that a function of the user judges, or a method of err.
+// If that panics, the call is ignored.
 func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) breaker.Outcome) (counted bool) {
 	b := gatehook.NoEscape(&p.breaker)
-	e := ending{Outcome: breaker.Ignored, Context: ctx}
+	e, at := ending{Outcome: breaker.Ignored, Context: ctx}, clock.Unread
 	defer func() {
 		p.release(e)
-		counted = hooks.Record(b, ctx, err, e.Outcome, clock.Unread, true)
+		counted = hooks.Record(b, ctx, err, e.Outcome, at, true)
 	}()
+	if judge == nil {
+		o, expired, read, classify := hooks.Judge(b, ctx, err)
+		if classify == nil {
+			e.Outcome, e.Expired, at = o, expired, read
+			return
+		}
+		judge = classify
+	}
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, judge)
 	e.Outcome, e.Expired = hooks.JudgeAs(b, ctx, err, f.After, o)

@@ -67,13 +67,9 @@ func (g *setup) wait(a *attempt, at stage) error {
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
 	for ended && a.mustRestart(err) {
-		g = g.Gate.setup.Load()
-		if a.waiter.Cause() == waiting.Forgotten {
-			g = g.setupOfKey()
-		}
 		a.waiter.Clear()
 		a.now = time.Now()
-		g = g.currentSetup()
+		g = g.Gate.setup.Load().setupOfKey()
 		ended, err = g.waitAndPass(a, allStages)
 	}
 	switch {
@@ -269,7 +265,7 @@ type waits struct {
 }
 
 // add adds a wait. Reconfigure may already have replaced the setup of the wait, so add adopts the
-// present config.
+// present config. If the key was forgotten meanwhile, add interrupts the wait, as forget does.
 func (all *waits) add(w waiter, terms waitTerms) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -278,6 +274,9 @@ func (all *waits) add(w waiter, terms waitTerms) {
 	}
 	if terms.setup.keyed != nil || terms.setup.Gate.setup.Load() != terms.setup {
 		terms = terms.adopt(w)
+	}
+	if k := terms.setup.keyed; k != nil && k.hasLeft() {
+		w.Interrupt(waiting.Forgotten)
 	}
 	all.all[w] = terms
 }

@@ -127,8 +127,8 @@
 //
 // These rules have the following limits:
 //
-//   - A breaker that begins while the service is slow regards slow calls as usual. A member that
-//     its group has evicted forgets what is usual.
+//   - A breaker that begins while the service is slow regards slow calls as usual. A key that
+//     its group has evicted begins without a usual duration.
 //   - A service that answers no call opens the breaker: after MinCalls ignored calls in a row
 //     without a success for Window (10s with LastCalls) and twice the usual duration, further ones
 //     count as failures. Probes with short deadlines never decide.

@@ -161,7 +161,11 @@ func (g *Group[K]) Len() int { return g.members.Len() }
 // flight end with the old breaker. Use Forget for a key that no longer exists, such as a host that
 // was shut down. To close a breaker, use [Breaker.Reset].
 func (g *Group[K]) Forget(key K) bool {
-	return g.members.Forget(keytext.Bounded(key)) != nil
+	key = keytext.Bounded(key)
+	if m := g.members.Get(key); m != nil {
+		m.breaker.peekNow() // may call OnChange, which must not happen under the lock of the table
+	}
+	return g.members.Forget(key) != nil
 }
 
 // findAny returns the breaker of the key that a *K points to, or nil if the key has none.
@@ -213,7 +217,7 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	if t.Sub(g.epoch) < -clock.MaxOffset { // stale for any clock, such as the zero time
 		t = g.epoch
 	}
-	if g.members.WasFull(key, t, g.rules.Load().timeToEmpty()/100) {
+	if g.members.WasFull(key, t, min(g.rules.Load().timeToEmpty()/100, longestFull)) {
 		return nil
 	}
 	// copied, so that the parameters are not allocated for a key without room
@@ -224,6 +228,9 @@ func (g *Group[K]) tryAdd(key K, t time.Time) *Breaker {
 	}
 	return m.breaker
 }
+
+// longestFull is the longest time for which new keys do not look for room after one found none.
+const longestFull = time.Second
 
 // GroupConfig configures a [Group]. The zero value is ready to use.
 type GroupConfig struct {

@@ -2,11 +2,13 @@ package breaker
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -109,4 +111,114 @@ func TestABreakerThatHasLeftIsNotUnderTheOverrideOfItsGroup(t *testing.T) {
 	}
 	require.True(t, under(g.Get("a")))
 	require.False(t, under(old))
+}
+
+// panickingError is an error whose method panics when the outcome of a call is found.
+type panickingError struct{}
+
+func (panickingError) Error() string { return "down" }
+func (panickingError) Is(error) bool { panic("Is") }
+
+// A call ends however user code that is called at its end behaves, so that its key can be evicted.
+func TestACallEndsHoweverUserCodeEnds(t *testing.T) {
+	fail := func(err error) func(context.Context) error {
+		return func(context.Context) error { return err }
+	}
+	goexit := func() { runtime.Goexit() }
+	for name, c := range map[string]struct {
+		config Config
+		err    error
+	}{
+		"OnChange calls Goexit":        {Config{ConsecutiveFailures: 1, OnChange: func(Change) { goexit() }}, context.DeadlineExceeded},
+		"DescribeFailure calls Goexit": {Config{DescribeFailure: func(context.Context, error, *FailedCall) { goexit() }}, context.DeadlineExceeded},
+		"DescribeFailure panics":       {Config{DescribeFailure: func(context.Context, error, *FailedCall) { panic("describe") }}, context.DeadlineExceeded},
+		"Is panics":                    {Config{}, panickingError{}},
+		"Classify panics":              {Config{Classify: func(error) Outcome { panic("classify") }}, context.DeadlineExceeded},
+	} {
+		for verb, call := range map[string]func(b *Breaker){
+			"Run": func(b *Breaker) { _ = b.Run(t.Context(), fail(c.err)) },
+			"Record": func(b *Breaker) {
+				if p, err := b.Allow(); err == nil {
+					p.Record(Failure)
+				}
+			},
+			"Done": func(b *Breaker) {
+				if p, err := b.Allow(); err == nil {
+					p.Done(t.Context(), c.err)
+				}
+			},
+		} {
+			b := NewGroup[string]("g", GroupConfig{Breaker: c.config}).Get("a")
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { _ = recover() }()
+				call(b)
+			}()
+			<-done
+			require.Zero(t, b.active.Load(), "%s, %s", name, verb)
+		}
+	}
+}
+
+// No count of the others falls if a member leaves while they are added up.
+func TestAMemberThatLeavesWhileItIsAddedUp(t *testing.T) {
+	g := NewGroup[string]("g", GroupConfig{MaxSeries: Off, Breaker: Config{Latency: true}})
+	b := g.Get("a")
+	m, err := b.Allow()
+	require.NoError(t, err)
+	read := func(meanwhile func()) (n int64) {
+		_, others := g.collect(func(s *summableSeries, to *sum, of *Breaker) {
+			if of == b {
+				meanwhile()
+			}
+			s.addLatency(to, of)
+		})
+		all := others.durations()
+		return all.Count()
+	}
+	first := read(func() {
+		require.True(t, g.Forget("a"))
+		m.Record(Success)
+	})
+	require.EqualValues(t, 1, first)
+	require.EqualValues(t, 1, read(func() {}))
+}
+
+// Two keys with the same text never have series at once, even if the first leaves while the second
+// is added.
+func TestKeysWithTheSameTextAreShownOnce(t *testing.T) {
+	g := NewGroup[any]("g", GroupConfig{MaxKeys: 40_000, MaxSeries: 1})
+	for try := range 60 {
+		g.Get(try)
+		text := fmt.Sprint(try)
+		for i := range 20 {
+			g.Get(fmt.Sprint("k", i))
+		}
+		n := 0
+		own, _ := g.collect(func(s *summableSeries, to *sum, of *Breaker) {
+			if n++; n == 10 {
+				g.Forget(try)
+				g.Get(text)
+			}
+			s.add(to, of)
+		})
+		require.LessOrEqual(t, len(own), 1)
+		g.Forget(text)
+	}
+}
+
+// Forget calls OnChange outside all locks, also if it finds that the clock is another one.
+func TestForgetInAnotherClock(t *testing.T) {
+	var g *Group[string]
+	called := 0
+	g = NewGroup[string]("g", GroupConfig{MaxKeys: 8, MaxSeries: Off, Breaker: Config{OnChange: func(c Change) {
+		if c.To == Closed {
+			called++
+			g.Get("other")
+		}
+	}}})
+	g.Get("a").OpenFor(time.Hour)
+	synctest.Test(t, func(*testing.T) { g.Forget("a") })
+	require.Equal(t, 1, called)
 }

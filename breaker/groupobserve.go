@@ -152,6 +152,7 @@ func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []*me
 	add(&o.others, &others, g.unguarded)
 	// the unguarded breaker belongs to no key, so its state does not count
 	clear(others.values[:3*stateCount])
+	shown := map[string]bool{}
 	var members []*member[K]
 	for i := range g.members.Shards() {
 		members = g.members.AppendShard(i, members[:0], func() { others.add(o.gone[i]) })
@@ -159,11 +160,13 @@ func (g *Group[K]) collect(add func(*summableSeries, *sum, *Breaker)) (own []*me
 			switch {
 			case m.own == nil:
 				add(&o.others, &others, m.breaker)
-			case m.own.isIdle(o.name, m.breaker.Totals(), now):
-				g.members.EvictIdle(m.key, now)
-				own = append(own, m)
+			case shown[m.own.key]: // another key with the same text has taken the series meanwhile
 			default:
+				shown[m.own.key] = true
 				own = append(own, m)
+				if m.own.isIdle(o.name, m.breaker.Totals(), now) {
+					g.members.EvictIdle(m.key, now)
+				}
 			}
 		}
 	}
@@ -279,8 +282,9 @@ func (a *sum) addLatency(more window.Latency) {
 }
 
 // raiseCounters replaces each counter of now that is below the highest value that was shown before.
-// a holds these highest values. Sums of the same times in a different order differ by rounding.
-// Prometheus takes a counter that falls, even by a nanosecond, for a counter that restarted from 0.
+// a holds these highest values. Sums of the same times in a different order differ by rounding, and
+// a member that leaves while it is added still counts the calls that are in flight then. Prometheus
+// takes a counter that falls, even by a nanosecond, for a counter that restarted from 0.
 func (a *sum) raiseCounters(now *sum, l *summableSeries) {
 	for i, s := range l.order {
 		if s.Instrument.Kind == stat.Counter {
@@ -288,9 +292,14 @@ func (a *sum) raiseCounters(now *sum, l *summableSeries) {
 			now.values[i] = a.values[i]
 		}
 	}
-	if now.latency == nil {
+	if a.latency == nil && now.latency == nil {
 		return
 	}
-	now.latency.Sum = max(now.latency.Sum, a.durations().Sum)
-	a.latency = &window.Latency{Sum: now.latency.Sum}
+	highest, shown := a.durations(), now.durations()
+	for i := range shown.Counts {
+		shown.Counts[i] = max(shown.Counts[i], highest.Counts[i])
+	}
+	shown.Sum, shown.Max = max(shown.Sum, highest.Sum), max(shown.Max, highest.Max)
+	shown.Under, shown.Over = max(shown.Under, highest.Under), max(shown.Over, highest.Over)
+	a.latency, now.latency = &shown, &shown
 }

@@ -130,7 +130,7 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 	if !m.returned {
 		return m.recordDescribed(ctx, nil, verdict.Unreturned[Outcome](ctx), unread, kindPanic)
 	}
-	if classify != nil {
+	if classify != nil || m.active && *err != nil { // a method of the error may panic
 		return m.finishClassified(ctx, *err, classify)
 	}
 	if *err == nil {
@@ -140,7 +140,8 @@ func (m *Permit) finish(ctx context.Context, err *error, classify func(error) Ou
 	return m.recordDescribed(ctx, *err, m.outcome(ctx, *err, nil), unread, kindResult)
 }
 
-// finishClassified is finish for a call that returned, and whose outcome classify returns.
+// finishClassified is finish for a call that returned, and whose outcome classify returns, or a
+// method of err if classify is nil. Both may panic.
 func (m *Permit) finishClassified(ctx context.Context, err error, classify func(error) Outcome) (counted bool) {
 	o := Ignored
 	defer func() { counted = m.recordDescribed(ctx, err, o, unread, kindResult) }()
@@ -212,6 +213,10 @@ func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, at t
 	if !o.Failed() {
 		return m.breaker.record(ctx, m, o, at, nil)
 	}
+	if m.active { // as record does, but also if DescribeFailure calls Goexit
+		m.active = false
+		defer m.breaker.active.Add(-1)
+	}
 	var f failure
 	if at == unread {
 		at = m.breaker.now()
@@ -249,9 +254,11 @@ func (b *Breaker) refuseOpen(p *phase) error {
 
 // allowAt does the work of allow if the result depends on the time.
 func (b *Breaker) allowAt(m *Permit, p *phase, at time.Duration) error {
-	if p.fast && !p.timed { // a closed breaker that counts its calls in flight
+	if p.fast && !p.timed { // a closed breaker
 		m.breaker, m.phase = b, p
-		m.count()
+		if p.counted {
+			m.count()
+		}
 		return nil
 	}
 	if at == unread {

@@ -14,9 +14,8 @@ import (
 func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	if m.active { // until the result is counted, so that no key is evicted before
 		m.active = false
-		counted := b.record(ctx, m, o, at, f)
-		b.active.Add(-1)
-		return counted
+		defer b.active.Add(-1) // also if OnChange calls Goexit
+		return b.record(ctx, m, o, at, f)
 	}
 	if at == unread {
 		at = b.now()
