@@ -18,15 +18,12 @@ const (
 // measured in the run.
 const SharedDrift = 0.2
 
-// Judge compares the ratio with the bound. A bound of 0 means no bound. If the minimum is above the
-// bound, it takes the place of the bound: no code is faster than the writes that it makes.
+// Judge compares the ratio with the bound. A bound of 0 means no bound.
 func (c Comparison) Judge(bound float64) Verdict {
-	if bound == 0 {
-		return NoBound
-	}
 	ratio := SpreadOf(c.Ratio)
-	bound = max(bound, SpreadOf(c.Minimum).Median)
 	switch {
+	case bound == 0:
+		return NoBound
 	case SpreadOf(c.Canary).Median > CanaryLimit:
 		return NotJudged
 	case ratio.Median <= bound:
