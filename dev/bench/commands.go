@@ -63,38 +63,22 @@ func measureFloors(w io.Writer, s settings, modes ...measure.Mode) (all []compar
 	return all, nil
 }
 
-// attempts is how often a row is measured that misses a bound. It counts as missed if it misses one
-// each time, because noise comes and goes.
-const attempts = 3
-
 // runRows runs the selected rows, and writes each result when it is known.
 func runRows(w io.Writer, s settings, all []rows.Row, modes ...measure.Mode) (outcomes []compare.Outcome, err error) {
 	for _, row := range all {
 		if !s.only.MatchString(row.Name) {
 			continue
 		}
-		o, err := runRow(w, s, row, modes...)
+		o, err := compare.Run(s.plan, row, modes...)
 		if err != nil {
+			return outcomes, err
+		}
+		if err := report.Lines(w, o); err != nil {
 			return outcomes, err
 		}
 		outcomes = append(outcomes, o)
 	}
 	return outcomes, nil
-}
-
-func runRow(w io.Writer, s settings, row rows.Row, modes ...measure.Mode) (o compare.Outcome, err error) {
-	for range attempts {
-		if o, err = compare.Run(s.plan, row, modes...); err != nil {
-			return o, err
-		}
-		if err := report.Lines(w, o); err != nil {
-			return o, err
-		}
-		if len(o.Missed()) == 0 {
-			break
-		}
-	}
-	return o, nil
 }
 
 // runFleetRows runs the selected rows that need Redis, and starts a server if there are any. A

@@ -6,12 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/dev/bench/internal/measure"
-	"github.com/weir-go/weir/dev/bench/internal/rows"
 	"github.com/weir-go/weir/internal/testenv"
 )
 
@@ -34,31 +31,6 @@ func TestCompareWritesTheSelectedRows(t *testing.T) {
 	byDefault, err := output(t, "-only=^floor: atomic add")
 	require.NoError(t, err)
 	require.Len(t, strings.Split(strings.TrimSpace(byDefault), "\n"), 1+3, byDefault)
-}
-
-func TestARowThatMissesItsBoundIsMeasuredThreeTimes(t *testing.T) {
-	side := func(name string, readings int) rows.Side {
-		return rows.Side{Name: name, Make: func() measure.Loop {
-			return func(n int) int {
-				for range n * readings {
-					_ = time.Now()
-				}
-				return n
-			}
-		}}
-	}
-	fast, slow := side("fast", 1), side("slow", 100)
-	s := settings{plan: measure.Plan{Rounds: 6, Each: time.Millisecond, Allocs: 1}}
-	for attempts, row := range map[int]rows.Row{
-		1: {Name: "reached", Serial: 1, Weir: fast, Peer: slow},
-		3: {Name: "missed", Serial: 1, Weir: slow, Peer: fast},
-	} {
-		var b strings.Builder
-		o, err := runRow(&b, s, row, measure.Serial)
-		require.NoError(t, err)
-		require.Equal(t, attempts > 1, len(o.Missed()) > 0, row.Name)
-		require.Equal(t, attempts, strings.Count(b.String(), row.Name+" "), b.String())
-	}
 }
 
 func TestCompareStartsRedisOnlyIfSelected(t *testing.T) {
