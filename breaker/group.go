@@ -250,9 +250,9 @@ type GroupConfig struct {
 	// MaxSeries is the number of keys with metric series of their own, at most half of MaxKeys, or
 	// Off for none. The keys that were added first have such series. All other keys share one set
 	// of series with the key _other, whose weir.breaker.state says how many they are. The series of
-	// a key end when the key is evicted or forgotten, and the next new key gets series. A key with
-	// series is also evicted if it had no call for 10 minutes. Default 100, or half of MaxKeys if
-	// that is less.
+	// a key end when the key is evicted or forgotten, and the next new key gets series. When the
+	// metrics are read, an idle key with series that had no call for 10 minutes is evicted. Default
+	// 100, or half of MaxKeys if that is less.
 	MaxSeries int
 	// MaxOpen is the largest share of the keys that may be open at once, above 0 and at most 1, so
 	// that a fault of the caller itself, such as a lost network, does not open all breakers. See
