@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
@@ -26,27 +25,27 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 	held := g.lastHold.Load() != 0
 	if s.onlyBreaker && !held {
 		if s.inFlight == nil && s.keyed == nil {
-			return hooks.Admit(g.breaker, gatehook.NoEscape(&permit.breaker))
+			return breakers.Admit(g.breaker, &permit.breaker)
 		}
-		if hooks.AdmitClosed(g.breaker, gatehook.NoEscape(&permit.breaker)) {
+		if breakers.AdmitClosed(g.breaker, &permit.breaker) {
 			if s.inFlight == nil || s.takeOwnSlot(permit) || s.takeSlotFast(permit) {
 				return nil
 			}
-			hooks.Drop(gatehook.NoEscape(&permit.breaker))
+			breakers.Drop(&permit.breaker)
 		}
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker can be dropped, so it may be acquired before the token.
-	if s.bucket != nil && !held && hooks.AdmitAfter(g.breaker, at, gatehook.NoEscape(&permit.breaker)) {
-		if takeFast(s.bucket, at, 1) {
+	if s.bucket != nil && !held && breakers.AdmitAfter(g.breaker, at, &permit.breaker) {
+		if limiters.TakeFast(s.bucket, at, 1) {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
 			g.admissions.allowed.Add(1)
 			return nil
 		}
-		hooks.Drop(gatehook.NoEscape(&permit.breaker))
+		breakers.Drop(&permit.breaker)
 	}
 	return s.acquireInOrder(&attempt{ctx: ctx, now: g.epoch.Add(at)}, permit)
 }
@@ -57,9 +56,9 @@ func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *P
 	if g.takeOwnSlot(permit) || g.takeSlotFast(permit) {
 		return nil
 	}
-	hooks.Drop(gatehook.NoEscape(&permit.breaker))
+	breakers.Drop(&permit.breaker)
 	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true}
-	a.tokens.local = takenFast(g.bucket, at, 1)
+	a.tokens.local = limiters.Taken(g.bucket, at, 1)
 	return g.acquireInOrder(&a, permit)
 }
 
@@ -183,7 +182,7 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 			return true, nil
 		}
 		a.checked = true
-		err = hooks.CheckAt(g.breaker, a.now)
+		err = breakers.CheckAt(g.breaker, a.now)
 		return err == nil, err
 	case holdStage:
 		if g.lastHold.Load() == 0 {
@@ -210,7 +209,7 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		return g.tryRemote(a)
 	case slotStage:
 		if g.inFlight != nil && !a.hasSlot {
-			a.slot, a.hasSlot = g.takeSlot(slotHooks.OccupyUncounted)
+			a.slot, a.hasSlot = g.takeSlot(occupyUncounted)
 		}
 		return g.inFlight == nil || a.hasSlot, nil
 	default:
@@ -222,16 +221,16 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 func (g *setup) tryToken(a *attempt) bool {
 	if g.bucket != nil { // faster than reserve, since its refusals need no Reservation
 		if a.refused = g.bucket.Take(1); a.refused.OK {
-			a.tokens.local = takenFast(g.bucket, a.now.Sub(g.epoch), 1)
+			a.tokens.local = limiters.Taken(g.bucket, a.now.Sub(g.epoch), 1)
 		}
 		a.hasToken = a.refused.OK
 		return a.hasToken
 	}
 	var r limiter.Reservation
 	if a.counted { // the call had a token before
-		r = renew(g.limiter, a.now, 1)
+		r = limiters.Renew(g.limiter, a.now, 1)
 	} else {
-		r = reserve(g.limiter, a.now, 1, g.longestWait > 0)
+		r = limiters.Reserve(g.limiter, a.now, 1, g.longestWait > 0)
 	}
 	if a.refused = r.Result; r.OK {
 		a.tokens.local, a.counted = r, true
@@ -243,7 +242,7 @@ func (g *setup) tryToken(a *attempt) bool {
 // tryRemote takes the token of the remote. It does not ask the remote if all slots are taken and
 // the call cannot wait.
 func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
-	if g.inFlight != nil && g.longestWait <= 0 && slotHooks.IsFull(g.inFlight) {
+	if g.inFlight != nil && g.longestWait <= 0 && slots.IsFull(g.inFlight) {
 		g.countRefused()
 		return false, g.refuseSlot()
 	}
@@ -265,7 +264,7 @@ func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
 // admit acquires the permit of the breaker, which may have opened since it was checked, and gives
 // the permit what the call has acquired.
 func (g *setup) admit(a *attempt, p *Permit) error {
-	if err := hooks.AdmitAt(g.breaker, a.now, gatehook.NoEscape(&p.breaker)); err != nil {
+	if err := breakers.AdmitAt(g.breaker, a.now, &p.breaker); err != nil {
 		return err
 	}
 	p.slot = a.slot

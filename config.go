@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -100,9 +99,6 @@ func (c Config) bucket() limiter.TokenBucketConfig {
 	return limiter.TokenBucketConfig{Rate: c.Rate, Burst: c.Burst}
 }
 
-// setLimits changes the rate and the burst of a bucket together. Both are valid.
-var setLimits = bridge.SetLimits.(func(*limiter.TokenBucket, limiter.Rate, int))
-
 // ownParts are the parts of a gate of New. They are kept while there is no Rate or no bound. So
 // when a Rate or a bound is added again, the tokens that were taken and the slots of calls in
 // flight still count.
@@ -156,7 +152,7 @@ func (g *Gate) reconfigure(c Config) (deliver func()) {
 	g.apply(c, next)
 	g.setup.Store(next)
 	g.waits.adopt()
-	return hooks.Reconfigure(g.breaker, c.Breaker)
+	return breakers.Reconfigure(g.breaker, c.Breaker)
 }
 
 // apply fills in a setup for a valid config, and changes the parts that the gate keeps.
@@ -182,7 +178,7 @@ func (g *Gate) ownBucket(c Config) *limiter.TokenBucket {
 	if g.own.bucket == nil {
 		g.own.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
 	} else {
-		setLimits(g.own.bucket, c.Rate, c.Burst)
+		limiters.SetLimits(g.own.bucket, c.Rate, c.Burst)
 	}
 	return g.own.bucket
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/bridge"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
@@ -22,25 +21,13 @@ import (
 // call: use errors.Is. A refused call never reaches the service, so breakers ignore such errors.
 var ErrRefused = sentinel.ErrRefused
 
-// hooks are functions of breakers that only gates use.
-var hooks = gatehook.Breaker.(gatehook.Hooks[breaker.Breaker, breaker.Permit, breaker.Outcome])
-
-// takeFast takes tokens of a gate's own bucket at a time since its epoch, if that can be done
-// quickly.
-var takeFast = bridge.TakeFast.(func(*limiter.TokenBucket, time.Duration, int) bool)
-
-// takenFast returns what takeFast has taken.
-var takenFast = bridge.Taken.(func(*limiter.TokenBucket, time.Duration, int) limiter.Reservation)
-
-// reserve takes tokens at a time. If the call will wait after a refusal, the limiter counts only
-// the wait, not the refusal.
-var reserve = bridge.Reserve.(func(l limiter.Limiter, t time.Time, n int, waits bool) limiter.Reservation)
-
-// renew is reserve for tokens that a call had before, and that the limiter has counted.
-var renew = bridge.Renew.(func(l limiter.Limiter, t time.Time, n int) limiter.Reservation)
-
-// waitReserve waits for a token of a limiter that has given an answer.
-var waitReserve = bridge.WaitReserve.(func(context.Context, waiter, limiter.WaitLimiter, limiter.Result, time.Duration) (limiter.Reservation, error))
+// What gates use of other packages beyond their API.
+var (
+	breakers  = breaker.Inside(friend.Key{})
+	slots     = inflight.Inside(friend.Key{})
+	limiters  = limiter.Inside(friend.Key{})
+	throttles = throttle.Inside(friend.Key{})
+)
 
 // Gate guards the calls to one service with a breaker and, optionally, with limits on the rate of
 // calls and on the calls in flight. [New], [Join] and [NewGroup] make gates; the zero value is not
@@ -77,7 +64,6 @@ type keyed interface {
 	noBucket() (maxBuckets int)
 	countShared() bool
 	uncountShared()
-	isBusy() bool
 	ownBound() bool
 }
 
@@ -98,9 +84,7 @@ type setup struct {
 
 	inFlight *inflight.Limiter // nil if there is none
 	shared   bool              // inFlight is that of all keys without room
-	// the word of inFlight, and its limit, if it is fixed and no other gate shares it
-	ownWord  *atomic.Uint64
-	ownLimit *atomic.Uint32
+	fixed    bool              // inFlight is fixed, and no other gate shares it
 
 	longestWait time.Duration // MaxWait
 }
@@ -232,7 +216,7 @@ func (g *Gate) Hold(d time.Duration) {
 		return
 	}
 	now := time.Since(g.epoch)
-	longest, share := hooks.Stretch(g.breaker, g.epoch.Add(now), d)
+	longest, share := breakers.Stretch(g.breaker, g.epoch.Add(now), d)
 	d = g.hold.extend(int64(now), d, longest, share)
 	if l, ok := g.setup.Load().limiter.(interface{ Hold(d time.Duration) }); ok {
 		l.Hold(d)
@@ -320,9 +304,6 @@ func DoResult[T any](ctx context.Context, g *Gate, fn func(context.Context) (T, 
 	returned = true
 	return v, err
 }
-
-// throttles are functions of throttles that only gates use.
-var throttles = gatehook.Throttle.(gatehook.Throttles[throttle.Throttle, window.Outcome])
 
 // Parts are the parts of a gate made by [Join]. Several gates may share a part.
 type Parts struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/places"
@@ -152,33 +153,35 @@ func (g *Group[K]) Get(key K) *Gate { return g.gateOf(key, g.breakers.Get(key)) 
 // gateOf returns the gate of a key with the given breaker. The gate is stored with the breaker. For
 // a key without room, gateOf makes a new gate for each call.
 func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
-	stored := hooks.Attached(b)
+	stored := breakers.Attached(b)
 	if stored == nil {
-		return g.newGate(keytext.Bounded(key), b)
+		return &g.newGate(keytext.Bounded(key), b).Gate
 	}
-	if gate, ok := stored.Load().(*Gate); ok {
-		return gate
+	if attached := stored.Load(); attached != nil {
+		return &attached.Gate.(*keyedGate[K]).Gate
 	}
-	gate := g.newGate(keytext.Own(key), b)
-	if !stored.CompareAndSwap(nil, gate) {
-		gate, _ = stored.Load().(*Gate) // a concurrent caller has stored its gate first
+	k := g.newGate(keytext.Own(key), b)
+	k.attachment.Gate = k
+	if !stored.CompareAndSwap(nil, &k.attachment) {
+		k = stored.Load().Gate.(*keyedGate[K]) // a concurrent caller has stored its gate first
 	}
-	return gate
+	return &k.Gate
 }
 
 // keyedGate is a gate of a group and the parts that only its key has.
 type keyedGate[K comparable] struct {
 	Gate
-	group    *Group[K]
-	parts    *groupParts[K] // of the first setup
-	bucket   limiter.Keyed[K]
-	hold     keyHold[K]
-	places   atomic.Pointer[places.Places]
-	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
-	sharing  atomic.Bool                      // the key has room, and still shares a bound
+	attachment friend.Attachment // of k to its breaker
+	group      *Group[K]
+	parts      *groupParts[K] // of the first setup
+	bucket     limiter.Keyed[K]
+	hold       keyHold[K]
+	places     atomic.Pointer[places.Places]
+	inFlight   atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	sharing    atomic.Bool                      // the key has room, and still shares a bound
 }
 
-func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
+func (g *Group[K]) newGate(key K, b *breaker.Breaker) *keyedGate[K] {
 	k := &keyedGate[K]{group: g, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
 	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
 	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
@@ -187,15 +190,15 @@ func (g *Group[K]) newGate(key K, b *breaker.Breaker) *Gate {
 	}
 	k.setup.Store(&k.first)
 	k.apply(k.parts, &k.first)
-	return &k.Gate
+	return k
 }
 
 // hasRoom reports whether the gate is stored with its breaker.
-func (k *keyedGate[K]) hasRoom() bool { return hooks.Attached(k.breaker) != nil }
+func (k *keyedGate[K]) hasRoom() bool { return breakers.Attached(k.breaker) != nil }
 
-// isBusy reports whether calls of the key are in flight that a new gate would not count, even if
+// IsBusy reports whether calls of the key are in flight that a new gate would not count, even if
 // there is no bound at present.
-func (k *keyedGate[K]) isBusy() bool {
+func (k *keyedGate[K]) IsBusy() bool {
 	l := k.inFlight.Load()
 	return l != nil && l.InFlight() > 0 || k.hasShared()
 }
@@ -213,7 +216,7 @@ func (k *keyedGate[K]) noBucket() (maxBuckets int) {
 	return g.maxBuckets
 }
 
-func (k *keyedGate[K]) hasLeft() bool { return hooks.HasLeft(k.breaker) }
+func (k *keyedGate[K]) hasLeft() bool { return breakers.HasLeft(k.breaker) }
 
 // ofKey returns the gate that the key has now, or gets if k has left the group. Calls count in its
 // bound on calls in flight, so that the bound is one for all calls of the key.
@@ -230,11 +233,11 @@ func (k *keyedGate[K]) current() *Gate {
 	if k.hasRoom() {
 		return &k.Gate
 	}
-	if own := hooks.Find(k.group.breakers, &k.hold.key); own != nil {
+	if own := k.group.breakers.Inside(friend.Key{}).Find(k.hold.key); own != nil {
 		return k.group.gateOf(k.hold.key, own)
 	}
 	if k.parts != k.group.parts.Load() {
-		return k.group.newGate(k.hold.key, k.breaker)
+		return &k.group.newGate(k.hold.key, k.breaker).Gate
 	}
 	return &k.Gate
 }
@@ -384,9 +387,9 @@ func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
 // bound if l is nil.
 func boundWithLimits(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
 	if l == nil {
-		return slotHooks.New(name, c.MaxConcurrent, c.Adaptive)
+		return slots.New(name, c.MaxConcurrent, c.Adaptive)
 	}
-	slotHooks.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
+	slots.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
 	return l
 }
 
@@ -418,11 +421,11 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 // inFlight returns the calls in flight of all keys, and the lowest bound of a key. The bounds of
 // the keys differ only if they are adaptive.
 func (p *groupParts[K]) inFlight(g *Group[K]) instrument.Bound {
-	lowest := slotHooks.Bound(p.withoutRoom)
+	lowest := slots.Bound(p.withoutRoom)
 	calls := lowest.Calls
 	for _, gate := range g.All() {
 		if l := gate.setup.Load().inFlight; l != nil && l != p.withoutRoom {
-			b := slotHooks.Bound(l)
+			b := slots.Bound(l)
 			calls += b.Calls
 			if b.Limit < lowest.Limit {
 				lowest = b

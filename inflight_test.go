@@ -18,7 +18,7 @@ import (
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -291,14 +291,13 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 	permit.Record(breaker.Success)
 }
 
-func TestTheHooksOfSlotsAreSet(t *testing.T) {
-	_, ok := gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
-	require.True(t, ok)
-	require.False(t, gatehook.IsBusy(nil))
+// A group of breakers asks the gate of a member whether its calls hold slots.
+func TestAGateIsBusyWhileItsCallsHoldSlots(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get(1)
-	require.False(t, gatehook.IsBusy(g))
+	attached := breaker.Inside(friend.Key{}).Attached(g.Breaker()).Load()
+	require.False(t, attached.Gate.IsBusy())
 	require.NoError(t, g.Run(bg(), func(context.Context) error {
-		require.True(t, gatehook.IsBusy(g))
+		require.True(t, attached.Gate.IsBusy())
 		return nil
 	}))
 }

@@ -89,20 +89,18 @@ func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 	for name, take := range map[string]func(g *Gate, forget func()) (slot, bool){
 		"at once": func(g *Gate, forget func()) (slot, bool) {
 			return g.setup.Load().takeSlot(func(l *inflight.Limiter) (time.Duration, bool, bool) {
-				start, held, ok := slotHooks.Occupy(l)
+				start, held, ok := slots.Occupy(l)
 				forget()
 				return start, held, ok
 			})
 		},
 		"after a wait": func(g *Gate, forget func()) (slot, bool) {
-			wait := slotHooks.Wait
-			defer func() { slotHooks.Wait = wait }()
-			slotHooks.Wait = func(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (time.Duration, bool, error) {
-				start, held, err := wait(ctx, l, maxWait)
+			wait := func(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (time.Duration, bool, error) {
+				start, held, err := slots.Wait(ctx, l, maxWait)
 				forget()
 				return start, held, err
 			}
-			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute))
+			s, err := g.setup.Load().waitForSlot(t.Context(), g.now().Add(time.Minute), wait)
 			return s, err == nil
 		},
 	} {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/adminhook"
-	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/latency"
@@ -50,14 +50,14 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 	if !g.admissions.observe(metrics, g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
-	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, slotHooks.Bound(l), yield) || g.limiter == nil {
+	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, slots.Bound(l), yield) || g.limiter == nil {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
 	if now.Limit == math.MaxInt || !yield(metrics.Available, float64(now.Remaining)) || !yield(metrics.Limit, float64(now.Limit)) {
 		return
 	}
-	if period := bridge.Describe(g.limiter).Period; period > 0 {
+	if period := limiters.Period(g.limiter); period > 0 {
 		yield(metrics.Period, period.Seconds())
 	}
 }
@@ -107,7 +107,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if p.buckets == nil {
 		return
 	}
-	evictions, noRoom, limit, period := bridge.GroupFigures(p.buckets)
+	evictions, noRoom, limit, period := p.buckets.Inside(friend.Key{}).Figures()
 	if !yield(metrics.Keys, float64(p.buckets.Len())) || !yield(metrics.Evictions, float64(evictions)) || !yield(metrics.NoRoom(), float64(noRoom)) {
 		return
 	}
@@ -209,7 +209,7 @@ func (g *Gate) gotSlotAtOnce() int64 {
 	if l == nil {
 		return 0
 	}
-	return slotHooks.AtOnce(l)
+	return slots.AtOnce(l)
 }
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
@@ -272,8 +272,8 @@ func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
 		}
 	}
 	next := &sharedRefusal{err: e, places: p, maxWait: g.longestWait}
-	bridge.Spread(&next.err, p)
-	bridge.NameMaxWait(&next.err, g.longestWait)
+	limiters.Spread(&next.err, p)
+	limiters.NameMaxWait(&next.err, g.longestWait)
 	a.lastRefusal.Store(next)
 	return &next.err
 }
@@ -281,7 +281,7 @@ func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
 // retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
 // the callers of such calls should retry, or nil if the rate of the limiter is not known.
 func (g *setup) retryPlaces() *places.Places {
-	interval := bridge.Interval(g.limiter)
+	interval := limiters.Interval(g.limiter)
 	if interval <= 0 {
 		return nil
 	}

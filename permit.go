@@ -12,7 +12,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/verdict"
 )
 
@@ -48,7 +48,13 @@ type Permit struct {
 }
 
 // ending is how a call has ended.
-type ending = gatehook.Ending[breaker.Outcome]
+type ending struct {
+	Outcome breaker.Outcome
+	Context context.Context // of the call; nil if it is not known
+	// Expired reports that the call failed at its deadline, and that the outcome is Ignored because
+	// the breaker takes the deadline to be too short.
+	Expired bool
+}
 
 // Record records the outcome of the call and reports whether it counted, as [breaker.Permit.Record]
 // does.
@@ -82,7 +88,7 @@ func (p *Permit) DoneAs(ctx context.Context, err error, o breaker.Outcome) bool 
 		return false
 	}
 	p.release(ending{Outcome: o, Context: ctx})
-	return hooks.Record(gatehook.NoEscape(&p.breaker), ctx, err, o, clock.Unread, true)
+	return breakers.Record(ctx, &p.breaker, err, o, clock.Unread, true)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Gate.Run does. Do not call other
@@ -116,40 +122,38 @@ func (p *Permit) run(ctx context.Context, fn func(context.Context) error) (err e
 // end releases what the call holds, and records the outcome of a call that returned err, or that
 // did not return. judge replaces the Classify of the breaker, unless it is nil.
 func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.Outcome, returned bool) bool {
-	b := gatehook.NoEscape(&p.breaker)
 	if !returned {
 		o := verdict.Unreturned[breaker.Outcome](ctx)
 		p.release(ending{Outcome: o, Context: ctx})
-		return hooks.Record(b, ctx, err, o, clock.Unread, false)
+		return breakers.Record(ctx, &p.breaker, err, o, clock.Unread, false)
 	}
 	if judge != nil || err != nil {
 		return p.endJudged(ctx, err, judge)
 	}
-	o, expired, at, judge := hooks.Judge(b, ctx, nil)
+	o, expired, at, judge := breakers.Judge(ctx, &p.breaker, nil)
 	if judge != nil {
 		return p.endJudged(ctx, err, judge)
 	}
 	if g := p.slot.gate; p.holdsOnlyOwnSlot() {
-		if gatehook.Vacate(g.ownWord) {
-			slotHooks.Serve(g.inFlight)
+		if slots.Vacate(g.inFlight) {
+			slots.Serve(g.inFlight)
 		}
 	} else {
 		p.release(ending{Outcome: o, Context: ctx, Expired: expired})
 	}
-	return hooks.Record(b, ctx, err, o, at, true)
+	return breakers.Record(ctx, &p.breaker, err, o, at, true)
 }
 
 // endJudged does the work of end for a call that a function of the user judges, or a method of err.
 // If that panics, the call is ignored.
 func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) breaker.Outcome) (counted bool) {
-	b := gatehook.NoEscape(&p.breaker)
 	e, at := ending{Outcome: breaker.Ignored, Context: ctx}, clock.Unread
 	defer func() {
 		p.release(e)
-		counted = hooks.Record(b, ctx, err, e.Outcome, at, true)
+		counted = breakers.Record(ctx, &p.breaker, err, e.Outcome, at, true)
 	}()
 	if judge == nil {
-		o, expired, read, classify := hooks.Judge(b, ctx, err)
+		o, expired, read, classify := breakers.Judge(ctx, &p.breaker, err)
 		if classify == nil {
 			e.Outcome, e.Expired, at = o, expired, read
 			return
@@ -158,7 +162,7 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 	}
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, judge)
-	e.Outcome, e.Expired = hooks.JudgeAs(b, ctx, err, f.After, o)
+	e.Outcome, e.Expired = breakers.JudgeAs(ctx, &p.breaker, err, f.After, o)
 	return counted
 }
 
@@ -168,7 +172,7 @@ func (p *Permit) use() bool { return !p.used.Load() && p.used.CompareAndSwap(fal
 // holdsOnlyOwnSlot reports whether all that release would do is to release a slot of takeOwnSlot or
 // one like it. Then end does that itself: to call release costs 4 % of a gate with a MaxConcurrent.
 func (p *Permit) holdsOnlyOwnSlot() bool {
-	return p.slot.start == gatehook.Untimed && p.slot.gate.ownWord != nil && p.of.chances == nil && p.lease == nil
+	return p.slot.start == friend.Untimed && p.slot.gate.fixed && p.of.chances == nil && p.lease == nil
 }
 
 // release tells the parts of the gate that a call has ended. It is called once, before the breaker
@@ -207,9 +211,6 @@ func (p *Permit) releaseIfForgotten() {
 	}
 }
 
-// slotHooks are functions of bounds on calls in flight that only gates use.
-var slotHooks = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome])
-
 // slot is the slot that a call holds. The zero slot is none.
 type slot struct {
 	gate  *setup
@@ -221,7 +222,7 @@ func (s slot) end(e ending) {
 	if s.gate == nil {
 		return
 	}
-	slotHooks.End(s.gate.inFlight, s.start, e)
+	slots.End(e.Context, s.gate.inFlight, s.start, e.Outcome, e.Expired)
 	if s.gate.shared {
 		s.gate.keyed.uncountShared()
 	}
@@ -232,54 +233,54 @@ func (s slot) release() { s.end(ending{Outcome: breaker.Ignored}) }
 
 // abandon releases the slot of a permit that the garbage collector has found.
 func (s slot) abandon() {
-	slotHooks.Abandon(s.gate.inFlight)
+	slots.Abandon(s.gate.inFlight)
 	if s.gate.shared {
 		s.gate.keyed.uncountShared()
 	}
 }
 
-var _ = func() bool {
-	gatehook.IsBusy = func(gate any) bool {
-		g, ok := gate.(*Gate)
-		return ok && g.keyed.isBusy()
-	}
-	return true
-}()
-
 // setOwnInFlight gives the gate a separate bound, which counts the calls that it allows without a
 // wait. An adaptive bound records when each call begins, so the shortcut does not take its slots.
 func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
-	g.inFlight, g.counting = l, true
-	if !adaptive {
-		g.ownWord, g.ownLimit = slotHooks.Word(l)
-	}
+	g.inFlight, g.counting, g.fixed = l, true, !adaptive
 }
 
 // takeOwnSlot is takeSlotFast for a bound of the gate's own. It may fail although there is a slot.
 // The compiler inlines it.
 func (g *setup) takeOwnSlot(permit *Permit) bool {
-	if g.ownWord == nil || !gatehook.TryOccupy(g.ownWord, g.ownLimit) {
+	if !g.fixed || !slots.TryOccupy(g.inFlight) {
 		return false
 	}
-	permit.of, permit.slot = g, slot{g, gatehook.Untimed}
+	permit.of, permit.slot = g, slot{g, friend.Untimed}
 	return true
 }
 
 // takeSlotFast takes a slot for a call that was not refused so far, and counts the call.
 func (g *setup) takeSlotFast(permit *Permit) bool {
 	if g.counting { // without a key nothing is to be checked after the slot
-		start, held, ok := slotHooks.Occupy(g.inFlight)
+		start, held, ok := slots.Occupy(g.inFlight)
 		if held {
 			permit.of, permit.slot = g, slot{g, start}
 		}
 		return ok
 	}
-	s, ok := g.takeSlot(slotHooks.Occupy)
+	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
 		g.admissions.allowed.Add(1)
 	}
 	return ok
+}
+
+// occupy, occupyUncounted and waitToOccupy are how takeSlot and waitForSlot take a slot.
+func occupy(l *inflight.Limiter) (start time.Duration, held, ok bool) { return slots.Occupy(l) }
+
+func occupyUncounted(l *inflight.Limiter) (start time.Duration, held, ok bool) {
+	return slots.OccupyUncounted(l)
+}
+
+func waitToOccupy(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (start time.Duration, held bool, err error) {
+	return slots.Wait(ctx, l, maxWait)
 }
 
 // takeSlot takes a slot if there is one. In shadow mode, a call may be allowed without a slot.
@@ -306,7 +307,7 @@ func (g *setup) takeSlot(occupy func(*inflight.Limiter) (time.Duration, bool, bo
 // of a key that gets room looks for calls without room in the same way: see sharing.
 func (s slot) isOfPresentGate() bool {
 	if s.gate.shared && !s.gate.keyed.countShared() {
-		slotHooks.End(s.gate.inFlight, s.start, ending{Outcome: breaker.Ignored})
+		slots.End(nil, s.gate.inFlight, s.start, breaker.Ignored, false) //nolint:staticcheck // there is no context
 		return false
 	}
 	if s.gate.setupOfKey().Gate != s.gate.Gate {
@@ -343,13 +344,13 @@ func (g *setup) boundedSetup() *setup {
 }
 
 // waitForSlot waits for a slot until last at the latest.
-func (g *setup) waitForSlot(ctx context.Context, last time.Time) (s slot, err error) {
+func (g *setup) waitForSlot(ctx context.Context, last time.Time, wait func(context.Context, *inflight.Limiter, time.Duration) (time.Duration, bool, error)) (s slot, err error) {
 	for {
 		now := g.boundedSetup()
 		if now.inFlight == nil {
 			return s, nil
 		}
-		start, held, err := slotHooks.Wait(ctx, now.inFlight, max(last.Sub(g.now()), 0))
+		start, held, err := wait(ctx, now.inFlight, max(last.Sub(g.now()), 0))
 		if err != nil || !held {
 			return s, err
 		}
@@ -364,7 +365,7 @@ func (g *setup) refuseSlot() error {
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}
-	err := slotHooks.Refuse(l, g.name)
+	err := slots.Refuse(l, g.name)
 	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.lacksRoom() {
 		e := *full
 		e.Name = g.nameOfBound(full.Name)

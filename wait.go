@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/limiter"
@@ -47,13 +46,13 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, at stage) {
 	case g.keyed != nil:
 		e.MaxKeys = g.keyed.noBucket() // all keys without a bucket share one
 	default:
-		e.Reason, e.MaxKeys = limiter.NoRoom, bridge.Describe(g.limiter).MaxKeys
+		e.Reason, e.MaxKeys = limiter.NoRoom, limiters.MaxKeys(g.limiter)
 	}
 }
 
 // waiter is a call that waits. It is interrupted when the breaker opens, the key of the gate is
 // forgotten, or the config changes.
-type waiter = bridge.Waiter
+type waiter = waiting.Call
 
 // openedText is the reason of the refusal of a call that waited when the breaker opened.
 const openedText = "weir: the breaker has opened"
@@ -63,7 +62,7 @@ const openedText = "weir: the breaker has opened"
 func (g *setup) wait(a *attempt, at stage) error {
 	g.admissions.waiting.Add(1)
 	defer g.admissions.waiting.Add(-1)
-	a.waiter = bridge.NewWaiter()
+	a.waiter = limiters.NewCall()
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
 	for ended && a.mustRestart(err) {
@@ -107,9 +106,9 @@ func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	if g.waits != nil {
 		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
 	}
-	hooks.Watch(g.breaker, a.waiter)
+	breakers.Watch(g.breaker, a.waiter)
 	defer func() {
-		hooks.Unwatch(g.breaker, a.waiter)
+		breakers.Unwatch(g.breaker, a.waiter)
 		if g.waits != nil {
 			a.last = g.waits.remove(a.waiter)
 		}
@@ -146,7 +145,7 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 	}
 	if at == tokenStage {
 		l := g.limiter.(limiter.WaitLimiter) // as Parts.Validate says
-		r, err := waitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
+		r, err := limiters.WaitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
 		if err == nil {
 			a.tokens.local, a.hasToken, a.counted = r, true, true
 		}
@@ -154,7 +153,7 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 	}
 	ctx, release := a.waiter.Context(a.ctx)
 	defer release()
-	s, err := g.waitForSlot(ctx, a.last)
+	s, err := g.waitForSlot(ctx, a.last, waitToOccupy)
 	a.slot, a.hasSlot = s, err == nil
 	return err
 }
@@ -201,10 +200,10 @@ func (g *setup) waitOutHold(a *attempt) error {
 // refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker
 // may have closed since.
 func (g *Gate) refusalOfBreaker() error {
-	if err := hooks.CheckAt(g.breaker, g.now()); err != nil {
+	if err := breakers.CheckAt(g.breaker, g.now()); err != nil {
 		return err
 	}
-	return hooks.Refuse(g.breaker, openedText)
+	return breakers.Refuse(g.breaker, openedText)
 }
 
 // withReason adds the gate's name to an error of a limiter if the error has no name, and MaxWait if
@@ -214,7 +213,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		e := *full
 		e.Name = g.nameOfBound(e.Name)
-		slotHooks.NameMaxWait(&e, maxWait)
+		slots.NameMaxWait(&e, maxWait)
 		return &e
 	}
 	limited, ok := errors.AsType[*limiter.LimitedError](err)
@@ -233,7 +232,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 		}
 	}
 	if tooLong || e.Reason == limiter.Held {
-		bridge.NameMaxWait(&e, maxWait)
+		limiters.NameMaxWait(&e, maxWait)
 	}
 	return &e
 }

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/window"
@@ -82,7 +81,7 @@ type changeQueue struct {
 	queue      []Change
 	delivering bool
 	opened     bool // the breaker has opened since the watchers were last called
-	watchers   map[gatehook.Watcher]struct{}
+	watchers   map[waiting.Interrupter]struct{}
 }
 
 // push queues a change. The lock of the breaker is held, so changes are in order.
@@ -162,39 +161,10 @@ func (q *changeQueue) call(c Change) {
 	returned = true
 }
 
-// watch interrupts w once when the breaker next opens or is forced open, or at once if it is
-// already open.
-func (b *Breaker) watch(w gatehook.Watcher) {
-	q := b.changes
-	q.mu.Lock()
-	if q.watchers == nil {
-		q.watchers = map[gatehook.Watcher]struct{}{}
-	}
-	q.watchers[w] = struct{}{}
-	q.mu.Unlock()
-	if b.phase.Load().passes == allCalls {
-		return
-	}
-	// the time is read before the phase: see now
-	if s := b.stateAt(b.peekNow()); (s == Open || s == ForcedOpen) && b.unwatch(w) {
-		w.Interrupt(waiting.Opened)
-	}
-}
-
-// unwatch ends watch, and reports whether w was not interrupted.
-func (b *Breaker) unwatch(w gatehook.Watcher) bool {
-	q := b.changes
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	_, found := q.watchers[w]
-	delete(q.watchers, w)
-	return found
-}
-
 // callWatchers interrupts all watchers if the breaker has opened since the last call.
 func (q *changeQueue) callWatchers() {
 	q.mu.Lock()
-	var all map[gatehook.Watcher]struct{}
+	var all map[waiting.Interrupter]struct{}
 	if q.opened {
 		all = q.watchers
 		q.watchers, q.opened = nil, false

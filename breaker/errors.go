@@ -219,13 +219,6 @@ func stretchTime(asked, at time.Duration, jitter float64, drawn uint64) time.Dur
 	return asked + fractionOf(drawn, longest)
 }
 
-// stretchOfWait returns the longest time by which the breaker lengthens a wait that a service asks
-// for at the time t. The number share says how much of this longest time is used.
-func (b *Breaker) stretchOfWait(t time.Time, asked time.Duration) (longest time.Duration, share uint64) {
-	jitter := b.phase.Load().rules.config.maxStretch()
-	return stretchTime(asked, 0, jitter, math.MaxUint64) - asked, hashTime(t)
-}
-
 // fractionOf returns d · n / 2⁶⁴.
 func fractionOf(n uint64, d time.Duration) time.Duration {
 	whole, _ := bits.Mul64(n, uint64(d))

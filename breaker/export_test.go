@@ -8,20 +8,21 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// The functions that a gate uses through internal/gatehook.
+// The functions that a gate uses.
 
-func (b *Breaker) Admit(m *Permit) error                      { return b.admit(m) }
-func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool { return b.admitAfter(d, m) }
-func (b *Breaker) AdmitAt(t time.Time, m *Permit) error       { return b.admitAt(t, m) }
-func (b *Breaker) CheckAt(t time.Time) error                  { return b.checkAt(t) }
-func (b *Breaker) Check() error                               { return b.checkAt(time.Now()) }
-func (b *Breaker) Refuse(reason string) error                 { return b.refuseFor(reason) }
+func (b *Breaker) Admit(m *Permit) error { return inside{}.Admit(b, m) }
+
+func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool { return inside{}.AdmitAfter(b, d, m) }
+func (b *Breaker) AdmitAt(t time.Time, m *Permit) error       { return inside{}.AdmitAt(b, t, m) }
+func (b *Breaker) CheckAt(t time.Time) error                  { return inside{}.CheckAt(b, t) }
+func (b *Breaker) Check() error                               { return inside{}.CheckAt(b, time.Now()) }
+func (b *Breaker) Refuse(reason string) error                 { return inside{}.Refuse(b, reason) }
 
 // AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
 	w := &openWatcher{f}
-	b.watch(w)
-	return func() bool { return b.unwatch(w) }
+	inside{}.Watch(b, w)
+	return func() bool { return inside{}.Unwatch(b, w) }
 }
 
 type openWatcher struct{ f func() }

@@ -168,14 +168,6 @@ func (g *Group[K]) Forget(key K) bool {
 	return g.members.Forget(key) != nil
 }
 
-// findAny returns the breaker of the key that a *K points to, or nil if the key has none.
-func (g *Group[K]) findAny(key any) *Breaker {
-	if m := g.members.Get(*key.(*K)); m != nil {
-		return m.breaker
-	}
-	return nil
-}
-
 // add returns a breaker for a key that was not found: a new breaker, or the breaker that all keys
 // without room share.
 func (g *Group[K]) add(key K, t time.Time) *Breaker {

@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/window"
 )
 
 // membership is a breaker's link to its group.
 type membership struct {
-	label string       // the text of the key in errors, changes and metrics
-	group memberGroup  // nil for the breaker that all keys without room share
-	gate  atomic.Value // what a group of gates keeps with the member
-	left  atomic.Bool  // the group does not have it any more
+	label string                            // the text of the key in errors, changes and metrics
+	group memberGroup                       // nil for the breaker that all keys without room share
+	gate  atomic.Pointer[friend.Attachment] // what a group of gates keeps with the member
+	left  atomic.Bool                       // the group does not have it any more
 }
 
 // memberGroup has the methods of a group that its breakers use.
@@ -90,8 +90,8 @@ func (m *member[K]) IsIdle(t, used time.Time) bool {
 // hasBusyGate reports whether the member has a gate whose calls hold slots in flight. A new gate
 // for the same key would not count these calls.
 func (m *membership) hasBusyGate() bool {
-	gate := m.gate.Load()
-	return gate != nil && gatehook.IsBusy(gate)
+	attached := m.gate.Load()
+	return attached != nil && attached.Gate.IsBusy()
 }
 
 // lastCallsKept is how long an unused member is kept if its window is LastCalls and contains a

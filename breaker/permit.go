@@ -149,36 +149,6 @@ func (m *Permit) finishClassified(ctx context.Context, err error, classify func(
 	return
 }
 
-// judge returns the outcome of a call of a gate that returned err, or Config.Classify if that is
-// set: then the gate calls it, and judgeAs afterwards. expired reports that the call failed at its
-// deadline, and that the outcome is Ignored because the deadline was too short. at is the time,
-// which is read before the gate releases a slot: reading the clock waits for atomic additions.
-func (m *Permit) judge(ctx context.Context, err error) (o Outcome, expired bool, at time.Duration, classify func(error) Outcome) {
-	if classify = m.phase.rules.config.Classify; classify != nil {
-		return Success, false, unread, classify
-	}
-	at = m.breaker.now()
-	if err == nil {
-		return Success, false, at, nil
-	}
-	return m.outcome(ctx, err, nil), m.expired, at, nil
-}
-
-// recordJudged records the outcome of a call of a gate that ended at a time, or now if that is
-// unread. It uses the permit up. returned is false if the function that made the call did not
-// return.
-func (m *Permit) recordJudged(ctx context.Context, err error, o Outcome, at time.Duration, returned bool) bool {
-	switch {
-	case !o.Failed():
-		m.recorded = true
-		return m.breaker.record(ctx, m, o, at, nil)
-	case !returned:
-		return m.recordDescribed(ctx, nil, o, at, kindPanic)
-	default:
-		return m.recordDescribed(ctx, err, o, at, kindResult)
-	}
-}
-
 // outcome returns the outcome of a call that returned err, and sets retryAfter if it failed.
 func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Outcome) Outcome {
 	var f verdict.Findings
@@ -188,7 +158,8 @@ func (m *Permit) outcome(ctx context.Context, err error, classify func(error) Ou
 }
 
 // judgeAs returns the outcome of a call that returned err and was judged as o, and sets retryAfter
-// if it failed: the service asks to wait for after. expired is that of judge.
+// if it failed: the service asks to wait for after. expired reports that the call
+// failed at its deadline, and that the outcome is Ignored because the deadline was too short.
 func (m *Permit) judgeAs(ctx context.Context, err error, after time.Duration, o Outcome) (_ Outcome, expired bool) {
 	if !o.Failed() {
 		return o, false

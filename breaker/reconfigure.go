@@ -27,17 +27,6 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 	return nil
 }
 
-// setConfig is Reconfigure with a valid Config for a breaker that is in no group. It leaves the
-// delivery of the changes to its caller.
-func (b *Breaker) setConfig(c any) (deliver func()) {
-	t, r := time.Now(), newRules(c.(Config).orDefault())
-	at := b.justNow(t)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.setRules(r, b.advance(at), t)
-	return b.changes.deliver
-}
-
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
 func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
 	old := p.rules

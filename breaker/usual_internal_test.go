@@ -131,7 +131,7 @@ func TestPendingCallsBeganBeforeOneThatHasEnded(t *testing.T) {
 	s := b.phase.Load().sample
 	var permits [5]Permit
 	for i := range permits {
-		require.NoError(t, b.admit(&permits[i]))
+		require.NoError(t, inside{}.Admit(b, &permits[i]))
 	}
 	for _, step := range []struct {
 		ends int

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/gatehook"
 	"github.com/weir-go/weir/window"
 )
 
@@ -457,19 +456,18 @@ func TestOnlySomeCallsAreTimed(t *testing.T) {
 func TestTheBoundOfAGateJudgesDeadlinesByItself(t *testing.T) {
 	for _, expired := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newForGate("g", 0, true)
-			end := gatehook.InFlight.(gatehook.Slots[Limiter, window.Outcome]).End
+			l := inside{}.New("g", 0, true)
 			for range 100 {
 				start, _, _ := l.occupy()
 				time.Sleep(20 * ms)
-				end(l, start, gatehook.Ending[window.Outcome]{Outcome: window.Success, Context: t.Context()})
+				inside{}.End(t.Context(), l, start, window.Success, false)
 			}
 			for range 300 {
 				start, _, ok := l.occupy()
 				if ok {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 					time.AfterFunc(time.Second, func() {
-						end(l, start, gatehook.Ending[window.Outcome]{Outcome: window.Ignored, Context: ctx, Expired: expired})
+						inside{}.End(ctx, l, start, window.Ignored, expired)
 						cancel()
 					})
 				}

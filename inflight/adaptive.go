@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // adaptive adds a lock and a clock to an adaptation, and stores the limit where the limiter reads
@@ -33,7 +33,7 @@ type adaptive struct {
 
 const (
 	// untimed stands for the start time of a call that is not timed.
-	untimed = gatehook.Untimed
+	untimed = friend.Untimed
 	// timedPerSecond is about the highest number of calls that are timed per second, and maskEvery
 	// is how often the rate of calls is measured.
 	timedPerSecond = 5000

@@ -43,7 +43,7 @@ func TestAWaiterThatLeavesFindsAbandonedSlots(t *testing.T) {
 	_, _ = l.TryAcquire()
 	first, _ := l.join(Caller{})
 	last, _ := l.join(Caller{})
-	l.abandon()
+	inside{}.Abandon(l)
 	require.Equal(t, hasSlot, l.leave(first), "it got the slot just now")
 	require.Equal(t, stillWaits, l.leave(last))
 	require.Equal(t, 1, l.InFlight())

@@ -1,10 +1,6 @@
 package inflight
 
-import (
-	"sync/atomic"
-
-	"github.com/weir-go/weir/internal/gatehook"
-)
+import "sync/atomic"
 
 // slots packs into one word the number of calls in flight, whether callers wait, and how many calls
 // got a slot without a wait:
@@ -24,11 +20,11 @@ type slots struct {
 }
 
 const (
-	waiting  = gatehook.Waiting
+	waiting  = 1 << (sumShift - 1)
 	oneCall  = 1 << sumShift
-	lowBits  = gatehook.LowBits
+	lowBits  = oneCall - 1
 	flyBits  = waiting - 1
-	sumShift = gatehook.SlotBits
+	sumShift = 22
 )
 
 // occupy takes a slot unless callers wait, and returns the calls in flight then, or 0 if there is
@@ -67,7 +63,7 @@ func (s *slots) occupyOther(limit *atomic.Uint32, mask uint64) bool {
 }
 
 // release ends a call and reports whether callers wait.
-func (s *slots) release() bool { return gatehook.Vacate(&s.word) }
+func (s *slots) release() bool { return s.word.Add(^uint64(0))&waiting != 0 }
 
 func (s *slots) hasWaiters() bool { return s.word.Load()&waiting != 0 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/clock"
 )
 
@@ -126,25 +125,6 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 		r.owner = m
 	}
 	return r, err
-}
-
-// newGateWaiter returns the waiter of a call of a gate.
-func newGateWaiter() bridge.Waiter {
-	w := &gateWaiter{}
-	w.gate = w
-	w.Init()
-	return &w.waiter
-}
-
-// waitForGate waits for a token of a limiter that has given an answer to the gate.
-func waitForGate(ctx context.Context, w bridge.Waiter, l WaitLimiter, refused Result, maxWait time.Duration) (Reservation, error) {
-	of := w.(*waiter)
-	of.gate.refused = refused
-	if b, ok := l.(*TokenBucket); ok && b.statistics == nil { // the usual case
-		t, err := b.queue.waitInQueue(ctx, b, 1, maxWait, of)
-		return Reservation{owner: b, taken: t}, err
-	}
-	return waitReserve(ctx, l, 1, maxWait, of)
 }
 
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n

@@ -55,7 +55,7 @@ const maxWaitingTokens = 1 << 60
 // noWait is a special ResetAfter: the caller must not wait, although there is a RetryAfter.
 const noWait time.Duration = -1
 
-// waiter is a request that waits. It implements [bridge.Waiter], so a gate can interrupt it.
+// waiter is a request that waits. It implements [waiting.Call], so a gate can interrupt it.
 type waiter struct {
 	waiting.Waiter
 	n          int

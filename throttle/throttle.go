@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/adminhook"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -197,11 +197,15 @@ func (t *Throttle) noteAllowed(at int64) {
 	}
 }
 
-// A gate uses these functions of a throttle that are not part of the API.
-var _ = func() bool {
-	gatehook.Throttle = gatehook.Throttles[Throttle, window.Outcome]{
-		Record: func(t *Throttle, o window.Outcome) { t.record(t.now(), o) },
-		Name:   func(t *Throttle) string { return t.name },
-	}
-	return true
-}()
+// Inside returns functions of throttles for the other packages of this module. Users cannot call
+// it.
+func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
+
+// inside has the functions of throttles that gates use beyond the API.
+type inside struct{}
+
+// Record records the outcome of a call that t has allowed.
+func (inside) Record(t *Throttle, o window.Outcome) { t.record(t.now(), o) }
+
+// Name returns the name of t.
+func (inside) Name(t *Throttle) string { return t.name }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/adminhook"
-	"github.com/weir-go/weir/internal/bridge"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -83,26 +83,14 @@ func newKeyTable(p Policy, name string, maxKeys int) keyTable {
 type bucketTable struct {
 	*limiter.Group[quotaKey]
 
-	uncounted uncountedGroup
-	policy    Policy
-	maxKeys   int
-}
-
-// uncountedGroup is a limiter.Group without its statistics.
-type uncountedGroup interface {
-	TakeAt(t time.Time, key quotaKey, n int) limiter.Result
-	// LookAt returns what TakeAt would return, and takes nothing. The time must have been read from
-	// the clock.
-	LookAt(t time.Time, key quotaKey, n int) limiter.Result
-	// PutBackAt gives back n tokens that TakeAt, of the group or of this type, took at the time
-	// taken.
-	PutBackAt(t, taken time.Time, key quotaKey, n int)
+	policy  Policy
+	maxKeys int
 }
 
 func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
 	group := limiter.NewGroup(bucketConfig(p, name, maxKeys))
-	bridge.CopyKeys(group, quotaKey.clone)
-	return &bucketTable{Group: group, uncounted: bridge.Uncounted(group).(uncountedGroup), policy: p, maxKeys: maxKeys}
+	group.Inside(friend.Key{}).CopyKeys(quotaKey.clone)
+	return &bucketTable{Group: group, policy: p, maxKeys: maxKeys}
 }
 
 func bucketConfig(p Policy, name string, maxKeys int) limiter.GroupConfig[quotaKey] {
@@ -119,7 +107,7 @@ func (b *bucketTable) take(at time.Time, key quotaKey, n int) reply {
 }
 
 func (b *bucketTable) peek(at time.Time, key quotaKey, n int) reply {
-	return b.reply(b.uncounted.LookAt(at, key, n))
+	return b.reply(b.Inside(friend.Key{}).LookAt(at, key, n))
 }
 
 // reply completes a result of the group. If the group refuses a key because it has no room, the
@@ -131,12 +119,12 @@ func (b *bucketTable) reply(r limiter.Result) reply {
 }
 
 func (b *bucketTable) refund(taken taken, key quotaKey, n int) {
-	b.uncounted.PutBackAt(time.Now(), taken.at, key, n)
+	b.Inside(friend.Key{}).PutBackAt(time.Now(), taken.at, key, n)
 }
 
 func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	for n > 0 {
-		r := b.reply(b.uncounted.TakeAt(time.Now(), key, n))
+		r := b.reply(b.Inside(friend.Key{}).TakeAt(time.Now(), key, n))
 		if r.OK || !r.room {
 			return r.room
 		}

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // ShedConfig configures a [Shed]. The zero value is valid.
@@ -89,7 +88,7 @@ func Shed(inFlight *inflight.Limiter, c ShedConfig) func(http.Handler) http.Hand
 }
 
 // adapts reports whether a limit adapts.
-var adapts = gatehook.InFlight.(gatehook.Slots[inflight.Limiter, breaker.Outcome]).Adapts
+func adapts(l *inflight.Limiter) bool { return inflight.Inside(friend.Key{}).Adapts(l) }
 
 func (c *ShedConfig) acquire(r *http.Request, inFlight *inflight.Limiter) (inflight.Slot, error) {
 	if inFlight.Queue().Target == 0 {

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"math"
 
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -111,7 +110,7 @@ func (f *funnelReplay) compare(s funnelStep, room float64, ok bool) {
 	weir := f.weir.TakeAt(nanoTime(s.At), int(s.Quota)).OK
 	quota := float64(s.Quota)
 	should := f.left + f.pending(s.At) // the room that there is now
-	switch level := bridge.TokensAt(f.weir, nanoTime(s.At)); {
+	switch level := limiters.TokensAt(f.weir, nanoTime(s.At)); {
 	case weir == ok && math.Abs(level-math.Min(should, f.capacity)) <= f.slack+1e-6:
 		return
 	case weir == ok && should > level && should-level < 1+f.slack && ok && quota > 0:

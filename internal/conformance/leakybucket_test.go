@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -64,7 +63,7 @@ var leakyBucketReplayer = replaying("t_ns", func(r *run, c leakyConfig) func(lea
 		}
 		water = float64(*s.Water)
 		granted := weir.TakeAt(nanoTime(now), 1).OK
-		switch level := bridge.TokensAt(weir, nanoTime(now)); {
+		switch level := limiters.TokensAt(weir, nanoTime(now)); {
 		case granted == ok && math.Abs(level-(burst-water)) <= slack+1e-6:
 			return
 		case !granted && ok && before > burst-1-slack:

@@ -6,12 +6,16 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/gatehook"
+	"github.com/weir-go/weir/internal/friend"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/window"
 )
 
-// overrider overrides breakers at the times of a replay.
-var overrider = gatehook.Replay.(gatehook.Replays[breaker.Breaker, breaker.State])
+// overrider and limiters change breakers and limiters at the times of a replay.
+var (
+	overrider = breaker.Inside(friend.Key{})
+	limiters  = limiter.Inside(friend.Key{})
+)
 
 // resilience4jReplayer replays Resilience4j's CircuitBreakerStateMachine with a Breaker. Weir
 // decides about the calls. r4jReplay computes manual and timed transitions of the reference, with

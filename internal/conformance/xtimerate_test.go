@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"math"
 
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -111,7 +110,7 @@ func (x *rateReplay) allow(s rateStep) {
 	if x.weir == nil {
 		return
 	}
-	level := bridge.TokensAt(x.weir, nanoTime(s.At))
+	level := limiters.TokensAt(x.weir, nanoTime(s.At))
 	x.decisionsAgree(s, level, reference.ok, x.weir.TakeAt(nanoTime(s.At), s.N).OK)
 }
 
@@ -139,7 +138,7 @@ func (x *rateReplay) reserve(s rateStep) {
 	if x.weir == nil {
 		return
 	}
-	weir := bridge.ReserveAt(x.weir, nanoTime(s.At), s.N, limiter.Never).(*limiter.Reservation)
+	weir := limiters.ReserveAt(x.weir, nanoTime(s.At), s.N, limiter.Never)
 	x.reservations[s.Ref] = rateReservation{weir, s.At + int64(weir.Delay)}
 	if !x.decisionsAgree(s, math.NaN(), reference.ok, weir.OK) || !weir.OK {
 		return
@@ -161,7 +160,7 @@ func (x *rateReplay) cancel(s rateStep) {
 	}
 	weir, known := x.reservations[s.Ref]
 	if known {
-		bridge.CancelAt(weir.Reservation, nanoTime(s.At))
+		limiters.CancelAt(weir.Reservation, nanoTime(s.At))
 	}
 	if x.difference(s.At) <= x.slack() {
 		return
@@ -183,7 +182,7 @@ func (x *rateReplay) cancel(s rateStep) {
 
 // difference returns by how many tokens weir and the reference differ.
 func (x *rateReplay) difference(t int64) float64 {
-	return math.Abs(bridge.TokensAt(x.weir, nanoTime(t)) - x.reference.tokensAt(t))
+	return math.Abs(limiters.TokensAt(x.weir, nanoTime(t)) - x.reference.tokensAt(t))
 }
 
 func (x *rateReplay) change(s rateStep, limit float64, burst int) {
@@ -192,7 +191,7 @@ func (x *rateReplay) change(s rateStep, limit float64, burst int) {
 	if x.weir == nil {
 		return
 	}
-	if bridge.ChangeAt(x.weir, nanoTime(s.At), perSecond(limit), burst) != nil {
+	if limiters.ChangeAt(x.weir, nanoTime(s.At), perSecond(limit), burst) != nil {
 		x.dropWeir(refusedRate)
 	}
 }
@@ -204,6 +203,6 @@ func (x *rateReplay) tokens(s rateStep) {
 	case math.IsInf(x.reference.limit, 1):
 		x.noteDivergence(unlimitedTokens)
 	case x.difference(s.At) > x.slack():
-		x.mismatch("weir has %v tokens: %s", bridge.TokensAt(x.weir, nanoTime(s.At)), x.seq.Steps[x.at])
+		x.mismatch("weir has %v tokens: %s", limiters.TokensAt(x.weir, nanoTime(s.At)), x.seq.Steps[x.at])
 	}
 }

@@ -28,6 +28,19 @@ var ErrInterrupted = errors.New("weir: the wait was interrupted")
 // Forever is a time without an end.
 const Forever time.Duration = math.MaxInt64
 
+// Interrupter is a call that waits, as a breaker sees it. Interrupt must not block and must not
+// panic.
+type Interrupter interface{ Interrupt(c Cause) }
+
+// Call is a call of a gate that waits. It is a [Waiter] with its place in the queue of a limiter.
+type Call interface {
+	Interrupter
+	Cause() Cause
+	Clear()
+	Block(done, changed <-chan struct{}, d time.Duration) Cause
+	Context(ctx context.Context) (interrupted context.Context, release context.CancelFunc)
+}
+
 // Waiter is a call that waits. It has one channel for everything that may end the wait, and one
 // timer, and no goroutine of its own. Signal and Interrupt may be called by any goroutine, the
 // other methods only by the one that waits. The zero value does not work: call Init.

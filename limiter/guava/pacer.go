@@ -8,10 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-go/weir/internal/bridge"
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/friend"
+	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/limiter"
 )
+
+// limiters are functions of package limiter beyond its API.
+var limiters = limiter.Inside(friend.Key{})
 
 func validate(r limiter.Rate, maxWaiters int) error {
 	if r == limiter.Unlimited() {
@@ -27,7 +31,7 @@ func validate(r limiter.Rate, maxWaiters int) error {
 // pacer is a curve with a lock, a clock and a queue. Times are durations since epoch.
 type pacer struct {
 	epoch time.Time
-	queue bridge.Queue
+	queue waiting.Queue
 
 	mu     sync.Mutex
 	curve  curve
@@ -47,8 +51,8 @@ type lastRequest struct {
 func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 	p := &pacer{epoch: epoch, curve: c, latest: firstTime}
 	p.last.previous = firstTime
-	p.queue = bridge.NewQueue(queueSource{p}, maxWaiters)
-	p.curve.setRate(0, bridge.PerSecond(r))
+	p.queue = limiters.NewQueue(queueSource{p}, maxWaiters)
+	p.curve.setRate(0, limiters.PerSecond(r))
 	return p
 }
 
@@ -153,7 +157,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.startAt(at)
-	p.curve.setRate(floorMicros(at), bridge.PerSecond(r))
+	p.curve.setRate(floorMicros(at), limiters.PerSecond(r))
 	return nil
 }
 
