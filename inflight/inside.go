@@ -88,8 +88,8 @@ func (inside) NameMaxWait(fullError error, maxWait time.Duration) {
 }
 
 // End releases the slot of a call that began at start, which is friend.Untimed for TryOccupy. ctx
-// is nil if it is not
-// known. expired reports that the call failed at its deadline, which its breaker ignores.
+// is nil if it is not known. expired reports that the call failed at its deadline, which its
+// breaker ignores.
 func (inside) End(ctx context.Context, l *Limiter, start time.Duration, o window.Outcome, expired bool) {
 	if start != untimed && l.adaptive.Load() != nil {
 		var deadline time.Time

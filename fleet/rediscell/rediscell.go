@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
-	"github.com/weir-go/weir/fleet/internal/bridge"
+	"github.com/weir-go/weir/fleet/internal/friend"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -41,7 +41,7 @@ import (
 // interval is only a few microseconds. The times of a Result are exact if the script has decided,
 // and whole seconds if the module has, whose refusals are therefore not remembered.
 func Limit(maxBurst, count int, period time.Duration) fleet.Limit {
-	return bridge.Cell(maxBurst, count, period).(fleet.Limit)
+	return fleet.Inside(friend.Key{}).Cell(maxBurst, count, period)
 }
 
 // Reply has the five numbers of a reply of CL.THROTTLE, in their order.

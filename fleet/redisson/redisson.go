@@ -20,14 +20,14 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/fleet"
-	"github.com/weir-go/weir/fleet/internal/bridge"
+	"github.com/weir-go/weir/fleet/internal/friend"
 )
 
 // PerClient returns a limit that applies to each client separately, as Redisson's PER_CLIENT. The
 // client is the name of this process and must not contain braces. If it is empty, a random name is
 // used.
 func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
-	return bridge.PerClient(log, client).(fleet.Limit)
+	return fleet.Inside(friend.Key{}).PerClient(log, client)
 }
 
 // SetRate sets the limit and the window of a key for all nodes, whatever their configs say. The
@@ -40,5 +40,5 @@ func PerClient(log fleet.SlidingLog, client string) fleet.Limit {
 // one too. Tokens that were taken before the key was idle for the old window are not known any
 // more.
 func SetRate(ctx context.Context, l *fleet.Limiter, key string, limit int, window time.Duration) error {
-	return bridge.SetRate(ctx, l, key, limit, window)
+	return fleet.Inside(friend.Key{}).SetRate(ctx, l, key, limit, window)
 }
