@@ -12,12 +12,12 @@ import (
 
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/places"
+	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 )
 
@@ -103,7 +103,7 @@ type Group[K comparable] struct {
 	mu          sync.Mutex
 	buckets     *limiter.Group[K] // nil until there is a Rate
 	withoutRoom *inflight.Limiter // of all keys without room; nil until there is a bound
-	slotsSet    uint64            // the number of MaxConcurrent: see adminhook.Value
+	slotsSet    uint64            // the number of MaxConcurrent: see view.Setting.Version
 }
 
 // groupParts are what all gates of a group share. Reconfigure replaces them as a whole.
@@ -343,7 +343,7 @@ func (g *Group[K]) setConfig(c Config) error {
 		return err
 	}
 	g.setParts(p)
-	g.slotsSet = adminhook.NextNumber()
+	g.slotsSet = settings.NextVersion()
 	return nil
 }
 

@@ -1,20 +1,25 @@
 package weir
 
 import (
+	"errors"
+	"iter"
 	"math"
+	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/places"
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/view"
 	"github.com/weir-go/weir/window"
 )
 
@@ -294,79 +299,235 @@ func (g *setup) retryPlaces() *places.Places {
 	return p
 }
 
-// The live page reads gates and groups of gates through these functions.
-var _ = func() bool {
-	report.Gates = func(source any, yield func(*report.Breaker)) bool {
-		r, ok := source.(interface {
-			report(yield func(*report.Breaker))
-		})
-		if ok {
-			r.report(yield)
-		}
-		return ok
+// Views yields the view of the gate for package admin and the live page.
+func (g *Gate) Views(yield func(view.View) bool) { yield(g.view()) }
+
+// Views yields the view of the group for package admin and the live page.
+func (g *Group[K]) Views(yield func(view.View) bool) {
+	v := groupView[K]{viewOf[breakersView](g.breakers), g, g.parts.Load()}
+	if v.parts.withoutRoom != nil {
+		yield(boundedGroupView[K]{v})
+	} else {
+		yield(v)
 	}
-	report.Parts = append(report.Parts, func(source any, yield func(name string, limiter any)) {
-		if s, ok := source.(interface {
-			limiters(yield func(name string, limiter any))
-		}); ok {
-			s.limiters(yield)
+}
+
+// viewOf returns the view of a source that has one view, which has the type V.
+func viewOf[V any](source view.Viewer) (v V) {
+	for one := range source.Views {
+		v = one.(V)
+	}
+	return v
+}
+
+// breakerView is the view of a breaker.
+type breakerView interface {
+	view.View
+	view.Stateful
+	view.Tunable
+	view.Resetter
+	view.Guard
+}
+
+// gateView is what package admin and the live page see of a gate: what they see of its breaker, and
+// more.
+type gateView struct {
+	breakerView
+
+	g *Gate
+	s *setup
+}
+
+// boundedGateView is gateView for a gate with a bound on calls in flight.
+type boundedGateView struct {
+	gateView
+	view.Bounded
+}
+
+func (g *Gate) view() view.View {
+	v := gateView{viewOf[breakerView](g.breaker), g, g.setup.Load()}
+	if v.s.inFlight == nil {
+		return v
+	}
+	return boundedGateView{v, viewOf[view.Bounded](v.s.inFlight)}
+}
+
+func (gateView) Kind() string           { return "gate" }
+func (v gateView) Name() string         { return v.g.name }
+func (v gateView) Hold(d time.Duration) { v.g.Hold(d) }
+
+// Status adds the hold and the limiter to the status of the breaker.
+func (v gateView) Status() view.Status {
+	s := v.breakerView.Status()
+	now := time.Since(v.g.epoch)
+	if end, held := v.g.hold.endOf(int64(now)); held {
+		s.Held = time.Duration(end) - now
+	}
+	if l, ok := v.s.limiter.(view.Viewer); ok {
+		for one := range l.Views {
+			if g, ok := one.(view.Guard); ok {
+				s.NextToken = g.Status().NextToken
+			}
 		}
-	})
+	}
+	return s
+}
+
+// parts returns what has the settings of the gate: its breaker, its bucket, and its bound. All keys
+// of a group have the same bound, which is a setting of the group.
+func (v gateView) parts() []view.Tunable {
+	parts := []view.Tunable{v.breakerView}
+	if b, ok := v.s.limiter.(*limiter.TokenBucket); ok {
+		parts = append(parts, viewOf[view.Tunable](b))
+	}
+	if v.s.inFlight != nil && !v.g.admissions.shared {
+		parts = append(parts, viewOf[view.Tunable](v.s.inFlight))
+	}
+	return parts
+}
+
+func (v gateView) Settings() []view.Setting { return settingsOf(v.parts()) }
+
+func (v gateView) Set(why string, s ...view.Setting) ([]view.Setting, error) {
+	return setIn(v.parts(), why, s)
+}
+
+func (v gateView) Restore(why string, set, earlier []view.Setting) bool {
+	return restoreIn(v.parts(), why, set, earlier)
+}
+
+// settingsOf returns the settings of parts.
+func settingsOf(parts []view.Tunable) (all []view.Setting) {
+	for _, p := range parts {
+		all = append(all, p.Settings()...)
+	}
+	return all
+}
+
+// partOf returns the part that has the settings, or nil if none has all of them.
+func partOf(parts []view.Tunable, s []view.Setting) view.Tunable {
+	for _, p := range parts {
+		has := func(one view.Setting) bool {
+			return slices.ContainsFunc(p.Settings(), func(own view.Setting) bool { return own.Name == one.Name })
+		}
+		if len(s) > 0 && !slices.ContainsFunc(s, func(one view.Setting) bool { return !has(one) }) {
+			return p
+		}
+	}
+	return nil
+}
+
+func setIn(parts []view.Tunable, why string, s []view.Setting) ([]view.Setting, error) {
+	p := partOf(parts, s)
+	if p == nil {
+		return nil, errors.New("weir: these settings cannot be set in one step")
+	}
+	return p.Set(why, s...)
+}
+
+func restoreIn(parts []view.Tunable, why string, set, earlier []view.Setting) bool {
+	p := partOf(parts, set)
+	return p != nil && p.Restore(why, set, earlier)
+}
+
+// breakersView is the view of a group of breakers.
+type breakersView interface {
+	view.View
+	view.Stateful
+	view.Tunable
+	view.Resetter
+	view.Group
+}
+
+// groupView is what package admin and the live page see of a group.
+type groupView[K comparable] struct {
+	breakersView
+
+	g     *Group[K]
+	parts *groupParts[K]
+}
+
+func (groupView[K]) Kind() string                      { return "gate_group" }
+func (v groupView[K]) Hold(d time.Duration)            { v.g.holdAll(d) }
+func (v groupView[K]) Busiest(n int) []limiter.BusyKey { return v.g.Busiest(n) }
+
+func (v groupView[K]) Members() iter.Seq2[string, view.View] {
+	return func(yield func(string, view.View) bool) {
+		for key, gate := range v.g.All() {
+			if !yield(keytext.Label(key), gate.view()) {
+				return
+			}
+		}
+	}
+}
+
+func (v groupView[K]) tunables() []view.Tunable {
+	parts := []view.Tunable{v.breakersView}
+	if v.parts.buckets != nil {
+		parts = append(parts, viewOf[view.Tunable](v.parts.buckets))
+	}
+	if v.parts.withoutRoom != nil {
+		parts = append(parts, groupBound[K]{v.g})
+	}
+	return parts
+}
+
+func (v groupView[K]) Settings() []view.Setting { return settingsOf(v.tunables()) }
+
+func (v groupView[K]) Set(why string, s ...view.Setting) ([]view.Setting, error) {
+	return setIn(v.tunables(), why, s)
+}
+
+func (v groupView[K]) Restore(why string, set, earlier []view.Setting) bool {
+	return restoreIn(v.tunables(), why, set, earlier)
+}
+
+// boundedGroupView is groupView for a group with a bound on calls in flight.
+type boundedGroupView[K comparable] struct{ groupView[K] }
+
+func (v boundedGroupView[K]) Bound() (calls, now, configured int) {
+	b := v.parts.inFlight(v.g)
+	return b.Calls, b.Limit, v.g.parts.Load().config.MaxConcurrent
+}
+
+// groupBound is MaxConcurrent of a group as a setting.
+type groupBound[K comparable] struct{ g *Group[K] }
+
+func (b groupBound[K]) Settings() []view.Setting {
+	b.g.mu.Lock()
+	defer b.g.mu.Unlock()
+	n := b.g.parts.Load().config.MaxConcurrent
+	return []view.Setting{{Name: settings.MaxConcurrent, Value: strconv.Itoa(n), Version: b.g.slotsSet}}
+}
+
+func (b groupBound[K]) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
+	n, err := boundIn(s)
+	if err != nil {
+		return nil, err
+	}
+	b.g.mu.Lock()
+	defer b.g.mu.Unlock()
+	b.g.setMaxConcurrent(n, settings.NextVersion())
+	return settings.With(b.g.slotsSet, s), nil
+}
+
+func (b groupBound[K]) Restore(_ string, set, earlier []view.Setting) bool {
+	n, err := boundIn(earlier)
+	b.g.mu.Lock()
+	defer b.g.mu.Unlock()
+	if err != nil || b.g.slotsSet != set[0].Version {
+		return false
+	}
+	b.g.setMaxConcurrent(n, earlier[0].Version)
 	return true
-}()
-
-func (g *Gate) limiters(yield func(name string, limiter any)) {
-	if l := g.Limiter(); l != nil {
-		yield(g.name, l)
-	}
 }
 
-func (g *Group[K]) limiters(yield func(name string, limiter any)) {
-	if buckets := g.parts.Load().buckets; buckets != nil {
-		yield(g.name, buckets)
+// boundIn returns the bound in settings. 0 is that of a group with Adaptive.
+func boundIn(s []view.Setting) (n int, err error) {
+	if err = settings.Int(s, settings.MaxConcurrent, &n); err == nil && n != 0 {
+		err = inflight.Config{Limit: n}.Validate()
 	}
-}
-
-// report yields the report of the breaker, with the time until the hold ends.
-func (g *Gate) report(yield func(*report.Breaker)) {
-	report.Breakers(g.breaker, func(r *report.Breaker) {
-		if end, held := g.hold.endOf(int64(time.Since(g.epoch))); held {
-			r.Held = time.Duration(end) - time.Since(g.epoch)
-		}
-		yield(r)
-	})
-}
-
-// report yields the keys that have series of their own.
-func (g *Group[K]) report(yield func(*report.Breaker)) { report.Breakers(g.breakers, yield) }
-
-// Package admin uses gates through this function.
-var _ = func() bool {
-	adminhook.OfGate = func(source any) (o adminhook.Object, ok bool) {
-		s, ok := source.(interface{ adminObject() adminhook.Object })
-		if ok {
-			o = s.adminObject()
-		}
-		return o, ok
-	}
-	return true
-}()
-
-func (g *Gate) adminObject() adminhook.Object {
-	o, _ := adminhook.OfBreaker(g.breaker)
-	o.Kind, o.Name, o.Hold = "gate", g.name, g.Hold
-	s := g.setup.Load()
-	if l, _ := adminhook.OfLimiter(s.limiter); l.Limits != nil {
-		o.Limits = l.Limits
-	}
-	if s.inFlight != nil {
-		l, _ := adminhook.OfInFlight(s.inFlight)
-		o.Slots = l.Slots
-		if g.admissions.shared {
-			o.Slots.Fixed = true // all keys have the same limit
-		}
-	}
-	return o
+	return n, err
 }
 
 // holdAll refuses all calls of all keys for d, as [Gate.Hold] does for one key, but does not
@@ -377,58 +538,6 @@ func (g *Group[K]) holdAll(d time.Duration) {
 	}
 	g.holds.extendAll(int64(time.Since(g.epoch)), d)
 	if p := g.parts.Load(); p.buckets != nil {
-		l, _ := adminhook.OfLimiter(p.buckets)
-		l.Hold(d)
-	}
-}
-
-func (g *Group[K]) adminObject() adminhook.Object {
-	o, _ := adminhook.OfBreaker(g.breakers)
-	o.Kind, o.Busiest, o.Hold = "gate_group", func(n int) any { return g.Busiest(n) }, g.holdAll
-	o.Members = func(yield func(string, adminhook.Object) bool) {
-		for key, gate := range g.All() {
-			if !yield(keytext.Label(key), gate.adminObject()) {
-				return
-			}
-		}
-	}
-	p := g.parts.Load()
-	if p.buckets != nil {
-		l, _ := adminhook.OfLimiter(p.buckets)
-		o.Limits = l.Limits
-	}
-	if p.withoutRoom != nil {
-		o.Slots = &adminhook.Slots{
-			InFlight: func() int { return p.inFlight(g).Calls },
-			Now:      func() int { return p.inFlight(g).Limit },
-			Limit:    g.adminMaxConcurrent(),
-		}
-	}
-	return o
-}
-
-// adminMaxConcurrent returns MaxConcurrent as package admin sets it.
-func (g *Group[K]) adminMaxConcurrent() *adminhook.Setting {
-	return &adminhook.Setting{
-		Get: func() adminhook.Value {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			return adminhook.Value{V: g.parts.Load().config.MaxConcurrent, Number: g.slotsSet}
-		},
-		Set: func(v any, _ string) adminhook.Value {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.setMaxConcurrent(v.(int), adminhook.NextNumber())
-			return adminhook.Value{V: v, Number: g.slotsSet}
-		},
-		Restore: func(set, earlier adminhook.Value, _ string) bool {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			if g.slotsSet != set.Number {
-				return false
-			}
-			g.setMaxConcurrent(earlier.V.(int), earlier.Number)
-			return true
-		},
+		p.buckets.Inside(friend.Key{}).HoldAll(d)
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/view"
 )
 
 // apply does the action that the request asks for. The caller holds t.busy, or t.testing for a test
 // message. t.busy is held also while the OnChange of a breaker is called, so the actions on an
 // object take effect in the order of its history.
-func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, error) {
+func (t *target) apply(h *Handler, o *object, r *request) (entry, error) {
 	v := &r.body
 	e := entry{Verb: r.action.Verb, User: r.user, Reason: v.reason, For: durationText(v.duration)}
 	why := "by " + r.user
@@ -31,7 +31,9 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 			v.state = breaker.ForcedOpen
 		}
 		e.Before = cmp.Or(o.State(), noOverride) // a group has no other state
-		t.override.begin(h, t, overrides, overrideChanges(o, v.state), why, v.duration)
+		if err := t.override.begin(h, t, overrides, overrideChanges(o, v.state), why, v.duration); err != nil {
+			return e, replyErrorf(http.StatusBadRequest, "%v", err)
+		}
 		e.After = cmp.Or(o.State(), noOverride)
 	case verbReset:
 		if err := o.Reset(r.Context(), why); err != nil {
@@ -56,7 +58,7 @@ func (t *target) apply(h *Handler, o *adminhook.Object, r *request) (entry, erro
 const noOverride = "no override"
 
 // unsupported returns the error for a verb that the object does not have.
-func unsupported(o *adminhook.Object, r *request, verbs []string) error {
+func unsupported(o *object, r *request, verbs []string) error {
 	has := "none"
 	if len(verbs) > 0 {
 		has = strings.Join(verbs, ", ")
@@ -79,23 +81,23 @@ func unsupported(o *adminhook.Object, r *request, verbs []string) error {
 var overrides = &aspect{
 	what: "override",
 	of:   func(t *target) *timedAction { return &t.override },
-	text: func(values map[string]any) string {
+	text: func(settings map[string][]view.Setting) string {
 		texts := map[string]bool{}
-		for _, v := range values {
-			s, _ := v.(string)
-			texts[cmp.Or(s, noOverride)] = true
+		for _, s := range settings {
+			texts[cmp.Or(valueOf(s, "state"), noOverride)] = true
 		}
 		return strings.Join(slices.Sorted(maps.Keys(texts)), ", ")
 	},
 }
 
 // overrideChanges returns the changes that set the override of an object, or lift it if s is "".
-func overrideChanges(o *adminhook.Object, s breaker.State) (list []change) {
+func overrideChanges(o *object, s breaker.State) (list []change) {
+	to := []view.Setting{{Name: "state", Value: string(s)}}
 	if !o.PerMember {
-		return []change{{"", o.Override, string(s)}}
+		return []change{{"", o.tunable, to}}
 	}
 	for key, m := range o.Members {
-		list = append(list, change{key, m.Override, string(s)})
+		list = append(list, change{key, m.tunable, to})
 	}
 	return list
 }

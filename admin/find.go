@@ -7,9 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/view"
 )
 
 // id identifies an object. An object that was removed and another one that was added by its name
@@ -19,7 +20,7 @@ type id struct {
 	kind, name, key string
 }
 
-func idOf(o adminhook.Object, key string) id { return id{o.Source, o.Kind, o.Name, key} }
+func idOf(o object, key string) id { return id{o.Source, o.Kind, o.Name, key} }
 
 // sameObject reports whether two sources are the same object.
 func sameObject(a, b stat.Source) bool {
@@ -32,9 +33,9 @@ func contains(list []stat.Source, s stat.Source) bool {
 
 // objects returns the objects of the sources. The breaker of a gate is a part of the gate, as long
 // as both have the same name.
-func objects(sources []stat.Source) []adminhook.Object {
+func objects(sources []stat.Source) []object {
 	sources = flatten(sources)
-	list := make([]adminhook.Object, 0, len(sources))
+	list := make([]object, 0, len(sources))
 	for _, s := range sources {
 		if b, ok := s.(*breaker.Breaker); ok && hasGate(sources, b) {
 			continue
@@ -75,35 +76,28 @@ func flatten(sources []stat.Source) []stat.Source {
 	return flat
 }
 
-// objectsOf returns the objects of a source: none, one, or the policies of a weirhttp.Limit.
-func objectsOf(s stat.Source) []adminhook.Object {
-	list, _ := policiesOf(s)
-	if o, ok := objectOf(s); ok {
-		list = []adminhook.Object{o}
+// objectsOf returns the objects of a source that have names: none, one, or the policies of a
+// weirhttp.Limit.
+func objectsOf(s stat.Source) (list []object) {
+	viewer, ok := s.(view.Viewer)
+	if !ok {
+		if o, ok := foreignObject(s); ok {
+			list = []object{o}
+		}
+	} else {
+		for v := range viewer.Views {
+			list = append(list, newObject(v))
+		}
+	}
+	if m, ok := s.(*alert.Monitor); ok {
+		list[0].Monitor = m
 	}
 	if reflect.ValueOf(s).Comparable() {
 		for i := range list {
 			list[i].Source = s
 		}
 	}
-	return list
-}
-
-func objectOf(s stat.Source) (o adminhook.Object, ok bool) {
-	if o, ok = adminhook.Of(s); ok {
-		return o, o.Name != ""
-	}
-	if _, ok = policiesOf(s); ok {
-		return o, false
-	}
-	return foreignObject(s)
-}
-
-func policiesOf(s stat.Source) (list []adminhook.Object, ok bool) {
-	if adminhook.OfPolicies == nil { // the program has no weirhttp
-		return nil, false
-	}
-	return adminhook.OfPolicies(s)
+	return slices.DeleteFunc(list, func(o object) bool { return o.Name == "" })
 }
 
 // identify returns the name that no other source may have. The name is empty for a set, and for a
@@ -112,14 +106,11 @@ func identify(s stat.Source) (name id, ok bool) {
 	if _, ok := s.(sourceSet); ok {
 		return name, true
 	}
-	if o, ok := objectOf(s); ok {
-		if o.Kind != "monitor" {
-			name = id{kind: o.Kind, name: o.Name}
-		}
-		return name, true
+	list := objectsOf(s)
+	if len(list) != 1 || list[0].Kind == "monitor" || list[0].Kind == "policy" {
+		return name, len(list) > 0
 	}
-	_, ok = policiesOf(s)
-	return id{}, ok
+	return id{kind: list[0].Kind, name: list[0].Name}, true
 }
 
 // hasGate reports whether the sources have a gate with the breaker b and with the same name as b.
@@ -133,7 +124,7 @@ func hasGate(sources []stat.Source, b *breaker.Breaker) bool {
 	})
 }
 
-func (h *Handler) objects() []adminhook.Object {
+func (h *Handler) objects() []object {
 	h.mu.Lock()
 	sources := h.sources
 	h.mu.Unlock()
@@ -141,11 +132,11 @@ func (h *Handler) objects() []adminhook.Object {
 }
 
 // find returns the object that the action names, without regard to its key.
-func (h *Handler) find(a Action) (o adminhook.Object, err error) {
+func (h *Handler) find(a Action) (o object, err error) {
 	if a.Name == "" {
 		return o, replyErrorf(http.StatusBadRequest, "the query has no name")
 	}
-	var found []adminhook.Object
+	var found []object
 	var kinds []string
 	for _, o := range h.objects() {
 		if o.Name == a.Name && (a.Kind == "" || a.Kind == o.Kind) {
@@ -166,10 +157,10 @@ func (h *Handler) find(a Action) (o adminhook.Object, err error) {
 }
 
 // hasKeys reports whether the object is a group, or has keys like one.
-func hasKeys(o *adminhook.Object) bool { return o.Members != nil || o.Keyed != nil }
+func hasKeys(o *object) bool { return o.Members != nil || o.Keyed != nil }
 
 // findMember returns the object that the action names: a member of a group, if it has a key.
-func (h *Handler) findMember(a Action) (adminhook.Object, error) {
+func (h *Handler) findMember(a Action) (object, error) {
 	o, err := h.find(a)
 	if err != nil || a.Key == "" {
 		return o, err
@@ -180,7 +171,7 @@ func (h *Handler) findMember(a Action) (adminhook.Object, error) {
 }
 
 // memberOf returns the member of an object with a key.
-func memberOf(o *adminhook.Object, key string) (m adminhook.Object, err error) {
+func memberOf(o *object, key string) (m object, err error) {
 	if !hasKeys(o) {
 		return m, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group and has no keys", o.Kind, o.Name)
 	}

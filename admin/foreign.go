@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -35,12 +34,19 @@ const (
 )
 
 // foreignObject returns the object of a source with a name and at least one of the verbs.
-func foreignObject(s stat.Source) (o adminhook.Object, ok bool) {
+func foreignObject(s stat.Source) (o object, ok bool) {
 	n, ok := s.(named)
 	if !ok {
 		return o, false
 	}
-	o = adminhook.Object{Kind: kindOther, Name: n.Name()}
+	if l, ok := s.(limiter.Limiter); ok {
+		o = object{Kind: "limiter", Name: n.Name()}
+		if h, ok := l.(holder); ok {
+			o.Hold = h.Hold
+		}
+		return o, true
+	}
+	o = object{Kind: kindOther, Name: n.Name()}
 	known := false
 	if s, ok := s.(holder); ok {
 		o.Hold, known = s.Hold, true
@@ -49,7 +55,7 @@ func foreignObject(s stat.Source) (o adminhook.Object, ok bool) {
 		o.Keyed, known = resetOfKeys(s, o.Name), true
 	}
 	if s, ok := s.(refuser); ok {
-		o.Busiest, known = func(n int) any { return s.Busiest(n) }, true
+		o.Busiest, known = s.Busiest, true
 	}
 	if s, ok := s.(breakersOwner); ok {
 		addBreakers(&o, s)
@@ -58,34 +64,31 @@ func foreignObject(s stat.Source) (o adminhook.Object, ok bool) {
 	return o, known
 }
 
-func resetOfKeys(s keyResetter, name string) func(key string) (adminhook.Object, bool) {
-	return func(key string) (adminhook.Object, bool) {
-		return adminhook.Object{Name: name, Reset: func(ctx context.Context, _ string) error { return s.Reset(ctx, key) }}, true
+func resetOfKeys(s keyResetter, name string) func(key string) (object, bool) {
+	return func(key string) (object, bool) {
+		return object{Name: name, Reset: func(ctx context.Context, _ string) error { return s.Reset(ctx, key) }}, true
 	}
 }
 
 // addBreakers makes the breakers members of the object. The state of the object is the override of
 // the first breaker.
-func addBreakers(o *adminhook.Object, s breakersOwner) {
-	o.Members = func(yield func(string, adminhook.Object) bool) {
+func addBreakers(o *object, s breakersOwner) {
+	o.Members = func(yield func(string, object) bool) {
 		for key, b := range s.Breakers() {
-			if m, ok := adminhook.OfBreaker(b); ok && !yield(key, m) {
-				return
+			for v := range b.Views {
+				if !yield(key, newObject(v)) {
+					return
+				}
 			}
 		}
 	}
 	members := o.Members
 	o.PerMember = true
-	o.Override = &adminhook.Setting{Get: func() (v adminhook.Value) {
-		v.V = ""
-		for _, m := range members {
-			return m.Override.Get()
-		}
-		return v
-	}}
 	o.State = func() string {
-		s, _ := o.Override.Get().V.(string)
-		return s
+		for _, m := range members {
+			return m.override()
+		}
+		return ""
 	}
 	o.Reset = func(ctx context.Context, why string) (err error) {
 		for _, m := range members {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -90,7 +89,7 @@ func NewHealth(c HealthConfig, sources ...stat.Source) (*Health, error) {
 	h := &Health{config: c, sources: all}
 	list := objects(all)
 	for _, name := range c.NotReady {
-		if !slices.ContainsFunc(list, func(o adminhook.Object) bool { return o.Name == name && o.State != nil && o.Members == nil }) {
+		if !slices.ContainsFunc(list, func(o object) bool { return o.Name == name && o.State != nil && o.Members == nil }) {
 			return nil, fmt.Errorf("admin: NotReady has %.64q, which is not a gate or breaker of the sources", name)
 		}
 	}
@@ -142,8 +141,9 @@ func sleep(ctx context.Context, d time.Duration) {
 // gates share counts once per gate, so the number in the error of Drain can be too high.
 func (h *Health) inFlight() (n int) {
 	for _, o := range objects(h.sources) {
-		if o.Slots != nil {
-			n += o.Slots.InFlight()
+		if o.Bound != nil {
+			calls, _, _ := o.Bound()
+			n += calls
 		}
 	}
 	return n

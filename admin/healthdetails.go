@@ -1,8 +1,6 @@
 package admin
 
-import (
-	"github.com/weir-go/weir/internal/adminhook"
-)
+import "github.com/weir-go/weir/alert"
 
 // healthDetails is the answer to GET details.
 type healthDetails struct {
@@ -32,7 +30,7 @@ func (h *Health) healthDetails() healthDetails {
 	return d
 }
 
-func healthOf(o adminhook.Object) objectHealth {
+func healthOf(o object) objectHealth {
 	d := objectHealth{Kind: o.Kind, Name: o.Name}
 	if o.State != nil {
 		d.State = o.State()
@@ -40,15 +38,14 @@ func healthOf(o adminhook.Object) objectHealth {
 	if o.Tripped != nil {
 		d.Tripped = o.Tripped()
 	}
-	if s := o.Slots; s != nil {
-		d.MaxConcurrent, _ = s.Limit.Get().V.(int)
-		n := s.InFlight()
-		d.InFlight = &n
+	if o.Bound != nil {
+		n, _, configured := o.Bound()
+		d.InFlight, d.MaxConcurrent = &n, configured
 	}
 	if o.Monitor != nil {
 		n := 0
 		for _, a := range o.Monitor.Alerts() {
-			if a.State == "firing" {
+			if a.State == alert.Firing {
 				n++
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/inflight"
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/view"
 )
 
 // limits are the limits of an object. Limits that the object does not have are 0.
@@ -22,95 +22,80 @@ type limits struct {
 	k, maxRefusal float64
 }
 
-// The parts of limits that are set separately.
-const (
-	partRate     = "rate"
-	partSlots    = "slots"
-	partQuota    = "quota"
-	partThrottle = "throttle"
-)
-
-// limitParts returns the settings of the limits of an object by their parts.
-func limitParts(o *adminhook.Object) map[string]*adminhook.Setting {
-	parts := map[string]*adminhook.Setting{partRate: o.Limits, partQuota: o.Quota, partThrottle: o.Throttle}
-	if o.Slots != nil {
-		parts[partSlots] = o.Slots.Limit
-	}
-	maps.DeleteFunc(parts, func(_ string, s *adminhook.Setting) bool { return s == nil })
-	return parts
-}
-
 // limitsOf returns the limits of an object.
-func limitsOf(o *adminhook.Object) limits {
-	values := map[string]any{}
-	for part, s := range limitParts(o) {
-		values[part] = s.Get().V
+func limitsOf(o *object) limits {
+	if o.tunable == nil {
+		return limits{}
 	}
-	return limitsFrom(values)
+	return limitsFrom(map[string][]view.Setting{"": o.tunable.Settings()})
 }
 
-// limitsFrom returns the limits with the values of some parts.
-func limitsFrom(values map[string]any) (l limits) {
-	if v, ok := values[partRate].(adminhook.Limits); ok {
-		l.rate, _ = v.Rate.(limiter.Rate)
-		l.burst = v.Burst
-	}
-	l.maxConcurrent, _ = values[partSlots].(int)
-	l.quota, _ = values[partQuota].(int)
-	if v, ok := values[partThrottle].(adminhook.Throttle); ok {
-		l.k, l.maxRefusal = v.K, v.MaxRefusal
+// limitsFrom returns the limits with the values of some settings. A value that is not valid, which
+// only a guard of a user can have, is 0.
+func limitsFrom(settings map[string][]view.Setting) (l limits) {
+	for _, list := range settings {
+		for _, s := range list {
+			switch s.Name {
+			case "rate":
+				_ = l.rate.UnmarshalText([]byte(s.Value))
+			case "burst":
+				l.burst, _ = strconv.Atoi(s.Value)
+			case "max_concurrent":
+				l.maxConcurrent, _ = strconv.Atoi(s.Value)
+			case "limit":
+				l.quota, _ = strconv.Atoi(s.Value)
+			case "k":
+				l.k, _ = strconv.ParseFloat(s.Value, 64)
+			case "max_refusal":
+				l.maxRefusal, _ = strconv.ParseFloat(s.Value, 64)
+			}
+		}
 	}
 	return l
 }
 
-// value returns the value of a part.
-func (l *limits) value(part string) any {
-	switch part {
-	case partRate:
-		return adminhook.Limits{Rate: l.rate, Burst: l.burst}
-	case partSlots:
-		return l.maxConcurrent
-	case partQuota:
-		return l.quota
+// settings returns the values of the settings of a part.
+func (l *limits) settings(of []view.Setting) []view.Setting {
+	values := map[string]string{
+		"rate": l.rate.String(), "burst": strconv.Itoa(l.burst), "max_concurrent": strconv.Itoa(l.maxConcurrent),
+		"limit": strconv.Itoa(l.quota), "k": number(l.k), "max_refusal": number(l.maxRefusal),
 	}
-	return adminhook.Throttle{K: l.k, MaxRefusal: l.maxRefusal}
+	for i := range of {
+		of[i].Value = values[of[i].Name]
+	}
+	return of
 }
+
+func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 
 // limitChanges is the aspect of the action limits.
 var limitChanges = &aspect{
 	what: "limits",
 	of:   func(t *target) *timedAction { return &t.limits },
-	text: func(values map[string]any) string { return limitsFrom(values).String() },
+	text: func(settings map[string][]view.Setting) string { return limitsFrom(settings).String() },
 }
 
 // changesOf returns the changes that the fields of a body make to the limits of an object. Rate and
 // burst are set together, and so are k and max_refusal.
-func (l *limits) changesOf(o *adminhook.Object, v *values) (list []change) {
+func (l *limits) changesOf(o *object, v *values) (list []change) {
 	given := map[string]bool{
 		partRate: v.rate != nil || v.burst != nil, partSlots: v.maxConcurrent != nil,
 		partQuota: v.limit != nil, partThrottle: v.k != nil || v.maxRefusal != nil,
 	}
-	for part, s := range limitParts(o) {
-		if given[part] {
-			list = append(list, change{part, s, l.value(part)})
+	for _, part := range slices.Sorted(maps.Keys(given)) {
+		if s := o.part(part); given[part] && len(s) > 0 {
+			list = append(list, change{part, o.tunable, l.settings(s)})
 		}
 	}
 	return list
 }
 
 // limitFields returns the fields of the action limits that an object has.
-func limitFields(o *adminhook.Object) (names []string) {
-	if o.Limits != nil {
-		names = append(names, "rate", "burst")
-	}
-	if o.Slots != nil && !o.Slots.Fixed {
-		names = append(names, "max_concurrent")
-	}
-	if o.Quota != nil {
-		names = append(names, "limit")
-	}
-	if o.Throttle != nil {
-		names = append(names, "k", "max_refusal")
+func limitFields(o *object) (names []string) {
+	for _, part := range []string{partRate, partSlots, partQuota, partThrottle} {
+		for _, s := range o.part(part) {
+			names = append(names, s.Name)
+		}
 	}
 	return names
 }
@@ -136,7 +121,7 @@ func (v *values) givenLimits() (names []string) {
 }
 
 // changeLimits changes the limits that the request names.
-func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *entry, why string) error {
+func (t *target) changeLimits(h *Handler, o *object, r *request, e *entry, why string) error {
 	v, has := &r.body, limitFields(o)
 	given := v.givenLimits()
 	if len(given) == 0 {
@@ -158,25 +143,23 @@ func (t *target) changeLimits(h *Handler, o *adminhook.Object, r *request, e *en
 			return replyErrorf(http.StatusBadRequest, "%v", err)
 		}
 	}
-	t.limits.begin(h, t, limitChanges, changes, why, v.duration)
+	if err := t.limits.begin(h, t, limitChanges, changes, why, v.duration); err != nil {
+		return replyErrorf(http.StatusBadRequest, "%v", err)
+	}
 	after := limitsOf(o)
 	e.After = after.String()
 	return nil
 }
 
-// check returns why the new value of a part is invalid.
+// check returns why the new values of a part are invalid. The guard itself checks the others.
 func (l *limits) check(c change) error {
-	var err error
 	switch c.part {
 	case partRate:
-		err = limiter.TokenBucketConfig{Rate: l.rate, Burst: l.burst}.Validate()
+		return limiter.TokenBucketConfig{Rate: l.rate, Burst: l.burst}.Validate()
 	case partSlots:
-		err = inflight.Config{Limit: l.maxConcurrent}.Validate()
+		return inflight.Config{Limit: l.maxConcurrent}.Validate()
 	}
-	if err == nil && c.setting.Check != nil {
-		err = c.setting.Check(c.v)
-	}
-	return err
+	return nil
 }
 
 // String returns the limits as text, such as "100/s, burst 20".

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // maxAlerts is the maximum number of alerts of a monitor in an answer. The firing ones come first.
@@ -31,11 +32,11 @@ type alertView struct {
 }
 
 // actOnMonitor does an action on a monitor.
-func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
+func actOnMonitor(o *object, r *request, e *entry) error {
 	m, v := o.Monitor, &r.body
 	switch r.action.Verb {
 	case verbSilence:
-		s := adminhook.Silence{Match: v.match, End: time.Now().Add(v.duration)}
+		s := alert.Silence{Match: v.match, EndsAt: time.Now().Add(v.duration)}
 		// not truncated, because a silence replaces another one of its name
 		s.Name = cmp.Or(v.silence, strings.Join(v.match, ", "))
 		e.Before = silenceText(m, s.Name)
@@ -49,7 +50,7 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 			return replyErrorf(http.StatusNotFound, "the monitor %.64q has no silence %.200q", o.Name, v.silence)
 		}
 	case verbTest:
-		if names := m.Notifiers(); !slices.Contains(names, v.notifier) {
+		if names := notifierNames(m); !slices.Contains(names, v.notifier) {
 			return replyErrorf(http.StatusNotFound, "the monitor %.64q has no notifier %.64q, only %.300q", o.Name, v.notifier, names)
 		}
 		if err := m.Test(r.Context(), v.notifier); err != nil {
@@ -61,24 +62,41 @@ func actOnMonitor(o *adminhook.Object, r *request, e *entry) error {
 }
 
 // silenceText returns a silence as text for the history, or "" if there is none.
-func silenceText(m *adminhook.Monitor, name string) string {
+func silenceText(m *alert.Monitor, name string) string {
 	for _, s := range m.Silences() {
 		if s.Name == name {
-			return truncateText(name+" until "+s.End.Format(time.RFC3339)+": "+strings.Join(s.Match, ", "), maxReason)
+			return truncateText(name+" until "+s.EndsAt.Format(time.RFC3339)+": "+strings.Join(s.Match, ", "), maxReason)
 		}
 	}
 	return ""
 }
 
 // addMonitor adds the fields that only monitors have.
-func (d *details) addMonitor(m *adminhook.Monitor) {
-	d.Rules, d.Notifiers = m.Rules(), m.Notifiers()
+func (d *details) addMonitor(m *alert.Monitor) {
+	d.Rules, d.Notifiers = monitors.RuleNames(m), notifierNames(m)
 	for _, s := range m.Silences() {
-		d.Silences = append(d.Silences, silenceView{s.Name, s.Match, s.Start, s.End})
+		d.Silences = append(d.Silences, silenceView{s.Name, s.Match, s.StartsAt, s.EndsAt})
 	}
-	alerts := m.Alerts()
+	alerts := activeAlerts(m)
 	d.MoreAlerts = len(alerts) > maxAlerts
 	for _, a := range alerts[:min(len(alerts), maxAlerts)] {
-		d.Alerts = append(d.Alerts, alertView{a.Rule, a.Key, a.State, a.Labels["severity"], a.SilencedBy})
+		d.Alerts = append(d.Alerts, alertView{a.Rule, a.Key, string(a.State), a.Labels["severity"], a.SilencedBy})
 	}
+}
+
+// monitors are functions of package alert beyond its API.
+var monitors = alert.Inside(friend.Key{})
+
+func notifierNames(m *alert.Monitor) (names []string) {
+	for _, n := range monitors.Notifiers(m) {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// activeAlerts returns the alerts that are firing, and then those that are pending.
+func activeAlerts(m *alert.Monitor) []alert.Alert {
+	list := slices.DeleteFunc(m.Alerts(), func(a alert.Alert) bool { return a.State == alert.Resolved })
+	slices.SortStableFunc(list, func(a, b alert.Alert) int { return cmp.Compare(a.State, b.State) })
+	return list
 }

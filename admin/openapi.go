@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// object is a JSON object of the description.
-type object = map[string]any
+// jsonMap is a JSON object of the description.
+type jsonMap = map[string]any
 
 // describe returns the OpenAPI description of the handler, made of the table of routes and of the
 // types of the answers. https://spec.openapis.org/oas/v3.1.0
-func describe() object {
-	paths := object{}
+func describe() jsonMap {
+	paths := jsonMap{}
 	for _, r := range routes() {
 		if r.path == "/openapi.json" {
 			continue
 		}
-		methods, known := paths[r.path].(object)
+		methods, known := paths[r.path].(jsonMap)
 		if !known {
-			methods = object{}
+			methods = jsonMap{}
 			paths[r.path] = methods
 		}
 		methods[strings.ToLower(r.method)] = r.describe()
 	}
-	return object{
+	return jsonMap{
 		"openapi": "3.1.0",
-		"info": object{
+		"info": jsonMap{
 			"title": "weir admin", "version": "1",
 			"description": "Lists gates, breakers, limiters, throttles, alert monitors and other objects, and acts on them.",
 		},
 		"paths": paths,
-		"components": object{"schemas": object{
-			"Object":  schemaOf(reflect.TypeFor[view]()),
+		"components": jsonMap{"schemas": jsonMap{
+			"Object":  schemaOf(reflect.TypeFor[objectView]()),
 			"Details": schemaOf(reflect.TypeFor[details]()),
 			"Objects": schemaOf(reflect.TypeFor[objectList]()),
 			"Members": schemaOf(reflect.TypeFor[memberList]()),
@@ -62,18 +62,18 @@ var bodyProblems = map[string]string{
 	"415": "The Content-Type is not application/json.",
 }
 
-func (r *route) describe() object {
-	o := object{
+func (r *route) describe() jsonMap {
+	o := jsonMap{
 		"operationId": r.verb(), "summary": r.help,
-		"responses": object{"200": object{"description": "Done.", "content": jsonContent(reference(r.answer))}},
+		"responses": jsonMap{"200": jsonMap{"description": "Done.", "content": jsonContent(reference(r.answer))}},
 	}
 	if r.method == http.MethodGet {
 		o["operationId"] = "get" + r.answer
 	}
 	addProblems(o, problems)
-	var parameters []object
+	var parameters []jsonMap
 	for _, f := range r.query {
-		parameters = append(parameters, object{
+		parameters = append(parameters, jsonMap{
 			"name": f.name, "in": "query", "required": f.required, "description": f.help, "schema": f.schema(),
 		})
 	}
@@ -87,8 +87,8 @@ func (r *route) describe() object {
 	return o
 }
 
-func (r *route) describeBody() object {
-	properties, required := object{}, []string{}
+func (r *route) describeBody() jsonMap {
+	properties, required := jsonMap{}, []string{}
 	for _, f := range r.body {
 		s := f.schema()
 		s["description"] = f.help
@@ -97,29 +97,29 @@ func (r *route) describeBody() object {
 			required = append(required, f.name)
 		}
 	}
-	schema := object{"type": "object", "additionalProperties": false, "properties": properties}
+	schema := jsonMap{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		schema["required"] = required
 	}
-	return object{"required": len(required) > 0, "content": jsonContent(schema)}
+	return jsonMap{"required": len(required) > 0, "content": jsonContent(schema)}
 }
 
-func addProblems(operation object, list map[string]string) {
-	responses, _ := operation["responses"].(object)
+func addProblems(operation jsonMap, list map[string]string) {
+	responses, _ := operation["responses"].(jsonMap)
 	for status, text := range list {
-		responses[status] = object{"description": text, "content": jsonContent(reference("Problem"))}
+		responses[status] = jsonMap{"description": text, "content": jsonContent(reference("Problem"))}
 	}
 }
 
-func (f *field) schema() object {
-	s := object{"type": f.kind}
+func (f *field) schema() jsonMap {
+	s := jsonMap{"type": f.kind}
 	switch f.kind {
 	case "integer":
 		s["minimum"] = 1
 	case "number":
 		s["exclusiveMinimum"] = 0
 	case "array":
-		s["items"], s["minItems"] = object{"type": "string"}, 1
+		s["items"], s["minItems"] = jsonMap{"type": "string"}, 1
 	}
 	if f.enum != nil {
 		s["enum"] = f.enum
@@ -127,28 +127,30 @@ func (f *field) schema() object {
 	return s
 }
 
-func jsonContent(schema object) object { return object{"application/json": object{"schema": schema}} }
+func jsonContent(schema jsonMap) jsonMap {
+	return jsonMap{"application/json": jsonMap{"schema": schema}}
+}
 
-func reference(schema string) object { return object{"$ref": "#/components/schemas/" + schema} }
+func reference(schema string) jsonMap { return jsonMap{"$ref": "#/components/schemas/" + schema} }
 
 // schemaOf returns the schema of a type as encoding/json writes it.
-func schemaOf(t reflect.Type) object {
+func schemaOf(t reflect.Type) jsonMap {
 	if t == reflect.TypeFor[time.Time]() {
-		return object{"type": "string", "format": "date-time"}
+		return jsonMap{"type": "string", "format": "date-time"}
 	}
 	switch t.Kind() { //nolint:exhaustive // the answers have no other kinds, and a test checks all of them
 	case reflect.Pointer:
 		return schemaOf(t.Elem())
 	case reflect.Slice:
-		return object{"type": "array", "items": schemaOf(t.Elem())}
+		return jsonMap{"type": "array", "items": schemaOf(t.Elem())}
 	case reflect.Int, reflect.Int64:
-		return object{"type": "integer"}
+		return jsonMap{"type": "integer"}
 	case reflect.Float64:
-		return object{"type": "number"}
+		return jsonMap{"type": "number"}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return jsonMap{"type": "boolean"}
 	case reflect.Struct:
-		properties, required := object{}, []string{}
+		properties, required := jsonMap{}, []string{}
 		for _, f := range reflect.VisibleFields(t) {
 			name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
 			if f.Anonymous {
@@ -159,7 +161,7 @@ func schemaOf(t reflect.Type) object {
 				required = append(required, name)
 			}
 		}
-		return object{"type": "object", "properties": properties, "required": required}
+		return jsonMap{"type": "object", "properties": properties, "required": required}
 	}
-	return object{"type": "string"}
+	return jsonMap{"type": "string"}
 }

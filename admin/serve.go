@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"time"
-
-	"github.com/weir-go/weir/internal/adminhook"
 )
 
 // request is an authorized request.
@@ -126,7 +124,7 @@ func (h *Handler) act(r *request) (any, error) {
 
 // findTarget returns the object of an action. For an object with keys, the request has to say
 // whether one key is meant or all of them.
-func (h *Handler) findTarget(r *request) (o adminhook.Object, err error) {
+func (h *Handler) findTarget(r *request) (o object, err error) {
 	all := r.query.Has("all")
 	if all && r.action.Key != "" {
 		return o, replyErrorf(http.StatusBadRequest, "the query has both key and all")

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/view"
 )
 
 // target is an object on which actions were done.
@@ -28,17 +28,17 @@ type target struct {
 
 // change is a value that an action gives to a setting of an object.
 type change struct {
-	part    string // which names the setting among those that one timed action can change
-	setting *adminhook.Setting
-	v       any
+	part    string // which names the settings among those that one timed action can change
+	tunable view.Tunable
+	to      []view.Setting
 }
 
 // timedChange is a change that ends automatically.
 type timedChange struct {
 	change
 
-	set  adminhook.Value
-	base adminhook.Value // the value that is restored at the end
+	set  []view.Setting
+	base []view.Setting // the settings that are restored at the end
 }
 
 // timedAction is an action on some settings of an object that ends automatically. The zero value
@@ -57,23 +57,32 @@ type timedAction struct {
 type aspect struct {
 	what string
 	of   func(t *target) *timedAction
-	text func(values map[string]any) string // by the part of the change
+	text func(settings map[string][]view.Setting) string // by the part of the change
 }
 
-// begin sets the values. If d is above 0, the earlier values are restored after d. If an earlier
-// timed action has not ended, these are the values before the first one, unless others have set
-// them since.
-func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why string, d time.Duration) {
+// begin sets the values, or none of them if one is invalid. If d is above 0, the earlier values are
+// restored after d. If an earlier timed action has not ended, these are the values before the first
+// one, unless others have set them since.
+func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why string, d time.Duration) error {
 	next := maps.Clone(x.changes)
 	if next == nil {
 		next = map[string]timedChange{}
 	}
+	var done []timedChange
 	for _, c := range list {
-		base := c.setting.Get()
-		if old, ok := next[c.part]; ok && old.set.Number == base.Number {
+		base := c.settings()
+		now, err := c.tunable.Set(why, c.to...)
+		if err != nil {
+			for _, set := range done {
+				set.tunable.Restore(why, set.set, set.base)
+			}
+			return err
+		}
+		done = append(done, timedChange{c, now, base})
+		if old, ok := next[c.part]; ok && sameVersions(old.set, base) {
 			base = old.base
 		}
-		next[c.part] = timedChange{c, c.setting.Set(c.v, why), base}
+		next[c.part] = timedChange{c, now, base}
 		if d <= 0 {
 			delete(next, c.part)
 		}
@@ -82,32 +91,51 @@ func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why
 		x.changes = next
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		x.after = a.text(x.values(earlierValue))
-		return
+		x.after = a.text(x.values(earlierSettings))
+		return nil
 	}
 	x.stop(h)
 	if d <= 0 {
-		return
+		return nil
 	}
 	x.changes = next
 	begun := x.begun
 	h.mu.Lock()
-	x.until, x.after = time.Now().Add(d), a.text(x.values(earlierValue))
+	x.until, x.after = time.Now().Add(d), a.text(x.values(earlierSettings))
 	h.mu.Unlock()
 	x.timer = time.AfterFunc(d, func() { x.end(h, t, a, begun) })
+	return nil
 }
 
-// values returns a value of each change.
-func (x *timedAction) values(of func(c timedChange) any) map[string]any {
-	values := map[string]any{}
+// settings returns the present values of the settings of the change, in the same order.
+func (c *change) settings() []view.Setting {
+	all, now := c.tunable.Settings(), make([]view.Setting, len(c.to))
+	for i, s := range c.to {
+		now[i] = view.Setting{Name: s.Name}
+		if at := slices.IndexFunc(all, func(one view.Setting) bool { return one.Name == s.Name }); at >= 0 {
+			now[i] = all[at]
+		}
+	}
+	return now
+}
+
+// sameVersions reports whether the settings a were not set again: then b has the same versions.
+func sameVersions(a, b []view.Setting) bool {
+	return slices.EqualFunc(a, b, func(x, y view.Setting) bool { return x.Name == y.Name && x.Version == y.Version })
+}
+
+// values returns the settings of each change.
+func (x *timedAction) values(of func(c timedChange) []view.Setting) map[string][]view.Setting {
+	values := map[string][]view.Setting{}
 	for part, c := range x.changes {
 		values[part] = of(c)
 	}
 	return values
 }
 
-func earlierValue(c timedChange) any { return c.base.V }
-func setValue(c timedChange) any     { return c.set.V }
+func earlierSettings(c timedChange) []view.Setting  { return c.base }
+func settingsOfAction(c timedChange) []view.Setting { return c.set }
+func presentSettings(c timedChange) []view.Setting  { return c.settings() }
 
 // stop forgets the timed action.
 func (x *timedAction) stop(h *Handler) {
@@ -132,19 +160,19 @@ func (x *timedAction) end(h *Handler, t *target, a *aspect, begun int) {
 	if x.begun != begun {
 		return
 	}
-	e := entry{Verb: verbEnd, Before: a.text(x.values(setValue)), After: a.text(x.values(earlierValue))}
+	e := entry{Verb: verbEnd, Before: a.text(x.values(settingsOfAction)), After: a.text(x.values(earlierSettings))}
 	kept := 0
 	for _, part := range slices.Sorted(maps.Keys(x.changes)) {
-		if c := x.changes[part]; !c.setting.Restore(c.set, c.base, "by the end of a timed action") {
+		if c := x.changes[part]; !c.tunable.Restore("by the end of a timed action", c.set, c.base) {
 			kept++
 		}
 	}
 	switch {
 	case kept == len(x.changes):
-		e.Before = a.text(x.values(func(c timedChange) any { return c.setting.Get().V }))
+		e.Before = a.text(x.values(presentSettings))
 		e.After, e.Reason = e.Before, "the "+a.what+" was changed by other means, and stays"
 	case kept > 0:
-		e.After = a.text(x.values(func(c timedChange) any { return c.setting.Get().V }))
+		e.After = a.text(x.values(presentSettings))
 		e.Reason = "a part of the " + a.what + " was changed by other means, and stays"
 	}
 	x.stop(h)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/view"
 )
 
 // The timer of an action may fire while a second action replaces the first. Then the function of
@@ -18,15 +18,15 @@ func TestATimerThatFiredLateChangesNothing(t *testing.T) {
 		h, err := New(Config{Authorize: func(*http.Request, Action) (string, error) { return "alice", nil }})
 		require.NoError(t, err)
 		value := "before"
-		var number adminhook.Number
-		setting := number.Setting(func() any { return value }, func(v any) { value = v.(string) })
-		to := func(v string) []change { return []change{{"", setting, v}} }
+		to := func(v string) []change {
+			return []change{{"", &settableValue{value: &value}, []view.Setting{{Name: "state", Value: v}}}}
+		}
 		of := new(target)
 		x := &of.override
 		of.busy.Lock()
-		x.begin(h, of, overrides, to("first"), "", time.Hour)
+		require.NoError(t, x.begin(h, of, overrides, to("first"), "", time.Hour))
 		late := x.begun
-		x.begin(h, of, overrides, to("second"), "", 2*time.Hour)
+		require.NoError(t, x.begin(h, of, overrides, to("second"), "", 2*time.Hour))
 		of.busy.Unlock()
 		x.end(h, of, overrides, late)
 		requireValue := func(want string, acts int) {
@@ -42,4 +42,21 @@ func TestATimerThatFiredLateChangesNothing(t *testing.T) {
 		synctest.Wait()
 		requireValue("before", 1)
 	})
+}
+
+// settableValue is a setting without versions.
+type settableValue struct{ value *string }
+
+func (s *settableValue) Settings() []view.Setting {
+	return []view.Setting{{Name: "state", Value: *s.value}}
+}
+
+func (s *settableValue) Set(_ string, to ...view.Setting) ([]view.Setting, error) {
+	*s.value = to[0].Value
+	return to, nil
+}
+
+func (s *settableValue) Restore(_ string, _, earlier []view.Setting) bool {
+	*s.value = earlier[0].Value
+	return true
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"net/http"
 	"time"
-
-	"github.com/weir-go/weir/internal/adminhook"
-	"github.com/weir-go/weir/limiter"
 )
 
 // background is the context of log records that are written after the request.
 var background = context.Background()
 
 // view is an object as JSON. Values that do not apply are left out.
-type view struct {
+type objectView struct {
 	Kind          string      `json:"kind"`
 	Name          string      `json:"name"`
 	Key           string      `json:"key,omitempty"`
@@ -34,13 +31,13 @@ type view struct {
 
 // objectList is the answer to GET objects.
 type objectList struct {
-	Objects []view `json:"objects"`
+	Objects []objectView `json:"objects"`
 }
 
 // memberList is the answer to GET members. More says that there are more members than are listed.
 type memberList struct {
-	Members []view `json:"members"`
-	More    bool   `json:"more"`
+	Members []objectView `json:"members"`
+	More    bool         `json:"more"`
 }
 
 // timedView is a change that ends automatically.
@@ -52,7 +49,7 @@ type timedView struct {
 
 // details is an object with its history.
 type details struct {
-	view
+	objectView
 
 	Explain   string      `json:"explain,omitempty"`
 	Busiest   []busyKey   `json:"busiest,omitempty"`
@@ -72,20 +69,20 @@ type busyKey struct {
 	AtMost  int64  `json:"at_most"`
 }
 
-func (h *Handler) view(o *adminhook.Object, key string) view {
-	v := view{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Keys: hasKeys(o), Actions: actionsOf(o)}
+func (h *Handler) view(o *object, key string) objectView {
+	v := objectView{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Keys: hasKeys(o), Actions: actionsOf(o)}
 	if o.State != nil {
 		v.State = o.State()
 	}
 	l := limitsOf(o)
 	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
-	if o.Limits != nil {
+	if len(o.part(partRate)) > 0 {
 		v.Rate = l.rate.String()
 	}
-	if s := o.Slots; s != nil {
-		n := s.InFlight()
-		v.InFlight = &n
-		if now := s.Now(); now != v.MaxConcurrent {
+	if o.Bound != nil {
+		n, now, configured := o.Bound()
+		v.InFlight, v.MaxConcurrent = &n, configured
+		if now != configured {
 			v.LimitNow = now
 		}
 	}
@@ -111,14 +108,14 @@ func (t *target) timedChanges() (list []timedView) {
 }
 
 // actionsOf returns the verbs that are possible for an object.
-func actionsOf(o *adminhook.Object) []string {
+func actionsOf(o *object) []string {
 	list := []string{}
 	add := func(possible bool, verbs ...string) {
 		if possible {
 			list = append(list, verbs...)
 		}
 	}
-	add(o.Override != nil, verbForce, verbRelease, verbDrain)
+	add(len(o.part(partState)) > 0 || o.PerMember, verbForce, verbRelease, verbDrain)
 	add(o.Reset != nil, verbReset)
 	add(o.Hold != nil, verbHold)
 	add(limitFields(o) != nil, verbLimits)
@@ -135,7 +132,7 @@ func durationText(d time.Duration) string {
 
 // list serves all objects.
 func (h *Handler) list(*request) (any, error) {
-	list := []view{}
+	list := []objectView{}
 	for _, o := range h.objects() {
 		list = append(list, h.view(&o, ""))
 	}
@@ -148,7 +145,7 @@ func (h *Handler) details(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := details{view: h.view(&o, r.action.Key), History: []entry{}}
+	d := details{objectView: h.view(&o, r.action.Key), History: []entry{}}
 	if o.Explain != nil {
 		d.Explain = o.Explain()
 	}
@@ -156,8 +153,7 @@ func (h *Handler) details(r *request) (any, error) {
 		d.addMonitor(o.Monitor)
 	}
 	if o.Busiest != nil {
-		list, _ := o.Busiest(maxBusiest).([]limiter.BusyKey)
-		for _, k := range list {
+		for _, k := range o.Busiest(maxBusiest) {
 			d.Busiest = append(d.Busiest, busyKey{k.Key, k.AtLeast, k.AtMost})
 		}
 	}
@@ -178,7 +174,7 @@ func (h *Handler) members(r *request) (any, error) {
 	if o.Members == nil {
 		return nil, replyErrorf(http.StatusBadRequest, "the %s %.64q is not a group", o.Kind, o.Name)
 	}
-	state, list, more := r.query.Get("state"), []view{}, false
+	state, list, more := r.query.Get("state"), []objectView{}, false
 	for key, m := range o.Members {
 		if state != "" && (m.State == nil || m.State() != state) {
 			continue

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -51,7 +51,14 @@ func (r *reentrant) methods(m *alert.Monitor) map[string]func() {
 		"Flush":       short(func(ctx context.Context) { _ = m.Flush(ctx) }),
 		"Evaluate":    func() { m.Evaluate(time.Now()) },
 		"Run":         short(func(ctx context.Context) { _ = m.Run(ctx) }),
-		"admin":       func() { o, _ := adminhook.OfMonitor(m); o.Monitor.Rules(); o.Monitor.Notifiers(); o.Monitor.Alerts() },
+		"admin": func() {
+			for v := range m.Views {
+				v.Name()
+			}
+			alert.Inside(friend.Key{}).RuleNames(m)
+			alert.Inside(friend.Key{}).Notifiers(m)
+			alert.Inside(friend.Key{}).Rules(m)
+		},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // noData returns the reasons that the metrics of a monitor show, with the number of alerts.
@@ -124,9 +124,8 @@ func TestRuleSaysWhyItHasNoData(t *testing.T) {
 			Name: "x", When: alert.Above(2), NoData: c.policy,
 			Value: alert.Each(maps.All(c.members), func(v float64) alert.Value { return alert.Gauge(func() float64 { return v }) }),
 		})
-		shown := func() (text string) {
-			require.True(t, report.Alerts(m, func(r *report.Rule) { text = r.NoData }, func(*report.Notifier) {}))
-			return text
+		shown := func() string {
+			return alert.Inside(friend.Key{}).Rules(m)[0].NoData
 		}
 		require.Empty(t, shown(), "%s: before the first evaluation", name)
 		m.Evaluate(time.Now())
@@ -143,8 +142,6 @@ func TestRuleWithTooFewCallsHasNoData(t *testing.T) {
 	m.Evaluate(start)
 	calls.Failures = 3
 	m.Evaluate(start.Add(s))
-	require.True(t, report.Alerts(m, func(r *report.Rule) {
-		require.Equal(t, "fewer calls than MinCalls, keeping the last verdict", r.NoData)
-	}, func(*report.Notifier) {}))
+	require.Equal(t, "fewer calls than MinCalls, keeping the last verdict", alert.Inside(friend.Key{}).Rules(m)[0].NoData)
 	require.Empty(t, m.Alerts())
 }

@@ -1,17 +1,13 @@
 package alert
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/instrument"
-	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/window"
 )
@@ -243,129 +239,4 @@ func Transitions(of stat.Source, state string, span time.Duration) Value {
 var transitionAttribute = map[string]string{
 	instrument.BreakerTransitions.Name: "weir.breaker.state",
 	instrument.AlertTransitions.Name:   "weir.alert.state",
-}
-
-// The live page reads monitors through this function.
-var _ = func() bool {
-	report.Alerts = func(source any, rule func(*report.Rule), notifier func(*report.Notifier)) bool {
-		m, ok := source.(*Monitor)
-		if ok {
-			m.report(rule)
-			for _, d := range m.setup.Load().deliverers {
-				stats := d.published.Load()
-				notifier(&report.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError, DroppedAt: stats.droppedAt})
-			}
-		}
-		return ok
-	}
-	return true
-}()
-
-// report yields the state of each rule at its latest evaluation.
-func (m *Monitor) report(yield func(*report.Rule)) {
-	s := m.setup.Load()
-	evaluators := s.evaluators
-	rules := make(map[string]*report.Rule, len(evaluators))
-	worst := make(map[string]float64, len(evaluators))
-	for _, e := range evaluators {
-		stats := e.published.Load() // not e.rule, which Reconfigure replaces
-		rules[stats.rule] = &report.Rule{
-			Name: stats.rule, Severity: stats.severity, Threshold: stats.when.threshold, Below: stats.when.below,
-			Unit: unitOf(stats.valueName), NoData: stats.noDataText(),
-			Fault: stats.latest.String(), FailingSince: stats.failingSince, Interval: s.config.Interval,
-		}
-	}
-	for _, a := range *m.alerts.Load() {
-		r := rules[a.Rule]
-		if r == nil || a.State != Firing {
-			continue
-		}
-		if a.SilencedBy != "" {
-			r.Silenced++
-		}
-		if r.Since.IsZero() || a.StartsAt.Before(r.Since) {
-			r.Since = a.StartsAt
-		}
-		if a.Key == "" {
-			continue
-		}
-		r.Keys++
-		if when := (Condition{below: r.Below}); r.Keys == 1 || when.worse(a.Value, worst[a.Rule]) {
-			r.Worst, worst[a.Rule] = a.Key, a.Value
-		}
-	}
-	for _, r := range rules {
-		yield(r)
-	}
-}
-
-// unitOf returns the unit of a value as metrics write it, or "" if it has none.
-func unitOf(valueName string) string {
-	switch {
-	case strings.HasPrefix(valueName, "latency "):
-		return "s"
-	case strings.HasPrefix(valueName, "burn rate "):
-		return ""
-	case strings.Contains(valueName, " rate over "):
-		return "ratio"
-	}
-	return ""
-}
-
-// Package admin uses monitors through this function.
-var _ = func() bool {
-	adminhook.OfMonitor = func(source any) (o adminhook.Object, ok bool) {
-		m, ok := source.(*Monitor)
-		if ok {
-			o = m.adminObject()
-		}
-		return o, ok
-	}
-	return true
-}()
-
-func (m *Monitor) adminObject() adminhook.Object {
-	return adminhook.Object{
-		Kind: "monitor", Name: m.setup.Load().config.Instance,
-		Monitor: &adminhook.Monitor{
-			Silence: func(s adminhook.Silence) error {
-				return m.Silence(Silence{Name: s.Name, Match: s.Match, StartsAt: s.Start, EndsAt: s.End})
-			},
-			Silences: func() (list []adminhook.Silence) {
-				for _, s := range m.Silences() {
-					list = append(list, adminhook.Silence{Name: s.Name, Match: s.Match, Start: s.StartsAt, End: s.EndsAt})
-				}
-				return list
-			},
-			EndSilence: m.EndSilence,
-			Rules: func() (names []string) {
-				for _, e := range m.setup.Load().evaluators {
-					// not e.rule, which Reconfigure replaces
-					names = append(names, e.published.Load().rule)
-				}
-				return names
-			},
-			Notifiers: func() (names []string) {
-				for _, d := range m.setup.Load().deliverers {
-					names = append(names, d.name)
-				}
-				return names
-			},
-			Test:   m.Test,
-			Alerts: m.activeAlerts,
-		},
-	}
-}
-
-// activeAlerts returns the alerts that are firing, and then those that are pending.
-func (m *Monitor) activeAlerts() (list []adminhook.Alert) {
-	for _, a := range m.Alerts() {
-		if a.State != Resolved {
-			list = append(list, adminhook.Alert{
-				Rule: a.Rule, Key: a.Key, State: string(a.State), SilencedBy: a.SilencedBy, Labels: a.Labels,
-			})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b adminhook.Alert) int { return cmp.Compare(a.State, b.State) })
-	return list
 }

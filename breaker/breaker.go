@@ -39,7 +39,7 @@ type Breaker struct {
 	slots  probeSlots
 	places *openPlaces // of the group; nil for a breaker that is not in a group
 	placed bool        // b has a place; guarded by mu
-	// the number of the override, which tells who has set it: see adminhook.Value; guarded by mu
+	// the version of the override: see view.Setting.Version; guarded by mu
 	overrideSet uint64
 
 	// far from phase, because calls write these and read phase

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/internal/waiting"
+	"github.com/weir-go/weir/view"
 	"github.com/weir-go/weir/window"
 )
 
@@ -244,10 +244,10 @@ const maxIncidents = 8
 // They never change: a transition makes new ones. Only openings and closings cost anything, and a
 // breaker that never opened has none.
 type incidents struct {
-	began    time.Duration     // of the current incident
-	openings int               // of the current incident; 0 for none
-	cause    string            // of its first opening
-	past     []report.Incident // the ended ones, the oldest first
+	began    time.Duration   // of the current incident
+	openings int             // of the current incident; 0 for none
+	cause    string          // of its first opening
+	past     []view.Incident // the ended ones, the oldest first
 }
 
 // afterTransition returns the incidents after a transition from phase p at the given time. i is nil
@@ -269,7 +269,7 @@ func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date 
 		next.openings++
 		return &next
 	case !trips && tripped:
-		ended := report.Incident{Began: date(i.began), Ended: date(max(at, i.began)), Openings: i.openings, Cause: i.cause}
+		ended := view.Incident{Began: date(i.began), Ended: date(max(at, i.began)), Openings: i.openings, Cause: i.cause}
 		kept := i.past[max(len(i.past)-maxIncidents+1, 0):]
 		return &incidents{past: append(slices.Clip(slices.Clone(kept)), ended)}
 	}
@@ -285,13 +285,18 @@ func (p *phase) causeOf(c *Change) string {
 	return c.Reason
 }
 
-// currentIncident returns the incident that has not ended yet. If there is none, its Openings is 0.
-func (p *phase) currentIncident(date func(time.Duration) time.Time) report.Incident {
-	if p.passes == allCalls {
-		return report.Incident{}
+// allIncidents returns the last incidents. If the last one has not ended, it is the present one.
+func (p *phase) allIncidents(date func(time.Duration) time.Time) (all []view.Incident) {
+	i := p.incidents
+	if i != nil {
+		all = i.past
 	}
-	if i := p.incidents; i != nil && i.openings > 0 {
-		return report.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause}
+	switch {
+	case p.passes == allCalls:
+		return all
+	case i != nil && i.openings > 0:
+		return append(slices.Clip(all), view.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause})
+	default: // Initial is Open
+		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: p.reason})
 	}
-	return report.Incident{Began: date(p.since), Openings: 1, Cause: p.reason} // Initial is Open
 }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/view"
 	"github.com/weir-go/weir/window"
 )
 
@@ -340,9 +340,9 @@ func (fs *faults) atLeast(field string, d, least time.Duration) {
 }
 
 // Settings returns the Config with its defaults, in words, except for its functions.
-func (r *rules) Settings() []report.Setting {
+func (r *rules) Settings() []view.Setting {
 	c := &r.config
-	all := []report.Setting{
+	all := []view.Setting{
 		{Name: "FailureRate", Value: rateText(c.FailureRate)},
 		{Name: "FailureRun", Value: countText(c.FailureRun)},
 		{Name: "ConsecutiveFailures", Value: countText(c.ConsecutiveFailures)},
@@ -352,22 +352,22 @@ func (r *rules) Settings() []report.Setting {
 		{Name: "MinCalls", Value: countText(c.MinCalls)},
 	}
 	if c.LastCalls > 0 {
-		all = append(all, report.Setting{Name: "LastCalls", Value: countText(c.LastCalls)})
+		all = append(all, view.Setting{Name: "LastCalls", Value: countText(c.LastCalls)})
 	} else {
-		all = append(all, report.Setting{Name: "Window", Value: fmt.Sprintf("%v in %d buckets", c.Window, c.Buckets)})
+		all = append(all, view.Setting{Name: "Window", Value: fmt.Sprintf("%v in %d buckets", c.Window, c.Buckets)})
 	}
 	return append(all,
-		report.Setting{Name: "Cooldown", Value: spanText(c.Cooldown)},
-		report.Setting{Name: "CooldownFactor", Value: strconv.FormatFloat(c.CooldownFactor, 'g', 4, 64)},
-		report.Setting{Name: "MaxCooldown", Value: spanText(c.MaxCooldown)},
-		report.Setting{Name: "CooldownJitter", Value: rateText(c.CooldownJitter)},
-		report.Setting{Name: "MaxRetryAfter", Value: spanText(c.MaxRetryAfter)},
-		report.Setting{Name: "Probes", Value: countText(c.Probes)},
-		report.Setting{Name: "ProbeTimeout", Value: spanText(c.ProbeTimeout)},
-		report.Setting{Name: "HalfOpenTimeout", Value: spanText(c.HalfOpenTimeout)},
-		report.Setting{Name: "Recovery", Value: spanText(c.Recovery)},
-		report.Setting{Name: "KeepFailures", Value: countText(c.KeepFailures)},
-		report.Setting{Name: "CountDeadlines", Value: strconv.FormatBool(c.CountDeadlines)},
+		view.Setting{Name: "Cooldown", Value: spanText(c.Cooldown)},
+		view.Setting{Name: "CooldownFactor", Value: strconv.FormatFloat(c.CooldownFactor, 'g', 4, 64)},
+		view.Setting{Name: "MaxCooldown", Value: spanText(c.MaxCooldown)},
+		view.Setting{Name: "CooldownJitter", Value: rateText(c.CooldownJitter)},
+		view.Setting{Name: "MaxRetryAfter", Value: spanText(c.MaxRetryAfter)},
+		view.Setting{Name: "Probes", Value: countText(c.Probes)},
+		view.Setting{Name: "ProbeTimeout", Value: spanText(c.ProbeTimeout)},
+		view.Setting{Name: "HalfOpenTimeout", Value: spanText(c.HalfOpenTimeout)},
+		view.Setting{Name: "Recovery", Value: spanText(c.Recovery)},
+		view.Setting{Name: "KeepFailures", Value: countText(c.KeepFailures)},
+		view.Setting{Name: "CountDeadlines", Value: strconv.FormatBool(c.CountDeadlines)},
 	)
 }
 

@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -130,6 +131,6 @@ func (b *Breaker) KeptFailures() []FailedCall { return b.newDetails("").failures
 
 // The administrative methods of a group.
 
-func (g *Group[K]) ForceAll(s State) { g.setAll(s, "forced") }
-func (g *Group[K]) ReleaseAll()      { g.setAll("", "released") }
-func (g *Group[K]) ResetAll()        { g.resetAll("reset") }
+func (g *Group[K]) ForceAll(s State) { _, _ = groupView[K]{g}.Set("", stateSetting(s, 0)...) }
+func (g *Group[K]) ReleaseAll()      { g.ForceAll("") }
+func (g *Group[K]) ResetAll()        { _ = groupView[K]{g}.Reset(context.Background(), "") }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/view"
 )
 
 // groupOverride is an override of all keys of a group, which lies over the overrides of single
@@ -13,10 +13,10 @@ import (
 type groupOverride[K comparable] struct {
 	state atomic.Pointer[State] // of new keys; nil if there is none
 
-	changing sync.Mutex // held by setAll, not during OnChange
+	changing sync.Mutex // held while the override changes, not during OnChange
 
 	mu     sync.Mutex  // held for no longer than the fields below are used
-	number uint64      // see adminhook.Value
+	number uint64      // see view.Setting.Version
 	own    map[K]State // the overrides that covered keys have of their own
 }
 
@@ -37,35 +37,11 @@ func (o *groupOverride[K]) covers(number uint64) State {
 	return ""
 }
 
-// setAll overrides the states of all keys, or lifts that override if s is "".
-func (g *Group[K]) setAll(s State, reason string) adminhook.Value {
-	g.override.changing.Lock()
-	number := adminhook.NextNumber()
-	queues := g.changeAll(s, number, reason)
-	g.override.changing.Unlock()
-	deliverAll(queues)
-	return adminhook.Value{V: string(s), Number: number}
-}
-
-// restoreAll is setAll for an earlier value, unless the override was set after the number.
-func (g *Group[K]) restoreAll(set uint64, earlier adminhook.Value, reason string) bool {
-	g.override.changing.Lock()
-	if g.overrideValue().Number != set {
-		g.override.changing.Unlock()
-		return false
-	}
-	queues := g.changeAll(State(earlier.V.(string)), earlier.Number, reason)
-	g.override.changing.Unlock()
-	deliverAll(queues)
-	return true
-}
-
-// overrideValue returns the override of the group with its number.
-func (g *Group[K]) overrideValue() adminhook.Value {
-	o := &g.override
+// settings returns the override with its version.
+func (o *groupOverride[K]) settings() []view.Setting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return adminhook.Value{V: string(o.currentOverride()), Number: o.number}
+	return stateSetting(o.currentOverride(), o.number)
 }
 
 // changeAll begins or ends the override of the group. It leaves the delivery of the changes to its
@@ -171,13 +147,6 @@ func (m *member[K]) ownUnder(b *Breaker, number uint64, f func(over, own State) 
 func deliverAll(queues []*changeQueue) {
 	for _, q := range queues {
 		q.deliver()
-	}
-}
-
-// resetAll resets all keys.
-func (g *Group[K]) resetAll(reason string) {
-	for _, b := range g.All() {
-		b.resetFor(time.Now(), reason)
 	}
 }
 

@@ -13,13 +13,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/view"
 )
 
-// reportOf returns what the live page reads of a breaker.
-func reportOf(t *testing.T, b *breaker.Breaker) (r report.Breaker) {
-	t.Helper()
-	require.True(t, report.Breakers(b, func(one *report.Breaker) { r = *one }))
+// report is what the live page reads of a breaker. The incident is zero if none lasts.
+type report struct {
+	view.Status
+	view.Incident
+
+	Past []view.Incident // those that have ended
+}
+
+func reportOf(b *breaker.Breaker) (r report) {
+	for v := range b.Views {
+		r.Status = v.(view.Guard).Status()
+	}
+	r.Past = r.Incidents
+	if i := r.Lasts(); i != nil {
+		r.Incident, r.Past = *i, r.Incidents[:len(r.Incidents)-1]
+	}
 	return r
 }
 
@@ -36,14 +48,14 @@ var quickToOpenConfig = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, P
 func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", quickToOpenConfig)
-		require.Zero(t, reportOf(t, b).Openings)
+		require.Zero(t, reportOf(b).Openings)
 
 		began := time.Now()
 		for range 4 { // each failed probe opens it again
 			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}
-		r := reportOf(t, b)
+		r := reportOf(b)
 		require.Equal(t, began, r.Began, "not the last look")
 		require.Equal(t, 4, r.Openings)
 		require.Equal(t, "failure rate 100% of 1 calls, limit 50%", r.Cause)
@@ -51,9 +63,9 @@ func TestAnIncidentBeginsAtTheFirstOpeningAndEndsWhenTheBreakerCloses(t *testing
 		require.Empty(t, r.Past)
 
 		makeSuccessfulCall(b)
-		r = reportOf(t, b)
+		r = reportOf(b)
 		require.Zero(t, r.Openings)
-		require.Equal(t, []report.Incident{{Began: began, Ended: began.Add(20 * time.Second), Openings: 4, Cause: "failure rate 100% of 1 calls, limit 50%"}}, r.Past)
+		require.Equal(t, []view.Incident{{Began: began, Ended: began.Add(20 * time.Second), Openings: 4, Cause: "failure rate 100% of 1 calls, limit 50%"}}, r.Past)
 	})
 }
 
@@ -67,7 +79,7 @@ func TestABreakerRemembersItsLastEightIncidents(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			makeSuccessfulCall(b)
 		}
-		past := reportOf(t, b).Past
+		past := reportOf(b).Past
 		require.Len(t, past, 8)
 		for i, p := range past {
 			require.Equal(t, began[3+i], p.Began)
@@ -82,17 +94,17 @@ func TestAnOverrideThatRefusesIsAnIncident(t *testing.T) {
 		began := time.Now()
 		b.Force(breaker.ForcedOpen)
 		time.Sleep(time.Minute)
-		require.Equal(t, began, reportOf(t, b).Began)
+		require.Equal(t, began, reportOf(b).Began)
 		b.Release()
-		require.Equal(t, time.Minute, reportOf(t, b).Past[0].Ended.Sub(began))
+		require.Equal(t, time.Minute, reportOf(b).Past[0].Ended.Sub(began))
 
 		c := quickToOpenConfig
 		c.Initial = breaker.Open
 		first := time.Now()
 		opened := breaker.New("late", c)
 		time.Sleep(time.Hour)
-		require.Equal(t, first, reportOf(t, opened).Began)
-		require.Equal(t, 1, reportOf(t, opened).Openings)
+		require.Equal(t, first, reportOf(opened).Began)
+		require.Equal(t, 1, reportOf(opened).Openings)
 	})
 }
 
@@ -101,24 +113,24 @@ func TestAnIncidentAfterAnOverrideSaysWhyTheBreakerOpened(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := breaker.New("bank", quickToOpenConfig)
 			makeFailingCall(b)
-			why := reportOf(t, b).Cause
+			why := reportOf(b).Cause
 			require.Contains(t, why, "failure rate")
 			b.Force(s)
-			require.Zero(t, reportOf(t, b).Openings)
+			require.Zero(t, reportOf(b).Openings)
 			b.Release()
-			require.Equal(t, why, reportOf(t, b).Cause)
+			require.Equal(t, why, reportOf(b).Cause)
 			b.Force(s)
 			time.Sleep(time.Hour)
 			b.Release()
 			require.Equal(t, breaker.HalfOpen, b.State())
-			require.Equal(t, why, reportOf(t, b).Cause, "a breaker whose cooldown is over")
+			require.Equal(t, why, reportOf(b).Cause, "a breaker whose cooldown is over")
 			b.Force(s)
 			b.Force(breaker.ForcedOpen)
-			require.Equal(t, "forced", reportOf(t, b).Cause)
+			require.Equal(t, "forced", reportOf(b).Cause)
 			b.Force(s)
 			b.OpenFor(time.Minute)
 			b.Release()
-			require.Equal(t, "opened", reportOf(t, b).Cause)
+			require.Equal(t, "opened", reportOf(b).Cause)
 		})
 	}
 }
@@ -144,7 +156,7 @@ func TestReportsAreConsistentDuringTransitions(t *testing.T) {
 	for range 2 {
 		readers.Go(func() {
 			for !done.Load() {
-				if fault := inconsistency(reportOf(t, b)); fault != "" {
+				if fault := inconsistency(reportOf(b)); fault != "" {
 					faults.Store(&fault)
 				}
 			}
@@ -155,12 +167,12 @@ func TestReportsAreConsistentDuringTransitions(t *testing.T) {
 	readers.Wait()
 	require.Nil(t, faults.Load())
 	b.Reset()
-	require.Zero(t, reportOf(t, b).Openings)
-	require.Len(t, reportOf(t, b).Past, 8)
+	require.Zero(t, reportOf(b).Openings)
+	require.Len(t, reportOf(b).Past, 8)
 }
 
 // inconsistency returns what is wrong in a report, or "".
-func inconsistency(r report.Breaker) string {
+func inconsistency(r report) string {
 	if (r.Openings > 0) == r.Began.IsZero() || len(r.Past) > 8 {
 		return fmt.Sprintf("%+v", r)
 	}
@@ -181,9 +193,13 @@ func TestReportOfAGroupHasTheKeysWithSeries(t *testing.T) {
 		for range g.Observe {
 		}
 		found := map[string]int{}
-		require.True(t, report.Breakers(g, func(r *report.Breaker) { found[r.Key] = r.Openings }))
+		for v := range g.Views {
+			for key, m := range v.(view.Group).Shown() {
+				s := m.(view.Guard).Status()
+				found[key] = len(s.Incidents)
+			}
+		}
 		require.Equal(t, map[string]int{"a": 1, "b": 0}, found)
-		require.False(t, report.Breakers("another source", func(*report.Breaker) { require.Fail(t, "yielded") }))
 	})
 }
 
@@ -191,7 +207,7 @@ func TestReportShowsTheSettingsInForce(t *testing.T) {
 	b := breaker.New("bank", breaker.Config{FailureRate: 0.25, SlowCall: time.Second, Recovery: breaker.Off})
 	settings := func() map[string]string {
 		all := map[string]string{}
-		for _, s := range reportOf(t, b).Rules.Settings() {
+		for _, s := range reportOf(b).Config.Settings() {
 			all[s.Name] = s.Value
 		}
 		return all

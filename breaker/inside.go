@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/waiting"
 )
 
-// Inside returns functions of breakers for the other packages of this module. Users cannot call it.
+// Inside returns functions of breakers for the other packages of this module. Users cannot name the
+// key.
 func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
 
 // inside has the functions of breakers that gates and tests of this module use beyond the API.
@@ -184,7 +185,8 @@ func (inside) ReleaseAt(b *Breaker, t time.Time)                  { b.releaseAt(
 func (inside) OpenForAt(b *Breaker, t time.Time, d time.Duration) { b.openForAt(t, d) }
 func (inside) ResetAt(b *Breaker, t time.Time)                    { b.resetAt(t) }
 
-// Inside returns functions of groups for the other packages of this module. Users cannot call it.
+// Inside returns functions of groups for the other packages of this module. Users cannot name the
+// key.
 func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} } //nolint:revive // only its methods are needed
 
 type insideGroup[K comparable] struct{ group *Group[K] }

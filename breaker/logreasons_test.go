@@ -80,11 +80,11 @@ func TestATransitionByTheClockNamesTheTimeout(t *testing.T) {
 					require.Equal(t, c.want, lastReason(t, changes, breaker.Open, breaker.HalfOpen))
 					if !strings.Contains(name, "hand") {
 						require.Contains(t, b.Explain(), opened, "the reason of the opening is still told")
-						require.Contains(t, reportOf(t, b).Reason, opened)
+						require.Contains(t, reportOf(b).Reason, opened)
 					}
 					if !strings.Contains(name, "hand") && !strings.Contains(name, "override") {
 						// Release begins an incident
-						require.Equal(t, opened, reportOf(t, b).Cause)
+						require.Equal(t, opened, reportOf(b).Cause)
 					}
 					return context.Canceled
 				})
@@ -130,13 +130,13 @@ func TestAnIncidentOfABreakerThatBeginsOpenKeepsItsCause(t *testing.T) {
 		for range 2 {
 			// half-open
 			_ = b.Run(t.Context(), func(context.Context) error { return context.Canceled })
-			r := reportOf(t, b)
+			r := reportOf(b)
 			require.Equal(t, began, r.Began)
 			require.Equal(t, "initial state", r.Cause)
 			makeFailingCall(b)
 			time.Sleep(5 * time.Second)
 		}
-		require.Equal(t, 3, reportOf(t, b).Openings)
+		require.Equal(t, 3, reportOf(b).Openings)
 	})
 }
 

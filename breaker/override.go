@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/internal/settings"
 )
 
 // Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override
@@ -29,7 +29,7 @@ const forcedReason = "forced"
 // not told the reason of the change. It returns the number of the override.
 func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint64) {
 	b.changeUnderLock(t, func(b *Breaker, p *phase, at time.Duration) {
-		b.overrideSet = adminhook.NextNumber()
+		b.overrideSet = settings.NextVersion()
 		number = b.overrideSet
 		b.changeOverride(p, s, at, reason)
 	})

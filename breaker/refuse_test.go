@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/view"
 )
 
 // refusingConfig is the config of a breaker that refuses all calls.
@@ -136,16 +136,20 @@ func TestAGroupIsForcedWhileItRefuses(t *testing.T) {
 	g := breaker.NewGroup[int]("g", breaker.GroupConfig{MaxKeys: 4})
 	own, other := g.Get(1), g.Get(2)
 	own.Force(breaker.ForcedClosed)
-	operator, ok := adminhook.OfBreaker(g)
-	require.True(t, ok)
+	force := func(s string) {
+		for v := range g.Views {
+			_, err := v.(view.Tunable).Set("by hand", view.Setting{Name: "state", Value: s})
+			require.NoError(t, err)
+		}
+	}
 	require.NoError(t, g.Reconfigure(refusingConfig))
-	operator.Override.Set("forced_open", "by hand")
+	force("forced_open")
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	for key := range 10 {
 		require.Regexp(t, `is forced open$`, g.Get(key).Run(t.Context(), returnNil).Error(), "key %d", key)
 	}
 	require.NoError(t, g.Reconfigure(refusingConfig))
-	operator.Override.Set("", "by hand")
+	force("")
 	require.Equal(t, breaker.ForcedOpen, other.State())
 	require.NoError(t, g.Reconfigure(breaker.Config{}))
 	require.Equal(t, breaker.ForcedClosed, own.State())

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/fleet/internal/friend"
 )
 
-// Inside returns functions for packages rediscell and redisson. Users cannot call it.
+// Inside returns functions for packages rediscell and redisson. Users cannot name the key.
 func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
 
 type inside struct{}

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// Inside returns functions of limiters for the other packages of this module. Users cannot call it.
+// Inside returns functions of limiters for the other packages of this module. Users cannot name the
+// key.
 func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
 
 // inside has the functions of limiters that gates use beyond the API.

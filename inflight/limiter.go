@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/internal/settings"
 
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -19,7 +19,7 @@ import (
 type Limiter struct {
 	state      slots
 	limit      atomic.Uint32
-	set        adminhook.Number         // of the limit; locked while it is changed by hand
+	set        settings.Version         // of the limit; locked while it is changed by hand
 	abandoned  atomic.Int64             // slots whose calls were forgotten
 	adaptive   atomic.Pointer[adaptive] // nil for a fixed limit
 	epoch      time.Time

@@ -36,12 +36,13 @@ func (l *Limiter) Reconfigure(c Config) error {
 // reconfigure changes everything but the name. c is valid.
 func (l *Limiter) reconfigure(c Config) {
 	weights := l.queue.weights(c.Queue)
-	l.set.Change(func() {
+	_, _ = l.set.Change(func() error {
 		l.queue.reconfigure(c, time.Since(l.epoch), weights)
 		if l.statistics != nil {
 			l.statistics.shadow.Store(c.Shadow)
 		}
 		l.setLimit(c)
+		return nil
 	})
 }
 
@@ -49,7 +50,7 @@ func (l *Limiter) reconfigure(c Config) {
 // beyond a lower limit continue. If Config.Validate refuses n, SetLimit returns its error and
 // changes nothing.
 func (l *Limiter) SetLimit(n int) (err error) {
-	l.set.Change(func() { err = l.replaceLimit(n) })
+	_, err = l.set.Change(func() error { return l.replaceLimit(n) })
 	return err
 }
 

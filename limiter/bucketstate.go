@@ -18,7 +18,7 @@ type bucketState struct {
 	since           time.Duration // when the state was made, except that of a new bucket
 
 	// Guarded by the lock of the bucket.
-	set         uint64       // which setting of the limits this is: see adminhook.Value
+	set         uint64       // which setting of the limits this is: see view.Setting.Version
 	next        *bucketState // the state that replaced this one
 	replacedAt  time.Duration
 	lastPromise promise

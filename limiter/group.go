@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/sentinel"
+	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/stat"
 )
 
@@ -49,7 +49,7 @@ type Group[K comparable] struct {
 	mu    sync.Mutex               // held while limits are changed
 	tiers []atomic.Pointer[limits] // the first is that of the group itself
 	first atomic.Pointer[Tier]     // the values that tiers[0] was made of
-	set   adminhook.Number         // of first
+	set   settings.Version         // of first
 	// by tier, the bucket of all keys without room, if Overflow is ShareNew
 	shared []*TokenBucket
 }

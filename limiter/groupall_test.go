@@ -10,15 +10,24 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/view"
 )
 
-// adminObjectOf returns the group as package admin sees it.
-func adminObjectOf[K comparable](t *testing.T, g *limiter.Group[K]) adminhook.Object {
-	o, ok := adminhook.OfLimiter(g)
-	require.True(t, ok)
-	return o
+// groupView is what package admin sees of a group.
+type groupView interface {
+	view.Holder
+	view.Resetter
+	view.Keyed
+	view.Group
+	view.Tunable
+}
+
+func viewOf[K comparable](g *limiter.Group[K]) (v groupView) {
+	for one := range g.Views {
+		v = one.(groupView)
+	}
+	return v
 }
 
 // A hold of all keys decides as a hold of each key does, also after its end and after changes of
@@ -36,7 +45,7 @@ func TestHoldOfAllKeysIsThatOfEachKey(t *testing.T) {
 			switch random.IntN(40) {
 			case 0:
 				d := time.Duration(random.Int64N(int64(10 * time.Second)))
-				adminObjectOf(t, all).Hold(d)
+				viewOf(all).Hold(d)
 				for key := range keys {
 					each.Get(key).Hold(d)
 				}
@@ -93,7 +102,7 @@ func TestHoldOfAllKeysUnderLoad(t *testing.T) {
 			time.Sleep(150*time.Millisecond + time.Microsecond)
 			synctest.Wait() // no caller is between its token and its check
 			held.Lock()
-			adminObjectOf(t, g).Hold(200 * time.Millisecond)
+			viewOf(g).Hold(200 * time.Millisecond)
 			until = time.Now().Add(200 * time.Millisecond)
 			held.Unlock()
 		}
@@ -106,7 +115,7 @@ func TestHoldOfAllKeysUnderLoad(t *testing.T) {
 func TestStaleRequestDuringAHoldOfAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 5})
-		adminObjectOf(t, g).Hold(10 * time.Second)
+		viewOf(g).Hold(10 * time.Second)
 		during := time.Now().Add(5 * time.Second)
 		time.Sleep(time.Hour)
 		for key := range 1000 { // in all parts of the table
@@ -122,7 +131,7 @@ func TestHoldOfKeysWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 5, MaxKeys: 1, Overflow: limiter.ShareNew})
 		require.True(t, g.Get(1).Take(5).OK)
-		adminObjectOf(t, g).Hold(30 * time.Second)
+		viewOf(g).Hold(30 * time.Second)
 		require.False(t, g.Get(2).Take(1).OK)
 		time.Sleep(30 * time.Second)
 		require.True(t, g.Get(2).Take(1).OK)
@@ -141,9 +150,9 @@ func TestResetOfAllKeys(t *testing.T) {
 		waited := make(chan error, 1)
 		go func() { waited <- g.Get(1).Wait(t.Context(), 1) }()
 		synctest.Wait()
-		adminObjectOf(t, g).Hold(2 * time.Hour)
+		viewOf(g).Hold(2 * time.Hour)
 		start := time.Now()
-		require.NoError(t, adminObjectOf(t, g).Reset(t.Context(), ""))
+		require.NoError(t, viewOf(g).Reset(t.Context(), ""))
 		require.NoError(t, <-waited)
 		require.Zero(t, time.Since(start), "a waiter is served at once")
 		require.Equal(t, 1, g.Get(1).Take(0).Remaining)

@@ -11,7 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/waiting"
 )
 
-// Inside returns functions of limiters for the other packages of this module. Users cannot call it.
+// Inside returns functions of limiters for the other packages of this module. Users cannot name the
+// key.
 func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
 
 // inside has the functions of limiters that other packages of this module use beyond the API.
@@ -115,7 +116,8 @@ func (inside) CancelAt(r *Reservation, t time.Time) bool {
 	return r.OK && r.cancelAt(t.Sub(r.bucket.epoch))
 }
 
-// Inside returns functions of groups for the other packages of this module. Users cannot call it.
+// Inside returns functions of groups for the other packages of this module. Users cannot name the
+// key.
 func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} } //nolint:revive // only its methods are needed
 
 // insideGroup has functions of a group. TakeAt, PutBackAt and LookAt count nothing in its
@@ -149,6 +151,12 @@ func (i insideGroup[K]) LookAt(t time.Time, key K, n int) Result {
 // CopyKeys makes the group store the result of copied instead of each new key, for keys that are
 // part of something large. It must be called before the group is used.
 func (i insideGroup[K]) CopyKeys(copied func(K) K) { i.group.copyKey = copied }
+
+// ForgetAll is Forget for all keys, and ends the hold of all keys.
+func (i insideGroup[K]) ForgetAll() { i.group.forgetAll() }
+
+// HoldAll refuses all requests of all keys for d, as [Keyed.Hold] does for one key.
+func (i insideGroup[K]) HoldAll(d time.Duration) { i.group.holdAll(d) }
 
 // Figures returns the number of keys that the group has evicted, the number of requests for which
 // it had no room, the limit of a key and the time to which it refers.

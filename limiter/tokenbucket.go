@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/settings"
 )
 
 // TokenBucketConfig configures a [TokenBucket].
@@ -354,7 +354,7 @@ func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 // setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the
 // default.
 func (b *TokenBucket) setLimits(r Rate, burst int) {
-	b.setLimitsIf(r, burst, adminhook.NextNumber(), func(*bucketState) bool { return true })
+	b.setLimitsIf(r, burst, settings.NextVersion(), func(*bucketState) bool { return true })
 }
 
 // setLimitsIf is setLimits with the number that the limits get, if the state meets the condition.
@@ -377,7 +377,7 @@ func (b *TokenBucket) setLimitsIf(r Rate, burst int, number uint64, condition fu
 // newLimitsState returns the state for limits that are set now, by anyone.
 func newLimitsState(r Rate, burst int) *bucketState {
 	s := newBucketState(r, burst)
-	s.set = adminhook.NextNumber()
+	s.set = settings.NextVersion()
 	return s
 }
 

@@ -187,7 +187,7 @@ func (l *windowLimiter) tryTake(t time.Time, n int, c counting) (Result, taken) 
 
 // putBack gives back tokens that still count. Those that no longer count have left the window by
 // themselves.
-func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken { //nolint:unparam // implements giver
+func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken {
 	l.mu.Lock()
 	if l.counter.covers(clampTime(back.at)) {
 		l.counter.refund(int64(back.use(n)))

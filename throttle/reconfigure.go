@@ -15,8 +15,11 @@ func (t *Throttle) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	t.set.Change(func() { t.change(func(now *Config) { *now = c.orDefault() }) })
-	return nil
+	_, err := t.set.Change(func() error {
+		t.change(func(now *Config) { *now = c.orDefault() })
+		return nil
+	})
+	return err
 }
 
 // setting is a Config, and the calls that were counted under it and under earlier ones. It never

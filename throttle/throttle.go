@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
+	"github.com/weir-go/weir/internal/settings"
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
@@ -38,7 +38,7 @@ type Throttle struct {
 	makeSeries sync.Once
 	series     *series
 	changing   sync.Mutex       // held while the Config or the window is replaced
-	set        adminhook.Number // of K and MaxRefusal
+	set        settings.Version // of K and MaxRefusal
 }
 
 // New returns a throttle. The name appears in errors and metrics. New panics with the error of
@@ -197,8 +197,8 @@ func (t *Throttle) noteAllowed(at int64) {
 	}
 }
 
-// Inside returns functions of throttles for the other packages of this module. Users cannot call
-// it.
+// Inside returns functions of throttles for the other packages of this module. Users cannot name
+// the key.
 func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
 
 // inside has the functions of throttles that gates use beyond the API.

@@ -1,12 +1,10 @@
 package weirhttp
 
 import (
-	"context"
 	"net/netip"
 	"strings"
 	"time"
 
-	"github.com/weir-go/weir/internal/adminhook"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -134,13 +132,7 @@ func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	return true
 }
 
-func (b *bucketTable) forgetAll() { _ = b.adminObject().Reset(context.Background(), "") }
-
-// adminObject returns the group of buckets as package admin sees it.
-func (b *bucketTable) adminObject() adminhook.Object {
-	o, _ := adminhook.OfLimiter(b.Group)
-	return o
-}
+func (b *bucketTable) forgetAll() { b.Inside(friend.Key{}).ForgetAll() }
 
 func (b *bucketTable) successor(p Policy, name string) (keyTable, error) {
 	if p.Rate != b.policy.Rate || p.Burst != b.policy.Burst || p.Shadow != b.policy.Shadow || p.ShowKeys != b.policy.ShowKeys {

@@ -11,10 +11,10 @@ import (
 // View is a moving window over the lifetime totals of something else. It reads them by sampling, so
 // a window of minutes or days costs the sampled calls nothing:
 //
-//	view := window.NewView(window.Config{Span: 5 * time.Minute, Buckets: 60})
+//	recent := window.NewView(window.Config{Span: 5 * time.Minute, Buckets: 60})
 //	for range ticker.C {
-//		view.Sample(payments.Totals())
-//		fmt.Println(view.Counts().FailureRate())
+//		recent.Sample(payments.Totals())
+//		fmt.Println(recent.Counts().FailureRate())
 //	}
 //
 // Everything counted between two samples counts as if it happened at the later one. The view begins

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/view"
 )
 
 // detail holds everything that the page knows of one entry, as JSON.
@@ -27,14 +27,32 @@ type detail struct {
 	InFlight  number    `json:"inFlight"`
 	MaxFlight number    `json:"maxFlight"` // the highest number of calls in flight
 	// why calls are refused: a reason, and further lines of a source of another package
-	Why       string           `json:"why,omitempty"`
-	Failures  []failureRow     `json:"failures,omitempty"` // the last ones, newest first
-	Busiest   []busyRow        `json:"busiest,omitempty"`
-	Incidents []incidentRow    `json:"incidents,omitempty"` // oldest first
-	Settings  []report.Setting `json:"settings,omitempty"`  // the breaker's configuration in effect
-	Changes   []changeRow      `json:"changes"`
-	History   historyColumns   `json:"history"`
-	Metrics   []metricRow      `json:"metrics"`
+	Why       string         `json:"why,omitempty"`
+	Failures  []failureRow   `json:"failures,omitempty"` // the last ones, newest first
+	Busiest   []busyRow      `json:"busiest,omitempty"`
+	Incidents []incidentRow  `json:"incidents,omitempty"` // oldest first
+	Settings  []settingRow   `json:"settings,omitempty"`  // the breaker's configuration in effect
+	Changes   []changeRow    `json:"changes"`
+	History   historyColumns `json:"history"`
+	Metrics   []metricRow    `json:"metrics"`
+
+	config interface{ Settings() []view.Setting } // which addSettings asks
+}
+
+// settingRow is a field of a configuration, in words.
+type settingRow struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// addSettings adds the configuration. It may call a method of the user, so no lock is held.
+func (d *detail) addSettings() {
+	if d.config == nil {
+		return
+	}
+	for _, s := range d.config.Settings() {
+		d.Settings = append(d.Settings, settingRow{s.Name, withPlainDurations(s.Value)})
+	}
 }
 
 // historyColumns has one column per chart line, with one value per sample. Columns that need two
@@ -89,15 +107,12 @@ func (m *model) detail(id string) (*detail, bool) {
 	for _, e := range l.changes {
 		d.Changes = append(d.Changes, e.changeRow())
 	}
-	if b := l.extra.breaker; b != nil {
-		d.Incidents, d.Settings = incidentRows(b), b.Rules.Settings()
-		if b.Reason != "" {
-			for _, f := range b.Failures {
+	if s := l.extra.status; s != nil {
+		d.Incidents, d.config = incidentRows(s), s.Config
+		if s.Reason != "" {
+			for _, f := range s.Failures {
 				d.Failures = append(d.Failures, failureRow{f.Time.UnixMilli(), failureText(f)})
 			}
-		}
-		for i, s := range d.Settings {
-			d.Settings[i].Value = withPlainDurations(s.Value)
 		}
 	}
 	for _, f := range l.metrics {

@@ -15,6 +15,8 @@ import (
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/view"
 )
 
 var shortCooldownConfig = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 2, Recovery: 20 * time.Second, Latency: true}
@@ -280,5 +282,45 @@ func TestEachSourceKeepsItsOwnChanges(t *testing.T) {
 		s := getSnapshot(t, page)
 		require.NotEmpty(t, readDetail(t, page, s.row(t, "calm").ID).Changes, "changes of others have not replaced it")
 		require.Len(t, readDetail(t, page, s.row(t, "busy").ID).Changes, 32)
+	})
+}
+
+// customGuard is a guard of a user, with a metric of its own.
+type customGuard struct{ status view.Status }
+
+var customMetric = &stat.Series{
+	Instrument: &stat.Instrument{Name: "shop.canary.health", Unit: "1", Help: "Health of a canary.", Kind: stat.Gauge, Attrs: []string{"shop.canary.name"}},
+	Values:     []string{"new checkout"},
+}
+
+func (*customGuard) Observe(yield func(*stat.Series, float64) bool) {
+	yield(customMetric, 1)
+}
+func (g *customGuard) Views(yield func(view.View) bool) { yield(g) }
+func (*customGuard) Kind() string                       { return "canary" }
+func (*customGuard) Name() string                       { return "new checkout" }
+func (g *customGuard) Status() view.Status              { return g.status }
+func (g *customGuard) Settings() []view.Setting {
+	return []view.Setting{{Name: "Share", Value: "10 %"}}
+}
+
+func TestTheIncidentsOfAGuardOfTheUserAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		g := &customGuard{view.Status{
+			Incidents: []view.Incident{{Began: began, Openings: 1, Cause: "3 of 4 orders failed"}},
+			Reason:    "3 of 4 orders failed", RetryAt: began.Add(time.Minute),
+			Failures: []view.Failure{{Time: began, Kind: "timeout", Message: "no answer"}},
+		}}
+		g.status.Config = g
+		page := newDefaultPage(g)
+		r := getSnapshot(t, page).row(t, "new checkout")
+		require.Equal(t, began.UnixMilli(), *r.Down)
+		require.Equal(t, began.Add(time.Minute).UnixMilli(), *r.Probe)
+		require.Equal(t, "3 of 4 orders failed", r.Reason)
+		require.Contains(t, r.LastError, "no answer")
+		d := readDetail(t, page, r.ID)
+		require.Len(t, d.Incidents, 1)
+		require.Equal(t, "10 %", d.Settings[0].Value)
 	})
 }

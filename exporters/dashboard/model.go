@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-go/weir/internal/report"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/view"
 )
 
 // maxChanges is how many changes of state the overview shows. Each entry remembers its own.
@@ -135,12 +135,8 @@ type incidentRow struct {
 	Cause    string `json:"cause"`
 }
 
-func incidentRows(b *report.Breaker) (rows []incidentRow) {
-	all := b.Past
-	if b.Openings > 0 {
-		all = append(slices.Clip(all), b.Incident)
-	}
-	for _, i := range all {
+func incidentRows(s *view.Status) (rows []incidentRow) {
+	for _, i := range s.Incidents {
 		rows = append(rows, incidentRow{Began: i.Began.UnixMilli(), Ended: unixMillis(i.Ended), Openings: i.Openings, Cause: withPlainDurations(i.Cause)})
 	}
 	return rows

@@ -1,10 +1,11 @@
 package dashboard
 
 import (
+	"cmp"
 	"time"
 	"unicode/utf8"
 
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/view"
 )
 
 // problem says what is wrong with a source: since when, why, and what happens next. It is zero for
@@ -61,12 +62,12 @@ const fewestCalls = 10
 
 // worstTrouble returns the worst trouble of an entry, or "".
 func (e *entry) worstTrouble(at time.Time) string {
-	b := e.extra.breaker
+	s := e.extra.status
 	calls := e.current.windowSuccesses + e.current.windowFailures
 	switch {
-	case e.class != callsClass || b != nil && b.Openings > 0:
+	case e.class != callsClass || s != nil && s.Lasts() != nil:
 		return ""
-	case b != nil && b.Held > 0:
+	case s != nil && s.Held > 0:
 		return heldTrouble
 	case !e.fullAt.IsZero() && at.Sub(e.fullAt) < rateSpan:
 		return fullTrouble
@@ -76,7 +77,7 @@ func (e *entry) worstTrouble(at time.Time) string {
 		return ""
 	case e.current.threshold.value > 0 && e.current.failureRate().value >= e.current.threshold.value/2:
 		return failingTrouble
-	case b != nil && b.SlowLimit > 0 && b.SlowRate >= b.SlowLimit/2:
+	case s != nil && s.SlowLimit > 0 && s.SlowRate >= s.SlowLimit/2:
 		return slowTrouble
 	}
 	return ""
@@ -121,42 +122,43 @@ func (e *entry) problem(at time.Time) (p problem) {
 	}
 	if p.Trouble == limitedTrouble {
 		p.Limit, p.Period = e.current.limit, e.current.period
-		if l := e.extra.limiter; l.Events > 0 && l.Per > 0 {
-			p.Limit, p.Period = exactNumber(l.Events), exactNumber(l.Per.Seconds())
-			if float64(l.Burst) != l.Events {
-				p.Burst = l.Burst
+		if x := &e.extra; x.events > 0 && x.per > 0 {
+			p.Limit, p.Period = exactNumber(float64(x.events)), exactNumber(x.per.Seconds())
+			if burst := cmp.Or(x.burst, int(e.current.limit.value)); int64(burst) != x.events {
+				p.Burst = burst
 			}
 		}
-		if free := e.extra.limiter.FreeIn; free > 0 {
+		if free := e.extra.nextToken; free > 0 {
 			p.Free = unixMillisAfter(at, free)
 		}
 	}
-	if b := e.extra.breaker; b != nil {
-		p.addBreaker(b, at)
+	if s := e.extra.status; s != nil {
+		p.addStatus(s, at)
 	}
 	return p
 }
 
-// addBreaker adds the details that a breaker reports about itself.
-func (p *problem) addBreaker(b *report.Breaker, at time.Time) {
-	if b.Held > 0 {
-		p.Free = unixMillisAfter(at, b.Held)
+// addStatus adds what a guard knows of itself.
+func (p *problem) addStatus(s *view.Status, at time.Time) {
+	if s.Held > 0 {
+		p.Free = unixMillisAfter(at, s.Held)
 	}
-	if b.SlowLimit > 0 {
-		p.Slow, p.SlowLimit, p.SlowCall = roundedNumber(b.SlowRate), roundedNumber(b.SlowLimit), exactNumber(b.SlowCall.Seconds())
+	if s.SlowLimit > 0 {
+		p.Slow, p.SlowLimit, p.SlowCall = roundedNumber(s.SlowRate), roundedNumber(s.SlowLimit), exactNumber(s.SlowCall.Seconds())
 	}
-	if len(b.Failures) > 0 && (b.Openings > 0 || p.Trouble == failingTrouble) {
-		p.LastError, p.FailedAt = truncateText(failureText(b.Failures[0])), unixMillis(b.Failures[0].Time)
+	lasts := s.Lasts()
+	if len(s.Failures) > 0 && (lasts != nil || p.Trouble == failingTrouble) {
+		p.LastError, p.FailedAt = truncateText(failureText(s.Failures[0])), unixMillis(s.Failures[0].Time)
 	}
-	if all := incidentRows(b); len(all) > 0 {
+	if all := incidentRows(s); len(all) > 0 {
 		last := all[len(all)-1]
 		p.Incidents, p.FirstBegan, p.LastBegan = len(all), exactNumber(float64(all[0].Began)), exactNumber(float64(last.Began))
 		p.LastEnded, p.Cause = last.Ended, truncateText(last.Cause)
 	}
-	if b.Openings > 0 {
-		p.Down, p.Probe = unixMillis(b.Began), unixMillis(b.Until)
-		p.Openings, p.Probes, p.OneOf = b.Openings, b.Probes, b.OneOf
-		p.Reason = truncateText(withPlainDurations(b.Reason))
+	if lasts != nil {
+		p.Down, p.Probe = unixMillis(lasts.Began), unixMillis(s.RetryAt)
+		p.Openings, p.Probes, p.OneOf = lasts.Openings, s.Probes, s.OneOf
+		p.Reason = truncateText(withPlainDurations(s.Reason))
 	}
 }
 

@@ -3,10 +3,14 @@ package dashboard
 import (
 	"cmp"
 	"sync"
+	"time"
 
+	"github.com/weir-go/weir/alert"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/view"
 	"github.com/weir-go/weir/window"
 )
 
@@ -35,6 +39,7 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	// A gate's entry has the name of its breaker, which may differ from the gate's. A window has no
 	// entry with extras.
 	var breakerName, limiterName *string
+	var first *stat.Series
 	for s, value := range r.source.Observe {
 		switch {
 		case s == nil:
@@ -42,6 +47,9 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 			breakerName = &s.Values[0]
 		case s.Instrument == instrument.LimiterRequests:
 			limiterName = &s.Values[0]
+		}
+		if first == nil {
+			first = s
 		}
 		if !yield(s, value) {
 			return
@@ -60,26 +68,84 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 	if n, ok := r.source.(noticer); ok {
 		r.extras.recordNotice(n)
 	}
-	recordBreaker := func(b *report.Breaker) { r.extras.recordBreaker(own, b) }
-	switch {
-	case report.Breakers != nil && report.Breakers(r.source, recordBreaker):
-	case report.Gates != nil && report.Gates(r.source, recordBreaker):
-	case report.Alerts != nil && report.Alerts(r.source, r.extras.recordRule, r.extras.recordNotifier):
-	case breakerName != nil:
+	if m, ok := r.source.(*alert.Monitor); ok {
+		for _, rule := range monitors.Rules(m) {
+			r.extras.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
+		}
+		for _, n := range monitors.Notifiers(m) {
+			r.extras.record(subject{class: notifiersClass, name: n.Name}, extra{notifier: n})
+		}
+		return
+	}
+	if breakerName != nil {
 		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
-	case limiterName != nil:
+	} else if limiterName != nil {
 		if x, ok := r.source.(explainer); ok {
 			own.why = withPlainDurations(x.Explain())
 			r.extras.record(subject{class: callsClass, name: *limiterName}, own)
 		}
 	}
-	if limiterName != nil && report.Limiters != nil {
-		r.extras.recordLimiter(*limiterName, r.source)
-		for _, parts := range report.Parts {
-			parts(r.source, r.extras.recordLimiter)
+	if v, ok := r.source.(view.Viewer); ok {
+		for one := range v.Views {
+			r.recordView(one, own, breakerName, limiterName)
+			// a guard of a user has its own metrics
+			if g, ok := one.(view.Guard); ok && breakerName == nil && limiterName == nil && first != nil {
+				s := g.Status()
+				r.extras.recordStatus(subjectOf(first), own, &s)
+			}
+		}
+	} else if limiterName != nil {
+		r.recordLimit(*limiterName, r.source)
+	}
+}
+
+// recordView records a view of the source. breakerName and limiterName are the names in its
+// metrics, or nil. They may differ from each other, and from the name of the view.
+func (r extraReader) recordView(v view.View, own extra, breakerName, limiterName *string) {
+	if g, ok := v.(view.Guard); ok {
+		s := g.Status()
+		if breakerName != nil {
+			r.extras.recordStatus(subject{class: callsClass, name: *breakerName}, own, &s)
+		}
+		if limiterName != nil {
+			r.extras.addNextToken(*limiterName, s.NextToken)
+		}
+	}
+	if g, ok := v.(view.Group); ok && breakerName != nil {
+		for key, m := range g.Shown() {
+			if member, ok := m.(view.Guard); ok {
+				s := member.Status()
+				r.extras.recordStatus(subject{class: callsClass, name: *breakerName + keySeparator + key}, extra{key: key}, &s)
+			}
+		}
+	}
+	if limiterName != nil {
+		name := *limiterName
+		if v.Kind() == "policy" { // one of several
+			name = v.Name()
+		}
+		r.recordLimit(name, v)
+	}
+}
+
+// recordLimit records the rate of a limiter as it was configured.
+func (r extraReader) recordLimit(name string, limiterOrView any) {
+	switch l := limiterOrView.(type) {
+	case interface{ Limit() (limiter.Rate, int) }: // of package fleet
+		rate, burst := l.Limit()
+		r.extras.addRate(name, rate, burst)
+	case view.Tunable:
+		var rate limiter.Rate
+		for _, s := range l.Settings() {
+			if s.Name == "rate" && rate.UnmarshalText([]byte(s.Value)) == nil {
+				r.extras.addRate(name, rate, 0)
+			}
 		}
 	}
 }
+
+// monitors are functions of package alert beyond its API.
+var monitors = alert.Inside(friend.Key{})
 
 // readOwn reads what a source with the metrics of a breaker says by its methods.
 func (r extraReader) readOwn() (e extra) {
@@ -94,43 +160,46 @@ func (r extraReader) readOwn() (e extra) {
 	return e
 }
 
-// recordBreaker adds the report of a breaker to the details of its source, or records a member of a
-// group.
-func (x *extras) recordBreaker(e extra, b *report.Breaker) {
+// recordStatus adds the status of a breaker to the details of its entry.
+func (x *extras) recordStatus(of subject, e extra, s *view.Status) {
 	explained := e.why // of a bound on calls in flight, if the breaker refuses none
-	e.breaker = b
-	if e.why = b.Reason; b.Margin != "" {
-		e.why += "; " + b.Margin
+	e.status = s
+	if e.why = s.Reason; s.Margin != "" {
+		e.why += "; " + s.Margin
 	}
 	e.why = withPlainDurations(cmp.Or(e.why, explained))
-	if b.Key == "" {
-		x.record(subject{class: callsClass, name: b.Name}, e)
-		return
+	if s.P99 > 0 {
+		e.p50, e.p99 = roundedNumber(s.P50.Seconds()), roundedNumber(s.P99.Seconds())
 	}
-	if b.P99 > 0 {
-		e.p50, e.p99 = roundedNumber(b.P50.Seconds()), roundedNumber(b.P99.Seconds())
-	}
-	x.record(subject{class: callsClass, name: b.Name + keySeparator + b.Key}, e)
+	x.record(of, e)
 }
 
-// recordLimiter adds the state of a limiter to the details of its entry.
-func (x *extras) recordLimiter(name string, limiter any) {
-	state, s := report.Limiters(limiter), subject{class: callsClass, name: name}
+// addNextToken adds the time until a limiter has a free token to the details of its entry.
+func (x *extras) addNextToken(name string, d time.Duration) {
+	x.change(name, func(e *extra) { e.nextToken = d })
+}
+
+// addRate adds the rate of a limiter to the details of its entry. burst is 0 if it is not known.
+func (x *extras) addRate(name string, r limiter.Rate, burst int) {
+	if r == limiter.Unlimited() {
+		return
+	}
+	x.change(name, func(e *extra) {
+		e.events, e.per = r.Ratio()
+		e.burst = burst
+	})
+}
+
+// change changes the extra of an entry with calls.
+func (x *extras) change(name string, change func(e *extra)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.recorded != nil {
+		s := subject{class: callsClass, name: name}
 		e := x.recorded[s]
-		e.limiter = state
+		change(&e)
 		x.recorded[s] = e
 	}
-}
-
-func (x *extras) recordRule(rule *report.Rule) {
-	x.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
-}
-
-func (x *extras) recordNotifier(n *report.Notifier) {
-	x.record(subject{class: notifiersClass, name: n.Name}, extra{notifier: n})
 }
 
 // extra holds what the page shows of one entry in addition to its metrics.
@@ -138,12 +207,18 @@ type extra struct {
 	p50, p99 number    // latencies in seconds
 	busiest  []busyRow // the busiest refused keys
 	// why it refuses calls: the reason, and the last failures on a line each
-	why     string
-	limiter report.Limiter
-	breaker *report.Breaker // nil for sources of other packages
-	rule    *report.Rule    // of an alert
+	why    string
+	key    string       // of a member of a group
+	status *view.Status // nil for sources without one
 
-	notifier *report.Notifier
+	// of a limiter
+	nextToken time.Duration // until it has a free token
+	events    int64         // the rate as it was configured, or 0
+	per       time.Duration
+	burst     int // or 0 if the metrics have it
+
+	rule     *friend.Rule // of an alert
+	notifier *friend.Notifier
 }
 
 // extras holds the extras of the current sampling. Nothing is recorded while a source is read
@@ -175,7 +250,7 @@ func (x *extras) record(s subject, e extra) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.recorded != nil {
-		e.busiest, e.limiter = x.recorded[s].busiest, x.recorded[s].limiter
+		e.busiest = x.recorded[s].busiest
 		x.recorded[s] = e
 	}
 }

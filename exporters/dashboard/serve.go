@@ -52,6 +52,7 @@ func (p *Page) source(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no source with this id", http.StatusNotFound)
 		return
 	}
+	d.addSettings()
 	serve(w, r, "application/json", encode(d))
 }
 

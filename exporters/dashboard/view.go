@@ -82,7 +82,7 @@ type alertRow struct {
 	Keys     int    `json:"keys,omitempty"`     // how many members fire
 	NoData   string `json:"noData,omitempty"`   // why the value had no data
 	Silenced int    `json:"silenced,omitempty"` // how many firing alerts a silence holds back
-	Fault    string `json:"fault,omitempty"`    // why the latest evaluation failed: see report.Rule
+	Fault    string `json:"fault,omitempty"`    // why the latest evaluation failed: see friend.Rule
 	// when the first evaluation since the last success failed
 	FailingSince number `json:"failingSince,omitzero"`
 	Late         bool   `json:"late,omitempty"` // it should have been evaluated meanwhile
@@ -151,9 +151,7 @@ func (e *entry) tableRow(at time.Time) tableRow {
 	if e.class == othersClass { // it has no calls
 		r.Rate, r.Refused, r.CallRates = missingNumber, missingNumber, callRates{}
 	}
-	if e.extra.breaker != nil {
-		r.Key = truncateName(e.extra.breaker.Key)
-	}
+	r.Key = truncateName(e.extra.key)
 	return r
 }
 

@@ -8,13 +8,13 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/weir-go/weir/internal/report"
+	"github.com/weir-go/weir/view"
 )
 
 // failureText returns a failed call in one line, such as
 //
 //	network error after 1.2 s: dial tcp: connection refused (trace 4bf92f)
-func failureText(f report.Failure) string {
+func failureText(f view.Failure) string {
 	text := errorClass(f.Kind)
 	if f.Duration >= time.Microsecond {
 		text += " after " + plainDuration(f.Duration)

@@ -1,7 +1,7 @@
 // Package friend lets the packages of this module use more of each other than their pages show.
-// Packages breaker, inflight, limiter and throttle have a function Inside, which returns a value
-// whose methods are for the other packages. It takes a [Key], which only packages of this module
-// can name.
+// Packages alert, breaker, inflight, limiter and throttle have a function Inside, which returns a
+// value whose methods are for the other packages. It takes a [Key], which only packages of this
+// module can name.
 package friend
 
 import "time"
@@ -20,3 +20,28 @@ type Gate interface {
 
 // Untimed is the start of a call in flight whose start is not known.
 const Untimed time.Duration = -1
+
+// Rule is the state of an alert rule after its latest evaluation, for the live page.
+type Rule struct {
+	Name, Severity string
+	Threshold      float64
+	Below          bool      // the value is bad below the threshold; otherwise above it
+	Unit           string    // of the value and the threshold: "ratio", "s" or ""
+	Keys           int       // how many members fire, if the rule has members
+	Worst          string    // the key of the one with the worst value
+	NoData         string    // why the value had no data, and what that means, or "" if it had some
+	Silenced       int       // how many firing alerts a silence holds back
+	Since          time.Time // when the oldest of the firing alerts fired
+	// Fault is why the latest evaluation failed, as the attribute error.type of metrics, or "".
+	Fault        string
+	FailingSince time.Time     // the first failed evaluation since the last success, or zero
+	Interval     time.Duration // between evaluations
+}
+
+// Notifier is the state of a notifier of alerts after its latest attempt, for the live page.
+type Notifier struct {
+	Name         string
+	FailingSince time.Time // the first of the attempts that failed since the last success, or zero
+	LastError    string    // of the latest attempt that failed
+	DroppedAt    time.Time // when it last gave up a notification, or zero
+}

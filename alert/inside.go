@@ -1,0 +1,91 @@
+package alert
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-go/weir/internal/friend"
+	guards "github.com/weir-go/weir/view"
+)
+
+// Views yields the view of the monitor for package admin.
+func (m *Monitor) Views(yield func(guards.View) bool) { yield(monitorView{m}) }
+
+// monitorView is what package admin sees of a monitor, beside its methods.
+type monitorView struct{ m *Monitor }
+
+func (monitorView) Kind() string   { return "monitor" }
+func (v monitorView) Name() string { return v.m.setup.Load().config.Instance }
+
+// Inside returns functions of monitors for the other packages of this module. Users cannot name the
+// key.
+func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
+
+type inside struct{}
+
+// RuleNames returns the names of the rules.
+func (inside) RuleNames(m *Monitor) (names []string) {
+	for _, e := range m.setup.Load().evaluators {
+		names = append(names, e.published.Load().rule) // not e.rule, which Reconfigure replaces
+	}
+	return names
+}
+
+// Notifiers returns the states of the notifiers.
+func (inside) Notifiers(m *Monitor) (list []*friend.Notifier) {
+	for _, d := range m.setup.Load().deliverers {
+		stats := d.published.Load()
+		list = append(list, &friend.Notifier{Name: d.name, FailingSince: stats.failingSince, LastError: stats.lastError, DroppedAt: stats.droppedAt})
+	}
+	return list
+}
+
+// Rules returns the states of the rules at their latest evaluation.
+func (inside) Rules(m *Monitor) []*friend.Rule {
+	s := m.setup.Load()
+	evaluators := s.evaluators
+	rules := make(map[string]*friend.Rule, len(evaluators))
+	worst := make(map[string]float64, len(evaluators))
+	for _, e := range evaluators {
+		stats := e.published.Load() // not e.rule, which Reconfigure replaces
+		rules[stats.rule] = &friend.Rule{
+			Name: stats.rule, Severity: stats.severity, Threshold: stats.when.threshold, Below: stats.when.below,
+			Unit: unitOf(stats.valueName), NoData: stats.noDataText(),
+			Fault: stats.latest.String(), FailingSince: stats.failingSince, Interval: s.config.Interval,
+		}
+	}
+	for _, a := range *m.alerts.Load() {
+		r := rules[a.Rule]
+		if r == nil || a.State != Firing {
+			continue
+		}
+		if a.SilencedBy != "" {
+			r.Silenced++
+		}
+		if r.Since.IsZero() || a.StartsAt.Before(r.Since) {
+			r.Since = a.StartsAt
+		}
+		if a.Key == "" {
+			continue
+		}
+		r.Keys++
+		if when := (Condition{below: r.Below}); r.Keys == 1 || when.worse(a.Value, worst[a.Rule]) {
+			r.Worst, worst[a.Rule] = a.Key, a.Value
+		}
+	}
+	return slices.Collect(maps.Values(rules))
+}
+
+// unitOf returns the unit of a value as metrics write it, or "" if it has none.
+func unitOf(valueName string) string {
+	switch {
+	case strings.HasPrefix(valueName, "latency "):
+		return "s"
+	case strings.HasPrefix(valueName, "burn rate "):
+		return ""
+	case strings.Contains(valueName, " rate over "):
+		return "ratio"
+	}
+	return ""
+}
