@@ -252,7 +252,7 @@ type incidents struct {
 
 // afterTransition returns the incidents after a transition from phase p at the given time. i is nil
 // before the first opening.
-func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date func(time.Duration) time.Time) *incidents {
+func (i *incidents) afterTransition(c *Change, p *current, at time.Duration, date func(time.Duration) time.Time) *incidents {
 	if i == nil && p.state == Open { // Initial is Open
 		i = &incidents{began: p.since, openings: 1, cause: p.reason}
 	}
@@ -278,7 +278,7 @@ func (i *incidents) afterTransition(c *Change, p *phase, at time.Duration, date 
 
 // causeOf returns why an incident begins with a transition from p. If the transition ends an
 // override, the cause is the reason why the breaker has opened underneath.
-func (p *phase) causeOf(c *Change) string {
+func (p *current) causeOf(c *Change) string {
 	if p.under != nil && !c.To.isOverride() {
 		return p.under.reason
 	}
@@ -286,7 +286,7 @@ func (p *phase) causeOf(c *Change) string {
 }
 
 // allIncidents returns the last incidents. If the last one has not ended, it is the present one.
-func (p *phase) allIncidents(date func(time.Duration) time.Time) (all []view.Incident) {
+func (p *current) allIncidents(date func(time.Duration) time.Time) (all []view.Incident) {
 	i := p.incidents
 	if i != nil {
 		all = i.past
@@ -297,6 +297,6 @@ func (p *phase) allIncidents(date func(time.Duration) time.Time) (all []view.Inc
 	case i != nil && i.openings > 0:
 		return append(slices.Clip(all), view.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause})
 	default: // Initial is Open
-		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: p.reason})
+		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: p.why()})
 	}
 }

@@ -51,7 +51,7 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfi
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
 
 // Sampled reports whether calls are timed for the usual duration.
-func (b *Breaker) Sampled() bool { return b.phase.Load().sample != nil }
+func (b *Breaker) Sampled() bool { return b.current.Load().sample != nil }
 
 // AllStats is the state of a breaker at one time.
 type AllStats struct {
@@ -73,7 +73,7 @@ func (b *Breaker) StatsAt(t time.Time) AllStats { return b.allStats(b.peekAt(t))
 func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
 	return AllStats{
-		State: b.stateAt(at), Since: b.date(b.phase.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
+		State: b.stateAt(at), Since: b.date(b.current.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
 		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		ShadowOpened: opened, ShadowRefused: refused,
 	}
@@ -104,7 +104,7 @@ func (b *Breaker) LastSeq() uint64 {
 
 // Stay returns the number of the present stay, and whether the state is HalfOpen.
 func (b *Breaker) Stay() (epoch uint64, half bool) {
-	p := b.phase.Load()
+	p := b.current.Load()
 	return p.epoch, p.state == HalfOpen
 }
 

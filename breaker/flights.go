@@ -236,7 +236,7 @@ func (f *flights) anyMayHang(at time.Duration) bool {
 
 // openIfHung counts the calls that hang as slow. It opens the breaker if the slow rate is reached,
 // and reports whether the rate is reached.
-func (b *Breaker) openIfHung(p *phase, at time.Duration) bool {
+func (b *Breaker) openIfHung(p *current, at time.Duration) bool {
 	hung, first := p.flights.countHung(at)
 	if !first || hung == 0 {
 		return false

@@ -164,7 +164,7 @@ func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 }
 
 // isUnchanged reports whether the breaker is in the state that it was built in.
-func (b *Breaker) isUnchanged() bool { return b.phase.Load().epoch == 0 }
+func (b *Breaker) isUnchanged() bool { return b.current.Load().epoch == 0 }
 
 // forceUnguarded is coverOverride for the breaker that all keys without room share.
 func (b *Breaker) forceUnguarded(s State, reason string) *changeQueue {
@@ -181,14 +181,13 @@ func (b *Breaker) forceUnguarded(s State, reason string) *changeQueue {
 
 // forcedPhase returns the first phase of a breaker that begins in the override s instead of phase
 // p.
-func (p *phase) forcedPhase(s State) *phase {
+func (p *current) forcedPhase(s State) *current {
 	if p.state == s {
 		return p
 	}
-	next := *p
-	if p.under == nil {
+	next := p.begin(endlessStay(s, p.since))
+	if next.reason = "forced"; p.under == nil {
 		next.under = p
 	}
-	next.stay, next.reason = endlessStay(s, p.since), "forced"
-	return &next
+	return next
 }

@@ -129,7 +129,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	own, others := g.collect((*summableSeries).addLatency)
 	for _, m := range own {
 		b := m.breaker
-		h := b.lifetimeLatency(b.phase.Load()).Histogram()
+		h := b.lifetimeLatency(b.current.Load()).Histogram()
 		h.Exemplars = b.keptExemplars()
 		if !yield(m.own.duration, h) {
 			return
@@ -232,7 +232,7 @@ func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v 
 
 // addLatency adds the durations of the calls of b to the sum.
 func (l *summableSeries) addLatency(to *sum, b *Breaker) {
-	if p := b.phase.Load(); p.hasLatency() {
+	if p := b.current.Load(); p.hasLatency() {
 		if all := b.lifetimeLatency(p); all.Count() > 0 {
 			to.addLatency(all)
 		}

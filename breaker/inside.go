@@ -19,17 +19,17 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 type inside struct{}
 
 // Admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
-func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.phase.Load(), unread) }
+func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.current.Load(), unread) }
 
 // AdmitAfter fills in a zero permit if b is closed and numbers no calls, and reports whether it
 // did. d is the time since t0 of NewAt. If AdmitAfter reports false, nothing was refused or
 // counted, and AdmitAt decides.
 func (inside) AdmitAfter(b *Breaker, d time.Duration, m *Permit) bool {
-	p := b.phase.Load()
+	p := b.current.Load()
 	if !p.fast || p.timed && !b.clock.IsOffset(d) {
 		return false
 	}
-	m.breaker, m.phase, m.start = b, p, d
+	m.breaker, m.began, m.start = b, p, d
 	if p.counted {
 		m.count()
 	}
@@ -38,14 +38,14 @@ func (inside) AdmitAfter(b *Breaker, d time.Duration, m *Permit) bool {
 
 // AdmitClosed is like AdmitAfter, but reads the clock itself if b needs the time.
 func (inside) AdmitClosed(b *Breaker, m *Permit) bool {
-	p := b.phase.Load()
+	p := b.current.Load()
 	if !p.fast {
 		return false
 	}
 	if p.timed {
 		m.start = b.now()
 	}
-	m.breaker, m.phase = b, p
+	m.breaker, m.began = b, p
 	if p.counted {
 		m.count()
 	}
@@ -63,13 +63,13 @@ func (inside) Drop(m *Permit) {
 // AdmitAt is Admit at the time t.
 func (inside) AdmitAt(b *Breaker, t time.Time, m *Permit) error {
 	at := b.inClock(b.clock.At(t), clock.ReadTolerance)
-	return b.allowAt(m, b.phase.Load(), at)
+	return b.allowAt(m, b.current.Load(), at)
 }
 
 // CheckAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,
 // CheckAt counts the refusal and returns its error. It acquires nothing.
 func (inside) CheckAt(b *Breaker, t time.Time) error {
-	if b.phase.Load().state == Closed {
+	if b.current.Load().state == Closed {
 		return nil
 	}
 	return b.check(b.justNow(t))
@@ -92,7 +92,7 @@ func (i inside) Watch(b *Breaker, w waiting.Interrupter) {
 	}
 	q.watchers[w] = struct{}{}
 	q.mu.Unlock()
-	if b.phase.Load().passes == allCalls {
+	if b.current.Load().passes == allCalls {
 		return
 	}
 	// the time is read before the phase: see now
@@ -116,7 +116,7 @@ func (inside) Unwatch(b *Breaker, w waiting.Interrupter) bool {
 // time for Record, which is read before the gate releases a slot: reading the clock waits for
 // atomic additions.
 func (inside) Judge(ctx context.Context, m *Permit, err error) (o Outcome, expired bool, at time.Duration, classify func(error) Outcome) {
-	if classify = m.phase.rules.config.Classify; classify != nil {
+	if classify = m.began.rules.config.Classify; classify != nil {
 		return Success, false, unread, classify
 	}
 	at = m.breaker.now()
@@ -173,7 +173,7 @@ func (inside) Reconfigure(b *Breaker, c Config) (deliver func()) {
 // Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by
 // share · longest / 2⁶⁴, where longest is the most that b adds.
 func (inside) Stretch(b *Breaker, t time.Time, d time.Duration) (longest time.Duration, share uint64) {
-	jitter := b.phase.Load().rules.config.maxStretch()
+	jitter := b.current.Load().rules.config.maxStretch()
 	return stretchTime(d, 0, jitter, math.MaxUint64) - d, hashTime(t)
 }
 

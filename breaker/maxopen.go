@@ -45,12 +45,12 @@ func (s *openPlaces) take() bool {
 // joinPlaces counts b among the places of its group. No other goroutine has b yet.
 func (b *Breaker) joinPlaces(s *openPlaces) {
 	b.places = s
-	b.updatePlace(b.phase.Load())
+	b.updatePlace(b.current.Load())
 }
 
 // updatePlace takes a place if b refuses calls in phase p, and gives it back if b does not. The
 // lock is held.
-func (b *Breaker) updatePlace(p *phase) {
+func (b *Breaker) updatePlace(p *current) {
 	refuses := p.passes == noCalls || p.passes == onlyProbes || p.passes == shareOfCalls
 	if b.places == nil || refuses == b.placed {
 		return
@@ -85,12 +85,12 @@ func (b *Breaker) takePlace() bool {
 
 // stayClosed reports that a breaker did not open because there is no place. It does so at most once
 // per cooldown, which is how often the breaker could have opened. The lock is held.
-func (b *Breaker) stayClosed(p *phase, at time.Duration, why cause, counts window.Counts) {
+func (b *Breaker) stayClosed(p *current, at time.Duration, why cause, counts window.Counts) {
 	at = p.latest(at)
-	if at < p.live.prevented {
+	if at < p.prevented {
 		return
 	}
-	p.live.prevented = addClamped(at, max(p.rules.config.Cooldown, time.Second))
+	p.prevented = addClamped(at, max(p.rules.config.Cooldown, time.Second))
 	s := b.places
 	s.prevented.Add(1)
 	b.changes.push(Change{

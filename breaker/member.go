@@ -70,11 +70,11 @@ func (m *member[K]) IsIdle(t, used time.Time) bool {
 		return false // it is in use
 	}
 	defer b.mu.Unlock()
-	p := b.phase.Load()
+	p := b.current.Load()
 	at := b.clock.Peek(t)
 	if p.state == Closed && p.rules.config.Initial != Open && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
 		b.restart(at) // changes no state, so there is nothing to deliver
-		p = b.phase.Load()
+		p = b.current.Load()
 	}
 	if !b.isIdle(p, m.rules(), p.latest(at), t.Sub(used) >= lastCallsKept) {
 		return false
@@ -109,7 +109,7 @@ func (r *rules) timeToEmpty() time.Duration {
 // isIdle reports whether this breaker in phase p decides as a new breaker with the rules would.
 // Consecutive failures and runs of failures that are older than the window do not matter. The lock
 // is held.
-func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong bool) bool {
+func (b *Breaker) isIdle(p *current, r *rules, at time.Duration, unusedForLong bool) bool {
 	// Group.Reconfigure may have changed Initial
 	asNew := p.isUnchanged(at) && p.state == r.config.Initial
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
@@ -120,7 +120,7 @@ func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong boo
 		return false
 	}
 	if p.shadow != nil {
-		if s := p.shadow.phase.Load(); s.state != Closed || s.isBusy(at) {
+		if s := p.shadow.current.Load(); s.state != Closed || s.isBusy(at) {
 			return false
 		}
 	}
@@ -132,13 +132,13 @@ func (b *Breaker) isIdle(p *phase, r *rules, at time.Duration, unusedForLong boo
 }
 
 // isBusy reports whether the service asked to wait, or calls are in flight that may hang.
-func (p *phase) isBusy(at time.Duration) bool {
-	return time.Duration(p.live.retryAt.Load()) > at || p.flights.anyMayHang(at)
+func (p *current) isBusy(at time.Duration) bool {
+	return time.Duration(p.retryAt.Load()) > at || p.flights.anyMayHang(at)
 }
 
 // isUnchanged reports whether the breaker is still in its first state and no call waits for the end
 // of its cooldown.
-func (p *phase) isUnchanged(at time.Duration) bool {
+func (p *current) isUnchanged(at time.Duration) bool {
 	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.timedOut(at))
 }
 

@@ -1,7 +1,6 @@
 package breaker
 
 import (
-	"math"
 	"time"
 
 	"github.com/weir-go/weir/internal/tally"
@@ -23,40 +22,40 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 		return err
 	}
 	r := b.member.rulesFor(c.orDefault())
-	b.changeUnderLock(t, func(b *Breaker, p *phase, _ time.Duration) { b.setRules(r, p, t) })
+	b.changeUnderLock(t, func(b *Breaker, p *current, _ time.Duration) { b.setRules(r, p, t) })
 	return nil
 }
 
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
-func (b *Breaker) setRules(r *rules, p *phase, t time.Time) {
+func (b *Breaker) setRules(r *rules, p *current, t time.Time) {
 	old := p.rules
 	now := b.clock.At(t) // not yet the latest time: a shadow has its own
 	b.changes.callback.Store(&r.config.OnChange)
-	b.replacePhase(p.withRules(b, r, p.latest(now)), p.latest(now))
+	b.replaceCurrent(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
 		shadow := s.advance(now)
-		s.replacePhase(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
+		s.replaceCurrent(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
 	}
 	b.followRefuse(old, p.latest(now))
 }
 
-// replacePhase publishes a phase with other rules. By these rules the results so far of the probes,
-// or of a round, may be enough to end the state or the round. The lock is held.
-func (b *Breaker) replacePhase(p *phase, at time.Duration) {
-	b.phase.Store(p)
+// replaceCurrent publishes a phase with other rules. By these rules the results so far of the
+// probes, or of a round, may be enough to end the state or the round. The lock is held.
+func (b *Breaker) replaceCurrent(p *current, at time.Duration) {
+	b.current.Store(p)
 	switch {
 	case p.state == HalfOpen:
-		b.decideByProbes(p, *p.live.probed.Load(), at)
+		b.decideByProbes(p, *p.probed.Load(), at)
 	case p.state != Recovering:
 	case p.rules.config.Recovery == 0:
 		b.enter(endlessStay(Closed, at), cause{reason: "Recovery is off", origin: byHand}, window.Counts{})
-	case p.live.ramp.oneOf > 1:
+	case p.ramp.oneOf > 1:
 		b.judgeRound(p, at)
 	}
 }
 
 // withRules returns the phase with other rules from the given time on.
-func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
+func (p *current) withRules(b *Breaker, r *rules, at time.Duration) *current {
 	next, old := *p, p.rules
 	next.rules = r
 	next.derive(b)
@@ -67,28 +66,30 @@ func (p *phase) withRules(b *Breaker, r *rules, at time.Duration) *phase {
 	}
 	next.tally.SetSlow(r.config.SlowCall)
 	if next.state == Recovering {
-		ramp := next.live.ramp
+		ramp := next.ramp
 		if !r.sameWindow(old) {
 			ramp.counted, ramp.floor = r.newTally(false, at), tally.Counts{}
 		}
 		ramp.counted.SetSlow(r.config.SlowCall)
 	}
 	if !next.runs || r.failureRate != old.failureRate {
-		next.live.run.Clear() // its score was computed with a different rate
+		next.run.Clear() // its score was computed with a different rate
 	}
 	if (next.state == Closed || next.state == Recovering) && (next.tally != p.tally || r.config.HungCalls != old.config.HungCalls || r.config.SlowCall != old.config.SlowCall) {
 		next.flights = newFlights(r, at)
 	}
 	otherTimeout := r.config.HalfOpenTimeout != old.config.HalfOpenTimeout
 	if next.state == HalfOpen && otherTimeout {
-		next.until = math.MaxInt64 // HalfOpenTimeout begins with the next probe
+		next.endless() // HalfOpenTimeout begins with the next probe
 	}
 	if p.under != nil {
 		under := *p.under
-		// transitions that were due by the old rules are kept
-		under.rules, under.stay = r, p.under.stayAt(at)
+		under.rules = r
+		if s := p.under.stayAt(at); s != p.under.stay() { // it was due by the old rules
+			under.phase = p.under.moved(s)
+		}
 		if under.state == HalfOpen && otherTimeout {
-			under.until = math.MaxInt64
+			under.endless()
 		}
 		next.under = &under
 	}

@@ -25,7 +25,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 		return b.refuse(refusal)
 	}
 	if p.state != HalfOpen { // the state has changed since the caller loaded the phase
-		return b.allow(m, b.phase.Load(), at)
+		return b.allow(m, b.current.Load(), at)
 	}
 	m.fill(b, p, at)
 	m.slot, m.slotUse = int32(slot), use
@@ -51,7 +51,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 
 // probeRefusal returns the error of a refused call, or nil if the call may pass. slot is the free
 // slot that the call found, or -1. The lock is held.
-func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError {
+func (b *Breaker) probeRefusal(p *current, slot int, at time.Duration) *OpenError {
 	switch {
 	case p.passes == noCalls:
 		return b.refusal(p)
@@ -62,21 +62,21 @@ func (b *Breaker) probeRefusal(p *phase, slot int, at time.Duration) *OpenError 
 	}
 	next := b.slots.nextFree(at, p.rules.config.Probes)
 	began := b.date(next - p.rules.config.ProbeTimeout)
-	if next >= p.until { // HalfOpenTimeout ends first
+	if next >= p.until() { // HalfOpenTimeout ends first
 		next = p.reopenedUntil()
 	}
 	until := b.date(next)
-	if e := p.live.full.Load(); e != nil && e.Until.Equal(until) {
+	if e := p.full.Load(); e != nil && e.Until.Equal(until) {
 		return e
 	}
 	e := p.newRefusal(b)
-	e.Until, e.cooldown, e.began, e.spread = until, 0, began, &p.live.spread
-	p.live.full.Store(e)
+	e.Until, e.cooldown, e.began, e.spread = until, 0, began, &p.spread
+	p.full.Store(e)
 	return e
 }
 
 // occupySlot occupies a slot, or returns -1 if none is free. The lock is held.
-func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) {
+func (b *Breaker) occupySlot(p *current, at time.Duration) (slot int, use uint32) {
 	slot = b.slots.findFree(at, p.rules.config.Probes)
 	if slot < 0 {
 		return slot, 0
@@ -85,11 +85,9 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 	if abandoned {
 		b.abandoned.Add(1)
 	}
-	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until == math.MaxInt64 {
+	if timeout := p.rules.config.HalfOpenTimeout; timeout > 0 && p.until() == math.MaxInt64 {
 		// the first probe starts the timeout
-		timed := *p
-		timed.until = addClamped(p.latest(at), timeout)
-		b.phase.Store(&timed)
+		p.ends.Store(int64(addClamped(p.latest(at), timeout)))
 	}
 	return slot, use
 }
@@ -99,7 +97,7 @@ func (b *Breaker) occupySlot(p *phase, at time.Duration) (slot int, use uint32) 
 func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock()
 	p := b.advance(at)
-	counts := p.epoch == m.phase.epoch
+	counts := p.epoch == m.began.epoch
 	if counts {
 		b.changes.cause = ctx
 		took := at - m.start
@@ -119,7 +117,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
-	if counts && m.phase.traced && o <= Failure {
+	if counts && m.began.traced && o <= Failure {
 		b.keepExemplar(ctx, m, at)
 	}
 	return counts
@@ -127,20 +125,20 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 
 // addProbe adds the result of a probe, and ends the phase if there are enough results. The lock is
 // held.
-func (b *Breaker) addProbe(m *Permit, p *phase, o Outcome, slow bool, at time.Duration) {
+func (b *Breaker) addProbe(m *Permit, p *current, o Outcome, slow bool, at time.Duration) {
 	if o != Success && o != Failure {
 		b.slots.leaveSlot(m.slot, m.slotUse, slotFree)
 		return
 	}
 	b.slots.leaveSlot(m.slot, m.slotUse, slotUsed)
-	c := withResult(*p.live.probed.Load(), o, slow)
-	p.live.probed.Store(&c)
+	c := withResult(*p.probed.Load(), o, slow)
+	p.probed.Store(&c)
 	b.decideByProbes(p, c, at)
 }
 
 // decideByProbes closes or opens a half-open breaker if there are enough results of probes. The
 // lock is held.
-func (b *Breaker) decideByProbes(p *phase, c window.Counts, at time.Duration) {
+func (b *Breaker) decideByProbes(p *current, c window.Counts, at time.Duration) {
 	r := p.rules
 	need := min(int64(r.config.MinCalls), int64(r.config.Probes))
 	if p.byRun && c.Successes == 0 {
@@ -283,15 +281,15 @@ func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 
 // allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
 // all calls pass and none of their rounds failed for Recovery, it closes the breaker.
-func (b *Breaker) allowShare(m *Permit, p *phase, at time.Duration) error {
+func (b *Breaker) allowShare(m *Permit, p *current, at time.Duration) error {
 	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.phase.Load(), at)
+		return b.allowAt(m, b.current.Load(), at)
 	}
 	b.mu.Lock()
 	p = b.advance(at)
 	passes := false
 	if p.state == Recovering {
-		r, c := p.live.ramp, &p.rules.config
+		r, c := p.ramp, &p.rules.config
 		switch {
 		case r.oneOf == 1 && at-r.failedAt >= c.Recovery:
 			why := fmt.Sprintf("all calls pass and no round of them failed for %v", c.Recovery)
@@ -310,7 +308,7 @@ func (b *Breaker) allowShare(m *Permit, p *phase, at time.Duration) error {
 	switch {
 	case p.state != Recovering: // the state has changed since the caller loaded the phase
 		m.slotUse = 0
-		return b.allow(m, b.phase.Load(), at)
+		return b.allow(m, b.current.Load(), at)
 	case !passes:
 		return b.refuse(p.refusal)
 	}
@@ -322,9 +320,9 @@ func (b *Breaker) allowShare(m *Permit, p *phase, at time.Duration) error {
 func (b *Breaker) checkShare(at time.Duration) error {
 	b.mu.Lock()
 	p := b.advance(at)
-	refused := p.state == Recovering && !p.live.ramp.passes(at)
+	refused := p.state == Recovering && !p.ramp.passes(at)
 	if refused {
-		p.live.ramp.skipped++
+		p.ramp.skipped++
 	}
 	b.mu.Unlock()
 	if refused {
@@ -336,8 +334,8 @@ func (b *Breaker) checkShare(at time.Duration) error {
 // addRamped adds the result of a call of a recovering breaker. If all calls pass, the results since
 // the share last fell are judged as those of a closed breaker are. Otherwise the first calls of the
 // round are. The lock is held.
-func (b *Breaker) addRamped(m *Permit, p *phase, o Outcome, took, at time.Duration) {
-	r := p.live.ramp
+func (b *Breaker) addRamped(m *Permit, p *current, o Outcome, took, at time.Duration) {
+	r := p.ramp
 	judged := o == Success || o == Failure
 	if r.trusted.end(m.slotUse) && judged {
 		e := evidence{pending: r.trusted.pending()}
@@ -376,8 +374,8 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 
 // judgeRound ends the round of a recovering breaker of whose calls a share passes, if its results
 // decide it. The lock is held.
-func (b *Breaker) judgeRound(p *phase, at time.Duration) {
-	r := p.live.ramp
+func (b *Breaker) judgeRound(p *current, at time.Duration) {
+	r := p.ramp
 	failed, decided := p.rules.verdict(r.results, r.round.pending(), 1)
 	switch {
 	case !decided:
@@ -391,11 +389,11 @@ func (b *Breaker) judgeRound(p *phase, at time.Duration) {
 
 // failRound halves the share of a recovering breaker. It opens the breaker if the share was
 // smallest and no round was good for Recovery. The lock is held.
-func (b *Breaker) failRound(p *phase, c window.Counts, at time.Duration) {
-	r, recovery := p.live.ramp, p.rules.config.Recovery
+func (b *Breaker) failRound(p *current, c window.Counts, at time.Duration) {
+	r, recovery := p.ramp, p.rules.config.Recovery
 	relapsed := r.oneOf == leastShare && at-r.goodAt >= recovery
 	r.shrink(at)
-	p.live.run.Clear()
+	p.run.Clear()
 	if relapsed {
 		why := fmt.Sprintf("all rounds of calls failed for %v: %d of the last %d failed", recovery, c.Failures, c.Calls())
 		b.open(p, at, cause{reason: why, origin: byCalls}, c)

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/internal/cusum"
+	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/window"
 )
@@ -29,13 +28,20 @@ const (
 	Shadow       State = "shadow"        // override: calls pass; those it would refuse are counted
 )
 
-// stateMachine is the state machine: it describes the behavior of a breaker in each state. The
-// package comment has the same table, with what ends each state.
+// stateMachine is the state machine: which calls pass in each state, what their results do, and
+// what Counts shows. The comments say what ends a state. Besides, the methods at the end of this
+// file end any state. The package comment has the same table.
 var stateMachine = map[State]behavior{
-	Closed:       {passes: allCalls, results: judgeResults, counts: showWindow},
-	Open:         {passes: noCalls, counts: showOpening},
-	HalfOpen:     {passes: onlyProbes, results: probeResults, counts: showProbes},
-	Recovering:   {passes: shareOfCalls, results: rampResults, counts: showWindow},
+	// ends when the results reach a limit of the rules: trip
+	Closed: {passes: allCalls, results: judgeResults, counts: showWindow},
+	// ends when the cooldown is over: advance
+	Open: {passes: noCalls, counts: showOpening},
+	// ends when enough probes have results: decideByProbes; or after HalfOpenTimeout: advance
+	HalfOpen: {passes: onlyProbes, results: probeResults, counts: showProbes},
+	// ends when all calls pass and no round has failed: allowShare; or if all rounds fail:
+	// failRound
+	Recovering: {passes: shareOfCalls, results: rampResults, counts: showWindow},
+	// the overrides end by Release, Reconfigure or another override: override, resume
 	ForcedOpen:   {passes: noCalls},
 	ForcedClosed: {passes: allCalls, results: countResults, counts: showWindow},
 	Disabled:     {passes: allCalls},
@@ -93,40 +99,6 @@ func (p *perState[T]) of(s State) *T { return &p[slices.Index(states[:], s)] }
 // isOverride reports whether Force may set s.
 func (s State) isOverride() bool { return slices.Contains(states[4:], s) }
 
-// phase is one stay in a state. A phase is complete before it is published by one store of a
-// pointer, and never changes afterwards, except for what is atomic in it. A permit refers to the
-// phase that let its call through, so a result that comes after that phase is recognized.
-type phase struct {
-	stay
-	behavior       // of the state
-	callNeeds      // of the rules
-	fast      bool // calls pass, and need no number
-	counted   bool // the calls in flight are counted
-	free      bool // fast, and neither counted nor timed
-	plain     bool // fast, not counted, and Config.Classify is not set
-	rules     *rules
-	epoch     uint64 // a permit counts for all phases of its epoch; Reconfigure keeps the epoch
-	recovery
-	under    *phase        // of an override: the phase underneath
-	replaced State         // while Config.Refuse is set: the override that follows, "" for none
-	refusal  *OpenError    // the error of refused calls
-	shadow   *Breaker      // Shadow: the breaker that is asked about each call
-	flights  *flights      // Closed, Recovering: the calls in flight, if HungCalls is set
-	live     *mutableState // what changes while the phase lasts
-	timing
-
-	tally *tally.Calls
-	past  endedWindows // the windows that Reconfigure has ended, as part of the totals
-	// the totals of tally when the phase began: calls before it do not count
-	floor          tally.Counts
-	failuresBefore int64      // the failures of the breaker when the phase began
-	refusedBefore  int64      // the calls that the breaker had refused when the phase began
-	incidents      *incidents // nil before the first opening
-
-	spent   perState[time.Duration] // the time spent in each state before the phase
-	entered perState[int64]         // the transitions into each state, this phase included
-}
-
 // stay is a state and the time it lasts.
 type stay struct {
 	state State
@@ -146,123 +118,18 @@ func endlessStay(s State, since time.Duration) stay {
 // openStay returns the stay of a breaker that opens.
 func openStay(since, until time.Duration) stay { return stay{Open, since, until, until - since} }
 
-// recovery is the state that a breaker keeps from its first opening until it closes. During an
-// override the phase underneath keeps it.
-type recovery struct {
-	reason   string        // why the breaker opened
-	openedBy window.Counts // the counts that opened it
-	rounds   int           // rounds of probes that failed
-	byRun    bool          // a run of failures opened it
-	// after a run: for how long calls may be refused after a failed probe, and until when they may
-	// be
-	spare, spareUntil time.Duration
-	details           *openingDetails // what is known of the opening; nil if it was opened by hand
-	refused           int64           // the calls that the breaker had refused when it last opened
-	cooldown          time.Duration   // the latest cooldown
-}
-
-// mutableState holds the fields that change while a phase lasts. The phases of one epoch share it.
-type mutableState struct {
-	// the time before which the service asked not to be called
-	retryAt  atomic.Int64
-	run      cusum.Counter                 // Closed: the run of failures
-	runBegan atomic.Int64                  // Closed: when the run began
-	probed   atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
-	full     atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
-	ramp     *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
-	// HalfOpen, Recovering: spreads the waits that refused calls are told
-	spread evenSequence
-	// a number computed from the time at which the phase began
-	drawn uint64
-	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
-	// by Breaker.mu
-	prevented time.Duration
-}
-
-// derive computes fields from the state, the rules and the breaker.
-func (p *phase) derive(b *Breaker) {
-	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
-	p.timed = p.measured || p.sample != nil
-	p.fast = p.state == Closed && !p.watched && p.sample == nil
-	p.counted = p.rules.config.Active || b.member != nil && !b.member.isUnguarded()
-	p.free = p.fast && !p.counted && !p.timed
-	p.plain = p.fast && !p.counted && p.rules.config.Classify == nil
-}
-
-// complete creates the parts that the phase of a new state needs.
-func (p *phase) complete(b *Breaker) {
-	p.beginTiming(b)
-	p.derive(b)
-	p.live, p.refusedBefore = &mutableState{drawn: hashTime(b.date(p.since))}, int64(b.refused.Load())
-	p.live.spread.state.Store(p.live.drawn)
-	p.live.probed.Store(&window.Counts{})
-	p.live.retryAt.Store(math.MinInt64)
-	p.refusal = p.newRefusal(b)
-	switch p.state {
-	case Closed:
-		p.rounds, p.details = 0, nil
-		b.forgetFailures()
-		p.flights = newFlights(p.rules, p.since)
-	case Open:
-		p.refusal.Until = b.date(p.passesFrom())
-	case HalfOpen:
-		p.refusal.Until = b.date(p.passesFrom())
-		b.slots.reset(p.rules.config.Probes)
-	case Recovering:
-		p.flights = newFlights(p.rules, p.since)
-		p.refusal.cooldown = maxRampPause
-		p.refusal.spread = &p.live.spread
-		p.live.ramp = newRamp(p.since, p.rules.newTally(false, p.since))
-	case Shadow:
-		p.shadow = b.newShadow(p)
-	default: // the other overrides need nothing
-	}
-}
-
-// newRefusal returns the error of the calls that the phase refuses.
-func (p *phase) newRefusal(b *Breaker) *OpenError {
-	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: p.reason, cooldown: p.rules.config.Cooldown}
-	if p.details != nil && p.under == nil {
-		e.Margin, e.LastFailures = p.details.margin, p.details.failures
-	}
-	return e
-}
-
-// passesFrom returns the time from which an open breaker, or a half-open one that spares calls,
-// lets a call pass however few calls there are.
-func (p *phase) passesFrom() time.Duration {
-	switch {
-	case !p.spares():
-		return p.until
-	case p.state == Open:
-		return max(p.until, p.spareUntil)
-	default:
-		return p.spareUntil
-	}
-}
-
-// next returns the phase that follows p, not yet complete.
-func (p *phase) next(s stay) *phase {
-	s.since = p.latest(s.since)
-	next := &phase{
-		stay: s, rules: p.rules, epoch: p.epoch + 1, recovery: p.recovery, tally: p.tally, past: p.past,
-		floor: p.tally.Totals(), failuresBefore: p.totals().Failures, spent: p.spent, entered: p.entered,
-		incidents: p.incidents,
-	}
-	*next.spent.of(p.state) += s.since - p.since
-	*next.entered.of(s.state)++
-	return next
-}
-
 // timedOut reports whether the time of the phase is over.
-func (p *phase) timedOut(at time.Duration) bool { return at >= p.until && p.until != math.MaxInt64 }
+func (p *phase) timedOut(at time.Duration) bool {
+	until := p.until()
+	return at >= until && until != math.MaxInt64
+}
 
 // stayAt returns the stay at the given time. When the time of an open phase is over, the breaker is
 // half-open, and when the time of a half-open phase is over, it is open, whether a call is made or
 // not.
-func (p *phase) stayAt(at time.Duration) stay {
+func (p *current) stayAt(at time.Duration) stay {
 	if !p.timedOut(at) {
-		return p.stay
+		return p.stay()
 	}
 	following := p.followingStays(at)
 	return following[len(following)-1]
@@ -270,11 +137,11 @@ func (p *phase) stayAt(at time.Duration) stay {
 
 // followingStays returns the one or two stays that followed the phase when its time was over. The
 // last of them is the stay at the given time.
-func (p *phase) followingStays(at time.Duration) []stay {
+func (p *current) followingStays(at time.Duration) []stay {
 	if p.state == Open {
-		return []stay{endlessStay(HalfOpen, p.until)}
+		return []stay{endlessStay(HalfOpen, p.until())}
 	}
-	open := openStay(p.until, p.reopenedUntil())
+	open := openStay(p.until(), p.reopenedUntil())
 	if at < open.until || open.until == math.MaxInt64 {
 		return []stay{open}
 	}
@@ -282,7 +149,7 @@ func (p *phase) followingStays(at time.Duration) []stay {
 }
 
 // timeoutReason returns why the phase is over, for the change that its end causes.
-func (p *phase) timeoutReason() string {
+func (p *current) timeoutReason() string {
 	switch {
 	case p.state == HalfOpen:
 		return fmt.Sprintf("too few probes ended within the HalfOpenTimeout of %v", roundForText(p.rules.config.HalfOpenTimeout))
@@ -302,21 +169,21 @@ func roundForText(d time.Duration) time.Duration {
 }
 
 // reopenedUntil returns the end of the cooldown that follows the HalfOpenTimeout of the phase.
-func (p *phase) reopenedUntil() time.Duration {
-	return max(addClamped(p.until, p.cooldown), p.askedUntil(p.until, p.live.drawn))
+func (p *current) reopenedUntil() time.Duration {
+	return max(addClamped(p.until(), p.cooldown), p.askedUntil(p.until(), p.drawn))
 }
 
 // askedUntil returns the time before which the service asked not to be called. For a breaker that
 // opens at the given time, it is made later by a share of the wait. The share is computed from the
 // random number drawn.
-func (p *phase) askedUntil(at time.Duration, drawn uint64) time.Duration {
-	return stretchTime(time.Duration(p.live.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
+func (p *current) askedUntil(at time.Duration, drawn uint64) time.Duration {
+	return stretchTime(time.Duration(p.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
 }
 
 // history returns the stay at the given time, the time spent in each state before it, and the
 // transitions into each state up to it.
-func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
-	now, spent, entered = p.stay, p.spent, p.entered
+func (p *current) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
+	now, spent, entered = p.stay(), p.spent, p.entered
 	if p.timedOut(at) {
 		for _, s := range p.followingStays(at) {
 			*spent.of(now.state) += s.since - now.since
@@ -325,37 +192,6 @@ func (p *phase) history(at time.Duration) (now stay, spent perState[time.Duratio
 		}
 	}
 	return now, spent, entered
-}
-
-// latest returns the given time, or the newest time that the phase has seen if that is later: a
-// stale time moves no deadline.
-func (p *phase) latest(at time.Duration) time.Duration {
-	return max(at, p.since, p.tally.NewestBucket())
-}
-
-// totals returns the counts of all calls since the breaker was made.
-func (p *phase) totals() tally.Counts {
-	now := p.tally.Totals()
-	sum := now.Plus(p.past.totals())
-	sum.ConsecutiveFailures = now.ConsecutiveFailures
-	return sum
-}
-
-// counts returns the calls in the window since the phase began.
-func (p *phase) counts(at time.Duration) window.Counts {
-	c := window.Counts(p.tally.Window(at, &p.floor))
-	c.ConsecutiveFailures = p.consecutive(p.tally.Streak())
-	return c
-}
-
-// consecutive returns how many of the consecutive failures belong to this phase.
-func (p *phase) consecutive(streak int64) int64 {
-	return min(streak, p.totals().Failures-p.failuresBefore)
-}
-
-// hasLatency reports whether calls were timed, now or before a Reconfigure.
-func (p *phase) hasLatency() bool {
-	return p.rules.config.Latency || p.past.latency != nil || len(p.past.recent) > 0
 }
 
 // addClamped returns a + d without overflow, for d ≥ 0.
@@ -378,8 +214,8 @@ type cause struct {
 }
 
 // enter begins another state. The lock is held, and advance was called.
-func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
-	p := b.phase.Load()
+func (b *Breaker) enter(s stay, why cause, counts window.Counts) *current {
+	p := b.current.Load()
 	next := p.next(s)
 	next.complete(b)
 	b.publish(next, Change{From: p.state, To: s.state, Reason: why.reason, origin: why.origin, Counts: counts})
@@ -387,9 +223,9 @@ func (b *Breaker) enter(s stay, why cause, counts window.Counts) *phase {
 }
 
 // publish makes p the current phase and queues the change for OnChange. The lock is held.
-func (b *Breaker) publish(p *phase, c Change) {
-	p.incidents = p.incidents.afterTransition(&c, b.phase.Load(), p.since, b.date)
-	b.phase.Store(p)
+func (b *Breaker) publish(p *current, c Change) {
+	p.incidents = p.incidents.afterTransition(&c, b.current.Load(), p.since, b.date)
+	b.current.Store(p)
 	b.updatePlace(p)
 	if b.observed != nil {
 		b.observed.reportOpening(b, p.since, c)
@@ -401,8 +237,8 @@ func (b *Breaker) publish(p *phase, c Change) {
 
 // advance makes the transitions that were due by the given time, each at the time it was due, and
 // returns the phase in effect. The lock is held.
-func (b *Breaker) advance(at time.Duration) *phase {
-	p := b.phase.Load()
+func (b *Breaker) advance(at time.Duration) *current {
+	p := b.current.Load()
 	if !p.timedOut(at) {
 		return p
 	}
@@ -414,9 +250,9 @@ func (b *Breaker) advance(at time.Duration) *phase {
 
 // trip opens the breaker because of the calls of a closed phase, unless another call did so first
 // or MaxOpen members of its group are open.
-func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) {
+func (b *Breaker) trip(p *current, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
-	now := b.phase.Load()
+	now := b.current.Load()
 	if now.epoch != p.epoch {
 		b.mu.Unlock()
 		return
@@ -438,7 +274,7 @@ func (b *Breaker) trip(p *phase, at time.Duration, why cause, calls tally.Pair) 
 }
 
 // open opens the breaker for a cooldown, or longer if the service asked for that. The lock is held.
-func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Counts) {
+func (b *Breaker) open(p *current, at time.Duration, why cause, counts window.Counts) {
 	at = p.latest(at)
 	rounds := p.rounds
 	if p.state == HalfOpen || p.state == Recovering {
@@ -461,64 +297,237 @@ func (b *Breaker) open(p *phase, at time.Duration, why cause, counts window.Coun
 	b.publish(next, c)
 }
 
-// endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never
-// changes.
-type endedWindows struct {
-	recent  []endedTally
-	counts  tally.Counts    // the calls of earlier tallies
-	latency *window.Latency // the durations of earlier tallies; nil for none
+// What an operator does.
+
+// Force sets an override: ForcedOpen, ForcedClosed, Disabled or Shadow. It replaces an override
+// that is set. The breaker keeps the state underneath, whose cooldown runs on. Release returns to
+// that state. Force panics if s is not an override. While Config.Refuse is set, the breaker stays
+// forced open, and s takes effect when Refuse ends.
+func (b *Breaker) Force(s State) { b.forceAt(time.Now(), s) }
+
+// forceAt is Force at the time t.
+func (b *Breaker) forceAt(t time.Time, s State) {
+	if !s.isOverride() {
+		panic(fmt.Sprintf("breaker: %q is not an override", s))
+	}
+	b.setOverride(t, s, forcedReason)
 }
 
-// endedTally is a tally that a goroutine may still record to, if it loaded the phase before the
-// tally ended.
-type endedTally struct {
-	tally *tally.Calls
-	at    time.Duration
+// forcedReason is the reason of a breaker that is forced by hand.
+const forcedReason = "forced"
+
+// setOverride sets the override of the breaker itself, or lifts it if s is "". Refused callers are
+// not told the reason of the change. It returns the number of the override.
+func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint64) {
+	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+		b.overrideSet = settings.NextVersion()
+		number = b.overrideSet
+		b.changeOverride(p, s, at, reason)
+	})
+	return number
 }
 
-// recordingTime is an upper bound of the time from loading the phase to recording a call.
-const recordingTime = time.Minute
+// coverOverride is setOverride for the override of a group, which lies over that of the breaker. It
+// leaves the delivery of the changes to its caller.
+func (b *Breaker) coverOverride(t time.Time, s State, reason string) *changeQueue {
+	return b.queueChange(t, func(b *Breaker, p *current, at time.Duration) { b.changeOverride(p, s, at, reason) })
+}
 
-// withTally returns the ended windows with one more tally, which ended at the given time. For a
-// tally that no goroutine can record to any more, only the totals are kept.
-func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
-	next := endedWindows{counts: p.counts, latency: p.latency}
-	for _, e := range p.recent {
-		if at-e.at < recordingTime {
-			next.recent = append(next.recent, e)
-			continue
+// changeOverride begins the override s, or ends the one in effect if s is "". The lock is held.
+func (b *Breaker) changeOverride(p *current, s State, at time.Duration, reason string) {
+	switch {
+	case p.refuses():
+		b.replaceOverride(p, s)
+	case s != "" && p.state != s:
+		b.override(p, s, at, reason)
+	case s == "" && p.under != nil:
+		b.resume(p, p.under.stayAt(at), at, reason)
+	}
+}
+
+// override begins an override. The lock is held.
+func (b *Breaker) override(p *current, s State, at time.Duration, reason string) {
+	under := p
+	if p.under != nil {
+		under = p.under
+	}
+	next := p.next(endlessStay(s, at))
+	next.under, next.reason = under, forcedReason
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: s, Reason: reason, origin: byHand})
+}
+
+// Release lifts the override. The breaker is then in the state that it would be in without the
+// override: the override does not lengthen the cooldown of an open breaker. A half-open breaker
+// starts its probes again, and a recovering one begins with the smallest share. A closed breaker
+// judges only calls after Release. Without an override Release does nothing.
+func (b *Breaker) Release() { b.releaseAt(time.Now()) }
+
+// releaseAt is Release at the time t.
+func (b *Breaker) releaseAt(t time.Time) { b.setOverride(t, "", "released") }
+
+// resume ends an override and begins the state underneath. The lock is held.
+func (b *Breaker) resume(p *current, s stay, at time.Duration, reason string) {
+	switch s.state {
+	case HalfOpen:
+		s.until = math.MaxInt64 // HalfOpenTimeout begins with the first probe
+	case Recovering:
+		s.state = p.rules.afterProbes() // Reconfigure may have switched Recovery off
+	default:
+	}
+	next := p.next(stay{s.state, at, s.until, s.wait})
+	next.recovery = p.under.recovery
+	next.complete(b)
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
+}
+
+// OpenFor opens the breaker for d from now on, whatever its state is. After that it is half-open.
+// Under an override OpenFor sets the state underneath. OpenFor(0) ends a cooldown now. A negative d
+// counts as 0.
+func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
+
+// openForAt is OpenFor at the time t.
+func (b *Breaker) openForAt(t time.Time, d time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+		b.setStay(p, openStay(at, addClamped(at, max(d, 0))), "opened")
+	})
+}
+
+// Reset closes the breaker and clears what it is judged by: the window, the consecutive failures
+// and the failed rounds of probes. Under an override Reset does this to the state underneath.
+// Totals are kept.
+func (b *Breaker) Reset() { b.resetAt(time.Now()) }
+
+// resetAt is Reset at the time t.
+func (b *Breaker) resetAt(t time.Time) { b.resetFor(t, "reset") }
+
+// resetFor is resetAt with the reason of the change.
+func (b *Breaker) resetFor(t time.Time, reason string) {
+	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+		b.setStay(p, endlessStay(Closed, at), reason)
+	})
+}
+
+// setStay enters a state, or makes it the state underneath the override. The lock is held.
+func (b *Breaker) setStay(p *current, s stay, reason string) {
+	from := p
+	if p.under != nil {
+		from = p.under
+	}
+	next := p.next(s)
+	next.recovery = recovery{reason: reason, rounds: from.rounds, cooldown: next.rules.cooldown(from.rounds)}
+	if p.under != nil {
+		if next.state == Closed {
+			next.rounds = 0
 		}
-		next.counts = next.counts.Plus(e.tally.Totals())
-		if l := window.Latency(e.tally.LifetimeLatency()); l.Count() > 0 {
-			sum := next.earlierLatency().Plus(l)
-			next.latency = &sum
-		}
+		same := *p
+		same.under = next
+		b.current.Store(&same)
+		return
 	}
-	next.recent = append(next.recent, endedTally{t, at})
-	return next
+	next.complete(b)
+	if p.state == s.state { // the state starts again, but that is not a transition
+		next.entered = p.entered
+		b.current.Store(next)
+		return
+	}
+	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
-func (p endedWindows) earlierLatency() (l window.Latency) {
-	if p.latency != nil {
-		l = *p.latency
-	}
-	return l
+// changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes.
+func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *current, at time.Duration)) {
+	b.queueChange(t, f).deliver()
 }
 
-// totals returns all calls. ConsecutiveFailures is meaningless.
-func (p endedWindows) totals() tally.Counts {
-	sum := p.counts
-	for _, e := range p.recent {
-		sum = sum.Plus(e.tally.Totals())
+// queueChange is changeUnderLock, but leaves the delivery of the changes to its caller.
+func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *current, at time.Duration)) *changeQueue {
+	if b.member.isUnguarded() {
+		return b.changes
 	}
-	return sum
+	at := b.justNow(t)
+	b.mu.Lock()
+	p := b.advance(at)
+	f(b, p, p.latest(at))
+	b.mu.Unlock()
+	return b.changes
 }
 
-// lifetimeLatency returns the durations of all calls.
-func (p endedWindows) lifetimeLatency() window.Latency {
-	sum := p.earlierLatency()
-	for _, e := range p.recent {
-		sum = sum.Plus(window.Latency(e.tally.LifetimeLatency()))
+// While Config.Refuse is set, the phase is an override in the state ForcedOpen. Like any override
+// it keeps the phase underneath. It also keeps the override that it has replaced.
+
+// refuses reports whether the phase refuses all calls because of Config.Refuse.
+func (p *current) refuses() bool { return p.rules.config.Refuse != "" }
+
+// refuseAfter makes p the phase that replaces another phase and refuses all calls. p is not yet
+// complete.
+func (p *current) refuseAfter(other *current) {
+	p.reason = p.rules.config.Refuse
+	p.under, p.replaced = other, ""
+	if other.under != nil {
+		p.under, p.replaced = other.under, other.state
 	}
-	return sum
+}
+
+// followRefuse begins or ends the refusal of all calls after the rules have changed. The lock is
+// held.
+func (b *Breaker) followRefuse(old *rules, at time.Duration) {
+	p := b.current.Load()
+	before, now := old.config.Refuse, p.rules.config.Refuse
+	switch {
+	case before == now:
+	case before != "" && now != "":
+		b.keepForcedOpen(p, p.replaced, now)
+	case before == "" && p.state == ForcedOpen:
+		b.keepForcedOpen(p, ForcedOpen, now)
+	case before == "":
+		next := p.next(endlessStay(ForcedOpen, at))
+		next.refuseAfter(p)
+		next.complete(b)
+		b.publish(next, Change{From: p.state, To: ForcedOpen, Reason: now, origin: byHand})
+	case p.replaced == ForcedOpen:
+		b.keepForcedOpen(p, "", forcedReason)
+	case p.replaced != "":
+		b.override(p, p.replaced, at, "Refuse is empty")
+	default:
+		b.resume(p, p.under.stayAt(at), at, "Refuse is empty")
+	}
+}
+
+// keepForcedOpen changes why a breaker is forced open, and the override that follows. The lock is
+// held.
+func (b *Breaker) keepForcedOpen(p *current, replaced State, reason string) {
+	next := *p
+	next.replaced, next.forcedFor = replaced, reason
+	next.refusal = next.newRefusal(b)
+	b.current.Store(&next)
+}
+
+// replaceOverride sets the override that follows when Config.Refuse ends, "" for none. The lock is
+// held.
+func (b *Breaker) replaceOverride(p *current, s State) {
+	next := *p
+	next.replaced = s
+	b.current.Store(&next)
+}
+
+// stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse
+// ends.
+func (b *Breaker) stateWithoutRefuse() State {
+	p := b.current.Load()
+	switch {
+	case !p.refuses():
+		return b.State()
+	case p.replaced != "":
+		return p.replaced
+	}
+	return p.under.state
+}
+
+// overrideWithoutRefuse returns the override of the breaker, or the one that follows when
+// Config.Refuse ends, "" for none.
+func (b *Breaker) overrideWithoutRefuse() State {
+	if s := b.stateWithoutRefuse(); s.isOverride() {
+		return s
+	}
+	return ""
 }

@@ -20,7 +20,7 @@ import (
 // Timing a call needs a reading of the clock at its beginning, which a closed breaker otherwise
 // saves. So it times calls only for a while: when it is created or closes, every usualEvery, and
 // for usualEvery after a deadline has passed or two calls in a row have failed. To do so, it
-// replaces its phase with one whose calls are sampled.
+// publishes a current whose calls are sampled.
 //
 // If a service fails because it becomes slow, its slow answers must not become usual. So a new
 // median is not used if a deadline counted as a failure since its cohort began.
@@ -143,7 +143,7 @@ func (s *sample) pending() int64 {
 
 // endSampled counts the end of a sampled call, and learns from its duration.
 func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
-	s, u := m.phase.sample, b.usual
+	s, u := m.began.sample, b.usual
 	for old := s.newest.Load(); m.number > old && !s.newest.CompareAndSwap(old, m.number); {
 		old = s.newest.Load()
 	}
@@ -171,7 +171,7 @@ func (u *usualDuration) learn(c *cohort, median, at time.Duration) {
 
 // sampleAgain samples the calls of a closed phase if it is time to, or if failures have begun: then
 // it will matter which calls began before them.
-func (b *Breaker) sampleAgain(p *phase, at time.Duration, streak int64) {
+func (b *Breaker) sampleAgain(p *current, at time.Duration, streak int64) {
 	due := at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines
 	if p.sample == nil && (due || streak == 2 && p.runs) {
 		b.setSampling(true, at)
@@ -185,7 +185,7 @@ func (b *Breaker) setSampling(on bool, at time.Duration) {
 		return // a later call does it
 	}
 	defer b.mu.Unlock()
-	p := b.phase.Load()
+	p := b.current.Load()
 	if p.sample == nil && (!on || p.state != Closed) || p.sample != nil && p.sample.cohort == b.usual.cohort.Load() {
 		return
 	}
@@ -195,7 +195,7 @@ func (b *Breaker) setSampling(on bool, at time.Duration) {
 	}
 	next.earlier = cmp.Or(p.sample, p.earlier)
 	next.derive(b)
-	b.phase.Store(&next)
+	b.current.Store(&next)
 }
 
 // timing says whether the calls of a phase are sampled.
@@ -216,7 +216,7 @@ func (b *Breaker) newTiming(at time.Duration) timing {
 }
 
 // beginTiming sets the timing of the phase of a new state. In the state Shadow the shadow samples.
-func (p *phase) beginTiming(b *Breaker) {
+func (p *current) beginTiming(b *Breaker) {
 	p.timing = timing{sampledFrom: p.since}
 	if stateMachine[p.state].results != dropResults && p.state != Shadow {
 		p.timing = b.newTiming(p.since)
@@ -224,11 +224,11 @@ func (p *phase) beginTiming(b *Breaker) {
 }
 
 // startedBy returns the latest time at which the call can have begun.
-func (m *Permit) startedBy(now *phase, at time.Duration) time.Duration {
+func (m *Permit) startedBy(now *current, at time.Duration) time.Duration {
 	switch {
-	case m.phase.timed || !m.phase.fast:
+	case m.began.timed || !m.began.fast:
 		return m.start
-	case now.sample != nil && now.epoch == m.phase.epoch:
+	case now.sample != nil && now.epoch == m.began.epoch:
 		return now.sampledFrom
 	}
 	return at

@@ -57,7 +57,7 @@ func (v breakerView) Restore(why string, set, earlier []view.Setting) (done bool
 	if err != nil || len(set) != 1 {
 		return false
 	}
-	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *phase, at time.Duration) {
+	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *current, at time.Duration) {
 		if done = b.overrideSet == set[0].Version; !done {
 			return
 		}
@@ -104,7 +104,7 @@ func overrideReason(s State, why string) string {
 func (v breakerView) Status() view.Status {
 	b := v.b
 	at := b.peekNow()
-	p := b.phase.Load()
+	p := b.current.Load()
 	c := b.counts(at)
 	s := view.Status{Incidents: p.allIncidents(b.date), SlowRate: c.SlowRate(), Config: p.rules}
 	if p.rules.config.SlowRate > 0 {
@@ -124,7 +124,7 @@ func (v breakerView) Status() view.Status {
 		s.Probes = int(c.Calls())
 	case Recovering:
 		b.mu.Lock()
-		s.OneOf = p.live.ramp.oneOf
+		s.OneOf = p.ramp.oneOf
 		b.mu.Unlock()
 	default: // nothing more is known
 	}
@@ -133,7 +133,7 @@ func (v breakerView) Status() view.Status {
 }
 
 // addFailures adds why the breaker refuses calls, or the last failure in the window.
-func (b *Breaker) addFailures(s *view.Status, p *phase, failures int64) {
+func (b *Breaker) addFailures(s *view.Status, p *current, failures int64) {
 	if e := p.refusal; e != nil && s.Lasts() != nil {
 		s.Reason, s.Margin = e.Reason, e.Margin
 		for _, f := range slices.Backward(e.LastFailures) {

@@ -1,0 +1,283 @@
+package breaker
+
+import (
+	"cmp"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/weir-go/weir/internal/cusum"
+	"github.com/weir-go/weir/internal/tally"
+	"github.com/weir-go/weir/window"
+)
+
+// phase is one stay in a state, from one transition to the next. What changes while it lasts is
+// atomic, or guarded by Breaker.mu.
+type phase struct {
+	state State
+	since time.Duration
+	// Open: the length of the cooldown that ends the phase. After Release, a phase may begin in the
+	// middle of it.
+	wait time.Duration
+	// Open: end of the cooldown; HalfOpen: end of HalfOpenTimeout, once there was a probe.
+	// Otherwise math.MaxInt64.
+	ends  atomic.Int64
+	epoch uint64 // a result counts if its call began in a phase with the same number
+	recovery
+
+	failuresBefore int64                   // the failures when the phase began
+	refusedBefore  int64                   // the calls refused when the phase began
+	incidents      *incidents              // nil before the first opening
+	spent          perState[time.Duration] // the time spent in each state before the phase
+	entered        perState[int64]         // the transitions into each state, this phase included
+	shadow         *Breaker                // Shadow: the breaker that is asked about each call
+
+	retryAt  atomic.Int64                  // before that time the service asked not to be called
+	run      cusum.Counter                 // Closed: the run of failures
+	runBegan atomic.Int64                  // Closed: when the run began
+	probed   atomic.Pointer[window.Counts] // HalfOpen: the results of the probes
+	full     atomic.Pointer[OpenError]     // HalfOpen: the error while all slots are occupied
+	ramp     *ramp                         // Recovering: which calls pass; guarded by Breaker.mu
+	// HalfOpen, Recovering: spreads the waits that refused calls are told
+	spread evenSequence
+	drawn  uint64 // a number computed from the time at which the phase began
+	// Closed: the time until which further openings that MaxOpen prevents are not reported; guarded
+	// by Breaker.mu
+	prevented time.Duration
+}
+
+// current is how the breaker treats calls at present: a phase, under a config, and measured in some
+// way. It is complete before it is published by one store of a pointer, and never changes
+// afterwards. A transition publishes one with another phase. Reconfigure, an override of an
+// override, and the begin and the end of a sample publish one with the same phase. A permit refers
+// to the current that let its call through.
+type current struct {
+	*phase
+	behavior       // of the state
+	callNeeds      // of the rules
+	fast      bool // calls pass, and need no number
+	counted   bool // the calls in flight are counted
+	free      bool // fast, and neither counted nor timed
+	plain     bool // fast, not counted, and Config.Classify is not set
+	rules     *rules
+	under     *current   // of an override: what it lies over
+	replaced  State      // while Config.Refuse is set: the override that follows, "" for none
+	forcedFor string     // ForcedOpen: the reason, if it has changed since the phase began
+	refusal   *OpenError // the error of refused calls
+	flights   *flights   // Closed, Recovering: the calls in flight, if HungCalls is set
+	timing
+
+	tally *tally.Calls
+	past  endedWindows // the windows that Reconfigure has ended, as part of the totals
+	// the totals of tally when the phase began: calls before it do not count
+	floor tally.Counts
+}
+
+// newPhase returns the phase of a stay, without its history.
+func newPhase(s stay) *phase {
+	p := &phase{state: s.state, since: s.since, wait: s.wait}
+	p.ends.Store(int64(s.until))
+	p.probed.Store(&window.Counts{})
+	p.retryAt.Store(math.MinInt64)
+	return p
+}
+
+// stay returns the stay that the phase is, if it ends as it is to end now.
+func (p *phase) stay() stay { return stay{p.state, p.since, p.until(), p.wait} }
+
+// until returns when the phase ends, or math.MaxInt64.
+func (p *phase) until() time.Duration { return time.Duration(p.ends.Load()) }
+
+// endless makes the phase one that time does not end.
+func (p *phase) endless() { p.ends.Store(math.MaxInt64) }
+
+// moved returns a copy of a phase under an override for a stay that has followed since.
+func (p *phase) moved(s stay) *phase {
+	next := newPhase(s)
+	next.epoch, next.recovery, next.failuresBefore, next.refusedBefore = p.epoch, p.recovery, p.failuresBefore, p.refusedBefore
+	next.incidents, next.spent, next.entered, next.drawn = p.incidents, p.spent, p.entered, p.drawn
+	next.retryAt.Store(p.retryAt.Load())
+	return next
+}
+
+// recovery is the state that a breaker keeps from its first opening until it closes. During an
+// override the phase underneath keeps it.
+type recovery struct {
+	reason   string        // why the breaker opened
+	openedBy window.Counts // the counts that opened it
+	rounds   int           // rounds of probes that failed
+	byRun    bool          // a run of failures opened it
+	// after a run: for how long calls may be refused after a failed probe, and until when they may
+	// be
+	spare, spareUntil time.Duration
+	details           *openingDetails // what is known of the opening; nil if it was opened by hand
+	refused           int64           // the calls that the breaker had refused when it last opened
+	cooldown          time.Duration   // the latest cooldown
+}
+
+// derive computes fields from the state, the rules and the breaker.
+func (p *current) derive(b *Breaker) {
+	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
+	p.timed = p.measured || p.sample != nil
+	p.fast = p.state == Closed && !p.watched && p.sample == nil
+	p.counted = p.rules.config.Active || b.member != nil && !b.member.isUnguarded()
+	p.free = p.fast && !p.counted && !p.timed
+	p.plain = p.fast && !p.counted && p.rules.config.Classify == nil
+}
+
+// complete creates the parts that the phase of a new state needs.
+func (p *current) complete(b *Breaker) {
+	p.beginTiming(b)
+	p.derive(b)
+	p.drawn, p.refusedBefore = hashTime(b.date(p.since)), int64(b.refused.Load())
+	p.spread.state.Store(p.drawn)
+	p.refusal = p.newRefusal(b)
+	switch p.state {
+	case Closed:
+		p.rounds, p.details = 0, nil
+		b.forgetFailures()
+		p.flights = newFlights(p.rules, p.since)
+	case Open:
+		p.refusal.Until = b.date(p.passesFrom())
+	case HalfOpen:
+		p.refusal.Until = b.date(p.passesFrom())
+		b.slots.reset(p.rules.config.Probes)
+	case Recovering:
+		p.flights = newFlights(p.rules, p.since)
+		p.refusal.cooldown = maxRampPause
+		p.refusal.spread = &p.spread
+		p.ramp = newRamp(p.since, p.rules.newTally(false, p.since))
+	case Shadow:
+		p.shadow = b.newShadow(p)
+	default: // the other overrides need nothing
+	}
+}
+
+// why returns why the breaker refuses calls.
+func (p *current) why() string { return cmp.Or(p.forcedFor, p.reason) }
+
+// newRefusal returns the error of the calls that the phase refuses.
+func (p *current) newRefusal(b *Breaker) *OpenError {
+	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: p.why(), cooldown: p.rules.config.Cooldown}
+	if p.details != nil && p.under == nil {
+		e.Margin, e.LastFailures = p.details.margin, p.details.failures
+	}
+	return e
+}
+
+// passesFrom returns the time from which an open breaker, or a half-open one that spares calls,
+// lets a call pass however few calls there are.
+func (p *current) passesFrom() time.Duration {
+	switch {
+	case !p.spares():
+		return p.until()
+	case p.state == Open:
+		return max(p.until(), p.spareUntil)
+	default:
+		return p.spareUntil
+	}
+}
+
+// next returns the current of the phase that follows p, not yet complete.
+func (p *current) next(s stay) *current {
+	s.since = p.latest(s.since)
+	next := &current{phase: newPhase(s), rules: p.rules, tally: p.tally, past: p.past, floor: p.tally.Totals()}
+	next.epoch, next.recovery, next.failuresBefore = p.epoch+1, p.recovery, p.totals().Failures
+	next.spent, next.entered, next.incidents = p.spent, p.entered, p.incidents
+	*next.spent.of(p.state) += s.since - p.since
+	*next.entered.of(s.state)++
+	return next
+}
+
+// latest returns the given time, or the newest time that the phase has seen if that is later: a
+// stale time moves no deadline.
+func (p *current) latest(at time.Duration) time.Duration {
+	return max(at, p.since, p.tally.NewestBucket())
+}
+
+// totals returns the counts of all calls since the breaker was made.
+func (p *current) totals() tally.Counts {
+	now := p.tally.Totals()
+	sum := now.Plus(p.past.totals())
+	sum.ConsecutiveFailures = now.ConsecutiveFailures
+	return sum
+}
+
+// counts returns the calls in the window since the phase began.
+func (p *current) counts(at time.Duration) window.Counts {
+	c := window.Counts(p.tally.Window(at, &p.floor))
+	c.ConsecutiveFailures = p.consecutive(p.tally.Streak())
+	return c
+}
+
+// consecutive returns how many of the consecutive failures belong to this phase.
+func (p *current) consecutive(streak int64) int64 {
+	return min(streak, p.totals().Failures-p.failuresBefore)
+}
+
+// hasLatency reports whether calls were timed, now or before a Reconfigure.
+func (p *current) hasLatency() bool {
+	return p.rules.config.Latency || p.past.latency != nil || len(p.past.recent) > 0
+}
+
+// endedWindows holds the counts of windows that Reconfigure has ended. An endedWindows never
+// changes.
+type endedWindows struct {
+	recent  []endedTally
+	counts  tally.Counts    // the calls of earlier tallies
+	latency *window.Latency // the durations of earlier tallies; nil for none
+}
+
+// endedTally is a tally that a goroutine may still record to, if it loaded the phase before the
+// tally ended.
+type endedTally struct {
+	tally *tally.Calls
+	at    time.Duration
+}
+
+// recordingTime is an upper bound of the time from loading the phase to recording a call.
+const recordingTime = time.Minute
+
+// withTally returns the ended windows with one more tally, which ended at the given time. For a
+// tally that no goroutine can record to any more, only the totals are kept.
+func (p endedWindows) withTally(t *tally.Calls, at time.Duration) endedWindows {
+	next := endedWindows{counts: p.counts, latency: p.latency}
+	for _, e := range p.recent {
+		if at-e.at < recordingTime {
+			next.recent = append(next.recent, e)
+			continue
+		}
+		next.counts = next.counts.Plus(e.tally.Totals())
+		if l := window.Latency(e.tally.LifetimeLatency()); l.Count() > 0 {
+			sum := next.earlierLatency().Plus(l)
+			next.latency = &sum
+		}
+	}
+	next.recent = append(next.recent, endedTally{t, at})
+	return next
+}
+
+func (p endedWindows) earlierLatency() (l window.Latency) {
+	if p.latency != nil {
+		l = *p.latency
+	}
+	return l
+}
+
+// totals returns all calls. ConsecutiveFailures is meaningless.
+func (p endedWindows) totals() tally.Counts {
+	sum := p.counts
+	for _, e := range p.recent {
+		sum = sum.Plus(e.tally.Totals())
+	}
+	return sum
+}
+
+// lifetimeLatency returns the durations of all calls.
+func (p endedWindows) lifetimeLatency() window.Latency {
+	sum := p.earlierLatency()
+	for _, e := range p.recent {
+		sum = sum.Plus(window.Latency(e.tally.LifetimeLatency()))
+	}
+	return sum
+}
