@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/limiter"
 )
@@ -42,7 +43,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
-			g.admissions.allowed.Add(1)
+			g.admissions.count(instrument.Allowed)
 			return nil
 		}
 		breakers.Drop(&permit.breaker)
@@ -276,9 +277,9 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	}
 	switch {
 	case a.waiter != nil:
-		g.admissions.waited.Add(1)
+		g.admissions.count(instrument.Waited)
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
-		g.admissions.allowed.Add(1)
+		g.admissions.count(instrument.Allowed)
 	}
 	return nil
 }
@@ -313,7 +314,7 @@ func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 // refused. The call is counted, as cancelled, only if the caller gave up.
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		g.admissions.cancelled.Add(1)
+		g.admissions.count(instrument.Cancelled)
 	}
 	return err
 }

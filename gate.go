@@ -95,7 +95,7 @@ func New(name string, c Config) *Gate {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	g := newGate(name, new(admissions))
+	g := newGate(name)
 	g.breaker = breaker.NewAt(name, c.Breaker, g.epoch)
 	g.own, g.waits = new(ownParts), new(waits)
 	g.apply(c, &g.first)
@@ -103,9 +103,11 @@ func New(name string, c Config) *Gate {
 }
 
 // newGate returns a gate without a breaker and a limiter.
-func newGate(name string, a *admissions) *Gate {
+func newGate(name string) *Gate {
 	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
-	g := &Gate{name: name, epoch: time.Now(), admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
+	began, a := time.Now(), new(admissions)
+	limiters.InitRequests(&a.calls, name, began)
+	g := &Gate{name: name, epoch: began, admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
 	own.table.epoch = g.epoch
 	g.first.Gate = g
 	g.setup.Store(&g.first)
@@ -372,8 +374,7 @@ func Join(name string, p Parts) *Gate {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	g := newGate(name, new(admissions))
-	g.admissions.measureWaits(p.MaxWait)
+	g := newGate(name)
 	g.breaker = p.Breaker
 	s := &g.first
 	s.limiter, s.remote, s.throttle, s.longestWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait

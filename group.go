@@ -129,6 +129,7 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 		holds:    holdTable[K]{max: cmp.Or(c.MaxKeys, defaultKeys), refusals: busy.New[K](c.ShowKeys)},
 	}
 	g.holds.epoch = g.epoch
+	limiters.InitRequests(&g.admissions.calls, name, g.epoch)
 	g.admissions.shared = true
 	if err := g.setConfig(c.Gate); err != nil {
 		panic(err)
@@ -282,7 +283,7 @@ func (g *Group[K]) Forget(key K) bool {
 
 // Admissions returns how many calls of all keys their limits have allowed and refused: see
 // [Gate.Admissions].
-func (g *Group[K]) Admissions() limiter.Stats { return g.admissions.stats() }
+func (g *Group[K]) Admissions() limiter.Stats { return g.admissions.calls.Stats() }
 
 // Busiest returns up to n of the keys that limits have refused most often, with the most refused
 // key first. Refusals by a hold count too, as in Admissions. Refusals by breakers do not count. The
@@ -352,7 +353,6 @@ func (g *Group[K]) setConfig(c Config) error {
 // or is visited. The lock is held.
 func (g *Group[K]) setParts(p *groupParts[K]) {
 	g.setWithoutRoom(p)
-	g.admissions.measureWaits(p.config.MaxWait)
 	g.parts.Store(p)
 	for _, gate := range g.All() {
 		k := gate.keyed.(*keyedGate[K])

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,13 +13,11 @@ import (
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
-	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/view"
-	"github.com/weir-go/weir/window"
 )
 
 // Observe yields the metrics of the gate's breaker, throttle and limits: a Gate is a [stat.Source].
@@ -47,12 +44,12 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	if g.limiter == nil && g.remote == nil && g.inFlight == nil {
-		g.admissions.observeHeld(g.name, g.epoch, yield)
+		g.admissions.observeHeld(yield)
 		return
 	}
-	metrics := g.admissions.series(g.name, g.epoch)
+	metrics := limiters.Series(&g.admissions.calls)
 	tokens := g.limiter != nil || g.remote != nil
-	if !g.admissions.observe(metrics, g.gotSlotAtOnce(), tokens, yield) {
+	if !g.admissions.observe(g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
 	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, slots.Bound(l), yield) || g.limiter == nil {
@@ -75,7 +72,7 @@ func (g *Gate) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 			return
 		}
 	}
-	g.admissions.histograms(g.name, g.epoch, yield)
+	g.admissions.calls.Histograms(yield)
 }
 
 // Observe yields the metrics of the breakers by key, as [breaker.Group.Observe] does. It also
@@ -92,16 +89,16 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if p.config.RefuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
-	metrics := g.admissions.series(g.name, g.epoch)
+	metrics := limiters.Series(&g.admissions.calls)
 	// the buckets, if there are any, are held too, and count holds without room
 	if n := g.holds.evicted.Load(); p.buckets == nil && n > 0 && !yield(metrics.NoRoom(), float64(n)) {
 		return
 	}
 	if p.buckets == nil && p.withoutRoom == nil {
-		g.admissions.observeHeld(g.name, g.epoch, yield)
+		g.admissions.observeHeld(yield)
 		return
 	}
-	if !g.admissions.observe(metrics, 0, p.buckets != nil, yield) {
+	if !g.admissions.observe(0, p.buckets != nil, yield) {
 		return
 	}
 	if p.withoutRoom != nil {
@@ -129,13 +126,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 			return
 		}
 	}
-	g.admissions.histograms(g.name, g.epoch, yield)
-}
-
-// series returns the series, which are made when they are first read.
-func (a *admissions) series(name string, began time.Time) *instrument.LimiterSeries {
-	a.once.Do(func() { a.metrics = instrument.NewLimiterSeries(name, began) })
-	return a.metrics
+	g.admissions.calls.Histograms(yield)
 }
 
 // observeInFlight yields the calls in flight and their bound. It reports whether yield wants more.
@@ -162,35 +153,15 @@ func (a *admissions) observeHopeless(name string, began time.Time, yield func(*s
 
 // observe yields the counts. atOnce is the number of allowed calls that a has not counted, and
 // tokens says whether calls take tokens. It reports whether yield wants more.
-func (a *admissions) observe(metrics *instrument.LimiterSeries, atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
-	for i, n := range [...]*atomic.Int64{
-		instrument.Allowed: &a.allowed, instrument.Refused: &a.refused, instrument.Waited: &a.waited, instrument.Cancelled: &a.cancelled,
-	} {
-		calls := float64(n.Load())
-		if i == instrument.Allowed {
-			calls += float64(atOnce)
-		}
-		// A call takes one token.
-		if !yield(metrics.Requests[i], calls) || tokens && !yield(metrics.Tokens[i], calls) {
-			return false
-		}
-	}
-	return yield(metrics.Waiting, float64(a.waiting.Load()))
+func (a *admissions) observe(atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
+	return limiters.Observe(&a.calls, limiters.Observed(atOnce, 0, tokens, false, false), yield)
 }
 
 // observeHeld is like observe, but for a gate without a limit. It yields nothing until a hold has
 // refused a call.
-func (a *admissions) observeHeld(name string, began time.Time, yield func(*stat.Series, float64) bool) {
-	if n := a.refused.Load(); n > 0 {
-		yield(a.series(name, began).Requests[instrument.Refused], float64(n))
-	}
-}
-
-// histograms yields the durations of the waits that ended with a token.
-func (a *admissions) histograms(name string, began time.Time, yield func(*stat.Series, stat.Histogram) bool) {
-	if times := a.waits.Load(); times != nil {
-		waits := window.Latency(times.Snapshot())
-		yield(a.series(name, began).Wait, waits.Histogram())
+func (a *admissions) observeHeld(yield func(*stat.Series, float64) bool) {
+	if n := a.calls.Stats().Refused; n > 0 {
+		yield(limiters.Series(&a.calls).Requests[instrument.Refused], float64(n))
 	}
 }
 
@@ -199,7 +170,7 @@ func (a *admissions) histograms(name string, began time.Time, yield func(*stat.S
 // a hold has refused are counted. For a gate of a [Group] the counts are those of all gates of the
 // group.
 func (g *Gate) Admissions() limiter.Stats {
-	s := g.admissions.stats()
+	s := g.admissions.calls.Stats()
 	s.Allowed += g.gotSlotAtOnce()
 	return s
 }
@@ -219,40 +190,24 @@ func (g *Gate) gotSlotAtOnce() int64 {
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
 type admissions struct {
-	allowed, waited, refused, cancelled atomic.Int64
+	calls  limiter.Requests
+	shared bool // by all gates of a group
 
 	hopeless       atomic.Int64
 	hopelessSeries atomic.Pointer[stat.Series]
 
-	waiting atomic.Int64
-	waits   atomic.Pointer[latency.Histogram] // nil if MaxWait was never set
-
 	places      atomic.Pointer[places.Places] // see Gate
 	lastRefusal atomic.Pointer[sharedRefusal]
-	once        sync.Once
-	shared      bool // by all gates of a group
-	metrics     *instrument.LimiterSeries
 	bound       atomic.Pointer[instrument.InFlightSeries]
 }
 
-func (a *admissions) stats() limiter.Stats {
-	return limiter.Stats{
-		Allowed: a.allowed.Load(), Waited: a.waited.Load(),
-		Refused: a.refused.Load(), Cancelled: a.cancelled.Load(), Waiting: a.waiting.Load(),
-	}
-}
+// count counts a call with an outcome of package instrument.
+func (a *admissions) count(outcome int) { limiters.Count(&a.calls, outcome) }
 
 // countRefused counts a call that the limits or a hold have refused.
 func (g *setup) countRefused() {
-	g.admissions.refused.Add(1)
+	g.admissions.count(instrument.Refused)
 	g.hold.refused()
-}
-
-// measureWaits keeps the durations of waits from now on if calls may wait.
-func (a *admissions) measureWaits(longest time.Duration) {
-	if longest > 0 {
-		a.waits.CompareAndSwap(nil, new(latency.Histogram))
-	}
 }
 
 // sameMoment bounds the difference between the Until times of two refusals that share an error.

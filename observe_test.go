@@ -451,6 +451,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
 		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
 		"limiter.Group":         {keys},
+		"limiter.Requests":      {limiter.NewRequests("n", false)},
 		"window.Calls":          {latent, last},
 		"alert.Monitor":         {monitor},
 		"weirhttp.Limit":        {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},

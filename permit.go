@@ -13,6 +13,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/verdict"
 )
 
@@ -267,7 +268,7 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		g.admissions.allowed.Add(1)
+		g.admissions.count(instrument.Allowed)
 	}
 	return ok
 }

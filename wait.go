@@ -60,8 +60,8 @@ const openedText = "weir: the breaker has opened"
 // wait waits at a stage that has refused a call, and at any other that refuses it later, until the
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
-	g.admissions.waiting.Add(1)
-	defer g.admissions.waiting.Add(-1)
+	limiters.CountWaiting(&g.admissions.calls, 1)
+	defer limiters.CountWaiting(&g.admissions.calls, -1)
 	a.waiter = limiters.NewCall()
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
@@ -73,9 +73,7 @@ func (g *setup) wait(a *attempt, at stage) error {
 	}
 	switch {
 	case err == nil:
-		if waits := g.admissions.waits.Load(); waits != nil {
-			waits.Record(a.now.Sub(a.began))
-		}
+		limiters.RecordWait(&g.admissions.calls, a.now.Sub(a.began))
 		return nil
 	case !ended:
 		return err

@@ -29,7 +29,6 @@ type Limiter struct {
 	shared     bool // some limit is a Shared
 	waiting    waitQueues
 	stats      statistics
-	refusals   *limiter.Group[string] // counts refused keys for Busiest, and limits nothing
 
 	denied *deny.Cache // nil if refusals are not remembered
 	leases *lease.Pool // nil if there are no leases
@@ -52,8 +51,7 @@ func NewLimiter(name string, c Config) *Limiter {
 	l.groups = groupLimits(namespace{link: c.Link, name: name}, c, limits, &l.stats.noRoom)
 	l.shared = slices.ContainsFunc(limits, func(s limitSpec) bool { return s.sharedBy != nil })
 	l.leases = newLeases(l, c)
-	l.stats.init(name)
-	l.refusals = newRefusals(name, c.ShowKeys)
+	l.stats.init(name, c.ShowKeys)
 	return l
 }
 
@@ -87,9 +85,11 @@ func (l *Limiter) Take(ctx context.Context, key string, n int) (Result, error) {
 
 func (l *Limiter) take(ctx context.Context, key string, n int) (Result, origin, error) {
 	r, from, err := l.takeNow(ctx, newRequestKey(key), n)
-	l.stats.countDecision(r, err, n)
-	if err == nil && !r.OK && n != 0 {
-		l.countRefusedKey(key)
+	if err == nil && n != 0 {
+		l.stats.requests.Record(r.Result, n)
+		if !r.OK {
+			l.stats.requests.RecordKey(key)
+		}
 	}
 	return r, from, err
 }

@@ -2,32 +2,18 @@ package fleet
 
 import (
 	"errors"
-	"math"
 	"sync/atomic"
-	"time"
 
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
 
-// Outcomes of a request.
-const (
-	allowed = iota
-	refused
-	waited
-	cancelled
-	outcomes
-)
-
-var outcomeNames = [outcomes]string{"allowed", "refused", "waited", "cancelled"}
-
 // statistics counts what a limiter does.
 type statistics struct {
-	requests, tokens [outcomes]metric
-	errors           map[string]*metric // by StoreError.Fault; has all of them from the start
-	waiting, noRoom  metric
-	queueFull        metric
-	limit            *stat.Series
+	requests *limiter.Requests
+	errors   map[string]*metric // by StoreError.Fault; has all of them from the start
+	noRoom   metric
+	limit    *stat.Series
 }
 
 // metric is a series and its value.
@@ -36,37 +22,14 @@ type metric struct {
 	series *stat.Series
 }
 
-func (s *statistics) init(name string) {
-	for i, outcome := range outcomeNames {
-		s.requests[i].series = limiterRequests.Series(name, outcome)
-		s.tokens[i].series = limiterTokens.Series(name, outcome)
-	}
+func (s *statistics) init(name string, showKeys bool) {
+	s.requests = limiter.NewRequests(name, showKeys)
 	s.errors = map[string]*metric{}
 	for _, fault := range faults {
 		s.errors[fault] = &metric{series: limiterBackendErrors.Series(name, fault)}
 	}
-	s.waiting.series = limiterWaiting.Series(name)
-	s.queueFull.series = limiterQueueFull.Series(name)
 	s.noRoom.series = limiterNoRoom.Series(name)
 	s.limit = limiterLimit.Series(name)
-}
-
-// countDecision counts a request, unless it took 0 tokens or was not decided.
-func (s *statistics) countDecision(r Result, err error, n int) {
-	switch {
-	case err != nil || n == 0:
-	case r.OK:
-		s.countRequest(allowed, n)
-	default:
-		s.countRequest(refused, n)
-	}
-}
-
-func (s *statistics) countRequest(outcome, n int) {
-	s.requests[outcome].Add(1)
-	if tokens := &s.tokens[outcome]; tokens.Add(int64(max(n, 0))) < 0 {
-		tokens.Store(math.MaxInt64) // it has wrapped around
-	}
 }
 
 // countError counts an error of Redis.
@@ -78,26 +41,20 @@ func (s *statistics) countError(err error) {
 
 // observe reports whether the reader wants more.
 func (m *metric) observe(yield func(*stat.Series, float64) bool) bool {
-	value := m.Load()
-	if value < 0 {
-		value = math.MaxInt64 // countRequest is about to store it
-	}
-	return yield(m.series, float64(value))
+	return yield(m.series, float64(m.Load()))
 }
 
 // Observe yields requests and tokens by outcome, waiting callers, requests that found the queue
-// full or had no room for their key, the limit, and errors of Redis: see [stat.Source]. Decisions
-// without Redis, such as those of OnOutage, are included. Observe does not ask Redis.
+// full or had no room for their key, tokens near the limit, the limit, and errors of Redis: see
+// [stat.Source]. Decisions without Redis, such as those of OnOutage, are included. Observe does not
+// ask Redis.
 func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
-	for i := range outcomes {
-		if !l.stats.requests[i].observe(yield) || !l.stats.tokens[i].observe(yield) {
+	for s, v := range l.stats.requests.Observe {
+		if !yield(s, v) {
 			return
 		}
 	}
-	if !l.stats.waiting.observe(yield) || !l.stats.noRoom.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
-		return
-	}
-	if l.stats.queueFull.Load() > 0 && !l.stats.queueFull.observe(yield) {
+	if !l.stats.noRoom.observe(yield) || !yield(l.stats.limit, float64(l.maxTake)) {
 		return
 	}
 	for _, fault := range faults {
@@ -105,6 +62,11 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 			return
 		}
 	}
+}
+
+// Histograms yields how long the requests waited that were allowed after a wait.
+func (l *Limiter) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
+	l.stats.requests.Histograms(yield)
 }
 
 var _ stat.Source = (*Limiter)(nil)
@@ -118,22 +80,6 @@ const (
 // The instruments of limiters and windows. They equal the instruments of the core module, which are
 // internal there. A dashboard therefore shows limiters and windows of both alike.
 var (
-	limiterRequests = &stat.Instrument{
-		Name: "weir.limiter.requests", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Requests for tokens or slots, by outcome.",
-	}
-	limiterTokens = &stat.Instrument{
-		Name: "weir.limiter.tokens", Unit: "{token}", Kind: stat.Counter, Attrs: []string{attrLimiter, "weir.limiter.outcome"},
-		Help: "Tokens asked for, by outcome of the request.",
-	}
-	limiterWaiting = &stat.Instrument{
-		Name: "weir.limiter.waiting", Unit: "{request}", Kind: stat.UpDown, Attrs: []string{attrLimiter},
-		Help: "Requests that are waiting for tokens or slots.",
-	}
-	limiterQueueFull = &stat.Instrument{
-		Name: "weir.limiter.queue_full", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
-		Help: "Refused requests that would have waited, but as many waited as may. Absent until there is one.",
-	}
 	limiterNoRoom = &stat.Instrument{
 		Name: "weir.limiter.no_room", Unit: "{request}", Kind: stat.Counter, Attrs: []string{attrLimiter},
 		Help: "Requests and holds of keys that had no room, because MaxKeys keys were in use.",
@@ -180,18 +126,4 @@ var (
 // refused key first. Refusals by OnOutage count too, and so do refusals of callers that would have
 // to wait too long. Counting costs nothing for allowed requests. See [limiter.BusyKey] for the
 // bounds of the counts, and Config.ShowKeys for what is shown of a key.
-func (l *Limiter) Busiest(n int) []limiter.BusyKey { return l.refusals.Busiest(n) }
-
-// refusalShards is the MaxKeys of the group that newRefusals returns. It only determines how many
-// locks the group has, because the group stores no key.
-const refusalShards = 1000
-
-// newRefusals returns a group that counts the keys it refuses most often. Each request asks for
-// more than the group ever allows, so the group stores only these counts.
-func newRefusals(name string, showKeys bool) *limiter.Group[string] {
-	return limiter.NewGroup(limiter.GroupConfig[string]{
-		Name: name, Rate: limiter.Per(1, time.Hour), Burst: 1, MaxKeys: refusalShards, ShowKeys: showKeys,
-	})
-}
-
-func (l *Limiter) countRefusedKey(key string) { l.refusals.Get(key).Take(2) }
+func (l *Limiter) Busiest(n int) []limiter.BusyKey { return l.stats.requests.Busiest(n) }

@@ -40,67 +40,69 @@ func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait tim
 }
 
 func (l *Limiter) waitFor(ctx context.Context, key string, n int, maxWait time.Duration) (origin, error) {
-	outcome, from, err := l.wait(ctx, key, n, maxWait)
-	if _, undecided := errors.AsType[*StoreError](err); !undecided && n != 0 {
-		l.stats.countRequest(outcome, n)
-		if outcome == refused {
-			l.countRefusedKey(key)
-		}
+	began, counted := l.stats.requests.BeginWait(), n
+	r, from, atOnce, err := l.wait(ctx, key, n, maxWait)
+	if _, undecided := errors.AsType[*StoreError](err); undecided || atOnce {
+		counted = 0
+	}
+	l.stats.requests.EndWait(began, counted, err)
+	switch {
+	case n == 0:
+	case atOnce:
+		l.stats.requests.Record(r.Result, n)
+	case counted != 0 && errors.Is(err, limiter.ErrLimited):
+		l.stats.requests.RecordKey(key)
 	}
 	return from, err
 }
 
-// wait does the work of WaitAtMost. It also returns the outcome to count.
-func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (outcome int, from origin, err error) {
+// wait does the work of WaitAtMost. atOnce reports that it was allowed with the result r without a
+// wait.
+func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (r Result, from origin, atOnce bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return cancelled, from, err
+		return r, from, false, err
 	}
 	k := newRequestKey(key)
 	w, ok := l.waiting.join(k.tag)
 	if !ok {
-		l.stats.queueFull.Add(1)
-		return refused, from, fmt.Errorf("%w: MaxWaiters is %d", l.limitedError(limiter.QueueFull, l.link.timeout), l.waiting.max)
+		return r, from, false, fmt.Errorf("%w: MaxWaiters is %d", l.limitedError(limiter.QueueFull, l.link.timeout), l.waiting.max)
 	}
 	k.waiter = w
 	defer l.waiting.leave(k.tag, w)
-	l.stats.waiting.Add(1)
-	defer l.stats.waiting.Add(-1)
 	until := time.Now().Add(maxWait) // limiter.Never is 292 years
 	if w.awaitTurn(ctx, maxWait) != nil {
-		outcome, err = l.waitEnded(ctx)
-		return outcome, from, err
+		return r, from, false, l.waitEnded(ctx)
 	}
-	for outcome = allowed; ; outcome = waited {
+	for atOnce = true; ; atOnce = false {
 		r, from, err := l.takeNow(ctx, k, n)
 		switch {
 		case err != nil:
-			return cancelled, from, err
+			return r, from, false, err
 		case r.OK:
-			return outcome, from, nil
+			return r, from, atOnce, nil
 		}
 		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
 		if reason != "" {
 			if r.NoRoom && reason != limiter.OverLimit {
 				reason = limiter.NoRoom
 			}
-			return refused, from, l.limitedError(reason, r.RetryAfter)
+			return r, from, false, l.limitedError(reason, r.RetryAfter)
 		}
 		if w.sleep(ctx, r.RetryAfter+jitter(r.RetryAfter, slack)) != nil {
-			outcome, err = l.waitEnded(ctx)
-			return outcome, from, err
+			return r, from, false, l.waitEnded(ctx)
 		}
 	}
 }
 
-// waitEnded returns the outcome and the error of a wait that ctx or maxWait has ended.
-func (l *Limiter) waitEnded(ctx context.Context) (int, error) {
+// waitEnded returns the error of a wait that ctx or maxWait has ended.
+func (l *Limiter) waitEnded(ctx context.Context) error {
 	switch err := ctx.Err(); {
 	case err == nil:
-		return refused, l.limitedError(limiter.WaitTooLong, l.link.timeout)
+		return l.limitedError(limiter.WaitTooLong, l.link.timeout)
 	case errors.Is(err, context.DeadlineExceeded):
-		return refused, l.limitedError(limiter.PastDue, l.link.timeout)
+		return l.limitedError(limiter.PastDue, l.link.timeout)
 	default:
-		return cancelled, err
+		return err
 	}
 }
 

@@ -85,8 +85,9 @@
 // a bound on the time spent waiting, and weirhttp.Shed for requests.
 //
 // A limiter needs about 260 bytes, 650 more if it adapts, and 660 more after the first wait. A name
-// needs 2,000 bytes, and 2,200 more after the first wait. A waiter needs 320 bytes beside its
-// goroutine, 370 more if the queue has a Target, and 160 more if it is the first of its tenant.
-// Acquiring and releasing a slot takes two atomic operations, no lock and no clock if the limit is
-// fixed. Limiters start no goroutines. A gate of package weir has a bound too: see weir.Config.
+// needs 410 bytes, 2,200 more after the first wait, and 1,600 more when its metrics are first read.
+// A waiter needs 320 bytes beside its goroutine, 370 more if the queue has a Target, and 160 more
+// if it is the first of its tenant. Acquiring and releasing a slot takes two atomic operations, no
+// lock and no clock if the limit is fixed. Limiters start no goroutines. A gate of package weir has
+// a bound too: see weir.Config.
 package inflight

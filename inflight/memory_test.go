@@ -56,8 +56,8 @@ func TestALimiterNeedsFewBytes(t *testing.T) {
 		"fixed":         {inflight.Config{Limit: 1}, false, 260},
 		"adaptive":      {inflight.Config{Adaptive: true}, false, 260 + 650},
 		"waited":        {inflight.Config{Limit: 1}, true, 260 + 660},
-		"named":         {inflight.Config{Limit: 1, Name: "n"}, false, 260 + 2000},
-		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, true, 260 + 660 + 2000 + 2200},
+		"named":         {inflight.Config{Limit: 1, Name: "n"}, false, 260 + 410},
+		"named, waited": {inflight.Config{Limit: 1, Name: "n"}, true, 260 + 660 + 410 + 2200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 3000 // enough to make allocations of the runtime negligible

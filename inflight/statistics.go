@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
-	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -15,23 +15,20 @@ import (
 
 // The outcomes of a call.
 const (
-	allowed   = instrument.Allowed
 	refused   = instrument.Refused
 	waited    = instrument.Waited
 	cancelled = instrument.Cancelled
 	shadowed  = instrument.Shadowed
 )
 
+// limiters are functions of package limiter beyond its API.
+var limiters = limiter.Inside(friend.Key{})
+
 // statistics counts the calls of a limiter with a name. A limiter without a name has a nil
 // *statistics, whose methods count nothing.
 type statistics struct {
 	shadow atomic.Bool
-	// except those allowed at once, which the slots count
-	counts [instrument.LimiterOutcomes]atomic.Int64
-	near   atomic.Int64
-	full   atomic.Int64                      // calls for which the queue was full
-	waits  atomic.Pointer[latency.Histogram] // nil until a call has waited
-	series *instrument.LimiterSeries
+	calls  limiter.Requests // except those allowed at once, which the slots count
 	bound  *instrument.InFlightSeries
 }
 
@@ -39,14 +36,15 @@ func newStatistics(c Config) *statistics {
 	if c.Name == "" {
 		return nil
 	}
-	s := &statistics{series: instrument.NewLimiterSeries(c.Name, time.Now()), bound: instrument.NewInFlightSeries(c.Name)}
+	s := &statistics{bound: instrument.NewInFlightSeries(c.Name)}
+	limiters.InitRequests(&s.calls, c.Name, time.Now())
 	s.shadow.Store(c.Shadow)
 	return s
 }
 
 func (s *statistics) count(outcome int) {
 	if s != nil {
-		s.counts[outcome].Add(1)
+		limiters.Count(&s.calls, outcome)
 	}
 }
 
@@ -54,7 +52,7 @@ func (s *statistics) count(outcome int) {
 // The type slots counts all calls that get a slot without a wait.
 func (s *statistics) countNearLimit(inFlight uint32, limit *atomic.Uint32) {
 	if s != nil && 5*inFlight > 4*limit.Load() {
-		s.near.Add(1)
+		limiters.CountNear(&s.calls)
 	}
 }
 
@@ -65,7 +63,7 @@ func (s *statistics) allowInShadow() bool {
 	if !s.isShadow() {
 		return false
 	}
-	s.counts[shadowed].Add(1)
+	s.count(shadowed)
 	return true
 }
 
@@ -82,57 +80,42 @@ func (s *statistics) countWait(began time.Time, err error) {
 	case s == nil:
 	case err == nil:
 		s.count(waited)
-		s.recordWait(time.Since(began))
+		limiters.RecordWait(&s.calls, time.Since(began))
 	case errors.Is(err, sentinel.ErrRefused):
 		s.count(refused)
 		if full, ok := errors.AsType[*FullError](err); ok && full.reason == queueFull {
-			s.full.Add(1)
+			limiters.CountQueueFull(&s.calls)
 		}
 	default:
 		s.count(cancelled)
 	}
 }
 
-func (s *statistics) recordWait(took time.Duration) {
-	waits := s.waits.Load()
-	if waits == nil { // 2 KB, which most limiters never need
-		s.waits.CompareAndSwap(nil, new(latency.Histogram))
-		waits = s.waits.Load()
-	}
-	waits.Record(took)
-}
-
 // Stats returns the statistics, which are zero if the limiter has no name. A request is a call
 // here, and a token is a slot: see [limiter.Stats].
-func (l *Limiter) Stats() limiter.Stats {
-	s := l.statistics
-	if s == nil {
-		return limiter.Stats{}
+func (l *Limiter) Stats() (s limiter.Stats) {
+	if l.statistics == nil {
+		return s
 	}
-	return limiter.Stats{
-		Allowed: l.state.gotSlotAtOnce(), Waited: s.counts[waited].Load(), Refused: s.counts[refused].Load(),
-		Cancelled: s.counts[cancelled].Load(), Shadowed: s.counts[shadowed].Load(),
-		Near: s.near.Load(), Waiting: l.queue.length.Load(),
-	}
+	s = l.statistics.calls.Stats()
+	s.Allowed, s.Waiting = l.state.gotSlotAtOnce(), l.queue.length.Load()
+	return s
 }
 
 // Waits returns the waiting times of the calls that got a slot after a wait. It is empty if the
 // limiter has no name.
 func (l *Limiter) Waits() window.Latency {
-	if l.statistics != nil {
-		if waits := l.statistics.waits.Load(); waits != nil {
-			return window.Latency(waits.Snapshot())
-		}
+	if l.statistics == nil {
+		return window.Latency{}
 	}
-	return window.Latency{}
+	return l.statistics.calls.Waits()
 }
 
 // Histograms yields the waiting times of the calls that got a slot after a wait. It yields nothing
 // until there is such a call.
 func (l *Limiter) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	if l.statistics != nil && l.statistics.waits.Load() != nil {
-		waits := l.Waits()
-		yield(l.statistics.series.Wait, waits.Histogram())
+	if l.statistics != nil {
+		l.statistics.calls.Histograms(yield)
 	}
 }
 
@@ -142,22 +125,6 @@ func (l *Limiter) Observe(yield func(*stat.Series, float64) bool) {
 	if s == nil {
 		return
 	}
-	for i := range s.counts {
-		n := float64(s.counts[i].Load())
-		if i == allowed {
-			n = float64(l.state.gotSlotAtOnce())
-		}
-		if i == shadowed && !s.shadow.Load() && n == 0 {
-			continue
-		}
-		if !yield(s.series.Requests[i], n) {
-			return
-		}
-	}
-	if !s.series.YieldQueueFull(s.full.Load(), yield) {
-		return
-	}
-	_ = yield(s.series.Near, float64(s.near.Load())) &&
-		yield(s.series.Waiting, float64(l.queue.length.Load())) &&
-		s.bound.Yield(l.bound(), yield)
+	o := limiters.Observed(l.state.gotSlotAtOnce(), l.queue.length.Load(), false, true, s.isShadow())
+	_ = limiters.Observe(&s.calls, o, yield) && s.bound.Yield(l.bound(), yield)
 }

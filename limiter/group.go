@@ -154,12 +154,12 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 // locks each part of the group for a moment.
 func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if g.statistics == nil || !g.observeCounts(yield) ||
-		!yield(g.series.Keys, float64(g.Len())) || !yield(g.series.Evictions, float64(g.evictions())) ||
-		!yield(g.series.NoRoom(), float64(g.noRoom.Load())) {
+		!yield(g.count.series().Keys, float64(g.Len())) || !yield(g.count.series().Evictions, float64(g.evictions())) ||
+		!yield(g.count.series().NoRoom(), float64(g.noRoom.Load())) {
 		return
 	}
-	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.series.Limit, float64(tokens)) {
-		yield(g.series.Period, period.Seconds())
+	if tokens, period := g.limit(); tokens < math.MaxInt && yield(g.count.series().Limit, float64(tokens)) {
+		yield(g.count.series().Period, period.Seconds())
 	}
 }
 

@@ -7,8 +7,10 @@ import (
 
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/waiting"
+	"github.com/weir-go/weir/stat"
 )
 
 // Inside returns functions of limiters for the other packages of this module. Users cannot name the
@@ -88,6 +90,47 @@ func (inside) NameMaxWait(e *LimitedError, maxWait time.Duration) { e.wait = max
 
 // Spread makes RetryAfter of a new error give each caller a different moment.
 func (inside) Spread(e *LimitedError, p *places.Places) { e.places = p }
+
+// InitRequests makes the zero r usable, for a limit whose requests are for one token each.
+func (inside) InitRequests(r *Requests, name string, created time.Time) {
+	r.name, r.created = name, created
+}
+
+// Count counts a request for one token with an outcome of package instrument.
+func (inside) Count(r *Requests, outcome int) { r.counts[outcome].requests.Add(1) }
+
+// CountNear counts a token near the limit.
+func (inside) CountNear(r *Requests) { r.near.Add(1) }
+
+// CountWaiting adds n to the number of the requests that wait.
+func (inside) CountWaiting(r *Requests, n int64) { r.waiting.Add(n) }
+
+// CountQueueFull counts a request for which the queue was full.
+func (inside) CountQueueFull(r *Requests) { r.full.Add(1) }
+
+// RecordWait records how long a request has waited that was allowed.
+func (inside) RecordWait(r *Requests, took time.Duration) { r.recordWait(took) }
+
+// Observed says what of the counts a limit exports whose requests are for one token each.
+func (inside) Observed(allowed, waiting int64, tokens, near, shadow bool) observed {
+	return observed{allowed, waiting, tokens, near, true, shadow}
+}
+
+// ObservedTokens is Observed for a limit that counts tokens.
+func (inside) ObservedTokens(shadow bool) observed {
+	return observed{tokens: true, near: true, shadow: shadow}
+}
+
+// CountTokens counts a request for n tokens with an outcome of package instrument.
+func (inside) CountTokens(r *Requests, outcome, n int) { r.counts[outcome].add(n) }
+
+// Observe yields the counts and reports whether yield wants more.
+func (inside) Observe(r *Requests, o observed, yield func(*stat.Series, float64) bool) bool {
+	return r.observe(o, yield)
+}
+
+// Series returns the series of r.
+func (inside) Series(r *Requests) *instrument.LimiterSeries { return r.series() }
 
 // NewQueue returns a queue of at most maxWaiters callers, or without a bound if that is 0.
 func (inside) NewQueue(s waiting.Source, maxWaiters int) waiting.Queue {

@@ -250,7 +250,7 @@ func (q *quota) busiest(n int) (keys []limiter.BusyKey) {
 
 // Busiest implements keyTable.
 func (w *windowTable) Busiest(n int) (keys []limiter.BusyKey) {
-	for _, k := range w.refusals.Busiest(w.named.Name(), n) {
+	for _, k := range w.refusals.Busiest(w.requests.Name(), n) {
 		keys = append(keys, limiter.BusyKey(k))
 	}
 	return keys

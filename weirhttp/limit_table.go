@@ -10,6 +10,9 @@ import (
 	"github.com/weir-go/weir/stat"
 )
 
+// limiters are functions of package limiter beyond its API.
+var limiters = limiter.Inside(friend.Key{})
+
 // quotaKey is the key of a quota: a text, or an address or network if the text is empty.
 type quotaKey struct {
 	addr netip.Addr

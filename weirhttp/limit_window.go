@@ -15,8 +15,7 @@ import (
 // windowTable is the table of a Policy with a Window.
 type windowTable struct {
 	logs     *windowLogs
-	decided  *decided
-	named    *limiter.Joint // counts what the logs decide
+	requests *limiter.Requests
 	refusals *busy.Sketch[quotaKey]
 	series   *windowSeries
 	policy   Policy
@@ -27,11 +26,9 @@ func newWindowTable(p Policy, name string, maxKeys int) *windowTable {
 }
 
 func namedWindowTable(p Policy, name string, logs *windowLogs, refusals *busy.Sketch[quotaKey]) *windowTable {
-	d := &decided{}
-	return &windowTable{
-		logs: logs, refusals: refusals, policy: p, series: newWindowSeries(name),
-		decided: d, named: limiter.NewJoint(limiter.JointConfig{Name: name, Shadow: p.Shadow}, d),
-	}
+	w := &windowTable{logs: logs, refusals: refusals, policy: p, series: newWindowSeries(name), requests: new(limiter.Requests)}
+	limiters.InitRequests(w.requests, name, time.Now())
+	return w
 }
 
 func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
@@ -44,13 +41,15 @@ func (w *windowTable) take(_ time.Time, key quotaKey, n int) reply {
 	if !reply.OK {
 		w.refusals.Add(key)
 	}
-	noRoom := reply.NoRoom
-	if noRoom {
+	if reply.NoRoom {
 		w.logs.noRoom++
 	}
-	w.decided.result = reply.Result
-	reply.Result = w.named.Take(n) // counts the request; OK in shadow mode
-	reply.NoRoom = noRoom
+	if w.policy.Shadow && !reply.OK {
+		limiters.CountTokens(w.requests, instrument.Shadowed, n)
+		reply.OK = true
+	} else {
+		w.requests.Record(reply.Result, n)
+	}
 	return reply
 }
 
@@ -107,10 +106,8 @@ func (w *windowTable) successor(p Policy, name string) (keyTable, error) {
 
 // Observe yields the statistics, with the same series as those of a limiter.Group.
 func (w *windowTable) Observe(yield func(*stat.Series, float64) bool) {
-	for s, v := range w.named.Observe {
-		if !yield(s, v) {
-			return
-		}
+	if !limiters.Observe(w.requests, limiters.ObservedTokens(w.policy.Shadow), yield) {
+		return
 	}
 	w.logs.mu.Lock()
 	keys, evictions, noRoom, c := len(w.logs.byKey), w.logs.evictions, w.logs.noRoom, w.logs.limit
@@ -130,19 +127,6 @@ func newWindowSeries(name string) *windowSeries {
 		limit: instrument.LimiterLimit.Series(name), period: instrument.LimiterPeriod.Series(name),
 	}
 }
-
-// decided is a limiter.Limiter that returns a result that is known already. Through it a
-// limiter.Joint counts the results of all keys together. The lock of the logs guards result.
-type decided struct{ result limiter.Result }
-
-func (d *decided) Take(n int) limiter.Result {
-	if n == 0 { // a Joint that is observed takes 0
-		return limiter.Result{OK: true, Limit: math.MaxInt, Remaining: math.MaxInt}
-	}
-	return d.result
-}
-
-func (d *decided) TakeAt(_ time.Time, n int) limiter.Result { return d.Take(n) }
 
 // windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last
 // took something. So the oldest key in the list becomes idle first. The callers of all methods must
