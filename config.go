@@ -43,8 +43,8 @@ type Config struct {
 	// calls per second, it reads the clock only for one call in several. Default false.
 	Adaptive bool
 	// MaxWait is the longest time that a call waits for a token, a slot and the end of a hold (see
-	// Gate.Hold) together. Waiting calls are refused when the breaker opens. After the first
-	// wait a gate keeps a histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
+	// Gate.Hold) together. Waiting calls are refused when the breaker opens. After the first wait a
+	// gate keeps a histogram of the waiting times, of 2 KB. Default 0, which refuses calls at once.
 	MaxWait time.Duration
 	// RefuseHopeless refuses a call with a *HopelessError if less than 5 % of the calls succeed
 	// within the time until the deadline of its context. The share is estimated from the calls that

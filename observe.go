@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/internal/keytext"
@@ -332,8 +331,12 @@ func (v gateView) Status() view.Status {
 // of a group have the same bound, which is a setting of the group.
 func (v gateView) parts() []view.Tunable {
 	parts := []view.Tunable{v.breakerView}
-	if b, ok := v.s.limiter.(*limiter.TokenBucket); ok {
-		parts = append(parts, viewOf[view.Tunable](b))
+	if l, ok := v.s.limiter.(view.Viewer); ok {
+		for one := range l.Views {
+			if t, ok := one.(view.Tunable); ok {
+				parts = append(parts, t)
+			}
+		}
 	}
 	if v.s.inFlight != nil && !v.g.admissions.shared {
 		parts = append(parts, viewOf[view.Tunable](v.s.inFlight))
@@ -451,38 +454,49 @@ type groupBound[K comparable] struct{ g *Group[K] }
 func (b groupBound[K]) Settings() []view.Setting {
 	b.g.mu.Lock()
 	defer b.g.mu.Unlock()
+	return b.settings()
+}
+
+// settings returns the bound. The lock is held.
+func (b groupBound[K]) settings() []view.Setting {
 	n := b.g.parts.Load().config.MaxConcurrent
 	return []view.Setting{{Name: settings.MaxConcurrent, Value: strconv.Itoa(n), Version: b.g.slotsSet}}
 }
 
 func (b groupBound[K]) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
-	n, err := boundIn(s)
+	b.g.mu.Lock()
+	defer b.g.mu.Unlock()
+	next, err := settings.Next(b.settings(), s)
+	if err == nil {
+		err = b.change(next, settings.NextVersion())
+	}
 	if err != nil {
 		return nil, err
 	}
-	b.g.mu.Lock()
-	defer b.g.mu.Unlock()
-	b.g.setMaxConcurrent(n, settings.NextVersion())
-	return settings.With(b.g.slotsSet, s), nil
+	return b.settings(), nil
 }
 
 func (b groupBound[K]) Restore(_ string, set, earlier []view.Setting) bool {
-	n, err := boundIn(earlier)
 	b.g.mu.Lock()
 	defer b.g.mu.Unlock()
-	if err != nil || b.g.slotsSet != set[0].Version {
-		return false
-	}
-	b.g.setMaxConcurrent(n, earlier[0].Version)
-	return true
+	next, version, ok := settings.Undo(b.settings(), set, earlier)
+	return ok && b.change(next, version) == nil
 }
 
-// boundIn returns the bound in settings. 0 is that of a group with Adaptive.
-func boundIn(s []view.Setting) (n int, err error) {
-	if err = settings.Int(s, settings.MaxConcurrent, &n); err == nil && n != 0 {
-		err = inflight.Config{Limit: n}.Validate()
+// change sets the bound, which may be 0 with Adaptive. The lock is held.
+func (b groupBound[K]) change(s []view.Setting, version uint64) error {
+	c := b.g.parts.Load().config
+	if err := settings.Int(s, settings.MaxConcurrent, &c.MaxConcurrent); err != nil {
+		return err
 	}
-	return n, err
+	if !c.bounded() {
+		return errors.New("weir: MaxConcurrent is 0, must be at least 1 without Adaptive")
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	b.g.setMaxConcurrent(c.MaxConcurrent, version)
+	return nil
 }
 
 // holdAll refuses all calls of all keys for d, as [Gate.Hold] does for one key, but does not

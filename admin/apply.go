@@ -21,7 +21,7 @@ func (t *target) apply(h *Handler, o *object, r *request) (entry, error) {
 	if v.reason != "" {
 		why += ": " + v.reason
 	}
-	verbs := actionsOf(o)
+	verbs := actionsOf(o, o.settings())
 	if !slices.Contains(verbs, r.action.Verb) {
 		return e, unsupported(o, r, verbs)
 	}
@@ -30,11 +30,11 @@ func (t *target) apply(h *Handler, o *object, r *request) (entry, error) {
 		if r.action.Verb == verbDrain {
 			v.state = breaker.ForcedOpen
 		}
-		e.Before = cmp.Or(o.State(), noOverride) // a group has no other state
+		e.Before = cmp.Or(o.state(), noOverride) // a group has no other state
 		if err := t.override.begin(h, t, overrides, overrideChanges(o, v.state), why, v.duration); err != nil {
 			return e, replyErrorf(http.StatusBadRequest, "%v", err)
 		}
-		e.After = cmp.Or(o.State(), noOverride)
+		e.After = cmp.Or(o.state(), noOverride)
 	case verbReset:
 		if err := o.Reset(r.Context(), why); err != nil {
 			return e, replyErrorf(http.StatusBadGateway, "the reset failed: %.300v", err)
@@ -65,7 +65,7 @@ func unsupported(o *object, r *request, verbs []string) error {
 	}
 	if o.Keyed != nil && o.Members == nil {
 		one, _ := o.Keyed("")
-		has += ", and for one key of it " + strings.Join(actionsOf(&one), ", ")
+		has += ", and for one key of it " + strings.Join(actionsOf(&one, one.settings()), ", ")
 	}
 	of := "the " + o.Kind
 	if r.action.Key != "" {

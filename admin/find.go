@@ -77,27 +77,33 @@ func flatten(sources []stat.Source) []stat.Source {
 }
 
 // objectsOf returns the objects of a source that have names: none, one, or the policies of a
-// weirhttp.Limit.
+// weirhttp.Limit. A source of a user that panics has none.
 func objectsOf(s stat.Source) (list []object) {
-	viewer, ok := s.(view.Viewer)
-	if !ok {
-		if o, ok := foreignObject(s); ok {
-			list = []object{o}
+	defer func() {
+		if recover() != nil {
+			list = nil
 		}
-	} else {
+	}()
+	m, _ := s.(*alert.Monitor)
+	if viewer, ok := s.(view.Viewer); ok {
 		for v := range viewer.Views {
-			list = append(list, newObject(v))
+			if v != nil {
+				list = append(list, newObject(v))
+			}
 		}
+	} else if o, ok := foreignObject(s); ok {
+		list = []object{o}
 	}
-	if m, ok := s.(*alert.Monitor); ok {
-		list[0].Monitor = m
-	}
-	if reflect.ValueOf(s).Comparable() {
-		for i := range list {
+	for i := range list {
+		if list[i].Kind == kindMonitor {
+			list[i].Monitor = m
+		}
+		if reflect.ValueOf(s).Comparable() {
 			list[i].Source = s
 		}
 	}
-	return slices.DeleteFunc(list, func(o object) bool { return o.Name == "" })
+	// the methods of a monitor are not those of a type that embeds it
+	return slices.DeleteFunc(list, func(o object) bool { return o.Name == "" || o.Kind == kindMonitor && m == nil })
 }
 
 // identify returns the name that no other source may have. The name is empty for a set, and for a
@@ -107,8 +113,10 @@ func identify(s stat.Source) (name id, ok bool) {
 		return name, true
 	}
 	list := objectsOf(s)
-	if len(list) != 1 || list[0].Kind == "monitor" || list[0].Kind == "policy" {
-		return name, len(list) > 0
+	if len(list) != 1 || list[0].Kind == kindMonitor || list[0].Kind == "policy" {
+		// a Viewer may have views later, such as a weirhttp.Limit without policies
+		_, viewer := s.(view.Viewer)
+		return name, viewer || len(list) > 0
 	}
 	return id{kind: list[0].Kind, name: list[0].Name}, true
 }

@@ -31,6 +31,8 @@ type (
 const (
 	kindLink  = "link"  // has breakers
 	kindOther = "other" // has none
+
+	kindMonitor = "monitor"
 )
 
 // foreignObject returns the object of a source with a name and at least one of the verbs.

@@ -3,6 +3,7 @@ package admin
 import (
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -22,36 +23,39 @@ type limits struct {
 	k, maxRefusal float64
 }
 
-// limitsOf returns the limits of an object.
-func limitsOf(o *object) limits {
-	if o.tunable == nil {
-		return limits{}
-	}
-	return limitsFrom(map[string][]view.Setting{"": o.tunable.Settings()})
+// limitsOfParts returns the limits of the settings of some parts.
+func limitsOfParts(parts map[string][]view.Setting) limits {
+	return limitsIn(slices.Concat(slices.Collect(maps.Values(parts))...))
 }
 
-// limitsFrom returns the limits with the values of some settings. A value that is not valid, which
-// only a guard of a user can have, is 0.
-func limitsFrom(settings map[string][]view.Setting) (l limits) {
-	for _, list := range settings {
-		for _, s := range list {
-			switch s.Name {
-			case "rate":
-				_ = l.rate.UnmarshalText([]byte(s.Value))
-			case "burst":
-				l.burst, _ = strconv.Atoi(s.Value)
-			case "max_concurrent":
-				l.maxConcurrent, _ = strconv.Atoi(s.Value)
-			case "limit":
-				l.quota, _ = strconv.Atoi(s.Value)
-			case "k":
-				l.k, _ = strconv.ParseFloat(s.Value, 64)
-			case "max_refusal":
-				l.maxRefusal, _ = strconv.ParseFloat(s.Value, 64)
-			}
+// limitsIn returns the limits in settings. A value that is not valid, which only a guard of a user
+// can have, is 0.
+func limitsIn(settings []view.Setting) (l limits) {
+	for _, s := range settings {
+		switch s.Name {
+		case "rate":
+			_ = l.rate.UnmarshalText([]byte(s.Value))
+		case "burst":
+			l.burst, _ = strconv.Atoi(s.Value)
+		case "max_concurrent":
+			l.maxConcurrent, _ = strconv.Atoi(s.Value)
+		case "limit":
+			l.quota, _ = strconv.Atoi(s.Value)
+		case "k":
+			l.k = finite(s.Value)
+		case "max_refusal":
+			l.maxRefusal = finite(s.Value)
 		}
 	}
 	return l
+}
+
+func finite(text string) float64 {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
 }
 
 // settings returns the values of the settings of a part.
@@ -72,28 +76,28 @@ func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 var limitChanges = &aspect{
 	what: "limits",
 	of:   func(t *target) *timedAction { return &t.limits },
-	text: func(settings map[string][]view.Setting) string { return limitsFrom(settings).String() },
+	text: func(settings map[string][]view.Setting) string { return limitsOfParts(settings).String() },
 }
 
 // changesOf returns the changes that the fields of a body make to the limits of an object. Rate and
 // burst are set together, and so are k and max_refusal.
-func (l *limits) changesOf(o *object, v *values) (list []change) {
+func (l *limits) changesOf(o *object, present []view.Setting, v *values) (list []change) {
 	given := map[string]bool{
 		partRate: v.rate != nil || v.burst != nil, partSlots: v.maxConcurrent != nil,
 		partQuota: v.limit != nil, partThrottle: v.k != nil || v.maxRefusal != nil,
 	}
 	for _, part := range slices.Sorted(maps.Keys(given)) {
-		if s := o.part(part); given[part] && len(s) > 0 {
+		if s := partOf(present, part); given[part] && len(s) > 0 {
 			list = append(list, change{part, o.tunable, l.settings(s)})
 		}
 	}
 	return list
 }
 
-// limitFields returns the fields of the action limits that an object has.
-func limitFields(o *object) (names []string) {
+// limitFields returns the fields of the action limits among the settings of an object.
+func limitFields(present []view.Setting) (names []string) {
 	for _, part := range []string{partRate, partSlots, partQuota, partThrottle} {
-		for _, s := range o.part(part) {
+		for _, s := range partOf(present, part) {
 			names = append(names, s.Name)
 		}
 	}
@@ -122,7 +126,8 @@ func (v *values) givenLimits() (names []string) {
 
 // changeLimits changes the limits that the request names.
 func (t *target) changeLimits(h *Handler, o *object, r *request, e *entry, why string) error {
-	v, has := &r.body, limitFields(o)
+	v, present := &r.body, o.settings()
+	has := limitFields(present)
 	given := v.givenLimits()
 	if len(given) == 0 {
 		return replyErrorf(http.StatusBadRequest, "the body has none of %s", strings.Join(has, ", "))
@@ -132,12 +137,12 @@ func (t *target) changeLimits(h *Handler, o *object, r *request, e *entry, why s
 			return replyErrorf(http.StatusConflict, "the %s %.64q has no %s that can be changed, only %s", o.Kind, o.Name, name, strings.Join(has, ", "))
 		}
 	}
-	next := limitsOf(o)
+	next := limitsIn(present)
 	e.Before = next.String()
 	next.rate, next.burst = *firstNonNil(v.rate, &next.rate), *firstNonNil(v.burst, &next.burst)
 	next.maxConcurrent, next.quota = *firstNonNil(v.maxConcurrent, &next.maxConcurrent), *firstNonNil(v.limit, &next.quota)
 	next.k, next.maxRefusal = *firstNonNil(v.k, &next.k), *firstNonNil(v.maxRefusal, &next.maxRefusal)
-	changes := next.changesOf(o, v)
+	changes := next.changesOf(o, present, v)
 	for _, c := range changes {
 		if err := next.check(c); err != nil {
 			return replyErrorf(http.StatusBadRequest, "%v", err)
@@ -146,7 +151,7 @@ func (t *target) changeLimits(h *Handler, o *object, r *request, e *entry, why s
 	if err := t.limits.begin(h, t, limitChanges, changes, why, v.duration); err != nil {
 		return replyErrorf(http.StatusBadRequest, "%v", err)
 	}
-	after := limitsOf(o)
+	after := limitsIn(o.settings())
 	e.After = after.String()
 	return nil
 }
@@ -155,6 +160,9 @@ func (t *target) changeLimits(h *Handler, o *object, r *request, e *entry, why s
 func (l *limits) check(c change) error {
 	switch c.part {
 	case partRate:
+		if len(c.to) < len(partNames[partRate]) { // a guard of a user with one of the two
+			return nil
+		}
 		return limiter.TokenBucketConfig{Rate: l.rate, Burst: l.burst}.Validate()
 	case partSlots:
 		return inflight.Config{Limit: l.maxConcurrent}.Validate()

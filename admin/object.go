@@ -90,12 +90,22 @@ var partNames = map[string][]string{
 	partState: {"state"}, partRate: {"rate", "burst"}, partSlots: {"max_concurrent"}, partQuota: {"limit"}, partThrottle: {"k", "max_refusal"},
 }
 
-// part returns the settings of a part, or none if the object has none of them.
-func (o *object) part(name string) []view.Setting {
+// settings returns the settings of the object now.
+func (o *object) settings() []view.Setting {
 	if o.tunable == nil {
 		return nil
 	}
-	return slices.DeleteFunc(o.tunable.Settings(), func(s view.Setting) bool { return !slices.Contains(partNames[name], s.Name) })
+	return settingsOf(o.tunable)
+}
+
+// partOf returns those of the settings that belong to a part.
+func partOf(s []view.Setting, part string) (of []view.Setting) {
+	for _, one := range s {
+		if slices.Contains(partNames[part], one.Name) {
+			of = append(of, one)
+		}
+	}
+	return of
 }
 
 // valueOf returns the value of the setting with the name, or "".
@@ -109,4 +119,16 @@ func valueOf(s []view.Setting, name string) string {
 }
 
 // override returns the override of an object.
-func (o *object) override() string { return valueOf(o.part(partState), "state") }
+func (o *object) override() string { return valueOf(o.settings(), "state") }
+
+// state returns the state of an object, or its override if it has no other state.
+func (o *object) state() string {
+	if o.State == nil {
+		return o.override()
+	}
+	return o.State()
+}
+
+func hasSetting(s []view.Setting, name string) bool {
+	return slices.ContainsFunc(s, func(one view.Setting) bool { return one.Name == name })
+}

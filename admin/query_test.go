@@ -29,7 +29,7 @@ func TestAnActionOnAllKeysSaysSo(t *testing.T) {
 		{"name=hosts&all=true&key=a", 400, "both key and all"},
 		{"name=hosts&all=true&key=", 400, "key is empty"},
 		{"name=hosts&kind=", 400, "kind is empty"},
-		{"name=hosts&kind=gates&all=true", 400, `kind is "gates" in the query, must be gate, gate_group`},
+		{"name=hosts&kind=gates&all=true", 404, `there is no gates "hosts"`},
 		{"name=one&all=true", 400, "is not a group and has no keys"},
 		{"name=hosts&key=*", 404, `no key "*" now`},
 		{"name=hosts&all=true", 200, ""},

@@ -46,10 +46,8 @@ func (r *route) verb() string {
 
 var (
 	nameField = field{name: "name", kind: "string", required: true, help: "the name of the object"}
-	kindField = field{name: "kind", kind: "string", help: "the kind of the object, if several have the name", enum: []string{
-		"gate", "gate_group", "breaker", "breaker_group", "limiter", "limiter_group", "inflight",
-		"throttle", "policy", "monitor", kindLink, kindOther,
-	}}
+	kindField = field{name: "kind", kind: "string", help: "the kind of the object, if several have the name: gate, gate_group, " +
+		"breaker, breaker_group, limiter, limiter_group, inflight, throttle, policy, monitor, link, other, or that of a guard of your own"}
 	keyField   = field{name: "key", kind: "string", help: "the key of a member of a group, or of an object with keys"}
 	allField   = field{name: "all", kind: "string", help: "true for an action on all keys of an object with keys, which needs either key or all", enum: []string{"true"}}
 	stateField = field{name: "state", kind: "string", help: "only members in this state", enum: []string{

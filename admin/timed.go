@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -46,7 +47,7 @@ type timedChange struct {
 type timedAction struct {
 	timer   *time.Timer
 	begun   int // counts the actions, so that a timer that fired late changes nothing
-	changes map[string]timedChange
+	changes map[string]*timedChange
 
 	// Guarded by Handler.mu.
 	until time.Time // zero if there is none
@@ -66,7 +67,7 @@ type aspect struct {
 func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why string, d time.Duration) error {
 	next := maps.Clone(x.changes)
 	if next == nil {
-		next = map[string]timedChange{}
+		next = map[string]*timedChange{}
 	}
 	var done []timedChange
 	for _, c := range list {
@@ -82,7 +83,7 @@ func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why
 		if old, ok := next[c.part]; ok && sameVersions(old.set, base) {
 			base = old.base
 		}
-		next[c.part] = timedChange{c, now, base}
+		next[c.part] = &timedChange{c, now, base}
 		if d <= 0 {
 			delete(next, c.part)
 		}
@@ -109,7 +110,7 @@ func (x *timedAction) begin(h *Handler, t *target, a *aspect, list []change, why
 
 // settings returns the present values of the settings of the change, in the same order.
 func (c *change) settings() []view.Setting {
-	all, now := c.tunable.Settings(), make([]view.Setting, len(c.to))
+	all, now := settingsOf(c.tunable), make([]view.Setting, len(c.to))
 	for i, s := range c.to {
 		now[i] = view.Setting{Name: s.Name}
 		if at := slices.IndexFunc(all, func(one view.Setting) bool { return one.Name == s.Name }); at >= 0 {
@@ -119,13 +120,24 @@ func (c *change) settings() []view.Setting {
 	return now
 }
 
-// sameVersions reports whether the settings a were not set again: then b has the same versions.
-func sameVersions(a, b []view.Setting) bool {
-	return slices.EqualFunc(a, b, func(x, y view.Setting) bool { return x.Name == y.Name && x.Version == y.Version })
+// settingsOf returns the settings of a guard, or none if it panics.
+func settingsOf(t view.Tunable) (s []view.Setting) {
+	defer func() { _ = recover() }()
+	return t.Settings()
+}
+
+// sameVersions reports whether the settings set were not set again: then now has their versions.
+func sameVersions(set, now []view.Setting) bool {
+	for _, s := range set {
+		if !slices.ContainsFunc(now, func(one view.Setting) bool { return one.Name == s.Name && one.Version == s.Version }) {
+			return false
+		}
+	}
+	return len(set) == len(now)
 }
 
 // values returns the settings of each change.
-func (x *timedAction) values(of func(c timedChange) []view.Setting) map[string][]view.Setting {
+func (x *timedAction) values(of func(c *timedChange) []view.Setting) map[string][]view.Setting {
 	values := map[string][]view.Setting{}
 	for part, c := range x.changes {
 		values[part] = of(c)
@@ -133,9 +145,21 @@ func (x *timedAction) values(of func(c timedChange) []view.Setting) map[string][
 	return values
 }
 
-func earlierSettings(c timedChange) []view.Setting  { return c.base }
-func settingsOfAction(c timedChange) []view.Setting { return c.set }
-func presentSettings(c timedChange) []view.Setting  { return c.settings() }
+// undo restores the settings, and reports whether it did. A panic of a guard of the user would end
+// the program, because a timer calls undo.
+func (c *timedChange) undo(h *Handler) (done bool) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			h.config.Logger.LogAttrs(background, slog.LevelError, "admin: Restore panicked",
+				slog.String("event.name", eventRefused), slog.String("panic", truncateText(fmt.Sprint(cause), maxReason)))
+		}
+	}()
+	return c.tunable.Restore("by the end of a timed action", c.set, c.base)
+}
+
+func earlierSettings(c *timedChange) []view.Setting  { return c.base }
+func settingsOfAction(c *timedChange) []view.Setting { return c.set }
+func presentSettings(c *timedChange) []view.Setting  { return c.settings() }
 
 // stop forgets the timed action.
 func (x *timedAction) stop(h *Handler) {
@@ -163,7 +187,7 @@ func (x *timedAction) end(h *Handler, t *target, a *aspect, begun int) {
 	e := entry{Verb: verbEnd, Before: a.text(x.values(settingsOfAction)), After: a.text(x.values(earlierSettings))}
 	kept := 0
 	for _, part := range slices.Sorted(maps.Keys(x.changes)) {
-		if c := x.changes[part]; !c.tunable.Restore("by the end of a timed action", c.set, c.base) {
+		if !x.changes[part].undo(h) {
 			kept++
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/weir-go/weir/view"
 )
 
 // background is the context of log records that are written after the request.
@@ -69,14 +71,21 @@ type busyKey struct {
 	AtMost  int64  `json:"at_most"`
 }
 
-func (h *Handler) view(o *object, key string) objectView {
-	v := objectView{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Keys: hasKeys(o), Actions: actionsOf(o)}
+// view returns an object as JSON, or only its names if a method of a guard of the user panics.
+func (h *Handler) view(o *object, key string) (v objectView) {
+	defer func() {
+		if recover() != nil {
+			v = objectView{Kind: o.Kind, Name: o.Name, Key: key, Actions: []string{}}
+		}
+	}()
+	s := o.settings()
+	v = objectView{Kind: o.Kind, Name: o.Name, Key: key, Group: o.Members != nil, Keys: hasKeys(o), Actions: actionsOf(o, s)}
 	if o.State != nil {
 		v.State = o.State()
 	}
-	l := limitsOf(o)
+	l := limitsIn(s)
 	v.Burst, v.MaxConcurrent, v.Limit, v.K, v.MaxRefusal = l.burst, l.maxConcurrent, l.quota, l.k, l.maxRefusal
-	if len(o.part(partRate)) > 0 {
+	if hasSetting(s, "rate") {
 		v.Rate = l.rate.String()
 	}
 	if o.Bound != nil {
@@ -108,17 +117,17 @@ func (t *target) timedChanges() (list []timedView) {
 }
 
 // actionsOf returns the verbs that are possible for an object.
-func actionsOf(o *object) []string {
+func actionsOf(o *object, s []view.Setting) []string {
 	list := []string{}
 	add := func(possible bool, verbs ...string) {
 		if possible {
 			list = append(list, verbs...)
 		}
 	}
-	add(len(o.part(partState)) > 0 || o.PerMember, verbForce, verbRelease, verbDrain)
+	add(hasSetting(s, "state") || o.PerMember, verbForce, verbRelease, verbDrain)
 	add(o.Reset != nil, verbReset)
 	add(o.Hold != nil, verbHold)
-	add(limitFields(o) != nil, verbLimits)
+	add(limitFields(s) != nil, verbLimits)
 	add(o.Monitor != nil, verbSilence, verbUnsilence, verbTest)
 	return list
 }

@@ -45,7 +45,11 @@ func (v breakerView) Settings() []view.Setting {
 }
 
 func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) {
-	to, err := overrideIn(s)
+	next, err := settings.Next(stateSetting("", 0), s)
+	if err != nil {
+		return nil, err
+	}
+	to, err := overrideIn(next)
 	if err != nil {
 		return nil, err
 	}
@@ -53,17 +57,17 @@ func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) 
 }
 
 func (v breakerView) Restore(why string, set, earlier []view.Setting) (done bool) {
-	to, err := overrideIn(earlier)
-	if err != nil || len(set) != 1 {
-		return false
-	}
 	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *current, at time.Duration) {
-		if done = b.overrideSet == set[0].Version; !done {
+		next, version, ok := settings.Undo(stateSetting("", b.overrideSet), set, earlier)
+		if !ok {
 			return
 		}
-		b.overrideSet = earlier[0].Version
-		s := to
-		b.ownUnder(b.overrideSet, func(over, _ State) State {
+		s, err := overrideIn(next)
+		if done = err == nil; !done {
+			return
+		}
+		b.overrideSet = version
+		b.ownUnder(version, func(over, _ State) State {
 			own := s
 			s = over
 			return own
@@ -78,11 +82,8 @@ func stateSetting(s State, version uint64) []view.Setting {
 	return []view.Setting{{Name: settings.State, Value: string(s), Version: version}}
 }
 
-// overrideIn returns the override that settings want, or "" for none.
+// overrideIn returns the override of a stateSetting, or "" for none.
 func overrideIn(s []view.Setting) (State, error) {
-	if err := settings.Known(s, settings.State); err != nil || len(s) != 1 {
-		return "", err
-	}
 	to := State(s[0].Value)
 	if to != "" && !to.isOverride() {
 		return "", fmt.Errorf("breaker: %.64q is not an override", s[0].Value)
@@ -188,32 +189,41 @@ func (v groupView[K]) Shown() iter.Seq2[string, view.View] {
 func (v groupView[K]) Settings() []view.Setting { return v.g.override.settings() }
 
 func (v groupView[K]) Set(why string, s ...view.Setting) ([]view.Setting, error) {
-	to, err := overrideIn(s)
+	next, err := settings.Next(stateSetting("", 0), s)
 	if err != nil {
 		return nil, err
 	}
-	o := &v.g.override
-	o.changing.Lock()
+	to, err := overrideIn(next)
+	if err != nil {
+		return nil, err
+	}
 	version := settings.NextVersion()
-	queues := v.g.changeAll(to, version, overrideReason(to, why))
-	o.changing.Unlock()
-	deliverAll(queues)
+	v.change(why, func() (State, uint64, bool) { return to, version, true })
 	return stateSetting(to, version), nil
 }
 
 func (v groupView[K]) Restore(why string, set, earlier []view.Setting) bool {
-	to, err := overrideIn(earlier)
-	if err != nil || len(set) != 1 {
-		return false
-	}
+	return v.change(why, func() (to State, version uint64, ok bool) {
+		next, version, ok := settings.Undo(v.g.override.settings(), set, earlier)
+		if ok {
+			var err error
+			to, err = overrideIn(next)
+			ok = err == nil
+		}
+		return to, version, ok
+	})
+}
+
+// change changes the override to the one that next returns, unless it returns false.
+func (v groupView[K]) change(why string, next func() (to State, version uint64, ok bool)) bool {
 	o := &v.g.override
+	var queues []*changeQueue
 	o.changing.Lock()
-	if o.settings()[0].Version != set[0].Version {
-		o.changing.Unlock()
-		return false
+	to, version, ok := next()
+	if ok {
+		queues = v.g.changeAll(to, version, overrideReason(to, why))
 	}
-	queues := v.g.changeAll(to, earlier[0].Version, overrideReason(to, why))
 	o.changing.Unlock()
 	deliverAll(queues)
-	return true
+	return ok
 }

@@ -36,7 +36,7 @@ func (l *Limiter) Reconfigure(c Config) error {
 // reconfigure changes everything but the name. c is valid.
 func (l *Limiter) reconfigure(c Config) {
 	weights := l.queue.weights(c.Queue)
-	_, _ = l.set.Change(func() error {
+	_ = l.set.Change(func() error {
 		l.queue.reconfigure(c, time.Since(l.epoch), weights)
 		if l.statistics != nil {
 			l.statistics.shadow.Store(c.Shadow)
@@ -49,9 +49,8 @@ func (l *Limiter) reconfigure(c Config) {
 // SetLimit replaces Config.Limit, which is the upper bound of a limit that adapts. Calls in flight
 // beyond a lower limit continue. If Config.Validate refuses n, SetLimit returns its error and
 // changes nothing.
-func (l *Limiter) SetLimit(n int) (err error) {
-	_, err = l.set.Change(func() error { return l.replaceLimit(n) })
-	return err
+func (l *Limiter) SetLimit(n int) error {
+	return l.set.Change(func() error { return l.replaceLimit(n) })
 }
 
 // replaceLimit is SetLimit while l.set is locked.

@@ -1,7 +1,6 @@
 package inflight
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/weir-go/weir/internal/settings"
@@ -18,34 +17,30 @@ func (limiterView) Kind() string   { return "inflight" }
 func (v limiterView) Name() string { return v.l.Name() }
 
 func (v limiterView) Bound() (calls, now, configured int) {
-	v.l.set.Read(func() { configured = v.l.configuredLimit() })
+	configured, _ = strconv.Atoi(v.Settings()[0].Value)
 	return v.l.InFlight(), v.l.Limit(), configured
 }
 
-func (v limiterView) Settings() []view.Setting {
-	n := 0
-	version := v.l.set.Read(func() { n = v.l.configuredLimit() })
-	return []view.Setting{{Name: settings.MaxConcurrent, Value: strconv.Itoa(n), Version: version}}
-}
+func (v limiterView) Settings() []view.Setting { return v.l.set.Settings(v) }
 
 func (v limiterView) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
-	n, err := limitIn(s)
-	if err != nil {
-		return nil, err
-	}
-	version, err := v.l.set.Change(func() error { return v.l.replaceLimit(n) })
-	return settings.With(version, s), err
+	return v.l.set.Set(v, s)
 }
 
 func (v limiterView) Restore(_ string, set, earlier []view.Setting) bool {
-	n, err := limitIn(earlier)
-	return err == nil && v.l.set.Restore(set[0].Version, earlier[0].Version, func() { _ = v.l.replaceLimit(n) })
+	return v.l.set.Restore(v, set, earlier)
 }
 
-// limitIn returns the limit in settings.
-func limitIn(s []view.Setting) (n int, err error) {
-	err = errors.Join(settings.Known(s, settings.MaxConcurrent), settings.Int(s, settings.MaxConcurrent, &n))
-	return n, err
+func (v limiterView) ReadSettings() []view.Setting {
+	return []view.Setting{{Name: settings.MaxConcurrent, Value: strconv.Itoa(v.l.configuredLimit())}}
+}
+
+func (v limiterView) WriteSettings(s []view.Setting) error {
+	n := 0
+	if err := settings.Int(s, settings.MaxConcurrent, &n); err != nil {
+		return err
+	}
+	return v.l.replaceLimit(n)
 }
 
 // configuredLimit returns Config.Limit, or the default of an adaptive limiter. l.set is locked.

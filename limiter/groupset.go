@@ -27,13 +27,12 @@ func (g *Group[K]) reconfigureAt(at time.Duration, c GroupConfig[K]) error {
 		g.shadow.Store(c.Shadow)
 	}
 	g.busiest.Show(c.ShowKeys)
-	_, err := g.set.Change(func() error {
+	return g.set.Change(func() error {
 		for i, t := range c.allTiers() {
 			g.setTier(at, i, t)
 		}
 		return nil
 	})
-	return err
 }
 
 // setTier changes the limits of a tier; tier 0 is the group itself. The limits are valid.

@@ -354,24 +354,21 @@ func (b *TokenBucket) setBurstAt(at time.Duration, n int) error {
 // setLimits changes the rate and the burst in one step. Both are valid; a burst of 0 means the
 // default.
 func (b *TokenBucket) setLimits(r Rate, burst int) {
-	b.setLimitsIf(r, burst, settings.NextVersion(), func(*bucketState) bool { return true })
+	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
+		return old.withLimits(r, burst, settings.NextVersion())
+	})
 }
 
-// setLimitsIf is setLimits with the number that the limits get, if the state meets the condition.
-func (b *TokenBucket) setLimitsIf(r Rate, burst int, number uint64, condition func(*bucketState) bool) (done bool) {
-	b.replaceState(time.Since(b.epoch), func(old *bucketState) *bucketState {
-		if done = condition(old); !done {
-			return nil
-		}
-		if old.rate == r && old.configuredBurst == burst {
-			old.set = number
-			return nil
-		}
-		next := newBucketState(r, burst)
-		next.set = number
-		return next
-	})
-	return done
+// withLimits returns the state that follows with the limits and their version, or nil if the limits
+// stay, and then has the version itself. The lock of the bucket is held.
+func (s *bucketState) withLimits(r Rate, burst int, version uint64) *bucketState {
+	if s.rate == r && s.configuredBurst == burst {
+		s.set = version
+		return nil
+	}
+	next := newBucketState(r, burst)
+	next.set = version
+	return next
 }
 
 // newLimitsState returns the state for limits that are set now, by anyone.

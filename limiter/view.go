@@ -60,40 +60,71 @@ type bucketView struct {
 func (v bucketView) Settings() []view.Setting {
 	v.b.mu.Lock()
 	defer v.b.mu.Unlock()
-	s := v.b.state.Load()
-	return limitSettings(s.rate, s.configuredBurst, s.set)
+	return v.b.state.Load().settings()
 }
 
-func (v bucketView) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
-	rate, burst, err := limitsIn(append(v.Settings(), s...))
+func (v bucketView) Set(_ string, s ...view.Setting) (set []view.Setting, err error) {
+	v.b.replaceState(time.Since(v.b.epoch), func(old *bucketState) *bucketState {
+		var next []view.Setting
+		if next, err = settings.Next(old.settings(), s); err != nil {
+			return nil
+		}
+		version := settings.NextVersion()
+		set = settings.Named(settings.With(version, next), s)
+		state, invalid := old.with(next, version)
+		if err = invalid; err != nil {
+			set = nil
+		}
+		return state
+	})
+	return set, err
+}
+
+func (v bucketView) Restore(_ string, set, earlier []view.Setting) (done bool) {
+	v.b.replaceState(time.Since(v.b.epoch), func(old *bucketState) *bucketState {
+		to, version, ok := settings.Undo(old.settings(), set, earlier)
+		if !ok {
+			return nil
+		}
+		next, err := old.with(to, version)
+		done = err == nil
+		return next
+	})
+	return done
+}
+
+// settings returns the limits as settings. The lock of the bucket is held.
+func (s *bucketState) settings() []view.Setting {
+	return settings.With(s.set, limitSettings(s.rate, s.configuredBurst))
+}
+
+// with returns the state after a change of the settings, or nil if the limits stay, and sets their
+// version. The lock of the bucket is held.
+func (s *bucketState) with(to []view.Setting, version uint64) (*bucketState, error) {
+	rate, burst, err := limitsIn(to)
 	if err != nil {
 		return nil, err
 	}
-	version := settings.NextVersion()
-	v.b.setLimitsIf(rate, burst, version, func(*bucketState) bool { return true })
-	return limitSettings(rate, burst, version), nil
-}
-
-func (v bucketView) Restore(_ string, set, earlier []view.Setting) bool {
-	rate, burst, err := limitsIn(earlier)
-	return err == nil && v.b.setLimitsIf(rate, burst, earlier[0].Version, func(old *bucketState) bool { return old.set == set[0].Version })
+	return s.withLimits(rate, burst, version), nil
 }
 
 // limitSettings returns a rate and a burst, of which 0 is the default, as settings.
-func limitSettings(r Rate, burst int, version uint64) []view.Setting {
-	return []view.Setting{
-		{Name: settings.Rate, Value: r.String(), Version: version},
-		{Name: settings.Burst, Value: strconv.Itoa(burst), Version: version},
-	}
+func limitSettings(r Rate, burst int) []view.Setting {
+	return []view.Setting{{Name: settings.Rate, Value: r.String()}, {Name: settings.Burst, Value: strconv.Itoa(burst)}}
 }
 
-// limitsIn returns the rate and the burst of settings. The last ones count.
+// limitsIn returns the valid rate and burst of settings.
 func limitsIn(s []view.Setting) (r Rate, burst int, err error) {
-	err = errors.Join(settings.Known(s, settings.Rate, settings.Burst), settings.Unmarshal(s, settings.Rate, &r), settings.Int(s, settings.Burst, &burst))
-	if err == nil {
+	if err = errors.Join(settings.Unmarshal(s, settings.Rate, &r), settings.Int(s, settings.Burst, &burst)); err == nil {
 		err = TokenBucketConfig{Rate: r, Burst: burst}.Validate()
 	}
 	return r, burst, err
+}
+
+// Limit returns the rate and the burst in effect.
+func (v bucketView) Limit() (Rate, int) {
+	s := v.b.state.Load()
+	return s.rate, s.burst
 }
 
 // groupView is what package admin and the live page see of a group.
@@ -127,30 +158,31 @@ func (v groupView[K]) Key(text string) (view.View, bool) {
 	return keyView[K]{v.g, key}, ok
 }
 
-// Settings returns the limits of the keys without a tier.
-func (v groupView[K]) Settings() []view.Setting {
-	var t *Tier
-	version := v.g.set.Read(func() { t = v.g.first.Load() })
-	return limitSettings(t.Rate, t.Burst, version)
-}
+// Limit returns the rate and the burst in effect of a key without a tier.
+func (v groupView[K]) Limit() (Rate, int) { return v.g.first.Load().Rate, v.g.tiers[0].Load().burst }
+
+func (v groupView[K]) Settings() []view.Setting { return v.g.set.Settings(v) }
 
 func (v groupView[K]) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
-	rate, burst, err := limitsIn(append(v.Settings(), s...))
-	if err != nil {
-		return nil, err
-	}
-	version, _ := v.g.set.Change(func() error {
-		v.g.setTier(time.Since(v.g.epoch), 0, Tier{Rate: rate, Burst: burst})
-		return nil
-	})
-	return limitSettings(rate, burst, version), nil
+	return v.g.set.Set(v, s)
 }
 
 func (v groupView[K]) Restore(_ string, set, earlier []view.Setting) bool {
-	rate, burst, err := limitsIn(earlier)
-	return err == nil && v.g.set.Restore(set[0].Version, earlier[0].Version, func() {
+	return v.g.set.Restore(v, set, earlier)
+}
+
+// ReadSettings returns the limits of the keys without a tier.
+func (v groupView[K]) ReadSettings() []view.Setting {
+	t := v.g.first.Load()
+	return limitSettings(t.Rate, t.Burst)
+}
+
+func (v groupView[K]) WriteSettings(s []view.Setting) error {
+	rate, burst, err := limitsIn(s)
+	if err == nil {
 		v.g.setTier(time.Since(v.g.epoch), 0, Tier{Rate: rate, Burst: burst})
-	})
+	}
+	return err
 }
 
 // keyView is what package admin sees of a key.

@@ -15,11 +15,10 @@ func (t *Throttle) Reconfigure(c Config) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	_, err := t.set.Change(func() error {
+	return t.set.Change(func() error {
 		t.change(func(now *Config) { *now = c.orDefault() })
 		return nil
 	})
-	return err
 }
 
 // setting is a Config, and the calls that were counted under it and under earlier ones. It never

@@ -27,46 +27,32 @@ func (v throttleView) Reset(context.Context, string) error {
 	return nil
 }
 
-func (v throttleView) Settings() []view.Setting {
-	var c Config
-	version := v.t.set.Read(func() { c = v.t.setting.Load().config })
-	return settingsOf(c.K, c.MaxRefusal, version)
-}
+func (v throttleView) Settings() []view.Setting { return v.t.set.Settings(v) }
 
 func (v throttleView) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
-	k, maxRefusal, err := valuesIn(append(v.Settings(), s...))
-	if err != nil {
-		return nil, err
-	}
-	version, _ := v.t.set.Change(func() error {
-		v.t.change(func(c *Config) { c.K, c.MaxRefusal = k, maxRefusal })
-		return nil
-	})
-	return settingsOf(k, maxRefusal, version), nil
+	return v.t.set.Set(v, s)
 }
 
 func (v throttleView) Restore(_ string, set, earlier []view.Setting) bool {
-	k, maxRefusal, err := valuesIn(earlier)
-	return err == nil && v.t.set.Restore(set[0].Version, earlier[0].Version, func() {
-		v.t.change(func(c *Config) { c.K, c.MaxRefusal = k, maxRefusal })
-	})
+	return v.t.set.Restore(v, set, earlier)
 }
 
-func settingsOf(k, maxRefusal float64, version uint64) []view.Setting {
-	return []view.Setting{
-		{Name: settings.K, Value: settings.Number(k), Version: version},
-		{Name: settings.MaxRefusal, Value: settings.Number(maxRefusal), Version: version},
-	}
+func (v throttleView) ReadSettings() []view.Setting {
+	c := v.t.setting.Load().config
+	return []view.Setting{{Name: settings.K, Value: settings.Number(c.K)}, {Name: settings.MaxRefusal, Value: settings.Number(c.MaxRefusal)}}
 }
 
-// valuesIn returns the values of settings. The last ones count.
-func valuesIn(s []view.Setting) (k, maxRefusal float64, err error) {
-	err = errors.Join(settings.Known(s, settings.K, settings.MaxRefusal),
-		settings.Float(s, settings.K, &k), settings.Float(s, settings.MaxRefusal, &maxRefusal))
+func (v throttleView) WriteSettings(s []view.Setting) error {
+	var c Config
+	err := errors.Join(settings.Float(s, settings.K, &c.K), settings.Float(s, settings.MaxRefusal, &c.MaxRefusal))
 	if err == nil {
-		err = Config{K: k, MaxRefusal: maxRefusal}.Validate()
+		err = c.Validate()
 	}
-	return k, maxRefusal, err
+	if err == nil {
+		c = c.orDefault()
+		v.t.change(func(now *Config) { now.K, now.MaxRefusal = c.K, c.MaxRefusal })
+	}
+	return err
 }
 
 // change replaces the Config by the one that edit makes of it, which is valid.

@@ -62,8 +62,7 @@ type Setting struct {
 	// Value is the value as text. A rate is in the form of limiter.ParseRate, and a state is empty
 	// if there is no override.
 	Value string
-	// Version differs between any two times at which the setting was set, by whomever. A setting
-	// has the version 0 if it was never set.
+	// Version differs between any two times at which the setting was set, by whomever.
 	Version uint64
 }
 
@@ -74,10 +73,12 @@ type Tunable interface {
 	Settings() []Setting
 	// Set sets the named settings to the values, in one step, and returns them with their versions.
 	// The versions of its parameters are not used. why names the operator and the reason. If a
-	// value is invalid, Set returns an error and changes nothing.
+	// value is invalid, a name is unknown or given twice, or there is no setting, Set returns an
+	// error and changes nothing.
 	Set(why string, s ...Setting) ([]Setting, error)
-	// Restore sets the settings to the earlier values and versions if they still have the versions
-	// that Set has returned, and reports whether it did.
+	// Restore sets the settings to their earlier values and versions if they still have the
+	// versions that Set has returned, and reports whether it did. It sets no others. Settings that
+	// change in one step have one version, so it changes for both.
 	Restore(why string, set, earlier []Setting) bool
 }
 

@@ -135,6 +135,12 @@ func (b *bucketTable) drain(key quotaKey, n int) (room bool) {
 	return true
 }
 
+// burst returns the burst in effect of a key.
+func (b *bucketTable) burst() int {
+	_, _, burst, _ := b.Inside(friend.Key{}).Figures()
+	return burst
+}
+
 func (b *bucketTable) forgetAll() { b.Inside(friend.Key{}).ForgetAll() }
 
 func (b *bucketTable) successor(p Policy, name string) (keyTable, error) {

@@ -73,6 +73,11 @@ type bucketsView struct{ keyedView }
 
 func (v bucketsView) Hold(d time.Duration) { v.q.hold(d) }
 
+// Limit returns the rate of a key, and the burst in effect.
+func (v bucketsView) Limit() (limiter.Rate, int) {
+	return v.q.policy.Rate, v.q.keys.(*bucketTable).burst()
+}
+
 // Settings returns the limits of the policy.
 func (v keyedView) Settings() []view.Setting {
 	v.l.mu.Lock()
@@ -94,10 +99,9 @@ func (p *Policy) settings(version uint64) []view.Setting {
 // change changes the limits of the policy to the values of settings.
 func (p *Policy) change(s []view.Setting) error {
 	if p.isWindow() {
-		return errors.Join(settings.Known(s, settings.Limit), settings.Int(s, settings.Limit, &p.Limit))
+		return settings.Int(s, settings.Limit, &p.Limit)
 	}
-	return errors.Join(settings.Known(s, settings.Rate, settings.Burst),
-		settings.Unmarshal(s, settings.Rate, &p.Rate), settings.Int(s, settings.Burst, &p.Burst))
+	return errors.Join(settings.Unmarshal(s, settings.Rate, &p.Rate), settings.Int(s, settings.Burst, &p.Burst))
 }
 
 func (v keyedView) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
@@ -105,17 +109,22 @@ func (v keyedView) Set(_ string, s ...view.Setting) ([]view.Setting, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	version := settings.NextVersion()
-	if err := l.changePolicy(name, version, s); err != nil {
+	next, err := settings.Next(l.policy(name).settings(0), s)
+	if err == nil {
+		err = l.changePolicy(name, version, next)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return l.policy(name).settings(version), nil
+	return settings.Named(l.policy(name).settings(version), s), nil
 }
 
 func (v keyedView) Restore(_ string, set, earlier []view.Setting) bool {
 	l, name := v.l, v.Name()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.set.of(name) == set[0].Version && l.changePolicy(name, earlier[0].Version, earlier) == nil
+	next, version, ok := settings.Undo(l.policy(name).settings(l.set.of(name)), set, earlier)
+	return ok && l.changePolicy(name, version, next) == nil
 }
 
 // policyNumbers are the numbers of the limits of policies by their names. They are guarded by

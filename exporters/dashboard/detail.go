@@ -45,8 +45,10 @@ type settingRow struct {
 	Value string `json:"value"`
 }
 
-// addSettings adds the configuration. It may call a method of the user, so no lock is held.
+// addSettings adds the configuration. It may call a method of the user, so no lock is held. If that
+// panics, there is no configuration.
 func (d *detail) addSettings() {
+	defer func() { _ = recover() }()
 	if d.config == nil {
 		return
 	}

@@ -36,27 +36,15 @@ type extraReader struct {
 
 // Observe yields the metrics of the source and records its extras.
 func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
-	// A gate's entry has the name of its breaker, which may differ from the gate's. A window has no
-	// entry with extras.
-	var breakerName, limiterName *string
-	var first *stat.Series
+	var seen sourceMetrics
 	for s, value := range r.source.Observe {
-		switch {
-		case s == nil:
-		case s.Instrument == instrument.BreakerState:
-			breakerName = &s.Values[0]
-		case s.Instrument == instrument.LimiterRequests:
-			limiterName = &s.Values[0]
-		}
-		if first == nil {
-			first = s
-		}
+		seen.add(s)
 		if !yield(s, value) {
 			return
 		}
 	}
 	var own extra
-	if breakerName != nil {
+	if seen.breaker != nil {
 		own = r.readOwn()
 	}
 	if !r.extras.recording() {
@@ -69,76 +57,134 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 		r.extras.recordNotice(n)
 	}
 	if m, ok := r.source.(*alert.Monitor); ok {
-		for _, rule := range monitors.Rules(m) {
-			r.extras.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
-		}
-		for _, n := range monitors.Notifiers(m) {
-			r.extras.record(subject{class: notifiersClass, name: n.Name}, extra{notifier: n})
-		}
+		r.recordMonitor(m)
 		return
 	}
-	if breakerName != nil {
-		r.extras.record(subject{class: callsClass, name: *breakerName}, own)
-	} else if limiterName != nil {
-		if x, ok := r.source.(explainer); ok {
-			own.why = withPlainDurations(x.Explain())
-			r.extras.record(subject{class: callsClass, name: *limiterName}, own)
-		}
+	switch x, explains := r.source.(explainer); {
+	case seen.breaker != nil:
+		r.extras.record(*seen.breaker, own)
+	case seen.limiter != nil && explains:
+		own.why = withPlainDurations(x.Explain())
+		r.extras.record(*seen.limiter, own)
 	}
 	if v, ok := r.source.(view.Viewer); ok {
+		n := 0
 		for one := range v.Views {
-			r.recordView(one, own, breakerName, limiterName)
-			// a guard of a user has its own metrics
-			if g, ok := one.(view.Guard); ok && breakerName == nil && limiterName == nil && first != nil {
-				s := g.Status()
-				r.extras.recordStatus(subjectOf(first), own, &s)
-			}
+			r.recordView(one, own, &seen, n == 0)
+			n++
 		}
-	} else if limiterName != nil {
-		r.recordLimit(*limiterName, r.source)
+	}
+	switch l, gate := r.source.(interface{ Limiter() limiter.Limiter }); {
+	case seen.limiter == nil:
+	case gate:
+		r.recordLimit(seen.limiter.name, l.Limiter())
+	default:
+		r.recordLimit(seen.limiter.name, r.source)
 	}
 }
 
-// recordView records a view of the source. breakerName and limiterName are the names in its
-// metrics, or nil. They may differ from each other, and from the name of the view.
-func (r extraReader) recordView(v view.View, own extra, breakerName, limiterName *string) {
+// sourceMetrics says which entries the metrics of a source have. A gate's entry has the name of its
+// breaker, which may differ from the gate's. A window has no entry with extras.
+type sourceMetrics struct {
+	breaker, limiter, first *subject
+	named                   map[string]subject // all entries, by their names
+}
+
+func (m *sourceMetrics) add(s *stat.Series) {
+	if s == nil || s.Instrument == nil {
+		return
+	}
+	switch of := subjectOf(s); {
+	case s.Instrument == instrument.BreakerState && attribute(s, keyAttribute) == "":
+		m.breaker = &of
+	case s.Instrument == instrument.BreakerState:
+		if m.breaker == nil { // of a group
+			m.breaker = &subject{class: callsClass, name: s.Values[0]}
+		}
+	case s.Instrument == instrument.LimiterRequests:
+		m.limiter = &of
+	}
+	if of := subjectOf(s); m.first == nil || of != *m.first {
+		if m.first == nil {
+			m.first = &of
+		}
+		if m.named == nil {
+			m.named = map[string]subject{}
+		}
+		m.named[of.name] = of
+	}
+}
+
+// of returns the entry of a guard with the name: the one of that name, if there is one, or else
+// that of a breaker, or that of all metrics if only is set.
+func (m *sourceMetrics) of(name string, only bool) *subject {
+	if s, ok := m.named[name]; ok {
+		return &s
+	}
+	switch {
+	case m.breaker != nil:
+		return m.breaker
+	case only && m.limiter == nil:
+		return m.first
+	}
+	return nil
+}
+
+// recordMonitor records the rules and notifiers of a monitor.
+func (r extraReader) recordMonitor(m *alert.Monitor) {
+	for _, rule := range monitors.Rules(m) {
+		r.extras.record(subject{class: alertsClass, name: rule.Name, severity: rule.Severity}, extra{rule: rule})
+	}
+	for _, n := range monitors.Notifiers(m) {
+		r.extras.record(subject{class: notifiersClass, name: n.Name}, extra{notifier: n})
+	}
+}
+
+// recordView records a view of the source. first says whether it is the first one.
+func (r extraReader) recordView(v view.View, own extra, seen *sourceMetrics, first bool) {
 	if g, ok := v.(view.Guard); ok {
 		s := g.Status()
-		if breakerName != nil {
-			r.extras.recordStatus(subject{class: callsClass, name: *breakerName}, own, &s)
+		if of := seen.of(v.Name(), first); of != nil && (of.class != callsClass || seen.breaker != nil) {
+			r.extras.recordStatus(*of, own, &s)
 		}
-		if limiterName != nil {
-			r.extras.addNextToken(*limiterName, s.NextToken)
+		if seen.limiter != nil {
+			r.extras.addNextToken(seen.limiter.name, s.NextToken)
 		}
 	}
-	if g, ok := v.(view.Group); ok && breakerName != nil {
+	if g, ok := v.(view.Group); ok && seen.breaker != nil {
 		for key, m := range g.Shown() {
 			if member, ok := m.(view.Guard); ok {
 				s := member.Status()
-				r.extras.recordStatus(subject{class: callsClass, name: *breakerName + keySeparator + key}, extra{key: key}, &s)
+				r.extras.recordStatus(subject{class: callsClass, name: seen.breaker.name + keySeparator + key}, extra{key: key}, &s)
 			}
 		}
 	}
-	if limiterName != nil {
-		name := *limiterName
-		if v.Kind() == "policy" { // one of several
-			name = v.Name()
-		}
-		r.recordLimit(name, v)
+	if v.Kind() == "policy" && seen.limiter != nil { // one of several
+		r.recordLimit(v.Name(), v)
+		r.recordLimit(v.Name()+byNetwork, v)
 	}
 }
 
-// recordLimit records the rate of a limiter as it was configured.
-func (r extraReader) recordLimit(name string, limiterOrView any) {
-	switch l := limiterOrView.(type) {
-	case interface{ Limit() (limiter.Rate, int) }: // of package fleet
+// byNetwork is the end of the name of the clients of a policy that are counted by network.
+const byNetwork = " by network"
+
+// recordLimit records the rate of a limiter, or of its view, as it was configured.
+func (r extraReader) recordLimit(name string, of any) {
+	switch l := of.(type) {
+	case interface{ Limit() (limiter.Rate, int) }: // of package fleet, and of views of this module
 		rate, burst := l.Limit()
 		r.extras.addRate(name, rate, burst)
 	case view.Tunable:
-		var rate limiter.Rate
 		for _, s := range l.Settings() {
+			var rate limiter.Rate
 			if s.Name == "rate" && rate.UnmarshalText([]byte(s.Value)) == nil {
 				r.extras.addRate(name, rate, 0)
+			}
+		}
+	case view.Viewer:
+		for v := range l.Views {
+			if _, again := v.(view.Viewer); !again {
+				r.recordLimit(name, v)
 			}
 		}
 	}
