@@ -43,7 +43,7 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
-			g.admissions.count(instrument.Allowed)
+			limiters.Count(&g.admissions.calls, instrument.Allowed)
 			return nil
 		}
 		breakers.Drop(&permit.breaker)
@@ -129,6 +129,9 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 	defer func() {
 		if !admitted { // also if a limiter of another package has panicked
 			g.giveBack(a, allStages)
+		}
+		if a.waiter != nil {
+			limiters.EndCall(&g.admissions.calls, a.now.Sub(a.began), admitted)
 		}
 	}()
 	at, err := g.pass(a)
@@ -276,10 +279,9 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 		p.began, p.test = a.now.Sub(g.epoch), a.test
 	}
 	switch {
-	case a.waiter != nil:
-		g.admissions.count(instrument.Waited)
+	case a.waiter != nil: // acquireInOrder counts it
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
-		g.admissions.count(instrument.Allowed)
+		limiters.Count(&g.admissions.calls, instrument.Allowed)
 	}
 	return nil
 }
@@ -314,7 +316,7 @@ func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 // refused. The call is counted, as cancelled, only if the caller gave up.
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		g.admissions.count(instrument.Cancelled)
+		limiters.Count(&g.admissions.calls, instrument.Cancelled)
 	}
 	return err
 }

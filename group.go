@@ -131,6 +131,7 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 	g.holds.epoch = g.epoch
 	limiters.InitRequests(&g.admissions.calls, name, g.epoch)
 	g.admissions.shared = true
+	g.breakers.Inside(friend.Key{}).SetGates(gates[K]{g})
 	if err := g.setConfig(c.Gate); err != nil {
 		panic(err)
 	}
@@ -149,53 +150,60 @@ const (
 
 // Get returns the gate of the key, and adds the key if it is new. For a known key it allocates
 // nothing. For a new key it may block for as long as [breaker.Group.Get] does.
-func (g *Group[K]) Get(key K) *Gate { return g.gateOf(key, g.breakers.Get(key)) }
+func (g *Group[K]) Get(key K) *Gate {
+	b := g.breakers.Get(key)
+	if gate := breakers.Gate(b); gate != nil { // as in gateOf
+		return &gate.(*keyedGate[K]).Gate
+	}
+	return g.gateOf(key, b)
+}
 
-// gateOf returns the gate of a key with the given breaker. The gate is stored with the breaker. For
-// a key without room, gateOf makes a new gate for each call.
+// gateOf returns the gate of a key with the given breaker. A key with room got it with its breaker.
+// For a key without room, gateOf makes a new gate for each call.
 func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
-	stored := breakers.Attached(b)
-	if stored == nil {
-		return &g.newGate(keytext.Bounded(key), b).Gate
+	if gate := breakers.Gate(b); gate != nil {
+		return &gate.(*keyedGate[K]).Gate
 	}
-	if attached := stored.Load(); attached != nil {
-		return &attached.Gate.(*keyedGate[K]).Gate
-	}
-	k := g.newGate(keytext.Own(key), b)
-	k.attachment.Gate = k
-	if !stored.CompareAndSwap(nil, &k.attachment) {
-		k = stored.Load().Gate.(*keyedGate[K]) // a concurrent caller has stored its gate first
-	}
-	return &k.Gate
+	return &g.newGate(keytext.Bounded(key), b, false).Gate
+}
+
+// gates makes the gates of a group.
+type gates[K comparable] struct{ group *Group[K] }
+
+// NewGate returns the gate of a new key with room.
+func (m gates[K]) NewGate(key K, b *breaker.Breaker) friend.Gate {
+	return m.group.newGate(key, b, true)
 }
 
 // keyedGate is a gate of a group and the parts that only its key has.
 type keyedGate[K comparable] struct {
 	Gate
-	attachment friend.Attachment // of k to its breaker
-	group      *Group[K]
-	parts      *groupParts[K] // of the first setup
-	bucket     limiter.Keyed[K]
-	hold       keyHold[K]
-	places     atomic.Pointer[places.Places]
-	inFlight   atomic.Pointer[inflight.Limiter] // nil until there is a bound
-	sharing    atomic.Bool                      // the key has room, and still shares a bound
+	group    *Group[K]
+	room     bool           // it is the gate of one key
+	parts    *groupParts[K] // of the first setup
+	bucket   limiter.Keyed[K]
+	hold     keyHold[K]
+	places   atomic.Pointer[places.Places]
+	inFlight atomic.Pointer[inflight.Limiter] // nil until there is a bound
+	sharing  atomic.Bool                      // the key has room, and still shares a bound
 }
 
-func (g *Group[K]) newGate(key K, b *breaker.Breaker) *keyedGate[K] {
-	k := &keyedGate[K]{group: g, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
+func (g *Group[K]) newGate(key K, b *breaker.Breaker, room bool) *keyedGate[K] {
+	k := &keyedGate[K]{group: g, room: room, parts: g.parts.Load(), hold: keyHold[K]{table: &g.holds, key: key}}
 	k.name, k.epoch, k.breaker, k.admissions, k.lastHold = g.name, g.epoch, b, &g.admissions, &g.holds.last
 	k.Gate.hold, k.Gate.places, k.keyed, k.waits = &k.hold, &k.places, k, &g.waits
 	if k.hasRoom() {
-		k.sharing.Store(k.hasShared()) // after all could see that the key has room
+		// a call of the key that now gets a slot without room looks afterwards for its gate, and
+		// waits for this one
+		k.sharing.Store(k.hasShared())
 	}
 	k.setup.Store(&k.first)
 	k.apply(k.parts, &k.first)
 	return k
 }
 
-// hasRoom reports whether the gate is stored with its breaker.
-func (k *keyedGate[K]) hasRoom() bool { return breakers.Attached(k.breaker) != nil }
+// hasRoom reports whether the gate is that of one key.
+func (k *keyedGate[K]) hasRoom() bool { return k.room }
 
 // IsBusy reports whether calls of the key are in flight that a new gate would not count, even if
 // there is no bound at present.
@@ -238,7 +246,7 @@ func (k *keyedGate[K]) current() *Gate {
 		return k.group.gateOf(k.hold.key, own)
 	}
 	if k.parts != k.group.parts.Load() {
-		return &k.group.newGate(k.hold.key, k.breaker).Gate
+		return &k.group.newGate(k.hold.key, k.breaker, false).Gate
 	}
 	return &k.Gate
 }

@@ -294,10 +294,10 @@ func TestCallsWithASlotAllocateNothing(t *testing.T) {
 // A group of breakers asks the gate of a member whether its calls hold slots.
 func TestAGateIsBusyWhileItsCallsHoldSlots(t *testing.T) {
 	g := weir.NewGroup[int]("g", weir.GroupConfig{Gate: weir.Config{MaxConcurrent: 1}}).Get(1)
-	attached := breaker.Inside(friend.Key{}).Attached(g.Breaker()).Load()
-	require.False(t, attached.Gate.IsBusy())
+	gate := breaker.Inside(friend.Key{}).Gate(g.Breaker())
+	require.False(t, gate.IsBusy())
 	require.NoError(t, g.Run(bg(), func(context.Context) error {
-		require.True(t, attached.Gate.IsBusy())
+		require.True(t, gate.IsBusy())
 		return nil
 	}))
 }

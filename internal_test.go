@@ -145,7 +145,7 @@ func TestACallThatBeginsToWaitAfterAChangeUsesTheNewConfig(t *testing.T) {
 				old := g.setup.Load()
 				require.NoError(t, g.Reconfigure(c.after))
 				start := time.Now()
-				err = old.wait(&attempt{ctx: t.Context(), now: old.now()}, slotStage)
+				err = old.acquireInOrder(&attempt{ctx: t.Context(), now: old.now()}, new(Permit))
 				require.Equal(t, c.took, time.Since(start))
 				require.Equal(t, c.made, err == nil)
 				require.Empty(t, g.waits.all)

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // Observe yields the metrics of the gate's breaker, throttle and limits: a Gate is a [stat.Source].
@@ -200,12 +200,9 @@ type admissions struct {
 	bound       atomic.Pointer[instrument.InFlightSeries]
 }
 
-// count counts a call with an outcome of package instrument.
-func (a *admissions) count(outcome int) { limiters.Count(&a.calls, outcome) }
-
 // countRefused counts a call that the limits or a hold have refused.
 func (g *setup) countRefused() {
-	g.admissions.count(instrument.Refused)
+	limiters.Count(&g.admissions.calls, instrument.Refused)
 	g.hold.refused()
 }
 

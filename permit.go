@@ -268,7 +268,7 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		g.admissions.count(instrument.Allowed)
+		limiters.Count(&g.admissions.calls, instrument.Allowed)
 	}
 	return ok
 }

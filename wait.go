@@ -60,9 +60,7 @@ const openedText = "weir: the breaker has opened"
 // wait waits at a stage that has refused a call, and at any other that refuses it later, until the
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
-	limiters.CountWaiting(&g.admissions.calls, 1)
-	defer limiters.CountWaiting(&g.admissions.calls, -1)
-	a.waiter = limiters.NewCall()
+	a.waiter = limiters.NewCall(&g.admissions.calls)
 	a.began, a.last = a.now, a.now.Add(g.longestWait)
 	ended, err := g.waitAndPass(a, at)
 	for ended && a.mustRestart(err) {
@@ -73,7 +71,6 @@ func (g *setup) wait(a *attempt, at stage) error {
 	}
 	switch {
 	case err == nil:
-		limiters.RecordWait(&g.admissions.calls, a.now.Sub(a.began))
 		return nil
 	case !ended:
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // apply does the action that the request asks for. The caller holds t.busy, or t.testing for a test

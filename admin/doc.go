@@ -34,7 +34,7 @@
 // group of them. Give a throttle that is a part of a gate as a source of its own. The objects of a
 // weirhttp.Limit are its policies, by their names. Other middleware uses a gate or a bound, and
 // this gate or bound is the object. The name of an alert.Monitor is its Instance. A
-// guard of your own is an object if it has a view: see [github.com/weir-go/weir/view]. Other
+// guard of your own is an object if it has a view: see [github.com/weir-go/weir/stat/view]. Other
 // sources, such as those of package fleet, are objects if they have a method Name and at least one
 // of these:
 //

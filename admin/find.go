@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // id identifies an object. An object that was removed and another one that was added by its name

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // limits are the limits of an object. Limits that the object does not have are 0.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // object is what a request acts on: a view, or a source that has some of its methods. A function

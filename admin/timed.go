@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // target is an object on which actions were done.

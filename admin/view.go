@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // background is the context of log records that are written after the request.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/internal/friend"
-	guards "github.com/weir-go/weir/view"
+	guards "github.com/weir-go/weir/stat/view"
 )
 
 // Views yields the view of the monitor for package admin.

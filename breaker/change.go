@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/waiting"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 	"github.com/weir-go/weir/window"
 )
 
@@ -297,6 +298,6 @@ func (p *current) allIncidents(date func(time.Duration) time.Time) (all []view.I
 	case i != nil && i.openings > 0:
 		return append(slices.Clip(all), view.Incident{Began: date(i.began), Openings: i.openings, Cause: i.cause})
 	default: // Initial is Open
-		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: p.why()})
+		return append(slices.Clip(all), view.Incident{Began: date(p.since), Openings: 1, Cause: cmp.Or(p.forcedFor, p.reason)})
 	}
 }

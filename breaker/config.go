@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 	"github.com/weir-go/weir/window"
 )
 

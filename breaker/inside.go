@@ -3,7 +3,6 @@ package breaker
 import (
 	"context"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -151,12 +150,12 @@ func (inside) Record(ctx context.Context, m *Permit, err error, o Outcome, at ti
 // HasLeft reports whether b was in a group that has evicted or forgotten its key.
 func (inside) HasLeft(b *Breaker) bool { return b.member != nil && b.member.left.Load() }
 
-// Attached returns where a group of gates keeps the gate of b, or nil if b is not in a group.
-func (inside) Attached(b *Breaker) *atomic.Pointer[friend.Attachment] {
-	if b.member == nil || b.member.group == nil {
+// Gate returns the gate of a member of a group of gates, or nil for another breaker.
+func (inside) Gate(b *Breaker) friend.Gate {
+	if b.member == nil {
 		return nil
 	}
-	return &b.member.gate
+	return b.member.gate
 }
 
 // Reconfigure changes the config of b, which is in no group, to a valid one. The caller calls
@@ -190,6 +189,9 @@ func (inside) ResetAt(b *Breaker, t time.Time)                    { b.resetAt(t)
 func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} } //nolint:revive // only its methods are needed
 
 type insideGroup[K comparable] struct{ group *Group[K] }
+
+// SetGates makes the group one of gates. It must be called before the group is used.
+func (i insideGroup[K]) SetGates(gates friend.Gates[K, Breaker]) { i.group.gates = gates }
 
 // Find returns the breaker of a key, or nil if the group does not have the key.
 func (i insideGroup[K]) Find(key K) *Breaker {

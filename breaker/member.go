@@ -12,10 +12,10 @@ import (
 
 // membership is a breaker's link to its group.
 type membership struct {
-	label string                            // the text of the key in errors, changes and metrics
-	group memberGroup                       // nil for the breaker that all keys without room share
-	gate  atomic.Pointer[friend.Attachment] // what a group of gates keeps with the member
-	left  atomic.Bool                       // the group does not have it any more
+	label string      // the text of the key in errors, changes and metrics
+	group memberGroup // nil for the breaker that all keys without room share
+	gate  friend.Gate // of the member of a group of gates, otherwise nil; never changes
+	left  atomic.Bool // the group does not have it any more
 }
 
 // memberGroup has the methods of a group that its breakers use.
@@ -50,6 +50,9 @@ func (m *member[K]) join(g *Group[K], key K, label string, t time.Time) {
 	m.breaker = build(g.name, g.rules.Load(), t, &m.membership, g.override.currentOverride())
 	m.breaker.joinPlaces(&g.places)
 	m.own = g.observers.takeSeries(label, m.breaker.clock.Epoch)
+	if g.gates != nil {
+		m.gate = g.gates.NewGate(key, m.breaker)
+	}
 }
 
 // Leave ends what the group does with the member. If it has no series of its own, its counts stay
@@ -90,8 +93,7 @@ func (m *member[K]) IsIdle(t, used time.Time) bool {
 // hasBusyGate reports whether the member has a gate whose calls hold slots in flight. A new gate
 // for the same key would not count these calls.
 func (m *membership) hasBusyGate() bool {
-	attached := m.gate.Load()
-	return attached != nil && attached.Gate.IsBusy()
+	return m.gate != nil && m.gate.IsBusy()
 }
 
 // lastCallsKept is how long an unused member is kept if its window is LastCalls and contains a

@@ -127,7 +127,10 @@ func (p *current) derive(b *Breaker) {
 
 // complete creates the parts that the phase of a new state needs.
 func (p *current) complete(b *Breaker) {
-	p.beginTiming(b)
+	p.timing = timing{sampledFrom: p.since}
+	if stateMachine[p.state].results != dropResults && p.state != Shadow { // whose shadow samples
+		p.timing = b.newTiming(p.since)
+	}
 	p.derive(b)
 	p.drawn, p.refusedBefore = hashTime(b.date(p.since)), int64(b.refused.Load())
 	p.spread.state.Store(p.drawn)
@@ -153,12 +156,9 @@ func (p *current) complete(b *Breaker) {
 	}
 }
 
-// why returns why the breaker refuses calls.
-func (p *current) why() string { return cmp.Or(p.forcedFor, p.reason) }
-
 // newRefusal returns the error of the calls that the phase refuses.
 func (p *current) newRefusal(b *Breaker) *OpenError {
-	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: p.why(), cooldown: p.rules.config.Cooldown}
+	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: cmp.Or(p.forcedFor, p.reason), cooldown: p.rules.config.Cooldown}
 	if p.details != nil && p.under == nil {
 		e.Margin, e.LastFailures = p.details.margin, p.details.failures
 	}

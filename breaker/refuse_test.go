@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // refusingConfig is the config of a breaker that refuses all calls.

@@ -215,14 +215,6 @@ func (b *Breaker) newTiming(at time.Duration) timing {
 	return timing{sample: &sample{cohort: c}, sampledFrom: at}
 }
 
-// beginTiming sets the timing of the phase of a new state. In the state Shadow the shadow samples.
-func (p *current) beginTiming(b *Breaker) {
-	p.timing = timing{sampledFrom: p.since}
-	if stateMachine[p.state].results != dropResults && p.state != Shadow {
-		p.timing = b.newTiming(p.since)
-	}
-}
-
 // startedBy returns the latest time at which the call can have begun.
 func (m *Permit) startedBy(now *current, at time.Duration) time.Duration {
 	switch {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-go/weir/internal/keytext"
 	"github.com/weir-go/weir/internal/settings"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // Views yields the view of the breaker for package admin and the live page.

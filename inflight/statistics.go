@@ -16,7 +16,6 @@ import (
 // The outcomes of a call.
 const (
 	refused   = instrument.Refused
-	waited    = instrument.Waited
 	cancelled = instrument.Cancelled
 	shadowed  = instrument.Shadowed
 )
@@ -79,8 +78,8 @@ func (s *statistics) countWait(began time.Time, err error) {
 	switch {
 	case s == nil:
 	case err == nil:
-		s.count(waited)
-		limiters.RecordWait(&s.calls, time.Since(began))
+		limiters.CountWaiting(&s.calls)
+		limiters.EndCall(&s.calls, time.Since(began), true)
 	case errors.Is(err, sentinel.ErrRefused):
 		s.count(refused)
 		if full, ok := errors.AsType[*FullError](err); ok && full.reason == queueFull {

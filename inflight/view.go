@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-go/weir/internal/settings"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // Views yields the view of the limiter for package admin and the live page.

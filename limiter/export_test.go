@@ -50,7 +50,7 @@ func (g *Group[K]) ReconfigureAt(t time.Time, c GroupConfig[K]) error {
 
 // ReserveAt is Reserve at a time.
 func ReserveAt(l Limiter, t time.Time, n int) *Reservation {
-	r := reserve(l, t, n, false)
+	r := inside{}.Reserve(l, t, n, false)
 	return &r
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // groupView is what package admin sees of a group.

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/latency"
 	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/stat"
@@ -31,8 +32,20 @@ func (inside) Taken(b *TokenBucket, at time.Duration, n int) Reservation {
 
 // Reserve is the function Reserve at the time t. If waits is set, the caller waits after a refusal,
 // and a refusal is not counted, because the wait is counted.
-func (inside) Reserve(l Limiter, t time.Time, n int, waits bool) Reservation {
-	return reserve(l, t, n, waits)
+func (inside) Reserve(l Limiter, t time.Time, n int, waits bool) (r Reservation) {
+	m := asMember(l)
+	c := refusedToo
+	if waits {
+		c = allowedOnly
+	}
+	r.Result, r.taken = m.tryTake(t, n, c)
+	if !waits || r.OK || m.isShadow() {
+		r.Result = m.record(r.Result, n)
+	}
+	if r.taken.n > 0 {
+		r.owner = m
+	}
+	return r
 }
 
 // Renew is like Reserve, but does not count the request, because tokens that were counted were
@@ -46,8 +59,9 @@ func (inside) Renew(l Limiter, t time.Time, n int) (r Reservation) {
 	return r
 }
 
-// NewCall returns a call of a gate that waits.
-func (inside) NewCall() waiting.Call {
+// NewCall returns a call of a gate that waits, and counts it as waiting until EndCall.
+func (inside) NewCall(r *Requests) waiting.Call {
+	r.waiting.Add(1)
 	w := &gateWaiter{}
 	w.gate = w
 	w.Init()
@@ -102,14 +116,26 @@ func (inside) Count(r *Requests, outcome int) { r.counts[outcome].requests.Add(1
 // CountNear counts a token near the limit.
 func (inside) CountNear(r *Requests) { r.near.Add(1) }
 
-// CountWaiting adds n to the number of the requests that wait.
-func (inside) CountWaiting(r *Requests, n int64) { r.waiting.Add(n) }
+// CountWaiting counts a request that begins to wait, until EndCall.
+func (inside) CountWaiting(r *Requests) { r.waiting.Add(1) }
+
+// EndCall counts the end of a wait. allowed reports that the call is made after it.
+func (inside) EndCall(r *Requests, took time.Duration, allowed bool) {
+	r.waiting.Add(-1)
+	if !allowed {
+		return
+	}
+	r.counts[waited].requests.Add(1)
+	waits := r.waits.Load()
+	if waits == nil { // 2 kB, which most limiters never need
+		r.waits.CompareAndSwap(nil, new(latency.Histogram))
+		waits = r.waits.Load()
+	}
+	waits.Record(took)
+}
 
 // CountQueueFull counts a request for which the queue was full.
 func (inside) CountQueueFull(r *Requests) { r.full.Add(1) }
-
-// RecordWait records how long a request has waited that was allowed.
-func (inside) RecordWait(r *Requests, took time.Duration) { r.recordWait(took) }
 
 // Observed says what of the counts a limit exports whose requests are for one token each.
 func (inside) Observed(allowed, waiting int64, tokens, near, shadow bool) observed {

@@ -87,12 +87,12 @@ func (r *Requests) BeginWait() (began time.Time) {
 // EndWait counts the end of a wait for n tokens: with tokens if err is nil, with a refusal if err
 // is one, and by the caller otherwise. With n of 0 only the end is counted.
 func (r *Requests) EndWait(began time.Time, n int, err error) {
-	r.waiting.Add(-1)
+	ok := err == nil && n != 0
+	inside{}.EndCall(r, time.Since(began), ok)
 	switch {
 	case n == 0:
-	case err == nil:
-		r.counts[waited].add(n)
-		r.recordWait(time.Since(began))
+	case ok:
+		r.counts[waited].addTokens(n)
 	case errors.Is(err, sentinel.ErrRefused):
 		r.counts[refused].add(n)
 		if errors.Is(err, ErrQueueFull) {
@@ -101,15 +101,6 @@ func (r *Requests) EndWait(began time.Time, n int, err error) {
 	default:
 		r.counts[cancelled].add(n)
 	}
-}
-
-func (r *Requests) recordWait(took time.Duration) {
-	waits := r.waits.Load()
-	if waits == nil { // 2 kB, which most limiters never need
-		r.waits.CompareAndSwap(nil, new(latency.Histogram))
-		waits = r.waits.Load()
-	}
-	waits.Record(took)
 }
 
 // Stats returns the counts. Shadowed is that of a limiter in shadow mode.
@@ -198,6 +189,10 @@ type requestCount struct{ requests, tokens atomic.Int64 }
 
 func (c *requestCount) add(n int) {
 	c.requests.Add(1)
+	c.addTokens(n)
+}
+
+func (c *requestCount) addTokens(n int) {
 	if c.tokens.Add(int64(max(n, 0))) < 0 {
 		c.tokens.Store(math.MaxInt64) // the sum stays at the maximum instead of wrapping around
 	}

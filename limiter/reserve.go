@@ -78,26 +78,8 @@ func (t *taken) use(n int) int {
 //	used := ask(question)
 //	r.Refund(estimate - used)
 func Reserve(l Limiter, n int) *Reservation {
-	r := reserve(l, time.Now(), n, false)
+	r := inside{}.Reserve(l, time.Now(), n, false)
 	return &r
-}
-
-// reserve is Reserve at a time. If the caller waits after a refusal, the refusal is not counted,
-// because the wait is.
-func reserve(l Limiter, t time.Time, n int, waits bool) (r Reservation) {
-	m := asMember(l)
-	c := refusedToo
-	if waits {
-		c = allowedOnly
-	}
-	r.Result, r.taken = m.tryTake(t, n, c)
-	if !waits || r.OK || m.isShadow() {
-		r.Result = m.record(r.Result, n)
-	}
-	if r.taken.n > 0 {
-		r.owner = m
-	}
-	return r
 }
 
 // waitReserve waits as WaitAtMost does. w is the waiter of a gate that l has refused, or nil.
@@ -117,7 +99,7 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 	}
 	if m.isShadow() {
 		if err = ctx.Err(); err == nil {
-			r = reserve(m, time.Now(), n, false)
+			r = inside{}.Reserve(m, time.Now(), n, false)
 		}
 		return r, err
 	}

@@ -127,7 +127,10 @@ func (q *waitQueue) acquireNow(ctx context.Context, s tokenSource, n int, maxWai
 
 // waitInQueue waits for n tokens behind the present waiters. w may be nil.
 func (q *waitQueue) waitInQueue(ctx context.Context, s tokenSource, n int, maxWait time.Duration, w *waiter) (t taken, err error) {
-	began := q.statistics.beginWait()
+	var began time.Time
+	if q.statistics != nil {
+		began = q.statistics.beginWait()
+	}
 	if w == nil {
 		w = &waiter{}
 		w.Init()

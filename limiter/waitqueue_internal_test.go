@@ -38,7 +38,7 @@ func TestTheQueueAsksOnceBeforeACallOfAGateSleeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &countingSource{from: time.Now()}
 		var q waitQueue
-		w := inside{}.NewCall().(*waiter)
+		w := inside{}.NewCall(new(Requests)).(*waiter)
 		w.gate.refused = s.answer()
 		var got taken
 		var err error

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/weir-go/weir/internal/settings"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // Views yields the view of the throttle for package admin and the live page.

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // Views yields the views of the policies for package admin and the live page.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // detail holds everything that the page knows of one entry, as JSON.

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 var shortCooldownConfig = breaker.Config{MinCalls: 1, Cooldown: 5 * time.Second, Probes: 2, Recovery: 20 * time.Second, Latency: true}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // maxChanges is how many changes of state the overview shows. Each entry remembers its own.

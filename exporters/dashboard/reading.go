@@ -10,7 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 	"github.com/weir-go/weir/window"
 )
 

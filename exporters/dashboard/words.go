@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // failureText returns a failed call in one line, such as

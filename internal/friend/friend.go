@@ -9,8 +9,11 @@ import "time"
 // Key opens a package. The zero value is the only one.
 type Key struct{ _ int }
 
-// Attachment is what a group of gates keeps with each breaker of its group of breakers.
-type Attachment struct{ Gate Gate }
+// Gates makes the gates of a group of gates, for the breakers of type B of its group of breakers.
+type Gates[K comparable, B any] interface {
+	// NewGate returns the gate of a new key. A lock of the group of breakers is held.
+	NewGate(key K, b *B) Gate
+}
 
 // Gate is a gate, as the group of its breaker sees it.
 type Gate interface {

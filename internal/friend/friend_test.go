@@ -33,7 +33,7 @@ func TestFunctionsOfABreaker(t *testing.T) {
 	require.True(t, hooks.Record(t.Context(), &p, context.DeadlineExceeded, o, at, true))
 	require.False(t, p.Record(breaker.Success), "the permit is used up")
 	require.Equal(t, int64(1), b.Totals().Failures)
-	require.Nil(t, hooks.Attached(b), "b is not in a group")
+	require.Nil(t, hooks.Gate(b), "b is not in a group")
 
 	b.Force(breaker.ForcedOpen)
 	p = breaker.Permit{}

@@ -22,8 +22,8 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/view"
 	"github.com/weir-go/weir/throttle"
-	"github.com/weir-go/weir/view"
 	"github.com/weir-go/weir/weirhttp"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-go/weir/inflight"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
-	"github.com/weir-go/weir/view"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // beta is a guard of a program: a new feature that can be switched off. It is a stat.Source, so
