@@ -26,27 +26,27 @@ func (g *Gate) acquire(ctx context.Context, permit *Permit) error {
 	held := g.lastHold.Load() != 0
 	if s.onlyBreaker && !held {
 		if s.inFlight == nil && s.keyed == nil {
-			return breakers.Admit(g.breaker, &permit.breaker)
+			return inBreaker.Admit(g.breaker, &permit.breaker)
 		}
-		if breakers.AdmitClosed(g.breaker, &permit.breaker) {
+		if inBreaker.AdmitClosed(g.breaker, &permit.breaker) {
 			if s.inFlight == nil || s.takeOwnSlot(permit) || s.takeSlotFast(permit) {
 				return nil
 			}
-			breakers.Drop(&permit.breaker)
+			inBreaker.Drop(&permit.breaker)
 		}
 		return s.acquireInOrder(&attempt{ctx: ctx, now: g.now()}, permit)
 	}
 	at := time.Since(g.epoch)
 	// The permit of a closed breaker can be dropped, so it may be acquired before the token.
-	if s.bucket != nil && !held && breakers.AdmitAfter(g.breaker, at, &permit.breaker) {
-		if limiters.TakeFast(s.bucket, at, 1) {
+	if s.bucket != nil && !held && inBreaker.AdmitClosedAt(g.breaker, at, &permit.breaker) {
+		if inLimiter.TakeFast(s.bucket, at, 1) {
 			if s.inFlight != nil {
 				return s.acquireSlotFast(ctx, at, permit)
 			}
-			limiters.Count(&g.admissions.calls, instrument.Allowed)
+			inLimiter.Count(&g.admissions.calls, instrument.Allowed)
 			return nil
 		}
-		breakers.Drop(&permit.breaker)
+		inBreaker.Drop(&permit.breaker)
 	}
 	return s.acquireInOrder(&attempt{ctx: ctx, now: g.epoch.Add(at)}, permit)
 }
@@ -57,9 +57,9 @@ func (g *setup) acquireSlotFast(ctx context.Context, at time.Duration, permit *P
 	if g.takeOwnSlot(permit) || g.takeSlotFast(permit) {
 		return nil
 	}
-	breakers.Drop(&permit.breaker)
+	inBreaker.Drop(&permit.breaker)
 	a := attempt{ctx: ctx, now: g.epoch.Add(at), hasToken: true}
-	a.tokens.local = limiters.Taken(g.bucket, at, 1)
+	a.tokens.local = inLimiter.Taken(g.bucket, at, 1)
 	return g.acquireInOrder(&a, permit)
 }
 
@@ -131,13 +131,13 @@ func (g *setup) acquireInOrder(a *attempt, p *Permit) error {
 			g.giveBack(a, allStages)
 		}
 		if a.waiter != nil {
-			limiters.EndCall(&g.admissions.calls, a.now.Sub(a.began), admitted)
+			inLimiter.EndCall(&g.admissions.calls, a.now.Sub(a.began), admitted)
 		}
 	}()
 	at, err := g.pass(a)
 	switch {
 	case err != nil || at == allStages:
-	case g.longestWait <= 0, at == holdStage && a.held.Sub(a.now) > g.longestWait:
+	case g.maxWait <= 0, at == holdStage && a.held.Sub(a.now) > g.maxWait:
 		err = g.refuse(a, at)
 	default:
 		err = g.wait(a, at)
@@ -186,7 +186,7 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 			return true, nil
 		}
 		a.checked = true
-		err = breakers.CheckAt(g.breaker, a.now)
+		err = inBreaker.CheckAt(g.breaker, a.now)
 		return err == nil, err
 	case holdStage:
 		if g.lastHold.Load() == 0 {
@@ -225,16 +225,16 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 func (g *setup) tryToken(a *attempt) bool {
 	if g.bucket != nil { // faster than reserve, since its refusals need no Reservation
 		if a.refused = g.bucket.Take(1); a.refused.OK {
-			a.tokens.local = limiters.Taken(g.bucket, a.now.Sub(g.epoch), 1)
+			a.tokens.local = inLimiter.Taken(g.bucket, a.now.Sub(g.epoch), 1)
 		}
 		a.hasToken = a.refused.OK
 		return a.hasToken
 	}
 	var r limiter.Reservation
 	if a.counted { // the call had a token before
-		r = limiters.Renew(g.limiter, a.now, 1)
+		r = inLimiter.Renew(g.limiter, a.now, 1)
 	} else {
-		r = limiters.Reserve(g.limiter, a.now, 1, g.longestWait > 0)
+		r = inLimiter.Reserve(g.limiter, a.now, 1, g.maxWait > 0)
 	}
 	if a.refused = r.Result; r.OK {
 		a.tokens.local, a.counted = r, true
@@ -246,7 +246,7 @@ func (g *setup) tryToken(a *attempt) bool {
 // tryRemote takes the token of the remote. It does not ask the remote if all slots are taken and
 // the call cannot wait.
 func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
-	if g.inFlight != nil && g.longestWait <= 0 && slots.IsFull(g.inFlight) {
+	if g.inFlight != nil && g.maxWait <= 0 && inBound.IsFull(g.inFlight) {
 		g.countRefused()
 		return false, g.refuseSlot()
 	}
@@ -268,7 +268,7 @@ func (g *setup) tryRemote(a *attempt) (passed bool, err error) {
 // admit acquires the permit of the breaker, which may have opened since it was checked, and gives
 // the permit what the call has acquired.
 func (g *setup) admit(a *attempt, p *Permit) error {
-	if err := breakers.AdmitAt(g.breaker, a.now, &p.breaker); err != nil {
+	if err := inBreaker.AdmitAt(g.breaker, a.now, &p.breaker); err != nil {
 		return err
 	}
 	p.slot = a.slot
@@ -281,7 +281,7 @@ func (g *setup) admit(a *attempt, p *Permit) error {
 	switch {
 	case a.waiter != nil: // acquireInOrder counts it
 	case g.limiter != nil || g.remote != nil || g.inFlight != nil:
-		limiters.Count(&g.admissions.calls, instrument.Allowed)
+		inLimiter.Count(&g.admissions.calls, instrument.Allowed)
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (g *setup) takeAt(now time.Time, n int) limiter.Result {
 // refused. The call is counted, as cancelled, only if the caller gave up.
 func (g *Gate) undecided(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		limiters.Count(&g.admissions.calls, instrument.Cancelled)
+		inLimiter.Count(&g.admissions.calls, instrument.Cancelled)
 	}
 	return err
 }

@@ -152,13 +152,13 @@ func (g *Gate) reconfigure(c Config) (deliver func()) {
 	g.apply(c, next)
 	g.setup.Store(next)
 	g.waits.adopt()
-	return breakers.Reconfigure(g.breaker, c.Breaker)
+	return inBreaker.Reconfigure(g.breaker, c.Breaker)
 }
 
 // apply fills in a setup for a valid config, and changes the parts that the gate keeps.
 func (g *Gate) apply(c Config, s *setup) {
 	s.Gate = g
-	s.longestWait = c.MaxWait
+	s.maxWait = c.MaxWait
 	s.onlyBreaker = c.Rate == limiter.Rate{}
 	if !s.onlyBreaker {
 		s.bucket = g.ownBucket(c)
@@ -177,7 +177,7 @@ func (g *Gate) ownBucket(c Config) *limiter.TokenBucket {
 	if g.own.bucket == nil {
 		g.own.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
 	} else {
-		limiters.SetLimits(g.own.bucket, c.Rate, c.Burst)
+		inLimiter.SetLimits(g.own.bucket, c.Rate, c.Burst)
 	}
 	return g.own.bucket
 }

@@ -23,10 +23,10 @@ var ErrRefused = sentinel.ErrRefused
 
 // What gates use of other packages beyond their API.
 var (
-	breakers  = breaker.Inside(friend.Key{})
-	slots     = inflight.Inside(friend.Key{})
-	limiters  = limiter.Inside(friend.Key{})
-	throttles = throttle.Inside(friend.Key{})
+	inBreaker  = breaker.Inside(friend.Key{})
+	inBound    = inflight.Inside(friend.Key{})
+	inLimiter  = limiter.Inside(friend.Key{})
+	inThrottle = throttle.Inside(friend.Key{})
 )
 
 // Gate guards the calls to one service with a breaker and, optionally, with limits on the rate of
@@ -86,7 +86,7 @@ type setup struct {
 	shared   bool              // inFlight is that of all keys without room
 	fixed    bool              // inFlight is fixed, and no other gate shares it
 
-	longestWait time.Duration // MaxWait
+	maxWait time.Duration // MaxWait
 }
 
 // New returns a gate with a new breaker and, if c.Rate is set, a new token bucket. The name appears
@@ -106,7 +106,7 @@ func New(name string, c Config) *Gate {
 func newGate(name string) *Gate {
 	own := &keyHold[struct{}]{table: &holdTable[struct{}]{max: 1}}
 	began, a := time.Now(), new(admissions)
-	limiters.InitRequests(&a.calls, name, began)
+	inLimiter.InitRequests(&a.calls, name, began)
 	g := &Gate{name: name, epoch: began, admissions: a, lastHold: &own.table.last, hold: own, places: &a.places}
 	own.table.epoch = g.epoch
 	g.first.Gate = g
@@ -218,7 +218,7 @@ func (g *Gate) Hold(d time.Duration) {
 		return
 	}
 	now := time.Since(g.epoch)
-	longest, share := breakers.Stretch(g.breaker, g.epoch.Add(now), d)
+	longest, share := inBreaker.Stretch(g.breaker, g.epoch.Add(now), d)
 	d = g.hold.extend(int64(now), d, longest, share)
 	if l, ok := g.setup.Load().limiter.(interface{ Hold(d time.Duration) }); ok {
 		l.Hold(d)
@@ -345,7 +345,7 @@ func (p Parts) Validate() error {
 	if p.Breaker == nil {
 		fault("Breaker is nil, must be a *breaker.Breaker")
 	}
-	if p.Breaker != nil && p.Throttle != nil && throttles.Name(p.Throttle) == p.Breaker.Name() {
+	if p.Breaker != nil && p.Throttle != nil && inThrottle.Name(p.Throttle) == p.Breaker.Name() {
 		fault("Throttle and Breaker are both named %q, must have different names because their metrics have the same names", p.Breaker.Name())
 	}
 	if p.MaxWait < 0 {
@@ -377,7 +377,7 @@ func Join(name string, p Parts) *Gate {
 	g := newGate(name)
 	g.breaker = p.Breaker
 	s := &g.first
-	s.limiter, s.remote, s.throttle, s.longestWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait
+	s.limiter, s.remote, s.throttle, s.maxWait = p.Limiter, p.Remote, p.Throttle, p.MaxWait
 	s.timed, _ = p.Limiter.(limiter.TimedLimiter)
 	s.onlyBreaker = p.Limiter == nil && p.Remote == nil && p.Throttle == nil
 	s.inFlight = p.InFlight

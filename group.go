@@ -129,7 +129,7 @@ func newGroup[K comparable](name string, c GroupConfig, maxBuckets int) *Group[K
 		holds:    holdTable[K]{max: cmp.Or(c.MaxKeys, defaultKeys), refusals: busy.New[K](c.ShowKeys)},
 	}
 	g.holds.epoch = g.epoch
-	limiters.InitRequests(&g.admissions.calls, name, g.epoch)
+	inLimiter.InitRequests(&g.admissions.calls, name, g.epoch)
 	g.admissions.shared = true
 	g.breakers.Inside(friend.Key{}).SetGates(gates[K]{g})
 	if err := g.setConfig(c.Gate); err != nil {
@@ -152,7 +152,7 @@ const (
 // nothing. For a new key it may block for as long as [breaker.Group.Get] does.
 func (g *Group[K]) Get(key K) *Gate {
 	b := g.breakers.Get(key)
-	if gate := breakers.Gate(b); gate != nil { // as in gateOf
+	if gate := inBreaker.Gate(b); gate != nil { // as in gateOf
 		return &gate.(*keyedGate[K]).Gate
 	}
 	return g.gateOf(key, b)
@@ -161,7 +161,7 @@ func (g *Group[K]) Get(key K) *Gate {
 // gateOf returns the gate of a key with the given breaker. A key with room got it with its breaker.
 // For a key without room, gateOf makes a new gate for each call.
 func (g *Group[K]) gateOf(key K, b *breaker.Breaker) *Gate {
-	if gate := breakers.Gate(b); gate != nil {
+	if gate := inBreaker.Gate(b); gate != nil {
 		return &gate.(*keyedGate[K]).Gate
 	}
 	return &g.newGate(keytext.Bounded(key), b, false).Gate
@@ -225,7 +225,7 @@ func (k *keyedGate[K]) noBucket() (maxBuckets int) {
 	return g.maxBuckets
 }
 
-func (k *keyedGate[K]) hasLeft() bool { return breakers.HasLeft(k.breaker) }
+func (k *keyedGate[K]) hasLeft() bool { return inBreaker.HasLeft(k.breaker) }
 
 // ofKey returns the gate that the key has now, or gets if k has left the group. Calls count in its
 // bound on calls in flight, so that the bound is one for all calls of the key.
@@ -395,16 +395,16 @@ func (g *Group[K]) setWithoutRoom(p *groupParts[K]) {
 // bound if l is nil.
 func boundWithLimits(l *inflight.Limiter, name string, c Config) *inflight.Limiter {
 	if l == nil {
-		return slots.New(name, c.MaxConcurrent, c.Adaptive)
+		return inBound.New(name, c.MaxConcurrent, c.Adaptive)
 	}
-	slots.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
+	inBound.Reconfigure(l, c.MaxConcurrent, c.Adaptive)
 	return l
 }
 
 // apply fills in a setup by the parts of the group. The lock of the group is held, unless the gate
 // is new.
 func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
-	s.Gate, s.longestWait = &k.Gate, p.config.MaxWait
+	s.Gate, s.maxWait = &k.Gate, p.config.MaxWait
 	s.onlyBreaker = p.buckets == nil
 	if p.buckets != nil {
 		if k.bucket == (limiter.Keyed[K]{}) {
@@ -429,11 +429,11 @@ func (k *keyedGate[K]) apply(p *groupParts[K], s *setup) {
 // inFlight returns the calls in flight of all keys, and the lowest bound of a key. The bounds of
 // the keys differ only if they are adaptive.
 func (p *groupParts[K]) inFlight(g *Group[K]) instrument.Bound {
-	lowest := slots.Bound(p.withoutRoom)
+	lowest := inBound.Bound(p.withoutRoom)
 	calls := lowest.Calls
 	for _, gate := range g.All() {
 		if l := gate.setup.Load().inFlight; l != nil && l != p.withoutRoom {
-			b := slots.Bound(l)
+			b := inBound.Bound(l)
 			calls += b.Calls
 			if b.Limit < lowest.Limit {
 				lowest = b

@@ -79,7 +79,7 @@ func (g *setup) refuseHopeless(a *attempt) error {
 	if estimate.Until == 0 || left > estimate.Until {
 		return nil
 	}
-	if err := breakers.CheckAt(g.breaker, a.now); err != nil {
+	if err := inBreaker.CheckAt(g.breaker, a.now); err != nil {
 		return err
 	}
 	if a.test || g.breaker.State() != breaker.HalfOpen && g.chances.mayTest(at) {

@@ -89,14 +89,14 @@ func TestACallThatTookASlotOfAForgottenKeyTakesANewOne(t *testing.T) {
 	for name, take := range map[string]func(g *Gate, forget func()) (slot, bool){
 		"at once": func(g *Gate, forget func()) (slot, bool) {
 			return g.setup.Load().takeSlot(func(l *inflight.Limiter) (time.Duration, bool, bool) {
-				start, held, ok := slots.Occupy(l)
+				start, held, ok := inBound.Occupy(l)
 				forget()
 				return start, held, ok
 			})
 		},
 		"after a wait": func(g *Gate, forget func()) (slot, bool) {
 			wait := func(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (time.Duration, bool, error) {
-				start, held, err := slots.Wait(ctx, l, maxWait)
+				start, held, err := inBound.Wait(ctx, l, maxWait)
 				forget()
 				return start, held, err
 			}

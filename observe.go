@@ -46,19 +46,19 @@ func (g *setup) observe(yield func(*stat.Series, float64) bool) {
 		g.admissions.observeHeld(yield)
 		return
 	}
-	metrics := limiters.Series(&g.admissions.calls)
+	metrics := inLimiter.Series(&g.admissions.calls)
 	tokens := g.limiter != nil || g.remote != nil
 	if !g.admissions.observe(g.gotSlotAtOnce(), tokens, yield) {
 		return
 	}
-	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, slots.Bound(l), yield) || g.limiter == nil {
+	if l := g.inFlight; l != nil && !g.admissions.observeInFlight(g.name, inBound.Bound(l), yield) || g.limiter == nil {
 		return
 	}
 	now := g.takeAt(g.now(), 0)
 	if now.Limit == math.MaxInt || !yield(metrics.Available, float64(now.Remaining)) || !yield(metrics.Limit, float64(now.Limit)) {
 		return
 	}
-	if period := limiters.Period(g.limiter); period > 0 {
+	if period := inLimiter.Period(g.limiter); period > 0 {
 		yield(metrics.Period, period.Seconds())
 	}
 }
@@ -88,7 +88,7 @@ func (g *Group[K]) Observe(yield func(*stat.Series, float64) bool) {
 	if p.config.RefuseHopeless && !g.admissions.observeHopeless(g.name, g.epoch, yield) {
 		return
 	}
-	metrics := limiters.Series(&g.admissions.calls)
+	metrics := inLimiter.Series(&g.admissions.calls)
 	// the buckets, if there are any, are held too, and count holds without room
 	if n := g.holds.evicted.Load(); p.buckets == nil && n > 0 && !yield(metrics.NoRoom(), float64(n)) {
 		return
@@ -153,14 +153,14 @@ func (a *admissions) observeHopeless(name string, began time.Time, yield func(*s
 // observe yields the counts. atOnce is the number of allowed calls that a has not counted, and
 // tokens says whether calls take tokens. It reports whether yield wants more.
 func (a *admissions) observe(atOnce int64, tokens bool, yield func(*stat.Series, float64) bool) bool {
-	return limiters.Observe(&a.calls, limiters.Observed(atOnce, 0, tokens, false, false), yield)
+	return inLimiter.Observe(&a.calls, inLimiter.Observed(atOnce, 0, tokens, false, false), yield)
 }
 
 // observeHeld is like observe, but for a gate without a limit. It yields nothing until a hold has
 // refused a call.
 func (a *admissions) observeHeld(yield func(*stat.Series, float64) bool) {
 	if n := a.calls.Stats().Refused; n > 0 {
-		yield(limiters.Series(&a.calls).Requests[instrument.Refused], float64(n))
+		yield(inLimiter.Series(&a.calls).Requests[instrument.Refused], float64(n))
 	}
 }
 
@@ -184,7 +184,7 @@ func (g *Gate) gotSlotAtOnce() int64 {
 	if l == nil {
 		return 0
 	}
-	return slots.AtOnce(l)
+	return inBound.AtOnce(l)
 }
 
 // admissions counts the calls at the limits of a gate, or of all gates of a group.
@@ -202,52 +202,8 @@ type admissions struct {
 
 // countRefused counts a call that the limits or a hold have refused.
 func (g *setup) countRefused() {
-	limiters.Count(&g.admissions.calls, instrument.Refused)
+	inLimiter.Count(&g.admissions.calls, instrument.Refused)
 	g.hold.refused()
-}
-
-// sameMoment bounds the difference between the Until times of two refusals that share an error.
-const sameMoment = time.Microsecond
-
-// sharedRefusal is an error that several refused calls share.
-type sharedRefusal struct {
-	err     limiter.LimitedError
-	places  *places.Places
-	maxWait time.Duration
-}
-
-// refusal returns the error of a call that is refused at once. Calls that are refused until the
-// same moment share one error, so that refusals under load do not allocate. If p is not nil, p
-// chooses the moment at which each refused caller should retry.
-func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
-	a := g.admissions
-	last := a.lastRefusal.Load()
-	if last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p && last.maxWait == g.longestWait {
-		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
-			return &last.err
-		}
-	}
-	next := &sharedRefusal{err: e, places: p, maxWait: g.longestWait}
-	limiters.Spread(&next.err, p)
-	limiters.NameMaxWait(&next.err, g.longestWait)
-	a.lastRefusal.Store(next)
-	return &next.err
-}
-
-// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
-// the callers of such calls should retry, or nil if the rate of the limiter is not known.
-func (g *setup) retryPlaces() *places.Places {
-	interval := limiters.Interval(g.limiter)
-	if interval <= 0 {
-		return nil
-	}
-	p := g.places.Load()
-	if p == nil {
-		g.places.CompareAndSwap(nil, places.New())
-		p = g.places.Load()
-	}
-	p.Refuse(interval)
-	return p
 }
 
 // Views yields the view of the gate for package admin and the live page.

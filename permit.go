@@ -89,7 +89,7 @@ func (p *Permit) DoneAs(ctx context.Context, err error, o breaker.Outcome) bool 
 		return false
 	}
 	p.release(ending{Outcome: o, Context: ctx})
-	return breakers.Record(ctx, &p.breaker, err, o, clock.Unread, true)
+	return inBreaker.Record(ctx, &p.breaker, err, o, clock.Unread, true)
 }
 
 // Run calls fn, records the result and returns the error of fn, as Gate.Run does. Do not call other
@@ -126,23 +126,23 @@ func (p *Permit) end(ctx context.Context, err error, judge func(error) breaker.O
 	if !returned {
 		o := verdict.Unreturned[breaker.Outcome](ctx)
 		p.release(ending{Outcome: o, Context: ctx})
-		return breakers.Record(ctx, &p.breaker, err, o, clock.Unread, false)
+		return inBreaker.Record(ctx, &p.breaker, err, o, clock.Unread, false)
 	}
 	if judge != nil || err != nil {
 		return p.endJudged(ctx, err, judge)
 	}
-	o, expired, at, judge := breakers.Judge(ctx, &p.breaker, nil)
+	o, expired, at, judge := inBreaker.Judge(ctx, &p.breaker, nil)
 	if judge != nil {
 		return p.endJudged(ctx, err, judge)
 	}
 	if g := p.slot.gate; p.holdsOnlyOwnSlot() {
-		if slots.Vacate(g.inFlight) {
-			slots.Serve(g.inFlight)
+		if inBound.Vacate(g.inFlight) {
+			inBound.Serve(g.inFlight)
 		}
 	} else {
 		p.release(ending{Outcome: o, Context: ctx, Expired: expired})
 	}
-	return breakers.Record(ctx, &p.breaker, err, o, at, true)
+	return inBreaker.Record(ctx, &p.breaker, err, o, at, true)
 }
 
 // endJudged does the work of end for a call that a function of the user judges, or a method of err.
@@ -151,10 +151,10 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 	e, at := ending{Outcome: breaker.Ignored, Context: ctx}, clock.Unread
 	defer func() {
 		p.release(e)
-		counted = breakers.Record(ctx, &p.breaker, err, e.Outcome, at, true)
+		counted = inBreaker.Record(ctx, &p.breaker, err, e.Outcome, at, true)
 	}()
 	if judge == nil {
-		o, expired, read, classify := breakers.Judge(ctx, &p.breaker, err)
+		o, expired, read, classify := inBreaker.Judge(ctx, &p.breaker, err)
 		if classify == nil {
 			e.Outcome, e.Expired, at = o, expired, read
 			return
@@ -163,7 +163,7 @@ func (p *Permit) endJudged(ctx context.Context, err error, judge func(error) bre
 	}
 	var f verdict.Findings
 	o := verdict.Find(&f, ctx, err, judge)
-	e.Outcome, e.Expired = breakers.JudgeAs(ctx, &p.breaker, err, f.After, o)
+	e.Outcome, e.Expired = inBreaker.JudgeAs(ctx, &p.breaker, err, f.After, o)
 	return counted
 }
 
@@ -187,7 +187,7 @@ func (p *Permit) release(e ending) {
 		runtime.KeepAlive(l) // it must be reachable during Stop
 	}
 	if p.of.throttle != nil {
-		throttles.Record(p.of.throttle, e.Outcome)
+		inThrottle.Record(p.of.throttle, e.Outcome)
 	}
 	p.slot.end(e)
 	if p.of.chances != nil {
@@ -223,7 +223,7 @@ func (s slot) end(e ending) {
 	if s.gate == nil {
 		return
 	}
-	slots.End(e.Context, s.gate.inFlight, s.start, e.Outcome, e.Expired)
+	inBound.End(e.Context, s.gate.inFlight, s.start, e.Outcome, e.Expired)
 	if s.gate.shared {
 		s.gate.keyed.uncountShared()
 	}
@@ -234,7 +234,7 @@ func (s slot) release() { s.end(ending{Outcome: breaker.Ignored}) }
 
 // abandon releases the slot of a permit that the garbage collector has found.
 func (s slot) abandon() {
-	slots.Abandon(s.gate.inFlight)
+	inBound.Abandon(s.gate.inFlight)
 	if s.gate.shared {
 		s.gate.keyed.uncountShared()
 	}
@@ -249,7 +249,7 @@ func (g *setup) setOwnInFlight(l *inflight.Limiter, adaptive bool) {
 // takeOwnSlot is takeSlotFast for a bound of the gate's own. It may fail although there is a slot.
 // The compiler inlines it.
 func (g *setup) takeOwnSlot(permit *Permit) bool {
-	if !g.fixed || !slots.TryOccupy(g.inFlight) {
+	if !g.fixed || !inBound.TryOccupy(g.inFlight) {
 		return false
 	}
 	permit.of, permit.slot = g, slot{g, friend.Untimed}
@@ -259,7 +259,7 @@ func (g *setup) takeOwnSlot(permit *Permit) bool {
 // takeSlotFast takes a slot for a call that was not refused so far, and counts the call.
 func (g *setup) takeSlotFast(permit *Permit) bool {
 	if g.counting { // without a key nothing is to be checked after the slot
-		start, held, ok := slots.Occupy(g.inFlight)
+		start, held, ok := inBound.Occupy(g.inFlight)
 		if held {
 			permit.of, permit.slot = g, slot{g, start}
 		}
@@ -268,20 +268,20 @@ func (g *setup) takeSlotFast(permit *Permit) bool {
 	s, ok := g.takeSlot(occupy)
 	if ok {
 		permit.of, permit.slot = g, s
-		limiters.Count(&g.admissions.calls, instrument.Allowed)
+		inLimiter.Count(&g.admissions.calls, instrument.Allowed)
 	}
 	return ok
 }
 
 // occupy, occupyUncounted and waitToOccupy are how takeSlot and waitForSlot take a slot.
-func occupy(l *inflight.Limiter) (start time.Duration, held, ok bool) { return slots.Occupy(l) }
+func occupy(l *inflight.Limiter) (start time.Duration, held, ok bool) { return inBound.Occupy(l) }
 
 func occupyUncounted(l *inflight.Limiter) (start time.Duration, held, ok bool) {
-	return slots.OccupyUncounted(l)
+	return inBound.OccupyUncounted(l)
 }
 
 func waitToOccupy(ctx context.Context, l *inflight.Limiter, maxWait time.Duration) (start time.Duration, held bool, err error) {
-	return slots.Wait(ctx, l, maxWait)
+	return inBound.Wait(ctx, l, maxWait)
 }
 
 // takeSlot takes a slot if there is one. In shadow mode, a call may be allowed without a slot.
@@ -308,7 +308,7 @@ func (g *setup) takeSlot(occupy func(*inflight.Limiter) (time.Duration, bool, bo
 // of a key that gets room looks for calls without room in the same way: see sharing.
 func (s slot) isOfPresentGate() bool {
 	if s.gate.shared && !s.gate.keyed.countShared() {
-		slots.End(nil, s.gate.inFlight, s.start, breaker.Ignored, false) //nolint:staticcheck // there is no context
+		inBound.End(nil, s.gate.inFlight, s.start, breaker.Ignored, false) //nolint:staticcheck // there is no context
 		return false
 	}
 	if s.gate.setupOfKey().Gate != s.gate.Gate {
@@ -366,7 +366,7 @@ func (g *setup) refuseSlot() error {
 	if l == nil { // since Reconfigure
 		l = g.inFlight
 	}
-	err := slots.Refuse(l, g.name)
+	err := inBound.Refuse(l, g.name)
 	if full, ok := errors.AsType[*inflight.FullError](err); ok && g.lacksRoom() {
 		e := *full
 		e.Name = g.nameOfBound(full.Name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/places"
 	"github.com/weir-go/weir/internal/remote"
 	"github.com/weir-go/weir/internal/waiting"
 	"github.com/weir-go/weir/limiter"
@@ -46,8 +47,52 @@ func (g *setup) nameMaxKeys(e *limiter.LimitedError, at stage) {
 	case g.keyed != nil:
 		e.MaxKeys = g.keyed.noBucket() // all keys without a bucket share one
 	default:
-		e.Reason, e.MaxKeys = limiter.NoRoom, limiters.MaxKeys(g.limiter)
+		e.Reason, e.MaxKeys = limiter.NoRoom, inLimiter.MaxKeys(g.limiter)
 	}
+}
+
+// sameMoment bounds the difference between the Until times of two refusals that share an error.
+const sameMoment = time.Microsecond
+
+// sharedRefusal is an error that several refused calls share.
+type sharedRefusal struct {
+	err     limiter.LimitedError
+	places  *places.Places
+	maxWait time.Duration
+}
+
+// refusal returns the error of a call that is refused at once. Calls that are refused until the
+// same moment share one error, so that refusals under load do not allocate. If p is not nil, p
+// chooses the moment at which each refused caller should retry.
+func (g *setup) refusal(e limiter.LimitedError, p *places.Places) error {
+	a := g.admissions
+	last := a.lastRefusal.Load()
+	if last != nil && last.err.Limit == e.Limit && last.err.Reason == e.Reason && last.places == p && last.maxWait == g.maxWait {
+		if early := last.err.Until.Sub(e.Until); early >= 0 && early < sameMoment {
+			return &last.err
+		}
+	}
+	next := &sharedRefusal{err: e, places: p, maxWait: g.maxWait}
+	inLimiter.Spread(&next.err, p)
+	inLimiter.NameMaxWait(&next.err, g.maxWait)
+	a.lastRefusal.Store(next)
+	return &next.err
+}
+
+// retryPlaces counts a call that the gate's limiter has refused, and returns the moments at which
+// the callers of such calls should retry, or nil if the rate of the limiter is not known.
+func (g *setup) retryPlaces() *places.Places {
+	interval := inLimiter.Interval(g.limiter)
+	if interval <= 0 {
+		return nil
+	}
+	p := g.places.Load()
+	if p == nil {
+		g.places.CompareAndSwap(nil, places.New())
+		p = g.places.Load()
+	}
+	p.Refuse(interval)
+	return p
 }
 
 // waiter is a call that waits. It is interrupted when the breaker opens, the key of the gate is
@@ -60,8 +105,8 @@ const openedText = "weir: the breaker has opened"
 // wait waits at a stage that has refused a call, and at any other that refuses it later, until the
 // call has passed all stages. If the breaker opens meanwhile, the call is refused.
 func (g *setup) wait(a *attempt, at stage) error {
-	a.waiter = limiters.NewCall(&g.admissions.calls)
-	a.began, a.last = a.now, a.now.Add(g.longestWait)
+	a.waiter = inLimiter.NewCall(&g.admissions.calls)
+	a.began, a.last = a.now, a.now.Add(g.maxWait)
 	ended, err := g.waitAndPass(a, at)
 	for ended && a.mustRestart(err) {
 		a.waiter.Clear()
@@ -101,9 +146,9 @@ func (g *setup) waitAndPass(a *attempt, at stage) (ended bool, err error) {
 	if g.waits != nil {
 		g.waits.add(a.waiter, waitTerms{setup: g, began: a.began, end: a.last})
 	}
-	breakers.Watch(g.breaker, a.waiter)
+	inBreaker.Watch(g.breaker, a.waiter)
 	defer func() {
-		breakers.Unwatch(g.breaker, a.waiter)
+		inBreaker.Unwatch(g.breaker, a.waiter)
 		if g.waits != nil {
 			a.last = g.waits.remove(a.waiter)
 		}
@@ -140,7 +185,7 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 	}
 	if at == tokenStage {
 		l := g.limiter.(limiter.WaitLimiter) // as Parts.Validate says
-		r, err := limiters.WaitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
+		r, err := inLimiter.WaitReserve(a.ctx, a.waiter, l, a.refused, a.last.Sub(a.now))
 		if err == nil {
 			a.tokens.local, a.hasToken, a.counted = r, true, true
 		}
@@ -195,10 +240,10 @@ func (g *setup) waitOutHold(a *attempt) error {
 // refusalOfBreaker returns the error for a call that waited when the breaker opened. The breaker
 // may have closed since.
 func (g *Gate) refusalOfBreaker() error {
-	if err := breakers.CheckAt(g.breaker, g.now()); err != nil {
+	if err := inBreaker.CheckAt(g.breaker, g.now()); err != nil {
 		return err
 	}
-	return breakers.Refuse(g.breaker, openedText)
+	return inBreaker.Refuse(g.breaker, openedText)
 }
 
 // withReason adds the gate's name to an error of a limiter if the error has no name, and MaxWait if
@@ -208,7 +253,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 	if full, ok := errors.AsType[*inflight.FullError](err); ok {
 		e := *full
 		e.Name = g.nameOfBound(e.Name)
-		slots.NameMaxWait(&e, maxWait)
+		inBound.NameMaxWait(&e, maxWait)
 		return &e
 	}
 	limited, ok := errors.AsType[*limiter.LimitedError](err)
@@ -227,7 +272,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 		}
 	}
 	if tooLong || e.Reason == limiter.Held {
-		limiters.NameMaxWait(&e, maxWait)
+		inLimiter.NameMaxWait(&e, maxWait)
 	}
 	return &e
 }
@@ -314,7 +359,7 @@ func (t waitTerms) adopt(w waiter) waitTerms {
 	if (s.limiter == nil) != (t.setup.limiter == nil) || s.inFlight != t.setup.inFlight {
 		w.Interrupt(waiting.Changed)
 	}
-	end := t.began.Add(s.longestWait)
+	end := t.began.Add(s.maxWait)
 	if !end.Before(t.end) {
 		return t
 	}

@@ -18,7 +18,7 @@ type Breaker struct {
 	clock    clock.Clock
 	member   *membership // nil for a breaker that is not in a group
 	observed *Breaker    // the breaker whose shadow this is; nil for all other breakers
-	current  atomic.Pointer[current]
+	regime   atomic.Pointer[regime]
 
 	late          atomic.Int64
 	abandoned     atomic.Int64
@@ -89,7 +89,7 @@ func build(name string, r *rules, t0 time.Time, m *membership, forced State) *Br
 		p.refuseAfter(initial)
 	}
 	p.complete(b)
-	b.current.Store(p)
+	b.regime.Store(p)
 	return b
 }
 
@@ -106,7 +106,7 @@ func (b *Breaker) Run(ctx context.Context, fn func(context.Context) error) (err 
 	if err = ctx.Err(); err != nil {
 		return err
 	}
-	p := b.current.Load()
+	p := b.regime.Load()
 	if p.plain {
 		start, returned := b.startOf(p), false
 		defer func() { b.recordPlain(ctx, p, start, returned, err) }()
@@ -132,7 +132,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	if err = ctx.Err(); err != nil {
 		return v, err
 	}
-	p := b.current.Load()
+	p := b.regime.Load()
 	if p.plain {
 		start, returned := b.startOf(p), false
 		defer func() { b.recordPlain(ctx, p, start, returned, err) }()
@@ -147,7 +147,7 @@ func Do[T any](ctx context.Context, b *Breaker, fn func(context.Context) (T, err
 	if err = b.allow(&m, p, unread); err != nil {
 		return v, err
 	}
-	defer m.finish(ctx, &err, m.began.rules.config.Classify)
+	defer m.finish(ctx, &err, m.issuer.rules.config.Classify)
 	v, err = fn(ctx)
 	m.returned = true
 	return v, err
@@ -164,7 +164,7 @@ func DoResult[T any](ctx context.Context, b *Breaker, fn func(context.Context) (
 		return v, err
 	}
 	var m Permit
-	if err = b.allow(&m, b.current.Load(), unread); err != nil {
+	if err = b.allow(&m, b.regime.Load(), unread); err != nil {
 		return v, err
 	}
 	defer m.finish(ctx, &err, func(err error) Outcome { return judge(v, err) })
@@ -191,7 +191,7 @@ func (b *Breaker) StateAt(t time.Time) State {
 }
 
 func (b *Breaker) stateAt(at time.Duration) State {
-	return b.current.Load().stayAt(at).state
+	return b.regime.Load().stayAt(at).state
 }
 
 // Tripped reports whether the breaker has opened and has not closed since. Use it for alerts: it
@@ -201,7 +201,7 @@ func (b *Breaker) Tripped() bool {
 	b.peekNow() // restarts the breaker if its clock is a new one
 
 	// time alone leads only from Open to HalfOpen and back
-	return b.current.Load().passes != allCalls
+	return b.regime.Load().passes != allCalls
 }
 
 // Counts returns the calls by which the state is judged:
@@ -223,7 +223,7 @@ func (b *Breaker) CountsAt(t time.Time) window.Counts {
 }
 
 func (b *Breaker) counts(at time.Duration) (c window.Counts) {
-	p := b.current.Load()
+	p := b.regime.Load()
 	over := p.timedOut(at)
 	switch stateMachine[p.stayAt(at).state].counts {
 	case showWindow:
@@ -245,7 +245,7 @@ func (b *Breaker) counts(at time.Duration) (c window.Counts) {
 
 // Totals returns all calls since the breaker was made.
 func (b *Breaker) Totals() window.Totals {
-	t := window.Totals(b.current.Load().totals())
+	t := window.Totals(b.regime.Load().totals())
 	t.Refused = int64(b.refused.Load())
 	return t
 }
@@ -253,15 +253,15 @@ func (b *Breaker) Totals() window.Totals {
 // Latency returns the durations of the calls in the window, if Config.Latency is set.
 func (b *Breaker) Latency() window.Latency {
 	at := b.peekNow()
-	return window.Latency(b.current.Load().tally.Latency(at))
+	return window.Latency(b.regime.Load().tally.Latency(at))
 }
 
 // LifetimeLatency returns the durations of all calls, if Config.Latency is set.
 func (b *Breaker) LifetimeLatency() window.Latency {
-	return b.lifetimeLatency(b.current.Load())
+	return b.lifetimeLatency(b.regime.Load())
 }
 
-func (b *Breaker) lifetimeLatency(p *current) window.Latency {
+func (b *Breaker) lifetimeLatency(p *regime) window.Latency {
 	return p.past.lifetimeLatency().Plus(window.Latency(p.tally.LifetimeLatency()))
 }
 
@@ -272,14 +272,14 @@ func (b *Breaker) ShadowTotals() (opened, refused int64) {
 }
 
 // firstPhase returns a closed phase that begins with its breaker.
-func firstPhase(r *rules) *current {
-	p := &current{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0)}
+func firstPhase(r *rules) *regime {
+	p := &regime{phase: newPhase(endlessStay(Closed, 0)), rules: r, tally: r.newTally(r.config.Latency, 0)}
 	p.reason, p.cooldown = "initial state", r.cooldown(0)
 	return p
 }
 
 // begin returns what a breaker begins with instead of p: another stay.
-func (p *current) begin(s stay) *current {
+func (p *regime) begin(s stay) *regime {
 	next := *p
 	next.phase = newPhase(s)
 	next.recovery = p.recovery
@@ -315,7 +315,7 @@ func (b *Breaker) date(at time.Duration) time.Time { return b.clock.TimeOf(at) }
 // inClock returns the offset. If its clock is a new one, it restarts the breaker first: see
 // clock.IsNew.
 func (b *Breaker) inClock(at, tolerance time.Duration) time.Duration {
-	p := b.current.Load()
+	p := b.regime.Load()
 	if at < max(p.sampledFrom, p.tally.Latest())-clock.ReadTolerance {
 		b.restartIfNew(at, tolerance)
 	}
@@ -323,12 +323,12 @@ func (b *Breaker) inClock(at, tolerance time.Duration) time.Duration {
 }
 
 // seen returns a time that the phase has seen, if possible the latest.
-func (p *current) seen() time.Duration { return max(p.sampledFrom, p.tally.Latest()) }
+func (p *regime) seen() time.Duration { return max(p.sampledFrom, p.tally.Latest()) }
 
 // restartIfNew is for a time that is earlier than seen.
 func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 	isNew := func() bool {
-		return b.clock.IsNew(at, b.current.Load().seen(), tolerance)
+		return b.clock.IsNew(at, b.regime.Load().seen(), tolerance)
 	}
 	if !isNew() {
 		return
@@ -345,14 +345,14 @@ func (b *Breaker) restartIfNew(at, tolerance time.Duration) {
 // all totals stay. Calls that began under an override or while the breaker was closed still count,
 // because they may have begun in the new clock. The lock is held.
 func (b *Breaker) restart(at time.Duration) {
-	p := b.current.Load()
+	p := b.regime.Load()
 	b.usual.restart(at)
 	b.unanswered.restart()
 	initial := endlessStay(Closed, at)
 	if p.rules.config.Initial == Open {
 		initial = openStay(at, addClamped(at, p.rules.cooldown(0)))
 	}
-	begun := func(s stay) *current {
+	begun := func(s stay) *regime {
 		next := p.next(s)
 		next.since = at // earlier than the latest time
 		next.recovery = recovery{reason: "initial state", cooldown: p.rules.cooldown(0)}
@@ -360,7 +360,7 @@ func (b *Breaker) restart(at time.Duration) {
 	}
 	next := begun(initial)
 	if p.under != nil {
-		next.epoch = 0
+		next.generation = 0
 		under := next
 		next = begun(endlessStay(p.state, at))
 		next.under, next.replaced, next.forcedFor, next.reason = under, p.replaced, p.forcedFor, p.reason
@@ -372,9 +372,9 @@ func (b *Breaker) restart(at time.Duration) {
 		b.publish(next, Change{From: p.state, To: next.state, Reason: "the clock is another one", origin: byClock})
 		return
 	}
-	next.epoch, next.entered = p.epoch, p.entered
+	next.generation, next.entered = p.generation, p.entered
 	next.complete(b)
-	b.current.Store(next)
+	b.regime.Store(next)
 }
 
 // restart forgets all durations.

@@ -111,32 +111,32 @@ func TestAPermitMakesItsCall(t *testing.T) {
 	}))
 }
 
-// AdmitAfter does what AdmitAt does for a closed breaker, and leaves everything else to AdmitAt.
-func TestAdmitAfter(t *testing.T) {
+// AdmitClosedAt does what AdmitAt does for a closed breaker, and leaves everything else to AdmitAt.
+func TestAdmitClosedAt(t *testing.T) {
 	var permit breaker.Permit
 	b := breaker.NewAt("x", breaker.Config{SlowCall: time.Second, LastCalls: 3}, modelTimeAt(0))
-	require.False(t, b.AdmitAfter(0, &permit), "calls are sampled")
+	require.False(t, b.AdmitClosedAt(0, &permit), "calls are sampled")
 	for range 64 {
 		require.NoError(t, modelMakeCall(b, 0, breaker.Success))
 	}
-	require.True(t, b.AdmitAfter(time.Second, &permit))
+	require.True(t, b.AdmitClosedAt(time.Second, &permit))
 	require.True(t, permit.RecordAt(modelTimeAt(1500), breaker.Success))
 	require.Zero(t, b.CountsAt(modelTimeAt(1500)).Slow, "it took half a second")
 	for range 2 {
 		permit = breaker.Permit{}
-		require.True(t, b.AdmitAfter(2*time.Second, &permit))
+		require.True(t, b.AdmitClosedAt(2*time.Second, &permit))
 		require.True(t, permit.RecordAt(modelTimeAt(3500), breaker.Failure))
 	}
 	require.EqualValues(t, 2, b.CountsAt(modelTimeAt(3500)).Slow)
 
 	permit = breaker.Permit{}
-	require.False(t, b.AdmitAfter(4*time.Second, &permit), "it is open")
-	require.False(t, b.AdmitAfter(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
+	require.False(t, b.AdmitClosedAt(4*time.Second, &permit), "it is open")
+	require.False(t, b.AdmitClosedAt(time.Hour, &permit), "and would be half-open, which is for AdmitAt")
 	require.Zero(t, b.CountsAt(modelTimeAt(4000)).Refused)
 	require.False(t, permit.Record(breaker.Success), "what was not let through has no permit")
 
 	b = breaker.NewAt("x", breaker.Config{SlowCall: time.Second, HungCalls: true}, modelTimeAt(0))
-	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are watched")
+	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are watched")
 	b = breaker.NewAt("x", breaker.Config{Active: true}, modelTimeAt(0))
-	require.False(t, b.AdmitAfter(0, &permit), "calls in flight are counted")
+	require.False(t, b.AdmitClosedAt(0, &permit), "calls in flight are counted")
 }

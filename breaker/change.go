@@ -253,7 +253,7 @@ type incidents struct {
 
 // afterTransition returns the incidents after a transition from phase p at the given time. i is nil
 // before the first opening.
-func (i *incidents) afterTransition(c *Change, p *current, at time.Duration, date func(time.Duration) time.Time) *incidents {
+func (i *incidents) afterTransition(c *Change, p *regime, at time.Duration, date func(time.Duration) time.Time) *incidents {
 	if i == nil && p.state == Open { // Initial is Open
 		i = &incidents{began: p.since, openings: 1, cause: p.reason}
 	}
@@ -279,7 +279,7 @@ func (i *incidents) afterTransition(c *Change, p *current, at time.Duration, dat
 
 // causeOf returns why an incident begins with a transition from p. If the transition ends an
 // override, the cause is the reason why the breaker has opened underneath.
-func (p *current) causeOf(c *Change) string {
+func (p *regime) causeOf(c *Change) string {
 	if p.under != nil && !c.To.isOverride() {
 		return p.under.reason
 	}
@@ -287,7 +287,7 @@ func (p *current) causeOf(c *Change) string {
 }
 
 // allIncidents returns the last incidents. If the last one has not ended, it is the present one.
-func (p *current) allIncidents(date func(time.Duration) time.Time) (all []view.Incident) {
+func (p *regime) allIncidents(date func(time.Duration) time.Time) (all []view.Incident) {
 	i := p.incidents
 	if i != nil {
 		all = i.past

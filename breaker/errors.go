@@ -100,7 +100,7 @@ func (e *OpenError) RetryAfter() time.Duration {
 // failures, the newest first, on one line each. It returns "" unless Tripped returns true. Of each
 // failure it shows what FailedCall.String returns.
 func (b *Breaker) Explain() string {
-	p := b.current.Load()
+	p := b.regime.Load()
 	if p.passes == allCalls {
 		return ""
 	}

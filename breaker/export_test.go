@@ -13,11 +13,13 @@ import (
 
 func (b *Breaker) Admit(m *Permit) error { return inside{}.Admit(b, m) }
 
-func (b *Breaker) AdmitAfter(d time.Duration, m *Permit) bool { return inside{}.AdmitAfter(b, d, m) }
-func (b *Breaker) AdmitAt(t time.Time, m *Permit) error       { return inside{}.AdmitAt(b, t, m) }
-func (b *Breaker) CheckAt(t time.Time) error                  { return inside{}.CheckAt(b, t) }
-func (b *Breaker) Check() error                               { return inside{}.CheckAt(b, time.Now()) }
-func (b *Breaker) Refuse(reason string) error                 { return inside{}.Refuse(b, reason) }
+func (b *Breaker) AdmitClosedAt(d time.Duration, m *Permit) bool {
+	return inside{}.AdmitClosedAt(b, d, m)
+}
+func (b *Breaker) AdmitAt(t time.Time, m *Permit) error { return inside{}.AdmitAt(b, t, m) }
+func (b *Breaker) CheckAt(t time.Time) error            { return inside{}.CheckAt(b, t) }
+func (b *Breaker) Check() error                         { return inside{}.CheckAt(b, time.Now()) }
+func (b *Breaker) Refuse(reason string) error           { return inside{}.Refuse(b, reason) }
 
 // AfterOpen calls f when a gate would interrupt a call that waits, because the breaker has opened.
 func (b *Breaker) AfterOpen(f func()) (stop func() bool) {
@@ -51,7 +53,7 @@ func (b *Breaker) ReconfigureAt(t time.Time, c Config) error  { return b.reconfi
 func (g *Group[K]) ReconfigureAt(t time.Time, c Config) error { return g.reconfigureAt(t, c) }
 
 // Sampled reports whether calls are timed for the usual duration.
-func (b *Breaker) Sampled() bool { return b.current.Load().sample != nil }
+func (b *Breaker) Sampled() bool { return b.regime.Load().sample != nil }
 
 // AllStats is the state of a breaker at one time.
 type AllStats struct {
@@ -73,7 +75,7 @@ func (b *Breaker) StatsAt(t time.Time) AllStats { return b.allStats(b.peekAt(t))
 func (b *Breaker) allStats(at time.Duration) AllStats {
 	opened, refused := b.ShadowTotals()
 	return AllStats{
-		State: b.stateAt(at), Since: b.date(b.current.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
+		State: b.stateAt(at), Since: b.date(b.regime.Load().stayAt(at).since), Counts: b.counts(at), Totals: b.Totals(),
 		Active: b.active.Load(), Late: b.late.Load(), Abandoned: b.abandoned.Load(), Dropped: b.changes.dropped.Load(),
 		ShadowOpened: opened, ShadowRefused: refused,
 	}
@@ -104,8 +106,8 @@ func (b *Breaker) LastSeq() uint64 {
 
 // Stay returns the number of the present stay, and whether the state is HalfOpen.
 func (b *Breaker) Stay() (epoch uint64, half bool) {
-	p := b.current.Load()
-	return p.epoch, p.state == HalfOpen
+	p := b.regime.Load()
+	return p.generation, p.state == HalfOpen
 }
 
 // Groups at a given time, and their totals.

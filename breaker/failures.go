@@ -82,7 +82,7 @@ func (b *Breaker) forgetFailures() {
 }
 
 // keepFailure stores a failure that was counted in phase p. f is nil if only the outcome is known.
-func (b *Breaker) keepFailure(p *current, m *Permit, at time.Duration, f *failure) {
+func (b *Breaker) keepFailure(p *regime, m *Permit, at time.Duration, f *failure) {
 	most := p.rules.config.KeepFailures
 	r := b.failures.Load()
 	if f == nil {
@@ -96,7 +96,7 @@ func (b *Breaker) keepFailure(p *current, m *Permit, at time.Duration, f *failur
 		r = b.failures.Load()
 	}
 	took := time.Duration(0)
-	if m.began.timed || m.began.results >= probeResults {
+	if m.issuer.timed || m.issuer.results >= probeResults {
 		took = max(at-m.start, 0)
 	}
 	r.add(most, at, took, f)
@@ -331,7 +331,7 @@ func (b *Breaker) keepExemplar(ctx context.Context, m *Permit, at time.Duration)
 		return
 	}
 	defer func() { _ = recover() }() // the panic would reach a caller that did not cause it
-	trace, span := m.began.rules.config.Trace(ctx)
+	trace, span := m.issuer.rules.config.Trace(ctx)
 	if trace == "" || max(len(trace), len(span)) > maxTraceID {
 		return
 	}

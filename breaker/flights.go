@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// flights counts the calls in flight by the time they began, to find calls that hang. It lasts as
-// long as a closed phase: a call that hung before the breaker opened does not count after it
-// closed.
+// flights counts the calls in flight by the time they began, to find calls that hang. It begins
+// with a closed or recovering phase, and again when its config changes: a call that hung before the
+// breaker opened does not count after it closed.
 //
 // Time is divided into slices, each with a counter that is reused len(counters) slices later. A
 // slice is at most half a second plus half of SlowCall long, so that a call is found to hang soon.
@@ -236,7 +236,7 @@ func (f *flights) anyMayHang(at time.Duration) bool {
 
 // openIfHung counts the calls that hang as slow. It opens the breaker if the slow rate is reached,
 // and reports whether the rate is reached.
-func (b *Breaker) openIfHung(p *current, at time.Duration) bool {
+func (b *Breaker) openIfHung(p *regime, at time.Duration) bool {
 	hung, first := p.flights.countHung(at)
 	if !first || hung == 0 {
 		return false

@@ -48,7 +48,7 @@ type Group[K comparable] struct {
 	name      string
 	config    GroupConfig // with its defaults
 	rules     atomic.Pointer[rules]
-	gates     friend.Gates[K, Breaker] // of a group of gates; otherwise nil
+	gates     friend.GateMaker[K, Breaker] // of a group of gates; otherwise nil
 	epoch     time.Time
 	members   *keyed.Table[K, member[K], *member[K]]
 	unguarded *Breaker
@@ -321,12 +321,12 @@ func (s *openPlaces) take() bool {
 // joinPlaces counts b among the places of its group. No other goroutine has b yet.
 func (b *Breaker) joinPlaces(s *openPlaces) {
 	b.places = s
-	b.updatePlace(b.current.Load())
+	b.updatePlace(b.regime.Load())
 }
 
 // updatePlace takes a place if b refuses calls in phase p, and gives it back if b does not. The
 // lock is held.
-func (b *Breaker) updatePlace(p *current) {
+func (b *Breaker) updatePlace(p *regime) {
 	refuses := p.passes == noCalls || p.passes == onlyProbes || p.passes == shareOfCalls
 	if b.places == nil || refuses == b.placed {
 		return
@@ -361,7 +361,7 @@ func (b *Breaker) takePlace() bool {
 
 // stayClosed reports that a breaker did not open because there is no place. It does so at most once
 // per cooldown, which is how often the breaker could have opened. The lock is held.
-func (b *Breaker) stayClosed(p *current, at time.Duration, why cause, counts window.Counts) {
+func (b *Breaker) stayClosed(p *regime, at time.Duration, why cause, counts window.Counts) {
 	at = p.latest(at)
 	if at < p.prevented {
 		return

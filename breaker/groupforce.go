@@ -164,7 +164,7 @@ func (g *Group[K]) ownOverride(b *Breaker, s State) State {
 }
 
 // isUnchanged reports whether the breaker is in the state that it was built in.
-func (b *Breaker) isUnchanged() bool { return b.current.Load().epoch == 0 }
+func (b *Breaker) isUnchanged() bool { return b.regime.Load().generation == 0 }
 
 // forceUnguarded is coverOverride for the breaker that all keys without room share.
 func (b *Breaker) forceUnguarded(s State, reason string) *changeQueue {
@@ -181,7 +181,7 @@ func (b *Breaker) forceUnguarded(s State, reason string) *changeQueue {
 
 // forcedPhase returns the first phase of a breaker that begins in the override s instead of phase
 // p.
-func (p *current) forcedPhase(s State) *current {
+func (p *regime) forcedPhase(s State) *regime {
 	if p.state == s {
 		return p
 	}

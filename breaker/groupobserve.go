@@ -129,7 +129,7 @@ func (g *Group[K]) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
 	own, others := g.collect((*summableSeries).addLatency)
 	for _, m := range own {
 		b := m.breaker
-		h := b.lifetimeLatency(b.current.Load()).Histogram()
+		h := b.lifetimeLatency(b.regime.Load()).Histogram()
 		h.Exemplars = b.keptExemplars()
 		if !yield(m.own.duration, h) {
 			return
@@ -209,30 +209,30 @@ func (l *summableSeries) emptySum() sum { return sum{values: make([]float64, len
 
 // add adds the metrics of b to the sum, except durations.
 func (l *summableSeries) add(to *sum, b *Breaker) {
-	l.eachMetric(b, func(_ *stat.Series, i int, v float64) bool {
+	l.eachMetric(b, func(_ *stat.Series, i int, v float64) {
 		if i >= 0 {
 			to.values[i] += v
 		}
-		return true
 	})
 }
 
 // eachMetric calls f with each metric of b and its index in order, or -1 if it cannot be summed.
-func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v float64) bool) bool {
+func (l *summableSeries) eachMetric(b *Breaker, f func(s *stat.Series, i int, v float64)) {
 	next := 0
-	return b.observe(l.series, func(s *stat.Series, v float64) bool {
+	b.observe(l.series, func(s *stat.Series, v float64) bool {
 		i := slices.Index(l.order[next:], s)
 		if i >= 0 {
 			i += next
 			next = i
 		}
-		return f(s, i, v)
+		f(s, i, v)
+		return true
 	})
 }
 
 // addLatency adds the durations of the calls of b to the sum.
 func (l *summableSeries) addLatency(to *sum, b *Breaker) {
-	if p := b.current.Load(); p.hasLatency() {
+	if p := b.regime.Load(); p.hasLatency() {
 		if all := b.lifetimeLatency(p); all.Count() > 0 {
 			to.addLatency(all)
 		}

@@ -18,40 +18,40 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 type inside struct{}
 
 // Admit is like Allow, but fills in a zero permit of the caller instead of returning a copy.
-func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.current.Load(), unread) }
+func (inside) Admit(b *Breaker, m *Permit) error { return b.allow(m, b.regime.Load(), unread) }
 
-// AdmitAfter fills in a zero permit if b is closed and numbers no calls, and reports whether it
-// did. d is the time since t0 of NewAt. If AdmitAfter reports false, nothing was refused or
+// AdmitClosedAt fills in a zero permit if b is closed and numbers no calls, and reports whether it
+// did. d is the time since t0 of NewAt. If AdmitClosedAt reports false, nothing was refused or
 // counted, and AdmitAt decides.
-func (inside) AdmitAfter(b *Breaker, d time.Duration, m *Permit) bool {
-	p := b.current.Load()
+func (inside) AdmitClosedAt(b *Breaker, d time.Duration, m *Permit) bool {
+	p := b.regime.Load()
 	if !p.fast || p.timed && !b.clock.IsOffset(d) {
 		return false
 	}
-	m.breaker, m.began, m.start = b, p, d
+	m.breaker, m.issuer, m.start = b, p, d
 	if p.counted {
 		m.count()
 	}
 	return true
 }
 
-// AdmitClosed is like AdmitAfter, but reads the clock itself if b needs the time.
+// AdmitClosed is like AdmitClosedAt, but reads the clock itself if b needs the time.
 func (inside) AdmitClosed(b *Breaker, m *Permit) bool {
-	p := b.current.Load()
+	p := b.regime.Load()
 	if !p.fast {
 		return false
 	}
 	if p.timed {
 		m.start = b.now()
 	}
-	m.breaker, m.began = b, p
+	m.breaker, m.issuer = b, p
 	if p.counted {
 		m.count()
 	}
 	return true
 }
 
-// Drop makes a permit that AdmitClosed or AdmitAfter has filled in zero again.
+// Drop makes a permit that AdmitClosed or AdmitClosedAt has filled in zero again.
 func (inside) Drop(m *Permit) {
 	if m.active {
 		m.breaker.active.Add(-1)
@@ -62,13 +62,13 @@ func (inside) Drop(m *Permit) {
 // AdmitAt is Admit at the time t.
 func (inside) AdmitAt(b *Breaker, t time.Time, m *Permit) error {
 	at := b.inClock(b.clock.At(t), clock.ReadTolerance)
-	return b.allowAt(m, b.current.Load(), at)
+	return b.allowAt(m, b.regime.Load(), at)
 }
 
 // CheckAt returns nil if AllowAt would let a call through. If AllowAt would refuse the call,
 // CheckAt counts the refusal and returns its error. It acquires nothing.
 func (inside) CheckAt(b *Breaker, t time.Time) error {
-	if b.current.Load().state == Closed {
+	if b.regime.Load().state == Closed {
 		return nil
 	}
 	return b.check(b.justNow(t))
@@ -91,7 +91,7 @@ func (i inside) Watch(b *Breaker, w waiting.Interrupter) {
 	}
 	q.watchers[w] = struct{}{}
 	q.mu.Unlock()
-	if b.current.Load().passes == allCalls {
+	if b.regime.Load().passes == allCalls {
 		return
 	}
 	// the time is read before the phase: see now
@@ -115,7 +115,7 @@ func (inside) Unwatch(b *Breaker, w waiting.Interrupter) bool {
 // time for Record, which is read before the gate releases a slot: reading the clock waits for
 // atomic additions.
 func (inside) Judge(ctx context.Context, m *Permit, err error) (o Outcome, expired bool, at time.Duration, classify func(error) Outcome) {
-	if classify = m.began.rules.config.Classify; classify != nil {
+	if classify = m.issuer.rules.config.Classify; classify != nil {
 		return Success, false, unread, classify
 	}
 	at = m.breaker.now()
@@ -172,7 +172,7 @@ func (inside) Reconfigure(b *Breaker, c Config) (deliver func()) {
 // Stretch returns by how much b lengthens a wait d that a service asks for at the time t: by
 // share · longest / 2⁶⁴, where longest is the most that b adds.
 func (inside) Stretch(b *Breaker, t time.Time, d time.Duration) (longest time.Duration, share uint64) {
-	jitter := b.current.Load().rules.config.maxStretch()
+	jitter := b.regime.Load().rules.config.maxStretch()
 	return stretchTime(d, 0, jitter, math.MaxUint64) - d, hashTime(t)
 }
 
@@ -191,7 +191,7 @@ func (g *Group[K]) Inside(friend.Key) insideGroup[K] { return insideGroup[K]{g} 
 type insideGroup[K comparable] struct{ group *Group[K] }
 
 // SetGates makes the group one of gates. It must be called before the group is used.
-func (i insideGroup[K]) SetGates(gates friend.Gates[K, Breaker]) { i.group.gates = gates }
+func (i insideGroup[K]) SetGates(gates friend.GateMaker[K, Breaker]) { i.group.gates = gates }
 
 // Find returns the breaker of a key, or nil if the group does not have the key.
 func (i insideGroup[K]) Find(key K) *Breaker {

@@ -73,11 +73,11 @@ func (m *member[K]) IsIdle(t, used time.Time) bool {
 		return false // it is in use
 	}
 	defer b.mu.Unlock()
-	p := b.current.Load()
+	p := b.regime.Load()
 	at := b.clock.Peek(t)
 	if p.state == Closed && p.rules.config.Initial != Open && b.clock.IsNew(at, p.seen(), clock.ReadTolerance) {
 		b.restart(at) // changes no state, so there is nothing to deliver
-		p = b.current.Load()
+		p = b.regime.Load()
 	}
 	if !b.isIdle(p, m.rules(), p.latest(at), t.Sub(used) >= lastCallsKept) {
 		return false
@@ -111,7 +111,7 @@ func (r *rules) timeToEmpty() time.Duration {
 // isIdle reports whether this breaker in phase p decides as a new breaker with the rules would.
 // Consecutive failures and runs of failures that are older than the window do not matter. The lock
 // is held.
-func (b *Breaker) isIdle(p *current, r *rules, at time.Duration, unusedForLong bool) bool {
+func (b *Breaker) isIdle(p *regime, r *rules, at time.Duration, unusedForLong bool) bool {
 	// Group.Reconfigure may have changed Initial
 	asNew := p.isUnchanged(at) && p.state == r.config.Initial
 	if p.rules != r || !asNew && (p.state != Closed || r.config.Initial.isOverride()) {
@@ -122,7 +122,7 @@ func (b *Breaker) isIdle(p *current, r *rules, at time.Duration, unusedForLong b
 		return false
 	}
 	if p.shadow != nil {
-		if s := p.shadow.current.Load(); s.state != Closed || s.isBusy(at) {
+		if s := p.shadow.regime.Load(); s.state != Closed || s.isBusy(at) {
 			return false
 		}
 	}
@@ -134,14 +134,14 @@ func (b *Breaker) isIdle(p *current, r *rules, at time.Duration, unusedForLong b
 }
 
 // isBusy reports whether the service asked to wait, or calls are in flight that may hang.
-func (p *current) isBusy(at time.Duration) bool {
+func (p *regime) isBusy(at time.Duration) bool {
 	return time.Duration(p.retryAt.Load()) > at || p.flights.anyMayHang(at)
 }
 
 // isUnchanged reports whether the breaker is still in its first state and no call waits for the end
 // of its cooldown.
-func (p *current) isUnchanged(at time.Duration) bool {
-	return p.epoch == 0 && (p.under == nil || p.under.epoch == 0) && (p.state != Open || p.timedOut(at))
+func (p *regime) isUnchanged(at time.Duration) bool {
+	return p.generation == 0 && (p.under == nil || p.under.generation == 0) && (p.state != Open || p.timedOut(at))
 }
 
 // recordLate records a result whose phase is not in effect any more.

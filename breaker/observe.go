@@ -61,7 +61,7 @@ func (b *Breaker) ownSeries() *series {
 
 // Histograms yields the durations of all calls, if Config.Latency is set. It takes no lock.
 func (b *Breaker) Histograms(yield func(*stat.Series, stat.Histogram) bool) {
-	if p := b.current.Load(); p.rules.config.Latency {
+	if p := b.regime.Load(); p.rules.config.Latency {
 		h := b.lifetimeLatency(p).Histogram()
 		h.Exemplars = b.keptExemplars()
 		yield(b.ownSeries().duration, h)
@@ -80,7 +80,7 @@ func (b *Breaker) observe(s *series, yield func(*stat.Series, float64) bool) boo
 }
 
 func (b *Breaker) observeStates(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
-	now, spent, entered := b.current.Load().history(at)
+	now, spent, entered := b.regime.Load().history(at)
 	at = max(at, now.since)
 	*spent.of(now.state) += at - now.since
 	if now.state == Open && now.until != math.MaxInt64 && !yield(s.remaining, (now.until-at).Seconds()) {
@@ -112,7 +112,7 @@ func raiseLongestShown(shown *atomic.Int64, spent int64) time.Duration {
 }
 
 func (b *Breaker) observeWindow(s *series, at time.Duration, yield func(*stat.Series, float64) bool) bool {
-	c, r := b.counts(at), b.current.Load().rules
+	c, r := b.counts(at), b.regime.Load().rules
 	for i, n := range byOutcome(c) {
 		if !yield(s.window[i], float64(n)) {
 			return false
@@ -136,5 +136,5 @@ func (b *Breaker) observeTotals(s *series, yield func(*stat.Series, float64) boo
 		yield(s.late, float64(b.late.Load())) &&
 		yield(s.abandoned, float64(b.abandoned.Load())) &&
 		yield(s.dropped, float64(b.changes.dropped.Load())) &&
-		(!b.current.Load().rules.config.Active || yield(s.active, float64(b.active.Load())))
+		(!b.regime.Load().rules.config.Active || yield(s.active, float64(b.active.Load())))
 }

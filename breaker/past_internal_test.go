@@ -31,13 +31,13 @@ func TestWindowsThatHaveEndedAreSummedUp(t *testing.T) {
 	}
 	require.Equal(t, timed, b.LifetimeLatency().Count())
 	require.InDelta(t, float64(timed)*0.05, b.LifetimeLatency().Sum, 1e-3)
-	require.Len(t, b.current.Load().past.recent, 3, "those of the last minute")
+	require.Len(t, b.regime.Load().past.recent, 3, "those of the last minute")
 
-	straggler := b.current.Load().past.recent[0].tally
+	straggler := b.regime.Load().past.recent[0].tally
 	straggler.Record(0, tally.Ignored, 0)
 	require.EqualValues(t, 1, b.Totals().Ignored)
 	require.NoError(t, b.ReconfigureAt(at.Add(time.Hour), Config{Window: time.Minute}))
 	require.EqualValues(t, 1, b.Totals().Ignored)
 	require.EqualValues(t, changes, b.Totals().Successes)
-	require.Len(t, b.current.Load().past.recent, 1)
+	require.Len(t, b.regime.Load().past.recent, 1)
 }

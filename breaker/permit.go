@@ -33,18 +33,18 @@ import (
 // a permit is safe: a closed breaker misses one call, and a half-open breaker reuses the probe slot
 // after Config.ProbeTimeout. The zero Permit is used up.
 type Permit struct {
-	breaker     *Breaker
-	began       *current
-	shadowBegan *current // the phase of the shadow, if the shadow let the call through
-	start       time.Duration
-	retryAfter  time.Duration // the wait that the service asked for
-	flight      int64         // the part of flights that counts the call
-	slot        int32         // HalfOpen: the slot of the probe
+	breaker      *Breaker
+	issuer       *regime
+	shadowIssuer *regime // the phase of the shadow, if the shadow let the call through
+	start        time.Duration
+	retryAfter   time.Duration // the wait that the service asked for
+	flight       int64         // the part of flights that counts the call
+	slot         int32         // HalfOpen: the slot of the probe
 	// HalfOpen: the number of that use of the slot; Recovering: the number of the call
-	slotUse  uint32
-	number   int64 // in the sample, 0 if the call is not sampled
-	member   uint8 // the number in the cohort, 0 if the call is not in it
-	returned bool  // the function of Run, Do or DoResult has returned
+	slotUse      uint32
+	number       int64 // in the sample, 0 if the call is not sampled
+	cohortNumber uint8 // in the cohort, 0 if the call is not in it
+	returned     bool  // the function of Run, Do or DoResult has returned
 	// set by Run, Do and DoResult, which do not share the permit
 	recorded bool
 	active   bool // the call is counted in Breaker.active
@@ -56,14 +56,14 @@ type Permit struct {
 // Allow returns a permit for one call, or an [*OpenError]. Use the permit up with Record or Done.
 // Allow neither blocks nor allocates memory, except that it may call Config.OnChange.
 func (b *Breaker) Allow() (m Permit, err error) {
-	err = b.allow(&m, b.current.Load(), unread)
+	err = b.allow(&m, b.regime.Load(), unread)
 	return
 }
 
 // AllowAt is Allow at the time t.
 func (b *Breaker) AllowAt(t time.Time) (m Permit, err error) {
 	at := b.at(t)
-	err = b.allow(&m, b.current.Load(), at)
+	err = b.allow(&m, b.regime.Load(), at)
 	return
 }
 
@@ -92,7 +92,7 @@ func (m *Permit) Done(ctx context.Context, err error) bool {
 		return false
 	}
 	m.returned = true
-	return m.finish(ctx, &err, m.began.rules.config.Classify)
+	return m.finish(ctx, &err, m.issuer.rules.config.Classify)
 }
 
 // DoneAs is like Done, but for a caller that has decided the outcome itself. Config.Classify is not
@@ -113,7 +113,7 @@ func (m *Permit) Run(ctx context.Context, fn func(context.Context) error) (err e
 	if m.breaker == nil || m.recorded || m.used.Load() {
 		panic("breaker: the permit is used up")
 	}
-	defer m.finish(ctx, &err, m.began.rules.config.Classify)
+	defer m.finish(ctx, &err, m.issuer.rules.config.Classify)
 	err = fn(ctx)
 	m.returned = true
 	return err
@@ -193,7 +193,7 @@ func (m *Permit) recordDescribed(ctx context.Context, err error, o Outcome, at t
 		at = m.breaker.now()
 	}
 	if m.breaker.failures.Load().keeps(at) {
-		f.describe(ctx, err, kind, &m.began.rules.config)
+		f.describe(ctx, err, kind, &m.issuer.rules.config)
 	}
 	return m.breaker.record(ctx, m, o, at, &f)
 }
@@ -204,9 +204,9 @@ func (m *Permit) markUsed() bool {
 }
 
 // allow fills in m, or returns the error of a refused call and leaves m zero.
-func (b *Breaker) allow(m *Permit, p *current, at time.Duration) error {
+func (b *Breaker) allow(m *Permit, p *regime, at time.Duration) error {
 	if p.free { // nothing else is in this function, so that the compiler inlines it
-		m.breaker, m.began = b, p
+		m.breaker, m.issuer = b, p
 		return nil
 	}
 	return b.allowAt(m, p, at)
@@ -214,7 +214,7 @@ func (b *Breaker) allow(m *Permit, p *current, at time.Duration) error {
 
 // refuseOpen returns the error of a call that an open breaker refuses, as allow would. Calling
 // it before allow takes 14 % less time, because no Permit has to be cleared yet.
-func (b *Breaker) refuseOpen(p *current) error {
+func (b *Breaker) refuseOpen(p *regime) error {
 	if p.passes == noCalls && b.clock.StartsAtEpoch() {
 		if at := time.Since(b.clock.Epoch); at < p.until() && at >= p.since-clock.ReadTolerance {
 			return b.refuse(p.refusal)
@@ -224,9 +224,9 @@ func (b *Breaker) refuseOpen(p *current) error {
 }
 
 // allowAt does the work of allow if the result depends on the time.
-func (b *Breaker) allowAt(m *Permit, p *current, at time.Duration) error {
+func (b *Breaker) allowAt(m *Permit, p *regime, at time.Duration) error {
 	if p.fast && !p.timed { // a closed breaker
-		m.breaker, m.began = b, p
+		m.breaker, m.issuer = b, p
 		if p.counted {
 			m.count()
 		}
@@ -234,10 +234,10 @@ func (b *Breaker) allowAt(m *Permit, p *current, at time.Duration) error {
 	}
 	if at == unread {
 		at = b.now()
-		p = b.current.Load()
+		p = b.regime.Load()
 	}
 	if p.fast { // a closed breaker that times its calls
-		m.breaker, m.began, m.start = b, p, at
+		m.breaker, m.issuer, m.start = b, p, at
 		if p.counted {
 			m.count()
 		}
@@ -256,7 +256,7 @@ func (b *Breaker) allowAt(m *Permit, p *current, at time.Duration) error {
 	case allCalls:
 	}
 	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.current.Load(), at)
+		return b.allowAt(m, b.regime.Load(), at)
 	}
 	m.fill(b, p, at)
 	if p.shadow != nil {
@@ -272,13 +272,13 @@ func (m *Permit) count() {
 }
 
 // fill fills in the permit of a call that phase p lets through.
-func (m *Permit) fill(b *Breaker, p *current, at time.Duration) {
-	m.breaker, m.began, m.start = b, p, at
+func (m *Permit) fill(b *Breaker, p *regime, at time.Duration) {
+	m.breaker, m.issuer, m.start = b, p, at
 	if p.counted {
 		m.count()
 	}
 	if p.sample != nil {
-		m.number, m.member = p.sample.begun.Add(1), p.sample.cohort.begin(at)
+		m.number, m.cohortNumber = p.sample.begun.Add(1), p.sample.cohort.begin(at)
 	}
 	if p.watched {
 		m.flight = p.flights.begin(at)
@@ -288,7 +288,7 @@ func (m *Permit) fill(b *Breaker, p *current, at time.Duration) {
 // check returns nil if a call would be let through now. If a call would be refused, check counts
 // the refusal and returns its error. It acquires nothing: a gate calls it before it takes a token.
 func (b *Breaker) check(at time.Duration) error {
-	p := b.current.Load()
+	p := b.regime.Load()
 	switch s := p.stayAt(at); {
 	case s.state == Recovering:
 		return b.checkShare(at)
@@ -303,7 +303,7 @@ func (b *Breaker) check(at time.Duration) error {
 }
 
 // refusal returns the error of the calls that a phase refuses.
-func (b *Breaker) refusal(p *current) *OpenError {
+func (b *Breaker) refusal(p *regime) *OpenError {
 	if p.refusal.Until.IsZero() || !b.clock.StartsElsewhere() {
 		return p.refusal
 	}

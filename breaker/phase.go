@@ -11,8 +11,8 @@ import (
 	"github.com/weir-go/weir/window"
 )
 
-// phase is one stay in a state, from one transition to the next. What changes while it lasts is
-// atomic, or guarded by Breaker.mu.
+// phase is one stay in a state while it lasts, with its history: what changes in it is atomic, or
+// guarded by Breaker.mu. A [stay] is the plan of one.
 type phase struct {
 	state State
 	since time.Duration
@@ -21,8 +21,8 @@ type phase struct {
 	wait time.Duration
 	// Open: end of the cooldown; HalfOpen: end of HalfOpenTimeout, once there was a probe.
 	// Otherwise math.MaxInt64.
-	ends  atomic.Int64
-	epoch uint64 // a result counts if its call began in a phase with the same number
+	ends       atomic.Int64
+	generation uint64 // a result counts if its call began in a phase with the same number
 	recovery
 
 	failuresBefore int64                   // the failures when the phase began
@@ -46,12 +46,12 @@ type phase struct {
 	prevented time.Duration
 }
 
-// current is how the breaker treats calls at present: a phase, under a config, and measured in some
-// way. It is complete before it is published by one store of a pointer, and never changes
-// afterwards. A transition publishes one with another phase. Reconfigure, an override of an
-// override, and the begin and the end of a sample publish one with the same phase. A permit refers
-// to the current that let its call through.
-type current struct {
+// regime is how the breaker treats calls: a phase, under a config, and measured in some way. It is
+// complete before it is published by one store of a pointer, and never changes afterwards. The end
+// of a phase publishes a regime with another phase. Reconfigure, the begin and the end of a sample,
+// and a change of what lies under an override publish one with the same phase. A permit refers to
+// the regime that let its call through.
+type regime struct {
 	*phase
 	behavior       // of the state
 	callNeeds      // of the rules
@@ -60,7 +60,7 @@ type current struct {
 	free      bool // fast, and neither counted nor timed
 	plain     bool // fast, not counted, and Config.Classify is not set
 	rules     *rules
-	under     *current   // of an override: what it lies over
+	under     *regime    // of an override: what it lies over
 	replaced  State      // while Config.Refuse is set: the override that follows, "" for none
 	forcedFor string     // ForcedOpen: the reason, if it has changed since the phase began
 	refusal   *OpenError // the error of refused calls
@@ -77,7 +77,9 @@ type current struct {
 func newPhase(s stay) *phase {
 	p := &phase{state: s.state, since: s.since, wait: s.wait}
 	p.ends.Store(int64(s.until))
-	p.probed.Store(&window.Counts{})
+	if s.state == HalfOpen {
+		p.probed.Store(new(window.Counts))
+	}
 	p.retryAt.Store(math.MinInt64)
 	return p
 }
@@ -94,7 +96,7 @@ func (p *phase) endless() { p.ends.Store(math.MaxInt64) }
 // moved returns a copy of a phase under an override for a stay that has followed since.
 func (p *phase) moved(s stay) *phase {
 	next := newPhase(s)
-	next.epoch, next.recovery, next.failuresBefore, next.refusedBefore = p.epoch, p.recovery, p.failuresBefore, p.refusedBefore
+	next.generation, next.recovery, next.failuresBefore, next.refusedBefore = p.generation, p.recovery, p.failuresBefore, p.refusedBefore
 	next.incidents, next.spent, next.entered, next.drawn = p.incidents, p.spent, p.entered, p.drawn
 	next.retryAt.Store(p.retryAt.Load())
 	return next
@@ -116,7 +118,7 @@ type recovery struct {
 }
 
 // derive computes fields from the state, the rules and the breaker.
-func (p *current) derive(b *Breaker) {
+func (p *regime) derive(b *Breaker) {
 	p.behavior, p.callNeeds = stateMachine[p.state], p.rules.callNeeds
 	p.timed = p.measured || p.sample != nil
 	p.fast = p.state == Closed && !p.watched && p.sample == nil
@@ -126,7 +128,7 @@ func (p *current) derive(b *Breaker) {
 }
 
 // complete creates the parts that the phase of a new state needs.
-func (p *current) complete(b *Breaker) {
+func (p *regime) complete(b *Breaker) {
 	p.timing = timing{sampledFrom: p.since}
 	if stateMachine[p.state].results != dropResults && p.state != Shadow { // whose shadow samples
 		p.timing = b.newTiming(p.since)
@@ -157,7 +159,7 @@ func (p *current) complete(b *Breaker) {
 }
 
 // newRefusal returns the error of the calls that the phase refuses.
-func (p *current) newRefusal(b *Breaker) *OpenError {
+func (p *regime) newRefusal(b *Breaker) *OpenError {
 	e := &OpenError{Name: b.name, Key: b.member.text(), State: p.state, Reason: cmp.Or(p.forcedFor, p.reason), cooldown: p.rules.config.Cooldown}
 	if p.details != nil && p.under == nil {
 		e.Margin, e.LastFailures = p.details.margin, p.details.failures
@@ -167,7 +169,7 @@ func (p *current) newRefusal(b *Breaker) *OpenError {
 
 // passesFrom returns the time from which an open breaker, or a half-open one that spares calls,
 // lets a call pass however few calls there are.
-func (p *current) passesFrom() time.Duration {
+func (p *regime) passesFrom() time.Duration {
 	switch {
 	case !p.spares():
 		return p.until()
@@ -178,11 +180,11 @@ func (p *current) passesFrom() time.Duration {
 	}
 }
 
-// next returns the current of the phase that follows p, not yet complete.
-func (p *current) next(s stay) *current {
+// next returns the regime of the phase that follows p, not yet complete.
+func (p *regime) next(s stay) *regime {
 	s.since = p.latest(s.since)
-	next := &current{phase: newPhase(s), rules: p.rules, tally: p.tally, past: p.past, floor: p.tally.Totals()}
-	next.epoch, next.recovery, next.failuresBefore = p.epoch+1, p.recovery, p.totals().Failures
+	next := &regime{phase: newPhase(s), rules: p.rules, tally: p.tally, past: p.past, floor: p.tally.Totals()}
+	next.generation, next.recovery, next.failuresBefore = p.generation+1, p.recovery, p.totals().Failures
 	next.spent, next.entered, next.incidents = p.spent, p.entered, p.incidents
 	*next.spent.of(p.state) += s.since - p.since
 	*next.entered.of(s.state)++
@@ -191,12 +193,12 @@ func (p *current) next(s stay) *current {
 
 // latest returns the given time, or the newest time that the phase has seen if that is later: a
 // stale time moves no deadline.
-func (p *current) latest(at time.Duration) time.Duration {
+func (p *regime) latest(at time.Duration) time.Duration {
 	return max(at, p.since, p.tally.NewestBucket())
 }
 
 // totals returns the counts of all calls since the breaker was made.
-func (p *current) totals() tally.Counts {
+func (p *regime) totals() tally.Counts {
 	now := p.tally.Totals()
 	sum := now.Plus(p.past.totals())
 	sum.ConsecutiveFailures = now.ConsecutiveFailures
@@ -204,19 +206,19 @@ func (p *current) totals() tally.Counts {
 }
 
 // counts returns the calls in the window since the phase began.
-func (p *current) counts(at time.Duration) window.Counts {
+func (p *regime) counts(at time.Duration) window.Counts {
 	c := window.Counts(p.tally.Window(at, &p.floor))
 	c.ConsecutiveFailures = p.consecutive(p.tally.Streak())
 	return c
 }
 
 // consecutive returns how many of the consecutive failures belong to this phase.
-func (p *current) consecutive(streak int64) int64 {
+func (p *regime) consecutive(streak int64) int64 {
 	return min(streak, p.totals().Failures-p.failuresBefore)
 }
 
 // hasLatency reports whether calls were timed, now or before a Reconfigure.
-func (p *current) hasLatency() bool {
+func (p *regime) hasLatency() bool {
 	return p.rules.config.Latency || p.past.latency != nil || len(p.past.recent) > 0
 }
 

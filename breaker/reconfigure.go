@@ -22,27 +22,27 @@ func (b *Breaker) reconfigureAt(t time.Time, c Config) error {
 		return err
 	}
 	r := b.member.rulesFor(c.orDefault())
-	b.changeUnderLock(t, func(b *Breaker, p *current, _ time.Duration) { b.setRules(r, p, t) })
+	b.changeUnderLock(t, func(b *Breaker, p *regime, _ time.Duration) { b.setRules(r, p, t) })
 	return nil
 }
 
 // setRules replaces the rules of the breaker, and of its shadow if it has one. The lock is held.
-func (b *Breaker) setRules(r *rules, p *current, t time.Time) {
+func (b *Breaker) setRules(r *rules, p *regime, t time.Time) {
 	old := p.rules
 	now := b.clock.At(t) // not yet the latest time: a shadow has its own
 	b.changes.callback.Store(&r.config.OnChange)
-	b.replaceCurrent(p.withRules(b, r, p.latest(now)), p.latest(now))
+	b.replaceRegime(p.withRules(b, r, p.latest(now)), p.latest(now))
 	if s := p.shadow; s != nil {
 		shadow := s.advance(now)
-		s.replaceCurrent(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
+		s.replaceRegime(shadow.withRules(s, shadowRules(r), shadow.latest(now)), shadow.latest(now))
 	}
 	b.followRefuse(old, p.latest(now))
 }
 
-// replaceCurrent publishes a phase with other rules. By these rules the results so far of the
+// replaceRegime publishes a phase with other rules. By these rules the results so far of the
 // probes, or of a round, may be enough to end the state or the round. The lock is held.
-func (b *Breaker) replaceCurrent(p *current, at time.Duration) {
-	b.current.Store(p)
+func (b *Breaker) replaceRegime(p *regime, at time.Duration) {
+	b.regime.Store(p)
 	switch {
 	case p.state == HalfOpen:
 		b.decideByProbes(p, *p.probed.Load(), at)
@@ -55,7 +55,7 @@ func (b *Breaker) replaceCurrent(p *current, at time.Duration) {
 }
 
 // withRules returns the phase with other rules from the given time on.
-func (p *current) withRules(b *Breaker, r *rules, at time.Duration) *current {
+func (p *regime) withRules(b *Breaker, r *rules, at time.Duration) *regime {
 	next, old := *p, p.rules
 	next.rules = r
 	next.derive(b)

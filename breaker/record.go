@@ -26,7 +26,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	case o > Ignored: // an unknown outcome
 		o = Ignored
 	}
-	p, began := b.current.Load(), m.began
+	p, began := b.regime.Load(), m.issuer
 	if began.watched {
 		began.flights.end(m.flight)
 	}
@@ -34,10 +34,10 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 	if sampled {
 		b.endSampled(m, o, at)
 		m.number = 0 // record may be called again for this permit
-		p = b.current.Load()
+		p = b.regime.Load()
 	}
 	switch {
-	case p != began && p.epoch != began.epoch:
+	case p != began && p.generation != began.generation:
 		return b.recordLate()
 	case p.results == dropResults:
 		return false
@@ -76,7 +76,7 @@ func (b *Breaker) record(ctx context.Context, m *Permit, o Outcome, at time.Dura
 }
 
 // startOf returns when a call of a plain phase begins, if its calls are timed.
-func (b *Breaker) startOf(p *current) time.Duration {
+func (b *Breaker) startOf(p *regime) time.Duration {
 	if p.timed {
 		return b.now()
 	}
@@ -86,20 +86,20 @@ func (b *Breaker) startOf(p *current) time.Duration {
 // recordPlain records the result of a call of a plain phase, as finish and record would. It needs
 // no permit, and for a success it does only what the usual call needs. This makes a call 13 %
 // faster.
-func (b *Breaker) recordPlain(ctx context.Context, began *current, start time.Duration, returned bool, err error) {
+func (b *Breaker) recordPlain(ctx context.Context, began *regime, start time.Duration, returned bool, err error) {
 	if !returned || err != nil {
-		m := Permit{breaker: b, began: began, start: start, returned: returned}
+		m := Permit{breaker: b, issuer: began, start: start, returned: returned}
 		m.finish(ctx, &err, nil)
 		return
 	}
 	at := b.now()
-	p := b.current.Load()
+	p := b.regime.Load()
 	if p != began {
-		b.record(ctx, &Permit{breaker: b, began: began, start: start}, Success, at, nil)
+		b.record(ctx, &Permit{breaker: b, issuer: began, start: start}, Success, at, nil)
 		return
 	}
 	if p.traced {
-		b.keepExemplar(ctx, &Permit{began: p, start: start}, at)
+		b.keepExemplar(ctx, &Permit{issuer: p, start: start}, at)
 	}
 	took := tally.Untimed
 	if p.measured {
@@ -111,7 +111,7 @@ func (b *Breaker) recordPlain(ctx context.Context, began *current, start time.Du
 }
 
 // askRetry stores the time before which the service asked not to be called.
-func (p *current) askRetry(at, after time.Duration) {
+func (p *regime) askRetry(at, after time.Duration) {
 	longest := p.rules.config.MaxRetryAfter
 	if longest == 0 {
 		return
@@ -126,7 +126,7 @@ func (p *current) askRetry(at, after time.Duration) {
 // success may be the call that reaches MinCalls. If the call failed, e has the consecutive failures
 // and the run as they were at this call. They may be shorter now, but a limit that was reached
 // stays reached after a later success.
-func (b *Breaker) judge(ctx context.Context, p *current, at time.Duration, e evidence) {
+func (b *Breaker) judge(ctx context.Context, p *regime, at time.Duration, e evidence) {
 	if e.run == 0 {
 		p.addToRun(false)
 	}

@@ -25,7 +25,7 @@ func (b *Breaker) allowProbe(m *Permit, at time.Duration) error {
 		return b.refuse(refusal)
 	}
 	if p.state != HalfOpen { // the state has changed since the caller loaded the phase
-		return b.allow(m, b.current.Load(), at)
+		return b.allow(m, b.regime.Load(), at)
 	}
 	m.fill(b, p, at)
 	m.slot, m.slotUse = int32(slot), use
@@ -51,7 +51,7 @@ func (b *Breaker) checkProbes(at time.Duration) error {
 
 // probeRefusal returns the error of a refused call, or nil if the call may pass. slot is the free
 // slot that the call found, or -1. The lock is held.
-func (b *Breaker) probeRefusal(p *current, slot int, at time.Duration) *OpenError {
+func (b *Breaker) probeRefusal(p *regime, slot int, at time.Duration) *OpenError {
 	switch {
 	case p.passes == noCalls:
 		return b.refusal(p)
@@ -76,7 +76,7 @@ func (b *Breaker) probeRefusal(p *current, slot int, at time.Duration) *OpenErro
 }
 
 // occupySlot occupies a slot, or returns -1 if none is free. The lock is held.
-func (b *Breaker) occupySlot(p *current, at time.Duration) (slot int, use uint32) {
+func (b *Breaker) occupySlot(p *regime, at time.Duration) (slot int, use uint32) {
 	slot = b.slots.findFree(at, p.rules.config.Probes)
 	if slot < 0 {
 		return slot, 0
@@ -97,7 +97,7 @@ func (b *Breaker) occupySlot(p *current, at time.Duration) (slot int, use uint32
 func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at time.Duration, f *failure) bool {
 	b.mu.Lock()
 	p := b.advance(at)
-	counts := p.epoch == m.began.epoch
+	counts := p.generation == m.issuer.generation
 	if counts {
 		b.changes.cause = ctx
 		took := at - m.start
@@ -117,7 +117,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 	}
 	b.mu.Unlock()
 	b.changes.deliver()
-	if counts && m.began.traced && o <= Failure {
+	if counts && m.issuer.traced && o <= Failure {
 		b.keepExemplar(ctx, m, at)
 	}
 	return counts
@@ -125,7 +125,7 @@ func (b *Breaker) recordLocked(ctx context.Context, m *Permit, o Outcome, at tim
 
 // addProbe adds the result of a probe, and ends the phase if there are enough results. The lock is
 // held.
-func (b *Breaker) addProbe(m *Permit, p *current, o Outcome, slow bool, at time.Duration) {
+func (b *Breaker) addProbe(m *Permit, p *regime, o Outcome, slow bool, at time.Duration) {
 	if o != Success && o != Failure {
 		b.slots.leaveSlot(m.slot, m.slotUse, slotFree)
 		return
@@ -138,7 +138,7 @@ func (b *Breaker) addProbe(m *Permit, p *current, o Outcome, slow bool, at time.
 
 // decideByProbes closes or opens a half-open breaker if there are enough results of probes. The
 // lock is held.
-func (b *Breaker) decideByProbes(p *current, c window.Counts, at time.Duration) {
+func (b *Breaker) decideByProbes(p *regime, c window.Counts, at time.Duration) {
 	r := p.rules
 	need := min(int64(r.config.MinCalls), int64(r.config.Probes))
 	if p.byRun && c.Successes == 0 {
@@ -148,7 +148,7 @@ func (b *Breaker) decideByProbes(p *current, c window.Counts, at time.Duration) 
 	if r.runs {
 		pending = b.slots.inFlight(at)
 	}
-	failed, decided := r.verdict(c, pending, need)
+	failed, decided := r.decide(c, pending, need)
 	switch {
 	case r.failureRate == neverReached && c.Failures > 0:
 		b.open(p, at, cause{reason: "a probe failed", origin: byCalls}, c)
@@ -163,10 +163,10 @@ func (b *Breaker) decideByProbes(p *current, c window.Counts, at time.Duration) 
 	}
 }
 
-// verdict reports whether the results of calls that began together reach a rate, or cannot reach it
+// decide reports whether the results of calls that began together reach a rate, or cannot reach it
 // any more, however the pending calls among them end. At least need results decide. If FailureRate
 // is off, half of the calls may not fail.
-func (r *rules) verdict(c window.Counts, pending, need int64) (failed, decided bool) {
+func (r *rules) decide(c window.Counts, pending, need int64) (failed, decided bool) {
 	failureRate, all := r.failureRate, c.Calls()+pending
 	if failureRate == neverReached {
 		failureRate = wholeRate / 2
@@ -281,9 +281,9 @@ func (ps probeSlots) nextFree(at time.Duration, limit int) time.Duration {
 
 // allowShare lets a call of a recovering breaker pass if it belongs to the share that passes. If
 // all calls pass and none of their rounds failed for Recovery, it closes the breaker.
-func (b *Breaker) allowShare(m *Permit, p *current, at time.Duration) error {
+func (b *Breaker) allowShare(m *Permit, p *regime, at time.Duration) error {
 	if p.flights != nil && b.openIfHung(p, at) {
-		return b.allowAt(m, b.current.Load(), at)
+		return b.allowAt(m, b.regime.Load(), at)
 	}
 	b.mu.Lock()
 	p = b.advance(at)
@@ -308,7 +308,7 @@ func (b *Breaker) allowShare(m *Permit, p *current, at time.Duration) error {
 	switch {
 	case p.state != Recovering: // the state has changed since the caller loaded the phase
 		m.slotUse = 0
-		return b.allow(m, b.current.Load(), at)
+		return b.allow(m, b.regime.Load(), at)
 	case !passes:
 		return b.refuse(p.refusal)
 	}
@@ -334,7 +334,7 @@ func (b *Breaker) checkShare(at time.Duration) error {
 // addRamped adds the result of a call of a recovering breaker. If all calls pass, the results since
 // the share last fell are judged as those of a closed breaker are. Otherwise the first calls of the
 // round are. The lock is held.
-func (b *Breaker) addRamped(m *Permit, p *current, o Outcome, took, at time.Duration) {
+func (b *Breaker) addRamped(m *Permit, p *regime, o Outcome, took, at time.Duration) {
 	r := p.ramp
 	judged := o == Success || o == Failure
 	if r.trusted.end(m.slotUse) && judged {
@@ -374,9 +374,9 @@ func withResult(c window.Counts, o Outcome, slow bool) window.Counts {
 
 // judgeRound ends the round of a recovering breaker of whose calls a share passes, if its results
 // decide it. The lock is held.
-func (b *Breaker) judgeRound(p *current, at time.Duration) {
+func (b *Breaker) judgeRound(p *regime, at time.Duration) {
 	r := p.ramp
-	failed, decided := p.rules.verdict(r.results, r.round.pending(), 1)
+	failed, decided := p.rules.decide(r.results, r.round.pending(), 1)
 	switch {
 	case !decided:
 	case failed:
@@ -389,7 +389,7 @@ func (b *Breaker) judgeRound(p *current, at time.Duration) {
 
 // failRound halves the share of a recovering breaker. It opens the breaker if the share was
 // smallest and no round was good for Recovery. The lock is held.
-func (b *Breaker) failRound(p *current, c window.Counts, at time.Duration) {
+func (b *Breaker) failRound(p *regime, c window.Counts, at time.Duration) {
 	r, recovery := p.ramp, p.rules.config.Recovery
 	relapsed := r.oneOf == leastShare && at-r.goodAt >= recovery
 	r.shrink(at)

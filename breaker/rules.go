@@ -24,7 +24,7 @@ type rules struct {
 	callNeeds
 }
 
-// callNeeds says what must be done for each call. Each current has a copy of it, so that a call
+// callNeeds says what must be done for each call. Each regime has a copy of it, so that a call
 // loads one pointer less.
 type callNeeds struct {
 	timed    bool // the beginning of the call is recorded
@@ -115,7 +115,7 @@ type evidence struct {
 
 // limitReached returns why the calls of the phase open the breaker, or nil if they do not. It calls
 // functions of the user, so no lock is held.
-func (p *current) limitReached(at time.Duration, e *evidence) *cause {
+func (p *regime) limitReached(at time.Duration, e *evidence) *cause {
 	r := p.rules
 	if reason, reached := r.rateReached(e.calls, e.slow, e.pending); reached && !e.unplaced {
 		return &cause{reason: reason, origin: byCalls, margin: r.rateMargin(e)}
@@ -243,7 +243,7 @@ func (c *Config) defaultRun() int {
 
 // countFailure adds a failure to the run. It must be called before the tally counts the call: see
 // RatesAndMarkClean.
-func (p *current) countFailure(at time.Duration) (run cusum.Run) {
+func (p *regime) countFailure(at time.Duration) (run cusum.Run) {
 	if run = p.addToRun(true); run.Calls() == 1 {
 		p.runBegan.Store(int64(at))
 	}
@@ -251,7 +251,7 @@ func (p *current) countFailure(at time.Duration) (run cusum.Run) {
 }
 
 // addToRun counts a call for the run. It writes nothing for a success while the run is empty.
-func (p *current) addToRun(failed bool) (run cusum.Run) {
+func (p *regime) addToRun(failed bool) (run cusum.Run) {
 	if p.runs {
 		run = p.run.Add(p.rules.run, failed)
 	}
@@ -268,7 +268,7 @@ func (r *rules) runReason(run cusum.Run) string {
 
 // spareAfter returns for how long calls may be refused after a failed probe: the time in which
 // sparedCalls calls and the probe came during the run.
-func (p *current) spareAfter(run cusum.Run, at time.Duration) time.Duration {
+func (p *regime) spareAfter(run cusum.Run, at time.Duration) time.Duration {
 	calls := run.Calls() - 1
 	if calls < 1 {
 		return 0
@@ -278,11 +278,11 @@ func (p *current) spareAfter(run cusum.Run, at time.Duration) time.Duration {
 }
 
 // spares reports whether calls may be refused until spareUntil.
-func (p *current) spares() bool { return p.byRun && p.rounds > 0 }
+func (p *regime) spares() bool { return p.byRun && p.rounds > 0 }
 
 // tooEarlyToProbe reports whether more calls must be refused before the first probe, because the
 // service is very likely still down.
-func (b *Breaker) tooEarlyToProbe(p *current, at time.Duration) bool {
+func (b *Breaker) tooEarlyToProbe(p *regime, at time.Duration) bool {
 	return p.spares() && at < p.spareUntil && int64(b.refused.Load())-p.recovery.refused < sparedCalls
 }
 
@@ -290,11 +290,11 @@ func (b *Breaker) tooEarlyToProbe(p *current, at time.Duration) bool {
 // deadline d has passed. The deadline must have been too short, or have passed while the process
 // was suspended.
 func (m *Permit) isUninformative(d time.Time) bool {
-	if m.began.rules.config.CountDeadlines {
+	if m.issuer.rules.config.CountDeadlines {
 		return false
 	}
 	b := m.breaker
-	p := b.current.Load()
+	p := b.regime.Load()
 	sampler := b
 	if p.shadow != nil {
 		sampler = p.shadow
@@ -305,7 +305,7 @@ func (m *Permit) isUninformative(d time.Time) bool {
 	}
 	b.usual.needed.Store(int64(addClamped(at, usualEvery)))
 	sampler.setSampling(true, at)
-	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.current.Load().sample, at)
+	short := b.usual.mayBeShort(m.startedBy(p, at), deadline, sampler.regime.Load().sample, at)
 	if !short && !p.suspendedAt(deadline, at) || b.unanswered.addAndCheck(p, at, time.Duration(b.usual.known.Load())) {
 		b.usual.counted.Store(int64(at))
 		return false
@@ -319,7 +319,7 @@ const lateAfter = time.Second
 // suspendedAt reports whether the process seems to have been suspended at the deadline of a call
 // that ended at the given time: the call ended more than a second after the deadline, and no call
 // ended in between.
-func (p *current) suspendedAt(deadline, at time.Duration) bool {
+func (p *regime) suspendedAt(deadline, at time.Duration) bool {
 	if at-deadline <= lateAfter {
 		return false
 	}
@@ -340,7 +340,7 @@ type uninformativeCalls struct {
 // evidence if MinCalls such calls came before it without a success in between, and there was no
 // success for the length of the window and twice the usual duration. A probe is never evidence
 // nevertheless: if only callers with short deadlines make the probes, others may still be answered.
-func (u *uninformativeCalls) addAndCheck(p *current, at, usual time.Duration) bool {
+func (u *uninformativeCalls) addAndCheck(p *regime, at, usual time.Duration) bool {
 	long := p.rules.config.Window
 	if long == 0 { // LastCalls
 		long = usualEvery

@@ -13,14 +13,14 @@ import (
 // The shadow uses the lock and the change queue of its breaker, which reports what the shadow does.
 
 // newShadow returns a closed breaker that begins with phase p.
-func (b *Breaker) newShadow(p *current) *Breaker {
+func (b *Breaker) newShadow(p *regime) *Breaker {
 	s := &Breaker{name: b.name, observed: b, mu: b.mu, changes: b.changes, usual: b.usual}
 	s.clock.Epoch = b.clock.Epoch
 	first := firstPhase(shadowRules(p.rules))
 	first.phase.since = p.since
 	first.tally.BeginAt(min(p.since, 0))
 	first.complete(s)
-	s.current.Store(first)
+	s.regime.Store(first)
 	return s
 }
 
@@ -34,31 +34,31 @@ func shadowRules(r *rules) *rules {
 
 // askShadow asks the shadow whether it would allow a call, and stores a positive answer in the
 // permit.
-func (p *current) askShadow(b *Breaker, m *Permit, at time.Duration) {
+func (p *regime) askShadow(b *Breaker, m *Permit, at time.Duration) {
 	var s Permit
-	if p.shadow.allow(&s, p.shadow.current.Load(), at) != nil {
+	if p.shadow.allow(&s, p.shadow.regime.Load(), at) != nil {
 		b.shadowRefused.Add(1)
 		return
 	}
-	m.shadowBegan, m.flight, m.slot, m.slotUse = s.began, s.flight, s.slot, s.slotUse
-	m.number, m.member = s.number, s.member
+	m.shadowIssuer, m.flight, m.slot, m.slotUse = s.issuer, s.flight, s.slot, s.slotUse
+	m.number, m.cohortNumber = s.number, s.cohortNumber
 }
 
 // tellShadow records the result of a call with the shadow, if the shadow let the call through.
-func (p *current) tellShadow(ctx context.Context, m *Permit, o Outcome, at time.Duration) {
-	if m.shadowBegan == nil {
+func (p *regime) tellShadow(ctx context.Context, m *Permit, o Outcome, at time.Duration) {
+	if m.shadowIssuer == nil {
 		return
 	}
 	s := Permit{
-		breaker: p.shadow, began: m.shadowBegan, start: m.start, retryAfter: m.retryAfter,
-		flight: m.flight, slot: m.slot, slotUse: m.slotUse, number: m.number, member: m.member,
+		breaker: p.shadow, issuer: m.shadowIssuer, start: m.start, retryAfter: m.retryAfter,
+		flight: m.flight, slot: m.slot, slotUse: m.slotUse, number: m.number, cohortNumber: m.cohortNumber,
 	}
 	p.shadow.record(ctx, &s, o, at, nil)
 }
 
 // reportOpening reports that the shadow opens, if it is still the shadow of b. The lock is held.
 func (b *Breaker) reportOpening(shadow *Breaker, since time.Duration, c Change) {
-	if c.To != Open || b.current.Load().shadow != shadow {
+	if c.To != Open || b.regime.Load().shadow != shadow {
 		return
 	}
 	b.shadowOpened.Add(1)

@@ -127,7 +127,7 @@ func (p *phase) timedOut(at time.Duration) bool {
 // stayAt returns the stay at the given time. When the time of an open phase is over, the breaker is
 // half-open, and when the time of a half-open phase is over, it is open, whether a call is made or
 // not.
-func (p *current) stayAt(at time.Duration) stay {
+func (p *regime) stayAt(at time.Duration) stay {
 	if !p.timedOut(at) {
 		return p.stay()
 	}
@@ -137,7 +137,7 @@ func (p *current) stayAt(at time.Duration) stay {
 
 // followingStays returns the one or two stays that followed the phase when its time was over. The
 // last of them is the stay at the given time.
-func (p *current) followingStays(at time.Duration) []stay {
+func (p *regime) followingStays(at time.Duration) []stay {
 	if p.state == Open {
 		return []stay{endlessStay(HalfOpen, p.until())}
 	}
@@ -149,7 +149,7 @@ func (p *current) followingStays(at time.Duration) []stay {
 }
 
 // timeoutReason returns why the phase is over, for the change that its end causes.
-func (p *current) timeoutReason() string {
+func (p *regime) timeoutReason() string {
 	switch {
 	case p.state == HalfOpen:
 		return fmt.Sprintf("too few probes ended within the HalfOpenTimeout of %v", roundForText(p.rules.config.HalfOpenTimeout))
@@ -169,20 +169,20 @@ func roundForText(d time.Duration) time.Duration {
 }
 
 // reopenedUntil returns the end of the cooldown that follows the HalfOpenTimeout of the phase.
-func (p *current) reopenedUntil() time.Duration {
+func (p *regime) reopenedUntil() time.Duration {
 	return max(addClamped(p.until(), p.cooldown), p.askedUntil(p.until(), p.drawn))
 }
 
 // askedUntil returns the time before which the service asked not to be called. For a breaker that
 // opens at the given time, it is made later by a share of the wait. The share is computed from the
 // random number drawn.
-func (p *current) askedUntil(at time.Duration, drawn uint64) time.Duration {
+func (p *regime) askedUntil(at time.Duration, drawn uint64) time.Duration {
 	return stretchTime(time.Duration(p.retryAt.Load()), at, p.rules.config.maxStretch(), drawn)
 }
 
 // history returns the stay at the given time, the time spent in each state before it, and the
 // transitions into each state up to it.
-func (p *current) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
+func (p *regime) history(at time.Duration) (now stay, spent perState[time.Duration], entered perState[int64]) {
 	now, spent, entered = p.stay(), p.spent, p.entered
 	if p.timedOut(at) {
 		for _, s := range p.followingStays(at) {
@@ -214,18 +214,18 @@ type cause struct {
 }
 
 // enter begins another state. The lock is held, and advance was called.
-func (b *Breaker) enter(s stay, why cause, counts window.Counts) *current {
-	p := b.current.Load()
+func (b *Breaker) enter(s stay, why cause, counts window.Counts) *regime {
+	p := b.regime.Load()
 	next := p.next(s)
 	next.complete(b)
 	b.publish(next, Change{From: p.state, To: s.state, Reason: why.reason, origin: why.origin, Counts: counts})
 	return next
 }
 
-// publish makes p the current phase and queues the change for OnChange. The lock is held.
-func (b *Breaker) publish(p *current, c Change) {
-	p.incidents = p.incidents.afterTransition(&c, b.current.Load(), p.since, b.date)
-	b.current.Store(p)
+// publish makes p the regime in effect and queues the change for OnChange. The lock is held.
+func (b *Breaker) publish(p *regime, c Change) {
+	p.incidents = p.incidents.afterTransition(&c, b.regime.Load(), p.since, b.date)
+	b.regime.Store(p)
 	b.updatePlace(p)
 	if b.observed != nil {
 		b.observed.reportOpening(b, p.since, c)
@@ -236,9 +236,9 @@ func (b *Breaker) publish(p *current, c Change) {
 }
 
 // advance makes the transitions that were due by the given time, each at the time it was due, and
-// returns the phase in effect. The lock is held.
-func (b *Breaker) advance(at time.Duration) *current {
-	p := b.current.Load()
+// returns the regime in effect. The lock is held.
+func (b *Breaker) advance(at time.Duration) *regime {
+	p := b.regime.Load()
 	if !p.timedOut(at) {
 		return p
 	}
@@ -250,10 +250,10 @@ func (b *Breaker) advance(at time.Duration) *current {
 
 // trip opens the breaker because of the calls of a closed phase, unless another call did so first
 // or MaxOpen members of its group are open.
-func (b *Breaker) trip(p *current, at time.Duration, why cause, calls tally.Pair) {
+func (b *Breaker) trip(p *regime, at time.Duration, why cause, calls tally.Pair) {
 	b.mu.Lock()
-	now := b.current.Load()
-	if now.epoch != p.epoch {
+	now := b.regime.Load()
+	if now.generation != p.generation {
 		b.mu.Unlock()
 		return
 	}
@@ -274,7 +274,7 @@ func (b *Breaker) trip(p *current, at time.Duration, why cause, calls tally.Pair
 }
 
 // open opens the breaker for a cooldown, or longer if the service asked for that. The lock is held.
-func (b *Breaker) open(p *current, at time.Duration, why cause, counts window.Counts) {
+func (b *Breaker) open(p *regime, at time.Duration, why cause, counts window.Counts) {
 	at = p.latest(at)
 	rounds := p.rounds
 	if p.state == HalfOpen || p.state == Recovering {
@@ -319,7 +319,7 @@ const forcedReason = "forced"
 // setOverride sets the override of the breaker itself, or lifts it if s is "". Refused callers are
 // not told the reason of the change. It returns the number of the override.
 func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint64) {
-	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
 		b.overrideSet = settings.NextVersion()
 		number = b.overrideSet
 		b.changeOverride(p, s, at, reason)
@@ -330,11 +330,11 @@ func (b *Breaker) setOverride(t time.Time, s State, reason string) (number uint6
 // coverOverride is setOverride for the override of a group, which lies over that of the breaker. It
 // leaves the delivery of the changes to its caller.
 func (b *Breaker) coverOverride(t time.Time, s State, reason string) *changeQueue {
-	return b.queueChange(t, func(b *Breaker, p *current, at time.Duration) { b.changeOverride(p, s, at, reason) })
+	return b.queueChange(t, func(b *Breaker, p *regime, at time.Duration) { b.changeOverride(p, s, at, reason) })
 }
 
 // changeOverride begins the override s, or ends the one in effect if s is "". The lock is held.
-func (b *Breaker) changeOverride(p *current, s State, at time.Duration, reason string) {
+func (b *Breaker) changeOverride(p *regime, s State, at time.Duration, reason string) {
 	switch {
 	case p.refuses():
 		b.replaceOverride(p, s)
@@ -346,7 +346,7 @@ func (b *Breaker) changeOverride(p *current, s State, at time.Duration, reason s
 }
 
 // override begins an override. The lock is held.
-func (b *Breaker) override(p *current, s State, at time.Duration, reason string) {
+func (b *Breaker) override(p *regime, s State, at time.Duration, reason string) {
 	under := p
 	if p.under != nil {
 		under = p.under
@@ -367,7 +367,7 @@ func (b *Breaker) Release() { b.releaseAt(time.Now()) }
 func (b *Breaker) releaseAt(t time.Time) { b.setOverride(t, "", "released") }
 
 // resume ends an override and begins the state underneath. The lock is held.
-func (b *Breaker) resume(p *current, s stay, at time.Duration, reason string) {
+func (b *Breaker) resume(p *regime, s stay, at time.Duration, reason string) {
 	switch s.state {
 	case HalfOpen:
 		s.until = math.MaxInt64 // HalfOpenTimeout begins with the first probe
@@ -388,7 +388,7 @@ func (b *Breaker) OpenFor(d time.Duration) { b.openForAt(time.Now(), d) }
 
 // openForAt is OpenFor at the time t.
 func (b *Breaker) openForAt(t time.Time, d time.Duration) {
-	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
 		b.setStay(p, openStay(at, addClamped(at, max(d, 0))), "opened")
 	})
 }
@@ -403,13 +403,13 @@ func (b *Breaker) resetAt(t time.Time) { b.resetFor(t, "reset") }
 
 // resetFor is resetAt with the reason of the change.
 func (b *Breaker) resetFor(t time.Time, reason string) {
-	b.changeUnderLock(t, func(b *Breaker, p *current, at time.Duration) {
+	b.changeUnderLock(t, func(b *Breaker, p *regime, at time.Duration) {
 		b.setStay(p, endlessStay(Closed, at), reason)
 	})
 }
 
 // setStay enters a state, or makes it the state underneath the override. The lock is held.
-func (b *Breaker) setStay(p *current, s stay, reason string) {
+func (b *Breaker) setStay(p *regime, s stay, reason string) {
 	from := p
 	if p.under != nil {
 		from = p.under
@@ -422,25 +422,25 @@ func (b *Breaker) setStay(p *current, s stay, reason string) {
 		}
 		same := *p
 		same.under = next
-		b.current.Store(&same)
+		b.regime.Store(&same)
 		return
 	}
 	next.complete(b)
 	if p.state == s.state { // the state starts again, but that is not a transition
 		next.entered = p.entered
-		b.current.Store(next)
+		b.regime.Store(next)
 		return
 	}
 	b.publish(next, Change{From: p.state, To: s.state, Reason: reason, origin: byHand})
 }
 
 // changeUnderLock calls f with the phase in effect, under the lock, and delivers the changes.
-func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *current, at time.Duration)) {
+func (b *Breaker) changeUnderLock(t time.Time, f func(b *Breaker, p *regime, at time.Duration)) {
 	b.queueChange(t, f).deliver()
 }
 
 // queueChange is changeUnderLock, but leaves the delivery of the changes to its caller.
-func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *current, at time.Duration)) *changeQueue {
+func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *regime, at time.Duration)) *changeQueue {
 	if b.member.isUnguarded() {
 		return b.changes
 	}
@@ -456,11 +456,11 @@ func (b *Breaker) queueChange(t time.Time, f func(b *Breaker, p *current, at tim
 // it keeps the phase underneath. It also keeps the override that it has replaced.
 
 // refuses reports whether the phase refuses all calls because of Config.Refuse.
-func (p *current) refuses() bool { return p.rules.config.Refuse != "" }
+func (p *regime) refuses() bool { return p.rules.config.Refuse != "" }
 
 // refuseAfter makes p the phase that replaces another phase and refuses all calls. p is not yet
 // complete.
-func (p *current) refuseAfter(other *current) {
+func (p *regime) refuseAfter(other *regime) {
 	p.reason = p.rules.config.Refuse
 	p.under, p.replaced = other, ""
 	if other.under != nil {
@@ -471,7 +471,7 @@ func (p *current) refuseAfter(other *current) {
 // followRefuse begins or ends the refusal of all calls after the rules have changed. The lock is
 // held.
 func (b *Breaker) followRefuse(old *rules, at time.Duration) {
-	p := b.current.Load()
+	p := b.regime.Load()
 	before, now := old.config.Refuse, p.rules.config.Refuse
 	switch {
 	case before == now:
@@ -495,25 +495,25 @@ func (b *Breaker) followRefuse(old *rules, at time.Duration) {
 
 // keepForcedOpen changes why a breaker is forced open, and the override that follows. The lock is
 // held.
-func (b *Breaker) keepForcedOpen(p *current, replaced State, reason string) {
+func (b *Breaker) keepForcedOpen(p *regime, replaced State, reason string) {
 	next := *p
 	next.replaced, next.forcedFor = replaced, reason
 	next.refusal = next.newRefusal(b)
-	b.current.Store(&next)
+	b.regime.Store(&next)
 }
 
 // replaceOverride sets the override that follows when Config.Refuse ends, "" for none. The lock is
 // held.
-func (b *Breaker) replaceOverride(p *current, s State) {
+func (b *Breaker) replaceOverride(p *regime, s State) {
 	next := *p
 	next.replaced = s
-	b.current.Store(&next)
+	b.regime.Store(&next)
 }
 
 // stateWithoutRefuse returns the state of the breaker, or the one that follows when Config.Refuse
 // ends.
 func (b *Breaker) stateWithoutRefuse() State {
-	p := b.current.Load()
+	p := b.regime.Load()
 	switch {
 	case !p.refuses():
 		return b.State()

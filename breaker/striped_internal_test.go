@@ -29,7 +29,7 @@ func TestStripedBreakerOpensAtTheExactCall(t *testing.T) {
 	b := New("striped", Config{Window: time.Hour, Buckets: 1, FailureRate: 0.001})
 	call := func() { _ = b.Run(t.Context(), func(context.Context) error { return nil }) }
 	callConcurrently(calls/2, call)
-	b.current.Load().tally.Stripe()
+	b.regime.Load().tally.Stripe()
 	callConcurrently(calls/2, call)
 	failures := int64(0)
 	for !b.Tripped() {
@@ -62,7 +62,7 @@ func TestStripedRefusalsAreCountedExactly(t *testing.T) {
 
 func TestStripedBreakerAllocatesNothing(t *testing.T) {
 	closed, open := New("closed", Config{}), New("open", Config{Initial: Open, Cooldown: time.Hour})
-	closed.current.Load().tally.Stripe()
+	closed.regime.Load().tally.Stripe()
 	open.refused.Stripe()
 	for _, b := range []*Breaker{closed, open} {
 		require.Zero(t, testing.AllocsPerRun(1000, func() {

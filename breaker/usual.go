@@ -20,7 +20,7 @@ import (
 // Timing a call needs a reading of the clock at its beginning, which a closed breaker otherwise
 // saves. So it times calls only for a while: when it is created or closes, every usualEvery, and
 // for usualEvery after a deadline has passed or two calls in a row have failed. To do so, it
-// publishes a current whose calls are sampled.
+// publishes a regime whose calls are sampled.
 //
 // If a service fails because it becomes slow, its slow answers must not become usual. So a new
 // median is not used if a deadline counted as a failure since its cohort began.
@@ -143,13 +143,13 @@ func (s *sample) pending() int64 {
 
 // endSampled counts the end of a sampled call, and learns from its duration.
 func (b *Breaker) endSampled(m *Permit, o Outcome, at time.Duration) {
-	s, u := m.began.sample, b.usual
+	s, u := m.issuer.sample, b.usual
 	for old := s.newest.Load(); m.number > old && !s.newest.CompareAndSwap(old, m.number); {
 		old = s.newest.Load()
 	}
 	s.ended.Add(1)
 	present := u.cohort.Load() == s.cohort
-	if median, decided := s.cohort.end(m.member, o, at-m.start, at); present && decided && u.cohort.CompareAndSwap(s.cohort, nil) {
+	if median, decided := s.cohort.end(m.cohortNumber, o, at-m.start, at); present && decided && u.cohort.CompareAndSwap(s.cohort, nil) {
 		u.learn(s.cohort, median, at)
 		present = false
 	}
@@ -171,7 +171,7 @@ func (u *usualDuration) learn(c *cohort, median, at time.Duration) {
 
 // sampleAgain samples the calls of a closed phase if it is time to, or if failures have begun: then
 // it will matter which calls began before them.
-func (b *Breaker) sampleAgain(p *current, at time.Duration, streak int64) {
+func (b *Breaker) sampleAgain(p *regime, at time.Duration, streak int64) {
 	due := at-p.sampledFrom >= usualEvery && !p.rules.config.CountDeadlines
 	if p.sample == nil && (due || streak == 2 && p.runs) {
 		b.setSampling(true, at)
@@ -185,7 +185,7 @@ func (b *Breaker) setSampling(on bool, at time.Duration) {
 		return // a later call does it
 	}
 	defer b.mu.Unlock()
-	p := b.current.Load()
+	p := b.regime.Load()
 	if p.sample == nil && (!on || p.state != Closed) || p.sample != nil && p.sample.cohort == b.usual.cohort.Load() {
 		return
 	}
@@ -195,7 +195,7 @@ func (b *Breaker) setSampling(on bool, at time.Duration) {
 	}
 	next.earlier = cmp.Or(p.sample, p.earlier)
 	next.derive(b)
-	b.current.Store(&next)
+	b.regime.Store(&next)
 }
 
 // timing says whether the calls of a phase are sampled.
@@ -216,11 +216,11 @@ func (b *Breaker) newTiming(at time.Duration) timing {
 }
 
 // startedBy returns the latest time at which the call can have begun.
-func (m *Permit) startedBy(now *current, at time.Duration) time.Duration {
+func (m *Permit) startedBy(now *regime, at time.Duration) time.Duration {
 	switch {
-	case m.began.timed || !m.began.fast:
+	case m.issuer.timed || !m.issuer.fast:
 		return m.start
-	case now.sample != nil && now.epoch == m.began.epoch:
+	case now.sample != nil && now.generation == m.issuer.generation:
 		return now.sampledFrom
 	}
 	return at

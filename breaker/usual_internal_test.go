@@ -128,7 +128,7 @@ func TestACohortEndsThoughACallDoesNot(t *testing.T) {
 
 func TestPendingCallsBeganBeforeOneThatHasEnded(t *testing.T) {
 	b := New("b", Config{})
-	s := b.current.Load().sample
+	s := b.regime.Load().sample
 	var permits [5]Permit
 	for i := range permits {
 		require.NoError(t, inside{}.Admit(b, &permits[i]))

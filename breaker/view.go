@@ -57,7 +57,7 @@ func (v breakerView) Set(why string, s ...view.Setting) ([]view.Setting, error) 
 }
 
 func (v breakerView) Restore(why string, set, earlier []view.Setting) (done bool) {
-	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *current, at time.Duration) {
+	v.b.changeUnderLock(time.Now(), func(b *Breaker, p *regime, at time.Duration) {
 		next, version, ok := settings.Undo(stateSetting("", b.overrideSet), set, earlier)
 		if !ok {
 			return
@@ -105,7 +105,7 @@ func overrideReason(s State, why string) string {
 func (v breakerView) Status() view.Status {
 	b := v.b
 	at := b.peekNow()
-	p := b.current.Load()
+	p := b.regime.Load()
 	c := b.counts(at)
 	s := view.Status{Incidents: p.allIncidents(b.date), SlowRate: c.SlowRate(), Config: p.rules}
 	if p.rules.config.SlowRate > 0 {
@@ -134,7 +134,7 @@ func (v breakerView) Status() view.Status {
 }
 
 // addFailures adds why the breaker refuses calls, or the last failure in the window.
-func (b *Breaker) addFailures(s *view.Status, p *current, failures int64) {
+func (b *Breaker) addFailures(s *view.Status, p *regime, failures int64) {
 	if e := p.refusal; e != nil && s.Lasts() != nil {
 		s.Reason, s.Margin = e.Reason, e.Margin
 		for _, f := range slices.Backward(e.LastFailures) {

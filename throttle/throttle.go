@@ -10,7 +10,6 @@ import (
 	"github.com/weir-go/weir/internal/settings"
 
 	"github.com/weir-go/weir/internal/clock"
-	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/tally"
 	"github.com/weir-go/weir/internal/verdict"
 	"github.com/weir-go/weir/window"
@@ -196,16 +195,3 @@ func (t *Throttle) noteAllowed(at int64) {
 		last = t.allowedAt.Load()
 	}
 }
-
-// Inside returns functions of throttles for the other packages of this module. Users cannot name
-// the key.
-func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its methods are needed
-
-// inside has the functions of throttles that gates use beyond the API.
-type inside struct{}
-
-// Record records the outcome of a call that t has allowed.
-func (inside) Record(t *Throttle, o window.Outcome) { t.record(t.now(), o) }
-
-// Name returns the name of t.
-func (inside) Name(t *Throttle) string { return t.name }

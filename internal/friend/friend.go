@@ -1,7 +1,8 @@
 // Package friend lets the packages of this module use more of each other than their pages show.
-// Packages alert, breaker, inflight, limiter and throttle have a function Inside, which returns a
-// value whose methods are for the other packages. It takes a [Key], which only packages of this
-// module can name.
+// Packages alert, breaker, inflight, limiter and throttle have a function Inside, and some types a
+// method Inside. It returns a value whose methods are for the other packages of the module. It
+// takes a [Key], which only packages of this module can name. The other types are those that these
+// methods exchange.
 package friend
 
 import "time"
@@ -9,8 +10,8 @@ import "time"
 // Key opens a package. The zero value is the only one.
 type Key struct{ _ int }
 
-// Gates makes the gates of a group of gates, for the breakers of type B of its group of breakers.
-type Gates[K comparable, B any] interface {
+// GateMaker makes the gate of each new key of a weir.Group. B is breaker.Breaker.
+type GateMaker[K comparable, B any] interface {
 	// NewGate returns the gate of a new key. A lock of the group of breakers is held.
 	NewGate(key K, b *B) Gate
 }

@@ -37,11 +37,11 @@ func TestFunctionsOfABreaker(t *testing.T) {
 
 	b.Force(breaker.ForcedOpen)
 	p = breaker.Permit{}
-	require.False(t, hooks.AdmitAfter(b, time.Second, &p))
+	require.False(t, hooks.AdmitClosedAt(b, time.Second, &p))
 	require.ErrorIs(t, hooks.AdmitAt(b, time.Now(), &p), breaker.ErrOpen)
 	require.ErrorIs(t, hooks.CheckAt(b, time.Now()), breaker.ErrOpen)
 	require.ErrorIs(t, hooks.Refuse(b, "a reason"), breaker.ErrOpen)
-	require.Equal(t, int64(3), b.Totals().Refused, "AdmitAfter refuses nothing")
+	require.Equal(t, int64(3), b.Totals().Refused, "AdmitClosedAt refuses nothing")
 	var told []waiting.Cause
 	w := watcher(func(c waiting.Cause) { told = append(told, c) })
 	hooks.Watch(b, &w)

@@ -23,7 +23,7 @@ func TestTypesHaveTheDocumentedStripedCounters(t *testing.T) {
 	require.Equal(t, []string{"tally.Calls.counters"}, fieldsOf[striped.Counter](reflect.TypeFor[window.Calls]()))
 	require.ElementsMatch(t, []string{"breaker.Breaker.refused", "tally.Calls.counters"}, fieldsOf[striped.Counter](reflect.TypeFor[breaker.Breaker]()))
 	require.ElementsMatch(t, []string{
-		"breaker.current.tally",
+		"breaker.regime.tally",
 		"breaker.endedTally.tally", // of windows that Reconfigure has ended
 		"breaker.ramp.counted",     // while the breaker recovers
 	}, fieldsOf[tally.Calls](reflect.TypeFor[breaker.Breaker]()))
