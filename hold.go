@@ -63,9 +63,10 @@ func (h *keyHold[K]) endOf(at int64) (int64, bool) {
 // hold ends later. It returns the lengthened d. Both durations are positive or 0, and their sum
 // does not overflow.
 //
-// All waits of a hold are stretched by the share of the first one. If each wait drew a share, the
-// largest of many shares would decide. A service that answers many calls would then hold all its
-// clients for about the longest time, and they would retry together.
+// longest comes from breaker.Config.CooldownJitter: see Gate.Hold. All waits of a hold are
+// stretched by the share of the first one. If each wait drew a share, the largest of many shares
+// would decide. A service that answers many calls would then hold all its clients for about the
+// longest time, and they would retry together.
 func (h *keyHold[K]) extend(at int64, d, longest time.Duration, share uint64) time.Duration {
 	if h.key != h.key { //nolint:gocritic // NaN, which is never found in a map
 		return d
