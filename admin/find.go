@@ -80,7 +80,8 @@ func flatten(sources []stat.Source) []stat.Source {
 // weirhttp.Limit. A source of a user that panics has none.
 func objectsOf(s stat.Source) (list []object) {
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			logPanic("Views", cause)
 			list = nil
 		}
 	}()

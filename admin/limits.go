@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weir-go/weir/inflight"
+	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat/view"
 )
@@ -28,10 +29,10 @@ func limitsOfParts(parts map[string][]view.Setting) limits {
 	return limitsIn(slices.Concat(slices.Collect(maps.Values(parts))...))
 }
 
-// limitsIn returns the limits in settings. A value that is not valid, which only a guard of a user
-// can have, is 0.
-func limitsIn(settings []view.Setting) (l limits) {
-	for _, s := range settings {
+// limitsIn returns the limits in a list of settings. A value that is not valid, which only a guard
+// of a user can have, is 0.
+func limitsIn(list []view.Setting) (l limits) {
+	for _, s := range list {
 		switch s.Name {
 		case "rate":
 			_ = l.rate.UnmarshalText([]byte(s.Value))
@@ -62,7 +63,7 @@ func finite(text string) float64 {
 func (l *limits) settings(of []view.Setting) []view.Setting {
 	values := map[string]string{
 		"rate": l.rate.String(), "burst": strconv.Itoa(l.burst), "max_concurrent": strconv.Itoa(l.maxConcurrent),
-		"limit": strconv.Itoa(l.quota), "k": number(l.k), "max_refusal": number(l.maxRefusal),
+		"limit": strconv.Itoa(l.quota), "k": settings.Number(l.k), "max_refusal": settings.Number(l.maxRefusal),
 	}
 	for i := range of {
 		of[i].Value = values[of[i].Name]
@@ -70,13 +71,11 @@ func (l *limits) settings(of []view.Setting) []view.Setting {
 	return of
 }
 
-func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
-
 // limitChanges is the aspect of the action limits.
 var limitChanges = &aspect{
 	what: "limits",
 	of:   func(t *target) *timedAction { return &t.limits },
-	text: func(settings map[string][]view.Setting) string { return limitsOfParts(settings).String() },
+	text: func(parts map[string][]view.Setting) string { return limitsOfParts(parts).String() },
 }
 
 // changesOf returns the changes that the fields of a body make to the limits of an object. Rate and

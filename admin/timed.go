@@ -122,8 +122,16 @@ func (c *change) settings() []view.Setting {
 
 // settingsOf returns the settings of a guard, or none if it panics.
 func settingsOf(t view.Tunable) (s []view.Setting) {
-	defer func() { _ = recover() }()
+	defer func() { logPanic("Settings", recover()) }()
 	return t.Settings()
+}
+
+// logPanic logs the panic of a guard of the user, unless there was none. The other guards must not
+// be lost because of it, and a timer must not end the program.
+func logPanic(method string, cause any) {
+	if cause != nil {
+		slog.Error("admin: a guard panicked", "event.name", eventRefused, "method", method, "panic", truncateText(fmt.Sprint(cause), maxReason))
+	}
 }
 
 // sameVersions reports whether the settings set were not set again: then now has their versions.
@@ -145,15 +153,9 @@ func (x *timedAction) values(of func(c *timedChange) []view.Setting) map[string]
 	return values
 }
 
-// undo restores the settings, and reports whether it did. A panic of a guard of the user would end
-// the program, because a timer calls undo.
-func (c *timedChange) undo(h *Handler) (done bool) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			h.config.Logger.LogAttrs(background, slog.LevelError, "admin: Restore panicked",
-				slog.String("event.name", eventRefused), slog.String("panic", truncateText(fmt.Sprint(cause), maxReason)))
-		}
-	}()
+// undo restores the settings, and reports whether it did.
+func (c *timedChange) undo() (done bool) {
+	defer func() { logPanic("Restore", recover()) }()
 	return c.tunable.Restore("by the end of a timed action", c.set, c.base)
 }
 
@@ -187,7 +189,7 @@ func (x *timedAction) end(h *Handler, t *target, a *aspect, begun int) {
 	e := entry{Verb: verbEnd, Before: a.text(x.values(settingsOfAction)), After: a.text(x.values(earlierSettings))}
 	kept := 0
 	for _, part := range slices.Sorted(maps.Keys(x.changes)) {
-		if !x.changes[part].undo(h) {
+		if !x.changes[part].undo() {
 			kept++
 		}
 	}

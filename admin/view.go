@@ -74,7 +74,8 @@ type busyKey struct {
 // view returns an object as JSON, or only its names if a method of a guard of the user panics.
 func (h *Handler) view(o *object, key string) (v objectView) {
 	defer func() {
-		if recover() != nil {
+		if cause := recover(); cause != nil {
+			logPanic("State or Bound", cause)
 			v = objectView{Kind: o.Kind, Name: o.Name, Key: key, Actions: []string{}}
 		}
 	}()

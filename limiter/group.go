@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/sentinel"
 	"github.com/weir-go/weir/internal/settings"
 	"github.com/weir-go/weir/stat"
@@ -34,7 +35,7 @@ type Group[K comparable] struct {
 	busiest    *busy.Sketch[K] // nil if the group has no name
 	epoch      time.Time
 	tierOf     func(K) int
-	copyKey    func(K) K // makes the stored copy of a new key; nil stores the key itself
+	clones     bool // keys are Cloners
 	seed       maphash.Seed
 	overflow   Overflow
 	maxKeys    int64
@@ -68,6 +69,8 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		epoch: t0, tierOf: c.TierOf, seed: maphash.MakeSeed(), overflow: c.Overflow, maxKeys: int64(c.MaxKeys), maxWaiters: c.MaxWaiters,
 		shards: make([]shard[K], min(64, (c.MaxKeys+127)/128)), tiers: make([]atomic.Pointer[limits], len(tiers)),
 	}
+	var key K
+	_, g.clones = any(key).(friend.Cloner[K])
 	g.statistics = newStatistics(c.Name, c.Shadow, nil)
 	if c.Name != "" {
 		g.busiest = busy.New[K](c.ShowKeys)

@@ -217,10 +217,6 @@ func (i insideGroup[K]) LookAt(t time.Time, key K, n int) Result {
 	return r
 }
 
-// CopyKeys makes the group store the result of copied instead of each new key, for keys that are
-// part of something large. It must be called before the group is used.
-func (i insideGroup[K]) CopyKeys(copied func(K) K) { i.group.copyKey = copied }
-
 // ForgetAll is Forget for all keys, and ends the hold of all keys.
 func (i insideGroup[K]) ForgetAll() { i.group.forgetAll() }
 

@@ -43,13 +43,13 @@ func (r *Requests) Name() string { return r.name }
 
 // Record counts a request for n tokens that was answered with the result: allowed or refused, and
 // by Limit and Remaining whether the tokens were near the limit. A request for 0 tokens is not
-// counted.
+// counted, and a negative n counts as a request for none.
 func (r *Requests) Record(result Result, n int) {
 	switch {
 	case n == 0:
 	case result.OK:
 		r.counts[allowed].add(n)
-		r.recordNear(result, n)
+		r.recordNear(result, max(n, 0))
 	default:
 		r.counts[refused].add(n)
 	}

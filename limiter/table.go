@@ -5,6 +5,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"github.com/weir-go/weir/internal/friend"
 )
 
 // table is a hash table of buckets with open addressing, so that finding a bucket usually touches
@@ -188,10 +190,10 @@ func (p *keyPosition[K]) tierTable() *tierTable[K] { return &p.shard.tiers[p.tie
 
 // storedCopy returns the copy of a new key to store.
 func (g *Group[K]) storedCopy(key K) K {
-	if g.copyKey != nil {
-		return g.copyKey(key)
+	if !g.clones { // the usual key, which would be allocated
+		return key
 	}
-	return key
+	return any(key).(friend.Cloner[K]).Clone(friend.Key{})
 }
 
 // idle returns a position. A bucket that was full before that position is idle: it is like a new

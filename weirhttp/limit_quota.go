@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -107,7 +108,7 @@ func (q *quota) remote(key quotaKey) limiter.Remote {
 	if key.text == "" {
 		return q.policy.Remote(anonymous(key.addr.String()))
 	}
-	return q.policy.Remote(key.clone().text)
+	return q.policy.Remote(key.Clone(friend.Key{}).text)
 }
 
 // observe yields the statistics of the quota. It reports whether yield wants more.

@@ -19,8 +19,8 @@ type quotaKey struct {
 	text string
 }
 
-// clone returns a copy to be stored: the text may be part of a longer string.
-func (k quotaKey) clone() quotaKey {
+// Clone returns a copy to be stored: the text may be part of a longer string.
+func (k quotaKey) Clone(friend.Key) quotaKey {
 	k.text = strings.Clone(k.text)
 	return k
 }
@@ -90,7 +90,6 @@ type bucketTable struct {
 
 func newBucketTable(p Policy, name string, maxKeys int) *bucketTable {
 	group := limiter.NewGroup(bucketConfig(p, name, maxKeys))
-	group.Inside(friend.Key{}).CopyKeys(quotaKey.clone)
 	return &bucketTable{Group: group, policy: p, maxKeys: maxKeys}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-go/weir/internal/busy"
+	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
@@ -188,7 +189,7 @@ func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
 		if len(t.byKey) >= t.maxKeys && !t.evictIdle(at) {
 			return t.takeWithoutRoom(at, n)
 		}
-		e = &keyLog{key: key.clone()}
+		e = &keyLog{key: key.Clone(friend.Key{})}
 		t.byKey[e.key] = e
 		t.append(e)
 	}

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"log/slog"
 	"strings"
 
 	"github.com/weir-go/weir/stat/view"
@@ -48,7 +49,11 @@ type settingRow struct {
 // addSettings adds the configuration. It may call a method of the user, so no lock is held. If that
 // panics, there is no configuration.
 func (d *detail) addSettings() {
-	defer func() { _ = recover() }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			slog.Error("dashboard: the config of a guard panicked", "name", d.Name, "panic", cause)
+		}
+	}()
 	if d.config == nil {
 		return
 	}

@@ -324,3 +324,17 @@ func TestTheIncidentsOfAGuardOfTheUserAreShown(t *testing.T) {
 		require.Equal(t, "10 %", d.Settings[0].Value)
 	})
 }
+
+// A gate by Join shows its incident in the entry of its breaker, which has another name.
+func TestTheIncidentOfAGateStandsWithItsBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := breaker.New("bank", shortCooldownConfig)
+		bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(50)})
+		page := newDefaultPage(weir.Join("payments", weir.Parts{Breaker: b, Limiter: bucket}))
+		runCalls(b, 0, 2)
+		time.Sleep(time.Second)
+		s := getSnapshot(t, page)
+		require.NotNil(t, s.row(t, "bank").Down)
+		require.Nil(t, s.row(t, "payments").Down)
+	})
+}

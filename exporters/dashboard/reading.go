@@ -68,10 +68,8 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 		r.extras.record(*seen.limiter, own)
 	}
 	if v, ok := r.source.(view.Viewer); ok {
-		n := 0
 		for one := range v.Views {
-			r.recordView(one, own, &seen, n == 0)
-			n++
+			r.recordView(one, own, &seen)
 		}
 	}
 	switch l, gate := r.source.(interface{ Limiter() limiter.Limiter }); {
@@ -87,27 +85,30 @@ func (r extraReader) Observe(yield func(*stat.Series, float64) bool) {
 // breaker, which may differ from the gate's. A window has no entry with extras.
 type sourceMetrics struct {
 	breaker, limiter, first *subject
-	named                   map[string]subject // all entries, by their names
+	breakers                int                // the number of breakers and groups of breakers
+	named                   map[string]subject // the other entries, without members
 }
 
 func (m *sourceMetrics) add(s *stat.Series) {
 	if s == nil || s.Instrument == nil {
 		return
 	}
-	switch of := subjectOf(s); {
-	case s.Instrument == instrument.BreakerState && attribute(s, keyAttribute) == "":
-		m.breaker = &of
-	case s.Instrument == instrument.BreakerState:
-		if m.breaker == nil { // of a group
-			m.breaker = &subject{class: callsClass, name: s.Values[0]}
+	of := subjectOf(s)
+	if member := attribute(s, keyAttribute); member != "" {
+		of.name = s.Values[0] // the entry of the group
+	}
+	switch s.Instrument {
+	case instrument.BreakerState:
+		if m.breaker == nil || *m.breaker != of {
+			m.breaker, m.breakers = &of, m.breakers+1
 		}
-	case s.Instrument == instrument.LimiterRequests:
+	case instrument.LimiterRequests:
 		m.limiter = &of
 	}
-	if of := subjectOf(s); m.first == nil || of != *m.first {
-		if m.first == nil {
-			m.first = &of
-		}
+	switch {
+	case m.first == nil:
+		m.first = &of
+	case of != *m.first:
 		if m.named == nil {
 			m.named = map[string]subject{}
 		}
@@ -115,16 +116,17 @@ func (m *sourceMetrics) add(s *stat.Series) {
 	}
 }
 
-// of returns the entry of a guard with the name: the one of that name, if there is one, or else
-// that of a breaker, or that of all metrics if only is set.
-func (m *sourceMetrics) of(name string, only bool) *subject {
-	if s, ok := m.named[name]; ok {
-		return &s
-	}
-	switch {
-	case m.breaker != nil:
+// of returns the entry of a guard with the name: that of the breaker, if there is one, or else the
+// one of that name, or the first one. It returns nil if there is none, and for a limiter.
+func (m *sourceMetrics) of(name string) *subject {
+	switch s, known := m.named[name]; {
+	case m.first == nil:
+		return nil
+	case m.breakers == 1:
 		return m.breaker
-	case only && m.limiter == nil:
+	case known:
+		return &s
+	case m.first.name == name || m.breakers == 0 && m.limiter == nil:
 		return m.first
 	}
 	return nil
@@ -140,11 +142,11 @@ func (r extraReader) recordMonitor(m *alert.Monitor) {
 	}
 }
 
-// recordView records a view of the source. first says whether it is the first one.
-func (r extraReader) recordView(v view.View, own extra, seen *sourceMetrics, first bool) {
+// recordView records a view of the source.
+func (r extraReader) recordView(v view.View, own extra, seen *sourceMetrics) {
 	if g, ok := v.(view.Guard); ok {
 		s := g.Status()
-		if of := seen.of(v.Name(), first); of != nil && (of.class != callsClass || seen.breaker != nil) {
+		if of := seen.of(v.Name()); of != nil && (of.class != callsClass || seen.breakers > 0) {
 			r.extras.recordStatus(*of, own, &s)
 		}
 		if seen.limiter != nil {

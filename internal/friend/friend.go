@@ -49,3 +49,7 @@ type Notifier struct {
 	LastError    string    // of the latest attempt that failed
 	DroppedAt    time.Time // when it last gave up a notification, or zero
 }
+
+// Cloner is a key that is part of something large. A limiter.Group stores the result of Clone
+// instead of a new key, and calls it under a lock. The key keeps out methods of users' keys.
+type Cloner[K any] interface{ Clone(k Key) K }

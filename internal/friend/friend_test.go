@@ -143,14 +143,20 @@ func TestReserveOfAnyLimiter(t *testing.T) {
 	}
 }
 
+// clonedKey is a key that counts its copies.
+type clonedKey string
+
+var copies int
+
+func (k clonedKey) Clone(friend.Key) clonedKey {
+	copies++
+	return clonedKey(strings.Clone(string(k)))
+}
+
 func TestFunctionsOfAGroup(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(10, time.Second), Burst: 1}, t0)
-	copies := 0
+	g := limiter.NewGroupAt(limiter.GroupConfig[clonedKey]{Rate: limiter.Per(10, time.Second), Burst: 1}, t0)
 	bare := g.Inside(friend.Key{})
-	bare.CopyKeys(func(key string) string {
-		copies++
-		return strings.Clone(key)
-	})
+	copies = 0
 	require.True(t, bare.LookAt(t0, "a", 1).OK)
 	require.True(t, bare.TakeAt(t0, "a", 1).OK)
 	require.False(t, bare.LookAt(t0, "a", 1).OK)

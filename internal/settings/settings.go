@@ -148,16 +148,7 @@ func index(s []view.Setting, name string) int {
 	return slices.IndexFunc(s, func(one view.Setting) bool { return one.Name == name })
 }
 
-// Text sets *to to the value of the setting with the name, if there is one.
-func Text(s []view.Setting, name string, to *string) {
-	for _, one := range s {
-		if one.Name == name {
-			*to = one.Value
-		}
-	}
-}
-
-// Int is [Text] for a whole number.
+// Int sets *to to the value of the setting with the name, if there is one.
 func Int(s []view.Setting, name string, to *int) error {
 	for _, one := range s {
 		if one.Name == name {
@@ -171,7 +162,7 @@ func Int(s []view.Setting, name string, to *int) error {
 	return nil
 }
 
-// Float is [Text] for a number.
+// Float is [Int] for a number.
 func Float(s []view.Setting, name string, to *float64) error {
 	for _, one := range s {
 		if one.Name == name {
@@ -185,7 +176,7 @@ func Float(s []view.Setting, name string, to *float64) error {
 	return nil
 }
 
-// Unmarshal is [Text] for a value that reads itself.
+// Unmarshal is [Int] for a value that reads itself.
 func Unmarshal(s []view.Setting, name string, to encoding.TextUnmarshaler) error {
 	for _, one := range s {
 		if one.Name == name {

@@ -207,8 +207,11 @@ func TestAGuardThatPanicsAtTheEndOfAnAction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &broken{}
 		var log bytes.Buffer
+		before := slog.Default()
+		slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+		defer slog.SetDefault(before)
 		anybody := func(*http.Request, admin.Action) (string, error) { return "alice", nil }
-		ops, err := admin.New(admin.Config{Authorize: anybody, Logger: slog.New(slog.NewTextHandler(&log, nil))}, b)
+		ops, err := admin.New(admin.Config{Authorize: anybody}, b)
 		require.NoError(t, err)
 		r := httptest.NewRequest(http.MethodPost, "/force?name=broken", strings.NewReader(`{"state":"open","for":"1m"}`))
 		r.Header.Set("Content-Type", "application/json")
@@ -218,7 +221,7 @@ func TestAGuardThatPanicsAtTheEndOfAnAction(t *testing.T) {
 		b.where.Store("Restore")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Contains(t, log.String(), "Restore panicked")
+		require.Contains(t, log.String(), "method=Restore panic=broken")
 	})
 }
 
