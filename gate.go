@@ -48,14 +48,14 @@ type Gate struct {
 	// the moments at which refused calls may retry; nil until one is refused
 	places *atomic.Pointer[places.Places]
 	waits  *waits    // nil for a gate of Join, which is not reconfigured
-	keyed  keyed     // nil for a gate that is not in a group
+	keyed  member    // nil for a gate that is not in a group
 	own    *ownParts // nil for a gate of Join or of a group
 
 	first setup // at first setup points to it, which saves an allocation
 }
 
-// keyed is what a gate of a group knows of the group.
-type keyed interface {
+// member is what a gate of a group knows of the group.
+type member interface {
 	current() *Gate
 	ofKey() *Gate
 	hasLeft() bool

@@ -279,7 +279,7 @@ func (g *Group[K]) Forget(key K) bool {
 	known := g.breakers.Forget(key)
 	g.holds.forget(key)
 	// before a call that waits is given a token of the filled bucket
-	g.waits.forget(func(k keyed) bool { return k.(*keyedGate[K]).hold.key == key })
+	g.waits.forget(func(k member) bool { return k.(*keyedGate[K]).hold.key == key })
 	g.mu.Lock()
 	buckets := g.buckets // also those that are kept while there is no Rate
 	g.mu.Unlock()

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"hash/maphash"
 	"math"
 	"math/bits"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/clock"
+	"github.com/weir-go/weir/internal/keyed"
 )
 
 // holdTable stores, in bounded memory, the keys that are held and when their holds end. Times are
@@ -30,8 +32,10 @@ type holdTable[K comparable] struct {
 	// the keys that limits or holds refuse; nil if the gate is not in a group
 	refusals *busy.Sketch[K]
 
-	mu   sync.RWMutex
-	ends map[K]int64
+	mu sync.RWMutex
+	// a key is in use until its hold ends; the value is the share of the longest stretch, in units
+	// of 2⁻⁶⁴, drawn when the hold begins
+	ends keyed.Map[K, uint64]
 	all  *int64 // when the hold of all keys ends; nil if there is none
 }
 
@@ -39,9 +43,9 @@ type holdTable[K comparable] struct {
 type keyHold[K comparable] struct {
 	table *holdTable[K]
 	key   K
-
-	share uint64 // the share of the longest stretch, in units of 2⁻⁶⁴; drawn when a hold begins
 }
+
+var holdSeed = maphash.MakeSeed()
 
 // endOf returns when the hold of the key ends, or false if the key is not held at the time.
 func (h *keyHold[K]) endOf(at int64) (int64, bool) {
@@ -52,7 +56,12 @@ func (h *keyHold[K]) endOf(at int64) (int64, bool) {
 	}
 	h.table.mu.RLock()
 	defer h.table.mu.RUnlock()
-	end, held := h.table.ends[h.key]
+	var end int64
+	s := h.table.ends.Find(maphash.Comparable(holdSeed, h.key), h.key)
+	held := s != nil
+	if held {
+		end = s.Until
+	}
 	if all := h.table.all; all != nil && (!held || *all > end) {
 		end, held = *all, true
 	}
@@ -75,34 +84,36 @@ func (h *keyHold[K]) extend(at int64, d, longest time.Duration, share uint64) ti
 	t.restartIfNew(at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old, known := t.ends[h.key]
-	if !known || old <= at {
-		h.share = share
+	hash := maphash.Comparable(holdSeed, h.key)
+	s := t.ends.Find(hash, h.key)
+	if s == nil {
+		s = t.add(hash, h.key, at)
 	}
-	part, _ := bits.Mul64(h.share, uint64(longest))
+	if s.Until <= at {
+		s.Value = share
+	}
+	part, _ := bits.Mul64(s.Value, uint64(longest))
 	d += time.Duration(part)
-	t.extend(h.key, at, d)
-	return d
-}
-
-// extend is like keyHold.extend, but does not lengthen the hold by a random share. The caller holds
-// the lock.
-func (t *holdTable[K]) extend(key K, at int64, d time.Duration) {
 	end := at + int64(d)
 	if end < at { // overflow
 		end = math.MaxInt64
 	}
-	old, known := t.ends[key]
-	switch {
-	case known && old >= end:
-		return
-	case t.ends == nil:
-		t.ends = map[K]int64{}
-	case !known && len(t.ends) >= t.max:
-		t.makeRoom(at)
+	if end > s.Until {
+		s.Until = end
+		t.extendLast(at, end)
 	}
-	t.ends[key] = end
-	t.extendLast(at, end)
+	return d
+}
+
+// add makes an entry for a key without one. The lock is held.
+func (t *holdTable[K]) add(hash uint64, key K, at int64) *keyed.Slot[K, uint64] {
+	s, _ := t.ends.Place(hash, key, at+1)
+	if !s.HasKey() && t.ends.Len() >= t.max && t.ends.Evict(sampleSize, at+1) == 0 {
+		t.evictFirst()
+	}
+	s, _ = t.ends.Add(s, hash, key, at+1)
+	s.Until = at
+	return s
 }
 
 // restartIfNew ends all holds if the clock is a new one: see clock.IsNew.
@@ -113,7 +124,7 @@ func (t *holdTable[K]) restartIfNew(at int64) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ends, t.all = nil, nil
+	t.ends, t.all = keyed.Map[K, uint64]{}, nil
 	t.last.Store(0)
 	t.latest.Store(at)
 }
@@ -146,35 +157,31 @@ func (t *holdTable[K]) extendAll(at int64, d time.Duration) {
 // refused counts a refusal of the key by its limits or by a hold.
 func (h *keyHold[K]) refused() { h.table.refusals.Add(h.key) }
 
-// sampleSize is the number of entries that makeRoom looks at.
-const sampleSize = 16
+// sampleSize is the number of slots that are searched for holds that have ended, or for the one
+// that ends first.
+const sampleSize = 32
 
-// makeRoom deletes, of a sample of entries, those that have ended and the one that ends first.
-func (t *holdTable[K]) makeRoom(at int64) {
-	var first K
-	firstEnd, looked := int64(math.MaxInt64), 0
-	for key, end := range t.ends {
-		if end <= at {
-			delete(t.ends, key)
-		}
-		if end <= firstEnd {
-			first, firstEnd = key, end
-		}
-		if looked++; looked == sampleSize {
-			break
+// evictFirst ends the hold that ends first in a sample of the holds. There are some.
+func (t *holdTable[K]) evictFirst() {
+	var first *keyed.Slot[K, uint64]
+	for first == nil {
+		for s := range t.ends.Next(sampleSize) {
+			if first == nil || s.Until < first.Until {
+				first = s
+			}
 		}
 	}
-	if _, known := t.ends[first]; known { // it has not ended
-		delete(t.ends, first)
-		t.evicted.Add(1)
-	}
+	t.ends.Remove(first)
+	t.evicted.Add(1)
 }
 
 // forget ends the hold of a key.
 func (t *holdTable[K]) forget(key K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.ends, key)
+	if s := t.ends.Find(maphash.Comparable(holdSeed, key), key); s != nil {
+		t.ends.Remove(s)
+	}
 }
 
 // clear deletes all entries if the last hold has ended.
@@ -182,7 +189,7 @@ func (t *holdTable[K]) clear(at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at >= t.last.Load() {
-		t.ends, t.all = nil, nil
+		t.ends, t.all = keyed.Map[K, uint64]{}, nil
 		t.last.Store(0)
 	}
 }

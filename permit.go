@@ -327,7 +327,7 @@ func (g *setup) currentSetup() *setup {
 	return g.keyed.current().setup.Load()
 }
 
-// setupOfKey returns the setup of keyed.ofKey.
+// setupOfKey returns the setup of member.ofKey.
 func (g *setup) setupOfKey() *setup {
 	if g.keyed == nil {
 		return g

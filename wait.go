@@ -333,7 +333,7 @@ func (all *waits) remove(w waiter) (end time.Time) {
 }
 
 // forget interrupts the calls of a key that wait, because the key was forgotten.
-func (all *waits) forget(isOf func(keyed) bool) {
+func (all *waits) forget(isOf func(member) bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for w, terms := range all.all {

@@ -150,6 +150,5 @@ func (k Keyed[K]) RefundNow(n int) {
 func (g *Group[K]) knows(p *keyPosition[K]) bool {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
-	_, known := p.tierTable().table.find(p.hash, p.key, alwaysFull)
-	return known
+	return p.tierTable().buckets.Find(p.hash, p.key) != nil
 }

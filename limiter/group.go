@@ -92,7 +92,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 		s.latest = firstPosition
 		s.tiers = make([]tierTable[K], len(tiers))
 		for j := range s.tiers {
-			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), table: table[K]{lastEvicted: alwaysFull + 1}, noRefundBefore: firstPosition}
+			s.tiers[j] = tierTable[K]{limits: g.tiers[j].Load(), buckets: noBuckets[K](), noRefundBefore: firstPosition}
 		}
 	}
 	return g
@@ -138,14 +138,16 @@ func (g *Group[K]) forget(p *keyPosition[K]) (known bool) {
 	s := p.shard
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, known = s.holds[p.key]; known {
-		delete(s.holds, p.key)
+	if own := s.holds.Find(p.hash, p.key); own != nil {
+		s.holds.Remove(own)
 		g.holdCount.Add(-1)
+		known = true
 	}
 	at := clampTime(time.Since(g.epoch))
 	for i := range s.tiers {
 		s.tiers[i].noRefundBefore = max(s.tiers[i].noRefundBefore, at+1)
-		if s.tiers[i].table.remove(p.hash, p.key) {
+		if b := s.tiers[i].buckets.Find(p.hash, p.key); b != nil {
+			s.tiers[i].buckets.Remove(b)
 			g.keyCount.Add(-1)
 			known = true
 		}

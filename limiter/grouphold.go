@@ -3,6 +3,8 @@ package limiter
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/weir-go/weir/internal/keyed"
 )
 
 // keyHold is the hold of a key, in the units of the limits of a tier. It is kept until the bucket
@@ -21,20 +23,21 @@ func (g *Group[K]) holdAt(at time.Duration, key K, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	until := addTime(at, d)
-	old, known := s.holds[key]
+	old, full := p.ownHold(), int64(alwaysFull)
 	switch {
-	case d <= 0 || known && until <= old.until:
+	case d <= 0 || old != nil && until <= old.until:
 		return
-	case key != key || !known && !g.claimHold(s, at): //nolint:gocritic // a NaN would never be found again
+	case key != key || old == nil && !g.claimHold(s, at): //nolint:gocritic // a NaN would never be found again
 		g.noRoom.Add(1)
 		return
-	case !known || old.tier != p.tier:
-		old.full = alwaysFull
+	case old == nil:
+		slot, _ := s.holds.Place(p.hash, key, 0)
+		slot, _ = s.holds.Add(slot, p.hash, g.storedCopy(key), 0)
+		old = &slot.Value
+	case old.tier == p.tier:
+		full = old.full
 	}
-	if s.holds == nil {
-		s.holds = map[K]keyHold{}
-	}
-	s.holds[key] = keyHold{p.tierTable().limits.holdUntil(until), p.tier, old.full}
+	*old = keyHold{p.tierTable().limits.holdUntil(until), p.tier, full}
 	s.held = true
 }
 
@@ -52,61 +55,57 @@ func (g *Group[K]) claimHold(s *shard[K], at time.Duration) bool {
 }
 
 // holdOf returns the hold of a key: its own hold combined with the hold of all keys. Each call also
-// checks one hold and drops it if it has expired, so that expired holds do not accumulate.
+// looks at one slot of the holds, and drops a hold that has expired, so that expired holds do not
+// accumulate.
 func (g *Group[K]) holdOf(p *keyPosition[K], at time.Duration) hold {
 	s := p.shard
 	g.dropHolds(s, at, 1, false)
-	if h, known := s.holds[p.key]; known && h.tier == p.tier && h.remaining(at) == 0 {
-		g.dropHold(p, h, at, false)
+	if own := s.holds.Find(p.hash, p.key); own != nil && own.Value.tier == p.tier && own.Value.remaining(at) == 0 {
+		g.dropHold(p, own, at, false)
 	}
-	h := g.ownHold(p)
+	h := p.holdInTier()
 	if s.all != nil {
 		s.dropExpiredHold(p.tier, at)
 	}
 	if s.all != nil {
 		h = h.combinedWith(s.all[p.tier])
 	}
-	s.held = len(s.holds) > 0 || s.all != nil
+	s.held = s.holds.Len() > 0 || s.all != nil
 	return h
 }
 
-// ownHold returns the hold of the key alone.
-func (g *Group[K]) ownHold(p *keyPosition[K]) hold {
-	s := p.shard
-	h, known := s.holds[p.key]
-	if !known {
+// holdInTier returns the hold of the key alone, in the units of its tier.
+func (p *keyPosition[K]) holdInTier() hold {
+	own := p.ownHold()
+	if own == nil {
 		return noHold
 	}
-	if h.tier != p.tier {
-		h = keyHold{p.tierTable().limits.holdUntil(h.until), p.tier, alwaysFull}
-		s.holds[p.key] = h
+	if own.tier != p.tier {
+		*own = keyHold{p.tierTable().limits.holdUntil(own.until), p.tier, alwaysFull}
 	}
-	return h.hold
+	return own.hold
 }
 
-// dropHolds looks at up to limit holds, and drops those that are over and whose buckets are full
-// again. If move is set, it also moves the buckets of other holds that are over to the table, as
-// far as there is room.
+// dropHolds looks at up to limit slots of holds, and drops those that are over and whose buckets
+// are full again. If move is set, it also moves the buckets of other holds that are over to the
+// table, as far as there is room.
 func (g *Group[K]) dropHolds(s *shard[K], at time.Duration, limit int, move bool) {
-	for key, h := range s.holds {
-		if h.remaining(at) == 0 {
-			g.dropHold(&keyPosition[K]{shard: s, tier: h.tier, hash: g.hash(key) | 1, key: key}, h, at, move)
-		}
-		if limit--; limit == 0 {
-			return
+	for own := range s.holds.Next(limit) {
+		if own.Value.remaining(at) == 0 {
+			g.dropHold(&keyPosition[K]{shard: s, tier: own.Value.tier, hash: g.hash(own.Key), key: own.Key}, own, at, move)
 		}
 	}
 }
 
 // dropHold does the work of dropHolds for the hold h of a key, which is over.
-func (g *Group[K]) dropHold(p *keyPosition[K], h keyHold, at time.Duration, move bool) {
-	t := p.tierTable()
+func (g *Group[K]) dropHold(p *keyPosition[K], own *keyed.Slot[K, keyHold], at time.Duration, move bool) {
+	t, h := p.tierTable(), &own.Value
 	idle, full := t.limits.idle(at), max(h.floor, h.full)
 	isIdle := t.limits.counted == 0 || full < idle
 	if !isIdle && !move {
 		return
 	}
-	s, known := t.table.find(p.hash, p.key, idle)
+	s, known := t.buckets.Place(p.hash, p.key, idle)
 	if !known && !isIdle {
 		if s = g.addKey(p, s, at); s == nil {
 			return
@@ -114,15 +113,15 @@ func (g *Group[K]) dropHold(p *keyPosition[K], h keyHold, at time.Duration, move
 		known = true
 	}
 	if known {
-		s.full = max(s.full, full)
+		s.Until = max(s.Until, full)
 	}
 	// The bucket is not full before that position. This must also hold for a request that states an
 	// earlier time.
 	if isIdle {
-		t.table.lastEvicted = max(t.table.lastEvicted, full)
+		t.buckets.LastEvicted = max(t.buckets.LastEvicted, full)
 	}
 	t.noRefundBefore = max(t.noRefundBefore, h.until)
-	delete(p.shard.holds, p.key)
+	p.shard.holds.Remove(own)
 	g.holdCount.Add(-1)
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/weir-go/weir/internal/keyed"
 )
 
 // Reconfigure changes Rate, Burst, Tiers, Shadow and ShowKeys. Keys keep their tokens and holds, as
@@ -60,19 +62,16 @@ func (g *Group[K]) setTier(at time.Duration, tier int, t Tier) {
 // keys.
 func (s *shard[K]) setLimits(tier int, l *limits, at time.Duration) {
 	t := &s.tiers[tier]
-	for i := range t.table.slots {
-		if slot := &t.table.slots[i]; slot.hasKey() {
-			slot.full = l.convertIdle(t.limits, slot.full, at)
-		}
+	for b := range t.buckets.All() {
+		b.Until = l.convertIdle(t.limits, b.Until, at)
 	}
-	t.table.lastEvicted = l.convertIdle(t.limits, t.table.lastEvicted, at)
-	for key, h := range s.holds {
-		if h.tier == tier {
+	t.buckets.LastEvicted = l.convertIdle(t.limits, t.buckets.LastEvicted, at)
+	for own := range s.holds.All() {
+		if h := &own.Value; h.tier == tier {
 			if h.full != alwaysFull {
 				h.full = l.convertIdle(t.limits, h.full, at)
 			}
 			h.hold = l.convertHold(t.limits, h.hold, at)
-			s.holds[key] = h
 		}
 	}
 	if s.all != nil {
@@ -87,7 +86,7 @@ func (l *limits) convertIdle(old *limits, full int64, at time.Duration) int64 {
 	if full < old.idle(at) && now <= l.units(l.clamp(at)) {
 		now = min(now, l.idle(at)-1)
 	}
-	return max(now, alwaysFull+1)
+	return max(now, alwaysFull)
 }
 
 // holdAll refuses all requests of all keys for d, as [Keyed.Hold] does for one key. It does not
@@ -135,11 +134,9 @@ func (s *shard[K]) dropExpiredHold(tier int, at time.Duration) {
 	}
 	// After the hold, no bucket is full before h.floor. This must also hold for a request that
 	// states an earlier time.
-	t.table.lastEvicted = max(t.table.lastEvicted, h.floor)
-	for i := range t.table.slots {
-		if slot := &t.table.slots[i]; slot.hasKey() {
-			slot.full = max(slot.full, h.floor)
-		}
+	t.buckets.LastEvicted = max(t.buckets.LastEvicted, h.floor)
+	for b := range t.buckets.All() {
+		b.Until = max(b.Until, h.floor)
 	}
 	s.all[tier] = noHold
 	if !slices.ContainsFunc(s.all, func(h hold) bool { return h != noHold }) {
@@ -173,12 +170,12 @@ func (g *Group[K]) forgetAll() {
 	for i := range g.shards {
 		s := &g.shards[i]
 		s.mu.Lock()
-		g.holdCount.Add(-int64(len(s.holds)))
-		s.holds, s.all, s.held = nil, nil, false
+		g.holdCount.Add(-int64(s.holds.Len()))
+		s.holds, s.all, s.held = keyed.Map[K, keyHold]{}, nil, false
 		for j := range s.tiers {
 			t := &s.tiers[j]
-			g.keyCount.Add(-int64(t.table.keys))
-			t.table = table[K]{lastEvicted: alwaysFull + 1}
+			g.keyCount.Add(-int64(t.buckets.Len()))
+			t.buckets = noBuckets[K]()
 			t.noRefundBefore = max(t.noRefundBefore, clampTime(time.Since(g.epoch))+1)
 		}
 		s.mu.Unlock()

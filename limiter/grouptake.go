@@ -116,10 +116,9 @@ func (g *Group[K]) putBack(now time.Time, key K, back taken, n int) taken {
 	g.locate(&p, key)
 	p.shard.mu.Lock()
 	t := p.tierTable()
-	s, known := t.table.find(p.hash, key, alwaysFull)
-	if known && back.at >= t.noRefundBefore {
+	if s := t.buckets.Find(p.hash, key); s != nil && back.at >= t.noRefundBefore {
 		units := t.limits.returnable(back, n, t.refunded, now.Sub(g.epoch))
-		s.full = max(s.full-units, alwaysFull+1)
+		s.Until = max(s.Until-units, alwaysFull)
 		t.refunded += units
 		back.end -= units
 		back.refunded += units

@@ -126,7 +126,7 @@ func (k Keyed[K]) takenAt(t time.Time, n int) taken {
 	p.shard.mu.Lock()
 	defer p.shard.mu.Unlock()
 	table := p.tierTable()
-	if _, known := table.table.find(p.hash, k.key, alwaysFull); !known && g.overflow == ShareNew {
+	if table.buckets.Find(p.hash, k.key) == nil && g.overflow == ShareNew {
 		all := g.shared[p.tier].takenAt(t, n)
 		all.shared = g.shared[p.tier]
 		return all

@@ -1,6 +1,7 @@
 package weirhttp
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/weir-go/weir/internal/busy"
 	"github.com/weir-go/weir/internal/friend"
 	"github.com/weir-go/weir/internal/instrument"
+	"github.com/weir-go/weir/internal/keyed"
 	"github.com/weir-go/weir/limiter"
 	"github.com/weir-go/weir/stat"
 )
@@ -111,7 +113,7 @@ func (w *windowTable) Observe(yield func(*stat.Series, float64) bool) {
 		return
 	}
 	w.logs.mu.Lock()
-	keys, evictions, noRoom, c := len(w.logs.byKey), w.logs.evictions, w.logs.noRoom, w.logs.limit
+	keys, evictions, noRoom, c := w.logs.keys.Len(), w.logs.evictions, w.logs.noRoom, w.logs.limit
 	w.logs.mu.Unlock()
 	_ = yield(w.series.keys, float64(keys)) &&
 		yield(w.series.evictions, float64(evictions)) &&
@@ -129,36 +131,25 @@ func newWindowSeries(name string) *windowSeries {
 	}
 }
 
-// windowLogs holds the logs of all keys of a policy in a list, in the order in which the keys last
-// took something. So the oldest key in the list becomes idle first. The callers of all methods must
-// hold the lock.
+// windowLogs holds the logs of all keys of a policy. A key is in use as long as anything counts in
+// its log. The callers of all methods must hold the lock.
 type windowLogs struct {
 	maxKeys  int
 	overflow limiter.Overflow
+	seed     maphash.Seed
 
-	mu             sync.Mutex
-	epoch          time.Time
-	latest         int64 // the result of the last call of now
-	limit          windowLimit
-	byKey          map[quotaKey]*keyLog
-	oldest, newest *keyLog
-	shared         windowLog // of all keys without room, for limiter.ShareNew
-	evictions      int64
-	noRoom         int64 // requests of keys without room
-}
-
-// keyLog is the log of a key, and an element of the list.
-type keyLog struct {
-	windowLog
-
-	key          quotaKey
-	older, newer *keyLog
+	mu        sync.Mutex
+	epoch     time.Time
+	latest    int64 // the result of the last call of now
+	limit     windowLimit
+	keys      keyed.Map[quotaKey, windowLog]
+	shared    windowLog // of all keys without room, for limiter.ShareNew
+	evictions int64
+	noRoom    int64 // requests of keys without room
 }
 
 func newWindowLogs(p Policy, maxKeys int) *windowLogs {
-	return &windowLogs{
-		epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.overflow(), byKey: map[quotaKey]*keyLog{},
-	}
+	return &windowLogs{epoch: time.Now(), limit: p.windowLimit(), maxKeys: maxKeys, overflow: p.overflow(), seed: maphash.MakeSeed()}
 }
 
 func (p Policy) windowLimit() windowLimit {
@@ -179,39 +170,61 @@ func (t *windowLogs) now() int64 {
 	return at
 }
 
+func (t *windowLogs) find(key quotaKey) *keyed.Slot[quotaKey, windowLog] {
+	return t.keys.Find(maphash.Comparable(t.seed, key), key)
+}
+
 // take takes n for the key. A key that has taken nothing is not stored.
 func (t *windowLogs) take(at int64, key quotaKey, n int) reply {
-	e := t.byKey[key]
-	if e == nil {
-		if r := t.peek(at, key, n); !r.OK || n == 0 || !r.room {
+	hash := maphash.Comparable(t.seed, key)
+	s, known := t.keys.Place(hash, key, at)
+	if !known {
+		if r := t.limit.untouched(at, n); !r.OK || n == 0 {
 			return r
 		}
-		if len(t.byKey) >= t.maxKeys && !t.evictIdle(at) {
+		if !t.makeRoom(s, at) {
 			return t.takeWithoutRoom(at, n)
 		}
-		e = &keyLog{key: key.Clone(friend.Key{})}
-		t.byKey[e.key] = e
-		t.append(e)
+		var evicted int
+		s, evicted = t.keys.Add(s, hash, key.Clone(friend.Key{}), at)
+		t.evictions += int64(evicted)
 	}
-	r := e.take(t.limit, at, n)
-	if n != 0 && r.OK {
-		t.unlink(e)
-		t.append(e)
-	}
-	return reply{Result: r, next: e.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+	r := s.Value.take(t.limit, at, n)
+	s.Until = at + int64(r.ResetAfter) - 1
+	return reply{Result: r, next: s.Value.untilNext(t.limit, at), room: true, taken: taken{offset: at}}
+}
+
+// untouched returns the reply to a key that has taken nothing.
+func (c windowLimit) untouched(at int64, n int) reply {
+	var none windowLog
+	return reply{Result: none.peek(c, at, n), room: true}
 }
 
 // peek returns what take would return, and takes nothing.
 func (t *windowLogs) peek(at int64, key quotaKey, n int) reply {
-	if e := t.byKey[key]; e != nil {
-		return reply{Result: e.peek(t.limit, at, n), next: e.untilNext(t.limit, at), room: true}
+	s, known := t.keys.Place(maphash.Comparable(t.seed, key), key, at)
+	if known {
+		return reply{Result: s.Value.peek(t.limit, at, n), next: s.Value.untilNext(t.limit, at), room: true}
 	}
-	var none windowLog
-	r := none.peek(t.limit, at, n)
-	if r.OK && n > 0 && len(t.byKey) >= t.maxKeys && !t.oldest.isIdle(t.limit, at) {
+	r := t.limit.untouched(at, n)
+	if r.OK && n > 0 && !t.makeRoom(s, at) {
 		return t.lookWithoutRoom(at, n)
 	}
-	return reply{Result: r, room: true}
+	return r
+}
+
+// scanLength is how many slots are searched for idle keys when there is no room.
+const scanLength = 16
+
+// makeRoom reports whether there is room for a new key in the slot. If necessary, it evicts idle
+// keys, unless the slot has one that the new key can replace.
+func (t *windowLogs) makeRoom(s *keyed.Slot[quotaKey, windowLog], at int64) bool {
+	if s.HasKey() || t.keys.Len() < t.maxKeys {
+		return true
+	}
+	evicted := t.keys.Evict(scanLength, at)
+	t.evictions += int64(evicted)
+	return evicted > 0
 }
 
 // takeWithoutRoom does the work of take for a new key while all keys are in use.
@@ -232,22 +245,30 @@ func (t *windowLogs) lookWithoutRoom(at int64, n int) (r reply) {
 	case limiter.PassNew:
 		r = reply{Result: limiter.Result{OK: true, Limit: limit, Remaining: limit}, room: true}
 	case limiter.RefuseNew:
-		wait := t.oldest.result(t.limit, at, 0).ResetAfter // until the oldest key is idle
-		r = reply{Result: limiter.Result{Limit: limit, RetryAfter: max(wait, 1)}}
+		r = reply{Result: limiter.Result{Limit: limit, RetryAfter: t.untilIdle(at)}}
 	}
 	r.NoRoom = true
 	return r
 }
 
+// untilIdle returns an estimate of the time until a key is idle: until the first of the next keys
+// is.
+func (t *windowLogs) untilIdle(at int64) time.Duration {
+	first := at + t.limit.window
+	for s := range t.keys.Next(scanLength) {
+		first = min(first, s.Until+1)
+	}
+	return time.Duration(max(first-at, 1))
+}
+
 // refund gives back n that the key took at the time. An empty log is deleted, so that its place is
 // free.
 func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
-	e := t.byKey[key]
+	s := t.find(key)
 	switch {
-	case e != nil:
-		if e.refund(at, n); len(e.spans) == 0 {
-			t.unlink(e)
-			delete(t.byKey, key)
+	case s != nil:
+		if s.Value.refund(at, n); len(s.Value.spans) == 0 {
+			t.keys.Remove(s)
 		}
 	case t.overflow == limiter.ShareNew:
 		t.shared.refund(at, n)
@@ -256,57 +277,14 @@ func (t *windowLogs) refund(at int64, key quotaKey, n int64) {
 
 // forget deletes the log of a key, and reports whether there was one.
 func (t *windowLogs) forget(key quotaKey) bool {
-	e := t.byKey[key]
-	if e != nil {
-		t.unlink(e)
-		delete(t.byKey, key)
+	s := t.find(key)
+	if s != nil {
+		t.keys.Remove(s)
 	}
-	return e != nil
+	return s != nil
 }
 
-func (t *windowLogs) forgetAll() {
-	clear(t.byKey)
-	t.oldest, t.newest, t.shared = nil, nil, windowLog{}
-}
-
-// evictIdle evicts the two oldest keys that are idle: two, so that the table shrinks when fewer
-// keys are in use. It reports whether it evicted a key.
-func (t *windowLogs) evictIdle(at int64) (evicted bool) {
-	for range 2 {
-		e := t.oldest
-		if e == nil || !e.isIdle(t.limit, at) {
-			return evicted
-		}
-		t.unlink(e)
-		delete(t.byKey, e.key)
-		t.evictions++
-		evicted = true
-	}
-	return evicted
-}
-
-func (t *windowLogs) unlink(e *keyLog) {
-	if e.older == nil {
-		t.oldest = e.newer
-	} else {
-		e.older.newer = e.newer
-	}
-	if e.newer == nil {
-		t.newest = e.older
-	} else {
-		e.newer.older = e.older
-	}
-}
-
-func (t *windowLogs) append(e *keyLog) {
-	e.older, e.newer = t.newest, nil
-	if t.newest == nil {
-		t.oldest = e
-	} else {
-		t.newest.newer = e
-	}
-	t.newest = e
-}
+func (t *windowLogs) forgetAll() { t.keys, t.shared = keyed.Map[quotaKey, windowLog]{}, windowLog{} }
 
 // windowLog remembers what one key has taken in a window, as spans of time. Times are nanoseconds,
 // and no method gets an earlier time than was given before.
@@ -420,9 +398,4 @@ func (l *windowLog) untilNext(c windowLimit, at int64) time.Duration {
 		return 0
 	}
 	return l.untilExpired(c, at, max(l.used+1-c.limit, 1))
-}
-
-// isIdle reports whether nothing counts any more.
-func (l *windowLog) isIdle(c windowLimit, at int64) bool {
-	return len(l.spans) == 0 || at-l.spans[len(l.spans)-1].last >= c.window
 }

@@ -187,7 +187,7 @@ func TestFloodOfKeysInAWindow(t *testing.T) {
 
 			time.Sleep(time.Hour)
 			require.Equal(t, 200, request{key: "new"}.send(h).Code, "all keys are idle, so there is room")
-			require.InDelta(t, 2, readMetrics(l)["evictions window"], 0)
+			require.Positive(t, readMetrics(l)["evictions window"])
 		})
 	}
 }

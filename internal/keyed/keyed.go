@@ -1,15 +1,12 @@
-// Package keyed keeps one entry per key, for a bounded number of keys.
-//
-// A full table evicts an entry for a new key: one that is idle, as its value says, and if possible
-// one that was not looked up lately. Entries are checked in the order of a clock, as in Corbató, A
-// Paging Experiment with the Multics System (1968).
+// Package keyed has the table of all groups: one entry per key, in bounded memory, where an entry
+// that is idle makes room for a new key. A [Map] keeps values in place; each entry says until when
+// it is in use. A [Table] keeps values that others point to, and asks them whether they are idle.
 package keyed
 
 import (
 	"hash/maphash"
 	"iter"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +25,10 @@ type Value[V any] interface {
 
 // Table has at most as many values of type V as New was told. All methods are safe for concurrent
 // use.
+//
+// A full table evicts an entry for a new key: one that is idle, as its value says, and if possible
+// one that was not looked up lately. Entries are checked in the order of a clock, as in Corbató, A
+// Paging Experiment with the Multics System (1968).
 type Table[K comparable, V any, P Value[V]] struct {
 	max       int
 	epoch     time.Time
@@ -54,16 +55,13 @@ type shard[K comparable, V any, P Value[V]] struct {
 	// the last time at which no value could be evicted, as offset from the epoch, or neverFull
 	fullAt atomic.Int64
 
-	mu    sync.RWMutex // guards the fields below
-	byKey map[K]*entry[K, V]
-	ring  []*entry[K, V] // the same entries, in the order in which they are checked
-	hand  int            // the entry that was checked last
+	mu      sync.RWMutex // guards the entries
+	entries Map[K, *entry[V]]
 }
 
-type entry[K comparable, V any] struct {
+type entry[V any] struct {
 	value V           // first, together with used, because Get reads these two
 	used  atomic.Bool // the value was looked up since it was last checked
-	key   K
 	// when the last check found that used was set; guarded by the lock of the shard
 	usedAt time.Time
 }
@@ -78,21 +76,29 @@ func New[K comparable, V any, P Value[V]](maxKeys int, epoch time.Time) *Table[K
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.number, s.max = i, (maxKeys+i)/len(t.shards)
-		s.byKey = map[K]*entry[K, V]{}
 		s.fullAt.Store(neverFull)
 	}
 	return t
 }
 
-func (t *Table[K, V, P]) shard(key K) *shard[K, V, P] {
-	return &t.shards[maphash.Comparable(t.seed, key)%uint64(len(t.shards))]
+func (t *Table[K, V, P]) shard(key K) (s *shard[K, V, P], hash uint64) {
+	hash = maphash.Comparable(t.seed, key)
+	return &t.shards[hash%uint64(len(t.shards))], hash
+}
+
+// find returns the entry of the key, or nil. The lock of the shard is held.
+func (s *shard[K, V, P]) find(hash uint64, key K) *entry[V] {
+	if slot := s.entries.Find(hash, key); slot != nil {
+		return slot.Value
+	}
+	return nil
 }
 
 // Get looks up the value of the key, nil if there is none. It allocates nothing.
 func (t *Table[K, V, P]) Get(key K) P {
-	s := t.shard(key)
+	s, hash := t.shard(key)
 	s.mu.RLock()
-	e := s.byKey[key]
+	e := s.find(hash, key)
 	s.mu.RUnlock()
 	if e == nil {
 		return nil
@@ -107,55 +113,58 @@ func (t *Table[K, V, P]) Get(key K) P {
 // the lock of the shard. It returns nil if there is no room. The key must equal itself, which a NaN
 // does not.
 func (t *Table[K, V, P]) Add(key K, now time.Time, fill func(P)) P {
-	s := t.shard(key)
+	s, hash := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.byKey[key]; e != nil {
+	if e := s.find(hash, key); e != nil {
 		e.used.Store(true)
 		return &e.value
 	}
-	i := t.makeRoom(s, now)
-	if i < 0 {
+	if !t.makeRoom(s, now) {
 		s.fullAt.Store(int64(now.Sub(t.epoch)))
 		return nil
 	}
-	e := &entry[K, V]{key: key, usedAt: now}
+	e := &entry[V]{usedAt: now}
 	e.used.Store(true)
 	fill(&e.value)
-	s.byKey[key], s.ring[i] = e, e
+	slot, _ := s.entries.Place(hash, key, 0)
+	slot, _ = s.entries.Add(slot, hash, key, 0)
+	slot.Value = e
+	t.count.Add(1)
 	return &e.value
 }
 
 // WasFull reports whether there was no room for such a key at the time now, or for less than pause
 // before, so that not every new key checks many values again.
 func (t *Table[K, V, P]) WasFull(key K, now time.Time, pause time.Duration) bool {
-	full := t.shard(key).fullAt.Load()
+	s, _ := t.shard(key)
+	full := s.fullAt.Load()
 	since := int64(now.Sub(t.epoch)) - full
 	return full != neverFull && since >= 0 && since < int64(pause)
 }
 
-// makeRoom returns the index in the ring for a new entry, or -1 if there is no room. If the ring is
-// full, it evicts an entry. The lock of the shard is held.
-func (t *Table[K, V, P]) makeRoom(s *shard[K, V, P], now time.Time) int {
-	if len(s.ring) < s.max {
-		s.ring = append(s.ring, nil)
-		t.count.Add(1)
-		return len(s.ring) - 1
-	}
-	for range min(2*len(s.ring), maxChecks) {
-		s.hand = (s.hand + 1) % len(s.ring)
-		if e := s.ring[s.hand]; s.mayLeave(e, now) {
-			s.drop(e)
-			t.evictions.Add(1)
-			return s.hand
+// makeRoom reports whether there is room for a new entry. If the shard is full, it evicts an entry.
+// The lock of the shard is held.
+func (t *Table[K, V, P]) makeRoom(s *shard[K, V, P], now time.Time) bool {
+	checks := min(2*s.entries.Len(), maxChecks)
+	for s.entries.Len() >= s.max {
+		for slot := range s.entries.Next(math.MaxInt) {
+			if s.mayLeave(slot.Value, now) {
+				t.remove(s, slot)
+				t.evictions.Add(1)
+				break
+			}
+			if checks--; checks == 0 {
+				return false
+			}
 		}
 	}
-	return -1
+	return true
 }
 
 // mayLeave reports whether an entry can be evicted. One that was looked up since the last check is
 // spared once. The lock of the shard is held.
-func (s *shard[K, V, P]) mayLeave(e *entry[K, V], now time.Time) bool {
+func (s *shard[K, V, P]) mayLeave(e *entry[V], now time.Time) bool {
 	if e.used.Load() {
 		e.used.Store(false)
 		e.usedAt = now
@@ -164,44 +173,39 @@ func (s *shard[K, V, P]) mayLeave(e *entry[K, V], now time.Time) bool {
 	return P(&e.value).IsIdle(now, e.usedAt)
 }
 
-// drop removes an entry from the map. The lock of the shard is held.
-func (s *shard[K, V, P]) drop(e *entry[K, V]) {
-	delete(s.byKey, e.key)
-	P(&e.value).Leave(s.number)
-}
-
 // remove removes an entry. The lock of the shard is held.
-func (t *Table[K, V, P]) remove(s *shard[K, V, P], e *entry[K, V]) {
-	s.drop(e)
-	i, last := slices.Index(s.ring, e), len(s.ring)-1
-	s.ring[i] = s.ring[last]
-	s.ring = slices.Delete(s.ring, last, last+1)
-	s.fullAt.Store(neverFull)
+func (t *Table[K, V, P]) remove(s *shard[K, V, P], slot *Slot[K, *entry[V]]) {
+	e := slot.Value
+	s.entries.Remove(slot)
+	P(&e.value).Leave(s.number)
 	t.count.Add(-1)
 }
 
 // Forget removes the value of a key, idle or not, and returns it, or nil if there is none.
 func (t *Table[K, V, P]) Forget(key K) P {
-	s := t.shard(key)
+	s, hash := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.byKey[key]
-	if e == nil {
+	slot := s.entries.Find(hash, key)
+	if slot == nil {
 		return nil
 	}
-	t.remove(s, e)
+	e := slot.Value
+	t.remove(s, slot)
+	s.fullAt.Store(neverFull)
 	return &e.value
 }
 
 // EvictIdle does what a full table does to make room, but for one value: it evicts the value if
 // that is idle and was not looked up since the last check.
 func (t *Table[K, V, P]) EvictIdle(key K, now time.Time) {
-	s := t.shard(key)
+	s, hash := t.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.byKey[key]; e != nil && s.mayLeave(e, now) {
-		t.remove(s, e)
+	if slot := s.entries.Find(hash, key); slot != nil && s.mayLeave(slot.Value, now) {
+		t.remove(s, slot)
 		t.evictions.Add(1)
+		s.fullAt.Store(neverFull)
 	}
 }
 
@@ -212,10 +216,13 @@ func (t *Table[K, V, P]) All() iter.Seq2[K, P] {
 		for i := range t.shards {
 			s := &t.shards[i]
 			s.mu.RLock()
-			entries := slices.Clone(s.ring)
+			entries := make([]Slot[K, *entry[V]], 0, s.entries.Len())
+			for slot := range s.entries.All() {
+				entries = append(entries, *slot)
+			}
 			s.mu.RUnlock()
-			for _, e := range entries {
-				if !yield(e.key, &e.value) {
+			for i := range entries {
+				if !yield(entries[i].Key, &entries[i].Value.value) {
 					return
 				}
 			}
@@ -232,8 +239,8 @@ func (t *Table[K, V, P]) AppendShard(number int, values []P, read func()) []P {
 	s := &t.shards[number]
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, e := range s.ring {
-		values = append(values, &e.value)
+	for slot := range s.entries.All() {
+		values = append(values, &slot.Value.value)
 	}
 	read()
 	return values
