@@ -111,7 +111,7 @@ func TestSilencesOfAMonitor(t *testing.T) {
 				return nil
 			}),
 			alert.Func("broken", func(context.Context, alert.Alert) error { return fails }),
-		}}, alert.Rule{Name: "payments fail", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page"})
+		}}, alert.Rule{Name: "payments fail", Value: alert.Bool(func() bool { return true }), When: alert.Above(0), Severity: "page"})
 		m.Evaluate(time.Now())
 		k := newHandlerTest(t, m)
 		d := k.send("GET", "/object?name=web-1", "")

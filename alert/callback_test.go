@@ -117,7 +117,7 @@ func TestUserCodeMayCallEveryMethodOfItsMonitor(t *testing.T) {
 			func(yield func(string, int) bool) { r.call("members"); maps.All(hosts)(yield) },
 			func(int) alert.Value {
 				r.call("Each")
-				return alert.True(func() bool {
+				return alert.Bool(func() bool {
 					if fails = !fails; fails {
 						panic("fails")
 					}

@@ -209,7 +209,7 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 		sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
 		m = alert.NewMonitor(alert.Config{
 			Interval: 100 * time.Millisecond, Instance: instance, Notify: []alert.Notifier{sink}, Logger: discardLogger(),
-		}, alert.Rule{Name: "errors", Value: alert.True(bad.Load), When: alert.Above(0)})
+		}, alert.Rule{Name: "errors", Value: alert.Bool(bad.Load), When: alert.Above(0)})
 		go m.Run(ctx)
 		return bad, m
 	}

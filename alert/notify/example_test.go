@@ -18,8 +18,8 @@ func ExampleWebhook() {
 	users := breaker.New("users-api", breaker.Config{})
 	pager := notify.NewWebhook(notify.Config{Name: "pager", URL: "https://pager.example/hooks/4f1c"})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager}},
-		alert.Rule{Name: "users-api open", Value: alert.True(users.Tripped), When: alert.Above(0)},
-		alert.Rule{Name: "pager open", Value: alert.True(pager.Breaker().Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "users-api open", Value: alert.Bool(users.Tripped), When: alert.Above(0)},
+		alert.Rule{Name: "pager open", Value: alert.Bool(pager.Breaker().Tripped), When: alert.Above(0)})
 	fmt.Println(pager, len(monitor.Alerts()))
 	// Output:
 	// notifier "pager" 0

@@ -131,7 +131,7 @@ type switchedMonitor struct {
 func newSwitchedMonitor(t *testing.T, n alert.Notifier, logger *slog.Logger) *switchedMonitor {
 	w := &switchedMonitor{}
 	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{n}, Logger: logger},
-		alert.Rule{Name: "errors", Value: alert.True(w.bad.Load), When: alert.Above(0), Severity: "page"})
+		alert.Rule{Name: "errors", Value: alert.Bool(w.bad.Load), When: alert.Above(0), Severity: "page"})
 	ctx, cancel := context.WithCancel(t.Context())
 	w.stop = func() { cancel(); synctest.Wait() }
 	go w.Run(ctx)

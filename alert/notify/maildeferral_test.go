@@ -29,8 +29,8 @@ func TestARecipientThatIsRefusedForNowGetsTheMailLater(t *testing.T) {
 		var fires atomic.Bool
 		fires.Store(true)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mail}, Logger: discardLogger()},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(fires.Load)},
-			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.True(fires.Load)})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(fires.Load)},
+			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.Bool(fires.Load)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(9 * time.Minute)

@@ -200,7 +200,7 @@ func TestPagerDutyRateIsKept(t *testing.T) {
 		bad.Store(true)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{n}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(hosts), func(int) alert.Value {
-				return alert.True(bad.Load)
+				return alert.Bool(bad.Load)
 			})})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)

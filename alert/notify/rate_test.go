@@ -24,7 +24,7 @@ func ruleOfMembers(n int) alert.Rule {
 		members[fmt.Sprint("h", i)] = i
 	}
 	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(int) alert.Value {
-		return alert.True(func() bool { return true })
+		return alert.Bool(func() bool { return true })
 	})}
 }
 

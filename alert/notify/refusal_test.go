@@ -76,7 +76,7 @@ func TestRefusedBatchIsSentOneByOne(t *testing.T) {
 			Logger: discardLogger(),
 			Notify: []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: "http://am.example", Transport: server.transport})},
 		}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
-			return alert.True(func() bool { return true })
+			return alert.Bool(func() bool { return true })
 		})})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)

@@ -231,7 +231,7 @@ func recordNotifiers(t *testing.T, down map[string]func(context.Context) error) 
 			var rules []alert.Rule
 			for i := range 5 {
 				bad := func() bool { return int(time.Since(start)/(5*time.Minute))%(i+2) == 1 }
-				rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(bad), When: alert.Above(0)})
+				rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.Bool(bad), When: alert.Above(0)})
 			}
 			return alert.NewMonitor(c, rules...)
 		}

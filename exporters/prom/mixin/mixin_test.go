@@ -245,7 +245,7 @@ func exportedMetrics(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
-		alert.Rule{Name: "down", Value: alert.True(down.Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "down", Value: alert.Bool(down.Tripped), When: alert.Above(0)})
 	monitor.Evaluate(time.Now())
 	known := metrics{}
 	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor, breaker.NewGroup[string]("hosts", breaker.GroupConfig{}))

@@ -37,7 +37,7 @@ import (
 // rules are shortened to 4 s.
 func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	var outage atomic.Bool
-	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)})
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.Bool(func() bool { return false }), When: alert.Above(0)})
 	sources := append(startShop(t, &outage), monitor)
 	runInBackground(t, func(ctx context.Context) { monitor.Run(ctx) })
 	registry := prometheus.NewRegistry()
