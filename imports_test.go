@@ -36,7 +36,7 @@ var mayImport = map[string][]string{
 	"breaker":             {"stat", "stat/view", "window", "internal"},
 	"throttle":            {"stat", "stat/view", "window", "internal"},
 	"alert":               {"stat", "stat/view", "window", "internal"},
-	"alert/notify":        {"alert", "breaker", "limiter"},
+	"alert/notify":        {"stat", "stat/view", "alert", "breaker", "limiter"},
 	"cmd/weir-rules":      {},
 	"admin":               {"stat", "stat/view", "alert", "breaker", "inflight", "limiter", "internal"},
 	"exporters/dashboard": {"stat", "stat/read", "stat/view", "alert", "window", "limiter", "internal"},

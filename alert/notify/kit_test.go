@@ -152,6 +152,17 @@ func (w *switchedMonitor) metric(outcome, kind string) (value float64) {
 	return value
 }
 
+// notifyAll sends the alerts in one message.
+func notifyAll(ctx context.Context, n alert.Notifier, alerts []alert.Alert) error {
+	return n.(interface {
+		NotifyAll(ctx context.Context, alerts []alert.Alert) error
+	}).NotifyAll(ctx, alerts)
+}
+
+func repeatOf(n alert.Notifier) time.Duration {
+	return n.(interface{ Repeat() time.Duration }).Repeat()
+}
+
 func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func firingAlert() alert.Alert {

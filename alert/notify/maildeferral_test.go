@@ -36,7 +36,7 @@ func TestARecipientThatIsRefusedForNowGetsTheMailLater(t *testing.T) {
 		time.Sleep(9 * time.Minute)
 		require.Len(t, s.received(), 1, "both alerts in one mail")
 		require.Equal(t, []string{"TO:<a@team.example>"}, s.received()[0].to)
-		require.Zero(t, mail.Breaker().Totals().Failures, "the server works")
+		require.Zero(t, notify.BreakerOf(mail).Totals().Failures, "the server works")
 		s.setAnswers(nil)
 		time.Sleep(11 * time.Minute)
 		got := s.received()

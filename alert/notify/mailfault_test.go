@@ -35,7 +35,7 @@ func TestMailServerThatRefuses(t *testing.T) {
 				require.Equal(t, refused && aboutAlert, failed.Refused)
 				require.Equal(t, refused && !aboutAlert, failed.RetryAfter() == 5*time.Minute)
 				require.Empty(t, s.mails)
-				require.Equal(t, !failed.Refused, m.Breaker().Totals().Failures == 1, "a refusal says that the server works")
+				require.Equal(t, !failed.Refused, notify.BreakerOf(m).Totals().Failures == 1, "a refusal says that the server works")
 			})
 		}
 	}

@@ -79,7 +79,7 @@ func TestWaitForTheRateEndsWithTheContext(t *testing.T) {
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
 		require.Positive(t, failed.RetryAfter())
-		require.Zero(t, n.Breaker().Totals().Failures, "the server did nothing wrong")
+		require.Zero(t, notify.BreakerOf(n).Totals().Failures, "the server did nothing wrong")
 		server.stop()
 	})
 }

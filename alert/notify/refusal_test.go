@@ -30,7 +30,7 @@ func TestAlertArrivesSoonAfterAReceiverStopsRefusing(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.Len(t, server.requests(), 1, "%d: slow retries", code)
 			require.Equal(t, 1.0, w.metric("refused", ""), code)
-			require.Zero(t, hook.Breaker().Totals().Failures, "%d: a server that refuses an alert is healthy", code)
+			require.Zero(t, notify.BreakerOf(hook).Totals().Failures, "%d: a server that refuses an alert is healthy", code)
 			server.replies(200)
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, 1.0, w.metric("delivered", ""), code)
