@@ -55,7 +55,6 @@ func (r *reentrant) methods(m *alert.Monitor) map[string]func() {
 			for v := range m.Views {
 				v.Name()
 			}
-			alert.Inside(friend.Key{}).RuleNames(m)
 			alert.Inside(friend.Key{}).Notifiers(m)
 			alert.Inside(friend.Key{}).Rules(m)
 		},
