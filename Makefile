@@ -198,18 +198,16 @@ soak-minute:
 consume: ## Show that the next release can be used from outside: release a copy, and build users of it
 	@go run -C dev/tools ./consume
 
+# V reaches the shell as a variable, so that no text in it is a command.
 .PHONY: release release-check
 release: ## Prepare a release after make ci: V=v0.1.0 makes the commit and the tags, and pushes nothing
-	@go run -C dev/tools ./release $(V)
+	@go run -C dev/tools ./release -- "$$V"
 release-check: ## Fail if the release V=v0.1.0 is not what make release makes
-	@go run -C dev/tools ./release -check $(V)
-
-# The last release, the last before V, or before the first a commit of our choice.
-API_BASE ?= $(shell git describe --tags --abbrev=0 --match='v[0-9]*' --exclude='$(V)' 2>/dev/null || echo 5160908)
+	@go run -C dev/tools ./release -check -- "$$V"
 
 .PHONY: api
-api: ## Say what of the API has changed since API_BASE so that users have to change too; fails if V=v0.1.1 must not have that
-	@.ci/api $(API_BASE) $(V)
+api: ## Say what of the API has changed since the last release, or API_BASE, so that users have to change too; fails if V=v0.1.1 must not have that
+	@.ci/api "$$API_BASE" "$$V"
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities, where the database can be reached

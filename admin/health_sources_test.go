@@ -64,7 +64,7 @@ func TestOnlyNamedGatesMatterToReadiness(t *testing.T) {
 }
 
 func TestDetailsCountFiringAlerts(t *testing.T) {
-	holds := alert.True(func() bool { return true })
+	holds := alert.Bool(func() bool { return true })
 	m := alert.NewMonitor(alert.Config{Instance: "web-1"},
 		alert.Rule{Name: "fires", Value: holds, When: alert.Above(0)},
 		alert.Rule{Name: "pends", Value: holds, When: alert.Above(0), For: time.Hour})

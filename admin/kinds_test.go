@@ -111,11 +111,13 @@ func TestSilencesOfAMonitor(t *testing.T) {
 				return nil
 			}),
 			alert.Func("broken", func(context.Context, alert.Alert) error { return fails }),
-		}}, alert.Rule{Name: "payments fail", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page"})
+		}},
+			alert.Rule{Name: "payments fail", Value: alert.Bool(func() bool { return true }), When: alert.Above(0), Severity: "page"},
+			alert.Rule{Name: "never", Value: alert.Bool(func() bool { return false }), When: alert.Above(0)})
 		m.Evaluate(time.Now())
 		k := newHandlerTest(t, m)
 		d := k.send("GET", "/object?name=web-1", "")
-		require.Equal(t, []string{"payments fail"}, d.Rules)
+		require.Equal(t, []string{"payments fail", "never"}, d.Rules, "in their order")
 		require.Equal(t, []string{"slack", "broken"}, d.Notifiers)
 		require.Equal(t, "firing", d.Alerts[0].State)
 		require.Equal(t, "page", d.Alerts[0].Severity)

@@ -73,7 +73,7 @@ func silenceText(m *alert.Monitor, name string) string {
 
 // addMonitor adds the fields that only monitors have.
 func (d *details) addMonitor(m *alert.Monitor) {
-	d.Rules, d.Notifiers = monitors.RuleNames(m), notifierNames(m)
+	d.Rules, d.Notifiers = ruleNames(m), notifierNames(m)
 	for _, s := range m.Silences() {
 		d.Silences = append(d.Silences, silenceView{s.Name, s.Match, s.StartsAt, s.EndsAt})
 	}
@@ -86,6 +86,13 @@ func (d *details) addMonitor(m *alert.Monitor) {
 
 // monitors are functions of package alert beyond its API.
 var monitors = alert.Inside(friend.Key{})
+
+func ruleNames(m *alert.Monitor) (names []string) {
+	for _, r := range monitors.Rules(m) {
+		names = append(names, r.Name)
+	}
+	return names
+}
 
 func notifierNames(m *alert.Monitor) (names []string) {
 	for _, n := range monitors.Notifiers(m) {

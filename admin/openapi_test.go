@@ -99,7 +99,7 @@ func TestHandlerDoesWhatOpenAPISays(t *testing.T) {
 		}
 	}
 	monitor := alert.NewMonitor(alert.Config{Instance: "m", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}}, alert.Rule{
-		Name: "r", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page",
+		Name: "r", Value: alert.Bool(func() bool { return true }), When: alert.Above(0), Severity: "page",
 	})
 	monitor.Evaluate(time.Now())
 	k := newHandlerTest(t, hosts, monitor)

@@ -25,7 +25,7 @@ import (
 // count goroutines.
 func sessionHandler(t *testing.T) http.Handler {
 	monitor := alert.NewMonitor(alert.Config{Instance: "web-1", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}}, alert.Rule{
-		Name: "payments fail", Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page",
+		Name: "payments fail", Value: alert.Bool(func() bool { return true }), When: alert.Above(0), Severity: "page",
 	})
 	monitor.Evaluate(time.Now())
 	ops, err := admin.New(admin.Config{

@@ -68,11 +68,11 @@ func TestInvalidAnnotations(t *testing.T) {
 		`Annotations has 17 annotations, must have at most 16`:                    many,
 		`Annotations has "` + strings.Repeat("x", 129) + `", must be up to 128 l`: {strings.Repeat("x", 129): "x"},
 	} {
-		require.ErrorContains(t, alert.Validate(alert.Config{}, annotatedRule(annotations)), want)
+		require.ErrorContains(t, alert.Config{}.Validate(annotatedRule(annotations)), want)
 	}
 	delete(many, "a0")
 	many["a1"] = strings.Repeat("x", 4096)
-	require.NoError(t, alert.Validate(alert.Config{}, annotatedRule(many)))
+	require.NoError(t, alert.Config{}.Validate(annotatedRule(many)))
 }
 
 func TestLogWritesAnnotations(t *testing.T) {

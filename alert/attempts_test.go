@@ -40,7 +40,7 @@ func TestFirstFailureAndRecoveryOfANotifierAreLogged(t *testing.T) {
 		bad := false
 		f := newFlakyNotifier(acceptDelivery)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{f}, Logger: plainLogger(&log)},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(func() bool { return bad })})
 		deliver := func(answers ...error) {
 			f.answer.Store(func(alert.Alert) error {
 				answer := answers[0]

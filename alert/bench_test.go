@@ -40,7 +40,7 @@ func BenchmarkDelivery(b *testing.B) {
 		b.Run(fmt.Sprintf("alerts=%d", n), func(b *testing.B) {
 			bad, rules := true, []alert.Rule(nil)
 			for i := range n {
-				value := alert.True(func() bool { return bad || i >= changing })
+				value := alert.Bool(func() bool { return bad || i >= changing })
 				rules = append(rules, alert.Rule{Name: fmt.Sprint(i), Value: value, When: alert.Above(0)})
 			}
 			c := alert.Config{

@@ -95,7 +95,7 @@ func TestBurnRateWithoutCallsHasNoData(t *testing.T) {
 }
 
 func TestBurnRateThatCannotOccurIsInvalid(t *testing.T) {
-	err := alert.Validate(alert.Config{}, alert.BurnRateRules("lax", &totals{}, 0.9)...)
+	err := alert.Config{}.Validate(alert.BurnRateRules("lax", &totals{}, 0.9)...)
 	require.EqualError(t, err, `alert: rule "lax burn 14.4x": When is above 14.4, but the burn rate over 1h and 5m lies between 0 and 10: the rule could never fire`)
-	require.NoError(t, alert.Validate(alert.Config{}, alert.BurnRateRules("strict", &totals{}, 0.999)...))
+	require.NoError(t, alert.Config{}.Validate(alert.BurnRateRules("strict", &totals{}, 0.999)...))
 }

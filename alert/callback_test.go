@@ -55,7 +55,6 @@ func (r *reentrant) methods(m *alert.Monitor) map[string]func() {
 			for v := range m.Views {
 				v.Name()
 			}
-			alert.Inside(friend.Key{}).RuleNames(m)
 			alert.Inside(friend.Key{}).Notifiers(m)
 			alert.Inside(friend.Key{}).Rules(m)
 		},
@@ -117,7 +116,7 @@ func TestUserCodeMayCallEveryMethodOfItsMonitor(t *testing.T) {
 			func(yield func(string, int) bool) { r.call("members"); maps.All(hosts)(yield) },
 			func(int) alert.Value {
 				r.call("Each")
-				return alert.True(func() bool {
+				return alert.Bool(func() bool {
 					if fails = !fails; fails {
 						panic("fails")
 					}

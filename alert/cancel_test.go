@@ -23,8 +23,8 @@ type twoRules struct {
 func newTwoRules(notify alert.Notifier) *twoRules {
 	two := &twoRules{release: make(chan struct{})}
 	two.Monitor = alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: discardLogger()},
-		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.True(func() bool { return two.bad })},
-		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.True(func() bool {
+		alert.Rule{Name: "first", When: alert.Above(0), Value: alert.Bool(func() bool { return two.bad })},
+		alert.Rule{Name: "second", When: alert.Above(0), Value: alert.Bool(func() bool {
 			if two.hangs {
 				<-two.release
 			}

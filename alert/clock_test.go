@@ -44,7 +44,7 @@ func TestEvaluateAtZeroAndStaleTimes(t *testing.T) {
 	bad := true
 	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
-		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return bad })})
+		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(func() bool { return bad })})
 	at := func(t0 time.Time, want ...string) {
 		t.Helper()
 		told.told = nil

@@ -46,20 +46,7 @@ const noInstance = "-"
 
 // Validate returns an error that names every invalid field of c and of the rules, including rules
 // that share a name, or nil if there is none.
-func Validate(c Config, rules ...Rule) error {
-	errs := []error{c.validate()}
-	seen := map[string]bool{}
-	for _, r := range rules {
-		errs = append(errs, r.validate())
-		if seen[r.Name] {
-			errs = append(errs, fmt.Errorf("alert: rule %q: Name is not unique", r.Name))
-		}
-		seen[r.Name] = true
-	}
-	return errors.Join(errs...)
-}
-
-func (c Config) validate() error {
+func (c Config) Validate(rules ...Rule) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("alert: "+format, args...)) }
 	if c.Interval < 0 {
@@ -77,18 +64,25 @@ func (c Config) validate() error {
 	if c.StateFile != "" && c.Instance == "" {
 		fault("StateFile needs an Instance, a name that the process keeps when it restarts")
 	}
-	seen := map[string]bool{}
+	notifiers, names := map[string]bool{}, map[string]bool{}
 	for i, n := range c.Notify {
 		switch {
 		case n == nil:
 			fault("Notify[%d] is nil", i)
 		case n.Name() == "":
 			fault("Notify[%d] has no name", i)
-		case seen[n.Name()]:
+		case notifiers[n.Name()]:
 			fault("Notify[%d] has the name %q, which is taken", i, n.Name())
 		default:
-			seen[n.Name()] = true
+			notifiers[n.Name()] = true
 		}
+	}
+	for _, r := range rules {
+		errs = append(errs, r.validate())
+		if names[r.Name] {
+			fault("rule %q: Name is not unique", r.Name)
+		}
+		names[r.Name] = true
 	}
 	return errors.Join(errs...)
 }

@@ -26,7 +26,7 @@ func newSwitchedRules(t *testing.T, notify ...alert.Notifier) *switchedRules {
 	st := &switchedRules{}
 	var rules []alert.Rule
 	for i := range st.bad {
-		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(st.bad[i].Load), When: alert.Above(0)})
+		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.Bool(st.bad[i].Load), When: alert.Above(0)})
 	}
 	st.Monitor = alert.NewMonitor(alert.Config{Interval: s, Notify: notify, Logger: discardLogger()}, rules...)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -262,7 +262,7 @@ func TestAttemptInProgressIsPending(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{alert.Func("n", func(ctx context.Context, _ alert.Alert) error {
 			<-ctx.Done()
 			return ctx.Err()
-		})}}, alert.Rule{Name: "r", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+		})}}, alert.Rule{Name: "r", When: alert.Above(0), Value: alert.Bool(func() bool { return true })})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() { _ = m.Run(ctx) }()

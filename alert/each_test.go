@@ -29,7 +29,7 @@ func keysOf[K comparable](t *testing.T, kind string, keys ...K) (labels []string
 	}
 	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(int) alert.Value {
-			return alert.True(func() bool { return true })
+			return alert.Bool(func() bool { return true })
 		}),
 	})
 	for range 3 {

@@ -33,7 +33,7 @@ func TestUnknownFailureIsOther(t *testing.T) {
 	for kind, want := range map[string]string{"": "_OTHER", "made up": "_OTHER", "panic": "panic", "http_5xx": "http_5xx"} {
 		refusing := alert.Func("x", func(context.Context, alert.Alert) error { return &alert.DeliveryError{Kind: kind, Permanent: true} })
 		m := alert.NewMonitor(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{refusing}},
-			alert.Rule{Name: "each", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+			alert.Rule{Name: "each", When: alert.Above(0), Value: alert.Bool(func() bool { return true })})
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		require.Equal(t, 1.0, metricsOf(m)["weir.notifier.notifications|x|failed|"+want], "%q", kind)

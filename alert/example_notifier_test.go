@@ -14,7 +14,7 @@ type userNotifier struct{}
 
 func ExampleNotifier() {
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{userNotifier{}}}, alert.Rule{
-		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
+		Name: "fire", Value: alert.Bool(func() bool { return true }), When: alert.Above(0),
 	})
 	monitor.Evaluate(time.Now())
 	_ = monitor.Flush(context.Background())
@@ -27,7 +27,7 @@ type digestNotifier struct{ userNotifier }
 
 // A notifier may take many alerts at once and ask for repetitions.
 func ExampleNotifier_optional() {
-	always := alert.True(func() bool { return true })
+	always := alert.Bool(func() bool { return true })
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{digestNotifier{}}},
 		alert.Rule{Name: "fire", Value: always, When: alert.Above(0)},
 		alert.Rule{Name: "flood", Value: always, When: alert.Above(0)})
@@ -47,7 +47,7 @@ func ExampleDeliveryError() {
 		return &alert.DeliveryError{Kind: "http_4xx", Permanent: true, Err: errors.New("no such number")}
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{refusing}, Logger: newPlainLogger()}, alert.Rule{
-		Name: "fire", Value: alert.True(func() bool { return true }), When: alert.Above(0),
+		Name: "fire", Value: alert.Bool(func() bool { return true }), When: alert.Above(0),
 	})
 	monitor.Evaluate(time.Now())
 	fmt.Println(monitor.Flush(context.Background()))

@@ -37,7 +37,7 @@ func ExampleMonitor() {
 		return nil
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{page}},
-		alert.Rule{Name: "users-api open", Value: alert.True(users.Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "users-api open", Value: alert.Bool(users.Tripped), When: alert.Above(0)})
 
 	ctx := context.Background()
 	_ = users.Run(ctx, func(context.Context) error { return errors.New("down") })
@@ -85,7 +85,7 @@ func ExampleRule() {
 }
 
 func ExampleConfig() {
-	err := alert.Validate(alert.Config{Interval: -time.Second})
+	err := alert.Config{Interval: -time.Second}.Validate()
 	fmt.Println(err)
 	// Output:
 	// alert: Interval is -1s, must be at least 0
@@ -199,7 +199,7 @@ func ExampleEach_group() {
 	hosts := weir.NewGroup[string]("hosts", weir.GroupConfig{})
 	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{
 		Name: "host is down", When: alert.Above(0),
-		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.True(host.Tripped) }),
+		Value: alert.Each(hosts.All(), func(host *weir.Gate) alert.Value { return alert.Bool(host.Tripped) }),
 	})
 	hosts.Get("a.example")
 	hosts.Get("b.example").Breaker().Force(breaker.ForcedOpen)

@@ -36,7 +36,7 @@ func TestFlushAfterRunDeliversPendingAlerts(t *testing.T) {
 func TestFlushWithoutRun(t *testing.T) {
 	var told alertRecorder
 	m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("x")}},
-		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+		alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(func() bool { return true })})
 	require.NoError(t, m.Flush(t.Context()))
 	m.Evaluate(time.Now())
 	require.Empty(t, told.lines(), "Evaluate delivers nothing")
@@ -50,7 +50,7 @@ func newManualMonitor(notify alert.Notifier, rules int) (m *alert.Monitor, bad [
 	bad = make([]bool, rules)
 	var all []alert.Rule
 	for i := range rules {
-		all = append(all, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(func() bool { return bad[i] }), When: alert.Above(0)})
+		all = append(all, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.Bool(func() bool { return bad[i] }), When: alert.Above(0)})
 	}
 	return alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify}, Logger: discardLogger()}, all...), bad
 }

@@ -1,8 +1,6 @@
 package alert
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/weir-go/weir/internal/friend"
@@ -14,14 +12,6 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 
 type inside struct{}
 
-// RuleNames returns the names of the rules.
-func (inside) RuleNames(m *Monitor) (names []string) {
-	for _, e := range m.setup.Load().evaluators {
-		names = append(names, e.published.Load().rule) // not e.rule, which Reconfigure replaces
-	}
-	return names
-}
-
 // Notifiers returns the states of the notifiers.
 func (inside) Notifiers(m *Monitor) (list []*friend.Notifier) {
 	for _, d := range m.setup.Load().deliverers {
@@ -31,19 +21,19 @@ func (inside) Notifiers(m *Monitor) (list []*friend.Notifier) {
 	return list
 }
 
-// Rules returns the states of the rules at their latest evaluation.
-func (inside) Rules(m *Monitor) []*friend.Rule {
+// Rules returns the states of the rules at their latest evaluation, in the order of the config.
+func (inside) Rules(m *Monitor) (list []*friend.Rule) {
 	s := m.setup.Load()
-	evaluators := s.evaluators
-	rules := make(map[string]*friend.Rule, len(evaluators))
-	worst := make(map[string]float64, len(evaluators))
-	for _, e := range evaluators {
+	rules := make(map[string]*friend.Rule, len(s.evaluators))
+	worst := make(map[string]float64, len(s.evaluators))
+	for _, e := range s.evaluators {
 		stats := e.published.Load() // not e.rule, which Reconfigure replaces
-		rules[stats.rule] = &friend.Rule{
+		r := &friend.Rule{
 			Name: stats.rule, Severity: stats.severity, Threshold: stats.when.threshold, Below: stats.when.below,
 			Unit: unitOf(stats.valueName), NoData: stats.noDataText(),
 			Fault: stats.latest.String(), FailingSince: stats.failingSince, Interval: s.config.Interval,
 		}
+		list, rules[r.Name] = append(list, r), r
 	}
 	for _, a := range *m.alerts.Load() {
 		r := rules[a.Rule]
@@ -64,7 +54,7 @@ func (inside) Rules(m *Monitor) []*friend.Rule {
 			r.Worst, worst[a.Rule] = a.Key, a.Value
 		}
 	}
-	return slices.Collect(maps.Values(rules))
+	return list
 }
 
 // unitOf returns the unit of a value as metrics write it, or "" if it has none.

@@ -40,7 +40,7 @@ func runKilled(dir, url, process string) {
 			_, err := os.Stat(filepath.Join(dir, fmt.Sprint("bad", i)))
 			return err == nil
 		}
-		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(bad), When: alert.Above(0)})
+		rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.Bool(bad), When: alert.Above(0)})
 	}
 	poster := func(name string) *bookNotifier { return &bookNotifier{name: name, url: url, process: process} }
 	m := alert.NewMonitor(alert.Config{

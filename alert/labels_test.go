@@ -28,7 +28,7 @@ func manyLabels(n int) map[string]string {
 // alwaysFiring returns a rule that fires for each of the keys.
 func alwaysFiring(keys map[string]int) alert.Rule {
 	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
-		return alert.True(func() bool { return true })
+		return alert.Bool(func() bool { return true })
 	})}
 }
 

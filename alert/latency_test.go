@@ -148,7 +148,7 @@ func TestQuantileOfASourceThatWasReset(t *testing.T) {
 func ExampleQuantile() {
 	calls := window.NewCalls(window.CallsConfig{Latency: true})
 	rule := alert.Rule{Name: "slow", Value: alert.Quantile(calls, 0.99, 5*time.Minute), When: alert.Above(0.25), MinCalls: 100}
-	if err := alert.Validate(alert.Config{}, rule); err != nil {
+	if err := (alert.Config{}).Validate(rule); err != nil {
 		panic(err)
 	}
 	// Output:

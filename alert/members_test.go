@@ -122,7 +122,7 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1, "c": 2}), func(i int) alert.Value {
 			panics(i == 0) // the member a never has a value
-			return alert.True(func() bool { return panics(i == 1 && broken) })
+			return alert.Bool(func() bool { return panics(i == 1 && broken) })
 		}),
 	})
 	at := time.Now()
@@ -146,7 +146,7 @@ func TestPanickingMemberDoesNotStopOthers(t *testing.T) {
 func TestPanickingDescriptionDoesNotStopOthers(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{
 		Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(map[string]int{"a": 0, "b": 1}), func(int) alert.Value {
-			return alert.True(func() bool { return true })
+			return alert.Bool(func() bool { return true })
 		}),
 		Describe: func(a alert.Alert) string {
 			if a.Key == "a" {

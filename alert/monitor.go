@@ -35,10 +35,10 @@ type Monitor struct {
 	wake chan struct{} // makes Run evaluate; nil without Run
 }
 
-// NewMonitor returns a monitor of the rules. It panics with the error of [Validate] if there is
-// one.
+// NewMonitor returns a monitor of the rules. It panics with the error of c.Validate(rules...)
+// if there is one.
 func NewMonitor(c Config, rules ...Rule) *Monitor {
-	if err := Validate(c, rules...); err != nil {
+	if err := c.Validate(rules...); err != nil {
 		panic(err)
 	}
 	m := &Monitor{state: stateStore{path: c.StateFile}}

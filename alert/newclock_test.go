@@ -20,7 +20,7 @@ func TestAMonitorStartsAgainWithEachClock(t *testing.T) {
 	bad := map[string]bool{}
 	rule := func(name string) alert.Rule {
 		return alert.Rule{
-			Name: name, When: alert.Above(0), Value: alert.True(func() bool { return bad[name] }),
+			Name: name, When: alert.Above(0), Value: alert.Bool(func() bool { return bad[name] }),
 			For: time.Minute, KeepFiring: time.Minute,
 		}
 	}
@@ -140,7 +140,7 @@ func TestANotifierThatWasAddedInABubble(t *testing.T) {
 	m := alert.NewMonitor(alert.Config{Logger: discardLogger()})
 	told := newFlakyNotifier(acceptDelivery)
 	use := func(t *testing.T) {
-		rule := alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })}
+		rule := alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(func() bool { return true })}
 		require.NoError(t, m.Reconfigure(alert.Config{Logger: discardLogger(), Notify: []alert.Notifier{told}}, rule))
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))

@@ -20,7 +20,7 @@ func TestNoDataTexts(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, `{"NoData": "`+text+`"}`, string(written))
 		rule := alert.Rule{Name: "x", Value: alert.Rate(&totals{}, s), When: alert.Above(0), NoData: n}
-		require.NoError(t, alert.Validate(alert.Config{}, rule))
+		require.NoError(t, alert.Config{}.Validate(rule))
 	}
 }
 
@@ -30,7 +30,7 @@ func FuzzNoDataText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		rule := alert.Rule{Name: "x", Value: alert.Rate(&totals{}, s), When: alert.Above(0), NoData: alert.NoData(text)}
-		err := alert.Validate(alert.Config{}, rule)
+		err := alert.Config{}.Validate(rule)
 		if slices.Contains([]string{"", "keep-last", "resolve", "fire"}, text) {
 			require.NoError(t, err)
 			return

@@ -38,6 +38,9 @@ import (
 // again. A resolved alert is also repeated, for 15 minutes. 0 means that no alert is repeated.
 // OwnSilences reports whether the receiver silences alerts itself. If it does, the monitor's
 // silences do not apply to it.
+//
+// The notifiers of package alert/notify are also a [stat.HistogramSource] and a
+// [github.com/weir-go/weir/stat/view.Viewer], for the breaker of their server.
 type Notifier interface {
 	Name() string
 	Notify(ctx context.Context, a Alert) error

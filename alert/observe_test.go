@@ -32,8 +32,8 @@ func (s *slowNotifier) Notify(context.Context, alert.Alert) error {
 func TestHistogramsOfAMonitor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{&slowNotifier{}}},
-			alert.Rule{Name: "idle", When: alert.Above(0), Value: alert.True(func() bool { return false })},
-			alert.Rule{Name: "busy", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool {
+			alert.Rule{Name: "idle", When: alert.Above(0), Value: alert.Bool(func() bool { return false })},
+			alert.Rule{Name: "busy", Severity: "page", When: alert.Above(0), Value: alert.Bool(func() bool {
 				time.Sleep(200 * time.Millisecond)
 				return true
 			})})
@@ -73,7 +73,7 @@ func (unknownKindNotifier) Notify(context.Context, alert.Alert) error {
 func TestFailureOfUnknownKindIsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{unknownKindNotifier{}}, Logger: slog.New(slog.DiscardHandler)},
-			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+			alert.Rule{Name: "on", When: alert.Above(0), Value: alert.Bool(func() bool { return true })})
 		m.Evaluate(time.Now())
 		require.NoError(t, m.Flush(t.Context()))
 		failed := map[string]float64{}

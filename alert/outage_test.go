@@ -33,7 +33,7 @@ func TestOpenBreakerDoesNotSilenceItsAlert(t *testing.T) {
 				Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute),
 				When: alert.Above(0.05), MinCalls: 20, For: 30 * time.Second,
 			},
-			alert.Rule{Name: "payments open", Value: alert.True(payments.Tripped), When: alert.Above(0), For: time.Hour})
+			alert.Rule{Name: "payments open", Value: alert.Bool(payments.Tripped), When: alert.Above(0), For: time.Hour})
 		ctx, cancel := context.WithCancel(t.Context())
 		go monitor.Run(ctx)
 

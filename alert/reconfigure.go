@@ -26,10 +26,10 @@ import (
 // delivered, and delivers the rest. An attempt in progress ends first. A new notifier receives all
 // firing alerts. A removed notifier receives nothing more, and its undelivered alerts are logged.
 //
-// If c or a rule is invalid, Reconfigure returns the error of [Validate] and changes nothing. If c
+// If c or a rule is invalid, Reconfigure returns the error of c.Validate and changes nothing. If c
 // has another StateFile, Reconfigure also returns an error and changes nothing.
 func (m *Monitor) Reconfigure(c Config, rules ...Rule) error {
-	if err := Validate(c, rules...); err != nil {
+	if err := c.Validate(rules...); err != nil {
 		return err
 	}
 	if c.StateFile != m.state.path {

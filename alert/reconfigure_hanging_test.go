@@ -25,7 +25,7 @@ func TestReplacedNotifiersThatHangAreBounded(t *testing.T) {
 				return nil
 			})}}
 		}
-		rule := alert.Rule{Name: "down", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
+		rule := alert.Rule{Name: "down", Value: alert.Bool(func() bool { return true }), When: alert.Above(0)}
 		m := alert.NewMonitor(config(), rule)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -244,7 +244,7 @@ func TestReconfigureOfAMonitorRefuses(t *testing.T) {
 	rule := gaugeRule("r", &bad)
 	monitor := alert.NewMonitor(heard.config("n"), rule)
 	for _, rules := range [][]alert.Rule{{rule, rule}, {{Name: "s"}}} {
-		require.EqualError(t, monitor.Reconfigure(alert.Config{}, rules...), alert.Validate(alert.Config{}, rules...).Error())
+		require.EqualError(t, monitor.Reconfigure(alert.Config{}, rules...), alert.Config{}.Validate(rules...).Error())
 	}
 	require.ErrorContains(t, monitor.Reconfigure(alert.Config{Interval: -1}), "Interval")
 	monitor.Evaluate(time.Now())

@@ -142,7 +142,7 @@ func TestRefusedResolutionIsDroppedAfterADay(t *testing.T) {
 		var bad atomic.Bool
 		bad.Store(true)
 		m := alert.NewMonitor(alert.Config{Interval: time.Minute, Notify: []alert.Notifier{f}, Logger: discardLogger()},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(bad.Load)})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(bad.Load)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(5 * time.Minute)

@@ -18,7 +18,7 @@ import (
 
 var (
 	aRate    = alert.FailureRate(&totals{}, time.Minute)
-	aBool    = alert.True(func() bool { return true })
+	aBool    = alert.Bool(func() bool { return true })
 	aGauge   = alert.Gauge(func() float64 { return 0 })
 	overHalf = alert.Above(0.5)
 )
@@ -66,7 +66,7 @@ var invalidRules = []struct {
 	{alert.Rule{Value: alert.Quantile(&timedSource{}, 1.5, s), When: overHalf}, "Value: the quantile is 1.5, must lie between 0 and 1"},
 	{alert.Rule{Value: alert.Quantile(&timedSource{}, 0.5, -s), When: overHalf}, "Value: the span is -1s, must be positive"},
 	{alert.Rule{Value: alert.Quantile(&timedSource{}, 0.5, s), When: alert.Below(0)}, "the rule could never fire"},
-	{alert.Rule{Value: alert.True(nil), When: overHalf}, "Value: the function is nil"},
+	{alert.Rule{Value: alert.Bool(nil), When: overHalf}, "Value: the function is nil"},
 	{alert.Rule{Value: alert.Each[string, int](nil, nil), When: overHalf}, "Value: the members or the function are nil"},
 }
 
@@ -75,19 +75,19 @@ func TestInvalidRules(t *testing.T) {
 		if test.rule.Name == "" && test.want != `rule "": Name is empty` {
 			test.rule.Name = "bad"
 		}
-		require.ErrorContains(t, alert.Validate(alert.Config{}, test.rule), test.want)
-		require.PanicsWithError(t, alert.Validate(alert.Config{}, test.rule).Error(), func() { alert.NewMonitor(alert.Config{}, test.rule) })
+		require.ErrorContains(t, alert.Config{}.Validate(test.rule), test.want)
+		require.PanicsWithError(t, alert.Config{}.Validate(test.rule).Error(), func() { alert.NewMonitor(alert.Config{}, test.rule) })
 	}
 }
 
 func TestValidateNamesAllFaults(t *testing.T) {
-	err := alert.Validate(alert.Config{}, alert.Rule{For: -1, MinBad: -1})
+	err := alert.Config{}.Validate(alert.Rule{For: -1, MinBad: -1})
 	require.EqualError(t, err, "alert: rule \"\": Name is empty\nalert: rule \"\": For is -1ns, must be at least 0\n"+
 		"alert: rule \"\": MinBad is -1, must be at least 0\nalert: rule \"\": Value is not set")
 }
 
 func TestInvalidConfigs(t *testing.T) {
-	fine := alert.Rule{Name: "fine", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
+	fine := alert.Rule{Name: "fine", Value: alert.Bool(func() bool { return true }), When: alert.Above(0)}
 	unnamed := alert.Func("", func(context.Context, alert.Alert) error { return nil })
 	for want, c := range map[string]alert.Config{
 		"alert: Interval is -1s, must be at least 0":                           {Interval: -s},
@@ -100,11 +100,11 @@ func TestInvalidConfigs(t *testing.T) {
 		"alert: Notify[0] is nil\nalert: Notify[1] is nil":                     {Notify: []alert.Notifier{nil, nil}},
 		"alert: Interval is -1s, must be at least 0\nalert: Notify[0] is nil":  {Interval: -s, Notify: []alert.Notifier{nil}},
 	} {
-		require.EqualError(t, alert.Validate(c), want)
+		require.EqualError(t, c.Validate(), want)
 		require.PanicsWithError(t, want, func() { alert.NewMonitor(c, fine) })
 	}
-	require.EqualError(t, alert.Validate(alert.Config{}, fine, fine), `alert: rule "fine": Name is not unique`)
-	require.NoError(t, alert.Validate(alert.Config{}, fine))
+	require.EqualError(t, alert.Config{}.Validate(fine, fine), `alert: rule "fine": Name is not unique`)
+	require.NoError(t, alert.Config{}.Validate(fine))
 }
 
 func TestNilNotifiersPanic(t *testing.T) {

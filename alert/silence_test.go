@@ -36,7 +36,7 @@ func newSilencedMonitor(t *testing.T) *silencedMonitor {
 		return nil
 	})
 	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{receiver}, Logger: discardLogger()},
-		alert.Rule{Name: "x", Value: alert.True(w.bad.Load), When: alert.Above(0), Severity: "page"})
+		alert.Rule{Name: "x", Value: alert.Bool(w.bad.Load), When: alert.Above(0), Severity: "page"})
 	ctx, cancel := context.WithCancel(t.Context())
 	go w.Run(ctx)
 	t.Cleanup(func() { cancel(); synctest.Wait() })
@@ -133,7 +133,7 @@ func TestRefusedAlertIsNotTriedAgainDuringASilence(t *testing.T) {
 				attempts.Add(1)
 				return &alert.DeliveryError{Refused: true}
 			}),
-		}}, alert.Rule{Name: "x", Value: alert.True(func() bool { return true }), When: alert.Above(0)})
+		}}, alert.Rule{Name: "x", Value: alert.Bool(func() bool { return true }), When: alert.Above(0)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(time.Minute)

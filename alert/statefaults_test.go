@@ -228,7 +228,7 @@ func (r *faultRun) begin(answers string) {
 	})
 	r.log.Reset()
 	is := func(bad func() bool) alert.Value {
-		return alert.True(func() bool {
+		return alert.Bool(func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return bad()

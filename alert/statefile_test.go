@@ -49,7 +49,7 @@ func (r *restartedProgram) config() alert.Config {
 }
 
 func (r *restartedProgram) rule(wait time.Duration) alert.Rule {
-	return alert.Rule{Name: "down", Value: alert.True(func() bool { return r.bad }), When: alert.Above(0), For: wait}
+	return alert.Rule{Name: "down", Value: alert.Bool(func() bool { return r.bad }), When: alert.Above(0), For: wait}
 }
 
 // start kills the process and starts a new one with the rules.
@@ -232,7 +232,7 @@ func TestRefusedAlertIsNotSentAgainAfterARestart(t *testing.T) {
 }
 
 func TestStateFileNeedsAnInstanceAndStays(t *testing.T) {
-	require.ErrorContains(t, alert.Validate(alert.Config{StateFile: "x"}), "needs an Instance")
+	require.ErrorContains(t, alert.Config{StateFile: "x"}.Validate(), "needs an Instance")
 	m := alert.NewMonitor(alert.Config{})
 	require.ErrorContains(t, m.Reconfigure(alert.Config{StateFile: "x", Instance: "a"}), "cannot become")
 }
@@ -243,7 +243,7 @@ func TestDamagedRecordsOfAStateFileAreSkipped(t *testing.T) {
 	r := newRestartedProgram(t)
 	r.bad = true
 	two := func() []alert.Rule {
-		up := alert.Rule{Name: "up", Value: alert.True(func() bool { return true }), When: alert.Above(0)}
+		up := alert.Rule{Name: "up", Value: alert.Bool(func() bool { return true }), When: alert.Above(0)}
 		return []alert.Rule{r.rule(0), up}
 	}
 	r.start(two()...)
@@ -411,7 +411,7 @@ func TestDeliveryWritesOnlyItsAlerts(t *testing.T) {
 			keys = append(keys, i)
 		}
 		r.monitor = alert.NewMonitor(c, alert.Rule{Name: "down", When: alert.Above(0), Value: alert.Each(
-			slices.All(keys), func(int) alert.Value { return alert.True(func() bool { return true }) })})
+			slices.All(keys), func(int) alert.Value { return alert.Bool(func() bool { return true }) })})
 		r.monitor.Evaluate(r.now)
 		require.NoError(t, r.monitor.Flush(t.Context()))
 		measure()

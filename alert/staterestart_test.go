@@ -143,7 +143,7 @@ func TestMembersAlertsOverARestart(t *testing.T) {
 	r := newRestartedProgram(t)
 	members := map[string]int{"a": 1, "b": 2}
 	rule := alert.Rule{Name: "x", When: alert.Above(0), For: time.Minute, Value: alert.Each(maps.All(members), func(int) alert.Value {
-		return alert.True(func() bool { return true })
+		return alert.Bool(func() bool { return true })
 	})}
 	r.start(rule)
 	r.evaluateAfter(0)

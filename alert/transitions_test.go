@@ -69,7 +69,7 @@ func TestTransitionsDistinguishFlappingFromAnOutage(t *testing.T) {
 // An alert about a rule that fires and resolves again and again.
 func TestTransitionsOfAMonitor(t *testing.T) {
 	bad := false
-	watched := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{Name: "x", Value: alert.True(func() bool { return bad }), When: alert.Above(0)})
+	watched := alert.NewMonitor(alert.Config{Logger: discardLogger()}, alert.Rule{Name: "x", Value: alert.Bool(func() bool { return bad }), When: alert.Above(0)})
 	v := newValueReader(alert.Transitions(watched, "firing", time.Minute))
 	v.require(t, 0, 0)
 	for i := range 6 {
@@ -86,13 +86,13 @@ func TestInvalidTransitions(t *testing.T) {
 		`the source is nil`:                alert.Transitions(nil, "closed", time.Minute),
 		`the span is 0s, must be positive`: alert.Transitions(gate, "closed", 0),
 	} {
-		err := alert.Validate(alert.Config{}, alert.Rule{Name: "x", Value: v, When: alert.Above(0)})
+		err := alert.Config{}.Validate(alert.Rule{Name: "x", Value: v, When: alert.Above(0)})
 		require.ErrorContains(t, err, want)
 	}
 	for _, state := range []breaker.State{
 		breaker.Closed, breaker.Open, breaker.HalfOpen, breaker.Recovering, breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow,
 	} {
 		v := alert.Transitions(gate, string(state), time.Minute)
-		require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: "x", Value: v, When: alert.Above(0)}))
+		require.NoError(t, alert.Config{}.Validate(alert.Rule{Name: "x", Value: v, When: alert.Above(0)}))
 	}
 }

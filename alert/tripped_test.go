@@ -65,7 +65,7 @@ func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 				service := breaker.New("service", down.config)
 				var told alertRecorder
 				m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{told.notifier("pager")}, Logger: discardLogger()},
-					alert.Rule{Name: "down", Value: alert.True(service.Tripped), When: alert.Above(0), For: time.Minute})
+					alert.Rule{Name: "down", Value: alert.Bool(service.Tripped), When: alert.Above(0), For: time.Minute})
 				ctx, cancel := context.WithCancel(t.Context())
 				go m.Run(ctx)
 				well := func(context.Context) error { return nil }
@@ -87,7 +87,7 @@ func TestTrippedFiresAndResolvesOncePerOutage(t *testing.T) {
 
 func TestTrippedForABreakerForcedOpen(t *testing.T) {
 	b := breaker.New("x", breaker.Config{})
-	v := newValueReader(alert.True(b.Tripped))
+	v := newValueReader(alert.Bool(b.Tripped))
 	v.require(t, 0, 0)
 	for i, state := range []breaker.State{breaker.ForcedOpen, breaker.ForcedClosed, breaker.Disabled, breaker.Shadow} {
 		b.Force(state)

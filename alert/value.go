@@ -109,9 +109,9 @@ func Gauge(read func() float64) Value {
 	})
 }
 
-// True is 1 while holds returns true, and 0 otherwise.
+// Bool is 1 while holds returns true, and 0 otherwise.
 //
-// For an alert about a breaker or a gate, pass the method Tripped: True(payments.Tripped). It is 1
+// For an alert about a breaker or a gate, pass the method Tripped: Bool(payments.Tripped). It is 1
 // from the moment the breaker opens, automatically or by hand, until it has closed again. It stays
 // 1 while the breaker is half-open, so that a rule with a For fires once per outage and resolves
 // once, however often the breaker probes the service in between. A breaker that is disabled, forced
@@ -119,7 +119,7 @@ func Gauge(read func() float64) Value {
 // the summary:
 //
 //	Describe: func(a Alert) string { return a.Summary + "\n" + payments.Explain() }
-func True(holds func() bool) Value {
+func Bool(holds func() bool) Value {
 	v := newGauge("boolean", holds == nil, func(time.Time) measurement {
 		m := measurement{OK: true}
 		if holds() {

@@ -103,9 +103,9 @@ func TestBelowRefusalsNeedsAWholeSpan(t *testing.T) {
 	require.Equal(t, alert.Firing, m.Alerts()[0].State, "after it")
 }
 
-func TestTrueAndGauge(t *testing.T) {
+func TestBoolAndGauge(t *testing.T) {
 	open, level := false, 3.5
-	truth, gauge := newValueReader(alert.True(func() bool { return open })), newValueReader(alert.Gauge(func() float64 { return level }))
+	truth, gauge := newValueReader(alert.Bool(func() bool { return open })), newValueReader(alert.Gauge(func() float64 { return level }))
 	truth.require(t, 0, 0)
 	gauge.require(t, 0, 3.5)
 	open, level = true, -1

@@ -41,7 +41,7 @@ func TestEachFaultIsReportedOnce(t *testing.T) {
 		{labelled("key"), `Labels has "key", which is set by the monitor`},
 	} {
 		test.rule.Name, test.rule.When = "bad", alert.Above(14.4)
-		require.EqualError(t, alert.Validate(alert.Config{}, test.rule), `alert: rule "bad": `+test.want)
+		require.EqualError(t, alert.Config{}.Validate(test.rule), `alert: rule "bad": `+test.want)
 	}
 }
 
@@ -51,9 +51,9 @@ func TestValidRules(t *testing.T) {
 		"Quantile 0": alert.Quantile(&timedSource{}, 0, time.Minute),
 		"Quantile 1": alert.Quantile(&timedSource{}, 1, time.Minute),
 	} {
-		require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}), name)
+		require.NoError(t, alert.Config{}.Validate(alert.Rule{Name: name, Value: value, When: alert.Above(2), MinCalls: 10}), name)
 	}
-	require.NoError(t, alert.Validate(alert.Config{}, alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}))
+	require.NoError(t, alert.Config{}.Validate(alert.Rule{Name: "Refusals", Value: alert.Refusals(&totals{}, time.Minute), When: alert.Above(2)}))
 }
 
 func TestValuesWithoutCallsAreNotAnError(t *testing.T) {
@@ -142,7 +142,7 @@ func TestTransitionsAreCountedByNewState(t *testing.T) {
 
 // Receivers see only the wall clock, so the times of an alert have no monotonic reading.
 func TestAlertTimesHaveNoMonotonicClock(t *testing.T) {
-	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(func() bool { return true })})
+	m := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(func() bool { return true })})
 	m.Evaluate(time.Now())
 	a := m.Alerts()[0]
 	require.Equal(t, a.ActiveAt.Round(0), a.ActiveAt)

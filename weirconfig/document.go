@@ -89,7 +89,7 @@ type sink struct {
 	// Key is the integration key of pagerduty, or signs the messages of a webhook according to the
 	// Standard Webhooks specification: see notify.NewSignedWebhook. Default none. Required for
 	// pagerduty.
-	Key string
+	Key notify.Secret
 	// Template makes the messages of a webhook, which are JSON: see notify.NewTemplateWebhook. Then
 	// url may have actions too. Default none, which sends messages of Alertmanager's form.
 	Template string
@@ -98,7 +98,7 @@ type sink struct {
 	// User is the name to log in to the server of mail with. Default none, which does not log in.
 	User string
 	// Password is the password of user. Default none.
-	Password string
+	Password notify.Secret
 	// From is the address of the sender of mail. Required for mail.
 	From string
 	// To are the addresses of the recipients of mail. Required for mail.

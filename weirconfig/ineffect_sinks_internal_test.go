@@ -1,7 +1,6 @@
 package weirconfig
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // sinkChanges are changes of each field of a sink. HOST is a server.
@@ -65,8 +66,9 @@ func TestEachChangeOfASinkIsInEffect(t *testing.T) {
 			require.NoError(t, set.Monitor().Test(t.Context(), "s"))
 			trace.WriteString(<-requests)
 		}
-		b := set.Sources()[0].(*breaker.Breaker)
-		fmt.Fprintln(trace, b.Name())
+		for v := range set.Sources()[0].(view.Viewer).Views {
+			fmt.Fprintln(trace, v.Name())
+		}
 		return trace.String()
 	}
 	for _, key := range keysOf(reflect.TypeFor[sink](), "") {
@@ -81,9 +83,10 @@ func TestEachChangeOfASinkIsInEffect(t *testing.T) {
 
 func exerciseSink(t *testing.T, s *Set, trace *strings.Builder) {
 	t.Helper()
-	b := s.Sources()[0].(*breaker.Breaker)
-	_ = b.Run(t.Context(), func(context.Context) error { return nil })
-	fmt.Fprintln(trace, b.Latency().Count())
+	_ = s.Monitor().Test(t.Context(), "s") // there is no server
+	for series, h := range s.Sources()[0].(stat.HistogramSource).Histograms {
+		fmt.Fprintln(trace, series.Instrument.Name, h.Count())
+	}
 	writeObjects(t, s, trace)
 }
 
@@ -92,7 +95,7 @@ func TestEachChangeOfTheBreakerOfASinkIsInEffect(t *testing.T) {
 		c := change{key: key, exercise: exerciseSink}
 		text := func(key string) string {
 			_, config, _ := strings.Cut(configWith(key), ", breaker: ")
-			return sinkFile("localhost", "HOOK, breaker: "+config)
+			return sinkFile("127.0.0.1:0", "HOOK, breaker: "+config)
 		}
 		c.before, c.after = text(""), text(key)
 		c.requireInEffect(t)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/weir-go/weir/alert/notify"
 )
 
 // property is a field that a file can have, with all that is known about it. Its bounds are those
@@ -166,9 +168,14 @@ func (p *property) findBounds(t *testing.T, name string) {
 	}
 }
 
+// isFreeText reports whether a value of the type can be any text.
+func isFreeText(t reflect.Type) bool {
+	return t == reflect.TypeFor[string]() || t == reflect.TypeFor[notify.Secret]()
+}
+
 // findWords finds the words of an enum.
 func (p *property) findWords(t *testing.T, name string) {
-	if p.key == "name" || p.typ.Kind() == reflect.String && p.typ.Name() == "string" {
+	if p.key == "name" || isFreeText(p.typ) {
 		return
 	}
 	fault := faultOf(t, name, p.key, "no-such-word")

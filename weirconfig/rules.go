@@ -74,7 +74,7 @@ func (r rule) value(g *weir.Gate) alert.Value {
 	case flaps:
 		return alert.Transitions(g, "closed", r.Span)
 	case tripped:
-		return alert.True(g.Tripped)
+		return alert.Bool(g.Tripped)
 	}
 	return alert.Value{}
 }
@@ -88,7 +88,7 @@ func (r rule) shortSpan() time.Duration {
 }
 
 func (d *decoder) checkRules(doc *document) {
-	d.addInvalid("monitor", reflect.TypeFor[alert.Config](), alert.Validate(doc.Monitor), "")
+	d.addInvalid("monitor", reflect.TypeFor[alert.Config](), doc.Monitor.Validate(), "")
 	seen := map[string]int{}
 	for i, r := range doc.Rules {
 		path := fmt.Sprintf("rules[%d]", i)
@@ -145,7 +145,7 @@ func (d *decoder) checkTexts(path string, r rule) {
 	texts := r.Rule
 	texts.MinCalls, texts.MinBad = min(r.MinCalls, 0), min(r.MinBad, 0)
 	texts.Value, texts.When = alert.Gauge(func() float64 { return 0 }), alert.Above(0)
-	d.addInvalid(path, reflect.TypeFor[rule](), alert.Validate(alert.Config{}, texts), rulePrefix(r))
+	d.addInvalid(path, reflect.TypeFor[rule](), alert.Config{}.Validate(texts), rulePrefix(r))
 }
 
 // checkValue adds the faults of the value of a rule, its spans and conditions.
@@ -159,7 +159,7 @@ func (d *decoder) checkValue(path string, r rule, gate weir.Config) {
 	}
 	value := r
 	value.Rule = alert.Rule{Name: cmp.Or(r.Name, "unnamed"), MinCalls: max(r.MinCalls, 0), MinBad: max(r.MinBad, 0)}
-	err := alert.Validate(alert.Config{}, value.rule(weir.New("", weir.Config{}), nil))
+	err := alert.Config{}.Validate(value.rule(weir.New("", weir.Config{}), nil))
 	d.addInvalid(path, reflect.TypeFor[rule](), err, rulePrefix(value))
 }
 

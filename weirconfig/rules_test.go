@@ -99,6 +99,7 @@ func TestFaultsOfSinks(t *testing.T) {
 		`w.yaml:15: sinks.n: template is invalid: template: body:1: function "nope" not defined`,
 		`w.yaml:16: sinks.o: template is invalid: the template fails for a test alert: the message is not valid JSON`,
 		`w.yaml:17: sinks.p: server is set, must not be for a sink of kind teams`,
+		`w.yaml:18: sinks.q: header (not shown) has a name or a value that cannot be sent, such as one with a line break`,
 	}, faults(t, `sinks:
   a: {}
   b: {kind: pigeon}
@@ -116,5 +117,6 @@ func TestFaultsOfSinks(t *testing.T) {
   n: {kind: webhook, url: "http://localhost", template: "{{nope}}"}
   o: {kind: webhook, url: "http://localhost", template: "hunter2"}
   p: {kind: teams, url: "http://localhost", server: "x:25"}
+  q: {kind: slack, url: "http://localhost", header: {A b: x}}
 `))
 }

@@ -195,7 +195,7 @@ func (p property) defaultValue() (any, bool) {
 		}
 	}
 	v := reflect.New(p.typ).Elem()
-	if first == "" || isText(v) || v.Kind() == reflect.String && p.typ.Name() == "string" && p.key != "header" {
+	if first == "" || isText(v) || isFreeText(p.typ) && p.key != "header" {
 		return nil, false
 	}
 	switch {

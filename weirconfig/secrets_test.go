@@ -84,11 +84,12 @@ var secretFiles = []string{
 	`sinks: {a: {kind: mail, server: "x:25", from: "${SECRET} <a@b.c>", to: ["${SECRET}@b.c"], password: "${SECRET}"}}`,
 	`sinks: {a: {kind: webhook, url: "http://x", template: "{{${SECRET}}}"}}`,
 	`sinks: {a: {kind: webhook, url: "http://x", template: "${SECRET}x"}}`,
+	`sinks: {a: {kind: slack, url: "http://x/${SECRET}", header: {A: ["${SECRET}"]}}}`,
 	// the following are valid
 	`sinks: {a: {kind: mail, server: "x:25", from: a@b.c, to: "${SECRET}@b.c", user: "${SECRET}", password: "${SECRET}"}}`,
 	`sinks: {a: {kind: pagerduty, key: "0123456789abcdef0123456789abcdef", header: {A: "${SECRET}"}}}`,
 	`sinks: {a: {kind: webhook, url: "http://x", template: '{"key": "${SECRET}"}'}}`,
-	`{sinks: {a: {kind: slack, url: "http://x/${SECRET}", header: {A: ["${SECRET}"]}}}}`,
+	`{sinks: {a: {kind: slack, url: "http://x/${SECRET}", header: {A: "${SECRET}"}}}}`,
 	`{gates: {a: }, rules: [{name: x, of: a, value: tripped, labels: {a: "${SECRET}"}}]}`,
 }
 

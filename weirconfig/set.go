@@ -10,7 +10,6 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/stat"
 	"github.com/weir-go/weir/weirhttp"
 )
@@ -91,9 +90,9 @@ func (s *Set) Limit(name string) *weirhttp.Limit { return get(s, "limits", &s.li
 // no rules if the file has none.
 func (s *Set) Monitor() *alert.Monitor { return s.monitor }
 
-// Sources returns everything that has metrics, for an exporter: gates, groups, limits, the breakers
-// of sinks, the monitor, and the set itself, which tells whether a file was refused. After an
-// update there can be more sources.
+// Sources returns everything that has metrics, for an exporter: gates, groups, limits, the sinks
+// that have a breaker, the monitor, and the set itself, which tells whether a file was refused.
+// After an update there can be more sources.
 func (s *Set) Sources() []stat.Source {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -108,8 +107,8 @@ func (s *Set) Sources() []stat.Source {
 		sources = append(sources, s.limits[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.setup.sinks)) {
-		if b, ok := s.setup.sinks[name].Notifier.(interface{ Breaker() *breaker.Breaker }); ok {
-			sources = append(sources, b.Breaker())
+		if source, ok := s.setup.sinks[name].Notifier.(stat.Source); ok {
+			sources = append(sources, source)
 		}
 	}
 	return append(sources, s.monitor, s)

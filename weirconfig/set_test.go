@@ -155,7 +155,7 @@ sinks: {s: {kind: slack, url: "http://localhost"}, log: {kind: log}}
 	require.Equal(t, []any{set.Gate("a"), set.Gate("b"), set.Group("g"), set.Limit("l"), set.Monitor()},
 		[]any{sources[0], sources[1], sources[2], sources[3], sources[5]})
 	require.Same(t, set, sources[6])
-	require.Equal(t, "s", sources[4].(*breaker.Breaker).Name())
+	require.Equal(t, "s", sources[4].(alert.Notifier).Name())
 }
 
 // startReceiver starts a webhook that keeps what it receives.

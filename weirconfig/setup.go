@@ -97,7 +97,7 @@ func (s *setup) monitorConfig(
 	for _, r := range s.file.doc().Rules {
 		rules = append(rules, r.rule(gates[r.Of], groups[r.Of]))
 	}
-	if err := alert.Validate(config, rules...); err != nil {
+	if err := config.Validate(rules...); err != nil {
 		return config, rules, fmt.Errorf("weirconfig: with Config.Notify and Config.Rules: %w", err)
 	}
 	return config, rules, nil

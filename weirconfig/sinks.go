@@ -139,7 +139,7 @@ func (d *decoder) checkSink(path string, s sink) {
 		return
 	}
 	s.URL = cmp.Or(s.URL, "http://valid")
-	d.addInvalid(path, reflect.TypeFor[sink](), notify.Config{URL: s.URL, Repeat: s.Repeat}.Validate(), "")
+	d.addInvalid(path, reflect.TypeFor[sink](), notify.Config{URL: s.URL, Header: s.Header, Repeat: s.Repeat}.Validate(), "")
 	at := func(key string) int { return d.places[join(path, key)].line }
 	switch {
 	case s.Key != "" && s.Template != "":

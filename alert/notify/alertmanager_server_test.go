@@ -161,7 +161,7 @@ func TestWithAlertmanager(t *testing.T) {
 	receiver := newPagerReceiver(t)
 	server := startAlertmanager(t, receiver.URL)
 	shop := &shopSource{}
-	sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
+	sink := notify.NewAlertmanager(notify.Config{URL: notify.Secret("http://" + server.address), Repeat: time.Second})
 	monitor := alert.NewMonitor(alert.Config{Interval: 100 * time.Millisecond, Notify: []alert.Notifier{sink}, Logger: discardLogger()},
 		alert.Rule{
 			Name: "shop errors", Value: alert.FailureRate(shop, time.Second), When: alert.Above(0.5), For: 300 * time.Millisecond,
@@ -180,11 +180,11 @@ func TestWithAlertmanager(t *testing.T) {
 	require.Never(t, func() bool { return len(receiver.statuses()) > 1 }, 3*time.Second, 50*time.Millisecond, "repeats send no further notification")
 
 	server.kill()
-	require.Eventually(t, func() bool { return sink.Breaker().Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
+	require.Eventually(t, func() bool { return notify.BreakerOf(sink).Totals().Failures > 0 }, 20*time.Second, 20*time.Millisecond, "a repeat has failed")
 	server.start()
 	began := time.Now()
 	require.Eventually(t, func() bool { return len(server.activeFingerprints()) == 1 }, 40*time.Second, 20*time.Millisecond, "Alertmanager has the alert again")
-	t.Logf("known again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), sink.Breaker().State())
+	t.Logf("known again %v after the restart; breaker %v", time.Since(began).Round(10*time.Millisecond), notify.BreakerOf(sink).State())
 
 	shop.down.Store(false)
 	require.Eventually(t, func() bool { return receiver.last().Status == "resolved" }, 40*time.Second, 20*time.Millisecond, "it resolves")
@@ -206,10 +206,10 @@ func TestProcessesDoNotResolveEachOthersAlerts(t *testing.T) {
 	defer cancel()
 	process := func(instance string) (bad *atomic.Bool, m *alert.Monitor) {
 		bad = new(atomic.Bool)
-		sink := notify.NewAlertmanager(notify.Config{URL: "http://" + server.address, Repeat: time.Second})
+		sink := notify.NewAlertmanager(notify.Config{URL: notify.Secret("http://" + server.address), Repeat: time.Second})
 		m = alert.NewMonitor(alert.Config{
 			Interval: 100 * time.Millisecond, Instance: instance, Notify: []alert.Notifier{sink}, Logger: discardLogger(),
-		}, alert.Rule{Name: "errors", Value: alert.True(bad.Load), When: alert.Above(0)})
+		}, alert.Rule{Name: "errors", Value: alert.Bool(bad.Load), When: alert.Above(0)})
 		go m.Run(ctx)
 		return bad, m
 	}

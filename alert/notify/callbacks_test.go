@@ -14,7 +14,8 @@ import (
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/notify"
-	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
+	"github.com/weir-go/weir/stat/view"
 )
 
 // callingTransport is a transport that calls a function before each request.
@@ -28,12 +29,12 @@ func (c callingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// guardedNotifier is a notifier with a breaker.
+// guardedNotifier is a notifier with all methods that those of this package have.
 type guardedNotifier interface {
 	alert.Notifier
-	Name() string
+	stat.HistogramSource
+	view.Viewer
 	Repeat() time.Duration
-	Breaker() *breaker.Breaker
 }
 
 // notifiers returns a notifier for each way to reach a server, which calls a function meanwhile.
@@ -45,13 +46,20 @@ func notifiers(t *testing.T, s *server, call func()) map[string]guardedNotifier 
 		call()
 		return mails.dial(ctx, network, address)
 	}
-	return map[string]guardedNotifier{"webhook": notify.NewWebhook(c), "Alertmanager": notify.NewAlertmanager(c), "mail": notify.NewMail(m)}
+	return map[string]guardedNotifier{
+		"webhook":      notify.NewWebhook(c).(guardedNotifier),
+		"Alertmanager": notify.NewAlertmanager(c).(guardedNotifier),
+		"mail":         notify.NewMail(m).(guardedNotifier),
+	}
 }
 
 // useNotifier calls every method of the notifier.
 func useNotifier(ctx context.Context, n guardedNotifier) error {
 	_ = fmt.Sprint(n.Name(), n.Repeat(), n)
-	n.Breaker().Reset()
+	n.Observe(func(*stat.Series, float64) bool { return true })
+	n.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
+	n.Views(func(v view.View) bool { v.(view.Guard).Status(); return true })
+	notify.BreakerOf(n).Reset()
 	if m, ok := n.(interface {
 		NotifyAll(ctx context.Context, alerts []alert.Alert) error
 	}); ok {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,18 +15,16 @@ import (
 // Off turns Config.Repeat off.
 const Off = -1
 
-// Config configures a notifier. Printing, logging or marshaling a Config shows neither its URL nor
-// its Header. fmt calls no methods of values in unexported fields, so keep a Config in an exported
-// field of a struct that may be printed. Notifiers never show their URL or Header.
+// Config configures a notifier. Notifiers never show their URL or Header.
 type Config struct {
 	// Name is the name of the notifier and its breaker in metrics and logs. The notifiers of one
 	// program need different names. Default the kind: "webhook", "slack", "teams", "pagerduty" or
 	// "alertmanager".
 	Name string
 	// URL is the http or https address of the server. Required, except for PagerDuty.
-	URL string
+	URL Secret
 	// Header is sent with each request, for example for authorization. Default none.
-	Header http.Header
+	Header map[string]Secret
 	// Repeat is how often a firing alert is sent again. Off sends it once. Default 4h, and 1m for
 	// Alertmanager, which resolves alerts that are not repeated.
 	Repeat time.Duration
@@ -43,7 +40,7 @@ type Config struct {
 // URL.
 func (c Config) Validate() error {
 	var errs []error
-	u, err := url.Parse(c.URL)
+	u, err := url.Parse(string(c.URL))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		errs = append(errs, errors.New("notify: URL (not shown) must be absolute, with scheme http or https"))
 	}
@@ -53,53 +50,30 @@ func (c Config) Validate() error {
 	if c.Repeat < Off {
 		errs = append(errs, fmt.Errorf("notify: Repeat is %v, must be at least 0, or Off", c.Repeat))
 	}
-	if err := c.breakerConfig().Validate(); err != nil {
+	if err := breakerConfig(c.Breaker).Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("notify: Breaker: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
 // validHeader reports whether HTTP can send the header (RFC 9110, section 5).
-func validHeader(h http.Header) bool {
-	for name, values := range h {
+func validHeader(h map[string]Secret) bool {
+	for name, value := range h {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool {
 			return !strings.ContainsRune("!#$%&'*+-.^_`|~", r) && (r > 'z' || r < '0' || r > '9' && r < 'A' || r > 'Z' && r < 'a')
 		}) {
 			return false
 		}
-		for _, value := range values {
-			for i := range len(value) {
-				if b := value[i]; b < ' ' && b != '\t' || b == 0x7f {
-					return false
-				}
+		for i := range len(value) {
+			if b := value[i]; b < ' ' && b != '\t' || b == 0x7f {
+				return false
 			}
 		}
 	}
 	return true
 }
 
-// Format prints c without its URL and Header, for every verb.
-func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.masked()) }
-
-// MarshalText returns the text that Format prints.
-func (c Config) MarshalText() ([]byte, error) { return []byte(c.masked()), nil }
-
-func (c Config) masked() string { return fmt.Sprintf("notify.Config{Name: %q, …}", c.Name) }
-
-func (c Config) orDefault(kind string, repeat time.Duration) Config {
-	c.Name = cmp.Or(c.Name, kind)
-	c.Header = c.Header.Clone()
-	c.Repeat = max(cmp.Or(c.Repeat, repeat), 0)
-	if c.Transport == nil {
-		c.Transport = defaultTransport()
-	}
-	c.Breaker = c.breakerConfig()
-	return c
-}
-
 // breakerConfig returns Config.Breaker with the defaults of this package.
-func (c Config) breakerConfig() breaker.Config { return breakerConfig(c.Breaker) }
-
 func breakerConfig(b breaker.Config) breaker.Config {
 	b.MinCalls = cmp.Or(b.MinCalls, 5)
 	if b.LastCalls == 0 {

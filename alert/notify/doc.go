@@ -1,7 +1,7 @@
 // Package notify sends alerts: to Slack, Microsoft Teams, PagerDuty and Alertmanager, to any
 // receiver of Alertmanager's webhooks, to other HTTP APIs by a template, and by e-mail.
 //
-//	slack := notify.NewSlack(notify.Config{URL: os.Getenv("SLACK_WEBHOOK_URL")})
+//	slack := notify.NewSlack(notify.Config{URL: notify.Secret(os.Getenv("SLACK_WEBHOOK_URL"))})
 //	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{slack}}, rules...)
 //	go monitor.Run(ctx)
 //
@@ -14,9 +14,16 @@
 //     refused alert is tried again every 5 minutes, or every Repeat if that is less, and delays no
 //     other alert.
 //
-// Redirects are not followed. A breaker per notifier stops the attempts while its server is down.
-// It can be exported and watched like other breakers.
+// Redirects are not followed. A breaker per notifier stops the attempts while its server is down. A
+// notifier has the metrics and the view of its breaker, so it can be exported, watched and changed
+// like other breakers: it is a [github.com/weir-go/weir/stat.HistogramSource] and a
+// [github.com/weir-go/weir/stat/view.Viewer].
+//
+//	collector := prom.NewCollector(monitor, slack.(stat.Source))
+//
+// All notifiers are safe for concurrent use. The errors of Notify are of type
+// [*alert.DeliveryError], unless its context was canceled.
 //
 // URLs and headers often hold keys. They appear in no error, log line or printed form of this
-// package, and neither do the answers of servers.
+// package, and neither do the answers of servers. In a Config they are a [Secret].
 package notify

@@ -2,11 +2,13 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -16,13 +18,12 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// endpoint is the server of a notifier and its breaker.
+// endpoint is a receiver that is reached over HTTP.
 type endpoint struct {
-	name    string
-	repeat  time.Duration
-	target  func() (url string, header http.Header) // a closure, whose contents fmt cannot print
-	client  *http.Client
-	breaker *breaker.Breaker
+	receiver
+	// a closure, whose contents fmt cannot print
+	target func() (url string, header map[string]Secret)
+	client *http.Client
 	// keeps the rate that the receiver documents; nil: it documents none
 	pace *limiter.TokenBucket
 
@@ -35,32 +36,21 @@ func newEndpoint(c Config, kind string, repeat time.Duration, path ...string) *e
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
-	c = c.orDefault(kind, repeat)
-	address := c.URL
+	address, header := string(c.URL), maps.Clone(c.Header)
 	if len(path) > 0 {
-		base, _ := url.Parse(c.URL) // Validate has parsed it
+		base, _ := url.Parse(address) // Validate has parsed it
 		address = base.JoinPath(path...).String()
+	}
+	if c.Transport == nil {
+		c.Transport = defaultTransport()
 	}
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &endpoint{
-		name: c.Name, repeat: c.Repeat,
-		target:  func() (string, http.Header) { return address, c.Header },
-		client:  &http.Client{Transport: c.Transport, CheckRedirect: noRedirect},
-		breaker: breaker.New(c.Name, c.Breaker),
+		receiver: newReceiver(cmp.Or(c.Name, kind), cmp.Or(c.Repeat, repeat), c.Breaker),
+		target:   func() (string, map[string]Secret) { return address, header },
+		client:   &http.Client{Transport: c.Transport, CheckRedirect: noRedirect},
 	}
 }
-
-// Name returns Config.Name or its default.
-func (e *endpoint) Name() string { return e.name }
-
-// Repeat returns how often firing alerts are sent again, or 0 for never.
-func (e *endpoint) Repeat() time.Duration { return e.repeat }
-
-// Breaker returns the breaker of the server, for an exporter or a rule.
-func (e *endpoint) Breaker() *breaker.Breaker { return e.breaker }
-
-// Format prints only the name, for every verb.
-func (e *endpoint) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", e.name) }
 
 // url returns the address of the server.
 func (e *endpoint) url() string {
@@ -143,11 +133,10 @@ func (e *endpoint) send(ctx context.Context, address string, body []byte, extra 
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "weir")
-	for _, h := range []http.Header{configured, extra} {
-		for key, values := range h {
-			request.Header[http.CanonicalHeaderKey(key)] = values
-		}
+	for key, value := range configured {
+		request.Header.Set(key, string(value))
 	}
+	maps.Copy(request.Header, extra)
 	response, err := e.client.Do(request)
 	if err != nil {
 		return transportError(ctx, err)

@@ -25,7 +25,7 @@ func Example() {
 
 	payments := weir.New("payments", weir.Config{})
 	// in a program, the URL of an incoming webhook
-	slack := notify.NewSlack(notify.Config{URL: chat.URL})
+	slack := notify.NewSlack(notify.Config{URL: notify.Secret(chat.URL)})
 	monitor := alert.NewMonitor(
 		alert.Config{Notify: []alert.Notifier{slack}},
 		alert.Rule{

@@ -2,36 +2,50 @@ package notify_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"time"
 
 	"github.com/weir-go/weir/alert"
 	"github.com/weir-go/weir/alert/notify"
-	"github.com/weir-go/weir/breaker"
+	"github.com/weir-go/weir/stat"
 )
 
-func ExampleWebhook() {
-	users := breaker.New("users-api", breaker.Config{})
+// A rule over the breaker of a notifier, whose alerts go to the other notifier.
+func ExampleNewWebhook() {
 	pager := notify.NewWebhook(notify.Config{Name: "pager", URL: "https://pager.example/hooks/4f1c"})
-	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager}},
-		alert.Rule{Name: "users-api open", Value: alert.True(users.Tripped), When: alert.Above(0)},
-		alert.Rule{Name: "pager open", Value: alert.True(pager.Breaker().Tripped), When: alert.Above(0)})
+	chat := notify.NewSlack(notify.Config{URL: "https://hooks.slack.example/services/T0/B0/XX"})
+	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{pager, chat}}, alert.Rule{
+		Name: "pager is down", Value: alert.Transitions(pager.(stat.Source), "open", 15*time.Minute), When: alert.Above(0),
+	})
 	fmt.Println(pager, len(monitor.Alerts()))
 	// Output:
 	// notifier "pager" 0
 }
 
-func ExampleAlertmanager() {
+func ExampleSecret() {
+	config := struct {
+		User     string
+		Password notify.Secret
+	}{"weir", "hunter2"}
+	text, _ := json.Marshal(config)
+	fmt.Printf("%v %#v %s\n", config, config.Password, text)
+	// Output:
+	// {weir …} … {"User":"weir","Password":"…"}
+}
+
+func ExampleNewAlertmanager() {
 	// Every member of a cluster gets the alerts.
 	var members []alert.Notifier
 	for _, member := range []string{"a", "b"} {
 		members = append(members, notify.NewAlertmanager(notify.Config{
-			Name: "alertmanager-" + member, URL: "http://" + member + ".alertmanager.example:9093",
-			Header: http.Header{"Authorization": {"Bearer " + os.Getenv("ALERTMANAGER_TOKEN")}},
+			Name: "alertmanager-" + member, URL: notify.Secret("http://" + member + ".alertmanager.example:9093"),
+			Header: map[string]notify.Secret{"Authorization": notify.Secret("Bearer " + os.Getenv("ALERTMANAGER_TOKEN"))},
 		}))
 	}
 	fmt.Println(members)
@@ -53,9 +67,9 @@ func ExampleNewSlack() {
 	// alert: not delivered: no connection
 }
 
-func ExampleMail() {
+func ExampleNewMail() {
 	mail := notify.NewMail(notify.MailConfig{
-		Server: "smtp.example.com:587", User: "weir", Password: os.Getenv("SMTP_PASSWORD"),
+		Server: "smtp.example.com:587", User: "weir", Password: notify.Secret(os.Getenv("SMTP_PASSWORD")),
 		From: "weir <weir@example.com>", To: []string{"on-call@example.com"},
 	})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mail}})
@@ -85,8 +99,8 @@ func ExampleNewTemplateWebhook() {
 	}))
 	defer api.Close()
 	hook := notify.NewTemplateWebhook(notify.Config{
-		Name: "opsgenie", URL: api.URL + `/v2/alerts{{if eq .State "resolved"}}/{{.ID}}/close{{end}}?identifierType=alias`,
-		Header: http.Header{"Authorization": {"GenieKey " + os.Getenv("OPSGENIE_KEY")}},
+		Name: "opsgenie", URL: notify.Secret(api.URL + `/v2/alerts{{if eq .State "resolved"}}/{{.ID}}/close{{end}}?identifierType=alias`),
+		Header: map[string]notify.Secret{"Authorization": notify.Secret("GenieKey " + os.Getenv("OPSGENIE_KEY"))},
 	}, `{"message":"{{.Rule}}","alias":"{{.ID}}","description":{{.Summary}}}`)
 	a := alert.Alert{ID: "4fe2a3b9c1d07765", Rule: "fire", Summary: `smoke in "hall 3"`, State: alert.Firing}
 	_ = hook.Notify(context.Background(), a)

@@ -92,7 +92,7 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 		for range 5 {
 			require.ErrorContains(t, hook.Notify(t.Context(), firingAlert()), "status 500")
 		}
-		require.True(t, hook.Breaker().Tripped())
+		require.True(t, notify.BreakerOf(hook).Tripped())
 		err := hook.Notify(t.Context(), firingAlert())
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
@@ -104,7 +104,7 @@ func TestBreakerOpensForADeadServer(t *testing.T) {
 		server.replies(400)
 		time.Sleep(15 * time.Second)
 		require.ErrorContains(t, hook.Notify(t.Context(), firingAlert()), "status 400")
-		require.Equal(t, breaker.Closed, hook.Breaker().State(), "a server that refuses an alert is healthy")
+		require.Equal(t, breaker.Closed, notify.BreakerOf(hook).State(), "a server that refuses an alert is healthy")
 		server.stop()
 	})
 }
@@ -117,7 +117,7 @@ func TestCanceledAttemptIsNotCountedByTheBreaker(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		require.Equal(t, context.Canceled, hook.Notify(ctx, firingAlert()))
-		require.Zero(t, hook.Breaker().Totals().Failures)
+		require.Zero(t, notify.BreakerOf(hook).Totals().Failures)
 		server.stop()
 	})
 }
@@ -130,19 +130,19 @@ func TestAttemptsHaveADeadline(t *testing.T) {
 		began := time.Now()
 		require.Error(t, hook.Notify(t.Context(), firingAlert()))
 		require.Equal(t, 30*time.Second, time.Since(began))
-		require.EqualValues(t, 1, hook.Breaker().Totals().Failures)
+		require.EqualValues(t, 1, notify.BreakerOf(hook).Totals().Failures)
 		server.stop()
 	})
 }
 
 func TestInvalidURLs(t *testing.T) {
 	for _, bad := range []string{"", secret, "/" + secret, "ftp://a/" + secret, "file:///" + secret, "http://" + secret + "\x00", "http:///" + secret} {
-		err := notify.Config{URL: bad}.Validate()
+		err := notify.Config{URL: notify.Secret(bad)}.Validate()
 		require.EqualError(t, err, "notify: URL (not shown) must be absolute, with scheme http or https")
-		require.PanicsWithError(t, err.Error(), func() { notify.NewSlack(notify.Config{URL: bad}) })
+		require.PanicsWithError(t, err.Error(), func() { notify.NewSlack(notify.Config{URL: notify.Secret(bad)}) })
 	}
 	for _, good := range []string{"http://a.example", "HTTPS://a.example:8443/b?c=d"} {
-		require.NoError(t, notify.Config{URL: good}.Validate())
+		require.NoError(t, notify.Config{URL: notify.Secret(good)}.Validate())
 	}
 }
 
@@ -152,10 +152,10 @@ func TestUntrustedCertificateIsRefused(t *testing.T) {
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	defer server.Close()
-	require.EqualError(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firingAlert()),
+	require.EqualError(t, notify.NewWebhook(notify.Config{URL: notify.Secret(server.URL)}).Notify(t.Context(), firingAlert()),
 		"alert: not delivered: no secure connection")
 	require.Zero(t, asked.Load())
-	trusting := notify.Config{URL: server.URL, Transport: server.Client().Transport}
+	trusting := notify.Config{URL: notify.Secret(server.URL), Transport: server.Client().Transport}
 	require.NoError(t, notify.NewWebhook(trusting).Notify(t.Context(), firingAlert()))
 	require.EqualValues(t, 1, asked.Load())
 }
@@ -171,7 +171,7 @@ func TestInvalidConfigs(t *testing.T) {
 	require.NotPanics(t, func() { notify.NewWebhook(calls) })
 	short := notify.Config{URL: "http://a.example", Breaker: breaker.Config{MaxCooldown: 10 * time.Second}}
 	require.EqualError(t, short.Validate(), "notify: Breaker: breaker: MaxCooldown is 10s, must be at least Cooldown, 15s")
-	require.Zero(t, notify.NewWebhook(notify.Config{URL: "http://a.example", Repeat: notify.Off}).Repeat())
-	require.Equal(t, 4*time.Hour, notify.NewSlack(notify.Config{URL: "http://a.example"}).Repeat())
-	require.Equal(t, time.Minute, notify.NewAlertmanager(notify.Config{URL: "http://a.example"}).Repeat())
+	require.Zero(t, repeatOf(notify.NewWebhook(notify.Config{URL: "http://a.example", Repeat: notify.Off})))
+	require.Equal(t, 4*time.Hour, repeatOf(notify.NewSlack(notify.Config{URL: "http://a.example"})))
+	require.Equal(t, time.Minute, repeatOf(notify.NewAlertmanager(notify.Config{URL: "http://a.example"})))
 }

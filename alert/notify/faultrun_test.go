@@ -31,7 +31,7 @@ func receiverAtRandom(random *rand.Rand, works http.HandlerFunc) http.HandlerFun
 // rulesForConditions returns a rule for each condition.
 func rulesForConditions(conditions []atomic.Bool) (rules []alert.Rule) {
 	for i := range conditions {
-		rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.True(conditions[i].Load), When: alert.Above(0)})
+		rules = append(rules, alert.Rule{Name: fmt.Sprint("rule", i), Value: alert.Bool(conditions[i].Load), When: alert.Above(0)})
 	}
 	return rules
 }

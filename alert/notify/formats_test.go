@@ -16,7 +16,7 @@ func TestAlertmanagerAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		am := notify.NewAlertmanager(notify.Config{URL: "http://am.example/prefix/", Transport: server.transport})
-		require.NoError(t, am.NotifyAll(t.Context(), []alert.Alert{firingAlert(), resolvedAlert()}))
+		require.NoError(t, notifyAll(t.Context(), am, []alert.Alert{firingAlert(), resolvedAlert()}))
 		require.Equal(t, "/prefix/api/v2/alerts", server.requests()[0].path)
 		var got []map[string]any
 		require.NoError(t, json.Unmarshal(server.requests()[0].body, &got))

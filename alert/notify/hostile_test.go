@@ -20,7 +20,7 @@ func TestHeadersThatCannotBeSentAreInvalid(t *testing.T) {
 		"Bearer " + secret: true, "a\tb": true, "é": true, "": true,
 		secret + "\n": false, secret + "\r\nX: y": false, "\x00": false, "\x7f": false,
 	} {
-		err := notify.Config{URL: "http://a.example", Header: http.Header{"Authorization": {value}}}.Validate()
+		err := notify.Config{URL: "http://a.example", Header: map[string]notify.Secret{"Authorization": notify.Secret(value)}}.Validate()
 		require.Equal(t, valid, err == nil, "%q: %v", value, err)
 		if err != nil {
 			require.NotContains(t, err.Error(), secret)
@@ -33,7 +33,7 @@ func TestHeadersThatCannotBeSentAreInvalid(t *testing.T) {
 		require.Equal(t, !valid, strings.Contains(err.Error(), "invalid header"), err)
 	}
 	for name, valid := range map[string]bool{"X-Scope_OrgID": true, "a!#$%&'*+-.^_`|~09AZaz": true, "": false, "a b": false, "a:": false, "a\n": false, "é": false, "[": false, "@": false} {
-		err := notify.Config{URL: "http://a.example", Header: http.Header{name: {"x"}}}.Validate()
+		err := notify.Config{URL: "http://a.example", Header: map[string]notify.Secret{name: "x"}}.Validate()
 		require.Equal(t, valid, err == nil, "%q", name)
 	}
 }
@@ -48,7 +48,7 @@ func TestBodyThatDoesNotEndDelaysNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	began := time.Now()
-	require.NoError(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(ctx, firingAlert()))
+	require.NoError(t, notify.NewWebhook(notify.Config{URL: notify.Secret(server.URL)}).Notify(ctx, firingAlert()))
 	require.Less(t, time.Since(began), 5*time.Second)
 }
 
@@ -57,7 +57,7 @@ func TestHugeAnswersAreNoMissingConnection(t *testing.T) {
 		w.Header().Set("X-Long", strings.Repeat("x", 200<<10))
 	}))
 	defer server.Close()
-	err := notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firingAlert())
+	err := notify.NewWebhook(notify.Config{URL: notify.Secret(server.URL)}).Notify(t.Context(), firingAlert())
 	var failed *alert.DeliveryError
 	require.ErrorAs(t, err, &failed)
 	require.Empty(t, failed.Kind)
@@ -74,7 +74,7 @@ func TestLongRetryAfter(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
 		var failed *alert.DeliveryError
-		require.ErrorAs(t, notify.NewWebhook(notify.Config{URL: server.URL}).Notify(t.Context(), firingAlert()), &failed)
+		require.ErrorAs(t, notify.NewWebhook(notify.Config{URL: notify.Secret(server.URL)}).Notify(t.Context(), firingAlert()), &failed)
 		require.Equal(t, want, failed.RetryAfter(), field)
 		server.Close()
 	}
@@ -84,7 +84,7 @@ func TestTemplateValuesCannotChangeThePath(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { paths = append(paths, r.RequestURI) }))
 	defer server.Close()
-	w := notify.NewTemplateWebhook(notify.Config{URL: server.URL + `/alerts/{{.Key}}{{.Summary}}/close`}, `{}`)
+	w := notify.NewTemplateWebhook(notify.Config{URL: notify.Secret(server.URL + `/alerts/{{.Key}}{{.Summary}}/close`)}, `{}`)
 	for _, c := range []struct{ key, summary, want string }{
 		{"a", "", "/alerts/a/close"},
 		{"a/b", "", "/alerts/a%2Fb/close"},

@@ -131,7 +131,7 @@ type switchedMonitor struct {
 func newSwitchedMonitor(t *testing.T, n alert.Notifier, logger *slog.Logger) *switchedMonitor {
 	w := &switchedMonitor{}
 	w.Monitor = alert.NewMonitor(alert.Config{Interval: time.Second, Notify: []alert.Notifier{n}, Logger: logger},
-		alert.Rule{Name: "errors", Value: alert.True(w.bad.Load), When: alert.Above(0), Severity: "page"})
+		alert.Rule{Name: "errors", Value: alert.Bool(w.bad.Load), When: alert.Above(0), Severity: "page"})
 	ctx, cancel := context.WithCancel(t.Context())
 	w.stop = func() { cancel(); synctest.Wait() }
 	go w.Run(ctx)
@@ -150,6 +150,17 @@ func (w *switchedMonitor) metric(outcome, kind string) (value float64) {
 		}
 	}
 	return value
+}
+
+// notifyAll sends the alerts in one message.
+func notifyAll(ctx context.Context, n alert.Notifier, alerts []alert.Alert) error {
+	return n.(interface {
+		NotifyAll(ctx context.Context, alerts []alert.Alert) error
+	}).NotifyAll(ctx, alerts)
+}
+
+func repeatOf(n alert.Notifier) time.Duration {
+	return n.(interface{ Repeat() time.Duration }).Repeat()
 }
 
 func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }

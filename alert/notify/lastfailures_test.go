@@ -22,7 +22,7 @@ func TestMessagesShowTheLastFailures(t *testing.T) {
 		server := newServer()
 		c := notify.Config{URL: "http://chat.example/x", Transport: server.transport}
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify.NewSlack(c), notify.NewWebhook(c)}}, alert.Rule{
-			Name: "down", Value: alert.True(payments.Tripped), When: alert.Above(0),
+			Name: "down", Value: alert.Bool(payments.Tripped), When: alert.Above(0),
 			Describe: func(a alert.Alert) string { return a.Summary + "\n" + payments.Explain() },
 		})
 		for range 2 {

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/mail"
 	"slices"
@@ -16,8 +15,7 @@ import (
 	"github.com/weir-go/weir/breaker"
 )
 
-// MailConfig configures a [Mail]. Printing, logging or marshaling a MailConfig shows only its Name:
-// see [Config].
+// MailConfig configures a notifier of [NewMail].
 type MailConfig struct {
 	// Name is the name of the notifier and its breaker in metrics and logs. Default "mail".
 	Name string
@@ -27,7 +25,7 @@ type MailConfig struct {
 	// User is the name to log in with. Default none, which does not log in.
 	User string
 	// Password is the password of User. Default none.
-	Password string
+	Password Secret
 	// From is the address of the sender, such as "weir <weir@example.com>". Required.
 	From string
 	// To are the addresses of 1 to 100 recipients. Required.
@@ -85,29 +83,18 @@ func validAddress(text string) bool {
 	return err == nil && len(text) <= maxAddress
 }
 
-// Format prints c without its values, for every verb.
-func (c MailConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.masked()) }
-
-// MarshalText returns the text that Format prints.
-func (c MailConfig) MarshalText() ([]byte, error) { return []byte(c.masked()), nil }
-
-func (c MailConfig) masked() string { return fmt.Sprintf("notify.MailConfig{Name: %q, …}", c.Name) }
-
-// Mail sends alerts by e-mail, over SMTP (RFC 5321). Alerts that are due together are sent in one
-// mail, of at most 64 alerts. All methods are safe for concurrent use. The zero value does not
-// work: use NewMail.
-type Mail struct {
-	name    string
-	repeat  time.Duration
-	breaker *breaker.Breaker
-	config  func() MailConfig // a closure, whose contents fmt cannot print
-
-	deferrals *deferrals
+// mailNotifier sends alerts by e-mail.
+type mailNotifier struct {
+	receiver
+	config    func() MailConfig // a closure, whose contents fmt cannot print
+	deferrals deferrals
 }
 
-// NewMail returns a notifier that sends mails as plain text. Mails about one alert refer to each
-// other, so that mail programs show them together. Control characters and line breaks in names and
-// labels cannot add headers or recipients. Texts are cut so that a mail has at most 64 kB.
+// NewMail returns a notifier that sends alerts by e-mail, over SMTP (RFC 5321), as plain text.
+// Alerts that are due together are sent in one mail, of at most 64 alerts. Mails about one alert
+// refer to each other, so that mail programs show them together. Control characters and line breaks
+// in names and labels cannot add headers or recipients. Texts are cut so that a mail has at most 64
+// kB.
 //
 // The connection is encrypted unless NoTLS is set: if the server does not offer STARTTLS, or its
 // certificate is not valid, nothing is sent. NewMail logs in with PLAIN, or with LOGIN if the
@@ -119,7 +106,7 @@ type Mail struct {
 // may arrive twice.
 //
 // NewMail panics with the error of c.Validate if there is one.
-func NewMail(c MailConfig) *Mail {
+func NewMail(c MailConfig) alert.Notifier {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
@@ -135,32 +122,20 @@ func NewMail(c MailConfig) *Mail {
 	if c.TLS.ServerName == "" {
 		c.TLS.ServerName, _, _ = net.SplitHostPort(c.Server)
 	}
-	return &Mail{
-		name: c.Name, repeat: max(cmp.Or(c.Repeat, 4*time.Hour), 0), breaker: breaker.New(c.Name, breakerConfig(c.Breaker)), deferrals: &deferrals{},
-		config: func() MailConfig { return c },
+	return &mailNotifier{
+		receiver: newReceiver(c.Name, cmp.Or(c.Repeat, 4*time.Hour), c.Breaker),
+		config:   func() MailConfig { return c },
 	}
 }
 
-// Name returns MailConfig.Name or its default.
-func (m *Mail) Name() string { return m.name }
-
-// Repeat returns how often firing alerts are sent again, or 0 for never.
-func (m *Mail) Repeat() time.Duration { return m.repeat }
-
-// Breaker returns the breaker of the server, for an exporter or a rule.
-func (m *Mail) Breaker() *breaker.Breaker { return m.breaker }
-
-// Format prints only the name, for every verb.
-func (m *Mail) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "notifier %q", m.name) }
-
 // Notify sends a mail about the alert. Its error is an *alert.DeliveryError, unless ctx was
 // canceled.
-func (m *Mail) Notify(ctx context.Context, a alert.Alert) error {
+func (m *mailNotifier) Notify(ctx context.Context, a alert.Alert) error {
 	return m.NotifyAll(ctx, []alert.Alert{a})
 }
 
 // NotifyAll sends one mail about the alerts. Its errors are those of Notify.
-func (m *Mail) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
+func (m *mailNotifier) NotifyAll(ctx context.Context, alerts []alert.Alert) error {
 	if len(alerts) == 0 {
 		return nil
 	}

@@ -29,14 +29,14 @@ func TestARecipientThatIsRefusedForNowGetsTheMailLater(t *testing.T) {
 		var fires atomic.Bool
 		fires.Store(true)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{mail}, Logger: discardLogger()},
-			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.True(fires.Load)},
-			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.True(fires.Load)})
+			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Bool(fires.Load)},
+			alert.Rule{Name: "y", When: alert.Above(0), Value: alert.Bool(fires.Load)})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
 		time.Sleep(9 * time.Minute)
 		require.Len(t, s.received(), 1, "both alerts in one mail")
 		require.Equal(t, []string{"TO:<a@team.example>"}, s.received()[0].to)
-		require.Zero(t, mail.Breaker().Totals().Failures, "the server works")
+		require.Zero(t, notify.BreakerOf(mail).Totals().Failures, "the server works")
 		s.setAnswers(nil)
 		time.Sleep(11 * time.Minute)
 		got := s.received()

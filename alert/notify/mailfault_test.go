@@ -35,7 +35,7 @@ func TestMailServerThatRefuses(t *testing.T) {
 				require.Equal(t, refused && aboutAlert, failed.Refused)
 				require.Equal(t, refused && !aboutAlert, failed.RetryAfter() == 5*time.Minute)
 				require.Empty(t, s.mails)
-				require.Equal(t, !failed.Refused, m.Breaker().Totals().Failures == 1, "a refusal says that the server works")
+				require.Equal(t, !failed.Refused, notify.BreakerOf(m).Totals().Failures == 1, "a refusal says that the server works")
 			})
 		}
 	}
@@ -103,7 +103,7 @@ func TestMailsOfAMonitor(t *testing.T) {
 		s.answers = map[string]string{"greeting": "421 later"}
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{notify.NewMail(mailConfig(s))}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(hosts), func(int) alert.Value {
-				return alert.True(func() bool { return true })
+				return alert.Bool(func() bool { return true })
 			})})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)

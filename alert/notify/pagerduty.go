@@ -37,8 +37,8 @@ var pagerDutyKey = regexp.MustCompile(`^[0-9A-Za-z]{32}$`)
 //
 // NewPagerDuty panics if the key has a different form, or with the error of c.Validate if there is
 // one. The key appears in no error and no printed form.
-func NewPagerDuty(c Config, key string) *Webhook {
-	if !pagerDutyKey.MatchString(key) {
+func NewPagerDuty(c Config, key Secret) alert.Notifier {
+	if !pagerDutyKey.MatchString(string(key)) {
 		panic(errors.New("notify: the key (not shown) must be 32 letters and digits"))
 	}
 	c.URL = cmp.Or(c.URL, pagerDutyURL)
@@ -46,8 +46,8 @@ func NewPagerDuty(c Config, key string) *Webhook {
 	// A burst of 20 events and a rate of 100 per minute allow at most 120 events in any minute.
 	e.pace = newRateLimiter(limiter.Per(100, time.Minute), 20)
 	e.pauseAfter429 = 30 * time.Second
-	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
-		return fitMessage(maxPagerDutyEvent, func(n int) any { return newPagerDutyEvent(key, a, n) })
+	return &webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
+		return fitMessage(maxPagerDutyEvent, func(n int) any { return newPagerDutyEvent(string(key), a, n) })
 	}}
 }
 

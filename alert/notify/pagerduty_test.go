@@ -106,7 +106,7 @@ func (p *pagerDutyReceiver) check(r *http.Request, e pagerDutyEvent, size int) {
 }
 
 // withPagerDuty runs a test with a receiver and a notifier.
-func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDutyReceiver, *notify.Webhook)) {
+func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDutyReceiver, alert.Notifier)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
@@ -119,7 +119,7 @@ func withPagerDuty(t *testing.T, test func(*testing.T, *pagerDutyReceiver, *noti
 }
 
 func TestPagerDutyTriggersAndResolvesOneAlert(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n alert.Notifier) {
 		require.Equal(t, "pagerduty", n.Name())
 		a := annotatedAlert()
 		a.Key = "db-1"
@@ -150,7 +150,7 @@ func TestPagerDutyTriggersAndResolvesOneAlert(t *testing.T) {
 }
 
 func TestPagerDutyLimitsAreKeptByEveryAlert(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n alert.Notifier) {
 		for _, text := range []string{"x", "é", "\x00", "<", "\xff", "😀"} {
 			long := strings.Repeat(text, 4096/len(text))
 			a := alert.Alert{
@@ -176,7 +176,7 @@ func TestPagerDutyLimitsAreKeptByEveryAlert(t *testing.T) {
 }
 
 func TestPagerDutySeverities(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n alert.Notifier) {
 		for label, want := range map[string]string{
 			"critical": "critical", "page": "critical", "error": "error", "": "error", "P1": "error",
 			"warning": "warning", "warn": "warning", "ticket": "warning", "info": "info",
@@ -191,7 +191,7 @@ func TestPagerDutySeverities(t *testing.T) {
 
 // 300 hosts fail at once. All alerts arrive as fast as the limit allows, and none gets a 429.
 func TestPagerDutyRateIsKept(t *testing.T) {
-	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n *notify.Webhook) {
+	withPagerDuty(t, func(t *testing.T, p *pagerDutyReceiver, n alert.Notifier) {
 		hosts := map[string]int{}
 		for i := range 300 {
 			hosts[fmt.Sprint("h", i)] = i
@@ -200,7 +200,7 @@ func TestPagerDutyRateIsKept(t *testing.T) {
 		bad.Store(true)
 		m := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{n}, Logger: discardLogger()},
 			alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(hosts), func(int) alert.Value {
-				return alert.True(bad.Load)
+				return alert.Bool(bad.Load)
 			})})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)
@@ -241,7 +241,7 @@ func TestPagerDutyAnswers429(t *testing.T) {
 func TestPagerDutyKeyIsChecked(t *testing.T) {
 	for _, key := range []string{"", "T0PSECRET", strings.Repeat("x", 31), strings.Repeat("x", 33), strings.Repeat("x", 31) + "\n"} {
 		require.PanicsWithError(t, "notify: the key (not shown) must be 32 letters and digits", func() {
-			notify.NewPagerDuty(notify.Config{}, key)
+			notify.NewPagerDuty(notify.Config{}, notify.Secret(key))
 		})
 	}
 	require.NotPanics(t, func() { notify.NewPagerDuty(notify.Config{}, routingKey) }, "the URL has a default")

@@ -24,7 +24,7 @@ func ruleOfMembers(n int) alert.Rule {
 		members[fmt.Sprint("h", i)] = i
 	}
 	return alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(members), func(int) alert.Value {
-		return alert.True(func() bool { return true })
+		return alert.Bool(func() bool { return true })
 	})}
 }
 
@@ -79,7 +79,7 @@ func TestWaitForTheRateEndsWithTheContext(t *testing.T) {
 		var failed *alert.DeliveryError
 		require.ErrorAs(t, err, &failed)
 		require.Positive(t, failed.RetryAfter())
-		require.Zero(t, n.Breaker().Totals().Failures, "the server did nothing wrong")
+		require.Zero(t, notify.BreakerOf(n).Totals().Failures, "the server did nothing wrong")
 		server.stop()
 	})
 }

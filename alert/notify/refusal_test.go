@@ -30,7 +30,7 @@ func TestAlertArrivesSoonAfterAReceiverStopsRefusing(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.Len(t, server.requests(), 1, "%d: slow retries", code)
 			require.Equal(t, 1.0, w.metric("refused", ""), code)
-			require.Zero(t, hook.Breaker().Totals().Failures, "%d: a server that refuses an alert is healthy", code)
+			require.Zero(t, notify.BreakerOf(hook).Totals().Failures, "%d: a server that refuses an alert is healthy", code)
 			server.replies(200)
 			time.Sleep(5 * time.Minute)
 			require.Equal(t, 1.0, w.metric("delivered", ""), code)
@@ -76,7 +76,7 @@ func TestRefusedBatchIsSentOneByOne(t *testing.T) {
 			Logger: discardLogger(),
 			Notify: []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: "http://am.example", Transport: server.transport})},
 		}, alert.Rule{Name: "x", When: alert.Above(0), Value: alert.Each(maps.All(keys), func(int) alert.Value {
-			return alert.True(func() bool { return true })
+			return alert.Bool(func() bool { return true })
 		})})
 		ctx, cancel := context.WithCancel(t.Context())
 		go m.Run(ctx)

@@ -12,7 +12,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,13 +46,13 @@ func TestSecretsAppearInNoErrorOrLog(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log lockedBuffer
 			config := notify.Config{
-				Name: "pager", URL: address, Header: http.Header{"Authorization": {secret}}, Transport: failingTransport(fault),
+				Name: "pager", URL: address, Header: map[string]notify.Secret{"Authorization": secret}, Transport: failingTransport(fault),
 				Breaker: breaker.Config{MinCalls: 1000},
 			}
 			signed := notify.NewSignedWebhook(config, "whsec_"+"VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU")
 			for _, n := range []alert.Notifier{
 				signed, notify.NewSlack(config), notify.NewAlertmanager(config), notify.NewTeams(config),
-				notify.NewPagerDuty(config, strings.Repeat(secret, 3)+"xxxxx"),
+				notify.NewPagerDuty(config, notify.Secret(strings.Repeat(secret, 3)+"xxxxx")),
 				notify.NewTemplateWebhook(config, `{"key": "`+secret+`", "text": {{.Summary}}}`),
 			} {
 				w := newSwitchedMonitor(t, n, slog.New(slog.NewJSONHandler(&log, nil)))
@@ -92,17 +91,17 @@ func TestSecretsAppearInNoErrorOfARealConnection(t *testing.T) {
 	for want, address := range map[string]string{
 		"connection closed": plain.URL, "no secure connection": secure.URL, "connection refused": gone.URL,
 	} {
-		err := notify.NewWebhook(notify.Config{URL: address + "/" + secret}).Notify(t.Context(), firingAlert())
+		err := notify.NewWebhook(notify.Config{URL: notify.Secret(address + "/" + secret)}).Notify(t.Context(), firingAlert())
 		require.EqualError(t, err, "alert: not delivered: "+want)
 	}
 }
 
 // The values are printed with every verb, alone and nested in other values.
 func TestSecretsAppearInNoPrintedForm(t *testing.T) {
-	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: http.Header{"Authorization": {secret}}}
+	config := notify.Config{Name: "pager", URL: "https://a.example/" + secret, Header: map[string]notify.Secret{"Authorization": secret}}
 	const key = "VDBQU0VDUkVUVDBQU0VDUkVUVDBQU0VDUkVU"
 	hook, am, slack := notify.NewSignedWebhook(config, "whsec_"+key), notify.NewAlertmanager(config), notify.NewSlack(config)
-	pager := notify.NewPagerDuty(config, strings.Repeat(secret, 3)+"xxxxx")
+	pager := notify.NewPagerDuty(config, notify.Secret(strings.Repeat(secret, 3)+"xxxxx"))
 	templated := notify.NewTemplateWebhook(config, `{"key": "`+secret+`", "text": {{.Summary}}}`)
 	type inner struct{ C notify.Config }
 	for _, value := range []any{
@@ -112,35 +111,51 @@ func TestSecretsAppearInNoPrintedForm(t *testing.T) {
 		inner{config},
 		&inner{config},
 		[]inner{{config}},
-		hook, *hook, am, *am, slack, *slack, pager, *pager, templated, *templated,
-		struct{ h notify.Webhook }{*pager},
-		struct{ h notify.Webhook }{*templated},
-		struct{ H notify.Webhook }{*hook},
-		struct{ h *notify.Webhook }{hook},
-		struct{ h notify.Webhook }{*hook},
-		struct{ a notify.Alertmanager }{*am},
+		config.URL, &config.URL, config.Header,
+		struct{ S []notify.Secret }{[]notify.Secret{secret, key}},
+		hook, am, slack, pager, templated,
+		struct{ N alert.Notifier }{hook},
+		struct{ n alert.Notifier }{pager},
 		struct{ s any }{slack},
-		[]any{struct{ s notify.Webhook }{*slack}},
+		[]any{struct{ n alert.Notifier }{templated}},
 	} {
+		hidden := []string{secret, key, "T0PSECRETT0PSECRETT0PSECRET", fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")}
 		for _, verb := range []string{"v", "+v", "#v", "s", "q", "x", "X", "d", "t", "g", "c", "U", "z"} {
 			text := fmt.Sprintf("%"+verb, value)
-			for _, hidden := range []string{secret, key, "T0PSECRETT0PSECRETT0PSECRET", fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), strings.Trim(fmt.Sprint([]byte(secret)), "[]")} {
-				require.NotContains(t, text, hidden, "%%%s of a %T", verb, value)
+			for _, h := range hidden {
+				require.NotContains(t, text, h, "%%%s of a %T", verb, value)
 			}
 		}
-		written, err := json.Marshal(value)
-		require.NoError(t, err)
-		require.NotContains(t, string(written), secret)
+		// It fails for a Config, because a breaker.Config has functions.
+		written, _ := json.Marshal(value)
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("x", "value", value)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "value", value)
+		for _, h := range hidden {
+			require.NotContains(t, string(written), h)
+			require.NotContains(t, log.String(), h)
+		}
 	}
-	written, err := json.Marshal(config)
-	require.NoError(t, err)
-	const masked = `notify.Config{Name: "pager", …}`
-	require.Equal(t, strconv.Quote(masked), string(written))
-	text, err := config.MarshalText()
-	require.NoError(t, err)
-	require.Equal(t, masked, string(text))
-	require.Equal(t, masked, fmt.Sprint(config))
 	require.Equal(t, `notifier "pager"`, fmt.Sprint(hook))
+}
+
+func TestASecretIsMaskedWhereItIsShown(t *testing.T) {
+	type account struct{ Password notify.Secret }
+	var a account
+	require.NoError(t, json.Unmarshal([]byte(`{"Password": "`+secret+`"}`), &a))
+	require.Equal(t, secret, string(a.Password))
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10s", "%z"} {
+		require.Equal(t, "…", fmt.Sprintf(verb, a.Password), verb)
+	}
+	written, err := json.Marshal(a)
+	require.NoError(t, err)
+	require.Equal(t, `{"Password":"…"}`, string(written))
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "password", a.Password)
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "password", a.Password)
+	require.Contains(t, log.String(), "password=…\n")
+	require.Contains(t, log.String(), `"password":"…"}`)
+	require.Equal(t, "…", slog.AnyValue(a.Password).String())
 }
 
 // lockedBuffer is a buffer that is safe for concurrent use.

@@ -38,7 +38,7 @@ func TestHeaderOfMoreThan64KilobytesFails(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("x", size))
 		}))
-		hook := notify.NewWebhook(notify.Config{URL: server.URL})
+		hook := notify.NewWebhook(notify.Config{URL: notify.Secret(server.URL)})
 		err := hook.Notify(t.Context(), firingAlert())
 		server.Close()
 		require.Equal(t, want, err == nil, "%d bytes: %v", size, err)

@@ -78,9 +78,9 @@ func logIn(ctx context.Context, client *smtp.Client, c MailConfig, host string) 
 	var auth smtp.Auth
 	switch {
 	case strings.Contains(words, " PLAIN "):
-		auth = smtp.PlainAuth("", c.User, c.Password, host)
+		auth = smtp.PlainAuth("", c.User, string(c.Password), host)
 	case strings.Contains(words, " LOGIN "):
-		auth = loginAuth{func() (string, string) { return c.User, c.Password }}
+		auth = loginAuth{func() (string, string) { return c.User, string(c.Password) }}
 	default:
 		return missingExtensionError("the server offers neither AUTH PLAIN nor AUTH LOGIN")
 	}

@@ -23,10 +23,10 @@ const (
 // mentions in them have no effect. An annotation that is an http or https address becomes a button.
 // Texts are cut so that the message has at most 28 kB. Notify waits if necessary so that at most
 // four messages per second are sent. NewTeams panics with the error of c.Validate if there is one.
-func NewTeams(c Config) *Webhook {
+func NewTeams(c Config) alert.Notifier {
 	e := newEndpoint(c, "teams", 4*time.Hour)
 	e.pace = newRateLimiter(limiter.PerSecond(3), 1) // at most four in any second
-	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
+	return &webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) {
 		return fitMessage(maxTeamsMessage, func(n int) any { return newTeamsMessage(a, n) })
 	}}
 }

@@ -36,7 +36,7 @@ const maxTemplateBody = 1 << 20
 // template is invalid, or if it does not make valid JSON or a valid URL from a firing and from a
 // resolved test alert. A message that turns out invalid later, has more than 1 MB, or whose address
 // has a value of "." or ".." as a part of its path, is dropped, and counted as dropped.
-func NewTemplateWebhook(c Config, body string) *Webhook {
+func NewTemplateWebhook(c Config, body string) alert.Notifier {
 	w, err := newTemplateWebhook(c, body)
 	if err != nil {
 		panic(err)
@@ -44,7 +44,7 @@ func NewTemplateWebhook(c Config, body string) *Webhook {
 	return w
 }
 
-func newTemplateWebhook(c Config, body string) (*Webhook, error) {
+func newTemplateWebhook(c Config, body string) (*webhook, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -52,11 +52,11 @@ func newTemplateWebhook(c Config, body string) (*Webhook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
-	address, err := parseTemplate("URL", c.URL)
+	address, err := parseTemplate("URL", string(c.URL))
 	if err != nil {
 		return nil, errors.New("notify: URL (not shown) is an invalid template")
 	}
-	w := &Webhook{
+	w := &webhook{
 		endpoint: newEndpoint(c, "webhook", 4*time.Hour),
 		message:  func(a alert.Alert) ([]byte, error) { return renderJSON(message, a) },
 		address:  func(a alert.Alert) (string, error) { return renderURL(address, a) },
@@ -68,7 +68,7 @@ func newTemplateWebhook(c Config, body string) (*Webhook, error) {
 }
 
 // tryTemplates renders a firing and a resolved alert.
-func (w *Webhook) tryTemplates() error {
+func (w *webhook) tryTemplates() error {
 	now := time.Now()
 	a := alert.Alert{
 		ID: "0123456789abcdef", Rule: "rule", Key: "key", Summary: "summary", State: alert.Firing, Value: 0.5, Calls: 2, Bad: 1,
@@ -148,7 +148,7 @@ func renderURL(t *template.Template, a alert.Alert) (string, error) {
 	if err := render(t, &w, escapeURL, a); err != nil {
 		return "", err
 	}
-	if err := (Config{URL: w.String()}).Validate(); err != nil {
+	if err := (Config{URL: Secret(w.String())}).Validate(); err != nil {
 		return "", &alert.DeliveryError{Permanent: true, Err: err}
 	}
 	if u, err := url.Parse(w.String()); err != nil || hasDotSegment(u.EscapedPath()) {

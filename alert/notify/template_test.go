@@ -19,7 +19,7 @@ func renderAlert(t *testing.T, url, body string, a alert.Alert) (path, sent stri
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
-		n := notify.NewTemplateWebhook(notify.Config{URL: url, Transport: server.transport}, body)
+		n := notify.NewTemplateWebhook(notify.Config{URL: notify.Secret(url), Transport: server.transport}, body)
 		require.NoError(t, n.Notify(t.Context(), a))
 		path, sent = server.requests()[0].path, string(server.requests()[0].body)
 		server.stop()
@@ -92,7 +92,7 @@ func TestInvalidTemplates(t *testing.T) {
 		var text string
 		func() {
 			defer func() { text = recover().(error).Error() }()
-			notify.NewTemplateWebhook(notify.Config{URL: c.url}, c.body)
+			notify.NewTemplateWebhook(notify.Config{URL: notify.Secret(c.url)}, c.body)
 		}()
 		require.Contains(t, text, want)
 		require.NotContains(t, text, secret)
@@ -105,7 +105,7 @@ func TestTemplateCannotChooseTheServer(t *testing.T) {
 		"http://{{.Key}}/", "http://{{.Key}}.example/", "http://x.example{{.Key}}/", "http://x.example@{{.Key}}/", "http://x.example:{{.Key}}/",
 		"{{.Key}}://x.example/", "http:{{.Key}}", "{{.Key}}", "//{{.Key}}",
 	} {
-		require.Panics(t, func() { notify.NewTemplateWebhook(notify.Config{URL: url}, "1") }, url)
+		require.Panics(t, func() { notify.NewTemplateWebhook(notify.Config{URL: notify.Secret(url)}, "1") }, url)
 	}
 	a := firingAlert()
 	a.Key = "//evil.example/../@evil.example#?x=y"

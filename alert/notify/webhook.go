@@ -14,11 +14,8 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// Webhook posts alerts to a URL, one per request. [NewWebhook], [NewSignedWebhook],
-// [NewTemplateWebhook], [NewSlack], [NewTeams] and [NewPagerDuty] differ in the message they post.
-// All methods are safe for concurrent use. The zero value does not work: use one of these
-// functions.
-type Webhook struct {
+// webhook posts alerts to a URL, one per request. The kinds of webhooks differ in the message.
+type webhook struct {
 	*endpoint
 	// The functions are closures, whose contents fmt cannot print, because they may hold keys.
 	message func(alert.Alert) (body []byte, err error)
@@ -30,18 +27,20 @@ type Webhook struct {
 // that every receiver of Alertmanager's webhooks can be used. Each message holds one alert. Its
 // annotations are those of the rule, "summary" and "value". NewWebhook panics with the error of
 // c.Validate if there is one.
-func NewWebhook(c Config) *Webhook {
+func NewWebhook(c Config) alert.Notifier { return newWebhook(c) }
+
+func newWebhook(c Config) *webhook {
 	e := newEndpoint(c, "webhook", 4*time.Hour)
-	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newMessage(e.name, a)) }}
+	return &webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newMessage(e.name, a)) }}
 }
 
 // NewSignedWebhook is NewWebhook with messages that are signed according to the Standard Webhooks
 // specification, version 1.0.0. The key is "whsec_" followed by 24 to 64 bytes in base64. The
 // header webhook-id is the same whenever the same state of an alert is sent, so that a receiver can
 // recognize repetitions. NewSignedWebhook also panics if the key has a different form.
-func NewSignedWebhook(c Config, key string) *Webhook {
-	w := NewWebhook(c)
-	parsed, err := parseKey(key)
+func NewSignedWebhook(c Config, key Secret) alert.Notifier {
+	w := newWebhook(c)
+	parsed, err := parseKey(string(key))
 	if err != nil {
 		panic(err)
 	}
@@ -56,14 +55,14 @@ func NewSignedWebhook(c Config, key string) *Webhook {
 // Slack documents a limit of one message per second, and permits short bursts. So Notify sends up
 // to ten messages at once, and then waits up to a second per message. NewSlack panics with the
 // error of c.Validate if there is one.
-func NewSlack(c Config) *Webhook {
+func NewSlack(c Config) alert.Notifier {
 	e := newEndpoint(c, "slack", 4*time.Hour)
 	e.pace = newRateLimiter(limiter.PerSecond(1), 10)
-	return &Webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newSlackMessage(a)) }}
+	return &webhook{endpoint: e, message: func(a alert.Alert) ([]byte, error) { return encode(newSlackMessage(a)) }}
 }
 
 // Notify posts the alert once. Its error is an *alert.DeliveryError, unless ctx was canceled.
-func (w *Webhook) Notify(ctx context.Context, a alert.Alert) error {
+func (w *webhook) Notify(ctx context.Context, a alert.Alert) error {
 	body, err := w.message(a)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestWebhookMessage(t *testing.T) {
 		server := newServer()
 		hook := notify.NewWebhook(notify.Config{
 			Name: "pager", URL: "http://pager.example/hook?token=" + secret, Transport: server.transport,
-			Header: http.Header{"authorization": {"Bearer " + secret}},
+			Header: map[string]notify.Secret{"authorization": "Bearer " + secret},
 		})
 		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
 		require.NoError(t, hook.Notify(t.Context(), resolvedAlert()))
@@ -51,7 +51,7 @@ func TestSignedWebhook(t *testing.T) {
 		server := newServer()
 		raw := []byte("0123456789abcdef0123456789abcdef")
 		hook := notify.NewSignedWebhook(notify.Config{URL: "http://a.example", Transport: server.transport},
-			"whsec_"+base64.StdEncoding.EncodeToString(raw))
+			notify.Secret("whsec_"+base64.StdEncoding.EncodeToString(raw)))
 		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
 		time.Sleep(time.Minute)
 		require.NoError(t, hook.Notify(t.Context(), firingAlert()))
@@ -80,7 +80,7 @@ func TestSignatureOfTheSpecificationsExample(t *testing.T) {
 func TestInvalidKeysPanicWithoutShowingTheKey(t *testing.T) {
 	for _, key := range []string{"", secret, "whsec_" + secret, "whsec_!" + secret, "whsec_c2hvcnQ="} {
 		require.PanicsWithError(t, `notify: the key (not shown) must be "whsec_" followed by 24 to 64 bytes in base64`, func() {
-			notify.NewSignedWebhook(notify.Config{URL: "http://a.example"}, key)
+			notify.NewSignedWebhook(notify.Config{URL: "http://a.example"}, notify.Secret(key))
 		})
 	}
 }

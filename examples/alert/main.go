@@ -30,7 +30,7 @@ func main() {
 	monitor := alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond,
-			Notify:   []alert.Notifier{alert.Log(slog.Default()), notify.NewWebhook(notify.Config{URL: pager.URL})},
+			Notify:   []alert.Notifier{alert.Log(slog.Default()), notify.NewWebhook(notify.Config{URL: notify.Secret(pager.URL)})},
 		},
 		alert.Rule{
 			Name:     "payments fail",

@@ -23,7 +23,7 @@ func main() {
 	monitor := alert.NewMonitor(
 		alert.Config{
 			Interval: 100 * time.Millisecond,
-			Notify:   []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: *url})},
+			Notify:   []alert.Notifier{notify.NewAlertmanager(notify.Config{URL: notify.Secret(*url)})},
 		},
 		alert.Rule{
 			Name:     "payments fail",

@@ -17,7 +17,7 @@ var paymentsFail = alert.Rule{
 	For:      30 * time.Second,
 }
 
-func watch(ctx context.Context, pager string) *alert.Monitor {
+func watch(ctx context.Context, pager notify.Secret) *alert.Monitor {
 	hook := notify.NewWebhook(notify.Config{URL: pager})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{hook}}, paymentsFail)
 	go monitor.Run(ctx)

@@ -64,7 +64,7 @@ func observe(ctx context.Context) error {
 			Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute),
 			When: alert.Above(0.05), MinCalls: 20, For: 30 * time.Second,
 		},
-		alert.Rule{Name: "users-api open", Value: alert.True(users.Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "users-api open", Value: alert.Bool(users.Tripped), When: alert.Above(0)})
 	go monitor.Run(ctx)
 
 	prometheus.MustRegister(prom.NewCollector(payments, users, monitor))

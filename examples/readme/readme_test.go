@@ -32,7 +32,7 @@ func TestFailingPaymentsAreStoppedAndAlerted(t *testing.T) {
 	defer pager.Close()
 	replace(t, &payments, weir.New("payments", weir.Config{}))
 	replace(t, &paymentsFail.Value, alert.FailureRate(payments, 5*time.Minute))
-	hook := notify.NewWebhook(notify.Config{URL: pager.URL})
+	hook := notify.NewWebhook(notify.Config{URL: notify.Secret(pager.URL)})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{hook}}, paymentsFail)
 	t0 := time.Now()
 	monitor.Evaluate(t0)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat/view"
 )
 
@@ -100,9 +101,13 @@ func (m *model) detail(id string) (*detail, bool) {
 	d := &detail{
 		ID: l.id, Name: l.name, Severity: l.severity, Class: classNames[l.class],
 		At: m.published.at.UnixMilli(), Interval: m.config.Interval.Milliseconds(), Length: m.config.History.Milliseconds(),
-		Reopens: l.current.reopensIn, Waiting: l.current.waiting, Available: l.current.available, Limit: l.current.limit,
-		InFlight: l.current.inFlight, MaxFlight: l.current.inFlightLimit, Why: l.extra.why,
-		Busiest: l.extra.busiestRows(), Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
+		Reopens:   roundedNumber(l.gauge(instrument.BreakerOpenRemaining)),
+		Waiting:   l.sum(instrument.LimiterWaiting),
+		Available: exactNumber(l.gauge(instrument.LimiterAvailable)),
+		Limit:     exactNumber(l.gauge(instrument.LimiterLimit)),
+		InFlight:  exactNumber(l.gauge(instrument.InFlightCalls)),
+		MaxFlight: exactNumber(l.gauge(instrument.InFlightLimit)),
+		Why:       l.extra.why, Busiest: l.extra.busiestRows(), Changes: []changeRow{}, History: l.history.columns(), Metrics: []metricRow{},
 	}
 	if l.class == alertsClass {
 		r := l.alertRow(m.published.at)
@@ -152,11 +157,7 @@ func (h *history) columns() historyColumns {
 func (f *metric) metricRow(of subject) metricRow {
 	i := f.series.Instrument
 	r := metricRow{Instrument: i.Name, Unit: i.Unit, Help: i.Help, Attrs: [][]string{}, Value: exactNumber(f.last)}
-	naming := 1
-	if of.class == alertsClass {
-		naming = 2 // rule and severity
-	}
-	for n := naming; n < len(i.Attrs); n++ {
+	for n := of.naming(); n < len(i.Attrs); n++ {
 		if value := f.series.Values[n]; value != "" && !strings.HasSuffix(i.Attrs[n], keyAttribute) {
 			r.Attrs = append(r.Attrs, []string{i.Attrs[n], value})
 		}

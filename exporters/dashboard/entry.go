@@ -75,6 +75,14 @@ func subjectOf(s *stat.Series) subject {
 	return subject{class: othersClass, kind: key[strings.LastIndexByte(key, '.')+1:], name: name}
 }
 
+// naming returns how many naming attributes the series of the subject have.
+func (s subject) naming() int {
+	if s.class == alertsClass {
+		return 2 // rule and severity
+	}
+	return 1
+}
+
 // attribute returns the value of the attribute whose key has the suffix, or "".
 func attribute(s *stat.Series, ending string) string {
 	for n, key := range s.Instrument.Attrs {
@@ -105,7 +113,6 @@ type entry struct {
 	// the totals before is then neither a rate nor a change of state.
 	callsReset, statesReset bool
 
-	current sample
 	extra   extra
 	tracker stateTracker
 	history history
@@ -127,7 +134,6 @@ type fullCounts struct{ unguarded, noRoom float64 }
 // readMetrics takes the values of the last sampling. It returns false if there are none, because
 // the source is gone.
 func (e *entry) readMetrics() bool {
-	e.current = sample{}
 	live := e.metrics[:0]
 	for _, f := range e.metrics {
 		if !f.seen {
@@ -135,7 +141,6 @@ func (e *entry) readMetrics() bool {
 			continue // the read.Set has forgotten the series, and would add it as a new metric
 		}
 		f.seen, f.last = false, f.value
-		e.current.add(f.series, f.value)
 		live = append(live, f)
 	}
 	clear(e.metrics[len(live):])
@@ -158,13 +163,15 @@ func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, chang
 	if e.began.IsZero() {
 		e.began = at
 	}
-	now, value := e.current.state(), e.current.failureRate()
+	states := e.allStates()
+	now := worstState(states)
+	_, value := e.windowCalls()
 	if e.class == alertsClass {
-		value = e.current.value
+		value = roundedNumber(e.gauge(instrument.AlertValue))
 	}
 	e.extra = extras[e.subject]
 	e.history.add(point{
-		at: at.UnixMilli(), calls: e.current.totals(), state: now.name,
+		at: at.UnixMilli(), calls: e.totals(), state: now.name,
 		value: toFloat32(value), p50: toFloat32(e.extra.p50), p99: toFloat32(e.extra.p99), reset: e.callsReset,
 	})
 	e.recordTroubleStart(at)
@@ -175,7 +182,7 @@ func (e *entry) advance(at time.Time, extras map[subject]extra) (c change, chang
 	if now.name == "" {
 		return c, false
 	}
-	return e.tracker.advance(e.current.states, now, at)
+	return e.tracker.advance(states, now, at)
 }
 
 // maxEntryChanges is how many changes of state each entry remembers.

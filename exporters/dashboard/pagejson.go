@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weir-go/weir/internal/instrument"
 )
 
 // The types of this file are encoded as JSON for the page. Times are Unix times in milliseconds,
@@ -140,11 +142,13 @@ const (
 
 func (e *entry) tableRow(at time.Time) tableRow {
 	rates := e.history.recentRates(rateSpan)
+	_, failureRate := e.windowCalls()
 	r := tableRow{
 		ID: e.id, Name: truncateName(e.name), Kind: e.kindName(), State: e.stateName(rates),
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
-		Rate: rates.passed, FailureRate: e.current.failureRate(), Threshold: e.current.threshold, Refused: rates.refused,
-		P50: e.extra.p50, P99: e.extra.p99,
+		Rate: rates.passed, Refused: rates.refused, FailureRate: failureRate,
+		Threshold: roundedNumber(e.gauge(instrument.BreakerThresholdFailureRatio)),
+		P50:       e.extra.p50, P99: e.extra.p99,
 		CallRates: e.history.ratesAt(len(e.history.points) - 1).callRates(),
 		problem:   e.problem(at),
 	}
@@ -157,7 +161,7 @@ func (e *entry) tableRow(at time.Time) tableRow {
 
 func (e *entry) kindName() string {
 	if e.class == callsClass {
-		return e.current.kind()
+		return e.callsKind()
 	}
 	return e.kind
 }
@@ -166,9 +170,9 @@ func (e *entry) kindName() string {
 // or refuses calls.
 func (e *entry) stateName(rates rates) string {
 	switch {
-	case e.current.breaker || e.class != callsClass:
+	case e.has(instrument.BreakerCalls) || e.class != callsClass:
 		return e.tracker.state
-	case rates.refused.value > 0 || e.current.waiting > 0:
+	case rates.refused.value > 0 || e.sum(instrument.LimiterWaiting) > 0:
 		return "limiting"
 	}
 	return "passing"
@@ -181,7 +185,7 @@ const lateAfter = 15 * time.Second
 // first saw it.
 func (e *entry) isLate(at time.Time) bool {
 	last, limit := e.began, lateAfter
-	if stamp := e.current.lastEvaluation; stamp > 0 {
+	if stamp := e.sum(instrument.AlertLastEvaluation); stamp > 0 {
 		last = time.UnixMilli(int64(stamp * 1000))
 	}
 	if rule := e.extra.rule; rule != nil {
@@ -194,8 +198,13 @@ func (e *entry) alertRow(at time.Time) alertRow {
 	r := alertRow{
 		ID: e.id, Name: truncateName(e.name), Severity: truncateName(e.severity), State: e.tracker.state,
 		Since: unixMillis(e.tracker.since), AtMost: e.tracker.atMost,
-		Value: e.current.value, Evaluated: secondsToMillis(e.current.lastEvaluation), Failed: e.current.failedEvaluations,
-		Late: e.isLate(at),
+		Pending:   e.sum(instrument.AlertState, "pending"),
+		Firing:    e.sum(instrument.AlertState, "firing"),
+		Value:     roundedNumber(e.gauge(instrument.AlertValue)),
+		Evaluated: secondsToMillis(e.sum(instrument.AlertLastEvaluation)),
+		// all except those without an error
+		Failed: e.sum(instrument.AlertEvaluations) - e.sum(instrument.AlertEvaluations, ""),
+		Late:   e.isLate(at),
 	}
 	if rule := e.extra.rule; rule != nil {
 		r.Threshold, r.Below, r.Unit = exactNumber(rule.Threshold), rule.Below, rule.Unit
@@ -205,21 +214,17 @@ func (e *entry) alertRow(at time.Time) alertRow {
 			r.Since, r.AtMost = unixMillis(rule.Since), false
 		}
 	}
-	for _, s := range e.current.states {
-		switch s.name {
-		case "pending":
-			r.Pending = s.count
-		case "firing":
-			r.Firing = s.count
-		}
-	}
 	return r
 }
 
 func (e *entry) notifierRow() notifierRow {
 	r := notifierRow{
-		ID: e.id, Name: truncateName(e.name), Delivered: e.current.delivered, Failed: e.current.failedAttempts,
-		Dropped: e.current.dropped, Pending: e.current.pending, Last: secondsToMillis(e.current.lastDelivery),
+		ID: e.id, Name: truncateName(e.name),
+		Delivered: e.sum(instrument.NotifierNotifications, "delivered"),
+		Failed:    e.sum(instrument.NotifierNotifications, "failed"),
+		Dropped:   e.sum(instrument.NotifierNotifications, "dropped"),
+		Pending:   e.sum(instrument.NotifierPending),
+		Last:      secondsToMillis(e.sum(instrument.NotifierLastSuccess)),
 	}
 	if n := e.extra.notifier; n != nil {
 		r.FailingSince, r.DroppedAt = unixMillis(n.FailingSince), unixMillis(n.DroppedAt)

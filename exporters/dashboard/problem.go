@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat/view"
 )
 
@@ -63,7 +64,8 @@ const fewestCalls = 10
 // worstTrouble returns the worst trouble of an entry, or "".
 func (e *entry) worstTrouble(at time.Time) string {
 	s := e.extra.status
-	calls := e.current.windowSuccesses + e.current.windowFailures
+	calls, failureRate := e.windowCalls()
+	threshold := roundedNumber(e.gauge(instrument.BreakerThresholdFailureRatio))
 	switch {
 	case e.class != callsClass || s != nil && s.Lasts() != nil:
 		return ""
@@ -71,11 +73,11 @@ func (e *entry) worstTrouble(at time.Time) string {
 		return heldTrouble
 	case !e.fullAt.IsZero() && at.Sub(e.fullAt) < rateSpan:
 		return fullTrouble
-	case !e.limitedAt.IsZero() && at.Sub(e.limitedAt) < rateSpan || e.current.waiting > 0:
+	case !e.limitedAt.IsZero() && at.Sub(e.limitedAt) < rateSpan || e.sum(instrument.LimiterWaiting) > 0:
 		return limitedTrouble
 	case calls < fewestCalls:
 		return ""
-	case e.current.threshold.value > 0 && e.current.failureRate().value >= e.current.threshold.value/2:
+	case threshold.value > 0 && failureRate.value >= threshold.value/2:
 		return failingTrouble
 	case s != nil && s.SlowLimit > 0 && s.SlowRate >= s.SlowLimit/2:
 		return slowTrouble
@@ -85,10 +87,11 @@ func (e *entry) worstTrouble(at time.Time) string {
 
 // recordTroubleStart notes since when an entry has had trouble.
 func (e *entry) recordTroubleStart(at time.Time) {
-	if len(e.history.points) > 1 && !e.callsReset && e.current.limitRefused > e.limitRefused {
+	refused := e.limitRefusals()
+	if len(e.history.points) > 1 && !e.callsReset && refused > e.limitRefused {
 		e.limitedAt = at
 	}
-	e.limitRefused = e.current.limitRefused
+	e.limitRefused = refused
 	e.recordFull(at)
 	now := e.worstTrouble(at)
 	if (now == "") != (e.troubled == "") {
@@ -101,7 +104,7 @@ func (e *entry) recordTroubleStart(at time.Time) {
 // recordFull notes since when a table has had no room for keys. Without the counts of an earlier
 // sample, it is not known when they rose.
 func (e *entry) recordFull(at time.Time) {
-	if now := (fullCounts{e.current.unguarded, e.current.noRoom}); now != e.fullLast {
+	if now := e.fullCounts(); now != e.fullLast {
 		if len(e.history.points) > 1 && !e.callsReset {
 			if at.Sub(e.fullAt) >= rateSpan {
 				e.fullBefore = e.fullLast
@@ -112,19 +115,24 @@ func (e *entry) recordFull(at time.Time) {
 	}
 }
 
+func (e *entry) fullCounts() fullCounts {
+	return fullCounts{e.sum(instrument.BreakerGroupUnguarded), e.sum(instrument.LimiterNoRoom)}
+}
+
 // problem returns what is wrong with an entry at the given time.
 func (e *entry) problem(at time.Time) (p problem) {
 	if p.Trouble = e.troubled; p.Trouble != "" {
 		p.Since, p.AtLeast = unixMillis(e.troubleSince), e.troubleAtLeast
 	}
 	if p.Trouble == fullTrouble {
-		p.Unguarded, p.NoRoom = e.current.unguarded-e.fullBefore.unguarded, e.current.noRoom-e.fullBefore.noRoom
+		p.Unguarded, p.NoRoom = e.fullLast.unguarded-e.fullBefore.unguarded, e.fullLast.noRoom-e.fullBefore.noRoom
 	}
 	if p.Trouble == limitedTrouble {
-		p.Limit, p.Period = e.current.limit, e.current.period
+		limit := e.gauge(instrument.LimiterLimit)
+		p.Limit, p.Period = exactNumber(limit), exactNumber(e.gauge(instrument.LimiterPeriod))
 		if x := &e.extra; x.events > 0 && x.per > 0 {
 			p.Limit, p.Period = exactNumber(float64(x.events)), exactNumber(x.per.Seconds())
-			if burst := cmp.Or(x.burst, int(e.current.limit.value)); int64(burst) != x.events {
+			if burst := cmp.Or(x.burst, int(exactNumber(limit).value)); int64(burst) != x.events {
 				p.Burst = burst
 			}
 		}

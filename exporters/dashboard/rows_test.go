@@ -162,7 +162,7 @@ func TestAlertsAndNotifiers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := breaker.New("bank", breaker.Config{Cooldown: time.Minute})
 		monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Func("pager", func(context.Context, alert.Alert) error { return nil })}},
-			alert.Rule{Name: "bank is open", Severity: "page", Value: alert.True(b.Tripped), When: alert.Above(0)})
+			alert.Rule{Name: "bank is open", Severity: "page", Value: alert.Bool(b.Tripped), When: alert.Above(0)})
 		page := newDefaultPage(b, monitor)
 		ctx, stop := context.WithCancel(t.Context())
 		go monitor.Run(ctx)

@@ -35,7 +35,7 @@ func Example() {
 	payments := breaker.New("payments", breaker.Config{ConsecutiveFailures: 1, OnChange: breaker.LogChanges(logger)})
 	monitor := alert.NewMonitor(
 		alert.Config{Notify: []alert.Notifier{alert.Log(logger)}},
-		alert.Rule{Name: "payments open", Value: alert.True(payments.Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "payments open", Value: alert.Bool(payments.Tripped), When: alert.Above(0)})
 
 	_ = payments.Run(ctx, func(context.Context) error { return errors.New("the bank is down") })
 	monitor.Evaluate(time.Now()) // a program calls go monitor.Run(ctx)

@@ -83,7 +83,7 @@ func TestButtonsActWhereTheAdminHandlerIsMounted(t *testing.T) {
 
 func TestButtonsSilenceAnAlert(t *testing.T) {
 	monitor := alert.NewMonitor(alert.Config{Instance: "web-1", Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}}, alert.Rule{
-		Name: `payments "fail"`, Value: alert.True(func() bool { return true }), When: alert.Above(0), Severity: "page",
+		Name: `payments "fail"`, Value: alert.Bool(func() bool { return true }), When: alert.Above(0), Severity: "page",
 	})
 	monitor.Evaluate(time.Now())
 	b, s := newTab(t), serveAdmin(t, monitor)

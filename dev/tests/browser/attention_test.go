@@ -30,7 +30,7 @@ func TestFiringAlertsAndFailingNotifiersStandFirst(t *testing.T) {
 		return nil
 	})
 	m := alert.NewMonitor(alert.Config{Interval: 50 * time.Millisecond, Notify: []alert.Notifier{pager}, Logger: slog.New(slog.DiscardHandler)},
-		alert.Rule{Name: "disk is full", Severity: "page", Value: alert.True(bad.Load), When: alert.Above(0)})
+		alert.Rule{Name: "disk is full", Severity: "page", Value: alert.Bool(bad.Load), When: alert.Above(0)})
 	began := time.Now().Add(-time.Hour)
 	m.Evaluate(began)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -74,7 +74,7 @@ func TestRulesAndNotifiersThatDoNotWorkNeedAttention(t *testing.T) {
 			}
 			return 0
 		}), When: alert.Above(1)},
-		alert.Rule{Name: "queue is long", Value: alert.True(bad.Load), When: alert.Above(0)},
+		alert.Rule{Name: "queue is long", Value: alert.Bool(bad.Load), When: alert.Above(0)},
 		alert.Rule{Name: "without data", Value: alert.Gauge(math.NaN), When: alert.Above(0)})
 	stopped := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "disk fails", Value: alert.Gauge(func() float64 { return 0 }), When: alert.Above(0)})
 	stopped.Evaluate(time.Now().Add(-time.Hour))

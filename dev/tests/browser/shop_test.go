@@ -40,7 +40,7 @@ func newShop() *shop {
 		search: breaker.New("search", breaker.Config{Latency: true, Cooldown: 2 * time.Second}),
 	}
 	s.monitor = alert.NewMonitor(alert.Config{Interval: 200 * time.Millisecond, Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
-		alert.Rule{Name: "search is open", Severity: "page", Value: alert.True(s.search.Tripped), When: alert.Above(0)},
+		alert.Rule{Name: "search is open", Severity: "page", Value: alert.Bool(s.search.Tripped), When: alert.Above(0)},
 		alert.Rule{Name: "payments fail", Severity: "ticket", Value: alert.FailureRate(s.payments, time.Minute), When: alert.Above(0.5), MinCalls: 20},
 	)
 	export := breaker.New("legacy-export", breaker.Config{})

@@ -106,8 +106,8 @@ func monitorThatTook(t *testing.T) stat.Source {
 		}),
 	}},
 		// takes no time
-		alert.Rule{Name: "quick", Value: alert.True(func() bool { return false }), When: alert.Above(0)},
-		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.True(func() bool { time.Sleep(200 * time.Millisecond); return true })})
+		alert.Rule{Name: "quick", Value: alert.Bool(func() bool { return false }), When: alert.Above(0)},
+		alert.Rule{Name: "on", Severity: "page", When: alert.Above(0), Value: alert.Bool(func() bool { time.Sleep(200 * time.Millisecond); return true })})
 	m.Evaluate(time.Now())
 	m.Evaluate(time.Now())
 	require.NoError(t, m.Flush(t.Context()))

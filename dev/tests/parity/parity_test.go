@@ -138,7 +138,7 @@ func TestGatesAndBreakers(t *testing.T) {
 		}
 		monitor := alert.NewMonitor(alert.Config{},
 			alert.Rule{Name: "payments errors", Value: alert.FailureRate(payments, 5*time.Minute), When: alert.Above(0.05), MinCalls: 20},
-			alert.Rule{Name: "users open", Value: alert.True(users.Tripped), When: alert.Above(0), Severity: "page"})
+			alert.Rule{Name: "users open", Value: alert.Bool(users.Tripped), When: alert.Above(0), Severity: "page"})
 		time.Sleep(1500 * time.Millisecond)
 		require.True(t, users.Tripped())
 		monitor.Evaluate(time.Now())
@@ -209,7 +209,7 @@ func TestMetricsPassTheLinter(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(prom.NewCollector(
 		weir.New("payments", weir.Config{Rate: limiter.PerSecond(5)}), breaker.New("users", breaker.Config{}),
-		alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)}),
+		alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.Bool(func() bool { return false }), When: alert.Above(0)}),
 		window.NewCalls(window.CallsConfig{Name: "jobs"}),
 		limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.PerMinute(1), Name: "logins"})))
 	problems, err := testutil.GatherAndLint(registry)

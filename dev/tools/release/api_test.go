@@ -50,3 +50,18 @@ func TestVersionsChangeTheAPIOnlyAsTheyMay(t *testing.T) {
 		})
 	}
 }
+
+func TestTheAPIIsComparedWithTheLastReleaseBeforeTheVersion(t *testing.T) {
+	script, err := filepath.Abs("../../../.ci/api")
+	require.NoError(t, err)
+	dir := smallrepo.New(t)
+	smallrepo.Git(t, dir, "tag", "v0.1.0")
+	smallrepo.Write(t, dir, "extra/extra.go", "package extra\n")
+	smallrepo.Commit(t, dir)
+	smallrepo.Git(t, dir, "tag", "v0.1.1")
+	cmd := exec.CommandContext(t.Context(), script, "", "v0.1.1")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "the API has changed since v0.1.0, so v0.1.1 cannot be a patch version")
+}

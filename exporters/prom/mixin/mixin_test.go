@@ -19,7 +19,6 @@ import (
 
 	"github.com/weir-go/weir"
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/internal/testenv"
@@ -41,12 +40,24 @@ func outputOf(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// healthRules returns the rules for the intervals.
-func healthRules(t *testing.T, c promrules.HealthConfig) []promrules.Rule {
+// rule is what the tests read of a rule.
+type rule struct{ name, expr string }
+
+var rulePattern = regexp.MustCompile(`(?m)^  - alert: "(\w+)"\n    expr: (".*")$`)
+
+// healthRules returns the rules for the default intervals.
+func healthRules(t *testing.T) (rules []rule) {
 	t.Helper()
-	group, err := promrules.Health(c)
+	text, err := os.ReadFile("alerts.yml")
 	require.NoError(t, err)
-	return group
+	for _, found := range rulePattern.FindAllStringSubmatch(string(text), -1) {
+		r := rule{name: found[1]}
+		require.NoError(t, json.Unmarshal([]byte(found[2]), &r.expr))
+		rules = append(rules, r)
+	}
+	require.Len(t, rules, strings.Count(string(text), "alert:"))
+	require.NotEmpty(t, rules)
+	return rules
 }
 
 func TestRulesAreUpToDate(t *testing.T) {
@@ -59,17 +70,6 @@ func TestRulesAreUpToDate(t *testing.T) {
 	require.Equal(t, want, string(got), "go test ./mixin -update")
 }
 
-func TestRulesDependOnTheIntervals(t *testing.T) {
-	for _, c := range []promrules.HealthConfig{{}, {Scrape: 15 * time.Second}, {Scrape: time.Second, Interval: time.Minute}} {
-		var want strings.Builder
-		want.WriteString("# Written by weir-rules.\n")
-		require.NoError(t, promrules.Write(&want, map[string][]promrules.Rule{"weir health": healthRules(t, c)}))
-		require.Equal(t, want.String(), outputOf(t, "-scrape", c.Scrape.String(), "-interval", c.Interval.String()))
-	}
-	err := exec.CommandContext(t.Context(), "go", "run", rulesCommand, "-scrape", "1h").Run()
-	require.Error(t, err, "promrules.Health refuses it")
-}
-
 func TestRulesPassPromtool(t *testing.T) {
 	runPromtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yml")
 	runPromtool(t, "test", "rules", "alerts_test.yml")
@@ -78,8 +78,8 @@ func TestRulesPassPromtool(t *testing.T) {
 func TestEveryRuleHasATest(t *testing.T) {
 	tests, err := os.ReadFile("alerts_test.yml")
 	require.NoError(t, err)
-	for _, r := range healthRules(t, promrules.HealthConfig{}) {
-		require.Contains(t, string(tests), "alertname: "+r.Alert+"\n")
+	for _, r := range healthRules(t) {
+		require.Contains(t, string(tests), "alertname: "+r.name+"\n")
 	}
 }
 
@@ -138,16 +138,21 @@ func asGrafanaSends(expr string) string {
 
 func TestDashboardExpressionsPassPromtool(t *testing.T) {
 	d := readDashboard(t)
-	var rules []promrules.Rule
+	type panelRule struct {
+		Alert string `json:"alert"`
+		Expr  string `json:"expr"`
+	}
+	var rules []panelRule
 	for _, expr := range d.expressions() {
 		require.NotContains(t, asGrafanaSends(expr), "$", "no other variables")
-		rules = append(rules, promrules.Rule{Alert: "Panel", Expr: asGrafanaSends(expr)})
+		rules = append(rules, panelRule{"Panel", asGrafanaSends(expr)})
 	}
 	require.Greater(t, len(rules), 40)
-	var text strings.Builder
-	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"dashboard": rules}))
+	groups := []map[string]any{{"name": "dashboard", "rules": rules}}
+	text, err := json.Marshal(map[string]any{"groups": groups}) // also YAML
+	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "dashboard.yml")
-	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+	require.NoError(t, os.WriteFile(file, text, 0o600))
 	runPromtool(t, "check", "rules", "--lint=none", file)
 }
 
@@ -155,8 +160,8 @@ func TestRulesAndDashboardUseExistingMetrics(t *testing.T) {
 	known := exportedMetrics(t)
 	d := readDashboard(t)
 	exprs := d.expressions()
-	for _, r := range healthRules(t, promrules.HealthConfig{}) {
-		exprs = append(exprs, r.Expr)
+	for _, r := range healthRules(t) {
+		exprs = append(exprs, r.expr)
 	}
 	for _, v := range d.Templating.List {
 		if v.Type == "query" {
@@ -180,8 +185,8 @@ var nameLabels = map[string]string{
 func TestPanelsAndRulesTellProcessesApart(t *testing.T) {
 	d := readDashboard(t)
 	exprs := d.expressions()
-	for _, r := range healthRules(t, promrules.HealthConfig{}) {
-		exprs = append(exprs, r.Expr)
+	for _, r := range healthRules(t) {
+		exprs = append(exprs, r.expr)
 	}
 	aggregations, totals := 0, 0
 	for _, expr := range exprs {
@@ -240,7 +245,7 @@ func exportedMetrics(t *testing.T) metrics {
 	t.Helper()
 	down := breaker.New("down", breaker.Config{Latency: true, SlowCall: time.Second, MinCalls: 1, Initial: breaker.Open})
 	monitor := alert.NewMonitor(alert.Config{Notify: []alert.Notifier{alert.Log(slog.New(slog.DiscardHandler))}},
-		alert.Rule{Name: "down", Value: alert.True(down.Tripped), When: alert.Above(0)})
+		alert.Rule{Name: "down", Value: alert.Bool(down.Tripped), When: alert.Above(0)})
 	monitor.Evaluate(time.Now())
 	known := metrics{}
 	known.add(t, weir.New("payments", weir.Config{Rate: limiter.PerSecond(1)}), down, monitor, breaker.NewGroup[string]("hosts", breaker.GroupConfig{}))

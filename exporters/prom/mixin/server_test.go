@@ -26,7 +26,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/exporters/prom"
 	"github.com/weir-go/weir/internal/testenv"
@@ -38,7 +37,7 @@ import (
 // rules are shortened to 4 s.
 func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	var outage atomic.Bool
-	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.True(func() bool { return false }), When: alert.Above(0)})
+	monitor := alert.NewMonitor(alert.Config{}, alert.Rule{Name: "never", Value: alert.Bool(func() bool { return false }), When: alert.Above(0)})
 	sources := append(startShop(t, &outage), monitor)
 	runInBackground(t, func(ctx context.Context) { monitor.Run(ctx) })
 	registry := prometheus.NewRegistry()
@@ -46,14 +45,12 @@ func TestPrometheusPagesOncePerOutage(t *testing.T) {
 	target := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(target.Close)
 
-	rules := healthRules(t, promrules.HealthConfig{Scrape: time.Second})
-	for i := range rules {
-		r := &rules[i]
-		r.For = min(r.For, 5*time.Second)
-		if r.Alert == "BreakerOpen" || r.Alert == "BreakerGroupOpen" {
-			require.Contains(t, r.Expr, " offset 61s")
-			r.Expr = strings.ReplaceAll(r.Expr, " offset 61s", " offset 5s")
-		}
+	rules := outputOf(t, "-scrape", "1s")
+	for _, c := range []struct{ pattern, quick string }{
+		{" for: \\d\\d+s", " for: 5s"}, {"keep_firing_for: 300s", "keep_firing_for: 4s"}, {" offset 61s", " offset 5s"},
+	} {
+		require.Regexp(t, c.pattern, rules)
+		rules = regexp.MustCompile(c.pattern).ReplaceAllString(rules, c.quick)
 	}
 	server := startPrometheus(t, rules, strings.TrimPrefix(target.URL, "http://"))
 	want := map[string]bool{"BreakerOpen refused": true, "BreakerOpen hanging": true, "BreakerOpen quiet": true, "BreakerGroupOpen hosts": true}
@@ -133,15 +130,11 @@ type server struct {
 }
 
 // startPrometheus starts a Prometheus that scrapes the target every second until the test ends.
-func startPrometheus(t *testing.T, rules []promrules.Rule, target string) *server {
+func startPrometheus(t *testing.T, rules, target string) *server {
 	t.Helper()
 	path := testenv.Program(t, "prometheus")
 	dir := t.TempDir()
-	var text strings.Builder
-	require.NoError(t, promrules.Write(&text, map[string][]promrules.Rule{"weir health": rules}))
-	quick := strings.ReplaceAll(text.String(), "keep_firing_for: 300s", "keep_firing_for: 4s")
-	require.NotEqual(t, text.String(), quick)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(quick), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), []byte(rules), 0o600))
 	config := fmt.Sprintf("global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [rules.yml]\n"+
 		"scrape_configs:\n- job_name: shop\n  static_configs: [{targets: [%q]}]\n", target)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600))

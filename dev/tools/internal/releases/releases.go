@@ -33,6 +33,9 @@ type Release struct {
 // to do by hand. It does nothing that is done already. If it fails before the commit, it has
 // changed nothing.
 func (r Release) Make(ctx context.Context, out io.Writer) error {
+	if err := validVersion(r.Version); err != nil {
+		return err
+	}
 	commit, err := r.find(ctx)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (r Release) Make(ctx context.Context, out io.Writer) error {
 
 // find returns the commit of the release, or "" if it is still to be made.
 func (r Release) find(ctx context.Context) (string, error) {
-	tagged, err := modules.Git(ctx, r.Root, "rev-parse", "--verify", "--quiet", r.Version+"^{commit}")
+	tagged, err := modules.Git(ctx, r.Root, "rev-parse", "--verify", "--quiet", "refs/tags/"+r.Version+"^{commit}")
 	if err == nil {
 		return tagged, check(ctx, r.Root, tagged, r.Version)
 	}
@@ -74,7 +77,7 @@ func (r Release) find(ctx context.Context) (string, error) {
 
 // commit checks that HEAD can be released, and commits the changes of the release.
 func (r Release) commit(ctx context.Context) (string, error) {
-	if err := errors.Join(r.checkVersion(ctx), r.checkClean(ctx), checkPrograms(ctx, r.Root)); err != nil {
+	if err := errors.Join(r.checkNewer(ctx), r.checkClean(ctx), checkPrograms(ctx, r.Root)); err != nil {
 		return "", err
 	}
 	if r.Green != nil {
@@ -134,10 +137,7 @@ func (r Release) tags(ctx context.Context) ([]string, error) {
 	return tags, nil
 }
 
-func (r Release) checkVersion(ctx context.Context) error {
-	if err := validVersion(r.Version); err != nil {
-		return err
-	}
+func (r Release) checkNewer(ctx context.Context) error {
 	latest, err := Latest(ctx, r.Root)
 	if err == nil && latest != "" && semver.Compare(r.Version, latest) <= 0 {
 		err = fmt.Errorf("version %s is not above %s, the latest release", r.Version, latest)
@@ -145,7 +145,12 @@ func (r Release) checkVersion(ctx context.Context) error {
 	return err
 }
 
+// validVersion returns an error if no release may have the version. A prerelease would empty the
+// section Unreleased of the changelog, so that the release itself had none.
 func validVersion(v string) error {
+	if semver.Prerelease(v) != "" {
+		return fmt.Errorf("version %q is a prerelease, want one such as v0.1.0", v)
+	}
 	if !semver.IsValid(v) || semver.Canonical(v) != v || semver.Major(v) != "v0" && semver.Major(v) != "v1" {
 		return fmt.Errorf("version %q, want one such as v0.1.0 (v2 needs other module paths)", v)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/weir-go/weir/dev/tools/internal/smallrepo"
 )
 
+func failingCI(context.Context) error { return errors.New("red") }
+
 func passingCI(context.Context) error { return nil }
 
 // release makes a release and returns what it prints.
@@ -161,6 +163,16 @@ var badReleases = map[string]struct {
 		prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0") },
 		want:    "",
 	},
+	"a branch has the name": {prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "branch", "v0.1.0") }, green: failingCI, want: "red"},
+	"a prerelease":          {version: "v0.1.0-rc.1", want: `version "v0.1.0-rc.1" is a prerelease, want one such as v0.1.0`},
+	"a tagged prerelease": {
+		version: "v0.1.0-rc.1",
+		prepare: func(t *testing.T, dir string) { smallrepo.Git(t, dir, "tag", "v0.1.0-rc.1") },
+		want:    `version "v0.1.0-rc.1" is a prerelease`,
+	},
+	"build metadata":        {version: "v0.1.0+1", want: `version "v0.1.0+1", want`},
+	"a revision":            {version: "HEAD", want: `version "HEAD", want`},
+	"an option":             {version: "--all", want: `version "--all", want`},
 	"no version":            {version: "1.0", want: `version "1.0", want one such as v0.1.0`},
 	"a short version":       {version: "v1.0", want: `version "v1.0", want`},
 	"another major version": {version: "v2.0.0", want: `version "v2.0.0", want`},

@@ -1,8 +1,7 @@
-package promrules_test
+package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/internal/testenv"
 	"github.com/weir-go/weir/window"
 )
@@ -29,10 +27,10 @@ func promtool(t *testing.T, dir, name, text string, command ...string) {
 }
 
 // writeRules writes the rules to a file and checks it with promtool.
-func writeRules(t *testing.T, group []promrules.Rule) (dir string) {
+func writeRules(t *testing.T, rules []rule) (dir string) {
 	t.Helper()
 	var b strings.Builder
-	require.NoError(t, promrules.Write(&b, map[string][]promrules.Rule{"test": group}))
+	require.NoError(t, write(&b, group{"test", rules}))
 	dir = t.TempDir()
 	promtool(t, dir, "rules.yml", b.String(), "check", "rules", "--lint-fatal")
 	return dir
@@ -68,7 +66,7 @@ func calls(outcome string) string {
 }
 
 func TestBurnRateRules(t *testing.T) {
-	group, err := promrules.BurnRate("payments", 0.999)
+	group, err := burnRateRules("payments", 0.999)
 	require.NoError(t, err)
 	dir := writeRules(t, group)
 	// After eight hours without failures, half of the calls are bad for an hour: a quarter failed,
@@ -90,7 +88,7 @@ func TestBurnRateRules(t *testing.T) {
 
 // The rules of a process and of a server agree once both have the same history.
 func TestBurnRateRulesEqualThoseOfAProcess(t *testing.T) {
-	group, err := promrules.BurnRate("payments", 0.999)
+	group, err := burnRateRules("payments", 0.999)
 	require.NoError(t, err)
 	dir := writeRules(t, group[:2])
 	for name, bad := range map[string]int64{"nearly 14.4x": 14, "over 14.4x": 15, "nearly 6x": 5, "over 6x": 7} {
@@ -121,8 +119,7 @@ type totalsSource window.Totals
 func (s *totalsSource) Totals() window.Totals { return window.Totals(*s) }
 
 func TestHealthRules(t *testing.T) {
-	health, err := promrules.Health(promrules.HealthConfig{})
-	require.NoError(t, err)
+	health := healthRules(intervals{evaluation: 5 * time.Second, scrape: time.Minute})
 	dir := writeRules(t, health)
 	quiet := []series{
 		{`weir_breaker_state{weir_breaker_name="a",weir_breaker_state="open"}`, "0x60"},
@@ -159,34 +156,8 @@ func TestHealthRules(t *testing.T) {
 	}
 }
 
-func TestInvalidObjectives(t *testing.T) {
-	for _, slo := range []float64{0, 1, -1, 2} {
-		_, err := promrules.BurnRate("x", slo)
-		require.ErrorContains(t, err, "must lie between 0 and 1")
-	}
-	_, err := promrules.BurnRate("x", 0.9)
-	require.EqualError(t, err, "promrules: slo is 0.9, too low for a burn rate of 14.4: the highest is 10")
-}
-
 func TestNamesAreQuoted(t *testing.T) {
-	group, err := promrules.BurnRate("a \"b\" \\ c\nd: {{ <é>", 0.999)
+	group, err := burnRateRules("a \"b\" \\ c\nd: {{ <é>", 0.999)
 	require.NoError(t, err)
 	writeRules(t, group)
-}
-
-func TestWriteRefusesInvalidRules(t *testing.T) {
-	for want, group := range map[string][]promrules.Rule{
-		`promrules: rule "x": Labels has "a b", must be letters`:                  {{Alert: "x", Expr: "up", Labels: map[string]string{"a b": "1"}}},
-		`promrules: rule "x": Annotations has "a: 1\nb", must be letters`:         {{Alert: "x", Expr: "up", Annotations: map[string]string{"a: 1\nb": "1"}}},
-		`promrules: rule "x": Labels has "__name__", must be letters`:             {{Alert: "x", Expr: "up", Labels: map[string]string{"__name__": "1"}}},
-		`promrules: rule "": Alert is "" and Expr "up", must not be empty`:        {{Expr: "up"}},
-		`promrules: rule "x": Alert is "x" and Expr "", must not be empty`:        {{Alert: "x"}},
-		`promrules: rule "x": For is -1s, must be at least 0`:                     {{Alert: "x", Expr: "up", For: -time.Second}},
-		"must be at least 0\npromrules: rule \"y\": Alert is \"y\" and Expr \"\"": {{Alert: "x", Expr: "up", For: -1}, {Alert: "y"}},
-	} {
-		var b strings.Builder
-		require.ErrorContains(t, promrules.Write(&b, map[string][]promrules.Rule{"g": group}), want)
-		require.Empty(t, b.String(), "nothing is written")
-	}
-	require.EqualError(t, promrules.Write(io.Discard, map[string][]promrules.Rule{"": nil}), "promrules: the name of a group is empty")
 }

@@ -1,4 +1,4 @@
-package promrules
+package main
 
 import (
 	"fmt"
@@ -6,25 +6,28 @@ import (
 	"strings"
 )
 
-// BurnRate returns the rules for a service level objective of the breaker or gate with the given
-// name, in all processes of each job. slo is the share of calls that have to succeed, such as
+// burnRateRules returns the rules for a service level objective of the breaker or gate with the
+// given name, in all processes of each job. slo is the share of calls that have to succeed, such as
 // 0.999. Refused calls count as failed. Source: Site Reliability Workbook, chapter 5, "Multiwindow,
 // Multi-Burn-Rate Alerts".
 //
 // Two rules page: if the error budget is spent 14.4 times too fast over 1h and 5m, or 6 times too
 // fast over 6h and 30m. Two rules open a ticket: at 3 times over 1d and 2h, and at 1 time over 3d
-// and 6h. BurnRate returns an error if slo is not between 0 and 1, or so low that a burn rate of
-// 14.4 cannot occur.
-func BurnRate(breaker string, slo float64) ([]Rule, error) {
+// and 6h. burnRateRules returns an error if slo is not between 0 and 1, or so low that a burn rate
+// of 14.4 cannot occur.
+//
+// The first two are the rules of alert.BurnRateRules, with the same names. They judge a job and not
+// a process. If history is missing, they assume that there were no calls.
+func burnRateRules(breaker string, slo float64) ([]rule, error) {
 	if math.IsNaN(slo) || slo <= 0 || slo >= 1 {
-		return nil, fmt.Errorf("promrules: slo is %v, must lie between 0 and 1", slo)
+		return nil, fmt.Errorf("the objective is %v, must lie between 0 and 1", slo)
 	}
-	var rules []Rule
+	var rules []rule
 	for _, b := range []burnRate{
 		{14.4, "1h", "5m", "page"}, {6, "6h", "30m", "page"}, {3, "1d", "2h", "ticket"}, {1, "3d", "6h", "ticket"},
 	} {
 		if highest := 1 / (1 - slo); b.factor >= highest {
-			return nil, fmt.Errorf("promrules: slo is %v, too low for a burn rate of %v: the highest is %.6g", slo, b.factor, highest)
+			return nil, fmt.Errorf("the objective is %v, too low for a burn rate of %v: the highest is %.6g", slo, b.factor, highest)
 		}
 		rules = append(rules, b.rule(breaker, slo))
 	}
@@ -38,9 +41,9 @@ type burnRate struct {
 	severity    string
 }
 
-func (b burnRate) rule(breaker string, slo float64) Rule {
+func (b burnRate) rule(breaker string, slo float64) rule {
 	limit := fmt.Sprintf("%.6g", b.factor*(1-slo))
-	return Rule{
+	return rule{
 		Alert: fmt.Sprintf("%s burn %gx", breaker, b.factor),
 		Expr: fmt.Sprintf("(%s) > %s and (%s) > %s",
 			errorRatio(breaker, b.long), limit, errorRatio(breaker, b.short), limit),

@@ -1,4 +1,4 @@
-package promrules_test
+package main
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/alert"
-	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/internal/instrument"
 )
 
@@ -116,8 +115,7 @@ var sickJobs = map[string]jobSeries{
 // fires once for that job and resolves once, whatever the healthy job does.
 func TestHealthyJobHidesNoSickOne(t *testing.T) {
 	for _, scrape := range []time.Duration{15 * time.Second, time.Minute} {
-		health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
-		require.NoError(t, err)
+		health := healthRules(intervals{evaluation: 5 * time.Second, scrape: scrape})
 		require.Len(t, sickJobs, len(health), "each rule has a case")
 		dir := writeRules(t, health)
 		for rule, all := range sickJobs {
@@ -136,7 +134,7 @@ func TestHealthyJobHidesNoSickOne(t *testing.T) {
 // chance. A healthy job with a breaker of the same name hides nothing, though it has more calls.
 func TestHealthyJobHidesNoSpentErrorBudget(t *testing.T) {
 	const end = 8 * time.Hour // the longest of the short spans is 6h
-	group, err := promrules.BurnRate("payments", 0.999)
+	group, err := burnRateRules("payments", 0.999)
 	require.NoError(t, err)
 	dir := writeRules(t, group)
 	for _, scrape := range []time.Duration{15 * time.Second, time.Minute} {
@@ -195,8 +193,7 @@ func TestOutageOfAReceiverPagesOnce(t *testing.T) {
 	want := []string{"NotifierFailing asks", "NotifierFailing hangs", "NotifierFailing panics", "NotifierFailing revoked", "NotifierFailing unreachable"}
 	for _, scrape := range []time.Duration{15 * time.Second, time.Minute} {
 		t.Run(scrape.String(), func(t *testing.T) {
-			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
-			require.NoError(t, err)
+			health := healthRules(intervals{evaluation: 5 * time.Second, scrape: scrape})
 			var input []series
 			for name, values := range recorded {
 				var seen []string
@@ -234,7 +231,7 @@ func recordNotifiers(t *testing.T, down map[string]func(context.Context) error) 
 			var rules []alert.Rule
 			for i := range 5 {
 				bad := func() bool { return int(time.Since(start)/(5*time.Minute))%(i+2) == 1 }
-				rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.True(bad), When: alert.Above(0)})
+				rules = append(rules, alert.Rule{Name: fmt.Sprint("r", i), Value: alert.Bool(bad), When: alert.Above(0)})
 			}
 			return alert.NewMonitor(c, rules...)
 		}

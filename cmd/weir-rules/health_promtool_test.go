@@ -1,41 +1,11 @@
-package promrules_test
+package main
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/alert/promrules"
 )
-
-func TestInvalidHealthConfigs(t *testing.T) {
-	for _, c := range []struct {
-		config promrules.HealthConfig
-		want   string
-	}{
-		{promrules.HealthConfig{}, ""},
-		{promrules.HealthConfig{Interval: time.Hour, Scrape: 2 * time.Minute}, ""},
-		{promrules.HealthConfig{Interval: time.Nanosecond, Scrape: time.Millisecond}, ""},
-		{promrules.HealthConfig{Interval: -1}, "promrules: Interval is -1ns, must be at most 1h0m0s"},
-		{promrules.HealthConfig{Scrape: time.Hour}, "promrules: Scrape is 1h0m0s, must be from 1ms to 2m0s"},
-		{
-			promrules.HealthConfig{Interval: 1 << 62, Scrape: -time.Second},
-			"promrules: Interval is 1281023h53m38.427387904s, must be at most 1h0m0s\npromrules: Scrape is -1s, must be from 1ms to 2m0s",
-		},
-	} {
-		group, err := promrules.Health(c.config)
-		if c.want == "" {
-			require.NoError(t, err, "%+v", c.config)
-			writeRules(t, group)
-			continue
-		}
-		require.EqualError(t, err, c.want)
-		require.Empty(t, group)
-	}
-}
 
 // lastEvaluations returns the time of a monitor's last evaluation at each scrape, by a clock with a
 // constant error. The monitor stops at the time stop, or never if stop is 0.
@@ -55,8 +25,7 @@ func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 	for _, scrape := range []time.Duration{time.Second, 15 * time.Second, time.Minute, 2 * time.Minute} {
 		for _, interval := range []time.Duration{5 * time.Second, 5 * time.Minute} {
 			t.Run(fmt.Sprint(scrape, " ", interval), func(t *testing.T) {
-				group, err := promrules.Health(promrules.HealthConfig{Scrape: scrape, Interval: interval})
-				require.NoError(t, err)
+				group := healthRules(intervals{scrape: scrape, evaluation: interval})
 				dir, every := writeRules(t, group), max(min(scrape, 15*time.Second), 5*time.Second)
 				const firing = `count by (alertname, weir_alert_rule) (ALERTS{alertstate="firing"})`
 				const ever = `count by (alertname, weir_alert_rule) (last_over_time(ALERTS{alertstate="firing"}[40m]))`
@@ -81,8 +50,7 @@ func TestMonitorStalledFiresOnlyForAStoppedMonitor(t *testing.T) {
 
 // A program restarts, and its counters begin at 0, while members of a group are open.
 func TestRestartIsNotAnOutage(t *testing.T) {
-	group, err := promrules.Health(promrules.HealthConfig{Scrape: 15 * time.Second})
-	require.NoError(t, err)
+	group := healthRules(intervals{evaluation: 5 * time.Second, scrape: 15 * time.Second})
 	of := func(key, state string) string {
 		return `{weir_breaker_name="g",weir_group_key="` + key + `",weir_breaker_state="` + state + `"}`
 	}

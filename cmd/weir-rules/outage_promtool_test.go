@@ -1,4 +1,4 @@
-package promrules_test
+package main
 
 import (
 	"context"
@@ -12,9 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/weir-go/weir/alert/promrules"
 	"github.com/weir-go/weir/breaker"
 	"github.com/weir-go/weir/internal/instrument"
 	"github.com/weir-go/weir/stat"
@@ -40,8 +37,7 @@ func TestOutagePagesOnce(t *testing.T) {
 	}
 	for scrape, phase := range map[time.Duration]time.Duration{time.Second: 0, 15 * time.Second: 7 * time.Second, time.Minute: 31 * time.Second} {
 		t.Run(scrape.String(), func(t *testing.T) {
-			health, err := promrules.Health(promrules.HealthConfig{Scrape: scrape})
-			require.NoError(t, err)
+			health := healthRules(intervals{evaluation: 5 * time.Second, scrape: scrape})
 			dir, every := writeRules(t, health), max(min(scrape, 15*time.Second), 5*time.Second)
 			// Two scrapes and two evaluations, and a minute until a client with few calls notices.
 			slack := 2*scrape + 2*every + time.Minute
