@@ -438,23 +438,21 @@ func sources(t *testing.T) map[string][]stat.Source {
 	monitor.Evaluate(time.Now())
 
 	return map[string][]stat.Source{
-		"weir.Gate":             {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
-		"weir.Group":            {keyed, hosts(weir.GroupConfig{})},
-		"breaker.Breaker":       {breaker.New("b", timed), open},
-		"breaker.Group":         {group},
-		"throttle.Throttle":     {throttle.New("t", throttle.Config{})},
-		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
-		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
-		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
-		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
-		"limiter.Group":         {keys},
-		"limiter.Requests":      {limiter.NewRequests("n", false)},
-		"window.Calls":          {latent, last},
-		"alert.Monitor":         {monitor},
-		"weirhttp.Limit":        {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
+		"weir.Gate":           {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
+		"weir.Group":          {keyed, hosts(weir.GroupConfig{})},
+		"breaker.Breaker":     {breaker.New("b", timed), open},
+		"breaker.Group":       {group},
+		"throttle.Throttle":   {throttle.New("t", throttle.Config{})},
+		"limiter.TokenBucket": {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
+		"limiter.Window":      {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
+		"limiter.LeakyBucket": {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
+		"limiter.Joint":       {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
+		"inflight.Limiter":    {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
+		"limiter.Group":       {keys},
+		"limiter.Requests":    {limiter.NewRequests("n", false)},
+		"window.Calls":        {latent, last},
+		"alert.Monitor":       {monitor},
+		"weirhttp.Limit":      {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
 	}
 }
 

@@ -750,7 +750,7 @@ func (panickingRemote) WaitAtMost(context.Context, int, time.Duration) error { p
 
 func TestARemoteThatPanicsLeavesNothingBehind(t *testing.T) {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
-	bucket := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}, time.Now())
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	g := weir.Join("g", weir.Parts{Breaker: hosts.Get("a"), Limiter: bucket, Remote: panickingRemote{}, MaxWait: time.Second})
 	require.PanicsWithValue(t, "remote", func() { _ = g.Run(t.Context(), succeed) })
 	require.Zero(t, g.Admissions().Waiting)

@@ -91,6 +91,21 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 	}
 }
 
+// The first time given to a limiter is the time at which it begins, within decades of its creation.
+func TestTakeAtBeginsAtAnyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, off := range []time.Duration{-36 * year, -hour, 0, hour, 36 * year} {
+			for name, w := range limitersFromTheFuture() {
+				l, at := w.(limiter.TimedLimiter), time.Now().Add(off)
+				require.True(t, l.TakeAt(at, 3).OK, "%s at %s", name, off)
+				l.TakeAt(at, 3) // which a pacer with stored permits allows
+				require.False(t, l.TakeAt(at, 3).OK, "%s at %s", name, off)
+				require.True(t, l.TakeAt(at.Add(4*sec), 1).OK, "%s at %s", name, off)
+			}
+		}
+	})
+}
+
 // A zero time counts as a time that goes back.
 func TestAZeroTimeAddsNoTokens(t *testing.T) {
 	for name, p := range map[string]interface {

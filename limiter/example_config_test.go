@@ -12,7 +12,7 @@ import (
 // With CountRefused, a caller that keeps asking stays locked out.
 func ExampleWindowConfig_countRefused() {
 	for _, counts := range []bool{false, true} {
-		codes := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 2, Window: time.Minute, CountRefused: counts}, noon)
+		codes := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: time.Minute, CountRefused: counts})
 		codes.TakeAt(noon, 2)
 		for s := range 20 {
 			codes.TakeAt(noon.Add(time.Duration(40+s)*time.Second), 1)
@@ -28,13 +28,14 @@ func ExampleWindowConfig_countRefused() {
 // sooner.
 func ExampleWindowConfig_buckets() {
 	for _, parts := range []int{10, 60} {
-		l := limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Minute, Buckets: parts}, noon)
+		l := limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute, Buckets: parts})
 		l.TakeAt(noon, 100)
-		fmt.Println(l.TakeAt(noon, 1).RetryAfter)
+		late := l.TakeAt(noon, 1).RetryAfter - time.Minute
+		fmt.Println(late > 0, late <= time.Minute/time.Duration(parts))
 	}
 	// Output:
-	// 1m6s
-	// 1m1s
+	// true true
+	// true true
 }
 
 // A request beyond the capacity of the bucket overflows.
@@ -89,7 +90,7 @@ func ExampleLimitedError() {
 
 // All tokens of a window can be taken at its start.
 func ExampleWindowConfig() {
-	mails := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 100, Window: time.Hour}, noon)
+	mails := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Hour})
 	fmt.Println(mails.TakeAt(noon.Add(time.Minute), 100).OK, mails.TakeAt(noon.Add(time.Minute), 1).RetryAfter)
 	// Output: true 59m0s
 }

@@ -2,7 +2,19 @@ package limiter
 
 import "time"
 
-// Unexported methods with a time, for tests.
+// Constructors and methods with a time, for tests.
+
+func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket { return newTokenBucket(c, t0) }
+
+func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket { return newLeakyBucket(c, t0) }
+
+func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] { return newGroup(c, t0) }
+
+func NewFixedWindowAt(c WindowConfig, t0 time.Time) *Window { return newFixedWindow(c, t0) }
+
+func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *Window { return newSlidingWindow(c, t0) }
+
+func NewSlidingLogAt(c WindowConfig, t0 time.Time) *Window { return newSlidingLog(c, t0) }
 
 func (b *TokenBucket) TakeFast(at time.Duration, n int) bool { return b.takeFast(at, n) }
 
@@ -73,7 +85,7 @@ func RefundAt(l Limiter, t time.Time, n int) {
 	}
 }
 
-func (l *windowLimiter) refundAt(t time.Time, n int) {
+func (l *Window) refundAt(t time.Time, n int) {
 	if n > 0 {
 		l.putBack(t, taken{n: n, at: t.Sub(l.epoch)}, n)
 	}
@@ -108,7 +120,7 @@ func (b *TokenBucket) Refund(n int) {
 	}
 }
 
-func (l *windowLimiter) Refund(n int) {
+func (l *Window) Refund(n int) {
 	if n > 0 {
 		back := justTaken(n, nil)
 		l.putBack(time.Time{}, back, n)

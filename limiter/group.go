@@ -56,13 +56,10 @@ type Group[K comparable] struct {
 }
 
 // NewGroup returns a group without keys. It panics with the error of c.Validate if c is invalid.
-func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return NewGroupAt(c, time.Now()) }
+func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return newGroup(c, time.Now()) }
 
-// NewGroupAt is like NewGroup, for use with TakeAt from t0 on.
-func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newGroup[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
+	mustBeValid(c.Validate())
 	c = c.withDefaults()
 	tiers := c.allTiers()
 	g := &Group[K]{
@@ -82,7 +79,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 			g.first.Store(&t)
 		}
 		if c.Overflow == ShareNew {
-			b := NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
+			b := newTokenBucket(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
 			b.queue.keepStatistics(g.statistics)
 			g.shared = append(g.shared, b)
 		}

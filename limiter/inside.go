@@ -21,8 +21,13 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 // inside has the functions of limiters that other packages of this module use beyond the API.
 type inside struct{}
 
+// NewTokenBucket returns a full bucket whose times count from t0.
+func (inside) NewTokenBucket(c TokenBucketConfig, t0 time.Time) *TokenBucket {
+	return newTokenBucket(c, t0)
+}
+
 // TakeFast takes tokens if it can do so quickly, and reports whether it has taken them. at counts
-// from the time given to NewTokenBucketAt. If TakeFast reports false, TakeAt decides.
+// from the t0 of NewTokenBucket. If TakeFast reports false, TakeAt decides.
 func (inside) TakeFast(b *TokenBucket, at time.Duration, n int) bool { return b.takeFast(at, n) }
 
 // Taken returns what TakeFast has taken.

@@ -52,9 +52,7 @@ type Joint struct {
 // NewJoint combines limiters that must all allow a request. Without limiters every request is
 // allowed. NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
 func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+	mustBeValid(c.Validate())
 	j := &Joint{}
 	for i, l := range limiters {
 		if l == nil {

@@ -59,13 +59,10 @@ type LeakyBucket struct {
 }
 
 // NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
-func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket { return NewLeakyBucketAt(c, time.Now()) }
+func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket { return newLeakyBucket(c, time.Now()) }
 
-// NewLeakyBucketAt is like NewLeakyBucket, for use with TakeAt from t0 on.
-func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newLeakyBucket(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
+	mustBeValid(c.Validate())
 	capacity := cmp.Or(c.Capacity, c.Rate.tokensPerSecond())
 	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull, latest: firstPosition}
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), 0 })

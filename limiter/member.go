@@ -68,6 +68,7 @@ func asMember(l Limiter) member {
 
 func (b *TokenBucket) isItself(l any) bool { return l == any(b) }
 func (b *LeakyBucket) isItself(l any) bool { return l == any(b) }
+func (l *Window) isItself(other any) bool  { return other == any(l) }
 func (j *Joint) isItself(l any) bool       { return l == any(j) }
 
 func (k Keyed[K]) isItself(l any) bool {
@@ -76,14 +77,6 @@ func (k Keyed[K]) isItself(l any) bool {
 		_, ok = l.(*Keyed[K])
 	}
 	return ok
-}
-
-func (l *windowLimiter) isItself(other any) bool {
-	switch other.(type) {
-	case *windowLimiter, *FixedWindow, *SlidingWindow, *SlidingLog:
-		return true
-	}
-	return false
 }
 
 func (b *TokenBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
@@ -107,7 +100,7 @@ func (b *LeakyBucket) takenAt(t time.Time, n int) taken {
 	return taken{n: n, at: t.Sub(b.epoch), end: alwaysFull, limits: &b.pace}
 }
 
-func (l *windowLimiter) takenAt(t time.Time, n int) taken {
+func (l *Window) takenAt(t time.Time, n int) taken {
 	return taken{n: n, at: t.Sub(l.epoch)}
 }
 

@@ -80,13 +80,11 @@ type TokenBucket struct {
 }
 
 // NewTokenBucket returns a full bucket. It panics with the error of c.Validate if c is invalid.
-func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
+func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return newTokenBucket(c, time.Now()) }
 
-// NewTokenBucketAt is like NewTokenBucket, for use with TakeAt from t0 on.
-func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+// newTokenBucket returns a full bucket for times from t0 on.
+func newTokenBucket(c TokenBucketConfig, t0 time.Time) *TokenBucket {
+	mustBeValid(c.Validate())
 	b := &TokenBucket{epoch: t0}
 	b.state.Store(newBucketState(c.Rate, c.Burst))
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), b.period() })

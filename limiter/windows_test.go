@@ -11,15 +11,15 @@ import (
 )
 
 // newSlidingWindow returns a sliding window for TakeAt.
-func newSlidingWindow(limit int, span time.Duration, buckets int) *limiter.SlidingWindow {
+func newSlidingWindow(limit int, span time.Duration, buckets int) *limiter.Window {
 	return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: limit, Window: span, Buckets: buckets}, start)
 }
 
-func newFixedWindow(limit int, span time.Duration) *limiter.FixedWindow {
+func newFixedWindow(limit int, span time.Duration) *limiter.Window {
 	return limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
-func newSlidingLog(limit int, span time.Duration) *limiter.SlidingLog {
+func newSlidingLog(limit int, span time.Duration) *limiter.Window {
 	return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 

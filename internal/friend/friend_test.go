@@ -99,7 +99,7 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 var limiters = limiter.Inside(friend.Key{})
 
 func newBucket() *limiter.TokenBucket {
-	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(10, time.Second), Burst: 5}, t0)
+	return limiters.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(10, time.Second), Burst: 5}, t0)
 }
 
 func TestFunctionsOfATokenBucket(t *testing.T) {
@@ -154,7 +154,7 @@ func (k clonedKey) Clone(friend.Key) clonedKey {
 }
 
 func TestFunctionsOfAGroup(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[clonedKey]{Rate: limiter.Per(10, time.Second), Burst: 1}, t0)
+	g := limiter.NewGroup(limiter.GroupConfig[clonedKey]{Rate: limiter.Per(10, time.Second), Burst: 1})
 	bare := g.Inside(friend.Key{})
 	copies = 0
 	require.True(t, bare.LookAt(t0, "a", 1).OK)
