@@ -106,25 +106,6 @@ func TestTakeAtBeginsAtAnyTime(t *testing.T) {
 	})
 }
 
-// A zero time counts as a time that goes back.
-func TestAZeroTimeAddsNoTokens(t *testing.T) {
-	for name, p := range map[string]interface {
-		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
-		SetRateAt(t time.Time, r limiter.Rate) error
-	}{
-		"smooth":  guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start),
-		"warm-up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: sec}, start),
-	} {
-		_, ok := p.ReserveAt(start, 100, 0)
-		require.True(t, ok, name)
-		for range 3 {
-			_, ok = p.ReserveAt(time.Time{}, 1, year)
-			require.False(t, ok, name)
-			require.NoError(t, p.SetRateAt(time.Time{}, limiter.PerSecond(1)))
-		}
-	}
-}
-
 // The next token comes after the last time that a limiter can represent.
 func TestAWaitOfCenturiesIsNever(t *testing.T) {
 	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
@@ -136,12 +117,6 @@ func TestAWaitOfCenturiesIsNever(t *testing.T) {
 		require.Equal(t, limiter.Never, r.RetryAfter, "%s", each)
 		runSteps(t, b, step{-70 * year, 1, "refused"}, step{math.MinInt64, 1, "refused"})
 		require.Equal(t, limiter.Never, b.TakeAt(start, 1).RetryAfter)
-		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.Per(1, each)}, start)
-		var wait time.Duration
-		for range 5 {
-			wait, _ = p.ReserveAt(start, 1, limiter.Never)
-		}
-		require.Equal(t, limiter.Never, wait, "%s", each)
 	}
 }
 

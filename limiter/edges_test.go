@@ -2,7 +2,6 @@ package limiter_test
 
 import (
 	"context"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,17 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/limiter/guava"
 )
-
-// The permits cost 2⁶³ µs, the first number beyond int64.
-func TestTheLongestDebtIsOwed(t *testing.T) {
-	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
-	_, ok := p.ReserveAt(start, 1<<30, 0)
-	require.True(t, ok, "the first request owes nothing")
-	_, ok = p.ReserveAt(start, 1, time.Hour)
-	require.False(t, ok)
-}
 
 func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -104,20 +93,6 @@ func TestAQueueBeyondTheLifeOfALimiterIsRefused(t *testing.T) {
 		leave()
 		callers.all.Wait()
 	})
-}
-
-func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
-	for before, want := range map[time.Duration]time.Duration{
-		1500 * time.Nanosecond: 2 * time.Microsecond,
-		time.Microsecond:       time.Microsecond,
-	} {
-		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
-		_, ok := p.ReserveAt(start, 0, 0) // the pacer begins here
-		require.False(t, ok)
-		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
-		require.True(t, ok)
-		require.Equal(t, want, wait, "%v before", before)
-	}
 }
 
 func TestADeadlineDuringAWaitHasARetryAfter(t *testing.T) {

@@ -202,7 +202,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 	return w.add(s, j)
 }
 
-// addPacers creates a leaky bucket, and a SmoothBursty with almost no stored permits, which behaves
+// addPacers creates a leaky bucket, and a pacer with almost no stored permits, which behaves
 // the same.
 func (w *randomTest) addPacers() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})

@@ -12,15 +12,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// limiterMethods has the methods that pacers share with other limiters.
-type limiterMethods interface {
-	limiter.TimedLimiter
-	limiter.WaitLimiter
-	Refund(taken time.Time, n int)
-}
-
-func pacers() map[string]limiterMethods {
-	return map[string]limiterMethods{
+func pacers() map[string]*guava.RateLimiter {
+	return map[string]*guava.RateLimiter{
 		"bursty":     guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(2)}, start),
 		"warming up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: us, ColdFactor: 1}, start),
 	}

@@ -55,8 +55,8 @@ var objects = []object{
 	}},
 	{"`limiter.NewSlidingLog` with 1,000 entries", 25_000, func() any { return fullLog(1000) }},
 	{"`limiter.LeakyBucket`", 300, func() any { return limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: testRate}) }},
-	{"`guava.SmoothBursty`", 600, func() any { return guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: testRate}) }},
-	{"`guava.SmoothWarmingUp`", 600, func() any {
+	{"`guava.NewSmoothBursty`", 600, func() any { return guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: testRate}) }},
+	{"`guava.NewSmoothWarmingUp`", 600, func() any {
 		return guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: testRate, WarmUp: time.Second})
 	}},
 	{"`inflight.Limiter`", 272, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
