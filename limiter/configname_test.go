@@ -39,7 +39,7 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 			require.False(t, l.Take(1).OK, kind)
 			require.False(t, l.TakeAt(time.Now(), 2).OK, kind)
 			l.Take(0)
-			err := l.WaitAtMost(t.Context(), 1, sec)
+			err := limiter.WaitAtMost(t.Context(), l, 1, sec)
 			require.ErrorContains(t, err, "limiter logins: ", kind)
 			require.NoError(t, l.Wait(t.Context(), 1), kind)
 			gone, leave := context.WithCancel(t.Context())

@@ -81,7 +81,7 @@ func ExampleJointConfig() {
 
 func ExampleLimitedError() {
 	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "search"})
-	err := l.WaitAtMost(context.Background(), 3, time.Second)
+	err := l.Wait(context.Background(), 3)
 	if limited, ok := errors.AsType[*limiter.LimitedError](err); ok {
 		fmt.Println(limited.Name, limited.Reason, limited.Limit, limited.RetryAfter() == limiter.Never)
 	}

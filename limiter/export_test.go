@@ -1,6 +1,9 @@
 package limiter
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Constructors and methods with a time, for tests.
 
@@ -58,6 +61,12 @@ func (g *Group[K]) SetTierAt(at time.Time, i int, t Tier) error {
 
 func (g *Group[K]) ReconfigureAt(t time.Time, c GroupConfig[K]) error {
 	return g.reconfigureAt(t.Sub(g.epoch), c)
+}
+
+// WaitAtMost waits for at most maxWait, as gates do.
+func WaitAtMost(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration) error {
+	_, err := waitReserve(ctx, l, n, maxWait, nil)
+	return err
 }
 
 // ReserveAt is Reserve at a time.

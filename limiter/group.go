@@ -286,7 +286,7 @@ func (o Overflow) valid() bool { return o == "" || o == RefuseNew || o == PassNe
 // Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without
 // state: all values of one key are the same limiter. The zero value is not usable.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait blocks.
 type Keyed[K comparable] struct {
 	group *Group[K]
 	key   K
@@ -309,18 +309,9 @@ func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
 }
 
 // Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
-// has a queue of its own.
-func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-// It also does so if there is no room for the key and Overflow is RefuseNew.
-func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if k.isShadow() {
-		return takeWithoutWait(ctx, k, n)
-	}
-	_, err := k.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+// has a queue of its own. If there is no room for the key and Overflow is RefuseNew, Wait is refused
+// at once.
+func (k Keyed[K]) Wait(ctx context.Context, n int) error { return wait(ctx, k, n) }
 
 func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	t, err := k.group.wait(ctx, k.key, n, maxWait, w)

@@ -228,14 +228,14 @@ func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
 		began := time.Now()
-		err := all.WaitAtMost(t.Context(), 2, 2*sec-1)
-		require.EqualError(t, err, "limiter: wait longer than wanted (limit 3), retry in 2s")
+		err := limiter.WaitAtMost(t.Context(), all, 2, 2*sec-1)
+		require.EqualError(t, err, "limiter: no tokens left (limit 3), retry in 2s")
 		ctx, cancel := context.WithTimeout(t.Context(), 2*sec-1)
 		defer cancel()
 		err = all.Wait(ctx, 2)
 		require.EqualError(t, err, "limiter: deadline cannot be met (limit 3), retry in 2s")
 		require.Zero(t, time.Since(began))
-		require.NoError(t, all.WaitAtMost(t.Context(), 2, 2*sec))
+		require.NoError(t, limiter.WaitAtMost(t.Context(), all, 2, 2*sec))
 	})
 }
 

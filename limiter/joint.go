@@ -38,7 +38,7 @@ func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shado
 //
 // If its limiters are also used elsewhere, a Joint never allows too many requests, but it may
 // refuse a request while another caller takes tokens. All methods are safe for concurrent use. Only
-// Wait and WaitAtMost block. The zero value does not work: use NewJoint.
+// Wait blocks. The zero value does not work: use NewJoint.
 type Joint struct {
 	*statistics
 	members []member
@@ -46,7 +46,7 @@ type Joint struct {
 	queue   waitQueue
 
 	mu      sync.Mutex
-	waiting int // calls of WaitAtMost; while there is one, the members send to queue.changed
+	waiting int // calls of Wait; while there is one, the members send to queue.changed
 }
 
 // NewJoint combines limiters that must all allow a request. Without limiters every request is
@@ -111,16 +111,7 @@ func (j *Joint) Hold(d time.Duration) {
 
 // Wait takes n tokens from every limiter as soon as all of them have that many. See
 // [TokenBucket.Wait].
-func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if j.isShadow() {
-		return takeWithoutWait(ctx, j, n)
-	}
-	_, err := j.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (j *Joint) Wait(ctx context.Context, n int) error { return wait(ctx, j, n) }
 
 func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	if j.only != nil {

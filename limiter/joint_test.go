@@ -50,7 +50,7 @@ func TestAllWaits(t *testing.T) {
 			l.start(t.Context(), who, 1)
 		}
 		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", resultText(all.Take(1)))
-		require.ErrorIs(t, all.WaitAtMost(t.Context(), 2, sec), limiter.ErrLimited)
+		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), all, 2, sec), limiter.ErrLimited)
 		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
 	})
 }

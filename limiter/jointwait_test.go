@@ -110,7 +110,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 		b.Take(1)
 		before := heapInUse()
 		for range 10_000 {
-			require.Error(t, limiter.NewJoint(limiter.JointConfig{}, b).WaitAtMost(t.Context(), 1, sec))
+			require.Error(t, limiter.WaitAtMost(t.Context(), limiter.NewJoint(limiter.JointConfig{}, b), 1, sec))
 		}
 		require.Less(t, int64(heapInUse()-before), int64(1<<18))
 		b.Refund(1)
@@ -148,9 +148,9 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 			require.True(t, l.Take(1).OK)
 			time.Sleep(50 * sec)
 			began := time.Now()
-			require.NoError(t, l.WaitAtMost(t.Context(), 1, 10*sec), name)
+			require.NoError(t, limiter.WaitAtMost(t.Context(), l, 1, 10*sec), name)
 			require.Equal(t, 10*sec, time.Since(began), name)
-			require.Error(t, l.WaitAtMost(t.Context(), 1, sec), name)
+			require.Error(t, limiter.WaitAtMost(t.Context(), l, 1, sec), name)
 			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
 			time.Sleep(30 * sec)
 			require.False(t, l.Take(1).OK, "%s: a refused Take counts", name)

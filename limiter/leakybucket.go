@@ -43,7 +43,7 @@ func (c LeakyBucketConfig) Validate() error {
 // Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may
 // go now, and 0 otherwise. The tokens of a LeakyBucket never count as near the limit.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not
 // work: use NewLeakyBucket.
 type LeakyBucket struct {
 	*statistics
@@ -94,16 +94,7 @@ func (b *LeakyBucket) takeAt(t time.Time, n int, tolerance time.Duration) Result
 // Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
 // *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A
 // caller that gives up leaves no gap.
-func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.isShadow() {
-		return takeWithoutWait(ctx, b, n)
-	}
-	_, err := b.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
 
 func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	return b.queue.wait(ctx, b, n, maxWait, w)

@@ -54,9 +54,19 @@ const (
 // waitMember is a member whose callers can wait.
 type waitMember interface {
 	member
-	// waitTaken is like WaitAtMost, and returns what it took. It does not know shadow mode. w is
-	// the waiter of a gate that the limiter has refused, or nil.
+	// waitTaken is Wait for at most maxWait, and returns what it took. It does not know shadow mode.
+	// w is the waiter of a gate that the limiter has refused, or nil.
 	waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error)
+}
+
+// wait is the method Wait of a limiter.
+func wait(ctx context.Context, m waitMember, n int) (err error) {
+	if !m.isShadow() {
+		_, err = m.waitTaken(ctx, n, Never, nil)
+	} else if err = ctx.Err(); err == nil {
+		m.Take(n) // which shadow mode allows
+	}
+	return err
 }
 
 func asMember(l Limiter) member {

@@ -120,7 +120,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 
 	l = namedJoint(limiterWithoutWait{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
-	err := l.WaitAtMost(t.Context(), 1, 0)
+	err := limiter.WaitAtMost(t.Context(), l, 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.ErrorContains(t, err, "limiter logins: no tokens left (limit 1), retry in 59m59")
 

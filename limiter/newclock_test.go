@@ -53,14 +53,14 @@ func TestALimiterStartsAgainWithEachClock(t *testing.T) {
 					h.Hold(24 * time.Hour)
 				}
 				if w, ok := l.(limiter.WaitLimiter); ok {
-					require.Error(t, w.WaitAtMost(t.Context(), 1, time.Second), kind)
+					require.Error(t, limiter.WaitAtMost(t.Context(), w, 1, time.Second), kind)
 				}
 			})
 		}
 		require.Equal(t, first, spend(l.Take), "%s: with the real clock", kind)
 		synctest.Test(t, func(t *testing.T) {
 			if w, ok := l.(limiter.WaitLimiter); ok {
-				require.NoError(t, w.WaitAtMost(t.Context(), 1, time.Second), kind)
+				require.NoError(t, limiter.WaitAtMost(t.Context(), w, 1, time.Second), kind)
 			}
 		})
 	}

@@ -137,16 +137,7 @@ func (l *Window) TakeAt(t time.Time, n int) Result {
 }
 
 // Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
-func (l *Window) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (l *Window) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if l.isShadow() {
-		return takeWithoutWait(ctx, l, n)
-	}
-	_, err := l.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (l *Window) Wait(ctx context.Context, n int) error { return wait(ctx, l, n) }
 
 func (l *Window) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	return l.queue.wait(ctx, l, n, maxWait, w)

@@ -187,12 +187,12 @@ func (s *slotLimiter) Predict(ahead int64, n int) (time.Duration, bool) {
 func TestQueueTakesFromItsSource(t *testing.T) {
 	s := &slotLimiter{free: 1}
 	q := limiters.NewQueue(s, 1)
-	require.NoError(t, q.Wait(t.Context(), 1, time.Hour))
+	require.NoError(t, q.Wait(t.Context(), 1))
 	require.Zero(t, s.free)
 	require.False(t, q.HasWaiters())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, q.Wait(ctx, 1, time.Hour))
+	require.Error(t, q.Wait(ctx, 1))
 	require.False(t, q.HasWaiters())
 	q.WakeFirst()
 }

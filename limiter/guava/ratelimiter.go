@@ -122,15 +122,7 @@ func (p *RateLimiter) Refund(taken time.Time, n int) {
 
 // Wait waits until earlier requests are paid for, and charges n permits to the next request.
 // Waiters are served in order of arrival. The errors are those of limiter.TokenBucket.Wait.
-func (p *RateLimiter) Wait(ctx context.Context, n int) error {
-	return p.WaitAtMost(ctx, n, limiter.Never)
-}
-
-// WaitAtMost is like Wait but returns a *limiter.LimitedError at once if the wait would exceed
-// maxWait.
-func (p *RateLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	return p.queue.Wait(ctx, n, maxWait)
-}
+func (p *RateLimiter) Wait(ctx context.Context, n int) error { return p.queue.Wait(ctx, n) }
 
 // Reserve charges n permits and returns how long the caller must wait before it goes. If that
 // exceeds maxWait, or n is below 1, ok is false and nothing is charged. A reservation goes before

@@ -1,6 +1,7 @@
 package guava_test
 
 import (
+	"context"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -82,7 +83,10 @@ func TestPacersInAJoint(t *testing.T) {
 		require.NoError(t, named.Wait(t.Context(), 1))
 		require.Equal(t, 4*sec, time.Since(began))
 		require.EqualValues(t, 1, named.Stats().Waited)
-		require.ErrorIs(t, pace.WaitAtMost(t.Context(), 1, sec-1), limiter.ErrLimited)
+		soon, cancel := context.WithTimeout(t.Context(), sec-1)
+		defer cancel()
+		require.ErrorIs(t, pace.Wait(soon, 1), limiter.ErrLimited)
+		require.Equal(t, 4*sec, time.Since(began), "it is refused at once")
 	})
 }
 
