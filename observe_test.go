@@ -55,7 +55,7 @@ func TestObserveYieldsTheLimit(t *testing.T) {
 	}
 
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10})
-	timeless := limiter.NewJoint(limiter.JointConfig{}, bucket, unlimited)
+	timeless := limiter.NewJoint("", bucket, unlimited)
 	values, _ = readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")
@@ -275,12 +275,12 @@ var countedLimiters = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	},
 	"Named": func() (limiter.Limiter, func() limiter.Stats) {
 		inner := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-		l := limiter.NewJoint(limiter.JointConfig{Name: "l"}, inner)
+		l := limiter.NewJoint("l", inner)
 		return l, l.Stats
 	},
 	"Joint": func() (limiter.Limiter, func() limiter.Stats) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
-		return limiter.NewJoint(limiter.JointConfig{}, l), l.Stats
+		return limiter.NewJoint("", l), l.Stats
 	},
 }
 
@@ -446,7 +446,7 @@ func sources(t *testing.T) map[string][]stat.Source {
 		"limiter.TokenBucket": {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
 		"limiter.Window":      {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
 		"limiter.LeakyBucket": {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
-		"limiter.Joint":       {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
+		"limiter.Joint":       {limiter.NewJoint("n", bucket)},
 		"inflight.Limiter":    {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
 		"limiter.Group":       {keys},
 		"limiter.Requests":    {limiter.NewRequests("n", false)},

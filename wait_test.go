@@ -706,9 +706,9 @@ func TestAKeyWithoutRoomIsRefusedAtOnceThoughCallsMayWait(t *testing.T) {
 	for name, deadline := range map[string]time.Duration{"short MaxWait": 0, "short deadline": 2 * time.Second} {
 		for of, join := range map[string]func(l limiter.Limiter) limiter.Limiter{
 			"key":   func(l limiter.Limiter) limiter.Limiter { return l },
-			"Joint": func(l limiter.Limiter) limiter.Limiter { return limiter.NewJoint(limiter.JointConfig{}, l) },
+			"Joint": func(l limiter.Limiter) limiter.Limiter { return limiter.NewJoint("", l) },
 			"Joint of two": func(l limiter.Limiter) limiter.Limiter {
-				return limiter.NewJoint(limiter.JointConfig{}, l, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(9)}))
+				return limiter.NewJoint("", l, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(9)}))
 			},
 		} {
 			t.Run(name+", "+of, func(t *testing.T) {
@@ -790,7 +790,7 @@ func TestMaxWaitBoundsTheWaitOfAUsersLimiter(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for name, join := range map[string]func(p *weir.Parts, l userLimiter){
 			"limiter": func(p *weir.Parts, l userLimiter) { p.Limiter = l },
-			"Joint":   func(p *weir.Parts, l userLimiter) { p.Limiter = limiter.NewJoint(limiter.JointConfig{}, l) },
+			"Joint":   func(p *weir.Parts, l userLimiter) { p.Limiter = limiter.NewJoint("", l) },
 			"remote":  func(p *weir.Parts, l userLimiter) { p.Remote = userRemote{l} },
 		} {
 			t.Run(fmt.Sprintf("%s, late %t", name, late), func(t *testing.T) {

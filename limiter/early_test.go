@@ -19,8 +19,8 @@ func limitersFromTheFuture() map[string]limiter.WaitLimiter {
 	return map[string]limiter.WaitLimiter{
 		"bucket":      limiter.NewTokenBucket(c),
 		"fast bucket": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3}),
-		"named":       limiter.NewJoint(limiter.JointConfig{Name: "early"}, limiter.NewTokenBucket(c)),
-		"joint":       limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: sec})),
+		"named":       limiter.NewJoint("early", limiter.NewTokenBucket(c)),
+		"joint":       limiter.NewJoint("", limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: sec})),
 		"key":         limiter.NewGroup(limiter.GroupConfig[string]{Rate: c.Rate, Burst: 3}).Get("k"),
 		"fixed":       limiter.NewFixedWindow(limiter.WindowConfig{Limit: 3, Window: sec}),
 		"sliding":     limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 3, Window: sec}),

@@ -13,7 +13,7 @@ import (
 
 func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewJoint(limiter.JointConfig{}, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
+		l := limiter.NewJoint("", limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
 		callers := newCallers(t, l)
 		callers.start(t.Context(), "a", 1)
@@ -49,7 +49,7 @@ func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
 	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})
 	full := newSlidingLog(1, hour)
 	runSteps(t, full, step{0, 1, "ok"})
-	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, l, full), step{0, 1, "refused"})
+	runSteps(t, limiter.NewJoint("", l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
 	require.Equal(t, 2, l.back, "the added tokens minus the taken ones")
 	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})

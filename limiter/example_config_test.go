@@ -67,18 +67,6 @@ func ExampleOverflow() {
 }
 
 // A request must keep both limits, and is counted once.
-func ExampleJointConfig() {
-	search := limiter.NewJoint(limiter.JointConfig{Name: "search"},
-		limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10}),
-		limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
-	)
-	for range 5 {
-		search.Take(1)
-	}
-	fmt.Println(search.Stats().Allowed, search.Stats().Refused)
-	// Output: 3 2
-}
-
 func ExampleLimitedError() {
 	l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "search"})
 	err := l.Wait(context.Background(), 3)

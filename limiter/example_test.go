@@ -149,8 +149,21 @@ func ExampleWindow() {
 	// false true
 }
 
+// A Joint with a name keeps statistics.
+func ExampleNewJoint() {
+	search := limiter.NewJoint("search",
+		limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 10}),
+		limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
+	)
+	for range 5 {
+		search.Take(1)
+	}
+	fmt.Println(search.Stats().Allowed, search.Stats().Refused)
+	// Output: 3 2
+}
+
 func ExampleJoint() {
-	perUser := limiter.NewJoint(limiter.JointConfig{},
+	perUser := limiter.NewJoint("",
 		limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 2}),
 		limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Hour}),
 	)
@@ -239,7 +252,7 @@ func ExampleKeyed() {
 	users := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	daily := limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: 24 * time.Hour})
 	// her own limit and that of all users
-	ann := limiter.NewJoint(limiter.JointConfig{}, users.Get("ann"), daily)
+	ann := limiter.NewJoint("", users.Get("ann"), daily)
 	fmt.Println(ann.Take(1).OK, ann.Take(1).OK)
 	// Output: true false
 }
@@ -247,7 +260,7 @@ func ExampleKeyed() {
 // The service has answered 503 with a Retry-After header.
 func ExampleJoint_Hold() {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	search := limiter.NewJoint(limiter.JointConfig{Name: "search"}, bucket)
+	search := limiter.NewJoint("search", bucket)
 	search.Hold(time.Minute)
 	r := search.Take(1)
 	fmt.Println(r.OK, r.RetryAfter > 59*time.Second)

@@ -309,8 +309,8 @@ func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
 }
 
 // Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
-// has a queue of its own. If there is no room for the key and Overflow is RefuseNew, Wait is refused
-// at once.
+// has a queue of its own. If there is no room for the key and Overflow is RefuseNew, Wait is
+// refused at once.
 func (k Keyed[K]) Wait(ctx context.Context, n int) error { return wait(ctx, k, n) }
 
 func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {

@@ -210,7 +210,7 @@ func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
 
 func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint("", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
 		l := newCallers(t, all)
 		l.start(t.Context(), "two", 2)
@@ -225,7 +225,7 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 
 func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint("", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
 		began := time.Now()
 		err := limiter.WaitAtMost(t.Context(), all, 2, 2*sec-1)
@@ -253,7 +253,7 @@ func (l rivalCallers) TakeAt(t time.Time, n int) limiter.Result {
 func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
 	before, after := newSlidingLog(5, sec), newSlidingLog(5, sec)
 	rivals := func() limiter.TimedLimiter { return rivalCallers{newSlidingLog(5, sec)} }
-	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	runSteps(t, limiter.NewJoint("", before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	runSteps(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	runSteps(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }

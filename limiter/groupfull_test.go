@@ -271,11 +271,11 @@ func TestAJointSaysThatAKeyHasNoRoom(t *testing.T) {
 	require.Equal(t, 1, g.MaxKeys())
 	require.True(t, g.Get(1).Take(2).OK)
 	other := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
-	nested := limiter.NewJoint(limiter.JointConfig{}, g.Get(2), newSlidingLog(9, hour))
-	j := limiter.NewJoint(limiter.JointConfig{Name: "j"}, g.Get(1), other, nested)
+	nested := limiter.NewJoint("", g.Get(2), newSlidingLog(9, hour))
+	j := limiter.NewJoint("j", g.Get(1), other, nested)
 	require.True(t, j.Take(1).NoRoom)
 	require.ErrorContains(t, j.Wait(t.Context(), 1), "limiter j: no room for the key: MaxKeys is 1 (limit 2), retry in ")
 
-	known := limiter.NewJoint(limiter.JointConfig{}, g.Get(1), other)
+	known := limiter.NewJoint("", g.Get(1), other)
 	require.False(t, known.Take(1).NoRoom)
 }

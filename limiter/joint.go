@@ -11,21 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 )
 
-// JointConfig configures a [Joint]. The zero value is valid.
-type JointConfig struct {
-	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default no name and no statistics.
-	Name string
-	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
-	// Default false.
-	Shadow bool
-}
-
-// Validate returns an error that names every invalid field, or nil.
-func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shadow) }
-
 // Joint combines several limits, such as one per second and one per hour. A request takes tokens
-// from all of its limiters, or from none. A Joint with a Name keeps statistics of several limits
+// from all of its limiters, or from none. A Joint with a name keeps statistics of several limits
 // together, or of a limiter of another package.
 //
 // The result has the smallest Limit and Remaining and the largest RetryAfter and ResetAfter of all
@@ -50,9 +37,10 @@ type Joint struct {
 }
 
 // NewJoint combines limiters that must all allow a request. Without limiters every request is
-// allowed. NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
-func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
-	mustBeValid(c.Validate())
+// allowed. The name appears in errors and metrics. If it is not empty, the Joint keeps statistics
+// and is a [stat.Source]. For shadow mode, set Shadow of the limiters. NewJoint panics if a limiter
+// is nil.
+func NewJoint(name string, limiters ...Limiter) *Joint {
 	j := &Joint{}
 	for i, l := range limiters {
 		if l == nil {
@@ -63,7 +51,7 @@ func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
 	if len(limiters) == 1 {
 		j.only, _ = limiters[0].(WaitLimiter)
 	}
-	j.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
+	j.statistics = newStatistics(name, false, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
 	if j.statistics != nil {
 		j.allOrNothing = j.hasAllOrNothing()
 	}
@@ -86,8 +74,7 @@ func (j *Joint) hasAllOrNothing() bool {
 	return false
 }
 
-// Take takes n tokens from every limiter, or none. In shadow mode the result is always OK, with the
-// numbers of the refusal if no tokens were taken.
+// Take takes n tokens from every limiter, or none.
 func (j *Joint) Take(n int) Result { return j.take(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t. A limiter that is not a [TimedLimiter] takes its tokens now.

@@ -54,8 +54,8 @@ const (
 // waitMember is a member whose callers can wait.
 type waitMember interface {
 	member
-	// waitTaken is Wait for at most maxWait, and returns what it took. It does not know shadow mode.
-	// w is the waiter of a gate that the limiter has refused, or nil.
+	// waitTaken is Wait for at most maxWait, and returns what it took. It does not know shadow
+	// mode. w is the waiter of a gate that the limiter has refused, or nil.
 	waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error)
 }
 
@@ -187,7 +187,7 @@ func (j *Joint) unsubscribe(w wakeup) {
 // caller may wait.
 func (j *Joint) lacksRoom(n int) bool {
 	for _, m := range j.members {
-		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.isShadow() && k.lacksRoom(n) {
+		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && k.lacksRoom(n) {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ func limitersOfAllKinds() map[string]limiter.TimedLimiter {
 		"bucket": limiter.NewTokenBucket(bucket), "named": limiter.NewTokenBucket(named), "odd": limiter.NewTokenBucket(odd),
 		"fixed": limiter.NewFixedWindow(window), "sliding": limiter.NewSlidingWindow(window), "log": limiter.NewSlidingLog(window),
 		"key":        key,
-		"joint":      limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(bucket), limiter.NewSlidingLog(window)),
+		"joint":      limiter.NewJoint("", limiter.NewTokenBucket(bucket), limiter.NewSlidingLog(window)),
 		"leaky":      limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: bucket.Rate, Capacity: 5}),
 		"guava":      guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: bucket.Rate}),
 		"warming up": guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: bucket.Rate, WarmUp: time.Minute}),

@@ -83,7 +83,8 @@ func Reserve(l Limiter, n int) *Reservation {
 	return &r
 }
 
-// waitReserve is Wait of l for at most maxWait. w is the waiter of a gate that l has refused, or nil.
+// waitReserve is Wait of l for at most maxWait. w is the waiter of a gate that l has refused, or
+// nil.
 func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration, w *waiter) (r Reservation, err error) {
 	m, ok := l.(waitMember)
 	if !ok || !m.isItself(l) {

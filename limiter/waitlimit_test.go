@@ -57,20 +57,20 @@ func obstructedLimiters() map[string]func() obstructedLimiter {
 			return newObstructedLimiter(b, 1, func() { b.Hold(hour) })
 		},
 		"named, Hold": func() obstructedLimiter {
-			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
+			n := limiter.NewJoint("n", empty(plain))
 			return newObstructedLimiter(n, 1, func() { n.Hold(hour) })
 		},
 		"joint, SetRate of a member": func() obstructedLimiter {
 			b := empty(plain)
-			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, b, newSlidingLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+			return newObstructedLimiter(limiter.NewJoint("", b, newSlidingLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
 		},
 		"joint, Hold": func() obstructedLimiter {
-			j := limiter.NewJoint(limiter.JointConfig{}, empty(plain))
+			j := limiter.NewJoint("", empty(plain))
 			return newObstructedLimiter(j, 1, func() { j.Hold(hour) })
 		},
 		"joint, a member is emptied": func() obstructedLimiter {
 			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
-			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
+			return newObstructedLimiter(limiter.NewJoint("", empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructedLimiter {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})

@@ -73,8 +73,8 @@ func TestARefundOfAnEarlierRequest(t *testing.T) {
 func TestPacersInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-		named := limiter.NewJoint(limiter.JointConfig{Name: "disk"}, pace)
-		both := limiter.NewJoint(limiter.JointConfig{}, named, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Minute}))
+		named := limiter.NewJoint("disk", pace)
+		both := limiter.NewJoint("", named, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Minute}))
 		began := time.Now()
 		require.True(t, both.Take(3).OK)
 		require.False(t, both.Take(1).OK)

@@ -61,7 +61,7 @@ var objects = []object{
 	}},
 	{"`inflight.Limiter`", 272, func() any { return inflight.New(inflight.Config{Limit: 1}) }},
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
-		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, sharedBucket)
+		return limiter.NewJoint("n", sharedBucket)
 	}},
 	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: testRate}) }},
 }
