@@ -33,12 +33,12 @@ func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
 }
 
 func (l *Limiter) waitFor(ctx context.Context, key string, n int) (origin, error) {
-	began, counted := l.stats.requests.BeginWait(), n
+	endWait, counted := l.stats.requests.BeginWait(), n
 	r, from, atOnce, err := l.wait(ctx, key, n)
 	if _, undecided := errors.AsType[*StoreError](err); undecided || atOnce {
 		counted = 0
 	}
-	l.stats.requests.EndWait(began, counted, err)
+	endWait(counted, err)
 	switch {
 	case n == 0:
 	case atOnce:

@@ -113,9 +113,6 @@ func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
 	}
 }
 
-// MaxKeys returns GroupConfig.MaxKeys, or its default.
-func (g *Group[K]) MaxKeys() int { return int(g.maxKeys) }
-
 // Len returns the number of remembered keys, including idle keys not yet forgotten.
 func (g *Group[K]) Len() int { return int(g.keyCount.Load()) }
 
@@ -371,7 +368,7 @@ func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	}
 }
 
-func (k Keyed[K]) maxKeys() int { return k.group.MaxKeys() }
+func (k Keyed[K]) maxKeys() int { return int(k.group.maxKeys) }
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)
