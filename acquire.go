@@ -207,7 +207,7 @@ func (g *setup) try(a *attempt, at stage) (passed bool, err error) {
 		if g.remote == nil || a.hasRemote {
 			return true, nil
 		}
-		if a.waiter != nil { // it is asked by waitAt, for no longer than the call may wait
+		if a.waiter != nil && a.now.Before(a.last) { // it is asked by waitAt, until then
 			return false, nil
 		}
 		return g.tryRemote(a)

@@ -175,7 +175,7 @@ func (g *Gate) apply(c Config, s *setup) {
 // ownBucket returns the bucket of the gate, with the limits of c.
 func (g *Gate) ownBucket(c Config) *limiter.TokenBucket {
 	if g.own.bucket == nil {
-		g.own.bucket = limiter.NewTokenBucketAt(c.bucket(), g.epoch)
+		g.own.bucket = inLimiter.NewTokenBucket(c.bucket(), g.epoch)
 	} else {
 		inLimiter.SetLimits(g.own.bucket, c.Rate, c.Burst)
 	}

@@ -102,7 +102,7 @@ func ExampleJoin() {
 func ExampleParts() {
 	orders := weir.Join("orders", weir.Parts{
 		Breaker: breaker.New("orders", breaker.Config{}),
-		Limiter: limiter.NewJoint(limiter.JointConfig{},
+		Limiter: limiter.NewJoint("",
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10)}),
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(2, time.Hour), Burst: 2}),
 		),

@@ -286,7 +286,7 @@ func TestNoCallPassesAHold(t *testing.T) {
 
 func TestHoldHoldsANamedLimiter(t *testing.T) {
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(100)})
-	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint(limiter.JointConfig{Name: "g"}, bucket)})
+	g := weir.Join("g", weir.Parts{Breaker: breaker.New("g", breaker.Config{}), Limiter: limiter.NewJoint("g", bucket)})
 	g.Hold(time.Hour)
 	require.False(t, bucket.Take(1).OK)
 	values, _ := readMetrics(g)

@@ -57,13 +57,11 @@ func (r *remote) Reserve(ctx context.Context, n int) (limiter.Result, func(conte
 	}, nil
 }
 
-func (r *remote) Wait(ctx context.Context, n int) error { return r.bucket.Wait(ctx, n) }
-
-func (r *remote) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
+func (r *remote) Wait(ctx context.Context, n int) error {
 	if r.down {
 		return r.err
 	}
-	return r.bucket.WaitAtMost(ctx, n, maxWait)
+	return r.bucket.Wait(ctx, n)
 }
 
 // joinedGate is a gate and its parts.

@@ -55,7 +55,7 @@ func TestObserveYieldsTheLimit(t *testing.T) {
 	}
 
 	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(2), Burst: 10})
-	timeless := limiter.NewJoint(limiter.JointConfig{}, bucket, unlimited)
+	timeless := limiter.NewJoint("", bucket, unlimited)
 	values, _ = readMetrics(weir.Join("g", weir.Parts{Breaker: breaker.New("b", breaker.Config{}), Limiter: timeless}))
 	require.InDelta(t, 10, values["weir.limiter.limit"], 0)
 	require.NotContains(t, values, "weir.limiter.period")
@@ -275,12 +275,12 @@ var countedLimiters = map[string]func() (limiter.Limiter, func() limiter.Stats){
 	},
 	"Named": func() (limiter.Limiter, func() limiter.Stats) {
 		inner := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerMinute(1), Burst: 1})
-		l := limiter.NewJoint(limiter.JointConfig{Name: "l"}, inner)
+		l := limiter.NewJoint("l", inner)
 		return l, l.Stats
 	},
 	"Joint": func() (limiter.Limiter, func() limiter.Stats) {
 		l := limiter.NewTokenBucket(limiter.TokenBucketConfig{Name: "l", Rate: limiter.PerMinute(1), Burst: 1})
-		return limiter.NewJoint(limiter.JointConfig{}, l), l.Stats
+		return limiter.NewJoint("", l), l.Stats
 	},
 }
 
@@ -438,23 +438,21 @@ func sources(t *testing.T) map[string][]stat.Source {
 	monitor.Evaluate(time.Now())
 
 	return map[string][]stat.Source{
-		"weir.Gate":             {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
-		"weir.Group":            {keyed, hosts(weir.GroupConfig{})},
-		"breaker.Breaker":       {breaker.New("b", timed), open},
-		"breaker.Group":         {group},
-		"throttle.Throttle":     {throttle.New("t", throttle.Config{})},
-		"limiter.TokenBucket":   {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
-		"limiter.FixedWindow":   {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.SlidingWindow": {limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.SlidingLog":    {limiter.NewSlidingLog(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
-		"limiter.LeakyBucket":   {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
-		"limiter.Joint":         {limiter.NewJoint(limiter.JointConfig{Name: "n"}, bucket)},
-		"inflight.Limiter":      {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
-		"limiter.Group":         {keys},
-		"limiter.Requests":      {limiter.NewRequests("n", false)},
-		"window.Calls":          {latent, last},
-		"alert.Monitor":         {monitor},
-		"weirhttp.Limit":        {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
+		"weir.Gate":           {weir.New("g", rate), weir.New("g", weir.Config{}), weir.Join("open", weir.Parts{Breaker: open})},
+		"weir.Group":          {keyed, hosts(weir.GroupConfig{})},
+		"breaker.Breaker":     {breaker.New("b", timed), open},
+		"breaker.Group":       {group},
+		"throttle.Throttle":   {throttle.New("t", throttle.Config{})},
+		"limiter.TokenBucket": {limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
+		"limiter.Window":      {limiter.NewFixedWindow(limiter.WindowConfig{Limit: 1, Window: time.Hour, Name: "n"})},
+		"limiter.LeakyBucket": {limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.Per(1, time.Hour), Name: "n"})},
+		"limiter.Joint":       {limiter.NewJoint("n", bucket)},
+		"inflight.Limiter":    {inflight.New(inflight.Config{Limit: 1, Name: "n"})},
+		"limiter.Group":       {keys},
+		"limiter.Requests":    {limiter.NewRequests("n", false)},
+		"window.Calls":        {latent, last},
+		"alert.Monitor":       {monitor},
+		"weirhttp.Limit":      {weirhttp.NewLimit(weirhttp.LimitConfig{Policies: []weirhttp.Policy{byIP}})},
 	}
 }
 

@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"time"
@@ -203,7 +204,11 @@ func (g *setup) waitAt(a *attempt, at stage) error {
 func (g *setup) waitForRemote(a *attempt) error {
 	ctx, release := a.waiter.Context(a.ctx)
 	defer release()
-	granted, err := remote.Wait(ctx, g.remote, 1, max(a.last.Sub(a.now), 0))
+	var granted remote.Tokens
+	err := inLimiter.WaitAtMost(ctx, a.last.Sub(a.now), func(ctx context.Context) (err error) {
+		granted, err = remote.Wait(ctx, g.remote, 1)
+		return err
+	})
 	if _, refused := errors.AsType[*limiter.LimitedError](err); refused {
 		return err
 	}
@@ -264,7 +269,7 @@ func (g *Gate) withReason(err error, maxWait time.Duration) error {
 	if e.Name == "" {
 		e.Name = g.name
 	}
-	tooLong := (e.Reason == limiter.NoTokens || e.Reason == limiter.WaitTooLong) && !e.Until.IsZero()
+	tooLong := e.Reason == limiter.NoTokens && !e.Until.IsZero()
 	if held := g.heldUntil(g.now()); tooLong && !held.IsZero() {
 		e = limiter.LimitedError{Name: g.name, Reason: limiter.Held, Until: e.Until}
 		if held.After(e.Until) {

@@ -497,7 +497,7 @@ func TestARefusalAfterAWaitOfAKeyWithoutRoomNamesMaxKeys(t *testing.T) {
 		require.NoError(t, g.Get(1).Run(bg(), succeed))
 		require.NoError(t, g.Get(2).Run(bg(), succeed))
 		require.EqualError(t, g.Get(3).Run(bg(), succeed),
-			"limiter tenants: wait longer than wanted: MaxWait is 1s (limit 1), which all keys without room share: MaxKeys is 1, retry in 1h0m0s")
+			"limiter tenants: no tokens left: MaxWait is 1s (limit 1), which all keys without room share: MaxKeys is 1, retry in 1h0m0s")
 
 		g = weir.NewGroup[int]("tenants", weir.GroupConfig{MaxKeys: 1, Gate: weir.Config{MaxConcurrent: 1, MaxWait: time.Second}})
 		require.NoError(t, g.Get(1).Run(bg(), succeed))
@@ -671,16 +671,12 @@ func (r *hangingRemote) Take(ctx context.Context, _ int) (limiter.Result, error)
 	if r.asked++; r.asked == 1 {
 		return limiter.Result{OK: true}, nil
 	}
-	return limiter.Result{OK: true}, r.WaitAtMost(ctx, 1, time.Minute)
+	return limiter.Result{OK: true}, r.Wait(ctx, 1)
 }
 
-func (r *hangingRemote) Wait(ctx context.Context, n int) error {
-	return r.WaitAtMost(ctx, n, limiter.Never)
-}
-
-func (*hangingRemote) WaitAtMost(ctx context.Context, _ int, d time.Duration) error {
+func (*hangingRemote) Wait(ctx context.Context, _ int) error {
 	select {
-	case <-time.After(min(d, time.Minute)):
+	case <-time.After(time.Minute):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -710,9 +706,9 @@ func TestAKeyWithoutRoomIsRefusedAtOnceThoughCallsMayWait(t *testing.T) {
 	for name, deadline := range map[string]time.Duration{"short MaxWait": 0, "short deadline": 2 * time.Second} {
 		for of, join := range map[string]func(l limiter.Limiter) limiter.Limiter{
 			"key":   func(l limiter.Limiter) limiter.Limiter { return l },
-			"Joint": func(l limiter.Limiter) limiter.Limiter { return limiter.NewJoint(limiter.JointConfig{}, l) },
+			"Joint": func(l limiter.Limiter) limiter.Limiter { return limiter.NewJoint("", l) },
 			"Joint of two": func(l limiter.Limiter) limiter.Limiter {
-				return limiter.NewJoint(limiter.JointConfig{}, l, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(9)}))
+				return limiter.NewJoint("", l, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(9)}))
 			},
 		} {
 			t.Run(name+", "+of, func(t *testing.T) {
@@ -745,12 +741,11 @@ type panickingRemote struct{}
 func (panickingRemote) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{RetryAfter: time.Millisecond}, nil
 }
-func (panickingRemote) Wait(context.Context, int) error                      { panic("remote") }
-func (panickingRemote) WaitAtMost(context.Context, int, time.Duration) error { panic("remote") }
+func (panickingRemote) Wait(context.Context, int) error { panic("remote") }
 
 func TestARemoteThatPanicsLeavesNothingBehind(t *testing.T) {
 	hosts := breaker.NewGroup[string]("hosts", breaker.GroupConfig{MaxKeys: 1})
-	bucket := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}, time.Now())
+	bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})
 	g := weir.Join("g", weir.Parts{Breaker: hosts.Get("a"), Limiter: bucket, Remote: panickingRemote{}, MaxWait: time.Second})
 	require.PanicsWithValue(t, "remote", func() { _ = g.Run(t.Context(), succeed) })
 	require.Zero(t, g.Admissions().Waiting)
@@ -759,4 +754,85 @@ func TestARemoteThatPanicsLeavesNothingBehind(t *testing.T) {
 	for key := range hosts.All() {
 		require.Equal(t, "b", key)
 	}
+}
+
+// userLimiter is a limiter of a user, with a Wait that looks at the deadline before it waits, or
+// after.
+type userLimiter struct {
+	bucket *limiter.TokenBucket
+	late   bool
+}
+
+func (l userLimiter) Take(n int) limiter.Result { return l.bucket.Take(n) }
+
+func (l userLimiter) Wait(ctx context.Context, n int) error {
+	if !l.late {
+		return l.bucket.Wait(ctx, n)
+	}
+	for !l.bucket.Take(n).OK {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return nil
+}
+
+// userRemote is a userLimiter that is kept elsewhere.
+type userRemote struct{ userLimiter }
+
+func (r userRemote) Take(_ context.Context, n int) (limiter.Result, error) {
+	return r.userLimiter.Take(n), nil
+}
+
+func TestMaxWaitBoundsTheWaitOfAUsersLimiter(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for name, join := range map[string]func(p *weir.Parts, l userLimiter){
+			"limiter": func(p *weir.Parts, l userLimiter) { p.Limiter = l },
+			"Joint":   func(p *weir.Parts, l userLimiter) { p.Limiter = limiter.NewJoint("", l) },
+			"remote":  func(p *weir.Parts, l userLimiter) { p.Remote = userRemote{l} },
+		} {
+			t.Run(fmt.Sprintf("%s, late %t", name, late), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					bucket := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, 10*time.Second), Burst: 1})
+					p := weir.Parts{Breaker: breaker.New("b", breaker.Config{}), MaxWait: 5 * time.Second}
+					join(&p, userLimiter{bucket, late})
+					g := weir.Join("g", p)
+					require.NoError(t, g.Run(t.Context(), succeed))
+					began := time.Now()
+					hour, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					err := g.Run(hour, succeed)
+					require.ErrorIs(t, err, limiter.ErrLimited)
+					require.NotErrorIs(t, err, context.DeadlineExceeded)
+					require.ErrorContains(t, err, "limiter g: no tokens left: MaxWait is 5s")
+					require.Positive(t, weir.RetryAfter(err))
+					require.Equal(t, late, time.Since(began) == 5*time.Second)
+
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					defer cancel()
+					err = g.Run(ctx, succeed)
+					require.ErrorIs(t, err, context.DeadlineExceeded, "the deadline of the caller comes first")
+					require.Equal(t, limiter.Stats{Allowed: 1, Refused: 1}, withoutDeadline(g.Admissions(), late))
+
+					time.Sleep(6*time.Second - time.Since(began))
+					require.NoError(t, g.Run(t.Context(), succeed))
+					require.LessOrEqual(t, time.Since(began), 11*time.Second)
+				})
+			})
+		}
+	}
+}
+
+// withoutDeadline returns s without the call whose deadline came first: a refusal that was known in
+// time, or a cancelled call.
+func withoutDeadline(s limiter.Stats, late bool) limiter.Stats {
+	if late {
+		s.Cancelled--
+	} else {
+		s.Refused--
+	}
+	s.Near = 0
+	return s
 }

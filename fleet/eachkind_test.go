@@ -52,7 +52,7 @@ func TestPeeksAndRefusalsWriteNothing(t *testing.T) {
 // reserver has the methods that limiter.Remote describes.
 type reserver interface {
 	Reserve(ctx context.Context, n int) (limiter.Result, func(context.Context, int) error, error)
-	WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(context.Context, int) error, error)
+	WaitReserve(ctx context.Context, n int) (func(context.Context, int) error, error)
 }
 
 // anyLimiter has methods of a Limiter.
@@ -205,11 +205,11 @@ func TestAKeyIsARemoteLimit(t *testing.T) {
 		require.Equal(t, [2]any{false, 10}, [2]any{r.OK, r.Limit}, name)
 		require.NoError(t, back(t.Context(), 3), name)
 		require.NoError(t, key.Wait(t.Context(), 2), name)
-		back, err = key.WaitReserve(t.Context(), 1, time.Minute)
+		back, err = key.WaitReserve(t.Context(), 1)
 		require.NoError(t, err, name)
 		require.NoError(t, back(t.Context(), 2), name)
 		require.NoError(t, key.Wait(t.Context(), 1), name)
-		require.ErrorIs(t, key.WaitAtMost(t.Context(), 11, time.Minute), limiter.ErrLimited, name)
+		require.ErrorIs(t, key.Wait(t.Context(), 11), limiter.ErrLimited, name)
 	}
 }
 

@@ -291,8 +291,7 @@ var (
 )
 
 // Get returns the limit of one key, for the Remote field of weir.Parts. It also implements
-// [limiter.WaitLimiter], and has the methods that
-// [limiter.Remote] describes.
+// [limiter.WaitLimiter], and has the methods that [limiter.Remote] describes.
 func (l *Limiter) Get(key string) limiter.Remote { return keyed{limiter: l, key: key} }
 
 // MaxKeys is as limiter.Remote describes it.
@@ -313,9 +312,9 @@ func (k keyed) Reserve(ctx context.Context, n int) (limiter.Result, func(context
 }
 
 // WaitReserve is as limiter.Remote describes it.
-func (k keyed) WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(context.Context, int) error, error) {
+func (k keyed) WaitReserve(ctx context.Context, n int) (func(context.Context, int) error, error) {
 	began := time.Now()
-	from, err := k.limiter.waitFor(ctx, k.key, n, maxWait)
+	from, err := k.limiter.waitFor(ctx, k.key, n)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +322,3 @@ func (k keyed) WaitReserve(ctx context.Context, n int, maxWait time.Duration) (f
 }
 
 func (k keyed) Wait(ctx context.Context, n int) error { return k.limiter.Wait(ctx, k.key, n) }
-
-func (k keyed) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	return k.limiter.WaitAtMost(ctx, k.key, n, maxWait)
-}

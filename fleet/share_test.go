@@ -144,7 +144,7 @@ func TestKeysBeyondMaxKeysDuringAnOutage(t *testing.T) {
 				require.True(t, last.NoRoom)
 				if overflow == limiter.RefuseNew {
 					require.Equal(t, awayTimeout, last.RetryAfter)
-					err := b.WaitAtMost(t.Context(), "new", 1, time.Millisecond)
+					err := waitWithin(t, b, time.Millisecond, "new", 1)
 					require.ErrorContains(t, err, "limiter room: no room for the key: MaxKeys is 100 (limit 4)")
 					require.ErrorIs(t, err, limiter.ErrLimited)
 					_, err = weir.Join("gate", weir.Parts{Breaker: breaker.New("gate", breaker.Config{}), Remote: b.Get("new")}).Allow(t.Context())

@@ -163,7 +163,7 @@ func TestRefundOfASharedLimitReachesOtherKeys(t *testing.T) {
 		case <-time.After(longTimeout):
 			t.Fatal("the waiter was not woken: " + name)
 		}
-		require.ErrorIs(t, b.WaitAtMost(t.Context(), "d", 1, time.Minute), limiter.ErrLimited, name)
+		require.ErrorIs(t, waitWithin(t, b, time.Minute, "d", 1), limiter.ErrLimited, name)
 		left, err := b.TakeEach(t.Context(), "d", 0)
 		require.NoError(t, err)
 		require.Equal(t, [2]int{5, 0}, [2]int{left[0].Remaining, left[1].Remaining}, "%s: a wait that fails takes nothing", name)

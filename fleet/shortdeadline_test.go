@@ -175,9 +175,6 @@ func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
 		"Wait":   func(ctx context.Context, b *fleet.Limiter) error { return b.Wait(ctx, "user", 1) },
 		"Refund": func(ctx context.Context, b *fleet.Limiter) error { return b.Refund(ctx, time.Now(), "user", 1) },
 		"Reset":  func(ctx context.Context, b *fleet.Limiter) error { return b.Reset(ctx, "user") },
-		"WaitAtMost": func(ctx context.Context, b *fleet.Limiter) error {
-			return b.WaitAtMost(ctx, "user", 1, time.Minute)
-		},
 		"Take of a key": func(ctx context.Context, b *fleet.Limiter) error {
 			_, err := b.Get("user").Take(ctx, 1)
 			return err
@@ -188,14 +185,11 @@ func TestCallersReturnWhenTheirContextEnds(t *testing.T) {
 			return err
 		},
 		"WaitReserve of a key": func(ctx context.Context, b *fleet.Limiter) error {
-			_, err := b.Get("user").(reserver).WaitReserve(ctx, 1, time.Minute)
+			_, err := b.Get("user").(reserver).WaitReserve(ctx, 1)
 			return err
 		},
 		"Wait of a key": func(ctx context.Context, b *fleet.Limiter) error {
 			return b.Get("user").(limiter.WaitLimiter).Wait(ctx, 1)
-		},
-		"WaitAtMost of a key": func(ctx context.Context, b *fleet.Limiter) error {
-			return b.Get("user").(limiter.WaitLimiter).WaitAtMost(ctx, 1, time.Minute)
 		},
 		"Throttle": func(ctx context.Context, b *fleet.Limiter) error {
 			_, err := rediscell.Throttle(ctx, b, "user", 1)

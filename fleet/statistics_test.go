@@ -22,7 +22,7 @@ func TestLimiterMetrics(t *testing.T) {
 	}
 	require.NoError(t, b.Refund(t.Context(), time.Now(), "user", 2))
 	require.NoError(t, b.Wait(t.Context(), "user", 2))
-	require.Error(t, b.WaitAtMost(t.Context(), "user", 4, time.Second))
+	require.Error(t, waitWithin(t, b, time.Second, "user", 4))
 	require.NoError(t, newClient(t, sharedServer()).Set(t.Context(), b.StateKeys("foreign")[0], "x", time.Minute).Err())
 	_, err := b.Take(t.Context(), "foreign", 1)
 	require.ErrorIs(t, err, fleet.ErrForeign)

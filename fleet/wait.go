@@ -28,24 +28,17 @@ import (
 // If ctx ends while waiting, Wait returns its error. While Redis is unavailable the policy decides;
 // with FailClosed, Wait goes on until Redis is back. Other errors are those of Take.
 func (l *Limiter) Wait(ctx context.Context, key string, n int) error {
-	return l.WaitAtMost(ctx, key, n, limiter.Never)
-}
-
-// WaitAtMost is like Wait, but gives up with a *limiter.LimitedError as soon as it is known that
-// the wait would exceed maxWait. maxWait does not interrupt a request to Redis, which may last as
-// long as one of Take, unless ctx ends.
-func (l *Limiter) WaitAtMost(ctx context.Context, key string, n int, maxWait time.Duration) error {
-	_, err := l.waitFor(ctx, key, n, maxWait)
+	_, err := l.waitFor(ctx, key, n)
 	return err
 }
 
-func (l *Limiter) waitFor(ctx context.Context, key string, n int, maxWait time.Duration) (origin, error) {
-	began, counted := l.stats.requests.BeginWait(), n
-	r, from, atOnce, err := l.wait(ctx, key, n, maxWait)
+func (l *Limiter) waitFor(ctx context.Context, key string, n int) (origin, error) {
+	endWait, counted := l.stats.requests.BeginWait(), n
+	r, from, atOnce, err := l.wait(ctx, key, n)
 	if _, undecided := errors.AsType[*StoreError](err); undecided || atOnce {
 		counted = 0
 	}
-	l.stats.requests.EndWait(began, counted, err)
+	endWait(counted, err)
 	switch {
 	case n == 0:
 	case atOnce:
@@ -56,9 +49,8 @@ func (l *Limiter) waitFor(ctx context.Context, key string, n int, maxWait time.D
 	return from, err
 }
 
-// wait does the work of WaitAtMost. atOnce reports that it was allowed with the result r without a
-// wait.
-func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Duration) (r Result, from origin, atOnce bool, err error) {
+// wait does the work of Wait. atOnce reports that it was allowed with the result r without a wait.
+func (l *Limiter) wait(ctx context.Context, key string, n int) (r Result, from origin, atOnce bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return r, from, false, err
 	}
@@ -69,8 +61,7 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 	}
 	k.waiter = w
 	defer l.waiting.leave(k.tag, w)
-	until := time.Now().Add(maxWait) // limiter.Never is 292 years
-	if w.awaitTurn(ctx, maxWait) != nil {
+	if w.awaitTurn(ctx) != nil {
 		return r, from, false, l.waitEnded(ctx)
 	}
 	for atOnce = true; ; atOnce = false {
@@ -81,7 +72,7 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 		case r.OK:
 			return r, from, atOnce, nil
 		}
-		slack, reason := pointlessWait(ctx, r.RetryAfter, time.Until(until))
+		slack, reason := pointlessWait(ctx, r.RetryAfter)
 		if reason != "" {
 			if r.NoRoom && reason != limiter.OverLimit {
 				reason = limiter.NoRoom
@@ -94,34 +85,26 @@ func (l *Limiter) wait(ctx context.Context, key string, n int, maxWait time.Dura
 	}
 }
 
-// waitEnded returns the error of a wait that ctx or maxWait has ended.
+// waitEnded returns the error of a wait that ctx has ended.
 func (l *Limiter) waitEnded(ctx context.Context) error {
-	switch err := ctx.Err(); {
-	case err == nil:
-		return l.limitedError(limiter.WaitTooLong, l.link.timeout)
-	case errors.Is(err, context.DeadlineExceeded):
-		return l.limitedError(limiter.PastDue, l.link.timeout)
-	default:
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
+	return l.limitedError(limiter.PastDue, l.link.timeout)
 }
 
 // pointlessWait returns why it is pointless to wait for retry, if it is. Otherwise it returns how
 // much time is left after that.
-func pointlessWait(ctx context.Context, retry, maxWait time.Duration) (slack time.Duration, reason limiter.Reason) {
+func pointlessWait(ctx context.Context, retry time.Duration) (slack time.Duration, reason limiter.Reason) {
 	if retry == limiter.Never {
 		return 0, limiter.OverLimit
 	}
-	slack = maxWait - retry
-	if deadline, ok := ctx.Deadline(); ok {
-		left := time.Until(deadline)
-		if left < retry {
-			return 0, limiter.PastDue
-		}
-		slack = min(slack, left-retry)
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return limiter.Never, ""
 	}
-	if maxWait < retry {
-		return 0, limiter.WaitTooLong
+	if slack = time.Until(deadline) - retry; slack < 0 {
+		return 0, limiter.PastDue
 	}
 	return slack, ""
 }
@@ -225,33 +208,30 @@ func (w *waiter) wake(caller *waiter) {
 	}
 }
 
-// awaitTurn waits until w is the first of its queue. It gives up after limit with errTurnTooLate.
-func (w *waiter) awaitTurn(ctx context.Context, limit time.Duration) error {
+// awaitTurn waits until w is the first of its queue.
+func (w *waiter) awaitTurn(ctx context.Context) error {
+	select {
+	case <-w.turn: // even if ctx has ended too
+		return nil
+	default:
+	}
 	select {
 	case <-w.turn:
 		return nil
-	default:
-		return waitFor(ctx, limit, w.turn, errTurnTooLate)
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
 // sleep waits for d, or until w is woken.
 func (w *waiter) sleep(ctx context.Context, d time.Duration) error {
-	return waitFor(ctx, d, w.retry, nil)
-}
-
-var errTurnTooLate = errors.New("fleet: the wait queue was too slow")
-
-// waitFor waits until a channel receives a signal. It returns late after d, and the error of ctx if
-// that ends first.
-func waitFor(ctx context.Context, d time.Duration, signal <-chan struct{}, late error) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-signal:
+	case <-w.retry:
 		return nil
 	case <-timer.C:
-		return late
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -69,6 +69,13 @@ func TestEachKeyHasItsOwnWaitQueue(t *testing.T) {
 	require.InDelta(t, 0, metricsOf(b)["weir.limiter.waiting"], 0)
 }
 
+// waitWithin waits with a deadline.
+func waitWithin(t *testing.T, l *fleet.Limiter, d time.Duration, key string, n int) error {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	return l.Wait(ctx, key, n)
+}
+
 func TestPointlessWaitEndsAtOnce(t *testing.T) {
 	l := connect(t)
 	b := newLimiter(l, "hopeless", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 2}, fleet.Config{OnOutage: fleet.FailError, MaxWaiters: 1})
@@ -88,8 +95,8 @@ func TestPointlessWaitEndsAtOnce(t *testing.T) {
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.ErrorIs(t, err, weir.ErrRefused)
 
-	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, time.Minute), &limited)
-	require.Equal(t, limiter.WaitTooLong, limited.Reason)
+	require.ErrorAs(t, err, &limited)
+	require.Equal(t, limiter.PastDue, limited.Reason)
 	require.Greater(t, limited.RetryAfter(), 59*time.Minute)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -124,7 +131,7 @@ func TestRefundWakesAWaiter(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWaitAtMostGivesUpInTheQueue(t *testing.T) {
+func TestADeadlineInTheQueue(t *testing.T) {
 	b := newLimiter(connect(t), "late", fleet.TokenBucket{Rate: limiter.Per(1, time.Hour), Burst: 1}, errorOnOutage)
 	_, err := b.Take(t.Context(), "user", 1)
 	require.NoError(t, err)
@@ -133,8 +140,8 @@ func TestWaitAtMostGivesUpInTheQueue(t *testing.T) {
 	go func() { done <- b.Wait(ctx, "user", 1) }()
 	requireWaiters(t, b, 1)
 	var limited *limiter.LimitedError
-	require.ErrorAs(t, b.WaitAtMost(t.Context(), "user", 1, 20*ms), &limited)
-	require.Equal(t, limiter.WaitTooLong, limited.Reason)
+	require.ErrorAs(t, waitWithin(t, b, 20*ms, "user", 1), &limited)
+	require.Equal(t, limiter.PastDue, limited.Reason)
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)
 }

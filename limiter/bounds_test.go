@@ -106,12 +106,12 @@ func TestTakeFastTakesAllTokens(t *testing.T) {
 	require.False(t, none.TakeFast(0, 1))
 }
 
-func TestWaitAtMostZeroReportsNoTokens(t *testing.T) {
+func TestABoundedWaitReportsNoTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		require.True(t, b.Take(1).OK)
-		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 0), "limiter: no tokens left (limit 1), retry in 1s")
-		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1), "limiter: wait longer than wanted (limit 1), retry in 1s")
+		require.EqualError(t, limiter.WaitAtMost(t.Context(), b, 1, 0), "limiter: no tokens left (limit 1), retry in 1s")
+		require.EqualError(t, limiter.WaitAtMost(t.Context(), b, 1, 1), "limiter: no tokens left (limit 1), retry in 1s")
 	})
 }
 

@@ -17,8 +17,8 @@ func TestWaitInOneBubbleAfterAnother(t *testing.T) {
 	smooth, leaky := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: c.Rate, MaxBurst: sec}), limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: c.Rate, Capacity: 2})
 	for name, w := range map[string]limiter.WaitLimiter{
 		"bucket": limiter.NewTokenBucket(c), "log": limiter.NewSlidingLog(window), "fixed": limiter.NewFixedWindow(window),
-		"joint": limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
-		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewTokenBucket(c)), "smooth": smooth, "leaky": leaky,
+		"joint": limiter.NewJoint("", limiter.NewJoint("", limiter.NewTokenBucket(c))), "key": limiter.NewGroup(limiter.GroupConfig[int]{Rate: c.Rate, Burst: 1}).Get(1),
+		"named": limiter.NewJoint("x", limiter.NewTokenBucket(c)), "smooth": smooth, "leaky": leaky,
 	} {
 		for range 2 {
 			synctest.Test(t, func(t *testing.T) {

@@ -30,13 +30,13 @@ func TestBusiestCountsRefusalsOfEveryMethod(t *testing.T) {
 			func(k limiter.Keyed[string]) { k.Take(1) },
 			func(k limiter.Keyed[string]) { k.Take(-1) },
 			func(k limiter.Keyed[string]) { k.TakeAt(time.Now(), 2) },
-			func(k limiter.Keyed[string]) { require.Error(t, k.WaitAtMost(t.Context(), 1, 0)) },
-			func(k limiter.Keyed[string]) { require.Error(t, k.WaitAtMost(t.Context(), 1, time.Minute)) },
+			func(k limiter.Keyed[string]) { require.Error(t, limiter.WaitAtMost(t.Context(), k, 1, 0)) },
+			func(k limiter.Keyed[string]) { require.Error(t, limiter.WaitAtMost(t.Context(), k, 1, time.Minute)) },
 			func(k limiter.Keyed[string]) { require.Error(t, k.Wait(deadline, 1)) },
-			func(k limiter.Keyed[string]) { limiter.NewJoint(limiter.JointConfig{}, k).Take(1) },
+			func(k limiter.Keyed[string]) { limiter.NewJoint("", k).Take(1) },
 			func(k limiter.Keyed[string]) {
-				require.Error(t, limiter.NewJoint(limiter.JointConfig{}, k, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)})).
-					WaitAtMost(t.Context(), 1, time.Minute))
+				two := limiter.NewJoint("", k, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1)}))
+				require.Error(t, limiter.WaitAtMost(t.Context(), two, 1, time.Minute))
 			},
 		}
 		for i, refuse := range refusals {

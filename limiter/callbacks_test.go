@@ -41,7 +41,7 @@ func useCallbacks(ctx context.Context, in func(callback string, use func())) {
 	for range 5 {
 		g.Get(a).Take(1)
 	}
-	_ = g.Get(a).WaitAtMost(ctx, 1, time.Minute)
+	_ = limiter.WaitAtMost(ctx, g.Get(a), 1, time.Minute)
 	g.All()(func(callingKey, limiter.Keyed[callingKey]) bool { return call("yield of All") })
 	g.Observe(func(*stat.Series, float64) bool { return call("yield of Observe") })
 	g.Histograms(func(*stat.Series, stat.Histogram) bool { return call("yield of Histograms") })
@@ -58,12 +58,12 @@ func useGroup(ctx context.Context, g *limiter.Group[callingKey], c limiter.Group
 		limiter.Reserve(k, 1).Refund(1)
 		gone, cancel := context.WithCancel(ctx)
 		cancel()
-		_, _ = k.Wait(gone, 1), k.WaitAtMost(gone, 1, time.Second)
+		_, _ = k.Wait(gone, 1), limiter.WaitAtMost(gone, k, 1, time.Second)
 		k.Hold(time.Millisecond)
 		g.All()(func(callingKey, limiter.Keyed[callingKey]) bool { return true })
 		g.Observe(func(*stat.Series, float64) bool { return true })
 		g.Histograms(func(*stat.Series, stat.Histogram) bool { return true })
-		_, _, _, _, _ = g.Busiest(5), g.Len(), g.MaxKeys(), g.Name(), g.Stats()
+		_, _, _, _ = g.Busiest(5), g.Len(), g.Name(), g.Stats()
 		_ = g.Waits()
 		_ = g.Reconfigure(c)
 		g.Forget(key)

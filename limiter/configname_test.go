@@ -39,7 +39,7 @@ func TestALimiterWithANameKeepsStatistics(t *testing.T) {
 			require.False(t, l.Take(1).OK, kind)
 			require.False(t, l.TakeAt(time.Now(), 2).OK, kind)
 			l.Take(0)
-			err := l.WaitAtMost(t.Context(), 1, sec)
+			err := limiter.WaitAtMost(t.Context(), l, 1, sec)
 			require.ErrorContains(t, err, "limiter logins: ", kind)
 			require.NoError(t, l.Wait(t.Context(), 1), kind)
 			gone, leave := context.WithCancel(t.Context())
@@ -71,8 +71,6 @@ func TestALimiterWithoutANameCountsNothing(t *testing.T) {
 // A request that shadow mode allows takes no tokens, so its refund gives none back.
 func TestARefundInShadowModeGivesBackTakenTokens(t *testing.T) {
 	kinds := limiterOfEachKind("logins", true, start)
-	foreign := limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, limiterWithoutWait{newBucket(limiter.PerMinute(2), 2)})
-	kinds["foreign"] = foreign
 	for kind, l := range kinds {
 		taken, shadowed := limiter.ReserveAt(l, start, 2), limiter.ReserveAt(l, start, 1)
 		require.True(t, taken.OK, kind)
@@ -94,7 +92,6 @@ func TestShadowNeedsAName(t *testing.T) {
 		limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Shadow: true},
 		limiter.WindowConfig{Limit: 1, Window: sec, Shadow: true},
 		limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Shadow: true},
-		limiter.JointConfig{Shadow: true},
 	} {
 		require.EqualError(t, config.Validate(), "limiter: Shadow is set without a Name, must have both", "%T", config)
 	}
@@ -105,7 +102,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	first := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 5, Window: sec, Name: "logins"}, start)
 	shadow := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 1, Window: sec, Name: "logins", Shadow: true}, start)
 	last := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 9, Window: sec, Name: "logins"}, start)
-	all := limiter.NewJoint(limiter.JointConfig{}, first, shadow, rivalCallers{newSlidingLog(5, sec)}, last)
+	all := limiter.NewJoint("", first, shadow, rivalCallers{newSlidingLog(5, sec)}, last)
 	for range 3 {
 		require.False(t, all.TakeAt(start, 2).OK)
 	}
@@ -115,7 +112,7 @@ func TestAJointCountsARequestOnce(t *testing.T) {
 	require.Equal(t, 5, first.TakeAt(start, 0).Remaining)
 	require.Equal(t, 1, shadow.TakeAt(start, 0).Remaining)
 
-	all = limiter.NewJoint(limiter.JointConfig{}, first, shadow, last)
+	all = limiter.NewJoint("", first, shadow, last)
 	require.True(t, all.TakeAt(start, 2).OK, "shadow mode allows it")
 	require.True(t, all.TakeAt(start, 3).OK)
 	require.False(t, all.TakeAt(start, 1).OK)
@@ -160,7 +157,7 @@ func TestTheMemoryOfShadowModeIsBounded(t *testing.T) {
 // A LeakyBucket allows a request only if it is empty, so none of its tokens is near the limit.
 func TestALeakyBucketIsNeverNearItsLimit(t *testing.T) {
 	paced := limiter.NewLeakyBucketAt(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "logins"}, start)
-	joint := limiter.NewJoint(limiter.JointConfig{Name: "logins"}, limiter.NewJoint(limiter.JointConfig{}, paced), newSlidingLog(100, hour))
+	joint := limiter.NewJoint("logins", limiter.NewJoint("", paced), newSlidingLog(100, hour))
 	for i := range 5 {
 		require.True(t, joint.TakeAt(start.Add(time.Duration(i)*sec), 1).OK)
 	}

@@ -60,7 +60,7 @@ func jointSubject() limitertest.Subject {
 	})
 	return limitertest.Subject{
 		New: func(t0 time.Time) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{}, bucket.New(t0), log.New(t0))
+			return limiter.NewJoint("", bucket.New(t0), log.New(t0))
 		},
 		Limit: 5,
 		Most:  func(d time.Duration) int { return min(bucket.Most(d), log.Most(d)) },
@@ -73,7 +73,7 @@ func namedBucketSubject() limitertest.Subject {
 	s := bucketSubject(limiter.PerSecond(3), 4, 3, sec)
 	bare := s.New
 	s.New = func(t0 time.Time) limiter.TimedLimiter {
-		return limiter.NewJoint(limiter.JointConfig{Name: "n"}, bare(t0))
+		return limiter.NewJoint("n", bare(t0))
 	}
 	return s
 }

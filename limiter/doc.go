@@ -30,27 +30,27 @@
 // In this table L is the limit and W its window. For a token bucket, L is its burst and R the
 // tokens added in a window.
 //
-//	purpose                                 limiter        most tokens in any W      memory              decision
-//	a rate that allows bursts               TokenBucket    L + R                     500 B               lock-free
-//	"100 per minute" at low cost            FixedWindow    2 L, around a boundary    250 B               mutex
-//	never more than L in any W              SlidingWindow  L; returned W/N late      16 B per part       mutex
-//	never more than L, and all of L         SlidingLog     L                         32 B per entry      mutex
-//	several limits at once                  Joint          the smallest of them      that of each        that of each
-//	calls one at a time, and a queue        LeakyBucket    R + 1                     200 B per waiter    mutex
-//	the pace of Guava, paid afterwards      package guava  R + those of a second     200 B per waiter    mutex
-//	a limit per user, address or action     Group          as TokenBucket            45 B per key, + key a mutex
+//	purpose                                 constructor       most tokens in any W      memory              decision
+//	a rate that allows bursts               NewTokenBucket    L + R                     500 B               lock-free
+//	"100 per minute" at low cost            NewFixedWindow    2 L, around a boundary    250 B               mutex
+//	never more than L in any W              NewSlidingWindow  L; returned W/N late      16 B per part       mutex
+//	never more than L, and all of L         NewSlidingLog     L                         32 B per entry      mutex
+//	several limits at once                  NewJoint          the smallest of them      that of each        that of each
+//	calls one at a time, and a queue        NewLeakyBucket    R + 1                     200 B per waiter    mutex
+//	the pace of Guava, paid afterwards      package guava     R + those of a second     200 B per waiter    mutex
+//	a limit per user, address or action     NewGroup          as a token bucket         45 B per key, + key a mutex
 //
 // To see what a limit does, or would do in shadow mode, give it a Name. For a limiter of another
 // package, use [NewJoint].
 //
 // # Time
 //
-// Limiters read the monotonic clock, so steps of the wall clock do not affect them. The methods and
-// constructors ending in At take a time instead, for replays and simulations. The first time that a
-// limiter is given may be up to 36 years before its creation. The limiter then begins at that time.
-// A package variable can be used in bubbles of testing/synctest, in which the clock begins anew. A
-// limiter whose clock is another one than before starts again as new. An earlier time for TakeAt
-// never does that, and never adds tokens.
+// Limiters read the monotonic clock, so steps of the wall clock do not affect them. TakeAt takes a
+// time instead, for replays and simulations. The first time may be up to 36 years before the
+// creation of the limiter or after it. The limiter then begins at that time. A package variable can
+// be used in bubbles of testing/synctest, in which the clock begins anew. A limiter whose clock is
+// another one than before starts again as new. An earlier time for TakeAt never does that, and
+// never adds tokens.
 //
 // # Waiting
 //
@@ -62,6 +62,6 @@
 // # Errors and cost
 //
 // Refusals are errors of type *[LimitedError] that match [ErrLimited] and weir.ErrRefused. Take
-// does not allocate, except when a [SlidingLog] grows or a [Group] meets a new key. Only limiters
+// does not allocate, except when a sliding log grows or a [Group] meets a new key. Only limiters
 // with a name keep statistics.
 package limiter

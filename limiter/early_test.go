@@ -19,8 +19,8 @@ func limitersFromTheFuture() map[string]limiter.WaitLimiter {
 	return map[string]limiter.WaitLimiter{
 		"bucket":      limiter.NewTokenBucket(c),
 		"fast bucket": limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1e9 / 7.0), Burst: 3}),
-		"named":       limiter.NewJoint(limiter.JointConfig{Name: "early"}, limiter.NewTokenBucket(c)),
-		"joint":       limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: sec})),
+		"named":       limiter.NewJoint("early", limiter.NewTokenBucket(c)),
+		"joint":       limiter.NewJoint("", limiter.NewTokenBucket(c), limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: sec})),
 		"key":         limiter.NewGroup(limiter.GroupConfig[string]{Rate: c.Rate, Burst: 3}).Get("k"),
 		"fixed":       limiter.NewFixedWindow(limiter.WindowConfig{Limit: 3, Window: sec}),
 		"sliding":     limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 3, Window: sec}),
@@ -91,23 +91,19 @@ func TestATokenBucketLastsForDecades(t *testing.T) {
 	}
 }
 
-// A zero time counts as a time that goes back.
-func TestAZeroTimeAddsNoTokens(t *testing.T) {
-	for name, p := range map[string]interface {
-		ReserveAt(t time.Time, n int, limit time.Duration) (time.Duration, bool)
-		SetRateAt(t time.Time, r limiter.Rate) error
-	}{
-		"smooth":  guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start),
-		"warm-up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: sec}, start),
-	} {
-		_, ok := p.ReserveAt(start, 100, 0)
-		require.True(t, ok, name)
-		for range 3 {
-			_, ok = p.ReserveAt(time.Time{}, 1, year)
-			require.False(t, ok, name)
-			require.NoError(t, p.SetRateAt(time.Time{}, limiter.PerSecond(1)))
+// The first time given to a limiter is the time at which it begins, within decades of its creation.
+func TestTakeAtBeginsAtAnyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, off := range []time.Duration{-36 * year, -hour, 0, hour, 36 * year} {
+			for name, w := range limitersFromTheFuture() {
+				l, at := w.(limiter.TimedLimiter), time.Now().Add(off)
+				require.True(t, l.TakeAt(at, 3).OK, "%s at %s", name, off)
+				l.TakeAt(at, 3) // which a pacer with stored permits allows
+				require.False(t, l.TakeAt(at, 3).OK, "%s at %s", name, off)
+				require.True(t, l.TakeAt(at.Add(4*sec), 1).OK, "%s at %s", name, off)
+			}
 		}
-	}
+	})
 }
 
 // The next token comes after the last time that a limiter can represent.
@@ -121,12 +117,6 @@ func TestAWaitOfCenturiesIsNever(t *testing.T) {
 		require.Equal(t, limiter.Never, r.RetryAfter, "%s", each)
 		runSteps(t, b, step{-70 * year, 1, "refused"}, step{math.MinInt64, 1, "refused"})
 		require.Equal(t, limiter.Never, b.TakeAt(start, 1).RetryAfter)
-		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.Per(1, each)}, start)
-		var wait time.Duration
-		for range 5 {
-			wait, _ = p.ReserveAt(start, 1, limiter.Never)
-		}
-		require.Equal(t, limiter.Never, wait, "%s", each)
 	}
 }
 

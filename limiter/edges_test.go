@@ -2,7 +2,6 @@ package limiter_test
 
 import (
 	"context"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,21 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/weir-go/weir/limiter"
-	"github.com/weir-go/weir/limiter/guava"
 )
-
-// The permits cost 2⁶³ µs, the first number beyond int64.
-func TestTheLongestDebtIsOwed(t *testing.T) {
-	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
-	_, ok := p.ReserveAt(start, 1<<30, 0)
-	require.True(t, ok, "the first request owes nothing")
-	_, ok = p.ReserveAt(start, 1, time.Hour)
-	require.False(t, ok)
-}
 
 func TestARefundToAJointWakesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := limiter.NewJoint(limiter.JointConfig{}, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
+		l := limiter.NewJoint("", limiter.NewSlidingLog(limiter.WindowConfig{Limit: 2, Window: hour}))
 		require.True(t, l.Take(2).OK)
 		callers := newCallers(t, l)
 		callers.start(t.Context(), "a", 1)
@@ -60,7 +49,7 @@ func TestAJointGivesBackTokensTakenByAPeek(t *testing.T) {
 	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})
 	full := newSlidingLog(1, hour)
 	runSteps(t, full, step{0, 1, "ok"})
-	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, l, full), step{0, 1, "refused"})
+	runSteps(t, limiter.NewJoint("", l, full), step{0, 1, "refused"})
 	require.Equal(t, 1, l.given)
 	require.Equal(t, 2, l.back, "the added tokens minus the taken ones")
 	runSteps(t, l.TimedLimiter, step{0, 1, "ok"})
@@ -104,20 +93,6 @@ func TestAQueueBeyondTheLifeOfALimiterIsRefused(t *testing.T) {
 		leave()
 		callers.all.Wait()
 	})
-}
-
-func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
-	for before, want := range map[time.Duration]time.Duration{
-		1500 * time.Nanosecond: 2 * time.Microsecond,
-		time.Microsecond:       time.Microsecond,
-	} {
-		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
-		_, ok := p.ReserveAt(start, 0, 0) // the pacer begins here
-		require.False(t, ok)
-		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
-		require.True(t, ok)
-		require.Equal(t, want, wait, "%v before", before)
-	}
 }
 
 func TestADeadlineDuringAWaitHasARetryAfter(t *testing.T) {

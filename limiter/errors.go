@@ -20,7 +20,7 @@ type Reason string
 
 // The reasons for a refusal.
 const (
-	// NoTokens means that there are too few tokens now.
+	// NoTokens means that there are too few tokens now, or before the MaxWait of a gate has passed.
 	NoTokens Reason = "no tokens left"
 	// OverLimit means that the request is for more tokens than the limiter can ever have, or for
 	// less than 0.
@@ -30,8 +30,6 @@ const (
 	// PastDue means that the deadline of the context is too early. It matches
 	// context.DeadlineExceeded.
 	PastDue Reason = "deadline cannot be met"
-	// WaitTooLong means that the wait would exceed the maximum given to WaitAtMost.
-	WaitTooLong Reason = "wait longer than wanted"
 	// Held means that the service asked to wait: see Gate.Hold of package weir.
 	Held Reason = "the service asked to wait"
 	// NoRoom means that a Group has no room for the key, because GroupConfig.MaxKeys other keys are

@@ -17,11 +17,10 @@ import (
 func TestLimitedErrorMatchesByReason(t *testing.T) {
 	targets := []error{limiter.ErrLimited, sentinel.ErrRefused, limiter.ErrQueueFull, context.DeadlineExceeded, context.Canceled}
 	for reason, want := range map[limiter.Reason][]bool{
-		limiter.NoTokens:    {true, true, false, false, false},
-		limiter.OverLimit:   {true, true, false, false, false},
-		limiter.QueueFull:   {true, true, true, false, false},
-		limiter.PastDue:     {true, true, false, true, false},
-		limiter.WaitTooLong: {true, true, false, false, false},
+		limiter.NoTokens:  {true, true, false, false, false},
+		limiter.OverLimit: {true, true, false, false, false},
+		limiter.QueueFull: {true, true, true, false, false},
+		limiter.PastDue:   {true, true, false, true, false},
 	} {
 		err := fmt.Errorf("charging: %w", &limiter.LimitedError{Reason: reason})
 		for i, target := range targets {

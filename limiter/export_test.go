@@ -1,8 +1,23 @@
 package limiter
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
-// Unexported methods with a time, for tests.
+// Constructors and methods with a time, for tests.
+
+func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket { return newTokenBucket(c, t0) }
+
+func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket { return newLeakyBucket(c, t0) }
+
+func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] { return newGroup(c, t0) }
+
+func NewFixedWindowAt(c WindowConfig, t0 time.Time) *Window { return newFixedWindow(c, t0) }
+
+func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *Window { return newSlidingWindow(c, t0) }
+
+func NewSlidingLogAt(c WindowConfig, t0 time.Time) *Window { return newSlidingLog(c, t0) }
 
 func (b *TokenBucket) TakeFast(at time.Duration, n int) bool { return b.takeFast(at, n) }
 
@@ -48,6 +63,12 @@ func (g *Group[K]) ReconfigureAt(t time.Time, c GroupConfig[K]) error {
 	return g.reconfigureAt(t.Sub(g.epoch), c)
 }
 
+// WaitAtMost waits for at most maxWait, as gates do.
+func WaitAtMost(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration) error {
+	_, err := waitReserve(ctx, l, n, maxWait, nil)
+	return err
+}
+
 // ReserveAt is Reserve at a time.
 func ReserveAt(l Limiter, t time.Time, n int) *Reservation {
 	r := inside{}.Reserve(l, t, n, false)
@@ -73,7 +94,7 @@ func RefundAt(l Limiter, t time.Time, n int) {
 	}
 }
 
-func (l *windowLimiter) refundAt(t time.Time, n int) {
+func (l *Window) refundAt(t time.Time, n int) {
 	if n > 0 {
 		l.putBack(t, taken{n: n, at: t.Sub(l.epoch)}, n)
 	}
@@ -108,7 +129,7 @@ func (b *TokenBucket) Refund(n int) {
 	}
 }
 
-func (l *windowLimiter) Refund(n int) {
+func (l *Window) Refund(n int) {
 	if n > 0 {
 		back := justTaken(n, nil)
 		l.putBack(time.Time{}, back, n)

@@ -56,13 +56,10 @@ type Group[K comparable] struct {
 }
 
 // NewGroup returns a group without keys. It panics with the error of c.Validate if c is invalid.
-func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return NewGroupAt(c, time.Now()) }
+func NewGroup[K comparable](c GroupConfig[K]) *Group[K] { return newGroup(c, time.Now()) }
 
-// NewGroupAt is like NewGroup, for use with TakeAt from t0 on.
-func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newGroup[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
+	mustBeValid(c.Validate())
 	c = c.withDefaults()
 	tiers := c.allTiers()
 	g := &Group[K]{
@@ -82,7 +79,7 @@ func NewGroupAt[K comparable](c GroupConfig[K], t0 time.Time) *Group[K] {
 			g.first.Store(&t)
 		}
 		if c.Overflow == ShareNew {
-			b := NewTokenBucketAt(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
+			b := newTokenBucket(TokenBucketConfig{Rate: t.Rate, Burst: t.Burst, MaxWaiters: c.MaxWaiters}, t0)
 			b.queue.keepStatistics(g.statistics)
 			g.shared = append(g.shared, b)
 		}
@@ -115,9 +112,6 @@ func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
 		}
 	}
 }
-
-// MaxKeys returns GroupConfig.MaxKeys, or its default.
-func (g *Group[K]) MaxKeys() int { return int(g.maxKeys) }
 
 // Len returns the number of remembered keys, including idle keys not yet forgotten.
 func (g *Group[K]) Len() int { return int(g.keyCount.Load()) }
@@ -291,7 +285,7 @@ func (o Overflow) valid() bool { return o == "" || o == RefuseNew || o == PassNe
 // Keyed is the limiter of one key of a [Group], from [Group.Get]. It is a small value without
 // state: all values of one key are the same limiter. The zero value is not usable.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block.
+// All methods are safe for concurrent use. Only Wait blocks.
 type Keyed[K comparable] struct {
 	group *Group[K]
 	key   K
@@ -314,18 +308,9 @@ func (k Keyed[K]) TakeAt(t time.Time, n int) (r Result) {
 }
 
 // Wait takes n tokens of the key as soon as there are that many. See [TokenBucket.Wait]. Each key
-// has a queue of its own.
-func (k Keyed[K]) Wait(ctx context.Context, n int) error { return k.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-// It also does so if there is no room for the key and Overflow is RefuseNew.
-func (k Keyed[K]) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if k.isShadow() {
-		return takeWithoutWait(ctx, k, n)
-	}
-	_, err := k.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+// has a queue of its own. If there is no room for the key and Overflow is RefuseNew, Wait is
+// refused at once.
+func (k Keyed[K]) Wait(ctx context.Context, n int) error { return wait(ctx, k, n) }
 
 func (k Keyed[K]) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	t, err := k.group.wait(ctx, k.key, n, maxWait, w)
@@ -385,7 +370,7 @@ func (k Keyed[K]) refusedByJoint(_ time.Time, n int, r Result, _ bool) {
 	}
 }
 
-func (k Keyed[K]) maxKeys() int { return k.group.MaxKeys() }
+func (k Keyed[K]) maxKeys() int { return int(k.group.maxKeys) }
 
 func (k Keyed[K]) lacksRoom(n int) bool {
 	_, room := k.group.hasRoom(k.key, n)

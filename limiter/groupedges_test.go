@@ -210,7 +210,7 @@ func TestAnUnlimitedGroupShowsNoLimit(t *testing.T) {
 
 func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint("", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(2).OK)
 		l := newCallers(t, all)
 		l.start(t.Context(), "two", 2)
@@ -225,17 +225,17 @@ func TestAJointRefusesWhileACallerWaits(t *testing.T) {
 
 func TestWaitOfAJointFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
+		all := limiter.NewJoint("", limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}))
 		require.True(t, all.Take(3).OK)
 		began := time.Now()
-		err := all.WaitAtMost(t.Context(), 2, 2*sec-1)
-		require.EqualError(t, err, "limiter: wait longer than wanted (limit 3), retry in 2s")
+		err := limiter.WaitAtMost(t.Context(), all, 2, 2*sec-1)
+		require.EqualError(t, err, "limiter: no tokens left (limit 3), retry in 2s")
 		ctx, cancel := context.WithTimeout(t.Context(), 2*sec-1)
 		defer cancel()
 		err = all.Wait(ctx, 2)
 		require.EqualError(t, err, "limiter: deadline cannot be met (limit 3), retry in 2s")
 		require.Zero(t, time.Since(began))
-		require.NoError(t, all.WaitAtMost(t.Context(), 2, 2*sec))
+		require.NoError(t, limiter.WaitAtMost(t.Context(), all, 2, 2*sec))
 	})
 }
 
@@ -253,7 +253,7 @@ func (l rivalCallers) TakeAt(t time.Time, n int) limiter.Result {
 func TestAJointGivesBackTokensAfterALateRefusal(t *testing.T) {
 	before, after := newSlidingLog(5, sec), newSlidingLog(5, sec)
 	rivals := func() limiter.TimedLimiter { return rivalCallers{newSlidingLog(5, sec)} }
-	runSteps(t, limiter.NewJoint(limiter.JointConfig{}, before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
+	runSteps(t, limiter.NewJoint("", before, rivals(), after), step{0, 2, "refused 0/5 retry 1s reset 1s"})
 	runSteps(t, before, step{0, 0, "ok 5/5 reset 0s"})
 	runSteps(t, after, step{0, 0, "ok 5/5 reset 0s"})
 }

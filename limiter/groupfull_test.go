@@ -25,7 +25,7 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 		began := time.Now()
 		for key := range 100 {
 			for _, limit := range []time.Duration{0, 10 * ms, hour, limiter.Never} {
-				err := g.Get(100+key).WaitAtMost(t.Context(), 1, limit)
+				err := limiter.WaitAtMost(t.Context(), g.Get(100+key), 1, limit)
 				require.EqualError(t, err, "limiter: no room for the key: MaxKeys is 10 (limit 1), retry in 1m0s")
 			}
 		}
@@ -40,7 +40,7 @@ func TestWaitForAKeyWithoutRoomIsRefused(t *testing.T) {
 		pass := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerMinute(1), Burst: 1, MaxKeys: 1, Overflow: limiter.PassNew})
 		require.True(t, pass.Get(1).Take(1).OK)
 		for range 3 {
-			require.NoError(t, pass.Get(2).WaitAtMost(t.Context(), 1, 0))
+			require.NoError(t, limiter.WaitAtMost(t.Context(), pass.Get(2), 1, 0))
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestKeysWithoutRoomShareOneBucketAndOneQueue(t *testing.T) {
 			}
 		}
 		require.Equal(t, 2, allowed)
-		require.ErrorIs(t, g.Get(5000).WaitAtMost(t.Context(), 1, time.Minute-1), limiter.ErrLimited)
+		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), g.Get(5000), 1, time.Minute-1), limiter.ErrLimited)
 		began := time.Now()
 		var served, full atomic.Int32
 		var all sync.WaitGroup
@@ -247,7 +247,7 @@ func TestAHoldThatIsOverKeepsItsPlaceUntilThereIsRoom(t *testing.T) {
 func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
 	for overflow, want := range map[limiter.Overflow]string{
 		limiter.RefuseNew: "limiter logins: no room for the key: MaxKeys is 1 (limit 2), retry in ",
-		limiter.ShareNew:  "limiter logins: wait longer than wanted (limit 2), which all keys without room share: MaxKeys is 1, retry in ",
+		limiter.ShareNew:  "limiter logins: no tokens left (limit 2), which all keys without room share: MaxKeys is 1, retry in ",
 	} {
 		g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1, Overflow: overflow, Name: "logins"})
 		r := g.Get(1).Take(2)
@@ -256,7 +256,7 @@ func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
 		r = g.Get(2).Take(2)
 		require.True(t, r.NoRoom)
 		require.Equal(t, overflow == limiter.ShareNew, r.OK)
-		err := g.Get(3).WaitAtMost(t.Context(), 1, sec)
+		err := limiter.WaitAtMost(t.Context(), g.Get(3), 1, sec)
 		require.ErrorContains(t, err, want)
 		limited, ok := errors.AsType[*limiter.LimitedError](err)
 		require.True(t, ok)
@@ -268,14 +268,13 @@ func TestARefusalForLackOfRoomSaysSo(t *testing.T) {
 // So do those of a Joint of such a key and others.
 func TestAJointSaysThatAKeyHasNoRoom(t *testing.T) {
 	g := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Burst: 2, MaxKeys: 1})
-	require.Equal(t, 1, g.MaxKeys())
 	require.True(t, g.Get(1).Take(2).OK)
 	other := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
-	nested := limiter.NewJoint(limiter.JointConfig{}, g.Get(2), newSlidingLog(9, hour))
-	j := limiter.NewJoint(limiter.JointConfig{Name: "j"}, g.Get(1), other, nested)
+	nested := limiter.NewJoint("", g.Get(2), newSlidingLog(9, hour))
+	j := limiter.NewJoint("j", g.Get(1), other, nested)
 	require.True(t, j.Take(1).NoRoom)
 	require.ErrorContains(t, j.Wait(t.Context(), 1), "limiter j: no room for the key: MaxKeys is 1 (limit 2), retry in ")
 
-	known := limiter.NewJoint(limiter.JointConfig{}, g.Get(1), other)
+	known := limiter.NewJoint("", g.Get(1), other)
 	require.False(t, known.Take(1).NoRoom)
 }

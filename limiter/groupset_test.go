@@ -119,7 +119,7 @@ func TestARefundOfAKeyWithoutRoom(t *testing.T) {
 
 func TestAKeyOfANamedGroupIsCountedInAJoint(t *testing.T) {
 	g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, time.Hour), Burst: 2, Name: "users"}, start)
-	all := limiter.NewJoint(limiter.JointConfig{}, g.Get("ann"), newSlidingLog(1, hour))
+	all := limiter.NewJoint("", g.Get("ann"), newSlidingLog(1, hour))
 	require.True(t, all.TakeAt(start, 1).OK)
 	require.False(t, all.TakeAt(start, 1).OK, "the other limiter refuses")
 	require.Equal(t, limiter.Stats{Allowed: 1}, g.Stats())

@@ -219,7 +219,7 @@ func (g *Group[K]) wait(ctx context.Context, key K, n int, maxWait time.Duration
 // withMaxKeys puts MaxKeys into the error of a request for whose key there was no room.
 func (g *Group[K]) withMaxKeys(err error) error {
 	if limited, ok := errors.AsType[*LimitedError](err); ok {
-		limited.MaxKeys = g.MaxKeys()
+		limited.MaxKeys = int(g.maxKeys)
 	}
 	return err
 }

@@ -139,21 +139,21 @@ func TestHoldReachesTheLimitersOfAJoint(t *testing.T) {
 		return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 5})
 	}
 	for name, l := range map[string]limiter.TimedLimiter{
-		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, fresh()),
-		"joint": limiter.NewJoint(limiter.JointConfig{}, newFixedWindow(100, time.Hour), fresh()),
-		"both":  limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, fresh(), fresh())),
+		"named": limiter.NewJoint("x", fresh()),
+		"joint": limiter.NewJoint("", newFixedWindow(100, time.Hour), fresh()),
+		"both":  limiter.NewJoint("x", limiter.NewJoint("", fresh(), fresh())),
 	} {
 		l.(holdableLimiter).Hold(24 * time.Hour)
 		require.Greater(t, l.Take(1).RetryAfter, 23*time.Hour, name)
 	}
-	rest := limiter.NewJoint(limiter.JointConfig{Name: "x"}, unholdableLimiter{fresh()})
+	rest := limiter.NewJoint("x", unholdableLimiter{fresh()})
 	rest.Hold(24 * time.Hour)
 	require.True(t, rest.Take(1).OK)
 }
 
 func TestAJointOfOneHasThePeriodOfItsLimiter(t *testing.T) {
-	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, newFixedWindow(10, time.Minute))))
-	require.Zero(t, limiter.PeriodOf(limiter.NewJoint(limiter.JointConfig{Name: "x"}, unholdableLimiter{newFixedWindow(10, time.Minute)})))
+	require.Equal(t, time.Minute, limiter.PeriodOf(limiter.NewJoint("x", newFixedWindow(10, time.Minute))))
+	require.Zero(t, limiter.PeriodOf(limiter.NewJoint("x", unholdableLimiter{newFixedWindow(10, time.Minute)})))
 }
 
 // holdableLimiter is a limiter that can be held.

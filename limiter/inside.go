@@ -21,8 +21,13 @@ func Inside(friend.Key) inside { return inside{} } //nolint:revive // only its m
 // inside has the functions of limiters that other packages of this module use beyond the API.
 type inside struct{}
 
+// NewTokenBucket returns a full bucket whose times count from t0.
+func (inside) NewTokenBucket(c TokenBucketConfig, t0 time.Time) *TokenBucket {
+	return newTokenBucket(c, t0)
+}
+
 // TakeFast takes tokens if it can do so quickly, and reports whether it has taken them. at counts
-// from the time given to NewTokenBucketAt. If TakeFast reports false, TakeAt decides.
+// from the t0 of NewTokenBucket. If TakeFast reports false, TakeAt decides.
 func (inside) TakeFast(b *TokenBucket, at time.Duration, n int) bool { return b.takeFast(at, n) }
 
 // Taken returns what TakeFast has taken.
@@ -68,7 +73,7 @@ func (inside) NewCall(r *Requests) waiting.Call {
 	return &w.waiter
 }
 
-// WaitReserve waits for one token as WaitAtMost does, after l has given the answer refused. call
+// WaitReserve waits for one token for at most maxWait, after l has given the answer refused. call
 // must be one of NewCall.
 func (inside) WaitReserve(ctx context.Context, call waiting.Call, l WaitLimiter, refused Result, maxWait time.Duration) (Reservation, error) {
 	w := call.(*waiter)
@@ -78,6 +83,12 @@ func (inside) WaitReserve(ctx context.Context, call waiting.Call, l WaitLimiter,
 		return Reservation{owner: b, taken: t}, err
 	}
 	return waitReserve(ctx, l, 1, maxWait, w)
+}
+
+// WaitAtMost calls wait, the Wait of a limiter of another package, with a context that ends after
+// maxWait. An error that is due to this end, and not to that of ctx, becomes a refusal.
+func (inside) WaitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx context.Context) error) error {
+	return waitAtMost(ctx, maxWait, wait)
 }
 
 // SetLimits is SetRate and SetBurst in one step, with a valid rate and a valid burst, of which 0
@@ -236,8 +247,8 @@ type sourceQueue struct {
 	source queueSource
 }
 
-func (q *sourceQueue) Wait(ctx context.Context, n int, maxWait time.Duration) error {
-	_, err := q.queue.wait(ctx, q.source, n, maxWait, nil)
+func (q *sourceQueue) Wait(ctx context.Context, n int) error {
+	_, err := q.queue.wait(ctx, q.source, n, Never, nil)
 	return err
 }
 

@@ -11,21 +11,8 @@ import (
 	"github.com/weir-go/weir/internal/clock"
 )
 
-// JointConfig configures a [Joint]. The zero value is valid.
-type JointConfig struct {
-	// Name appears in errors and metrics. A limiter with a name keeps statistics and is a
-	// [stat.Source]. Default no name and no statistics.
-	Name string
-	// Shadow allows all requests and counts those that would have been refused. Requires a Name.
-	// Default false.
-	Shadow bool
-}
-
-// Validate returns an error that names every invalid field, or nil.
-func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shadow) }
-
 // Joint combines several limits, such as one per second and one per hour. A request takes tokens
-// from all of its limiters, or from none. A Joint with a Name keeps statistics of several limits
+// from all of its limiters, or from none. A Joint with a name keeps statistics of several limits
 // together, or of a limiter of another package.
 //
 // The result has the smallest Limit and Remaining and the largest RetryAfter and ResetAfter of all
@@ -38,7 +25,7 @@ func (c JointConfig) Validate() error { return validateCommon(0, c.Name, c.Shado
 //
 // If its limiters are also used elsewhere, a Joint never allows too many requests, but it may
 // refuse a request while another caller takes tokens. All methods are safe for concurrent use. Only
-// Wait and WaitAtMost block. The zero value does not work: use NewJoint.
+// Wait blocks. The zero value does not work: use NewJoint.
 type Joint struct {
 	*statistics
 	members []member
@@ -46,15 +33,14 @@ type Joint struct {
 	queue   waitQueue
 
 	mu      sync.Mutex
-	waiting int // calls of WaitAtMost; while there is one, the members send to queue.changed
+	waiting int // calls of Wait; while there is one, the members send to queue.changed
 }
 
 // NewJoint combines limiters that must all allow a request. Without limiters every request is
-// allowed. NewJoint panics with the error of c.Validate if c is invalid, and if a limiter is nil.
-func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+// allowed. The name appears in errors and metrics. If it is not empty, the Joint keeps statistics
+// and is a [stat.Source]. For shadow mode, set Shadow of the limiters. NewJoint panics if a limiter
+// is nil.
+func NewJoint(name string, limiters ...Limiter) *Joint {
 	j := &Joint{}
 	for i, l := range limiters {
 		if l == nil {
@@ -65,7 +51,7 @@ func NewJoint(c JointConfig, limiters ...Limiter) *Joint {
 	if len(limiters) == 1 {
 		j.only, _ = limiters[0].(WaitLimiter)
 	}
-	j.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
+	j.statistics = newStatistics(name, false, func() (Result, time.Duration) { return j.peek(time.Now(), 0, 0), j.period() })
 	if j.statistics != nil {
 		j.allOrNothing = j.hasAllOrNothing()
 	}
@@ -88,8 +74,7 @@ func (j *Joint) hasAllOrNothing() bool {
 	return false
 }
 
-// Take takes n tokens from every limiter, or none. In shadow mode the result is always OK, with the
-// numbers of the refusal if no tokens were taken.
+// Take takes n tokens from every limiter, or none.
 func (j *Joint) Take(n int) Result { return j.take(time.Now(), n, clock.ReadTolerance) }
 
 // TakeAt is Take at the time t. A limiter that is not a [TimedLimiter] takes its tokens now.
@@ -113,16 +98,7 @@ func (j *Joint) Hold(d time.Duration) {
 
 // Wait takes n tokens from every limiter as soon as all of them have that many. See
 // [TokenBucket.Wait].
-func (j *Joint) Wait(ctx context.Context, n int) error { return j.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (j *Joint) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if j.isShadow() {
-		return takeWithoutWait(ctx, j, n)
-	}
-	_, err := j.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (j *Joint) Wait(ctx context.Context, n int) error { return wait(ctx, j, n) }
 
 func (j *Joint) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	if j.only != nil {

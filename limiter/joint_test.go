@@ -13,7 +13,7 @@ import (
 
 func TestAJointTakesFromAllLimitersOrNone(t *testing.T) {
 	second, minute := newSlidingLog(2, sec), newSlidingLog(3, time.Minute)
-	both := limiter.NewJoint(limiter.JointConfig{}, second, minute)
+	both := limiter.NewJoint("", second, minute)
 	runSteps(t, both, step{0, 0, "ok 2/2 reset 0s"}, step{0, 3, "refused 2/2 retry never reset 0s"}, step{0, -1, "refused 2/2 retry never reset 0s"},
 		step{0, 2, "ok 0/2 reset 1m0s"}, step{0, 1, "refused 0/2 retry 1s reset 1m0s"})
 	runSteps(t, minute, step{0, 0, "ok 1/3 reset 1m0s"}) // the refused request took nothing here
@@ -27,7 +27,7 @@ func TestAJointTakesFromAllLimitersOrNone(t *testing.T) {
 // Scenario 57, on one machine.
 func TestAllOfThreeLimits(t *testing.T) {
 	second, minute, hourly := newSlidingLog(10, sec), newSlidingLog(100, time.Minute), newSlidingLog(1000, hour)
-	all := limiter.NewJoint(limiter.JointConfig{}, second, minute, hourly)
+	all := limiter.NewJoint("", second, minute, hourly)
 	require.Equal(t, 10, offerEvenly(all, 11, ms))
 	require.Equal(t, sec, all.TakeAt(start.Add(ms), 1).RetryAfter+ms, "RetryAfter is that of the limit per second")
 	require.Equal(t, 90, minute.TakeAt(start.Add(ms), 0).Remaining)
@@ -35,14 +35,14 @@ func TestAllOfThreeLimits(t *testing.T) {
 }
 
 func TestAllWithoutLimiters(t *testing.T) {
-	runSteps(t, limiter.NewJoint(limiter.JointConfig{}), step{0, 1e9, "ok"})
-	require.Equal(t, math.MaxInt, limiter.NewJoint(limiter.JointConfig{}).Take(5).Remaining)
-	require.PanicsWithError(t, "limiter: NewJoint: limiters[1] is nil", func() { limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(1, sec), nil) })
+	runSteps(t, limiter.NewJoint(""), step{0, 1e9, "ok"})
+	require.Equal(t, math.MaxInt, limiter.NewJoint("").Take(5).Remaining)
+	require.PanicsWithError(t, "limiter: NewJoint: limiters[1] is nil", func() { limiter.NewJoint("", newSlidingLog(1, sec), nil) })
 }
 
 func TestAllWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{},
+		all := limiter.NewJoint("",
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1}),
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
 		l := newCallers(t, all)
@@ -50,7 +50,7 @@ func TestAllWaits(t *testing.T) {
 			l.start(t.Context(), who, 1)
 		}
 		require.Equal(t, "refused 0/1 retry 1m0s reset 1m0s", resultText(all.Take(1)))
-		require.ErrorIs(t, all.WaitAtMost(t.Context(), 2, sec), limiter.ErrLimited)
+		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), all, 2, sec), limiter.ErrLimited)
 		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 100 * ms, nil}, arrival{"c", 200 * ms, nil}, arrival{"d", 60 * sec, nil})
 	})
 }
@@ -60,7 +60,7 @@ func TestAllWaits(t *testing.T) {
 func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 	for range 50 {
 		a, b := newBucket(limiter.Per(1, time.Hour), 40), newSlidingLog(30, hour)
-		one, two := limiter.NewJoint(limiter.JointConfig{}, a, b), limiter.NewJoint(limiter.JointConfig{}, b, a)
+		one, two := limiter.NewJoint("", a, b), limiter.NewJoint("", b, a)
 		count := func(l limiter.TimedLimiter) func() int {
 			return func() (n int) {
 				for range 40 {
@@ -84,7 +84,7 @@ func TestAllNeverAllowsTooManyDuringTraffic(t *testing.T) {
 // A wait of RetryAfter is enough, also behind other waiters.
 func TestRetryAfterOfAJointIncludesWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := limiter.NewJoint(limiter.JointConfig{},
+		all := limiter.NewJoint("",
 			limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 3}),
 			limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Hour}),
 		)

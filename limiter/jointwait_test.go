@@ -61,7 +61,7 @@ func limiterChanges(t *testing.T) map[string]func() changingLimiter {
 		"a fixed window's":   refunded(limiter.NewFixedWindow(window)),
 		"a log's":            refunded(limiter.NewSlidingLog(window)),
 		"a sliding window's": refunded(limiter.NewSlidingWindow(window)),
-		"a named one's":      refunded(limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewTokenBucket(hourly))),
+		"a named one's":      refunded(limiter.NewJoint("x", limiter.NewTokenBucket(hourly))),
 		"a key's":            group(func(g *limiter.Group[string]) { g.Get("k").RefundNow(1) }),
 		"SetTier":            group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: limiter.Unlimited()}) }),
 	}
@@ -72,13 +72,13 @@ func TestAChangeOfALimiterWakesTheWaitersOfItsJoint(t *testing.T) {
 	for name := range limiterChanges(t) {
 		for depth, join := range map[string]func(limiter.TimedLimiter) *limiter.Joint{
 			"once": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(9, hour), l)
+				return limiter.NewJoint("", newSlidingLog(9, hour), l)
 			},
 			"twice": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, l), newSlidingLog(9, hour))
+				return limiter.NewJoint("", limiter.NewJoint("", l), newSlidingLog(9, hour))
 			},
 			"named": func(l limiter.TimedLimiter) *limiter.Joint {
-				return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, l)))
+				return limiter.NewJoint("", limiter.NewJoint("x", limiter.NewJoint("", l)))
 			},
 		} {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 		b.Take(1)
 		before := heapInUse()
 		for range 10_000 {
-			require.Error(t, limiter.NewJoint(limiter.JointConfig{}, b).WaitAtMost(t.Context(), 1, sec))
+			require.Error(t, limiter.WaitAtMost(t.Context(), limiter.NewJoint("", b), 1, sec))
 		}
 		require.Less(t, int64(heapInUse()-before), int64(1<<18))
 		b.Refund(1)
@@ -121,7 +121,7 @@ func TestAJointLeavesNothingWithItsLimiters(t *testing.T) {
 func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 	for counts, want := range map[bool]int{false: 1, true: 3} {
 		minute := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 30, Window: time.Minute, CountRefused: counts}, start)
-		both := limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(1, sec), limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewJoint(limiter.JointConfig{}, minute)))
+		both := limiter.NewJoint("", newSlidingLog(1, sec), limiter.NewJoint("x", limiter.NewJoint("", minute)))
 		require.Equal(t, 1, offerEvenly(both, 3, 300*ms))
 		require.Equal(t, 30-want, minute.TakeAt(start.Add(sec), 0).Remaining)
 	}
@@ -131,10 +131,10 @@ func TestAJointCountsRefusalsWhereALimiterDoes(t *testing.T) {
 func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 	type behind = func(limiter.TimedLimiter) waitingLimiter
 	naming := func(l limiter.TimedLimiter) waitingLimiter {
-		return limiter.NewJoint(limiter.JointConfig{Name: "x"}, l)
+		return limiter.NewJoint("x", l)
 	}
 	joining := func(l limiter.TimedLimiter) waitingLimiter {
-		return limiter.NewJoint(limiter.JointConfig{}, l, newSlidingLog(100, hour))
+		return limiter.NewJoint("", l, newSlidingLog(100, hour))
 	}
 	for name, way := range map[string]behind{
 		"named": naming, "joint": joining,
@@ -148,9 +148,9 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 			require.True(t, l.Take(1).OK)
 			time.Sleep(50 * sec)
 			began := time.Now()
-			require.NoError(t, l.WaitAtMost(t.Context(), 1, 10*sec), name)
+			require.NoError(t, limiter.WaitAtMost(t.Context(), l, 1, 10*sec), name)
 			require.Equal(t, 10*sec, time.Since(began), name)
-			require.Error(t, l.WaitAtMost(t.Context(), 1, sec), name)
+			require.Error(t, limiter.WaitAtMost(t.Context(), l, 1, sec), name)
 			require.Equal(t, time.Minute, log.Take(0).ResetAfter, name)
 			time.Sleep(30 * sec)
 			require.False(t, l.Take(1).OK, "%s: a refused Take counts", name)
@@ -163,8 +163,8 @@ func TestAWaitCountsOnceWithCountRefused(t *testing.T) {
 func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
-		l := limiter.NewJoint(limiter.JointConfig{Name: "x"}, b)
-		all := limiter.NewJoint(limiter.JointConfig{}, l, newSlidingLog(100, hour))
+		l := limiter.NewJoint("x", b)
+		all := limiter.NewJoint("", l, newSlidingLog(100, hour))
 		require.True(t, all.Take(1).OK)
 		require.False(t, all.Take(1).OK)
 		callers := newCallers(t, all)
@@ -181,8 +181,8 @@ func TestALimiterCountsARequestOfItsJointOnce(t *testing.T) {
 }
 
 func TestALimiterInShadowModeRefusesNothingInAJoint(t *testing.T) {
-	shadow := limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, newSlidingLog(1, hour))
-	all := limiter.NewJoint(limiter.JointConfig{}, shadow, newSlidingLog(2, sec))
+	shadow := limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 1, Window: hour, Name: "x", Shadow: true}, start)
+	all := limiter.NewJoint("", shadow, newSlidingLog(2, sec))
 	runSteps(t, all, step{0, 1, "ok"}, step{0, 1, "ok"}, step{0, 1, "refused 0/1 retry 1s reset 1h0m0s"})
 	require.EqualValues(t, 1, shadow.Stats().Shadowed)
 }
@@ -192,7 +192,7 @@ func TestPeeksAreNotCounted(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 1})
 		b.Reserve(1, limiter.Never)
 		b.Reserve(1, limiter.Never) // one token is owed, so a peek is refused
-		n := limiter.NewJoint(limiter.JointConfig{Name: "x"}, b)
+		n := limiter.NewJoint("x", b)
 		keys := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.PerSecond(1), Burst: 1, Name: "x"})
 		keys.Get(1).Hold(sec)
 		n.Take(0)
@@ -222,14 +222,13 @@ func TestWaitForAJointOfAKeyWithoutRoomIsRefused(t *testing.T) {
 		require.True(t, g.Get(0).Take(1).OK)
 		began := time.Now()
 		for _, l := range []limiter.WaitLimiter{
-			g.Get(1), limiter.NewJoint(limiter.JointConfig{}, g.Get(1)), limiter.NewJoint(limiter.JointConfig{}, newSlidingLog(9, hour), limiter.NewJoint(limiter.JointConfig{}, g.Get(1))),
-			limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x"}, g.Get(1))),
+			g.Get(1), limiter.NewJoint("", g.Get(1)), limiter.NewJoint("", newSlidingLog(9, hour), limiter.NewJoint("", g.Get(1))),
+			limiter.NewJoint("", limiter.NewJoint("x", g.Get(1))),
 		} {
 			require.ErrorIs(t, l.Wait(t.Context(), 1), limiter.ErrLimited)
 			require.Zero(t, time.Since(began))
 		}
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{Name: "x", Shadow: true}, g.Get(1))).Wait(t.Context(), 1))
 		time.Sleep(hour + ms)
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{}, g.Get(1)).Wait(t.Context(), 1), "there is room now")
+		require.NoError(t, limiter.NewJoint("", g.Get(1)).Wait(t.Context(), 1), "there is room now")
 	})
 }

@@ -43,7 +43,7 @@ func (c LeakyBucketConfig) Validate() error {
 // Take allows a request only if it does not have to wait, so Remaining is Capacity if a request may
 // go now, and 0 otherwise. The tokens of a LeakyBucket never count as near the limit.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not
 // work: use NewLeakyBucket.
 type LeakyBucket struct {
 	*statistics
@@ -59,13 +59,10 @@ type LeakyBucket struct {
 }
 
 // NewLeakyBucket returns an empty bucket. It panics with the error of c.Validate if c is invalid.
-func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket { return NewLeakyBucketAt(c, time.Now()) }
+func NewLeakyBucket(c LeakyBucketConfig) *LeakyBucket { return newLeakyBucket(c, time.Now()) }
 
-// NewLeakyBucketAt is like NewLeakyBucket, for use with TakeAt from t0 on.
-func NewLeakyBucketAt(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newLeakyBucket(c LeakyBucketConfig, t0 time.Time) *LeakyBucket {
+	mustBeValid(c.Validate())
 	capacity := cmp.Or(c.Capacity, c.Rate.tokensPerSecond())
 	b := &LeakyBucket{epoch: t0, capacity: capacity, pace: newLimits(c.Rate, 1), next: alwaysFull, latest: firstPosition}
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), 0 })
@@ -97,16 +94,7 @@ func (b *LeakyBucket) takeAt(t time.Time, n int, tolerance time.Duration) Result
 // Wait returns nil when it is the turn of the caller. If the bucket is full, it returns at once a
 // *[LimitedError] that matches [ErrQueueFull]. For all other errors, see [TokenBucket.Wait]. A
 // caller that gives up leaves no gap.
-func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (b *LeakyBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.isShadow() {
-		return takeWithoutWait(ctx, b, n)
-	}
-	_, err := b.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (b *LeakyBucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
 
 func (b *LeakyBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	return b.queue.wait(ctx, b, n, maxWait, w)

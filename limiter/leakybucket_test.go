@@ -55,8 +55,8 @@ func TestALeakyBucketCountsWaiters(t *testing.T) {
 		for _, who := range []string{"a", "b", "c"} {
 			callers.start(t.Context(), who, 1)
 		}
-		require.EqualError(t, b.WaitAtMost(t.Context(), 1, 1500*ms-1), "limiter: wait longer than wanted (limit 6), retry in 1.5s")
-		require.NoError(t, b.WaitAtMost(t.Context(), 1, 1500*ms))
+		require.EqualError(t, limiter.WaitAtMost(t.Context(), b, 1, 1500*ms-1), "limiter: no tokens left (limit 6), retry in 1.5s")
+		require.NoError(t, limiter.WaitAtMost(t.Context(), b, 1, 1500*ms))
 		callers.requireResults(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", sec, nil})
 		require.Equal(t, 1500*ms, time.Since(callers.began))
 	})
@@ -94,9 +94,9 @@ func TestPacersCountWaiters(t *testing.T) {
 		for _, who := range []string{"a", "b", "c"} {
 			callers.start(t.Context(), who, 1)
 		}
-		err := s.WaitAtMost(t.Context(), 1, 3*sec-1)
-		require.EqualError(t, err, "limiter: wait longer than wanted, retry in 3s")
-		require.NoError(t, s.WaitAtMost(t.Context(), 1, 3*sec))
+		err := limiter.WaitAtMost(t.Context(), s, 1, 3*sec-1)
+		require.EqualError(t, err, "limiter: no tokens left, retry in 3s")
+		require.NoError(t, limiter.WaitAtMost(t.Context(), s, 1, 3*sec))
 		require.Equal(t, 3*sec, time.Since(callers.began))
 	})
 }

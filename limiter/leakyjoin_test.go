@@ -46,7 +46,7 @@ func TestARefundToALeakyBucketServesTheNextWaiter(t *testing.T) {
 func TestALeakyBucketInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		paced := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(1), Capacity: 10, Name: "paced"})
-		all := limiter.NewJoint(limiter.JointConfig{}, paced, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
+		all := limiter.NewJoint("", paced, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 3, Window: time.Minute}))
 		callers := newCallers(t, all)
 		for _, who := range []string{"a", "b", "c", "d"} {
 			callers.start(t.Context(), who, 1)

@@ -41,11 +41,10 @@ type TimedLimiter interface {
 // WaitLimiter is a limiter whose callers can wait for tokens.
 type WaitLimiter interface {
 	// Wait takes n tokens as soon as there are that many, in order of arrival. If it returns an
-	// error, it has taken nothing: ctx is done, or the wait cannot succeed (see [LimitedError]).
+	// error, it has taken nothing: ctx is done, or the wait cannot succeed (see [LimitedError]). It
+	// should return at once if the tokens cannot be there before the deadline of ctx. A gate with a
+	// MaxWait gives ctx such a deadline.
 	Wait(ctx context.Context, n int) error
-	// WaitAtMost is like Wait but returns an error at once if the wait would exceed maxWait. It
-	// also returns after maxWait if the limiter changes during the wait.
-	WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
 }
 
 // holder is a limiter that can be held.
@@ -102,13 +101,13 @@ func isPeek(r Result, n int) bool { return n == 0 && r.RetryAfter < Never }
 // so that callers can wait, and these methods:
 //
 //	Reserve(ctx context.Context, n int) (r Result, refund func(ctx context.Context, n int) error, err error)
-//	WaitReserve(ctx context.Context, n int, maxWait time.Duration) (refund func(ctx context.Context, n int) error, err error)
+//	WaitReserve(ctx context.Context, n int) (refund func(ctx context.Context, n int) error, err error)
 //	MaxKeys() int
 //
-// Reserve is Take, and WaitReserve is WaitAtMost, of tokens that may be given back, because another
-// limit may refuse the call: refund gives back n of them, but none that has come back by itself
-// since. They are used in the place of Take and WaitAtMost. MaxKeys is how many keys the limit can
-// keep: the error of a call that was refused with Result.NoRoom names it.
+// Reserve is Take, and WaitReserve is Wait, of tokens that may be given back, because another limit
+// may refuse the call: refund gives back n of them, but none that has come back by itself since.
+// They are used in the place of Take and Wait. MaxKeys is how many keys the limit can keep: the
+// error of a call that was refused with Result.NoRoom names it.
 type Remote interface {
 	// Take takes n tokens, or none if there are fewer. It blocks until there is a decision, ctx is
 	// done or the implementation gives up. A refusal is a Result that is not OK. An error means

@@ -22,9 +22,9 @@ func TestRequestsForVeryManyTokensWait(t *testing.T) {
 	bucket := func() held { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Unlimited()}) }
 	for name, make := range map[string]func() held{
 		"bucket": bucket,
-		"joint":  func() held { return limiter.NewJoint(limiter.JointConfig{}, bucket()) },
+		"joint":  func() held { return limiter.NewJoint("", bucket()) },
 		"nested": func() held {
-			return limiter.NewJoint(limiter.JointConfig{}, limiter.NewJoint(limiter.JointConfig{}, bucket()))
+			return limiter.NewJoint("", limiter.NewJoint("", bucket()))
 		},
 		"key": func() held {
 			return limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Unlimited()}).Get(1)

@@ -54,9 +54,19 @@ const (
 // waitMember is a member whose callers can wait.
 type waitMember interface {
 	member
-	// waitTaken is like WaitAtMost, and returns what it took. It does not know shadow mode. w is
-	// the waiter of a gate that the limiter has refused, or nil.
+	// waitTaken is Wait for at most maxWait, and returns what it took. It does not know shadow
+	// mode. w is the waiter of a gate that the limiter has refused, or nil.
 	waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error)
+}
+
+// wait is the method Wait of a limiter.
+func wait(ctx context.Context, m waitMember, n int) (err error) {
+	if !m.isShadow() {
+		_, err = m.waitTaken(ctx, n, Never, nil)
+	} else if err = ctx.Err(); err == nil {
+		m.Take(n) // which shadow mode allows
+	}
+	return err
 }
 
 func asMember(l Limiter) member {
@@ -68,6 +78,7 @@ func asMember(l Limiter) member {
 
 func (b *TokenBucket) isItself(l any) bool { return l == any(b) }
 func (b *LeakyBucket) isItself(l any) bool { return l == any(b) }
+func (l *Window) isItself(other any) bool  { return other == any(l) }
 func (j *Joint) isItself(l any) bool       { return l == any(j) }
 
 func (k Keyed[K]) isItself(l any) bool {
@@ -76,14 +87,6 @@ func (k Keyed[K]) isItself(l any) bool {
 		_, ok = l.(*Keyed[K])
 	}
 	return ok
-}
-
-func (l *windowLimiter) isItself(other any) bool {
-	switch other.(type) {
-	case *windowLimiter, *FixedWindow, *SlidingWindow, *SlidingLog:
-		return true
-	}
-	return false
 }
 
 func (b *TokenBucket) restartIfNew(t time.Time, tolerance time.Duration) bool {
@@ -107,7 +110,7 @@ func (b *LeakyBucket) takenAt(t time.Time, n int) taken {
 	return taken{n: n, at: t.Sub(b.epoch), end: alwaysFull, limits: &b.pace}
 }
 
-func (l *windowLimiter) takenAt(t time.Time, n int) taken {
+func (l *Window) takenAt(t time.Time, n int) taken {
 	return taken{n: n, at: t.Sub(l.epoch)}
 }
 
@@ -184,7 +187,7 @@ func (j *Joint) unsubscribe(w wakeup) {
 // caller may wait.
 func (j *Joint) lacksRoom(n int) bool {
 	for _, m := range j.members {
-		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && !j.isShadow() && k.lacksRoom(n) {
+		if k, ok := m.(interface{ lacksRoom(n int) bool }); ok && k.lacksRoom(n) {
 			return true
 		}
 	}

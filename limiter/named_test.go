@@ -30,12 +30,7 @@ func readMetrics(t *testing.T, s stat.Source) map[string]float64 {
 
 // namedJoint returns a Joint of one limiter with the name that observed expects.
 func namedJoint(l limiter.Limiter) *limiter.Joint {
-	return limiter.NewJoint(limiter.JointConfig{Name: "logins"}, l)
-}
-
-// shadowJoint returns the limiters of namedJoint in shadow mode.
-func shadowJoint(l limiter.Limiter) *limiter.Joint {
-	return limiter.NewJoint(limiter.JointConfig{Name: "logins", Shadow: true}, l)
+	return limiter.NewJoint("logins", l)
 }
 
 func TestAJointCountsItsRequests(t *testing.T) {
@@ -78,7 +73,7 @@ func TestAJointCountsItsRequests(t *testing.T) {
 // Scenario 70: a limit in shadow mode refuses nothing. It counts the requests that it would refuse,
 // and the tokens that were taken near the limit.
 func TestShadowModeRefusesNothing(t *testing.T) {
-	l := shadowJoint(newFixedWindow(10, time.Minute))
+	l := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: 10, Window: time.Minute, Name: "logins", Shadow: true}, start)
 	for range 13 {
 		require.True(t, l.TakeAt(start, 1).OK)
 	}
@@ -90,9 +85,9 @@ func TestShadowModeRefusesNothing(t *testing.T) {
 	require.EqualValues(t, 2, stats.Near, "the ninth and the tenth token")
 	require.EqualValues(t, 14, readMetrics(t, l)["weir.limiter.tokens shadowed"])
 
-	l = shadowJoint(limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1}))
+	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1, Name: "logins", Shadow: true})
 	for range 3 {
-		require.NoError(t, l.Wait(t.Context(), 1), "in shadow mode no caller waits")
+		require.NoError(t, b.Wait(t.Context(), 1), "in shadow mode no caller waits")
 	}
 }
 
@@ -120,7 +115,7 @@ func TestAJointOfOneBehavesLikeItsLimiter(t *testing.T) {
 
 	l = namedJoint(limiterWithoutWait{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Hour), Burst: 1})})
 	require.NoError(t, l.Wait(t.Context(), 1))
-	err := l.WaitAtMost(t.Context(), 1, 0)
+	err := limiter.WaitAtMost(t.Context(), l, 1, 0)
 	require.ErrorIs(t, err, limiter.ErrLimited)
 	require.ErrorContains(t, err, "limiter logins: no tokens left (limit 1), retry in 59m59")
 
@@ -164,9 +159,6 @@ func TestAJointOfOneCallsItsLimiterOnce(t *testing.T) {
 
 func TestNewJointPanicsOnInvalidArguments(t *testing.T) {
 	require.PanicsWithError(t, "limiter: NewJoint: limiters[0] is nil", func() { namedJoint(nil) })
-	require.PanicsWithError(t, "limiter: Shadow is set without a Name, must have both", func() {
-		limiter.NewJoint(limiter.JointConfig{Shadow: true})
-	})
 }
 
 func TestTakeOfANamedJointAllocatesNothing(t *testing.T) {
@@ -195,8 +187,8 @@ func TestAWaitForZeroTokensIsAllowedInAnyState(t *testing.T) {
 		group := limiter.NewGroup(limiter.GroupConfig[int]{Rate: limiter.Per(1, time.Hour), Name: "x", Shadow: isShadow})
 		group.Get(1).Hold(hour)
 		require.NoError(t, bucket.Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Name: "x"}, bucket).Wait(t.Context(), 0))
-		require.NoError(t, limiter.NewJoint(limiter.JointConfig{Name: "x"}, struct{ limiter.Limiter }{bucket}).Wait(t.Context(), 0), "a limiter that is not a WaitLimiter")
+		require.NoError(t, limiter.NewJoint("x", bucket).Wait(t.Context(), 0))
+		require.NoError(t, limiter.NewJoint("x", struct{ limiter.Limiter }{bucket}).Wait(t.Context(), 0), "a limiter that is not a WaitLimiter")
 		require.NoError(t, group.Get(1).Wait(t.Context(), 0))
 	}
 }

@@ -24,7 +24,7 @@ func limitersOfAllKinds() map[string]limiter.TimedLimiter {
 		"bucket": limiter.NewTokenBucket(bucket), "named": limiter.NewTokenBucket(named), "odd": limiter.NewTokenBucket(odd),
 		"fixed": limiter.NewFixedWindow(window), "sliding": limiter.NewSlidingWindow(window), "log": limiter.NewSlidingLog(window),
 		"key":        key,
-		"joint":      limiter.NewJoint(limiter.JointConfig{}, limiter.NewTokenBucket(bucket), limiter.NewSlidingLog(window)),
+		"joint":      limiter.NewJoint("", limiter.NewTokenBucket(bucket), limiter.NewSlidingLog(window)),
 		"leaky":      limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: bucket.Rate, Capacity: 5}),
 		"guava":      guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: bucket.Rate}),
 		"warming up": guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: bucket.Rate, WarmUp: time.Minute}),
@@ -53,14 +53,14 @@ func TestALimiterStartsAgainWithEachClock(t *testing.T) {
 					h.Hold(24 * time.Hour)
 				}
 				if w, ok := l.(limiter.WaitLimiter); ok {
-					require.Error(t, w.WaitAtMost(t.Context(), 1, time.Second), kind)
+					require.Error(t, limiter.WaitAtMost(t.Context(), w, 1, time.Second), kind)
 				}
 			})
 		}
 		require.Equal(t, first, spend(l.Take), "%s: with the real clock", kind)
 		synctest.Test(t, func(t *testing.T) {
 			if w, ok := l.(limiter.WaitLimiter); ok {
-				require.NoError(t, w.WaitAtMost(t.Context(), 1, time.Second), kind)
+				require.NoError(t, limiter.WaitAtMost(t.Context(), w, 1, time.Second), kind)
 			}
 		})
 	}

@@ -24,7 +24,7 @@ func TestPacersWait(t *testing.T) {
 			waits = append(waits, time.Since(began))
 		}
 		require.Equal(t, []time.Duration{0, 2500 * ms, 250 * ms}, waits)
-		err := s.WaitAtMost(t.Context(), 1, 249*ms)
+		err := limiter.WaitAtMost(t.Context(), s, 1, 249*ms)
 		require.ErrorIs(t, err, limiter.ErrLimited)
 		err = s.Wait(t.Context(), 0)
 		require.EqualError(t, err, "limiter: more than the limit")
@@ -83,7 +83,7 @@ func TestLeakyBucketQueuesAndOverflows(t *testing.T) {
 			l.start(t.Context(), who, 1)
 		}
 		require.ErrorIs(t, b.Wait(t.Context(), 1), limiter.ErrQueueFull)
-		require.ErrorIs(t, b.WaitAtMost(t.Context(), 1, sec), limiter.ErrLimited)
+		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), b, 1, sec), limiter.ErrLimited)
 		require.EqualError(t, b.Wait(t.Context(), 7), "limiter: more than the limit (limit 6)")
 		l.requireResults(arrival{"a", 0, nil}, arrival{"b", 500 * ms, nil}, arrival{"c", 1000 * ms, nil}, arrival{"d", 1500 * ms, nil},
 			arrival{"e", 2000 * ms, nil}, arrival{"f", 2500 * ms, nil}, arrival{"g", 3000 * ms, nil})

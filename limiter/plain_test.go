@@ -26,10 +26,10 @@ func (l *minimalLimiter) Refund(_ time.Time, n int) { l.left = min(l.left+n, 5) 
 func TestALimiterOfAnotherPackage(t *testing.T) {
 	for name, join := range map[string]func(limiter.Limiter) limiter.TimedLimiter{
 		"joint": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{}, l, newBucket(limiter.Per(1, time.Hour), 9))
+			return limiter.NewJoint("", l, newBucket(limiter.Per(1, time.Hour), 9))
 		},
 		"named": func(l limiter.Limiter) limiter.TimedLimiter {
-			return limiter.NewJoint(limiter.JointConfig{Name: "n"}, l)
+			return limiter.NewJoint("n", l)
 		},
 	} {
 		inner := &minimalLimiter{left: 5}

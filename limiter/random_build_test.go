@@ -27,8 +27,8 @@ func (w *randomTest) build() {
 	w.addPacers()
 	for _, s := range w.subjects {
 		if l, ok := s.waiters[0].(limiter.TimedLimiter); ok && len(s.takers) > 0 {
-			named := limiter.NewJoint(limiter.JointConfig{Name: s.name}, l)
-			twice := limiter.NewJoint(limiter.JointConfig{Name: s.name}, named)
+			named := limiter.NewJoint(s.name, l)
+			twice := limiter.NewJoint(s.name, named)
 			s.takers, s.waiters = append(s.takers, named, twice), append(s.waiters, named, twice)
 		}
 	}
@@ -170,7 +170,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 		if w.IntN(2) == 0 {
 			members = append(members, m.takers[0])
 		} else {
-			members = append(members, limiter.NewJoint(limiter.JointConfig{Name: "member"}, m.takers[0]))
+			members = append(members, limiter.NewJoint("member", m.takers[0]))
 		}
 	}
 	s.most = func() int {
@@ -180,7 +180,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 		}
 		return least
 	}
-	j := limiter.NewJoint(limiter.JointConfig{}, members...)
+	j := limiter.NewJoint("", members...)
 	s.hold = func(d time.Duration) {
 		s.limiterNode.hold(w.now(), d)
 		j.Hold(d)
@@ -202,7 +202,7 @@ func (w *randomTest) addJoint(name string, of ...*testedLimiter) *testedLimiter 
 	return w.add(s, j)
 }
 
-// addPacers creates a leaky bucket, and a SmoothBursty with almost no stored permits, which behaves
+// addPacers creates a leaky bucket, and a pacer with almost no stored permits, which behaves
 // the same.
 func (w *randomTest) addPacers() {
 	leaky := limiter.NewLeakyBucket(limiter.LeakyBucketConfig{Rate: limiter.PerSecond(4), Capacity: 1000})

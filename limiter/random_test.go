@@ -215,7 +215,7 @@ func (w *randomTest) wait(s *testedLimiter) {
 	l := s.waiters[w.IntN(len(s.waiters))]
 	go w.waitAndRecord(g, func() error {
 		defer leave()
-		return l.WaitAtMost(ctx, n, limit)
+		return limiter.WaitAtMost(ctx, l, n, limit)
 	})
 	synctest.Wait()
 	w.mu.Lock()

@@ -224,7 +224,7 @@ func (k Keyed[K]) interval() time.Duration {
 	return k.group.tiers[p.tier].Load().interval()
 }
 
-func (l *windowLimiter) interval() time.Duration { return l.window / time.Duration(max(l.limit, 1)) }
+func (l *Window) interval() time.Duration { return l.window / time.Duration(max(l.limit, 1)) }
 
 func (l *limits) interval() time.Duration {
 	if l.counted == 0 || l.burst == math.MaxInt {

@@ -25,7 +25,7 @@ func TestTheRealClock(t *testing.T) {
 		b.Hold(10 * sec)
 		require.Equal(t, 10*sec, b.Take(1).RetryAfter)
 
-		require.Equal(t, 10*sec, limiter.NewJoint(limiter.JointConfig{}, b).Take(1).RetryAfter)
+		require.Equal(t, 10*sec, limiter.NewJoint("", b).Take(1).RetryAfter)
 
 		s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
 		for _, want := range []time.Duration{0, sec} {

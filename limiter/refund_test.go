@@ -16,8 +16,8 @@ import (
 func refundables() map[string]limiter.TimedLimiter {
 	return map[string]limiter.TimedLimiter{
 		"fixed": newFixedWindow(5, sec), "sliding": newSlidingWindow(5, sec, 10), "log": newSlidingLog(5, sec),
-		"named": limiter.NewJoint(limiter.JointConfig{Name: "x"}, newSlidingLog(5, sec)),
-		"joint": limiter.NewJoint(limiter.JointConfig{}, newFixedWindow(5, sec), newSlidingWindow(5, sec, 10), newSlidingLog(5, sec), newBucket(limiter.PerSecond(1000), 5)),
+		"named": limiter.NewJoint("x", newSlidingLog(5, sec)),
+		"joint": limiter.NewJoint("", newFixedWindow(5, sec), newSlidingWindow(5, sec, 10), newSlidingLog(5, sec), newBucket(limiter.PerSecond(1000), 5)),
 	}
 }
 
@@ -72,8 +72,8 @@ func TestRefundOfVeryMany(t *testing.T) {
 		"fixed":   limiter.NewFixedWindowAt(window, start),
 		"log":     limiter.NewSlidingLogAt(window, start),
 		"sliding": limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: 5, Window: sec}, start),
-		"joint":   limiter.NewJoint(limiter.JointConfig{}, limiter.NewSlidingLogAt(window, start)),
-		"named":   limiter.NewJoint(limiter.JointConfig{Name: "x"}, limiter.NewSlidingLogAt(window, start)),
+		"joint":   limiter.NewJoint("", limiter.NewSlidingLogAt(window, start)),
+		"named":   limiter.NewJoint("x", limiter.NewSlidingLogAt(window, start)),
 	} {
 		l.TakeAt(start, 2)
 		for i := range 3 {
@@ -111,7 +111,7 @@ func boundedLimiters() map[string]boundedLimiter {
 		"fixed":   {newFixedWindow(5, sec), func(span time.Duration) int { return 5 * (2 + int(span/sec)) }},
 		"sliding": {newSlidingWindow(5, sec, 10), log},
 		"log":     {newSlidingLog(5, sec), log},
-		"joint":   {limiter.NewJoint(limiter.JointConfig{Name: "x"}, newBucket(limiter.PerSecond(7), 5), newSlidingLog(5, sec)), bucket},
+		"joint":   {limiter.NewJoint("x", newBucket(limiter.PerSecond(7), 5), newSlidingLog(5, sec)), bucket},
 		"leaky":   {paced, func(span time.Duration) int { return 5 + 5 + int(7*span/sec) }},
 	}
 }

@@ -78,15 +78,20 @@ func (r *Requests) Busiest(n int) (keys []BusyKey) {
 	return keys
 }
 
-// BeginWait counts a request that begins to wait, and returns the time for EndWait.
-func (r *Requests) BeginWait() (began time.Time) {
+// BeginWait counts a request that begins to wait. Call end once when the wait for n tokens ends. It
+// counts how the wait has ended: with tokens if err is nil, with a refusal if err is one, and by
+// the caller otherwise. With n of 0 it counts only that the request no longer waits.
+func (r *Requests) BeginWait() (end func(n int, err error)) {
+	began := r.beginWait()
+	return func(n int, err error) { r.endWait(began, n, err) }
+}
+
+func (r *Requests) beginWait() (began time.Time) {
 	r.waiting.Add(1)
 	return time.Now()
 }
 
-// EndWait counts the end of a wait for n tokens: with tokens if err is nil, with a refusal if err
-// is one, and by the caller otherwise. With n of 0 only the end is counted.
-func (r *Requests) EndWait(began time.Time, n int, err error) {
+func (r *Requests) endWait(began time.Time, n int, err error) {
 	ok := err == nil && n != 0
 	inside{}.EndCall(r, time.Since(began), ok)
 	switch {

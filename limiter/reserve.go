@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/weir-go/weir/internal/clock"
@@ -82,7 +83,8 @@ func Reserve(l Limiter, n int) *Reservation {
 	return &r
 }
 
-// waitReserve waits as WaitAtMost does. w is the waiter of a gate that l has refused, or nil.
+// waitReserve is Wait of l for at most maxWait. w is the waiter of a gate that l has refused, or
+// nil.
 func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duration, w *waiter) (r Reservation, err error) {
 	m, ok := l.(waitMember)
 	if !ok || !m.isItself(l) {
@@ -92,7 +94,7 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 			defer release()
 		}
 		began := time.Now()
-		if err = l.WaitAtMost(ctx, n, maxWait); err == nil {
+		if err = waitAtMost(ctx, maxWait, func(ctx context.Context) error { return l.Wait(ctx, n) }); err == nil {
 			r.owner, r.taken = asMember(l.(Limiter)), taken{n: n, when: began}
 		}
 		return r, err
@@ -107,6 +109,29 @@ func waitReserve(ctx context.Context, l WaitLimiter, n int, maxWait time.Duratio
 		r.owner = m
 	}
 	return r, err
+}
+
+// waitAtMost calls wait, the Wait of a limiter of another package, with a context that ends after
+// maxWait. An error that is due to this end, and not to that of ctx, becomes a refusal for lack of
+// tokens.
+func waitAtMost(ctx context.Context, maxWait time.Duration, wait func(ctx context.Context) error) error {
+	end := time.Now().Add(maxWait) // Never is 292 years
+	if deadline, ok := ctx.Deadline(); maxWait == Never || ok && !deadline.After(end) {
+		return wait(ctx)
+	}
+	bounded, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	err := wait(bounded)
+	limited, isLimited := errors.AsType[*LimitedError](err)
+	switch {
+	case isLimited && limited.Reason == PastDue:
+		e := *limited
+		e.Reason = NoTokens
+		return &e
+	case !isLimited && bounded.Err() != nil && errors.Is(err, context.DeadlineExceeded):
+		return newLimitedError(NoTokens, Result{})
+	}
+	return err
 }
 
 // Refund gives back n of the tokens, or all that are left if there are fewer. It does nothing if n

@@ -137,7 +137,7 @@ func (s *statistics) recordRefusal(r Result, n int) {
 // beginWait counts a request that begins to wait, and returns the time.
 func (s *statistics) beginWait() (began time.Time) {
 	if s != nil {
-		began = s.count.BeginWait()
+		began = s.count.beginWait()
 	}
 	return began
 }
@@ -145,7 +145,7 @@ func (s *statistics) beginWait() (began time.Time) {
 // endWait counts the end of a wait for n tokens, and returns err with the name of the limiter.
 func (s *statistics) endWait(began time.Time, n int, err error) error {
 	if s != nil {
-		s.count.EndWait(began, n, err)
+		s.count.endWait(began, n, err)
 	}
 	return s.withName(err)
 }

@@ -64,7 +64,7 @@ func (c TokenBucketConfig) Validate() error {
 // bucket needs no work. A bucket lasts 73 years, or 29 years if the rate exceeds two tokens per
 // nanosecond. After that time no more tokens are added.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not
 // work: use NewTokenBucket.
 type TokenBucket struct {
 	*statistics
@@ -80,13 +80,11 @@ type TokenBucket struct {
 }
 
 // NewTokenBucket returns a full bucket. It panics with the error of c.Validate if c is invalid.
-func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return NewTokenBucketAt(c, time.Now()) }
+func NewTokenBucket(c TokenBucketConfig) *TokenBucket { return newTokenBucket(c, time.Now()) }
 
-// NewTokenBucketAt is like NewTokenBucket, for use with TakeAt from t0 on.
-func NewTokenBucketAt(c TokenBucketConfig, t0 time.Time) *TokenBucket {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+// newTokenBucket returns a full bucket for times from t0 on.
+func newTokenBucket(c TokenBucketConfig, t0 time.Time) *TokenBucket {
+	mustBeValid(c.Validate())
 	b := &TokenBucket{epoch: t0}
 	b.state.Store(newBucketState(c.Rate, c.Burst))
 	b.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return b.peek(time.Now(), 0, 0), b.period() })
@@ -181,29 +179,10 @@ func (b *TokenBucket) tokensAt(at time.Duration) float64 {
 // succeed is refused at once, with a *[LimitedError]. It matches context.DeadlineExceeded if the
 // deadline of ctx is too early, and [ErrQueueFull] if MaxWaiters callers wait already. If n is
 // above Burst or below 0, its RetryAfter is Never.
-func (b *TokenBucket) Wait(ctx context.Context, n int) error { return b.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (b *TokenBucket) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if b.isShadow() {
-		return takeWithoutWait(ctx, b, n)
-	}
-	_, err := b.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
+func (b *TokenBucket) Wait(ctx context.Context, n int) error { return wait(ctx, b, n) }
 
 func (b *TokenBucket) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
 	return b.queue.wait(ctx, b, n, maxWait, w)
-}
-
-// takeWithoutWait does the work of Wait for a limiter in shadow mode, which allows every request
-// without a wait.
-func takeWithoutWait(ctx context.Context, l Limiter, n int) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	l.Take(n)
-	return nil
 }
 
 // takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the

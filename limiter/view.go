@@ -22,7 +22,7 @@ func (b *LeakyBucket) Views(yield func(view.View) bool) { yield(limiterView{b}) 
 func (j *Joint) Views(yield func(view.View) bool) { yield(holdableView{limiterView{j}, j}) }
 
 // Views yields the view of the limiter for package admin and the live page.
-func (l *windowLimiter) Views(yield func(view.View) bool) { yield(limiterView{l}) }
+func (l *Window) Views(yield func(view.View) bool) { yield(limiterView{l}) }
 
 // Views yields the view of the group for package admin and the live page.
 func (g *Group[K]) Views(yield func(view.View) bool) { yield(groupView[K]{g}) }

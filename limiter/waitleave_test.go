@@ -136,5 +136,5 @@ func TestWaitStress(t *testing.T) {
 		return true
 	})
 	require.LessOrEqual(t, float64(served), 11+20_000*time.Since(began).Seconds())
-	require.NoError(t, b.WaitAtMost(t.Context(), 10, sec), "the queue is not empty")
+	require.NoError(t, limiter.WaitAtMost(t.Context(), b, 10, sec), "the queue is not empty")
 }

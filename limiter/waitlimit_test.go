@@ -22,21 +22,15 @@ type obstructedLimiter struct {
 
 // newObstructedLimiter returns an obstructed for a limiter without tokens.
 func newObstructedLimiter(l limiter.WaitLimiter, n int, obstruct func()) obstructedLimiter {
-	return obstructedLimiter{func(ctx context.Context, limit time.Duration) error { return l.WaitAtMost(ctx, n, limit) }, obstruct}
+	return obstructedLimiter{func(ctx context.Context, limit time.Duration) error { return limiter.WaitAtMost(ctx, l, n, limit) }, obstruct}
 }
 
-// pacer has the common methods of SmoothBursty and SmoothWarmingUp.
-type pacer interface {
-	limiter.WaitLimiter
-	Reserve(n int, maxWait time.Duration) (time.Duration, bool)
-}
-
-func obstructedPacer(p pacer) obstructedLimiter {
+func obstructedPacer(p *guava.RateLimiter) obstructedLimiter {
 	p.Reserve(1, limiter.Never)
 	return newObstructedLimiter(p, 1, func() { p.Reserve(7200, limiter.Never) })
 }
 
-// obstructedLimiters returns all limiters with WaitAtMost, with all changes that can make a wait
+// obstructedLimiters returns all limiters, with all changes that can make a wait
 // longer.
 func obstructedLimiters() map[string]func() obstructedLimiter {
 	empty := func(c limiter.TokenBucketConfig) *limiter.TokenBucket {
@@ -63,25 +57,27 @@ func obstructedLimiters() map[string]func() obstructedLimiter {
 			return newObstructedLimiter(b, 1, func() { b.Hold(hour) })
 		},
 		"named, Hold": func() obstructedLimiter {
-			n := limiter.NewJoint(limiter.JointConfig{Name: "n"}, empty(plain))
+			n := limiter.NewJoint("n", empty(plain))
 			return newObstructedLimiter(n, 1, func() { n.Hold(hour) })
 		},
 		"joint, SetRate of a member": func() obstructedLimiter {
 			b := empty(plain)
-			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, b, newSlidingLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
+			return newObstructedLimiter(limiter.NewJoint("", b, newSlidingLog(9, hour)), 1, func() { _ = b.SetRate(hourly) })
 		},
 		"joint, Hold": func() obstructedLimiter {
-			j := limiter.NewJoint(limiter.JointConfig{}, empty(plain))
+			j := limiter.NewJoint("", empty(plain))
 			return newObstructedLimiter(j, 1, func() { j.Hold(hour) })
 		},
 		"joint, a member is emptied": func() obstructedLimiter {
 			b := limiter.NewSlidingLog(limiter.WindowConfig{Limit: 9, Window: hour})
-			return newObstructedLimiter(limiter.NewJoint(limiter.JointConfig{}, empty(plain), b), 1, func() { b.Take(9) })
+			return newObstructedLimiter(limiter.NewJoint("", empty(plain), b), 1, func() { b.Take(9) })
 		},
 		"named group, Hold": func() obstructedLimiter {
 			g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: plain.Rate, Burst: 1, Name: "g"})
 			g.Get("k").Take(1)
-			return obstructedLimiter{func(ctx context.Context, limit time.Duration) error { return g.Get("k").WaitAtMost(ctx, 1, limit) }, func() { g.Get("k").Hold(hour) }}
+			return obstructedLimiter{func(ctx context.Context, limit time.Duration) error {
+				return limiter.WaitAtMost(ctx, g.Get("k"), 1, limit)
+			}, func() { g.Get("k").Hold(hour) }}
 		},
 		"key, SetTier": group(func(g *limiter.Group[string]) { _ = g.SetLimits(limiter.Tier{Rate: hourly, Burst: 1}) }),
 		"key, Hold":    group(func(g *limiter.Group[string]) { g.Get("k").Hold(hour) }),
@@ -128,7 +124,7 @@ func TestEveryWaiterLeavesOnTime(t *testing.T) {
 				require.Len(t, left, 4)
 				for _, at := range []time.Duration{5 * sec, 6 * sec, 7 * sec} {
 					require.ErrorIs(t, left[at], limiter.ErrLimited, "at %s", at)
-					require.ErrorContains(t, left[at], "wait longer than wanted")
+					require.ErrorContains(t, left[at], "no tokens left")
 				}
 				require.ErrorIs(t, left[8*sec], context.DeadlineExceeded)
 			})

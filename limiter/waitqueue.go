@@ -162,7 +162,7 @@ func (q *waitQueue) join(ctx context.Context, s tokenSource, w *waiter, maxWait 
 		return newLimitedError(PastDue, r)
 	}
 	if r.RetryAfter > maxWait {
-		return newLimitedError(WaitTooLong, r)
+		return newLimitedError(NoTokens, r)
 	}
 	if q.maxWaiters > 0 || q.maxTokens > 0 {
 		if err := q.fullFor(w.n, r); err != nil {
@@ -223,7 +223,7 @@ func (q *waitQueue) waitTurn(ctx context.Context, s tokenSource, w *waiter, maxW
 		case err != nil:
 			return q.leave(s, w, PastDue, nil)
 		case left <= 0:
-			return q.leave(s, w, WaitTooLong, nil)
+			return q.leave(s, w, NoTokens, nil)
 		}
 	}
 }

@@ -52,18 +52,18 @@ func TestADeadlineDuringAWaitIsARefusal(t *testing.T) {
 	})
 }
 
-func TestWaitAtMostGivesUpAtOnce(t *testing.T) {
+func TestABoundedWaitGivesUpAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(10), Burst: 1})
 		began := time.Now()
-		require.NoError(t, b.WaitAtMost(t.Context(), 1, 0))
+		require.NoError(t, limiter.WaitAtMost(t.Context(), b, 1, 0))
 		for _, limit := range []time.Duration{-1, 0, 99 * ms} {
-			err := b.WaitAtMost(t.Context(), 1, limit)
+			err := limiter.WaitAtMost(t.Context(), b, 1, limit)
 			require.ErrorIs(t, err, limiter.ErrLimited)
 			require.NotErrorIs(t, err, context.DeadlineExceeded)
 		}
 		require.Zero(t, time.Since(began))
-		require.NoError(t, b.WaitAtMost(t.Context(), 1, 100*ms))
+		require.NoError(t, limiter.WaitAtMost(t.Context(), b, 1, 100*ms))
 		require.Equal(t, 100*ms, time.Since(began))
 	})
 }

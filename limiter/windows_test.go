@@ -11,15 +11,15 @@ import (
 )
 
 // newSlidingWindow returns a sliding window for TakeAt.
-func newSlidingWindow(limit int, span time.Duration, buckets int) *limiter.SlidingWindow {
+func newSlidingWindow(limit int, span time.Duration, buckets int) *limiter.Window {
 	return limiter.NewSlidingWindowAt(limiter.WindowConfig{Limit: limit, Window: span, Buckets: buckets}, start)
 }
 
-func newFixedWindow(limit int, span time.Duration) *limiter.FixedWindow {
+func newFixedWindow(limit int, span time.Duration) *limiter.Window {
 	return limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
-func newSlidingLog(limit int, span time.Duration) *limiter.SlidingLog {
+func newSlidingLog(limit int, span time.Duration) *limiter.Window {
 	return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: limit, Window: span}, start)
 }
 
@@ -137,7 +137,7 @@ func TestWindowsWait(t *testing.T) {
 			// scenario 44, with a burst
 			require.Equal(t, arrival{"g", 3 * sec, nil}, l.log[6], name)
 			time.Sleep(time.Until(l.began.Add(7 * sec)))
-			require.NoError(t, w.WaitAtMost(t.Context(), 1, 0), name)
+			require.NoError(t, limiter.WaitAtMost(t.Context(), w, 1, 0), name)
 			time.Sleep(sec)
 		}
 	})
@@ -151,7 +151,7 @@ func TestWaitOfAWindowFailsAtOnceIfItWouldTakeTooLong(t *testing.T) {
 		for range 4 {
 			l.start(t.Context(), "w", 1)
 		}
-		require.ErrorIs(t, w.WaitAtMost(t.Context(), 1, 2*sec), limiter.ErrLimited, "two windows must pass first")
+		require.ErrorIs(t, limiter.WaitAtMost(t.Context(), w, 1, 2*sec), limiter.ErrLimited, "two windows must pass first")
 		require.Equal(t, "refused 0/2 retry 3.3s reset 1.1s", resultText(w.Take(1)))
 		l.all.Wait()
 		require.Equal(t, 2200*ms, l.log[3].at)

@@ -6,7 +6,7 @@
 //	trySetRate(PER_CLIENT, 10, 1 min)  redisson.PerClient(fleet.SlidingLog{Limit: 10, Window: time.Minute}, "")
 //	setRate                            redisson.SetRate
 //	tryAcquire(n)                      Take(ctx, key, n)
-//	tryAcquire(n, timeout)             WaitAtMost(ctx, key, n, timeout)
+//	tryAcquire(n, timeout)             Wait(ctx, key, n), with a ctx of that timeout
 //	acquire(n)                         Wait(ctx, key, n)
 //	availablePermits                   the Remaining of Take(ctx, key, 0)
 //	release(n)                         Refund(ctx, n) of what Reserve(ctx, key, n) returned

@@ -8,7 +8,7 @@ import (
 
 // bucket returns a TokenBucket that lacks the given number of tokens at the time at.
 func bucket(c limiter.TokenBucketConfig, perSecond float64, at int64, missing float64) *limiter.TokenBucket {
-	b := limiter.NewTokenBucketAt(c, nanoTime(max(at, 0)))
+	b := limiters.NewTokenBucket(c, nanoTime(max(at, 0)))
 	if missing > 0 && c.Rate != limiter.Unlimited() {
 		b.TakeAt(nanoTime(at+int64(math.Round((missing-1)*1e9/perSecond))), 1)
 	}

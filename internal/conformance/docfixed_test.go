@@ -27,8 +27,8 @@ type fixedStep struct {
 var fixedCounterReplayer = replaying("t_ms", func(r *run, c fixedConfig) func(fixedStep) {
 	// a key lives for its last millisecond too
 	span := time.Duration(c.TTL*1000+1) * time.Millisecond
-	grid := time.UnixMilli(0)
-	weir := limiter.NewFixedWindowAt(limiter.WindowConfig{Limit: c.Max, Window: span}, grid)
+	grid := time.Unix(0, c.T0*1e6/int64(span)*int64(span))
+	weir := limiter.NewFixedWindow(limiter.WindowConfig{Limit: c.Max, Window: span})
 	value, dies := 0, int64(-1)
 	return func(s fixedStep) {
 		if value == 0 || s.At > dies {

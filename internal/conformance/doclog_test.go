@@ -18,7 +18,7 @@ type grants struct {
 	limit  int
 	window time.Duration
 	log    []grant
-	weir   *limiter.SlidingLog
+	weir   *limiter.Window
 }
 
 // grant is a number of permits at one time.
@@ -64,11 +64,11 @@ func (h *grants) compareWeir(at time.Time, n int, ok bool, overGrants, underGran
 
 // sameState returns a SlidingLog that has allowed the same requests as the reference. It makes a
 // new one if the answers of weir and of the reference have differed.
-func (h *grants) sameState(at time.Time) *limiter.SlidingLog {
+func (h *grants) sameState(at time.Time) *limiter.Window {
 	if h.weir != nil {
 		return h.weir
 	}
-	h.weir = limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: h.limit, Window: h.window}, at.Add(-2*h.window))
+	h.weir = limiter.NewSlidingLog(limiter.WindowConfig{Limit: h.limit, Window: h.window})
 	for _, g := range h.log {
 		if g.at.After(at.Add(-h.window)) && !h.weir.TakeAt(g.at, g.n).OK {
 			h.mismatch("weir refuses %d at %s, which the reference has allowed", g.n, g.at)

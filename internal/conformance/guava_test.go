@@ -48,9 +48,9 @@ type guavaStep struct {
 }
 
 // guavaReplayer replays Guava's RateLimiter. All its answers are compared with its arithmetic, and
-// its grants and waits with those of SmoothBursty and SmoothWarmingUp, to the microsecond.
-var guavaReplayer = replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
-	g := &guavaReplay{run: r, sleeping: c.Sleeping, reference: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
+// its grants and waits with those of package guava, to the microsecond.
+var guavaReplayer = inBubble(replaying("now_us op n timeout_us rate us", func(r *run, c guavaConfig) func(guavaStep) {
+	g := &guavaReplay{run: r, now: c.Start, sleeping: c.Sleeping, reference: guavaLimiter{bursty: c.Kind == "bursty", warmup: float64(c.WarmUp), cold: float64(c.Cold)}}
 	failed := g.reference.setRate(c.Start, float64(c.Rate))
 	checkSameOrNull(r, "create_error", c.Error, failed)
 	if failed != nil || r.stopped {
@@ -62,42 +62,39 @@ var guavaReplayer = replaying("now_us op n timeout_us rate us", func(r *run, c g
 		r.skipStep(refusedPace)
 	}
 	return g.step
-})
-
-// pacer has the methods that SmoothBursty and SmoothWarmingUp share.
-type pacer interface {
-	ReserveAt(t time.Time, n int, limit time.Duration) (wait time.Duration, ok bool)
-	SetRateAt(t time.Time, r limiter.Rate) error
-}
+}))
 
 // newPacer returns nil if weir refuses the config.
-func newPacer(c guavaConfig) pacer {
-	t0, rate := microTime(c.Start), limiter.PerSecond(float64(c.Rate))
+func newPacer(c guavaConfig) *guava.RateLimiter {
+	rate := limiter.PerSecond(float64(c.Rate))
 	if c.Kind == "bursty" {
 		smooth := guava.SmoothBurstyConfig{Rate: rate}
 		if smooth.Validate() != nil {
 			return nil
 		}
-		return guava.NewSmoothBurstyAt(smooth, t0)
+		return guava.NewSmoothBursty(smooth)
 	}
 	warmup := guava.SmoothWarmingUpConfig{Rate: rate, WarmUp: time.Duration(c.WarmUp) * time.Microsecond, ColdFactor: float64(c.Cold)}
 	if c.Cold == 0 || warmup.Validate() != nil {
 		return nil
 	}
-	return guava.NewSmoothWarmingUpAt(warmup, t0)
+	return guava.NewSmoothWarmingUp(warmup)
 }
 
 type guavaReplay struct {
 	*run
+	now       int64 // the time of the clock, in microseconds
 	sleeping  bool
 	reference guavaLimiter
-	weir      pacer
+	weir      *guava.RateLimiter
 }
 
 func (g *guavaReplay) step(s guavaStep) {
 	if g.weir == nil {
 		g.skipStep(refusedPace)
 	}
+	advanceBubble(microDuration(s.Now - g.now))
+	g.now = s.Now
 	after := s.Now
 	switch s.Op {
 	case "acquire":
@@ -135,7 +132,7 @@ func (g *guavaReplay) checkInvalid(s guavaStep) bool {
 	if g.weir == nil {
 		return true
 	}
-	if _, ok := g.weir.ReserveAt(microTime(s.Now), s.N, limiter.Never); ok {
+	if _, ok := g.weir.Reserve(s.N, limiter.Never); ok {
 		g.mismatch("weir grants %d permits", s.N)
 	}
 	return true
@@ -179,7 +176,7 @@ func (g *guavaReplay) compare(s guavaStep, timeout int64, ok bool, wait int64) {
 	if g.weir == nil || g.stopped {
 		return
 	}
-	weirWait, weirOK := g.weir.ReserveAt(microTime(s.Now), s.N, microDuration(timeout))
+	weirWait, weirOK := g.weir.Reserve(s.N, microDuration(timeout))
 	if weirOK != ok || weirWait != microDuration(wait) {
 		g.mismatch("weir has ok %t, wait %s: %s", weirOK, weirWait, g.seq.Steps[g.at])
 	}
@@ -191,7 +188,7 @@ func (g *guavaReplay) setRate(s guavaStep) {
 	if g.weir == nil {
 		return
 	}
-	err := g.weir.SetRateAt(microTime(s.Now), limiter.PerSecond(float64(s.Rate)))
+	err := g.weir.SetRate(limiter.PerSecond(float64(s.Rate)))
 	switch {
 	case math.IsInf(float64(s.Rate), 1):
 		g.skipStep(refusedPace)
@@ -200,8 +197,6 @@ func (g *guavaReplay) setRate(s guavaStep) {
 		g.mismatch("weir has error %v: %s", err, g.seq.Steps[g.at])
 	}
 }
-
-func microTime(us int64) time.Time { return time.UnixMicro(us) }
 
 // microDuration returns a duration in microseconds, or limiter.Never if it is too long for one.
 func microDuration(us int64) time.Duration {

@@ -98,7 +98,7 @@ func (s cellStep) interval() time.Duration {
 
 // bucket returns a TokenBucket that is full at the time tat, or now if that is nil.
 func (s cellStep) bucket(rate limiter.Rate, tat *int64) *limiter.TokenBucket {
-	b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, nanoTime(s.At))
+	b := limiters.NewTokenBucket(limiter.TokenBucketConfig{Rate: rate, Burst: int(s.MaxBurst + 1)}, nanoTime(s.At))
 	if tat != nil {
 		b.TakeAt(nanoTime(*tat-int64(s.interval())), 1)
 	}

@@ -57,6 +57,9 @@ func inBubble(p replayer) replayer {
 	}}
 }
 
+// advanceBubble advances the clock of the bubble.
+func advanceBubble(d time.Duration) { time.Sleep(d) }
+
 type waitReplay struct {
 	*run
 	began     time.Time

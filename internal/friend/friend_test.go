@@ -99,7 +99,7 @@ var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 var limiters = limiter.Inside(friend.Key{})
 
 func newBucket() *limiter.TokenBucket {
-	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(10, time.Second), Burst: 5}, t0)
+	return limiters.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(10, time.Second), Burst: 5}, t0)
 }
 
 func TestFunctionsOfATokenBucket(t *testing.T) {
@@ -154,7 +154,7 @@ func (k clonedKey) Clone(friend.Key) clonedKey {
 }
 
 func TestFunctionsOfAGroup(t *testing.T) {
-	g := limiter.NewGroupAt(limiter.GroupConfig[clonedKey]{Rate: limiter.Per(10, time.Second), Burst: 1}, t0)
+	g := limiter.NewGroup(limiter.GroupConfig[clonedKey]{Rate: limiter.Per(10, time.Second), Burst: 1})
 	bare := g.Inside(friend.Key{})
 	copies = 0
 	require.True(t, bare.LookAt(t0, "a", 1).OK)
@@ -187,12 +187,12 @@ func (s *slotLimiter) Predict(ahead int64, n int) (time.Duration, bool) {
 func TestQueueTakesFromItsSource(t *testing.T) {
 	s := &slotLimiter{free: 1}
 	q := limiters.NewQueue(s, 1)
-	require.NoError(t, q.Wait(t.Context(), 1, time.Hour))
+	require.NoError(t, q.Wait(t.Context(), 1))
 	require.Zero(t, s.free)
 	require.False(t, q.HasWaiters())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, q.Wait(ctx, 1, time.Hour))
+	require.Error(t, q.Wait(ctx, 1))
 	require.False(t, q.HasWaiters())
 	q.WakeFirst()
 }

@@ -4,7 +4,6 @@ package remote
 
 import (
 	"context"
-	"time"
 )
 
 // Tokens are the tokens that a Remote has granted. The zero value is none.
@@ -48,16 +47,16 @@ func Take[R any](ctx context.Context, r interface {
 	return result, t, nil
 }
 
-// Wait is WaitAtMost of a Remote that has this method, as limiter.WaitLimiter says.
-func Wait(ctx context.Context, r any, n int, maxWait time.Duration) (t Tokens, err error) {
+// Wait is Wait of a Remote that has this method, as limiter.WaitLimiter says.
+func Wait(ctx context.Context, r any, n int) (t Tokens, err error) {
 	if reserver, ok := r.(interface {
-		WaitReserve(ctx context.Context, n int, maxWait time.Duration) (func(ctx context.Context, n int) error, error)
+		WaitReserve(ctx context.Context, n int) (func(ctx context.Context, n int) error, error)
 	}); ok {
-		t.refund, err = reserver.WaitReserve(ctx, n, maxWait)
+		t.refund, err = reserver.WaitReserve(ctx, n)
 	} else {
 		err = r.(interface {
-			WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
-		}).WaitAtMost(ctx, n, maxWait)
+			Wait(ctx context.Context, n int) error
+		}).Wait(ctx, n)
 	}
 	if err != nil {
 		return Tokens{}, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +20,7 @@ func (p plain) Take(context.Context, int) (limiter.Result, error) {
 	return limiter.Result{OK: true, Limit: 7}, p.err
 }
 
-func (p plain) WaitAtMost(context.Context, int, time.Duration) error { return p.err }
+func (p plain) Wait(context.Context, int) error { return p.err }
 
 // reserving takes tokens back.
 type reserving struct {
@@ -38,7 +37,7 @@ func (r reserving) Reserve(context.Context, int) (limiter.Result, func(context.C
 	return limiter.Result{OK: true, Limit: 8}, r.refund, r.err
 }
 
-func (r reserving) WaitReserve(context.Context, int, time.Duration) (func(context.Context, int) error, error) {
+func (r reserving) WaitReserve(context.Context, int) (func(context.Context, int) error, error) {
 	return r.refund, r.err
 }
 
@@ -48,11 +47,11 @@ func TestTokensReturnToTheirRemote(t *testing.T) {
 			back := 0
 			for limit, r := range map[int]interface {
 				limiter.Remote
-				WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error
+				Wait(ctx context.Context, n int) error
 			}{7: plain{err}, 8: reserving{plain{err}, &back}} {
 				result, taken, gotErr := remote.Take[limiter.Result](t.Context(), r, 3)
 				require.Equal(t, limit, result.Limit)
-				waited, waitErr := remote.Wait(t.Context(), r, 4, time.Second)
+				waited, waitErr := remote.Wait(t.Context(), r, 4)
 				require.Equal(t, []error{err, err}, []error{gotErr, waitErr})
 				require.Equal(t, []bool{err == nil, err == nil}, []bool{taken.Granted(), waited.Granted()})
 				gone, cancel := context.WithCancel(t.Context())

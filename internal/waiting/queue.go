@@ -20,7 +20,7 @@ type Source interface {
 type Queue interface {
 	// Wait returns nil once the source has taken n tokens for the caller. Its errors are those of
 	// limiter.WaitLimiter.
-	Wait(ctx context.Context, n int, maxWait time.Duration) error
+	Wait(ctx context.Context, n int) error
 	// HasWaiters reports whether a caller waits.
 	HasWaiters() bool
 	// WakeFirst makes the first waiter try again.

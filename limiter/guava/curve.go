@@ -13,10 +13,10 @@ type curve struct {
 	stored   float64 // permits
 	max      float64 // the most stored permits
 
-	burst float64 // of SmoothBursty: the seconds whose permits are stored
+	burst float64 // without a warm-up: the seconds whose permits are stored
 
-	// Of SmoothWarmingUp, whose stored permits cost more than fresh ones:
-	warmUp     float64 // 0 for SmoothBursty
+	// With a warm-up, stored permits cost more than fresh ones:
+	warmUp     float64 // 0 for none
 	coldFactor float64 // how many times more the last stored permit costs
 	threshold  float64 // stored permits up to this number cost as much as fresh ones
 	slope      float64

@@ -10,13 +10,13 @@
 //
 // The cost of a request is a time. A request of any size goes at once if earlier requests are paid
 // for, which means that the time they cost has passed. The next request waits for the cost of this
-// one. Unused permits are stored for a while. Stored permits of a [SmoothBursty] are free. Those of
-// a [SmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has become
-// cold.
+// one. Unused permits are stored for a while. Stored permits of [NewSmoothBursty] are free. Those
+// of [NewSmoothWarmingUp] cost more than fresh ones, because the service behind the limiter has
+// become cold.
 //
-// Both limiters implement limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in order
-// of arrival, are charged when they are served, and get the same errors. To name or combine them,
-// use limiter.NewJoint.
+// A [RateLimiter] implements limiter.TimedLimiter and limiter.WaitLimiter: waiters are served in
+// order of arrival, are charged when they are served, and get the same errors. To name or combine
+// them, use limiter.NewJoint.
 //
 // Time is counted in microseconds, as in Guava, so intervals are cut to whole microseconds: rates
 // drift a little, and single permits at more than a million per second cost nothing. For an exact

@@ -9,8 +9,6 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 // A program reads a disk at a given pace, in requests of any size.
 func Example() {
 	disk := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(100_000)})
@@ -25,11 +23,12 @@ func Example() {
 	// Output: true
 }
 
-func ExampleSmoothBursty() {
-	s := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4)}, noon)
+// A request of any size goes at once, and the next one pays for it.
+func ExampleRateLimiter() {
+	s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4)})
 	for _, n := range []int{10, 1, 1} {
-		wait, _ := s.ReserveAt(noon, n, limiter.Never)
-		fmt.Println(wait)
+		wait, _ := s.Reserve(n, limiter.Never)
+		fmt.Println(wait.Round(250 * time.Millisecond))
 	}
 	// Output:
 	// 0s
@@ -37,13 +36,14 @@ func ExampleSmoothBursty() {
 	// 2.75s
 }
 
-func ExampleSmoothWarmingUp() {
-	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: 4 * time.Second}, noon)
-	now := noon
+func ExampleNewSmoothWarmingUp() {
+	w := guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: 4 * time.Second})
+	var last time.Duration
 	for range 6 {
-		wait, _ := w.ReserveAt(now, 1, limiter.Never)
-		fmt.Println(wait)
-		now = now.Add(wait)
+		wait, _ := w.Reserve(1, limiter.Never)
+		wait = wait.Round(125 * time.Millisecond)
+		fmt.Println(wait - last)
+		last = wait
 	}
 	// Output:
 	// 0s
@@ -56,23 +56,22 @@ func ExampleSmoothWarmingUp() {
 
 // After any idle time, the permits of two seconds are stored.
 func ExampleSmoothBurstyConfig() {
-	s := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 2 * time.Second}, noon)
-	later := noon.Add(time.Hour)
+	s := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(4), MaxBurst: 2 * time.Second})
+	later := time.Now().Add(time.Hour)
 	for _, n := range []int{8, 1, 1} {
-		wait, _ := s.ReserveAt(later, n, limiter.Never)
-		fmt.Println(wait)
+		fmt.Println(s.TakeAt(later, n).OK)
 	}
 	// Output:
-	// 0s
-	// 0s
-	// 250ms
+	// true
+	// true
+	// false
 }
 
 // When cold, an interval is four times as long.
 func ExampleSmoothWarmingUpConfig() {
-	w := guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(10), WarmUp: time.Second, ColdFactor: 4}, noon)
-	w.ReserveAt(noon, 1, limiter.Never) // goes at once, and the next request pays for it
-	wait, _ := w.ReserveAt(noon, 1, limiter.Never)
+	w := guava.NewSmoothWarmingUp(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(10), WarmUp: time.Second, ColdFactor: 4})
+	w.Reserve(1, limiter.Never) // goes at once, and the next request pays for it
+	wait, _ := w.Reserve(1, limiter.Never)
 	fmt.Println(wait > 300*time.Millisecond, wait <= 400*time.Millisecond)
 	// Output: true true
 }

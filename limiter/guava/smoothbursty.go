@@ -8,7 +8,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// SmoothBurstyConfig configures a [SmoothBursty].
+// SmoothBurstyConfig is the argument of [NewSmoothBursty].
 type SmoothBurstyConfig struct {
 	// Rate is the rate at which permits are added; not Unlimited. Required.
 	Rate limiter.Rate
@@ -28,24 +28,18 @@ func (c SmoothBurstyConfig) Validate() error {
 	return err
 }
 
-// SmoothBursty is Guava's RateLimiter without a warm-up: a pacer that stores the permits of idle
-// time, up to those of MaxBurst. Stored permits are free.
+// NewSmoothBursty returns Guava's RateLimiter without a warm-up. It stores the permits of idle
+// time, up to those of MaxBurst. Stored permits are free. A new one has no stored permits.
 //
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
-// work: use NewSmoothBursty.
-type SmoothBursty struct{ *pacer }
+// NewSmoothBursty panics with the error of c.Validate if c is invalid.
+func NewSmoothBursty(c SmoothBurstyConfig) *RateLimiter { return newSmoothBursty(c, time.Now()) }
 
-// NewSmoothBursty returns a pacer without stored permits. It panics with the error of c.Validate if
-// c is invalid.
-func NewSmoothBursty(c SmoothBurstyConfig) *SmoothBursty { return NewSmoothBurstyAt(c, time.Now()) }
-
-// NewSmoothBurstyAt is like NewSmoothBursty, for use with TakeAt and ReserveAt from t0 on.
-func NewSmoothBurstyAt(c SmoothBurstyConfig, t0 time.Time) *SmoothBursty {
+func newSmoothBursty(c SmoothBurstyConfig, t0 time.Time) *RateLimiter {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	if c.MaxBurst == 0 {
 		c.MaxBurst = time.Second
 	}
-	return &SmoothBursty{newPacer(c.Rate, c.MaxWaiters, t0, curve{burst: c.MaxBurst.Seconds()})}
+	return newRateLimiter(c.Rate, c.MaxWaiters, t0, curve{burst: c.MaxBurst.Seconds()})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-go/weir/limiter"
 )
 
-// SmoothWarmingUpConfig configures a [SmoothWarmingUp].
+// SmoothWarmingUpConfig is the argument of [NewSmoothWarmingUp].
 type SmoothWarmingUpConfig struct {
 	// Rate is the rate at which permits are added once the limiter is warm; not Unlimited.
 	// Required.
@@ -37,7 +37,7 @@ func (c SmoothWarmingUpConfig) Validate() error {
 	return err
 }
 
-// SmoothWarmingUp is Guava's RateLimiter with a warm-up: a pacer for a service that must not be
+// NewSmoothWarmingUp returns Guava's RateLimiter with a warm-up, for a service that must not be
 // called at the full rate after idle time, for example because its caches are cold. The more
 // permits are stored, the more each of them costs.
 //
@@ -48,22 +48,17 @@ func (c SmoothWarmingUpConfig) Validate() error {
 //	       └─────────────┬───┬── stored permits
 //	                threshold max
 //
-// A new limiter is cold. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
-// The zero value does not work: use NewSmoothWarmingUp.
-type SmoothWarmingUp struct{ *pacer }
-
-// NewSmoothWarmingUp returns a cold pacer. It panics with the error of c.Validate if c is invalid.
-func NewSmoothWarmingUp(c SmoothWarmingUpConfig) *SmoothWarmingUp {
-	return NewSmoothWarmingUpAt(c, time.Now())
+// A new one is cold. NewSmoothWarmingUp panics with the error of c.Validate if c is invalid.
+func NewSmoothWarmingUp(c SmoothWarmingUpConfig) *RateLimiter {
+	return newSmoothWarmingUp(c, time.Now())
 }
 
-// NewSmoothWarmingUpAt is like NewSmoothWarmingUp, for use with TakeAt and ReserveAt from t0 on.
-func NewSmoothWarmingUpAt(c SmoothWarmingUpConfig, t0 time.Time) *SmoothWarmingUp {
+func newSmoothWarmingUp(c SmoothWarmingUpConfig, t0 time.Time) *RateLimiter {
 	if err := c.Validate(); err != nil {
 		panic(err)
 	}
 	if c.ColdFactor == 0 {
 		c.ColdFactor = 3
 	}
-	return &SmoothWarmingUp{newPacer(c.Rate, c.MaxWaiters, t0, curve{warmUp: float64(c.WarmUp.Microseconds()), coldFactor: c.ColdFactor})}
+	return newRateLimiter(c.Rate, c.MaxWaiters, t0, curve{warmUp: float64(c.WarmUp.Microseconds()), coldFactor: c.ColdFactor})
 }

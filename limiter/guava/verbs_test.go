@@ -1,6 +1,7 @@
 package guava_test
 
 import (
+	"context"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -12,15 +13,8 @@ import (
 	"github.com/weir-go/weir/limiter/guava"
 )
 
-// limiterMethods has the methods that pacers share with other limiters.
-type limiterMethods interface {
-	limiter.TimedLimiter
-	limiter.WaitLimiter
-	Refund(taken time.Time, n int)
-}
-
-func pacers() map[string]limiterMethods {
-	return map[string]limiterMethods{
+func pacers() map[string]*guava.RateLimiter {
+	return map[string]*guava.RateLimiter{
 		"bursty":     guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(2)}, start),
 		"warming up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(2), WarmUp: us, ColdFactor: 1}, start),
 	}
@@ -79,8 +73,8 @@ func TestARefundOfAnEarlierRequest(t *testing.T) {
 func TestPacersInAJoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace := guava.NewSmoothBursty(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)})
-		named := limiter.NewJoint(limiter.JointConfig{Name: "disk"}, pace)
-		both := limiter.NewJoint(limiter.JointConfig{}, named, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Minute}))
+		named := limiter.NewJoint("disk", pace)
+		both := limiter.NewJoint("", named, limiter.NewSlidingLog(limiter.WindowConfig{Limit: 100, Window: time.Minute}))
 		began := time.Now()
 		require.True(t, both.Take(3).OK)
 		require.False(t, both.Take(1).OK)
@@ -89,7 +83,10 @@ func TestPacersInAJoint(t *testing.T) {
 		require.NoError(t, named.Wait(t.Context(), 1))
 		require.Equal(t, 4*sec, time.Since(began))
 		require.EqualValues(t, 1, named.Stats().Waited)
-		require.ErrorIs(t, pace.WaitAtMost(t.Context(), 1, sec-1), limiter.ErrLimited)
+		soon, cancel := context.WithTimeout(t.Context(), sec-1)
+		defer cancel()
+		require.ErrorIs(t, pace.Wait(soon, 1), limiter.ErrLimited)
+		require.Equal(t, 4*sec, time.Since(began), "it is refused at once")
 	})
 }
 

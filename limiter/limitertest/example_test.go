@@ -12,8 +12,8 @@ import (
 func Example() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
-			New: func(t0 time.Time) limiter.TimedLimiter {
-				return limiter.NewSlidingLogAt(limiter.WindowConfig{Limit: 5, Window: 10 * time.Second}, t0)
+			New: func(time.Time) limiter.TimedLimiter {
+				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: 5, Window: 10 * time.Second})
 			},
 			Limit: 5,
 			Most:  func(span time.Duration) int { return 5 * (1 + int(span/(10*time.Second))) },
@@ -26,8 +26,8 @@ func Example() {
 func ExampleSubject() {
 	_ = func(t *testing.T) {
 		limitertest.Run(t, limitertest.Subject{
-			New: func(t0 time.Time) limiter.TimedLimiter {
-				return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5}, t0)
+			New: func(time.Time) limiter.TimedLimiter {
+				return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(1), Burst: 5})
 			},
 			Limit: 5,
 			Most:  func(span time.Duration) int { return 5 + int(span/time.Second) },

@@ -71,8 +71,8 @@ func requestStep(t0 time.Time, pace time.Duration, of func(c *client) (string, l
 
 func TestTokenBucket(t *testing.T) {
 	checkModel(t, bucketModel(), func() func(*client) {
+		b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, token), Burst: burst})
 		t0 := time.Now()
-		b := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.Per(1, token), Burst: burst}, t0)
 		return requestStep(t0, token/2, func(*client) (string, limiter.TimedLimiter) { return "", b })
 	})
 }
@@ -81,8 +81,8 @@ func TestTokenBucket(t *testing.T) {
 // a call with an earlier time may find fewer tokens after other keys were evicted.
 func TestLimiterGroup(t *testing.T) {
 	checkModel(t, bucketModel(), func() func(*client) {
+		g := limiter.NewGroup(limiter.GroupConfig[string]{Rate: limiter.Per(1, token), Burst: burst})
 		t0 := time.Now()
-		g := limiter.NewGroupAt(limiter.GroupConfig[string]{Rate: limiter.Per(1, token), Burst: burst}, t0)
 		return requestStep(t0, 0, func(c *client) (string, limiter.TimedLimiter) {
 			key := string(rune('a' + c.IntN(3)))
 			return key, g.Get(key)

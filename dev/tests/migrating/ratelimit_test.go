@@ -17,9 +17,9 @@ import (
 
 // A rate of 64 per second, with times that are multiples of 1/64 s, is exact in float64.
 func TestTokenBucketDecidesLikeRateLimiter(t *testing.T) {
-	t0 := time.Unix(0, 0)
+	t0 := time.Now()
 	peer := rate.NewLimiter(64, 10)
-	own := limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(64), Burst: 10}, t0)
+	own := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(64), Burst: 10})
 	random, at, allowed := rand.New(rand.NewPCG(1, 2)), t0, 0
 	for range 10_000 {
 		at = at.Add(time.Duration(random.IntN(6)) * time.Second / 64)

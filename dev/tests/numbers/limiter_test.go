@@ -56,7 +56,7 @@ func refusedShare(load float64, burst int) string {
 }
 
 func newBucket(burst int) *limiter.TokenBucket {
-	return limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst}, t0)
+	return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(perSecond), Burst: burst})
 }
 
 // A limiter whose callers wait for up to w refuses the same calls as a limiter without a wait whose

@@ -134,7 +134,7 @@ func TestInAnySpanAFleetAllowsNoMoreThanTheLimitAndTheLeases(t *testing.T) {
 		spare := nodes * baseConfig.Max
 		for name, model := range map[string]func() (limiter.Limiter, grantBound){
 			"token bucket": func() (limiter.Limiter, grantBound) {
-				return bucket(float64(rate), burst), rateBound{limiter.NewTokenBucketAt(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare}, time.Now().Add(-time.Hour))}
+				return bucket(float64(rate), burst), rateBound{limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.PerSecond(float64(rate)), Burst: burst + spare})}
 			},
 			"sliding log": func() (limiter.Limiter, grantBound) {
 				return limiter.NewSlidingLog(limiter.WindowConfig{Limit: burst, Window: time.Second}), &spanBound{most: burst + spare, span: time.Second}

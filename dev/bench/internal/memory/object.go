@@ -73,11 +73,11 @@ func singleObjects() []Object {
 		{"window.Calls with latency: two histograms of 256 buckets, one over time", 200, 0, repeat(func() any { return afterOneRecord(window.CallsConfig{Latency: true}) })},
 		{"window.View, 10 buckets", 1000, 0, repeat(func() any { return window.NewView(window.Config{}) })},
 		{"limiter.TokenBucket", 1000, 0, repeat(func() any { return limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: perSecond}) })},
-		{"limiter.FixedWindow", 1000, 0, repeat(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
-		{"limiter.SlidingWindow, 10 parts", 1000, 0, repeat(func() any {
+		{"limiter.NewFixedWindow", 1000, 0, repeat(func() any { return limiter.NewFixedWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute}) })},
+		{"limiter.NewSlidingWindow, 10 parts", 1000, 0, repeat(func() any {
 			return limiter.NewSlidingWindow(limiter.WindowConfig{Limit: 100, Window: time.Minute})
 		})},
-		{"limiter.SlidingLog, full with 100", 1000, 0, repeat(func() any { return newFullLog(100) })},
+		{"limiter.NewSlidingLog, full with 100", 1000, 0, repeat(func() any { return newFullLog(100) })},
 		{"inflight.Limiter", 1000, 0, repeat(func() any { return inflight.New(inflight.Config{Limit: 10}) })},
 		{"x/time/rate.Limiter", 1000, 0, repeat(func() any { return rate.NewLimiter(1, 1) })},
 		{"weir.Gate", 1000, 0, repeat(func() any { return weir.New("bench", weir.Config{Rate: perSecond}) })},

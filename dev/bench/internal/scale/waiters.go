@@ -45,7 +45,7 @@ func (t timer) queue(end endWaits) func(size int) (float64, error) {
 func wait(size int, end endWaits) error {
 	b := limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: limiter.Per(1, time.Duration(1<<40)), Burst: size})
 	taken := limiter.Reserve(b, size)
-	named := limiter.NewJoint(limiter.JointConfig{Name: "bench"}, b)
+	named := limiter.NewJoint("bench", b)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var all sync.WaitGroup

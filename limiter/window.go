@@ -15,226 +15,14 @@ import (
 	"github.com/weir-go/weir/internal/ring"
 )
 
-// windowLimiter implements FixedWindow, SlidingWindow and SlidingLog: it adds a lock, a clock and a
-// queue of waiters to a windowCounter. Times are durations since epoch.
-type windowLimiter struct {
-	*statistics
-	epoch        time.Time
-	limit        int64
-	window       time.Duration
-	countRefused bool
-	queue        waitQueue
-
-	mu      sync.Mutex
-	latest  time.Duration // the latest time of a request
-	counter windowCounter
-}
-
-// windowCounter counts the tokens taken in a window. It never moves back in time.
-type windowCounter interface {
-	// advance moves the window forward to a time, or leaves it if it is already later. It returns
-	// the number of tokens in the window.
-	advance(at time.Duration) (used int64)
-	// add counts n tokens at the time of the window.
-	add(n int64)
-	// refund removes n tokens from the count, the oldest first, so that no window exceeds the
-	// limit.
-	refund(n int64)
-	// covers reports whether tokens taken at a time still count.
-	covers(at time.Duration) bool
-	// earliest returns the earliest time at which n tokens can be taken.
-	earliest(n int64) time.Duration
-	// renewed returns a counter of the same window that has counted nothing.
-	renewed() windowCounter
-}
-
-func newWindowLimiter(c WindowConfig, epoch time.Time, counter windowCounter) *windowLimiter {
-	l := &windowLimiter{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: counter}
-	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
-	l.queue.maxWaiters = c.MaxWaiters
-	l.queue.keepStatistics(l.statistics)
-	return l
-}
-
-// Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
-// numbers of the refusal if no tokens were taken.
-func (l *windowLimiter) Take(n int) Result {
-	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused, clock.ReadTolerance), n)
-}
-
-// TakeAt is Take at the time t.
-func (l *windowLimiter) TakeAt(t time.Time, n int) Result {
-	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused, clock.GivenTolerance), n)
-}
-
-// Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
-func (l *windowLimiter) Wait(ctx context.Context, n int) error { return l.WaitAtMost(ctx, n, Never) }
-
-// WaitAtMost is like Wait but returns a *[LimitedError] at once if the wait would exceed maxWait.
-func (l *windowLimiter) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	if l.isShadow() {
-		return takeWithoutWait(ctx, l, n)
-	}
-	_, err := l.waitTaken(ctx, n, maxWait, nil)
-	return err
-}
-
-func (l *windowLimiter) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
-	return l.queue.wait(ctx, l, n, maxWait, w)
-}
-
-func (l *windowLimiter) period() time.Duration { return l.window }
-
-// takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
-// statistics.
-func (l *windowLimiter) takeAt(at time.Duration, n int, countRefused bool, tolerance time.Duration) (r Result) {
-	if l.queue.waitingTokens.Load() != 0 {
-		return l.peekAt(at, 0, n)
-	}
-	return l.acquireAt(at, int64(n), countRefused, tolerance)
-}
-
-// peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
-// respects the queue, as takeAt does. predictAt and acquireAt do not.
-func (l *windowLimiter) peekAt(at time.Duration, ahead int64, n int) Result {
-	waiting := l.queue.waitingTokens.Load()
-	r := l.predictAt(at, waiting+ahead, n)
-	if waiting != 0 {
-		refuseBehindWaiters(&r, n)
-	}
-	return r
-}
-
-func (l *windowLimiter) acquire(n int) (Result, taken) {
-	at := time.Since(l.epoch)
-	r := l.acquireAt(at, int64(n), false, clock.ReadTolerance)
-	return r, takenBy(r, at, n)
-}
-
-// acquireAt takes n tokens without regard to the queue.
-func (l *windowLimiter) acquireAt(at time.Duration, n int64, countRefused bool, tolerance time.Duration) Result {
-	at = clampTime(at)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.restart(at, tolerance)
-	l.latest = max(l.latest, at)
-	left := l.limit - l.counter.advance(at)
-	if n > 0 && (n <= left || countRefused && n <= l.limit) {
-		l.counter.add(n)
-	}
-	r := l.describe(at, n <= left, n)
-	if n < 0 || n > l.limit {
-		r.OK, r.RetryAfter = false, Never
-	}
-	return r
-}
-
-// restart empties the window if its clock is a new one: see clock.IsNew. The caller holds the lock.
-func (l *windowLimiter) restart(at, tolerance time.Duration) bool {
-	isNew := clock.IsNew(l.epoch, at, l.latest, tolerance)
-	if isNew {
-		l.latest, l.counter = at, l.counter.renewed()
-	}
-	return isNew
-}
-
-func (l *windowLimiter) restartIfNew(t time.Time, tolerance time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.restart(clampTime(t.Sub(l.epoch)), tolerance)
-}
-
-func (l *windowLimiter) predict(ahead int64, n int) Result {
-	return l.predictAt(time.Since(l.epoch), ahead, n)
-}
-
-// predictAt returns the answer that acquireAt would give if ahead more tokens were taken first. It
-// takes nothing.
-func (l *windowLimiter) predictAt(at time.Duration, ahead int64, n int) Result {
-	at = clampTime(at)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	total := ahead + int64(n)
-	r := l.describe(at, total <= l.limit-l.counter.advance(at), total)
-	if n < 0 || int64(n) > l.limit {
-		r.OK, r.RetryAfter = false, Never
-	}
-	return r
-}
-
-// describe returns the answer to a request for n tokens. The caller holds the lock.
-func (l *windowLimiter) describe(at time.Duration, ok bool, n int64) Result {
-	used := l.counter.advance(at)
-	r := Result{OK: ok, Limit: int(l.limit), Remaining: int(max(l.limit-used, 0))}
-	if used > 0 {
-		r.ResetAfter = timeUntil(l.counter.earliest(l.limit), at)
-	}
-	if !ok {
-		r.RetryAfter = timeUntil(l.counter.earliest(max(n, 0)), at)
-	}
-	return r
-}
-
-func (l *windowLimiter) peek(t time.Time, ahead int64, n int) Result {
-	return l.peekAt(t.Sub(l.epoch), ahead, n)
-}
-
-func (l *windowLimiter) tryTake(t time.Time, n int, c counting) (Result, taken) {
-	at := t.Sub(l.epoch)
-	r := l.takeAt(at, n, c == refusedToo && l.countRefused, clock.ReadTolerance)
-	return r, takenBy(r, at, n)
-}
-
-// putBack gives back tokens that still count. Those that no longer count have left the window by
-// themselves.
-func (l *windowLimiter) putBack(_ time.Time, back taken, n int) taken {
-	l.mu.Lock()
-	if l.counter.covers(clampTime(back.at)) {
-		l.counter.refund(int64(back.use(n)))
-	}
-	l.mu.Unlock()
-	l.queue.wakeFirst()
-	return back
-}
-
-func (l *windowLimiter) refusedByJoint(t time.Time, n int, r Result, waited bool) {
-	l.recordRefusal(r, n)
-	if l.countRefused && !waited {
-		l.takeAt(t.Sub(l.epoch), n, true, clock.GivenTolerance)
-	}
-}
-
-func (l *windowLimiter) subscribe(w wakeup)   { l.queue.subscribe(w) }
-func (l *windowLimiter) unsubscribe(w wakeup) { l.queue.unsubscribe(w) }
-
-// clampTime returns the nearest time whose distance from any other such time does not overflow.
-func clampTime(at time.Duration) time.Duration { return min(max(at, firstPosition), lastPosition) }
-
-// timeUntil returns the time from now until at: 0 if at has passed, Never if at is Never.
-func timeUntil(at, now time.Duration) time.Duration {
-	if at == Never {
-		return Never
-	}
-	return max(at-now, 0)
-}
-
-// addWindows returns the time n windows after at, or Never if that is too late.
-func addWindows(at time.Duration, n int64, window time.Duration) time.Duration {
-	high, low := bits.Mul64(uint64(n), uint64(window))
-	if high > 0 || low > uint64(lastPosition) || at > lastPosition-time.Duration(low) {
-		return Never
-	}
-	return at + time.Duration(low)
-}
-
-// WindowConfig configures a [FixedWindow], a [SlidingWindow] or a [SlidingLog].
+// WindowConfig configures a [Window].
 type WindowConfig struct {
 	// Limit is the maximum number of tokens per window, from 1 to 2^31-1. Required.
 	Limit int
 	// Window is the length of a window, from 1ns to 36 years. Required.
 	Window time.Duration
-	// Buckets is the number of parts that a SlidingWindow divides the window into, up to 100,000.
-	// Default 10. FixedWindow and SlidingLog do not use it.
+	// Buckets is the number of parts into which NewSlidingWindow divides the window, up to 100,000.
+	// The other constructors do not use it. Default 10.
 	Buckets int
 	// CountRefused counts the tokens of refused requests as well, so that a caller that keeps
 	// asking stays locked out. A request to a [Joint] counts if any limiter of the Joint refuses
@@ -273,6 +61,13 @@ func (c WindowConfig) Validate() error {
 	return errors.Join(append(faults, validateCommon(c.MaxWaiters, c.Name, c.Shadow))...)
 }
 
+// mustBeValid panics with an error of Validate.
+func mustBeValid(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // validateCommon checks the fields that most configurations have.
 func validateCommon(maxWaiters int, name string, shadow bool) error {
 	var faults []error
@@ -285,34 +80,234 @@ func validateCommon(maxWaiters int, name string, shadow bool) error {
 	return errors.Join(faults...)
 }
 
-// FixedWindow allows up to Limit tokens per window of time. Windows are aligned to the Unix time
-// that the wall clock shows when the limiter is created: windows of a minute begin at full minutes,
-// windows of a day at midnight UTC. Later steps of the wall clock do not move them.
+// Window allows up to Limit tokens per window of time. Its constructors differ in what they count,
+// and so in the bound and in the memory: [NewFixedWindow], [NewSlidingWindow] and [NewSlidingLog].
+//
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not work: use one
+// of the constructors.
+type Window struct {
+	*statistics
+	epoch        time.Time
+	limit        int64
+	window       time.Duration
+	countRefused bool
+	queue        waitQueue
+
+	mu      sync.Mutex
+	latest  time.Duration // the latest time of a request
+	counter windowCounter
+}
+
+// windowCounter counts the tokens taken in a window. It never moves back in time.
+type windowCounter interface {
+	// advance moves the window forward to a time, or leaves it if it is already later. It returns
+	// the number of tokens in the window.
+	advance(at time.Duration) (used int64)
+	// add counts n tokens at the time of the window.
+	add(n int64)
+	// refund removes n tokens from the count, the oldest first, so that no window exceeds the
+	// limit.
+	refund(n int64)
+	// covers reports whether tokens taken at a time still count.
+	covers(at time.Duration) bool
+	// earliest returns the earliest time at which n tokens can be taken.
+	earliest(n int64) time.Duration
+	// renewed returns a counter of the same window that has counted nothing.
+	renewed() windowCounter
+}
+
+// newWindow returns a limiter for times from epoch on. c is valid.
+func newWindow(c WindowConfig, epoch time.Time, counter windowCounter) *Window {
+	l := &Window{epoch: epoch, limit: int64(c.Limit), window: c.Window, countRefused: c.CountRefused, latest: firstPosition, counter: counter}
+	l.statistics = newStatistics(c.Name, c.Shadow, func() (Result, time.Duration) { return l.peek(time.Now(), 0, 0), l.window })
+	l.queue.maxWaiters = c.MaxWaiters
+	l.queue.keepStatistics(l.statistics)
+	return l
+}
+
+// Take takes n tokens, or none if there are fewer. In shadow mode the result is always OK, with the
+// numbers of the refusal if no tokens were taken.
+func (l *Window) Take(n int) Result {
+	return l.record(l.takeAt(time.Since(l.epoch), n, l.countRefused, clock.ReadTolerance), n)
+}
+
+// TakeAt is Take at the time t.
+func (l *Window) TakeAt(t time.Time, n int) Result {
+	return l.record(l.takeAt(t.Sub(l.epoch), n, l.countRefused, clock.GivenTolerance), n)
+}
+
+// Wait takes n tokens as soon as there are that many. See [TokenBucket.Wait].
+func (l *Window) Wait(ctx context.Context, n int) error { return wait(ctx, l, n) }
+
+func (l *Window) waitTaken(ctx context.Context, n int, maxWait time.Duration, w *waiter) (taken, error) {
+	return l.queue.wait(ctx, l, n, maxWait, w)
+}
+
+func (l *Window) period() time.Duration { return l.window }
+
+// takeAt takes n tokens, unless callers wait in the queue. It does not count the request in the
+// statistics.
+func (l *Window) takeAt(at time.Duration, n int, countRefused bool, tolerance time.Duration) (r Result) {
+	if l.queue.waitingTokens.Load() != 0 {
+		return l.peekAt(at, 0, n)
+	}
+	return l.acquireAt(at, int64(n), countRefused, tolerance)
+}
+
+// peekAt returns the answer that Take(n) would give if ahead more tokens were taken before it. It
+// respects the queue, as takeAt does. predictAt and acquireAt do not.
+func (l *Window) peekAt(at time.Duration, ahead int64, n int) Result {
+	waiting := l.queue.waitingTokens.Load()
+	r := l.predictAt(at, waiting+ahead, n)
+	if waiting != 0 {
+		refuseBehindWaiters(&r, n)
+	}
+	return r
+}
+
+func (l *Window) acquire(n int) (Result, taken) {
+	at := time.Since(l.epoch)
+	r := l.acquireAt(at, int64(n), false, clock.ReadTolerance)
+	return r, takenBy(r, at, n)
+}
+
+// acquireAt takes n tokens without regard to the queue.
+func (l *Window) acquireAt(at time.Duration, n int64, countRefused bool, tolerance time.Duration) Result {
+	at = clampTime(at)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.restart(at, tolerance)
+	l.latest = max(l.latest, at)
+	left := l.limit - l.counter.advance(at)
+	if n > 0 && (n <= left || countRefused && n <= l.limit) {
+		l.counter.add(n)
+	}
+	r := l.describe(at, n <= left, n)
+	if n < 0 || n > l.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+	return r
+}
+
+// restart empties the window if its clock is a new one: see clock.IsNew. The caller holds the lock.
+func (l *Window) restart(at, tolerance time.Duration) bool {
+	isNew := clock.IsNew(l.epoch, at, l.latest, tolerance)
+	if isNew {
+		l.latest, l.counter = at, l.counter.renewed()
+	}
+	return isNew
+}
+
+func (l *Window) restartIfNew(t time.Time, tolerance time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.restart(clampTime(t.Sub(l.epoch)), tolerance)
+}
+
+func (l *Window) predict(ahead int64, n int) Result {
+	return l.predictAt(time.Since(l.epoch), ahead, n)
+}
+
+// predictAt returns the answer that acquireAt would give if ahead more tokens were taken first. It
+// takes nothing.
+func (l *Window) predictAt(at time.Duration, ahead int64, n int) Result {
+	at = clampTime(at)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	total := ahead + int64(n)
+	r := l.describe(at, total <= l.limit-l.counter.advance(at), total)
+	if n < 0 || int64(n) > l.limit {
+		r.OK, r.RetryAfter = false, Never
+	}
+	return r
+}
+
+// describe returns the answer to a request for n tokens. The caller holds the lock.
+func (l *Window) describe(at time.Duration, ok bool, n int64) Result {
+	used := l.counter.advance(at)
+	r := Result{OK: ok, Limit: int(l.limit), Remaining: int(max(l.limit-used, 0))}
+	if used > 0 {
+		r.ResetAfter = timeUntil(l.counter.earliest(l.limit), at)
+	}
+	if !ok {
+		r.RetryAfter = timeUntil(l.counter.earliest(max(n, 0)), at)
+	}
+	return r
+}
+
+func (l *Window) peek(t time.Time, ahead int64, n int) Result {
+	return l.peekAt(t.Sub(l.epoch), ahead, n)
+}
+
+func (l *Window) tryTake(t time.Time, n int, c counting) (Result, taken) {
+	at := t.Sub(l.epoch)
+	r := l.takeAt(at, n, c == refusedToo && l.countRefused, clock.ReadTolerance)
+	return r, takenBy(r, at, n)
+}
+
+// putBack gives back tokens that still count. Those that no longer count have left the window by
+// themselves.
+func (l *Window) putBack(_ time.Time, back taken, n int) taken {
+	l.mu.Lock()
+	if l.counter.covers(clampTime(back.at)) {
+		l.counter.refund(int64(back.use(n)))
+	}
+	l.mu.Unlock()
+	l.queue.wakeFirst()
+	return back
+}
+
+func (l *Window) refusedByJoint(t time.Time, n int, r Result, waited bool) {
+	l.recordRefusal(r, n)
+	if l.countRefused && !waited {
+		l.takeAt(t.Sub(l.epoch), n, true, clock.GivenTolerance)
+	}
+}
+
+func (l *Window) subscribe(w wakeup)   { l.queue.subscribe(w) }
+func (l *Window) unsubscribe(w wakeup) { l.queue.unsubscribe(w) }
+
+// clampTime returns the nearest time whose distance from any other such time does not overflow.
+func clampTime(at time.Duration) time.Duration { return min(max(at, firstPosition), lastPosition) }
+
+// timeUntil returns the time from now until at: 0 if at has passed, Never if at is Never.
+func timeUntil(at, now time.Duration) time.Duration {
+	if at == Never {
+		return Never
+	}
+	return max(at-now, 0)
+}
+
+// addWindows returns the time n windows after at, or Never if that is too late.
+func addWindows(at time.Duration, n int64, window time.Duration) time.Duration {
+	high, low := bits.Mul64(uint64(n), uint64(window))
+	if high > 0 || low > uint64(lastPosition) || at > lastPosition-time.Duration(low) {
+		return Never
+	}
+	return at + time.Duration(low)
+}
+
+// NewFixedWindow returns a limiter that allows up to Limit tokens in each window. Windows are
+// aligned to the Unix time that the wall clock shows when the limiter is created: windows of a
+// minute begin at full minutes, windows of a day at midnight UTC. Later steps of the wall clock do
+// not move them.
 //
 // It is the simplest limiter to explain (INCR and EXPIRE in Redis) and has the loosest bound: it
 // may allow up to twice Limit almost at once, around the end of one window and the start of the
-// next.
+// next. RetryAfter is minimal.
 //
-// RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
-// The zero value does not work: use NewFixedWindow.
-type FixedWindow struct{ *windowLimiter }
+// NewFixedWindow panics with the error of c.Validate if c is invalid.
+func NewFixedWindow(c WindowConfig) *Window { return newFixedWindow(c, time.Now()) }
 
-// NewFixedWindow returns a limiter whose current window is empty. It panics with the error of
-// c.Validate if c is invalid.
-func NewFixedWindow(c WindowConfig) *FixedWindow { return NewFixedWindowAt(c, time.Now()) }
-
-// NewFixedWindowAt is like NewFixedWindow, for use with TakeAt from t0 on.
-func NewFixedWindowAt(c WindowConfig, t0 time.Time) *FixedWindow {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newFixedWindow(c WindowConfig, t0 time.Time) *Window {
+	mustBeValid(c.Validate())
 	phase := time.Duration(t0.UnixNano()) % c.Window
 	if phase < 0 {
 		phase += c.Window
 	}
 	// long before t0, because TakeAt may be called with an earlier time
 	begin := -phase + firstPosition/c.Window*c.Window
-	return &FixedWindow{newWindowLimiter(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})}
+	return newWindow(c, t0, &fixedCounter{window: c.Window, begin: begin, limit: int64(c.Limit)})
 }
 
 // fixedCounter counts the tokens since begin, the start of the current window.
@@ -352,31 +347,25 @@ func (f *fixedCounter) earliest(n int64) time.Duration {
 	return addWindows(f.begin, (beyond+f.limit-1)/f.limit, f.window)
 }
 
-// SlidingWindow allows at most Limit tokens in any window, wherever it begins. The window has
-// Buckets parts, and tokens are counted in these parts and in one part more. So a token comes back
-// up to one part late: with 10 parts, after up to 1.1 windows.
+// NewSlidingWindow returns a limiter that allows at most Limit tokens in any window, wherever it
+// begins. The window has Buckets parts, and tokens are counted in these parts and in one part more.
+// So a token comes back up to one part late: with 10 parts, after up to 1.1 windows.
 //
 //	      ┌────────── Window ──────────┐
 //	|  3  |  0  |  5  |  1  |  0  |  2  |
 //	└─ counted, although only a part of it is in the window
 //
-// It uses 16 bytes for each part and for two more. RetryAfter is minimal for the tokens it counts.
-// All methods are safe for concurrent use. Only Wait and WaitAtMost block. The zero value does not
-// work: use NewSlidingWindow.
-type SlidingWindow struct{ *windowLimiter }
+// The limiter uses 16 bytes for each part and for two more. RetryAfter is minimal for the tokens it
+// counts.
+//
+// NewSlidingWindow panics with the error of c.Validate if c is invalid.
+func NewSlidingWindow(c WindowConfig) *Window { return newSlidingWindow(c, time.Now()) }
 
-// NewSlidingWindow returns a limiter with no tokens taken. It panics with the error of c.Validate
-// if c is invalid.
-func NewSlidingWindow(c WindowConfig) *SlidingWindow { return NewSlidingWindowAt(c, time.Now()) }
-
-// NewSlidingWindowAt is like NewSlidingWindow, for use with TakeAt from t0 on.
-func NewSlidingWindowAt(c WindowConfig, t0 time.Time) *SlidingWindow {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
+func newSlidingWindow(c WindowConfig, t0 time.Time) *Window {
+	mustBeValid(c.Validate())
 	buckets := cmp.Or(c.Buckets, defaultBuckets)
 	width := (int64(c.Window) + int64(buckets) - 1) / int64(buckets)
-	return &SlidingWindow{newWindowLimiter(c, t0, newRingCounter(width, int64(buckets), int64(c.Limit)))}
+	return newWindow(c, t0, newRingCounter(width, int64(buckets), int64(c.Limit)))
 }
 
 // ringCounter counts the tokens in the newest bucket and the span buckets before it. The ring
@@ -446,28 +435,20 @@ func (r *ringCounter) earliest(n int64) time.Duration {
 	return addWindows(begin, windows, time.Duration((r.span+1)*r.ring.Width()))
 }
 
-// SlidingLog allows exactly Limit tokens in any window: it remembers when each token was taken, and
-// each comes back after Window.
+// NewSlidingLog returns a limiter that allows exactly Limit tokens in any window: it remembers when
+// each token was taken, and each comes back after Window. RetryAfter is minimal.
 //
-// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. A SlidingLog uses 20
-// to 32 bytes for each moment in the window at which tokens were taken. There are at most Limit
-// such moments. If that is too much memory, use a [SlidingWindow]. Memory is released as the log
+// Limiters on a Redis sorted set and Redisson's RRateLimiter work like this. The limiter uses 20 to
+// 32 bytes for each moment in the window at which tokens were taken. There are at most Limit such
+// moments. If that is too much memory, use [NewSlidingWindow]. Memory is released as the log
 // shrinks.
 //
-// RetryAfter is minimal. All methods are safe for concurrent use. Only Wait and WaitAtMost block.
-// The zero value does not work: use NewSlidingLog.
-type SlidingLog struct{ *windowLimiter }
+// NewSlidingLog panics with the error of c.Validate if c is invalid.
+func NewSlidingLog(c WindowConfig) *Window { return newSlidingLog(c, time.Now()) }
 
-// NewSlidingLog returns a limiter with no tokens taken. It panics with the error of c.Validate if c
-// is invalid.
-func NewSlidingLog(c WindowConfig) *SlidingLog { return NewSlidingLogAt(c, time.Now()) }
-
-// NewSlidingLogAt is like NewSlidingLog, for use with TakeAt from t0 on.
-func NewSlidingLogAt(c WindowConfig, t0 time.Time) *SlidingLog {
-	if err := c.Validate(); err != nil {
-		panic(err)
-	}
-	return &SlidingLog{newWindowLimiter(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})}
+func newSlidingLog(c WindowConfig, t0 time.Time) *Window {
+	mustBeValid(c.Validate())
+	return newWindow(c, t0, &logCounter{window: c.Window, limit: int64(c.Limit), newest: firstPosition})
 }
 
 // logCounter counts the tokens in a log of entries.

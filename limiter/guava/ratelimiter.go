@@ -28,9 +28,12 @@ func validate(r limiter.Rate, maxWaiters int) error {
 	return err
 }
 
-// pacer is a curve with a lock, a clock and a queue. Times are durations since epoch.
-type pacer struct {
-	epoch time.Time
+// RateLimiter is Guava's RateLimiter, a pacer: see [NewSmoothBursty] and [NewSmoothWarmingUp].
+//
+// All methods are safe for concurrent use. Only Wait blocks. The zero value does not work: use one
+// of the constructors.
+type RateLimiter struct {
+	epoch time.Time // times are durations since then
 	queue waiting.Queue
 
 	mu     sync.Mutex
@@ -48,8 +51,8 @@ type lastRequest struct {
 	previous      time.Duration // when the request before was made
 }
 
-func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
-	p := &pacer{epoch: epoch, curve: c, latest: firstTime}
+func newRateLimiter(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *RateLimiter {
+	p := &RateLimiter{epoch: epoch, curve: c, latest: firstTime}
 	p.last.previous = firstTime
 	p.queue = limiters.NewQueue(queueSource{p}, maxWaiters)
 	p.curve.setRate(0, limiters.PerSecond(r))
@@ -58,16 +61,16 @@ func newPacer(r limiter.Rate, maxWaiters int, epoch time.Time, c curve) *pacer {
 
 // Take allows a request for n permits if earlier requests are paid for, and refuses it otherwise.
 // There is no limit on n: Remaining is math.MaxInt if a request may go, and 0 otherwise.
-func (p *pacer) Take(n int) limiter.Result {
+func (p *RateLimiter) Take(n int) limiter.Result {
 	return p.take(p.now(), n, clock.ReadTolerance)
 }
 
 // TakeAt is Take at the time t.
-func (p *pacer) TakeAt(t time.Time, n int) limiter.Result {
+func (p *RateLimiter) TakeAt(t time.Time, n int) limiter.Result {
 	return p.take(clampTime(t.Sub(p.epoch)), n, clock.GivenTolerance)
 }
 
-func (p *pacer) take(at time.Duration, n int, tolerance time.Duration) limiter.Result {
+func (p *RateLimiter) take(at time.Duration, n int, tolerance time.Duration) limiter.Result {
 	waiters := p.queue.HasWaiters()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +96,7 @@ func (p *pacer) take(at time.Duration, n int, tolerance time.Duration) limiter.R
 // made since, the next request may go n intervals earlier, less the time from taken until the last
 // of these requests. Without the undone request, the permits of that time might not have been
 // stored.
-func (p *pacer) Refund(taken time.Time, n int) {
+func (p *RateLimiter) Refund(taken time.Time, n int) {
 	if n < 1 {
 		return
 	}
@@ -119,38 +122,22 @@ func (p *pacer) Refund(taken time.Time, n int) {
 
 // Wait waits until earlier requests are paid for, and charges n permits to the next request.
 // Waiters are served in order of arrival. The errors are those of limiter.TokenBucket.Wait.
-func (p *pacer) Wait(ctx context.Context, n int) error { return p.WaitAtMost(ctx, n, limiter.Never) }
-
-// WaitAtMost is like Wait but returns a *limiter.LimitedError at once if the wait would exceed
-// maxWait.
-func (p *pacer) WaitAtMost(ctx context.Context, n int, maxWait time.Duration) error {
-	return p.queue.Wait(ctx, n, maxWait)
-}
+func (p *RateLimiter) Wait(ctx context.Context, n int) error { return p.queue.Wait(ctx, n) }
 
 // Reserve charges n permits and returns how long the caller must wait before it goes. If that
 // exceeds maxWait, or n is below 1, ok is false and nothing is charged. A reservation goes before
 // the callers that wait in the queue.
-func (p *pacer) Reserve(n int, maxWait time.Duration) (wait time.Duration, ok bool) {
+func (p *RateLimiter) Reserve(n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	return p.reserve(p.now(), n, maxWait)
-}
-
-// ReserveAt is Reserve at the time t.
-func (p *pacer) ReserveAt(t time.Time, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
-	return p.reserve(clampTime(t.Sub(p.epoch)), n, maxWait)
 }
 
 // SetRate changes the rate. The wait of the next request does not change, and the stored permits
 // keep their proportion to the maximum. If r is invalid, SetRate returns an error and changes
 // nothing.
-func (p *pacer) SetRate(r limiter.Rate) error { return p.setRate(p.now(), r) }
-
-// SetRateAt is SetRate at the time t.
-func (p *pacer) SetRateAt(t time.Time, r limiter.Rate) error {
-	return p.setRate(clampTime(t.Sub(p.epoch)), r)
-}
+func (p *RateLimiter) SetRate(r limiter.Rate) error { return p.setRate(p.now(), r) }
 
 // setRate need not wake the first waiter, because the time of the next request does not change.
-func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
+func (p *RateLimiter) setRate(at time.Duration, r limiter.Rate) error {
 	if err := validate(r, 0); err != nil {
 		return err
 	}
@@ -161,7 +148,7 @@ func (p *pacer) setRate(at time.Duration, r limiter.Rate) error {
 	return nil
 }
 
-func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
+func (p *RateLimiter) reserve(at time.Duration, n int, maxWait time.Duration) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.restartIfNew(at, clock.GivenTolerance)
@@ -176,7 +163,7 @@ func (p *pacer) reserve(at time.Duration, n int, maxWait time.Duration) (wait ti
 
 // restartIfNew lets the pacer begin at the time if its clock is a new one: see clock.IsNew. The
 // caller holds the lock.
-func (p *pacer) restartIfNew(at, tolerance time.Duration) {
+func (p *RateLimiter) restartIfNew(at, tolerance time.Duration) {
 	if clock.IsNew(p.epoch, at, p.latest, tolerance) {
 		p.begun, p.latest, p.last = false, at, lastRequest{previous: firstTime}
 	}
@@ -184,7 +171,7 @@ func (p *pacer) restartIfNew(at, tolerance time.Duration) {
 
 // startAt moves the start of the pacer to the first time it is given, if that is before its
 // creation.
-func (p *pacer) startAt(at time.Duration) {
+func (p *RateLimiter) startAt(at time.Duration) {
 	if !p.begun {
 		p.begun = true
 		p.curve.next = min(p.curve.next, floorMicros(at))
@@ -192,7 +179,7 @@ func (p *pacer) startAt(at time.Duration) {
 }
 
 // chargeRequest makes a request for n permits. The caller holds the lock.
-func (p *pacer) chargeRequest(at time.Duration, n int) {
+func (p *RateLimiter) chargeRequest(at time.Duration, n int) {
 	p.last = lastRequest{n: n, before: p.curve, previous: p.latest}
 	p.latest = max(p.latest, at)
 	p.curve.takePermits(floorMicros(at), float64(n))
@@ -201,7 +188,7 @@ func (p *pacer) chargeRequest(at time.Duration, n int) {
 
 // waitAfter returns how long a request must wait if others take ahead permits first. The caller
 // holds the lock.
-func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
+func (p *RateLimiter) waitAfter(at time.Duration, ahead int64) time.Duration {
 	p.startAt(at)
 	after := p.curve
 	if ahead > 0 {
@@ -210,8 +197,8 @@ func (p *pacer) waitAfter(at time.Duration, ahead int64) time.Duration {
 	return timeUntil(after.next, at)
 }
 
-// queueSource has the methods of a pacer that its queue uses.
-type queueSource struct{ *pacer }
+// queueSource has the methods of a RateLimiter that its queue uses.
+type queueSource struct{ *RateLimiter }
 
 func (s queueSource) Acquire(n int) (retryAfter time.Duration, ok bool) {
 	if n < 1 {
@@ -238,7 +225,7 @@ func (s queueSource) Predict(ahead int64, n int) (retryAfter time.Duration, ok b
 	return retryAfter, retryAfter == 0
 }
 
-func (p *pacer) now() time.Duration { return clampTime(time.Since(p.epoch)) }
+func (p *RateLimiter) now() time.Duration { return clampTime(time.Since(p.epoch)) }
 
 // Times are clamped to these bounds, so that no sum of two times and a microsecond overflows.
 const (

@@ -21,16 +21,10 @@ const (
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// pacer has the common methods of SmoothBursty and SmoothWarmingUp.
-type pacer interface {
-	ReserveAt(t time.Time, n int, maxWait time.Duration) (time.Duration, bool)
-	SetRateAt(t time.Time, r limiter.Rate) error
-}
-
 // caller calls a pacer, and waits as long as the pacer says.
 type caller struct {
 	t  *testing.T
-	p  pacer
+	p  *guava.RateLimiter
 	at time.Duration
 }
 
@@ -169,7 +163,7 @@ func TestWarmUpCostsTheSameHoweverItIsSplit(t *testing.T) { // scenario 42
 // second, at the times it printed. The waits in the document are 0, 0, 0, 0.499591 s and 0, 0,
 // 0.687186, 1.559174 s.
 func TestSourceDocument001(t *testing.T) {
-	run := func(p pacer, clock []time.Duration, want []time.Duration) {
+	run := func(p *guava.RateLimiter, clock []time.Duration, want []time.Duration) {
 		for i, n := range []int{1, 3, 10, 1} {
 			wait, ok := p.ReserveAt(start.Add(clock[i]), n, limiter.Never)
 			require.True(t, ok)
@@ -262,4 +256,55 @@ func TestAChangeOfRateStoresAtTheOldRateFirst(t *testing.T) {
 	c.at += 200 * ms
 	c.setRate(limiter.PerSecond(now))
 	c.acquire(1, 0, want)
+}
+
+// The permits cost 2⁶³ µs, the first number beyond int64.
+func TestTheLongestDebtIsOwed(t *testing.T) {
+	p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1e6 / math.Exp2(33))}, start)
+	_, ok := p.ReserveAt(start, 1<<30, 0)
+	require.True(t, ok, "the first request owes nothing")
+	_, ok = p.ReserveAt(start, 1, time.Hour)
+	require.False(t, ok)
+}
+
+func TestTimesBeforeThePacerBeganAreRoundedDown(t *testing.T) {
+	for before, want := range map[time.Duration]time.Duration{
+		1500 * time.Nanosecond: 2 * time.Microsecond,
+		time.Microsecond:       time.Microsecond,
+	} {
+		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start)
+		_, ok := p.ReserveAt(start, 0, 0) // the pacer begins here
+		require.False(t, ok)
+		wait, ok := p.ReserveAt(start.Add(-before), 1, time.Hour)
+		require.True(t, ok)
+		require.Equal(t, want, wait, "%v before", before)
+	}
+}
+
+// A zero time counts as a time that goes back.
+func TestAZeroTimeAddsNoTokens(t *testing.T) {
+	for name, p := range map[string]*guava.RateLimiter{
+		"smooth":  guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.PerSecond(1)}, start),
+		"warm-up": guava.NewSmoothWarmingUpAt(guava.SmoothWarmingUpConfig{Rate: limiter.PerSecond(1), WarmUp: sec}, start),
+	} {
+		_, ok := p.ReserveAt(start, 100, 0)
+		require.True(t, ok, name)
+		for range 3 {
+			_, ok = p.ReserveAt(time.Time{}, 1, year)
+			require.False(t, ok, name)
+			require.NoError(t, p.SetRateAt(time.Time{}, limiter.PerSecond(1)))
+		}
+	}
+}
+
+// The next permit comes after the last time that a RateLimiter can represent.
+func TestAWaitOfCenturiesIsNever(t *testing.T) {
+	for _, each := range []time.Duration{60 * year, 60*year + 1, 120 * year, 240 * year, math.MaxInt64} {
+		p := guava.NewSmoothBurstyAt(guava.SmoothBurstyConfig{Rate: limiter.Per(1, each)}, start)
+		var wait time.Duration
+		for range 5 {
+			wait, _ = p.ReserveAt(start, 1, limiter.Never)
+		}
+		require.Equal(t, limiter.Never, wait, "%s", each)
+	}
 }
