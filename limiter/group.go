@@ -113,6 +113,9 @@ func (g *Group[K]) All() iter.Seq2[K, Keyed[K]] {
 	}
 }
 
+// MaxKeys returns GroupConfig.MaxKeys, or its default.
+func (g *Group[K]) MaxKeys() int { return int(g.maxKeys) }
+
 // Len returns the number of remembered keys, including idle keys not yet forgotten.
 func (g *Group[K]) Len() int { return int(g.keyCount.Load()) }
 

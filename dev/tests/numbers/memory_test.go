@@ -63,7 +63,7 @@ var objects = []object{
 	{"`limiter.Joint` with a name, beside its limiter", 2200, func() any {
 		return limiter.NewJoint("n", sharedBucket)
 	}},
-	{"`weir.Gate` with both", 4100, func() any { return weir.New("g", weir.Config{Rate: testRate}) }},
+	{"`weir.Gate` with both", 4200, func() any { return weir.New("g", weir.Config{Rate: testRate}) }},
 }
 
 var sharedBucket = limiter.NewTokenBucket(limiter.TokenBucketConfig{Rate: testRate})

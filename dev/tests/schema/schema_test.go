@@ -79,7 +79,7 @@ func TestTheSchemaAcceptsEveryFormOfAValue(t *testing.T) {
 		`gates: {a: {breaker: {failure_rate: 0.25, cooldown: off, cooldown_jitter: 1}}}`,
 		`groups: {a: {max_keys: 4, max_series: off}}`,
 		`limits: {a: {policies: [{name: x, limit: 1, window: 1h, by: [ip, "header:X"], overflow: share-new}]}}`,
-		`sinks: {a: {kind: webhook, url: "http://localhost", header: {A: b, C: [d, e]}, repeat: off}}`,
+		`sinks: {a: {kind: webhook, url: "http://localhost", header: {A: b, C: d}, repeat: off}}`,
 		`{gates: {a: }, rules: [{name: x, of: a, value: tripped, no_data: fire, labels: {b: c}}]}`,
 		`{gates: {a: {breaker: {latency: true}}}, rules: [{name: x, of: a, value: quantile, quantile: 99%, span: 5m, when: above 250ms}]}`,
 	} {
