@@ -22,14 +22,15 @@
 //   - Allow has no context. With weir.Config.MaxWait, a command waits for the gate for up to
 //     MaxWait, also if its caller has left.
 //   - ReportResult does not say which command ended. A Limiter takes it to be the one that was
-//     allowed first. So the outcomes and the mean of the durations are exact, but the durations of
-//     single commands are not. Do not set SlowCall of the breaker, or set it far above the mean.
+//     allowed first. So the sums of outcomes and of durations are right, but a single command may
+//     get the duration of another one. Do not set SlowCall of the breaker.
 //   - Before a command on a new connection, go-redis sends a few commands for the handshake, and
 //     asks and reports for each of them while the command waits. In a closed breaker they count as
 //     calls, and each takes a token. A half-open or recovering breaker and a bound on calls in
-//     flight would refuse the handshakes of the calls that they let through. Therefore, as many
-//     refused commands pass as allowed ones are in flight, and the gate does not count them. So at
-//     most twice as many commands are in flight as the gate allows.
+//     flight would refuse the handshakes of the commands that they allow. Therefore, while allowed
+//     commands are in flight, as many refused ones pass too, of this or another caller. The gate
+//     does not count them, and drops one result for each. So at most twice as many commands are in
+//     flight as the gate allows.
 //   - A pipeline is one call to the gate. It counts as a success if its replies were read, whatever
 //     they say.
 //
@@ -76,7 +77,8 @@ func New(g *weir.Gate) *Limiter {
 // Allow returns nil if the gate allows a command, or the error of [weir.Gate.Allow]. See the
 // package comment for the commands that it lets pass nevertheless.
 func (l *Limiter) Allow() error {
-	p, err := new(weir.Permit), error(nil)
+	var err error
+	p := new(weir.Permit)
 	*p, err = l.gate.Allow(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()

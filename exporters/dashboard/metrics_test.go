@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,9 +72,7 @@ func TestEachNumberIsThatOfItsInstrument(t *testing.T) {
 		}
 		page := newDefaultPage(source)
 		getSnapshot(t, page)
-		for series, value := range counts {
-			(*source)[series] = value
-		}
+		maps.Copy(*source, counts)
 		time.Sleep(time.Second)
 
 		var s struct{ Rows, Alerts, Notifiers []object }

@@ -20,7 +20,7 @@ func TestMakeRunsNoPartOfTheVersion(t *testing.T) {
 			given := exec.CommandContext(t.Context(), "make", "-C", "../../..", target, "V="+version)
 			inherited := exec.CommandContext(t.Context(), "make", "-C", "../../..", target)
 			given.Env = append(os.Environ(), "MAKEFLAGS=") // or a make that runs this test sets V
-			inherited.Env = append(given.Env, "V="+version)
+			inherited.Env = append(os.Environ(), "MAKEFLAGS=", "V="+version)
 			for _, cmd := range []*exec.Cmd{given, inherited} {
 				out, err := cmd.CombinedOutput()
 				require.Error(t, err)
