@@ -21,7 +21,9 @@ type gateUnderTest struct {
 	rate    float64 // per second
 	burst   int
 	began   time.Time
-	faults  *faults
+	// when the breaker became half-open last
+	halfOpen time.Time
+	faults   *faults
 
 	made, ran, refusedOpen, refusedLimited, gaveUp atomic.Int64
 }
@@ -50,22 +52,35 @@ func (g *gateUnderTest) otherConfig(r *rand.Rand) weir.Config {
 	return c
 }
 
+// The bounds of randomConfig.
+const (
+	maxProbes       = 8
+	minProbeTimeout = 5 * time.Millisecond
+)
+
 // randomConfig returns a config with which a breaker opens and closes often.
 func randomConfig(r *rand.Rand) breaker.Config {
 	return breaker.Config{
 		Window: time.Duration(50+r.IntN(2000)) * time.Millisecond, Buckets: 1 + r.IntN(20), MinCalls: 1 + r.IntN(20),
 		FailureRate: 0.1 + 0.8*r.Float64(), Cooldown: time.Duration(1+r.IntN(200)) * time.Millisecond, CooldownJitter: r.Float64(),
-		Probes: 1 + r.IntN(8), ProbeTimeout: time.Duration(5+r.IntN(50)) * time.Millisecond,
+		Probes: 1 + r.IntN(maxProbes), ProbeTimeout: minProbeTimeout + time.Duration(r.IntN(50))*time.Millisecond,
 		Latency: r.IntN(10) == 0, Active: r.IntN(3) == 0, ConsecutiveFailures: r.IntN(10), FailureRun: r.IntN(12) - 1,
 		Recovery: []time.Duration{breaker.Off, 50 * time.Millisecond, time.Second}[r.IntN(3)],
 	}
 }
 
-// changed checks a transition of the breaker.
+// changed checks a transition of the breaker. Transitions are reported one at a time.
 func (g *gateUnderTest) changed(c breaker.Change) {
-	const maxProbes = 8 // of randomConfig
-	if c.From == breaker.HalfOpen && c.Counts.Calls() > maxProbes {
-		g.faults.add("probes", "%s: %d results of probes: %v", g.gate.Name(), c.Counts.Calls(), c)
+	if c.To == breaker.HalfOpen {
+		g.halfOpen = c.At
+	}
+	if c.From != breaker.HalfOpen {
+		return
+	}
+	// A probe without a result passes its slot on after ProbeTimeout, and its late result counts too.
+	passedOn := int64(c.At.Sub(g.halfOpen) / minProbeTimeout)
+	if most := maxProbes * (1 + passedOn); c.Counts.Calls() > most {
+		g.faults.add("probes", "%s: %d results of probes, of at most %d: %v", g.gate.Name(), c.Counts.Calls(), most, c)
 	}
 }
 
