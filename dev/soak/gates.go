@@ -77,7 +77,8 @@ func (g *gateUnderTest) changed(c breaker.Change) {
 	if c.From != breaker.HalfOpen {
 		return
 	}
-	// A probe without a result passes its slot on after ProbeTimeout, and its late result counts too.
+	// A probe without a result passes its slot on after ProbeTimeout, and its late result counts
+	// too.
 	passedOn := int64(c.At.Sub(g.halfOpen) / minProbeTimeout)
 	if most := maxProbes * (1 + passedOn); c.Counts.Calls() > most {
 		g.faults.add("probes", "%s: %d results of probes, of at most %d: %v", g.gate.Name(), c.Counts.Calls(), most, c)
